@@ -1,0 +1,171 @@
+"""The one error currency: where (Span or PythonFrame), what (Diagnostic), and how it is shown (render).
+
+Knows nothing of PTX. Parsing and checking return diagnostics; only public entry points raise, and they raise PtxError.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import CodeType
+from typing import NamedTuple
+
+
+class Severity(StrEnum):
+    """How bad a finding is. `error`: ptxas or the hardware rejects it; `warning`: accepted, probably not meant."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Span(NamedTuple):
+    """A place in PTX text: 1-based line and column of its first character, length in characters on that line."""
+
+    line: int
+    col: int
+    length: int = 1
+    file: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file or '<ptx>'}:{self.line}:{self.col}"
+
+
+class PythonFrame(NamedTuple):
+    """A place in Python code, kept as (code, f_lasti): reading f_lineno at trace time costs time proportional to the
+    function, so the line is resolved only when somebody asks."""
+
+    code: CodeType
+    lasti: int
+    caller: PythonFrame | None = None
+
+    @property
+    def file(self) -> str:
+        return self.code.co_filename
+
+    @property
+    def line(self) -> int:
+        return self._position()[0]
+
+    @property
+    def col(self) -> int:
+        return self._position()[1]
+
+    @property
+    def length(self) -> int:
+        return 1
+
+    def _position(self) -> tuple[int, int]:
+        for index, (line, _, col, _) in enumerate(self.code.co_positions()):
+            if index == self.lasti // 2:
+                return line or self.code.co_firstlineno, (col or 0) + 1
+        return self.code.co_firstlineno, 1
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+Origin = Span | PythonFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: `message` says what was expected and what was found, `help` how to mend it, as PTX spells it."""
+
+    severity: Severity
+    code: str
+    origin: Origin | None
+    message: str
+    notes: tuple[str, ...] = ()
+    help: str | None = None
+
+    @property
+    def line(self) -> int:
+        return self.origin.line if self.origin else 0
+
+    @property
+    def col(self) -> int:
+        return self.origin.col if self.origin else 0
+
+    def at(self, origin: Origin | None) -> Diagnostic:
+        """Return the same finding at another place."""
+        return replace(self, origin=origin)
+
+    def as_json(self) -> dict[str, object]:
+        """Return plain values for `--json`; lines and columns are 1-based, 0 when there is no place."""
+        return {
+            "severity": str(self.severity),
+            "code": self.code,
+            "file": self.origin.file if self.origin else None,
+            "line": self.line,
+            "col": self.col,
+            "length": self.origin.length if self.origin else 0,
+            "message": self.message,
+            "notes": list(self.notes),
+            "help": self.help,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a stable code means. `wrong` and `right` are whole PTX modules (or Python, for tracing rules) that a test
+    runs: `wrong` must be reported with this code, `right` must be clean."""
+
+    code: str
+    title: str
+    why: str
+    wrong: str
+    right: str
+    severity: Severity = Severity.ERROR
+
+    def found(
+        self, origin: Origin | None, message: str, *, notes: Sequence[str] = (), help: str | None = None
+    ) -> Diagnostic:
+        """Return a finding of this rule."""
+        return Diagnostic(self.severity, self.code, origin, message, tuple(notes), help)
+
+
+class PtxError(Exception):
+    """Raised by public entry points; carries every diagnostic that led to it."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], source: str | None = None) -> None:
+        self.diagnostics = tuple(diagnostics)
+        self.source = source
+        super().__init__(self.diagnostics, source)
+
+    def __str__(self) -> str:
+        return render(self.diagnostics, self.source)
+
+
+_COLOUR = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
+_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_WIDEST_LINE = 160
+
+
+def render(diagnostics: Iterable[Diagnostic], source: str | None = None, *, colour: bool = False) -> str:
+    """Show findings for people: place, message, the source line with a caret, notes and the remedy."""
+    lines = source.splitlines() if source is not None else []
+    return "\n".join(part for d in diagnostics for part in _render_one(d, lines, colour))
+
+
+def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[str]:
+    paint, bold, dim, reset = (_COLOUR[d.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
+    place = f"{d.origin}: " if d.origin else ""
+    yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {d.message}{reset}"
+    if isinstance(d.origin, Span) and 0 < d.origin.line <= len(lines):
+        yield from _excerpt(d.origin, lines[d.origin.line - 1], paint, dim, reset)
+    for note in d.notes:
+        yield f"  {dim}note:{reset} {note}"
+    if d.help:
+        yield f"  {dim}help:{reset} {d.help}"
+
+
+def _excerpt(span: Span, line: str, paint: str, dim: str, reset: str) -> Iterator[str]:
+    """Yield the source line and a caret line; a very long line is cut around the place, tabs count as one column."""
+    first = max(0, span.col - 1 - _WIDEST_LINE // 2) if len(line) > _WIDEST_LINE else 0
+    shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WIDEST_LINE])
+    margin = f"{span.line:>5} | "
+    carets = "^" * max(1, min(span.length, len(shown) - (span.col - 1 - first)))
+    yield f"{dim}{margin}{reset}{shown}"
+    yield f"{dim}{' ' * (len(margin) - 2)}| {reset}{' ' * (span.col - 1 - first)}{paint}{carets}{reset}"

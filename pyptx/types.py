@@ -1,4 +1,4 @@
-"""The scalar types of PTX: one list, from which the DSL, the IR and the table take theirs. Knows names and widths only."""
+"""The scalar types of PTX: one list, from which the DSL, the IR and the table take theirs. Knows names and widths."""
 
 from __future__ import annotations
 

@@ -1,0 +1,48 @@
+# Everything a contributor runs. `make help` lists the targets.
+# Needs Python 3.11 or newer (as python3, or PYTHON=/path/to/python) and a package index; makes .venv and touches nothing else.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test audit lint fmt clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+demo: $(VENV)/.tools  ## parse, check, assemble and disassemble a Hopper GEMM, then find the mistakes in a broken copy
+	$(BIN)/python examples/demo.py
+
+test: lint  ## the whole suite: lint, types, layers, tidy, generated files, tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test  ## everything of `make test` but the tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python tools/tidy.py
+	$(BIN)/python tools/generate.py --check
+
+audit: $(VENV)/.test  ## the large products that `make test` samples, run whole
+	@set -e; for audit in tools/audit_*.py; do echo "== $$audit"; $(BIN)/python $$audit; done
+
+fmt: $(VENV)/.test  ## format the code and regenerate the generated files
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+	$(BIN)/python tools/generate.py
+
+clean:  ## remove .venv and everything generated that git ignores
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# One stamp per set of extras: a second run installs nothing until pyproject.toml changes.
+$(VENV)/.tools $(VENV)/.test: $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+	$(PIP) install --quiet --editable '.[$*]'
+	@touch $@
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "pyptx needs Python 3.11 or newer; %s is %d.%d. Use: make PYTHON=/path/to/python3.11" % (sys.executable, v[0], v[1]))'
+	@$(PYTHON) -c 'import venv, ensurepip' || { echo "this Python cannot make virtual environments: install its venv package (Debian, Ubuntu: python3-venv)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,1 @@
+"""Recipes, schema, inputs and references of the PTX corpus in `tests/corpus`."""

@@ -1,0 +1,82 @@
+"""Makes the NumPy arrays that a manifest's `run` declares, always the same ones for a seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.corpus.manifest import Array, Run, Scalar, flat
+
+Values = NDArray[Any]
+Initialiser = Callable[..., Values]
+
+
+def dtype(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of a name, those of `ml_dtypes` included."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def arguments(run: Run) -> dict[str, Any]:
+    """Every scalar and array of a launch by name, as they are before it."""
+    values: dict[str, Any] = {}
+    for index, argument in enumerate(flat(run.arguments)):
+        if isinstance(argument, Scalar):
+            values[argument.name] = dtype(argument.dtype).type(argument.value)
+        elif isinstance(argument, Array):
+            values[argument.name] = array(argument, np.random.default_rng([run.seed, index]))
+    return values
+
+
+def array(argument: Array, rng: np.random.Generator) -> Values:
+    """The initial contents of one array argument."""
+    size = int(np.prod(argument.shape))
+    flat_values = INITIALISERS[argument.init](rng, size, **dict(argument.parameters or {}))
+    if argument.init == "bits":
+        kind = dtype(argument.dtype)
+        return np.frombuffer(rng.bytes(size * kind.itemsize), kind).reshape(argument.shape).copy()
+    return np.asarray(flat_values).astype(dtype(argument.dtype)).reshape(argument.shape)
+
+
+def _integers(rng: np.random.Generator, size: int, low: int = 0, high: int = 100) -> Values:
+    return rng.integers(low, high, size)
+
+
+def _uniform(rng: np.random.Generator, size: int, low: float = 0.0, high: float = 1.0) -> Values:
+    return rng.uniform(low, high, size)
+
+
+def _offsets(rng: np.random.Generator, size: int, low: int = 0, high: int = 8) -> Values:
+    """Row offsets of a compressed sparse matrix: starts at 0, each row between `low` and `high` long."""
+    return np.concatenate([[0], np.cumsum(rng.integers(low, high, size - 1))])
+
+
+def _positive_definite(rng: np.random.Generator, size: int) -> Values:
+    """A well-conditioned symmetric matrix, flattened."""
+    order = int(np.sqrt(size))
+    factor = rng.standard_normal((order, order))
+    return (factor @ factor.T / order + 2.0 * np.eye(order)).ravel()
+
+
+def _values(_rng: np.random.Generator, size: int, values: list[float]) -> Values:
+    return np.resize(np.array(values), size)
+
+
+INITIALISERS: dict[str, Initialiser] = {
+    "zeros": lambda _rng, size: np.zeros(size),
+    "ones": lambda _rng, size: np.ones(size),
+    "fill": lambda _rng, size, value: np.full(size, value),
+    "arange": lambda _rng, size: np.arange(size),
+    "normal": lambda rng, size: rng.standard_normal(size),
+    "uniform": _uniform,
+    "integers": _integers,
+    "bits": lambda _rng, size: np.zeros(size),
+    "permutation": lambda rng, size: rng.permutation(size),
+    "sorted": lambda rng, size, **limits: np.sort(_integers(rng, size, **limits)),
+    "offsets": _offsets,
+    "positive_definite": _positive_definite,
+    "values": _values,
+}

@@ -1,0 +1,1 @@
+"""What PTX is: one table of instruction forms, the targets, the special registers. Facts and look-up, no programs."""

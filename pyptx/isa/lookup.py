@@ -1,0 +1,243 @@
+"""Finds what the table says of a spelling: (opcode, modifiers) -> Match or Mismatch.
+
+The rows of one opcode are walked side by side, one modifier at a time, so that a misspelling can say what was legal in
+its place. Every answer is memoised: a module repeats few spellings often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import product
+
+from pyptx.isa import notation, table
+from pyptx.isa.model import (
+    Choice,
+    Form,
+    Group,
+    Kind,
+    Match,
+    Mismatch,
+    Operand,
+    OperandGroup,
+    OperandPattern,
+    Slot,
+)
+from pyptx.types import ALL
+
+Bindings = tuple[tuple[str, Choice], ...]
+"""Positions in the order they were filled; a literal has the name ''."""
+
+_TYPE_NAMES = frozenset(t.name for t in ALL)
+STATE_SPACES = frozenset(
+    ("reg", "sreg", "const", "global", "local", "param", "param::entry", "param::func", "shared", "shared::cta")
+    + ("shared::cluster", "tex")
+)
+
+
+@lru_cache(maxsize=16384)
+def lookup(opcode: str, modifiers: tuple[str, ...]) -> Match | Mismatch:
+    """Return the row's answer for a spelling; modifiers come without dots, as PTX writes them.
+
+    Canonical order is preferred; then the same modifiers in any order or doubled, as ptxas reads them.
+    """
+    matches = matches_of(opcode, modifiers)
+    return matches[0] if matches else _mismatch(opcode, modifiers)
+
+
+@lru_cache(maxsize=16384)
+def matches_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
+    """Return every row's match of a spelling (rows may share a spelling and differ in operands or targets)."""
+    rows = table.rows(opcode)
+    exact = tuple(_match(row, bound, None) for row in rows for bound in _walk(row, modifiers))
+    if exact:
+        return exact
+    return tuple(
+        _match(row, bound, tuple(m for _, choice in bound for m in choice.modifiers))
+        for row in rows
+        for bound in _reordered(row, modifiers)
+    )
+
+
+@lru_cache(maxsize=None)
+def sequences(row: Form) -> tuple[tuple[Slot, ...], ...]:
+    """Return the row's sequences of positions: one for each way to leave optional groups out, the fullest first."""
+    return tuple(_sequences(notation.head(row)))
+
+
+def _sequences(group: Group) -> Iterator[tuple[Slot, ...]]:
+    parts = [[(item,)] if isinstance(item, Slot) else list(_sequences(item)) for item in group.items]
+    for combination in product(*parts):
+        yield tuple(slot for part in combination for slot in part)
+    if group.optional:
+        yield ()
+
+
+def spellings(row: Form) -> Iterator[Bindings]:
+    """Yield everything the row allows."""
+    for sequence in sequences(row):
+        names = [slot.name for slot in sequence]
+        for choices in product(*(slot.choices for slot in sequence)):
+            yield tuple(zip(names, choices, strict=True))
+
+
+def match_of(row: Form, bound: Bindings) -> Match:
+    """Return the match that filling the row's positions so gives."""
+    return _match(row, bound, None)
+
+
+def _walk(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
+    for sequence in sequences(row):
+        yield from _fill(sequence, modifiers)
+
+
+def _fill(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> Iterator[Bindings]:
+    open_paths: list[tuple[int, Bindings]] = [(0, ())]
+    for slot in sequence:
+        open_paths = [
+            (at + len(choice.modifiers), (*bound, (slot.name, choice)))
+            for at, bound in open_paths
+            for choice in slot.choices
+            if modifiers[at : at + len(choice.modifiers)] == choice.modifiers
+        ]
+    for at, bound in open_paths:
+        if at == len(modifiers):
+            yield bound
+
+
+def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
+    """Yield the fillings that use every modifier of the text at least once, whatever their order."""
+    if len(modifiers) > _LONGEST_REORDERED:
+        return
+    wanted = list(modifiers)
+    for sequence in sequences(row):
+        bound: list[tuple[str, Choice]] = []
+        left = list(wanted)
+        for slot in sequence:
+            choice = _first_fitting(slot, left)
+            if choice is None:
+                break
+            bound.append((slot.name, choice))
+            for m in choice.modifiers:
+                left.remove(m)
+        else:
+            used = {m for _, choice in bound for m in choice.modifiers}
+            if all(m in used and m not in _TYPE_NAMES for m in left):
+                yield tuple(bound)
+
+
+_LONGEST_REORDERED = 16
+
+
+def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
+    """Return the choice whose first modifier stands earliest in the text: types keep their relative order."""
+    fitting = [c for c in slot.choices if all(m in left for m in c.modifiers)]
+    return min(fitting, key=lambda c: left.index(c.modifiers[0]), default=None)
+
+
+def _mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
+    rows = table.rows(opcode)
+    if not rows:
+        return Mismatch(opcode, modifiers, 0, (), known=False)
+    furthest, expected = 0, set[str]()
+    for row in rows:
+        for sequence in sequences(row):
+            at, next_ones = _progress(sequence, modifiers)
+            if at > furthest:
+                furthest, expected = at, set()
+            if at == furthest:
+                expected |= next_ones
+    return Mismatch(opcode, modifiers, furthest, tuple(sorted(expected)))
+
+
+def _progress(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> tuple[int, set[str]]:
+    """Return how far the text follows this sequence, and what the sequence wants there."""
+    at = 0
+    for slot in sequence:
+        fitting = [c for c in slot.choices if modifiers[at : at + len(c.modifiers)] == c.modifiers]
+        if not fitting:
+            return at, {c.text for c in slot.choices}
+        at += max(len(c.modifiers) for c in fitting)
+    return at, {""}
+
+
+def _match(row: Form, bound: Bindings, canonical: tuple[str, ...] | None) -> Match:
+    chosen = {name: choice.text for name, choice in bound if name}
+    needs = [row.available] + [choice.available for _, choice in bound if choice.available]
+    modifiers = tuple(m for _, choice in bound for m in choice.modifiers)
+    numbers = {name: choice.number for name, choice in bound if name}
+    present = {name for name, _ in bound} | set(modifiers)
+    resolver = _Resolver(row, chosen, numbers, modifiers)
+    signatures = tuple(tuple(resolver.operand(p) for p in flat) for flat in _flat(notation.operands(row), present))
+    return Match(row, chosen, modifiers, signatures, tuple(dict.fromkeys(needs)), canonical)
+
+
+def _flat(group: OperandGroup, present: set[str]) -> Iterator[tuple[OperandPattern, ...]]:
+    parts: list[list[tuple[OperandPattern, ...]]] = []
+    for item in group.items:
+        parts.append([(item,)] if isinstance(item, OperandPattern) else list(_flat(item, present)))
+    if group.condition is None or group.condition in present:
+        for combination in product(*parts):
+            yield tuple(operand for part in combination for operand in part)
+    if group.optional and (group.condition is None or group.condition not in present):
+        yield ()
+
+
+class _Resolver:
+    """Replaces the positions that an operand names by what one spelling puts there."""
+
+    def __init__(
+        self, row: Form, chosen: Mapping[str, str], numbers: Mapping[str, int], modifiers: tuple[str, ...]
+    ) -> None:
+        self.row, self.chosen, self.numbers = row, chosen, numbers
+        types = [m for m in modifiers if m in _TYPE_NAMES]
+        self.default_type = chosen.get("type") or (types[-1] if types else None)
+        spaces = [m for m in modifiers if m in STATE_SPACES]
+        self.default_space = chosen.get("ss") or (spaces[0] if spaces else None)
+
+    def operand(self, p: OperandPattern) -> Operand:
+        """Return the operand that the pattern stands for."""
+        composite = p.kind in (Kind.ADDRESS, Kind.PIPE)
+        return Operand(
+            p.name,
+            p.kind,
+            p.access,
+            self._type(p),
+            0 if composite else self._count(p.count),
+            p.bounds,
+            self._space(p) if p.kind is Kind.ADDRESS else None,
+            p.negatable,
+            p.discardable,
+            p.widenable,
+            tuple(self.operand(part) for part in p.parts),
+            p.optional_parts,
+        )
+
+    def _type(self, p: OperandPattern) -> str | None:
+        if p.type is None:
+            return self.default_type if p.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE, Kind.ADDRESS) else None
+        name, _, index = p.type.partition("/")
+        if name in self.row.choices:
+            if name not in self.chosen:
+                return self.default_type
+            name = self.chosen[name].split(".")[int(index) if index else 0]
+        return name
+
+    def _count(self, factors: tuple[str, ...]) -> int:
+        count = 1 if factors else 0
+        for factor in factors:
+            if factor.isdigit():
+                count *= int(factor)
+            elif factor in self.numbers:
+                count *= self.numbers[factor]
+            elif factor in self.row.choices:
+                return 0
+            else:
+                raise notation.NotationError(f"*{factor} names no position of {self.row!r}")
+        return count
+
+    def _space(self, p: OperandPattern) -> str | None:
+        if p.space is None:
+            return self.default_space
+        return self.chosen.get(p.space) if p.space in self.row.choices else p.space
+

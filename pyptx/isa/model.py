@@ -1,0 +1,178 @@
+"""The vocabulary of the instruction table: what a row, a modifier position, a choice and an operand are.
+
+Holds no facts about any instruction and no notation; `notation` makes these from the manual's syntax lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyptx.isa.targets import Availability
+
+
+class Kind(StrEnum):
+    """What may stand in an operand's place."""
+
+    VALUE = "val"
+    """A register or an immediate."""
+    REGISTER = "reg"
+    IMMEDIATE = "imm"
+    ADDRESS = "addr"
+    """`[...]`, with one part or several."""
+    PIPE = "pipe"
+    """`d|p`: two destinations."""
+    MOVABLE = "mov"
+    """Whatever `mov` takes: a register, an immediate, a special register, an address of a variable or function."""
+    VARIABLE = "var"
+    """The name of a variable, parameter or opaque reference, or a register that holds its handle."""
+    LABEL = "label"
+    FUNCTION = "func"
+    """The name of a function or a register with its address."""
+    LIST = "list"
+    """`(a, b, ...)`: arguments of a call."""
+    SPECIAL = "sreg"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One legal spelling at a modifier position: the modifiers it stands for (mostly one) and since when."""
+
+    modifiers: tuple[str, ...]
+    available: Availability | None = None
+
+    @property
+    def text(self) -> str:
+        return ".".join(self.modifiers)
+
+    @property
+    def number(self) -> int:
+        """The count that the spelling carries (`v4`, `x16`, `3d`), for operands of that many registers."""
+        digits = "".join(c for c in self.modifiers[0] if c.isdigit())
+        return int(digits) if digits else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A modifier position. A literal is a slot with one choice and no name."""
+
+    name: str
+    choices: tuple[Choice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Modifier positions that are present together or, when `optional`, absent together."""
+
+    items: tuple[Slot | Group, ...]
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperandPattern:
+    """An operand as the row writes it; its type, count and space may name modifier positions."""
+
+    name: str
+    kind: Kind
+    access: str
+    type: str | None = None
+    count: tuple[str, ...] = ()
+    bounds: tuple[int, int, int] | None = None
+    space: str | None = None
+    negatable: bool = False
+    discardable: bool = False
+    widenable: bool = False
+    parts: tuple[OperandPattern, ...] = ()
+    optional_parts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OperandGroup:
+    """Operands present together; `condition` names the modifier position or literal that brings them along."""
+
+    items: tuple[OperandPattern | OperandGroup, ...]
+    optional: bool
+    condition: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand of one matched spelling: everything resolved. `count` 0 is a scalar, n a vector of n elements."""
+
+    name: str
+    kind: Kind
+    access: str
+    type: str | None
+    count: int = 0
+    bounds: tuple[int, int, int] | None = None
+    space: str | None = None
+    negatable: bool = False
+    discardable: bool = False
+    widenable: bool = False
+    parts: tuple[Operand, ...] = ()
+    optional_parts: int = 0
+
+    def __str__(self) -> str:
+        shown = self.name
+        if self.kind is Kind.ADDRESS:
+            return f"[{', '.join(str(part) for part in self.parts)}]"
+        if self.kind is Kind.PIPE:
+            return "|".join(str(part) for part in self.parts)
+        if self.kind is Kind.LIST:
+            return f"({shown}, ...)"
+        if self.count:
+            shown = "{" + f"{self.name} x{self.count}" + "}"
+        return shown + (f":.{self.type}" if self.type else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Form:
+    """One row: a syntax line of the manual with its choice sets, where it is available, and where it is described.
+
+    `quirk` marks a row that needs a rule its notation cannot say; tidy counts them.
+    """
+
+    line: str
+    choices: Mapping[str, str]
+    see: str
+    available: Availability
+    removed: Availability | None = None
+    quirk: str | None = None
+
+    @property
+    def opcode(self) -> str:
+        return self.line.split(None, 1)[0].split("{", 1)[0].split(".", 1)[0]
+
+    def __repr__(self) -> str:
+        return f"form({self.line!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A spelling that a row allows: what each named position holds, its operand lists, and what it needs.
+
+    `signatures` has one operand list per legal operand count. `canonical` is the manual's order of the modifiers when
+    the text had them in another order or twice, else None.
+    """
+
+    form: Form
+    chosen: Mapping[str, str]
+    modifiers: tuple[str, ...]
+    signatures: tuple[tuple[Operand, ...], ...]
+    needs: tuple[Availability, ...]
+    canonical: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """No row allows the spelling: the index of the first modifier that does not fit and what fits there.
+
+    `at == len(modifiers)` means that something is missing at the end. `known` is False for an unknown opcode.
+    """
+
+    opcode: str
+    modifiers: tuple[str, ...]
+    at: int
+    expected: tuple[str, ...]
+    known: bool = True

@@ -1,0 +1,244 @@
+"""Reads a row of the table: the manual's syntax line, with its choice sets, into modifier positions and operands.
+
+    form("ld{.sem.scope}{.ss}{.hint}{.vec}.type  d:w.type+*vec, [a]{?hint, policy:reg.b64}",
+         sem="relaxed acquire", scope=SCOPE, ss=LD_SPACE, hint="L2::cache_hint@7.4,sm_80", vec=VEC, type=MEM, see="…")
+
+Head: `.name` is a position if a choice set of that name is given, else a literal; `{...}` may be absent as a whole.
+Choice set: words; `word@8.6`, `word@sm_90`, `word@8.6,sm_100a|sm_110f:9.0` say since when; `a.b` spells two modifiers.
+
+Operands (see `docs/isa-notation.md`):
+    d  a  b        a value; the name `d` is written, every other is read; type: position `type`, else the last type
+    d:w.f32        access r, w or rw; the type, a literal or a position (`.dtype`, `.types/1` = second of `f16.f32`)
+    a:reg  n:imm   only a register / only an immediate; `imm[0..15]`, `imm[0..256/8]` bounds it (last is the step)
+    x:mov var label func list sreg   the other kinds of model.Kind
+    a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar)
+    d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
+    {!}c           may be negated                                    d|p  d{|p}   two destinations
+    [a] [m, c:.s32*dim] [a@shared] [d:w]   an address, its parts, its state space, and whether memory is written
+    {, c}  {?hint, c}   may be absent / present exactly when the position or literal `hint` is
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from pyptx.isa.model import Choice, Form, Group, Kind, OperandGroup, OperandPattern, Slot
+from pyptx.isa.targets import Availability, Version, availability, version
+
+
+def form(
+    line: str,
+    *,
+    see: str,
+    ptx: Version = (1, 0),
+    sm: str = "",
+    removed: tuple[Version, str] | None = None,
+    quirk: str | None = None,
+    **choices: str,
+) -> Form:
+    """Return the row of this syntax line. Nothing is parsed until the row's opcode is first looked up."""
+    gone = availability(*removed) if removed else None
+    return Form(line, choices, see, availability(ptx, sm), gone, quirk)
+
+
+class NotationError(ValueError):
+    """A row that does not follow the notation; only somebody who edits the table sees it."""
+
+
+@lru_cache(maxsize=None)
+def head(row: Form) -> Group:
+    """Return the modifier positions of a row, in the manual's order."""
+    text = row.line.split(None, 1)[0][len(row.opcode) :]
+    group, rest = _modifiers(text, row, nested=False)
+    if rest:
+        raise NotationError(f"unbalanced braces in the head of {row!r}")
+    return group
+
+
+@lru_cache(maxsize=None)
+def operands(row: Form) -> OperandGroup:
+    """Return the operand list of a row."""
+    tail = row.line.split(None, 1)[1:]
+    return _Operands(tail[0] if tail else "", row).read()
+
+
+_PIECE = re.compile(r"\.([A-Za-z0-9_:]+)|([{}])")
+
+
+def _modifiers(text: str, row: Form, *, nested: bool) -> tuple[Group, str]:
+    items: list[Slot | Group] = []
+    while text:
+        piece = _PIECE.match(text)
+        if piece is None:
+            raise NotationError(f"expected .modifier or braces at {text!r} in {row!r}")
+        text = text[piece.end() :]
+        if piece[1]:
+            items.append(_slot(piece[1], row))
+        elif piece[2] == "{":
+            inner, text = _modifiers(text, row, nested=True)
+            items.append(inner)
+        elif nested:
+            return Group(tuple(items), optional=True), text
+        else:
+            return Group(tuple(items), optional=False), "}" + text
+    if nested:
+        raise NotationError(f"unclosed brace in the head of {row!r}")
+    return Group(tuple(items), optional=False), ""
+
+
+def _slot(name: str, row: Form) -> Slot:
+    if name in row.choices:
+        return Slot(name, choice_set(row.choices[name]))
+    return Slot("", (Choice((name,)),))
+
+
+@lru_cache(maxsize=None)
+def choice_set(words: str) -> tuple[Choice, ...]:
+    """Return the choices that a set's words spell."""
+    return tuple(_choice(word) for word in words.split())
+
+
+def _choice(word: str) -> Choice:
+    spelling, _, since = word.partition("@")
+    return Choice(tuple(spelling.split(".")), _since(since) if since else None)
+
+
+def _since(text: str) -> Availability:
+    """Read `8.6`, `sm_90`, `8.6,sm_100a|sm_110f:9.0`."""
+    first, _, targets = text.partition(",")
+    if first.startswith("sm_"):
+        first, targets = "1.0", text
+    return availability(version(first), targets)
+
+
+_SPEC = re.compile(
+    r"(?P<access>rw|w|r(?!eg))?(?P<discard>_)?"
+    r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg)?"
+    r"(?:\[(?P<low>-?\d+)\.\.(?P<high>-?\d+)(?:/(?P<step>\d+))?\])?"
+    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<count>(?:\*[A-Za-z0-9_]+)*)"
+)
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+class _Operands:
+    """A reader over the operand text of one row."""
+
+    def __init__(self, text: str, row: Form) -> None:
+        self.text = "".join(text.split())
+        self.at = 0
+        self.row = row
+
+    def read(self) -> OperandGroup:
+        group = self._list(closing="")
+        if self.at != len(self.text):
+            raise self._wrong("end of the line")
+        return OperandGroup(group, optional=False)
+
+    def _wrong(self, expected: str) -> NotationError:
+        return NotationError(f"expected {expected} at {self.text[self.at :]!r} in {self.row!r}")
+
+    def _take(self, token: str) -> bool:
+        if self.text.startswith(token, self.at):
+            self.at += len(token)
+            return True
+        return False
+
+    def _name(self) -> str:
+        found = _NAME.match(self.text, self.at)
+        if found is None:
+            raise self._wrong("a name")
+        self.at = found.end()
+        return found[0]
+
+    def _list(self, closing: str) -> tuple[OperandPattern | OperandGroup, ...]:
+        items: list[OperandPattern | OperandGroup] = []
+        while self.at < len(self.text) and not (closing and self.text.startswith(closing, self.at)):
+            if self.text.startswith("{", self.at) and not self.text.startswith("{!}", self.at):
+                items.append(self._group())
+                continue
+            if items and not self._take(","):
+                raise self._wrong("a comma")
+            items.append(self._operand())
+        return tuple(items)
+
+    def _group(self) -> OperandGroup:
+        self.at += 1
+        condition = None
+        if self._take("?"):
+            end = self.text.index(",", self.at)
+            condition, self.at = self.text[self.at : end], end
+        self._take(",")
+        items = self._list(closing="}")
+        if not self._take("}"):
+            raise self._wrong("}")
+        return OperandGroup(items, optional=True, condition=condition)
+
+    def _operand(self) -> OperandPattern:
+        if self._take("{!}"):
+            plain = self._operand()
+            return OperandPattern(plain.name, plain.kind, plain.access, plain.type, negatable=True)
+        if self._take("["):
+            return self._address()
+        first = self._value()
+        if self._take("|"):
+            return self._pipe(first, optional=False)
+        if self._take("{|"):
+            pipe = self._pipe(first, optional=True)
+            if not self._take("}"):
+                raise self._wrong("}")
+            return pipe
+        return first
+
+    def _pipe(self, first: OperandPattern, *, optional: bool) -> OperandPattern:
+        second = self._value(access="w")
+        return OperandPattern(first.name, Kind.PIPE, "w", parts=(first, second), optional_parts=int(optional))
+
+    def _address(self) -> OperandPattern:
+        base = self._value(access="r", address=True)
+        parts: list[OperandPattern] = [base]
+        optional = 0
+        while not self._take("]"):
+            if self._take("{,"):
+                parts.append(self._value())
+                optional += 1
+                if not self._take("}"):
+                    raise self._wrong("}")
+            elif self._take(","):
+                parts.append(self._value())
+            else:
+                raise self._wrong("]")
+        return OperandPattern(
+            base.name, Kind.ADDRESS, base.access, base.type, space=base.space, parts=tuple(parts), optional_parts=optional
+        )
+
+    def _value(self, access: str = "", *, address: bool = False) -> OperandPattern:
+        name = self._name()
+        space = None
+        if address and self._take("@"):
+            space = self._space()
+        found = _SPEC.match(self.text, self.at + 1) if self.text.startswith(":", self.at) else None
+        if found is None:
+            return OperandPattern(name, Kind.VALUE, access or ("w" if name == "d" else "r"), space=space)
+        self.at = found.end()
+        kind = Kind(found["kind"]) if found["kind"] else Kind.VALUE
+        low, high = found["low"], found["high"]
+        return OperandPattern(
+            name,
+            kind,
+            found["access"] or access or ("w" if name == "d" else "r"),
+            found["type"],
+            tuple(found["count"].split("*")[1:]),
+            (int(low), int(high), int(found["step"] or 1)) if low is not None else None,
+            space,
+            discardable=bool(found["discard"]),
+            widenable=bool(found["wide"]),
+        )
+
+    def _space(self) -> str:
+        found = re.compile(r"[A-Za-z0-9_]+(::[A-Za-z0-9_]+)?").match(self.text, self.at)
+        if found is None:
+            raise self._wrong("a state space")
+        self.at = found.end()
+        return found[0]
+

@@ -1,0 +1,45 @@
+"""The rows: one file per section of the manual, each with MEANING (opcode -> one line) and FORMS."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+
+from pyptx.isa.model import Form
+
+SECTIONS = ("integer",)
+"""The table's files, in the manual's order."""
+
+
+@lru_cache(maxsize=None)
+def _by_opcode() -> dict[str, tuple[Form, ...]]:
+    found: dict[str, list[Form]] = {}
+    for row in all_rows():
+        found.setdefault(row.opcode, []).append(row)
+    return {opcode: tuple(rows) for opcode, rows in found.items()}
+
+
+@lru_cache(maxsize=None)
+def all_rows() -> tuple[Form, ...]:
+    """Return every row, in the manual's order."""
+    return tuple(row for section in SECTIONS for row in import_module(f"{__name__}.{section}").FORMS)
+
+
+@lru_cache(maxsize=None)
+def meanings() -> dict[str, str]:
+    """Return the one-line meaning of each instruction, keyed by its name (`add`, `cp.async.bulk.tensor`)."""
+    return {
+        name: meaning
+        for section in SECTIONS
+        for name, meaning in import_module(f"{__name__}.{section}").MEANING.items()
+    }
+
+
+def rows(opcode: str) -> tuple[Form, ...]:
+    """Return the rows of an opcode; none for an unknown one."""
+    return _by_opcode().get(opcode, ())
+
+
+def opcodes() -> tuple[str, ...]:
+    """Return every opcode that has a row."""
+    return tuple(_by_opcode())

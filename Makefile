@@ -23,8 +23,8 @@ lint: $(VENV)/.test  ## everything of `make test` but the tests
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/python tools/tidy.py
-	$(BIN)/python tools/generate.py --check
+	$(BIN)/python -m tools.tidy
+	$(BIN)/python -m tools.generate --check
 
 audit: $(VENV)/.test  ## the large products that `make test` samples, run whole
 	@set -e; for audit in tools/audit_*.py; do echo "== $$audit"; $(BIN)/python $$audit; done
@@ -32,7 +32,7 @@ audit: $(VENV)/.test  ## the large products that `make test` samples, run whole
 fmt: $(VENV)/.test  ## format the code and regenerate the generated files
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
-	$(BIN)/python tools/generate.py
+	$(BIN)/python -m tools.generate
 
 clean:  ## remove .venv and everything generated that git ignores
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

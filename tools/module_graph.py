@@ -1,0 +1,70 @@
+"""Two questions about the modules of a tree: does one hide a public name of its package, and is one used by nobody?
+
+Knows import statements and names only; both functions take `{relative path: parsed file}` and yield `path:line: why`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+# Modules that a program finds by listing a directory, and files that tools find by their names.
+FOUND_BY_NAME = re.compile(r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/audit_\w+\.py$")
+SPEAKS_OF_FILES = (".py", ".md", ".toml", ".sh", "Makefile", "Dockerfile")
+
+
+def shadowing(trees: dict[str, ast.Module]) -> Iterator[str]:
+    """Importing `pkg/name.py` would replace the public object `pkg.name`."""
+    for path, tree in trees.items():
+        if not path.endswith("/__init__.py"):
+            continue
+        package = path.removesuffix("__init__.py")
+        children = {
+            other.removeprefix(package).split("/")[0].removesuffix(".py")
+            for other in trees
+            if other != path and other.startswith(package)
+        }
+        for name in sorted(_public_names(tree, package.replace("/", ".").rstrip(".")) & children):
+            yield f"{path}:1: the public name {name!r} is also a module of this package"
+
+
+def _public_names(tree: ast.Module, package: str) -> set[str]:
+    names: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module != package and not (node.level == 1 and not node.module):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+            if any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets):
+                names |= {
+                    c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                }
+    return names
+
+
+def dead(files: dict[str, str], trees: dict[str, ast.Module]) -> Iterator[str]:
+    """A Python file must be imported, or named by its path or dotted name, somewhere else."""
+    imported = {path: _imports(path, tree) for path, tree in trees.items()}
+    prose = {path: text for path, text in files.items() if path.endswith(SPEAKS_OF_FILES)}
+    for path in trees:
+        dotted = path.removesuffix(".py").replace("/", ".")
+        if FOUND_BY_NAME.search(path):
+            continue
+        named = re.compile(rf"(?<![\w.]){re.escape(dotted)}\b|\b{re.escape(path)}\b")
+        if not any(dotted in imported.get(p, ()) or named.search(text) for p, text in prose.items() if p != path):
+            yield f"{path}:1: nothing imports or names this file"
+
+
+def _imports(path: str, tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parents = path.split("/")[: -node.level] if node.level else []
+            base = ".".join([*parents, *([node.module] if node.module else [])])
+            names |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+    return names

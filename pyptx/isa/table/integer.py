@@ -13,6 +13,6 @@ MEANING = {
 FORMS = (
     form("add.type            d, a, b", type=INT16_64, see="integer-arithmetic-instructions-add"),
     form("add{.sat}.s32       d, a, b", sat="sat", see="integer-arithmetic-instructions-add"),
-    form("mul{.mode}.type     d, a, b", mode="hi lo", type=INT16_64, see="integer-arithmetic-instructions-mul"),
+    form("mul.mode.type       d, a, b", mode="hi lo", type=INT16_64, see="integer-arithmetic-instructions-mul"),
     form("mul.wide.type       d:w.u32, a, b", type="u16", see="integer-arithmetic-instructions-mul"),
 )

@@ -1,0 +1,116 @@
+"""Audits the table against ptxas: every legal spelling assembles on its own target and PTX version, and not one below.
+
+    python -m tools.isa.audit_spellings [--opcode cp] [--section integer] [--sample 2000] [--below] [--show 40]
+
+Prints counts and, for each disagreement, the instruction, the module's version and target and ptxas' message.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+
+from pyptx.isa import lookup, table
+from pyptx.isa.model import Form
+from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, Availability, Target, Version, target
+from tools.isa.ptxas import Case, verdicts
+from tools.isa.synthesize import instructions
+
+
+OLDEST_PTX: Version = (3, 0)
+"""The oldest version whose modules ptxas 13.5 still reads as 64-bit code without complaint."""
+
+TARGETS = tuple(name for name in FIRST_PTX if target(name).arch >= 20 and target(name).arch != 101)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A module header to try a spelling under."""
+
+    where: Target
+    version: Version
+
+
+def own_places(needs: Iterable[Availability]) -> list[Place]:
+    """Return the first place that offers everything, for every alternative of what is needed: lowest version, then
+    lowest target. One place for each suffix and family, so that every alternative a row lists is tried."""
+    best: dict[tuple[str, int], Place] = {}
+    for name in TARGETS:
+        where = target(name)
+        firsts = [n.first_version(where) for n in needs]
+        if None in firsts:
+            continue
+        version = max([OLDEST_PTX, FIRST_PTX[name], *(f for f in firsts if f)])
+        key = (where.suffix, where.arch // 10 if where.suffix else 0)
+        if key not in best or version < best[key].version:
+            best[key] = Place(where, version)
+    plain = [p for (suffix, _), p in best.items() if not suffix]
+    return plain or list(best.values())
+
+
+def places_below(needs: Iterable[Availability], own: Place) -> list[Place]:
+    """Return the nearest places that lack something: one PTX version lower, and one target lower."""
+    below: list[Place] = []
+    lower_versions = [v for v in PTX_VERSIONS if max(OLDEST_PTX, FIRST_PTX[own.where.name]) <= v < own.version]
+    if lower_versions:
+        below.append(Place(own.where, lower_versions[-1]))
+    lacking = [
+        target(name)
+        for name in TARGETS
+        if FIRST_PTX[name] <= own.version and any(n.first_version(target(name)) is None for n in needs)
+    ]
+    older = [t for t in lacking if t.arch <= own.where.arch]
+    if older:
+        below.append(Place(max(older, key=lambda t: (t.arch, t.suffix != "")), own.version))
+    return below
+
+
+def cases(rows: Iterable[Form], below: bool) -> Iterator[Case]:
+    """Yield every spelling with every operand list, at its own places or at the places below."""
+    for row in rows:
+        for bound in lookup.spellings(row):
+            match = lookup.match_of(row, bound)
+            own = own_places(match.needs)
+            for place in [b for o in own for b in places_below(match.needs, o)] if below else own:
+                for text in list(instructions(match))[: 1 if below else None]:
+                    group = match.chosen.get("cta_group", "")
+                    yield Case(text, place.where.name, place.version, f"{row.opcode}{group}")
+
+
+def rows_of(section: str | None, opcode: str | None) -> tuple[Form, ...]:
+    """Return the rows that the command line selects."""
+    rows = import_module(f"pyptx.isa.table.{section}").FORMS if section else table.all_rows()
+    return tuple(row for row in rows if opcode in (None, row.opcode))
+
+
+def main() -> int:
+    """Run the audit; exit 1 when ptxas disagrees."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--section")
+    options.add_argument("--opcode")
+    options.add_argument("--sample", type=int, help="try only this many, chosen by --seed")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--below", action="store_true", help="one version and one target below: must be rejected")
+    options.add_argument("--show", type=int, default=40, help="how many disagreements to print")
+    arguments = options.parse_args()
+    tried = list(cases(rows_of(arguments.section, arguments.opcode), arguments.below))
+    spelled = len({case.text.split(" ")[0] for case in tried})
+    if arguments.sample and arguments.sample < len(tried):
+        tried = random.Random(arguments.seed).sample(tried, arguments.sample)
+    disagreements = [(case, why) for case, why in verdicts(tried) if (why is None) == arguments.below]
+    for case, why in disagreements[: arguments.show]:
+        print(f"{case.text[:150]}   PTX {case.version[0]}.{case.version[1]} {case.target}: {why or 'accepted'}")
+    reasons = Counter(why.split("'")[0] if why else "accepted" for _, why in disagreements)
+    for reason, count in reasons.most_common(12):
+        print(f"{count:8} {reason}")
+    print(f"{spelled} spellings, {len(tried)} cases, {len(disagreements)} where ptxas disagrees")
+    return 1 if disagreements else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

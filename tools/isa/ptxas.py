@@ -1,0 +1,107 @@
+"""Asks ptxas about many instructions at once: one module for each target and version, parsed but not compiled.
+
+ptxas reports every semantic error of a module, but stops at a fatal or syntax error, and one kind of error can hide
+another; so rejected lines leave the module and it is tried again until ptxas accepts what remains.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyptx.isa.targets import ASSEMBLED
+from tools.isa.synthesize import declarations, module_variables
+
+Version = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instruction under one module header. Cases of one `group` share a function, so groups never mix."""
+
+    text: str
+    target: str
+    version: Version
+    group: str = ""
+
+
+_CHUNK = 20_000
+_PLACE = re.compile(r"line (\d+); (?:error|fatal)\s*: (.*)")
+
+
+def ptxas_path() -> str:
+    """Return the ptxas of the installed wheel."""
+    import nvidia.cu13
+
+    return str(Path(nvidia.cu13.__path__[0]) / "bin" / "ptxas")
+
+
+def virtual_architecture(target: str) -> str:
+    """Return the architecture for which ptxas parses a module of this target without compiling it."""
+    return target.replace("sm_", "compute_") if target in ASSEMBLED else "compute_75"
+
+
+def verdicts(cases: Iterable[Case]) -> Iterator[tuple[Case, str | None]]:
+    """Yield each case with None when ptxas accepts it, else with its message."""
+    by_header: defaultdict[tuple[str, Version, bool], list[Case]] = defaultdict(list)
+    for case in cases:
+        by_header[case.target, case.version, "q_samplerref" in case.text].append(case)
+    for (target, version, _), same_header in by_header.items():
+        same_header.sort(key=lambda case: case.group)
+        for start in range(0, len(same_header), _CHUNK):
+            yield from _judge(same_header[start : start + _CHUNK], target, version)
+
+
+def _judge(cases: Sequence[Case], target: str, version: Version) -> Iterator[tuple[Case, str | None]]:
+    left = list(cases)
+    while left:
+        rejected = _run(left, target, version)
+        for index, why in rejected.items():
+            yield left[index], why
+        if not rejected:
+            break
+        left = [case for index, case in enumerate(left) if index not in rejected]
+    for case in left:
+        yield case, None
+
+
+def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]:
+    """Return the rejected cases of one run, by index."""
+    sampler = any("q_samplerref" in case.text for case in cases)
+    mode = ", texmode_independent" if sampler else ""
+    lines = [f".version {version[0]}.{version[1]}", f".target {target}{mode}", ".address_size 64"]
+    lines += module_variables(sampler=sampler)
+    at_line: dict[int, int] = {}
+    group: str | None = None
+    for index, case in enumerate(cases):
+        if case.group != group:
+            lines += _function(len(lines), version, closing=group is not None)
+            group = case.group
+        lines.append(case.text)
+        at_line[len(lines)] = index
+    lines += ["q_label:", "ret;", "}"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cases.ptx"
+        path.write_text("\n".join(lines) + "\n")
+        command = [ptxas_path(), "-arch", virtual_architecture(target), str(path), "-o", f"{folder}/out"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
+    rejected = {at_line[line]: why for line, why in found.items() if line in at_line}
+    if run.returncode and (not rejected or found.keys() - at_line.keys()):
+        raise RuntimeError(f"ptxas rejects the frame of the cases: {(run.stderr + run.stdout)[:2000]}")
+    return rejected
+
+
+def _function(number: int, version: Version, *, closing: bool) -> list[str]:
+    end = ["q_label:", "ret;", "}"] if closing else []
+    return [
+        *end,
+        f".visible .entry q_{number}(.param .align 128 .b8 q_param[256]) {{",
+        *declarations(version),
+        ".param .align 16 .b8 q_funcparam[256];",
+    ]

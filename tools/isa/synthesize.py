@@ -1,0 +1,118 @@
+"""Turns a match of the table into one PTX instruction whose operands all exist: what the audits feed to ptxas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyptx.isa.model import Kind, Match, Operand
+from pyptx.types import from_name
+
+REGISTERS = 600
+"""Registers declared of each class; vectors take consecutive ones."""
+
+_CLASS_OF_BITS = {1: "b16", 4: "b16", 6: "b16", 8: "b16", 16: "b16", 32: "b32", 64: "b64", 128: "b128"}
+_OWN_CLASS = {"f32", "f64", "f16", "f16x2", "pred"}
+
+
+
+def declarations(version: tuple[int, int]) -> list[str]:
+    """Return a function's register declarations for a module of this PTX version."""
+    classes = ["pred", "b16", "b32", "b64", "f32", "f64"]
+    classes += ["f16", "f16x2"] if version >= (4, 2) else []
+    classes += ["b128"] if version >= (8, 3) else []
+    return [f".reg .{name} q_{name}_<{REGISTERS}>;" for name in classes]
+
+
+def module_variables(*, sampler: bool) -> list[str]:
+    """Return what operands may name; a sampler exists only where textures and samplers are independent."""
+    return [
+        ".global .texref q_texref;",
+        ".global .surfref q_surfref;",
+        *([".global .samplerref q_samplerref;"] if sampler else []),
+        ".global .align 16 .b8 q_global[1024];",
+        ".const .align 16 .b8 q_const[1024];",
+        ".shared .align 128 .b8 q_shared[1024];",
+        ".func q_callee() { ret; }",
+    ]
+
+
+def register_class(type_name: str | None) -> str:
+    """Return the class of register that holds a value of this type."""
+    if type_name is None:
+        return "b32"
+    return type_name if type_name in _OWN_CLASS else _CLASS_OF_BITS[from_name(type_name).bits]
+
+
+@dataclass
+class _Registers:
+    """Hands out registers; destinations never repeat, so overlapping vectors cannot be what ptxas objects to."""
+
+    used: dict[str, int] = field(default_factory=dict[str, int])
+
+    def fresh(self, type_name: str | None) -> str:
+        name = register_class(type_name)
+        number = self.used.get(name, 0)
+        self.used[name] = number + 1
+        return f"q_{name}_{number}"
+
+
+def instruction(match: Match, signature: tuple[Operand, ...], guard: str = "") -> str:
+    """Return one instruction of this spelling, with its semicolon."""
+    registers = _Registers()
+    head = ".".join((match.form.opcode, *match.modifiers))
+    operands = ", ".join(operand(o, registers) for o in signature)
+    return f"{guard}{head}{' ' if operands else ''}{operands};"
+
+
+def instructions(match: Match) -> Iterator[str]:
+    """Yield one instruction for each operand list of the spelling."""
+    for signature in match.signatures:
+        yield instruction(match, signature)
+
+
+def operand(o: Operand, registers: _Registers) -> str:
+    """Return a legal text for an operand."""
+    if o.kind is Kind.ADDRESS:
+        return "[" + ", ".join([_base(o, registers), *(operand(p, registers) for p in o.parts[1:])]) + "]"
+    if o.kind is Kind.PIPE:
+        return "|".join(operand(p, registers) for p in o.parts)
+    if o.count:
+        return "{" + ", ".join(registers.fresh(o.type) for _ in range(o.count)) + "}"
+    if o.kind is Kind.IMMEDIATE:
+        return immediate(o)
+    return _scalar(o, registers)
+
+
+def _base(o: Operand, registers: _Registers) -> str:
+    if o.space in ("param", "param::entry"):
+        return "q_param"
+    if o.space == "param::func":
+        return "q_funcparam"
+    base = o.parts[0]
+    if base.kind is Kind.VARIABLE:
+        return _scalar(base, registers)
+    return registers.fresh("b64")
+
+
+def _scalar(o: Operand, registers: _Registers) -> str:
+    if o.kind is Kind.LABEL:
+        return "q_label"
+    if o.kind is Kind.FUNCTION:
+        return "q_callee"
+    if o.kind is Kind.LIST:
+        return "(q_funcparam)"
+    if o.kind is Kind.SPECIAL:
+        return "%tid.x"
+    if o.kind is Kind.VARIABLE and o.type in ("texref", "samplerref", "surfref"):
+        return f"q_{o.type}"
+    if o.kind is Kind.VARIABLE:
+        return f"q_{o.space or 'global'}"
+    return registers.fresh(o.type)
+
+
+def immediate(o: Operand) -> str:
+    """Return the smallest immediate that the operand's bounds allow."""
+    if o.type in ("f32", "f64"):
+        return "0f00000000" if o.type == "f32" else "0d0000000000000000"
+    return str(o.bounds[0] if o.bounds else 0)

@@ -1,0 +1,83 @@
+"""Regenerate the PTX of one Python producer: its environment, its compilation, and ptxas as the judge of every file.
+
+`python -m tools.corpus.python_producers.build triton --cache DIR [--ptxas PTXAS]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.corpus.manifest import CORPUS, Manifest, load, problems
+
+ROOT = Path(__file__).parents[3]
+HERE = "tools.corpus.python_producers"
+
+
+@dataclass(frozen=True)
+class Producer:
+    """What is installed for a producer, which module compiles, and the environment it compiles in."""
+
+    packages: tuple[str, ...]
+    module: str
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+PRODUCERS = {
+    "triton": Producer(
+        ("triton==3.9.0", "numpy==2.4.6"), f"{HERE}.triton_kernels.compile", (("TRITON_DEFAULT_FP_FUSION", "1"),)
+    ),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("producer", choices=sorted(PRODUCERS))
+    parser.add_argument("--cache", type=Path, required=True, help="where the environments are made")
+    parser.add_argument("--ptxas", default=shutil.which("ptxas"), help="the newest ptxas (default: on PATH)")
+    arguments = parser.parse_args()
+    if arguments.ptxas is None:
+        parser.error("no ptxas on PATH; install nvidia-cuda-nvcc and give its bin/ptxas with --ptxas")
+    out = CORPUS / arguments.producer
+    for old in out.glob("*.ptx"):
+        old.unlink()
+    compile_all(arguments.producer, arguments.cache, out)
+    manifest = load(out)
+    failures = [*problems(manifest, out), *rejected(manifest, out, arguments.ptxas)]
+    print("\n".join(failures), file=sys.stderr)
+    entries = [entry for file in manifest.files for entry in file.entries]
+    runnable = sum(entry.run is not None for entry in entries)
+    size = sum((out / file.path).stat().st_size for file in manifest.files)
+    print(f"{arguments.producer}: {len(manifest.files)} files, {len(entries)} entries, {runnable} runnable, {size} bytes")
+    sys.exit(bool(failures))
+
+
+def compile_all(name: str, cache: Path, out: Path) -> None:
+    """Install a producer's packages once and run its compile module there."""
+    producer = PRODUCERS[name]
+    directory = (cache / name).resolve()
+    python = directory / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", *producer.packages], check=True)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"} | dict(producer.environment)
+    subprocess.run([str(python), "-m", producer.module, "--out", str(out)], check=True, env=environment, cwd=directory)
+
+
+def rejected(manifest: Manifest, out: Path, ptxas: str) -> Iterator[str]:
+    """The files that ptxas does not assemble for their own target, with its first message."""
+    for file in manifest.files:
+        command = [ptxas, "-arch", file.target, str(out / file.path), "-o", "/dev/null"]
+        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        if result.returncode:
+            yield f"{file.path}: {(result.stderr or result.stdout).splitlines()[0]}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""What the kernels of the Python producers must compute, in NumPy; one module per field."""

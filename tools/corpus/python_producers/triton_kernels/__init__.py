@@ -1,0 +1,1 @@
+"""Kernels compiled by Triton, and the recipe that compiles them."""

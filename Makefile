@@ -27,7 +27,8 @@ lint: $(VENV)/.test  ## everything of `make test` but the tests
 	$(BIN)/python -m tools.generate --check
 
 audit: $(VENV)/.test  ## the large products that `make test` samples, run whole
-	@set -e; for audit in tools/audit_*.py; do echo "== $$audit"; $(BIN)/python $$audit; done
+	@set -e; for audit in $(basename $(wildcard tools/audit_*.py tools/*/audit_*.py)); do \
+	  echo "== $$audit"; $(BIN)/python -m $$(echo $$audit | tr / .); done
 
 fmt: $(VENV)/.test  ## format the code and regenerate the generated files
 	$(BIN)/ruff check --fix-only --quiet .

@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 
 # Modules that a program finds by listing a directory, and files that tools find by their names.
-FOUND_BY_NAME = re.compile(r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/audit_\w+\.py$")
+FOUND_BY_NAME = re.compile(
+    r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/(\w+/)?audit_\w+\.py$"
+)
 SPEAKS_OF_FILES = (".py", ".md", ".toml", ".sh", "Makefile", "Dockerfile")
 
 

@@ -1,0 +1,35 @@
+"""What pyproject.toml repeats stays equal, and what it names exists."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pyptx
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+
+
+def test_the_extra_all_is_the_union_of_the_others() -> None:
+    union = {line for name in ("tools", "cuda", "torch", "jax") for line in EXTRAS[name]}
+    assert set(EXTRAS["all"]) == union
+
+
+def test_the_extra_test_has_the_tools() -> None:
+    assert set(EXTRAS["tools"]) <= set(EXTRAS["test"])
+
+
+def test_no_requirement_names_this_package() -> None:
+    lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
+    assert [line for line in lines if line.startswith("pyptx")] == []
+
+
+def test_the_installed_version_is_the_one_in_the_package() -> None:
+    assert PROJECT["dynamic"] == ["version"]
+    assert pyptx.__version__.startswith("0.1.")
+
+
+def test_the_package_says_that_it_is_typed() -> None:
+    assert (ROOT / "pyptx" / "py.typed").is_file()

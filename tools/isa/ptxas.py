@@ -80,7 +80,7 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
     group: str | None = None
     for index, case in enumerate(cases):
         if case.group != group:
-            lines += _function(len(lines), version, closing=group is not None)
+            lines += _function(len(lines), version, target, closing=group is not None)
             group = case.group
         lines.append(case.text)
         at_line[len(lines)] = index
@@ -97,11 +97,11 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
     return rejected
 
 
-def _function(number: int, version: Version, *, closing: bool) -> list[str]:
+def _function(number: int, version: Version, target: str, *, closing: bool) -> list[str]:
     end = ["q_label:", "ret;", "}"] if closing else []
     return [
         *end,
         f".visible .entry q_{number}(.param .align 128 .b8 q_param[256]) {{",
-        *declarations(version),
+        *declarations(version, int(target.removeprefix("sm_").rstrip("af"))),
         ".param .align 16 .b8 q_funcparam[256];",
     ]

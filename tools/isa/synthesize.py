@@ -15,12 +15,11 @@ _CLASS_OF_BITS = {1: "b16", 4: "b16", 6: "b16", 8: "b16", 16: "b16", 32: "b32", 
 _OWN_CLASS = {"f32", "f64", "f16", "f16x2", "pred"}
 
 
-
 def declarations(version: tuple[int, int], arch: int) -> list[str]:
     """Return a function's register declarations for a module of this PTX version and architecture."""
     classes = ["pred", "b16", "b32", "b64", "f32", "f64"]
     classes += ["f16", "f16x2"] if version >= (4, 2) and arch >= 53 else []
-    classes += ["b128"] if version >= (8, 3) else []
+    classes += ["b128"] if version >= (8, 3) and arch >= 70 else []
     return [f".reg .{name} q_{name}_<{REGISTERS}>;" for name in classes]
 
 

@@ -1,1 +1,11 @@
-"""What the corpus kernels compute, in NumPy. Each function maps the arguments before a launch to the outputs after it."""
+"""What the corpus kernels compute, in NumPy: each function maps the arguments before a launch to the outputs after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.typing import NDArray
+
+Args = Mapping[str, Any]
+Results = dict[str, NDArray[Any]]

@@ -1,0 +1,88 @@
+"""Regenerates `tests/corpus/nvcc` (and `cub`, `cutlass`, built by nvcc from those headers): every `//! build` line of `cuda/*.cu`.
+
+Needs g++ (nvcc's preprocessor) and the package index; compilers are installed below `--cache`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+from pathlib import Path
+
+from tools.corpus.manifest import CORPUS, File, Manifest, described, digest, save
+from tools.corpus.packages import headers, install
+from tools.corpus.source import Build, Source, read
+
+ROOT = Path(__file__).parent
+PRODUCERS = ("nvcc", "cub", "cutlass")
+CUTLASS = "cutlass-4.2.0.0"
+
+
+def main() -> None:
+    """Build what `--only` names (a part of the source's name), or everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    sources = [read(path) for path in sorted((ROOT / "cuda").glob("*.cu"))]
+    for producer in PRODUCERS:
+        build_producer(producer, sources, options.cache.resolve(), options.only)
+
+
+def build_producer(producer: str, sources: list[Source], cache: Path, only: str) -> None:
+    """Write one producer's files and manifest; files whose source is not in `only` are kept as they are."""
+    directory = CORPUS / producer
+    directory.mkdir(parents=True, exist_ok=True)
+    files: list[File] = []
+    for source in sources:
+        for build in source.builds:
+            if build.producer == producer:
+                path = directory / file_name(source, build)
+                if only in source.path.name or not path.exists():
+                    path.write_bytes(relative(compile_ptx(source, build, cache), cache))
+                files.append(record(source, build, path))
+    save(Manifest(producer, "tools.corpus.nvcc", tuple(files)), directory)
+    for path in set(directory.glob("*.ptx")) - {directory / item.path for item in files}:
+        path.unlink()
+
+
+def file_name(source: Source, build: Build) -> str:
+    """`<source>.<target>[.<label>].ptx`."""
+    return ".".join(filter(None, (source.path.stem, build.target, build.label, "ptx")))
+
+
+def record(source: Source, build: Build, path: Path) -> File:
+    """The manifest's record of a file that was built."""
+    data = path.read_bytes()
+    target, version, names = described(data)
+    note = "absolute paths in .file lines made relative" if b"\t.file" in data else None
+    relative_source = source.path.relative_to(ROOT).as_posix()
+    entries = source.entries(names)
+    return File(path.name, build.version, build.flags, relative_source, target, version, digest(data), entries, note)
+
+
+def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
+    """Run nvcc from within the source's directory, so that names stay relative."""
+    directory = install(f"nvcc-{build.version}", cache)
+    home = next(directory.glob("nvidia/cu*"))
+    includes = headers(directory)
+    if build.producer == "cutlass":
+        includes.append(str(install(CUTLASS, cache) / "cutlass_library" / "source" / "include"))
+    output = cache / "out.ptx"
+    command = [str(home / "bin" / "nvcc"), "-ptx", f"-arch={build.target}", "-std=c++17", *build.flags]
+    command += [f"-I{path}" for path in includes] + ["-o", str(output), source.path.name]
+    subprocess.run(command, check=True, cwd=source.path.parent, env={**os.environ, "CUDA_HOME": str(home)})
+    return output.read_bytes()
+
+
+def relative(ptx: bytes, cache: Path) -> bytes:
+    """Cut this machine's directories from the paths of `.file` lines, keeping what is below the sources or the cache."""
+    for prefix in (f"{ROOT}/cuda/", f"{cache}/"):
+        ptx = ptx.replace(f'"{prefix}'.encode(), b'"')
+    return re.sub(rb'(\.file\s+\d+ )"/[^"]*/([^"/]+)"', rb'\1"\2"', ptx)
+
+
+if __name__ == "__main__":
+    main()

@@ -31,7 +31,9 @@ class Case:
 
 
 _CHUNK = 20_000
-_PLACE = re.compile(r"line (\d+); (?:error|fatal)\s*: (.*)")
+_PLACE = re.compile(r"cases\.ptx, line (\d+); (?:error|fatal)\s*: (.*)")
+_ELSEWHERE = re.compile(r"ptxas <macro util>, line \d+; (?:error|fatal)\s*: (.*)")
+"""Some instructions are macros of ptxas; a mistake may surface inside the macro, without the line that used it."""
 
 
 def ptxas_path() -> str:
@@ -92,6 +94,12 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
         run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
     rejected = {at_line[line]: why for line, why in found.items() if line in at_line}
+    if run.returncode and not found and (inside := _ELSEWHERE.search(run.stderr + run.stdout)):
+        if len(cases) == 1:
+            return {0: inside[1]}
+        half = len(cases) // 2
+        second = _run(cases[half:], target, version)
+        return _run(cases[:half], target, version) | {half + index: why for index, why in second.items()}
     if run.returncode and (not rejected or found.keys() - at_line.keys()):
         raise RuntimeError(f"ptxas rejects the frame of the cases: {(run.stderr + run.stdout)[:2000]}")
     return rejected

@@ -10,7 +10,7 @@ Operands (see `docs/isa-notation.md`):
     d  a  b        a value; the name `d` is written, every other is read; type: position `type`, else the last type
     d:w.f32        access r, w or rw; the type, a literal or a position (`.dtype`, `.types/1` = second of `f16.f32`)
     a:reg  n:imm   only a register / only an immediate; `imm[0..15]`, `imm[0..256/8]` bounds it (last is the step)
-    x:mov var label func list sreg   the other kinds of model.Kind
+    x:mov var label func list sreg sink   the other kinds of model.Kind
     a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar)
     d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
     {!}c           may be negated                                    d|p  d{|p}   two destinations
@@ -33,13 +33,17 @@ def form(
     see: str,
     ptx: Version = (1, 0),
     sm: str = "",
+    since: str = "",
     removed: tuple[Version, str] | None = None,
     quirk: str | None = None,
     **choices: str,
 ) -> Form:
-    """Return the row of this syntax line. Nothing is parsed until the row's opcode is first looked up."""
+    """Return the row of this syntax line. Nothing is parsed until the row's opcode is first looked up.
+
+    `since` says `ptx` and `sm` in one string, as a choice does: `"8.6,sm_100a|sm_110f:9.0"`.
+    """
     gone = availability(*removed) if removed else None
-    return Form(line, choices, see, availability(ptx, sm), gone, quirk)
+    return Form(line, choices, see, _since(since) if since else availability(ptx, sm), gone, quirk)
 
 
 class NotationError(ValueError):
@@ -114,7 +118,7 @@ def _since(text: str) -> Availability:
 
 _SPEC = re.compile(
     r"(?P<access>rw|w|r(?!eg))?(?P<discard>_)?"
-    r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg)?"
+    r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg|sink)?"
     r"(?:\[(?P<low>-?\d+)\.\.(?P<high>-?\d+)(?:/(?P<step>\d+))?\])?"
     r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<count>(?:\*[A-Za-z0-9_]+)*)"
 )

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from pyptx.isa.model import Form
 
-SECTIONS = ("integer",)
+SECTIONS = ("integer", "extended_precision")
 """The table's files, in the manual's order."""
 
 

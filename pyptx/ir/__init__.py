@@ -1,0 +1,109 @@
+"""The one representation of PTX that every layer speaks: frozen nodes that compute their own text. Names are loaded on
+first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx.ir.base import Node, tokens
+    from pyptx.ir.constants import displacement, evaluate
+    from pyptx.ir.directives import (
+        AddressSize,
+        AliasDirective,
+        BranchTargets,
+        CallPrototype,
+        CallTargets,
+        Directive,
+        DwarfDirective,
+        FileDirective,
+        LabelRange,
+        LocDirective,
+        Module,
+        PragmaDirective,
+        Section,
+        SectionData,
+        SectionLabel,
+        SkippedText,
+        Target,
+        Version,
+    )
+    from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace
+    from pyptx.ir.layout import Layout, layout_of
+    from pyptx.ir.nodes import (
+        Attribute,
+        Block,
+        Declarator,
+        Function,
+        FunctionDirective,
+        Instruction,
+        IntrinsicScope,
+        Label,
+        Param,
+        Predicate,
+        RegDecl,
+        Statement,
+        VarDecl,
+    )
+    from pyptx.ir.operands import (
+        AddressOperand,
+        BinaryOperand,
+        CastOperand,
+        ConditionalOperand,
+        ConstantAddressOperand,
+        FieldOperand,
+        GenericOperand,
+        ImmediateOperand,
+        IndexedOperand,
+        LabelOperand,
+        MaskOperand,
+        NegatedOperand,
+        Operand,
+        ParenthesizedOperand,
+        PipeOperand,
+        RegisterOperand,
+        UnaryOperand,
+        VectorOperand,
+        text_of,
+    )
+    from pyptx.ir.spans import modifier_span, opcode_span, operand_span, token_span
+    from pyptx.ir.walk import (
+        children,
+        diff_modules,
+        module_tokens,
+        normalize_module,
+        replace_statements,
+        strip_layout,
+        walk,
+    )
+
+_WHERE = {
+    "base": "Node tokens",
+    "constants": "displacement evaluate",
+    "directives": "AddressSize AliasDirective BranchTargets CallPrototype CallTargets Directive DwarfDirective "
+    "FileDirective LabelRange LocDirective Module PragmaDirective Section SectionData SectionLabel SkippedText Target "
+    "Version",
+    "kinds": "UNSIZED LinkingDirective Number ScalarType StateSpace",
+    "layout": "Layout layout_of",
+    "nodes": "Attribute Block Declarator Function FunctionDirective Instruction IntrinsicScope Label Param Predicate "
+    "RegDecl Statement VarDecl",
+    "operands": "AddressOperand BinaryOperand CastOperand ConditionalOperand ConstantAddressOperand FieldOperand "
+    "GenericOperand ImmediateOperand IndexedOperand LabelOperand MaskOperand NegatedOperand Operand "
+    "ParenthesizedOperand PipeOperand RegisterOperand UnaryOperand VectorOperand text_of",
+    "spans": "modifier_span opcode_span operand_span token_span",
+    "walk": "children diff_modules module_tokens normalize_module replace_statements strip_layout walk",
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
+__all__ = [  # noqa: PLE0604
+    *_MODULE_OF,  # pyright: ignore[reportUnsupportedDunderAll]
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,152 @@
+"""The values of constant expressions, by the manual's rules: 64-bit integers, signed or unsigned as in C, and doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyptx.ir.base import Node
+from pyptx.ir.kinds import ScalarType
+from pyptx.ir.operands import (
+    AddressOperand,
+    BinaryOperand,
+    CastOperand,
+    ConditionalOperand,
+    ImmediateOperand,
+    Operand,
+    ParenthesizedOperand,
+    UnaryOperand,
+    number_value,
+)
+
+_ALL = (1 << 64) - 1
+_TOP = 1 << 63
+Constant = tuple[int | float, bool]
+"""A value, and whether it is unsigned."""
+
+
+def evaluate(operand: Operand) -> int | float | None:
+    """Return the value of a constant expression; None where it has none: a symbol takes part, a division by zero."""
+    done: list[Constant | None] = []
+    todo: list[tuple[Operand, bool]] = [(operand, False)]
+    while todo:
+        item, ready = todo.pop()
+        children = _children(item)
+        if children is None:
+            done.append(_literal(item))
+        elif not ready:
+            todo.append((item, True))
+            todo += [(child, False) for child in reversed(children)]
+        else:
+            values = [done.pop() for _ in children][::-1]
+            known = [value for value in values if value is not None]
+            done.append(_combine(item, known) if len(known) == len(values) else None)
+    return done[0][0] if done[0] is not None else None
+
+
+def displacement(address: AddressOperand) -> int | None:
+    """Return the constant added to the base: 0 without one, None where it is no integer."""
+    if address.offset_expression is not None:
+        value = evaluate(address.offset_expression)
+    else:
+        value = number_value(address.offset or "0")
+    return value if isinstance(value, int) else None
+
+
+def _children(item: Operand) -> tuple[Operand, ...] | None:
+    if isinstance(item, BinaryOperand):
+        return item.left, item.right
+    if isinstance(item, UnaryOperand | CastOperand):
+        return (item.operand,)
+    if isinstance(item, ConditionalOperand):
+        return item.test, item.then, item.other
+    if isinstance(item, ParenthesizedOperand) and len(item.elements) == 1:
+        return item.elements
+    return None
+
+
+def _literal(item: Node) -> Constant | None:
+    if not isinstance(item, ImmediateOperand):
+        return None
+    try:
+        value = item.value
+    except ValueError:
+        return None
+    return value, isinstance(value, int) and ("U" in item.text or not -_TOP <= value < _TOP)
+
+
+def _combine(item: Operand, values: list[Constant]) -> Constant | None:
+    if isinstance(item, BinaryOperand):
+        return _binary(item.operator, *values)
+    if isinstance(item, UnaryOperand):
+        return _unary(item.operator, values[0])
+    if isinstance(item, CastOperand):
+        return _wrapped(values[0][0], item.type is ScalarType.U64)
+    if isinstance(item, ConditionalOperand):
+        chosen = values[1] if values[0][0] else values[2]
+        return _wrapped(chosen[0], values[1][1] or values[2][1])
+    return values[0]
+
+
+def _wrapped(value: int | float, unsigned: bool) -> Constant:
+    if isinstance(value, float):
+        return value, False
+    value &= _ALL
+    return (value, True) if unsigned or value < _TOP else (value - (1 << 64), False)
+
+
+def _unary(operator: str, operand: Constant) -> Constant | None:
+    value, unsigned = operand
+    if operator == "!":
+        return int(not value), False
+    if operator == "~":
+        return _wrapped(~value, True) if isinstance(value, int) else None
+    return _wrapped(-value if operator == "-" else value, unsigned)
+
+
+_COMPARE: dict[str, Callable[[int | float, int | float], bool]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "&&": lambda a, b: bool(a) and bool(b),
+    "||": lambda a, b: bool(a) or bool(b),
+}
+_INTEGER: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: -(-a // b) if (a < 0) != (b < 0) else a // b,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+}
+_FLOAT: dict[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b,
+}
+
+
+def _binary(operator: str, left: Constant, right: Constant) -> Constant | None:
+    (a, a_unsigned), (b, b_unsigned) = left, right
+    if operator in ("/", "%") and not b:
+        return None
+    if isinstance(a, float) or isinstance(b, float):
+        if operator in _COMPARE:
+            return int(_COMPARE[operator](a, b)), False
+        return (_FLOAT[operator](float(a), float(b)), False) if operator in _FLOAT else None
+    if operator in ("<<", ">>"):
+        places = min(b & _ALL, 64)
+        shifted = a << places if operator == "<<" else a >> places
+        return _wrapped(shifted, a_unsigned)
+    if operator == "%":
+        return _wrapped((a & _ALL) % (b & _ALL), False)
+    unsigned = a_unsigned or b_unsigned
+    if unsigned:
+        a, b = a & _ALL, b & _ALL
+    if operator in _COMPARE:
+        return int(_COMPARE[operator](a, b)), False
+    return _wrapped(_INTEGER[operator](a, b), unsigned)

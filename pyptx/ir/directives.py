@@ -1,0 +1,270 @@
+"""Directives as values, and the module they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyptx.diagnostics import Origin
+from pyptx.ir.base import Node
+from pyptx.ir.kinds import ScalarType, spelling
+from pyptx.ir.layout import Layout
+from pyptx.ir.nodes import FunctionDirective, Param, Statement
+from pyptx.ir.operands import separated
+
+
+class Directive(Statement):
+    """The base of the statements that carry no code."""
+
+    __slots__ = ()
+
+
+class Version(Directive):
+    """`.version 8.7`. `implied` marks the one that recovery puts where the text has none."""
+
+    major: int
+    minor: int
+    implied: bool = False
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return () if self.implied else (".version", f"{spelling(self.major)}.{spelling(self.minor)}")
+
+
+class Target(Directive):
+    """`.target sm_90a, debug`: the architecture and its options."""
+
+    targets: tuple[str, ...]
+    implied: bool = False
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return () if self.implied else (".target", *separated(self.targets))
+
+
+class AddressSize(Directive):
+    """`.address_size 64`."""
+
+    size: int
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (".address_size", spelling(self.size))
+
+
+class PragmaDirective(Directive):
+    """`.pragma "nounroll";` – strings without their quotes, further ones in `more`."""
+
+    value: str
+    more: tuple[str, ...] = ()
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (".pragma", *separated([f'"{text}"' for text in (self.value, *self.more)]), ";")
+
+
+class FileDirective(Directive):
+    """`.file 1 "a.cu", timestamp, size`."""
+
+    index: int
+    path: str
+    timestamp: int | None = None
+    size: int | None = None
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        stamps = [spelling(value) for value in (self.timestamp, self.size) if value is not None]
+        return (".file", spelling(self.index), *separated([f'"{self.path}"', *stamps]))
+
+
+class SectionLabel(Node):
+    """A place in a DWARF section: `label`, `.debug_str+16`, `end-start` (`minus`)."""
+
+    name: str
+    offset: int | None = None
+    minus: str | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        if self.minus is not None:
+            return (self.name, "-", self.minus)
+        return (self.name,) if self.offset is None else (self.name, "+", *signed_parts(self.offset))
+
+
+class LocDirective(Directive):
+    """`.loc 1 21 3, function_name label+4, inlined_at 1 9 3`. `inlined_at` is (file, line, column)."""
+
+    file: int
+    line: int
+    column: int
+    function_name: SectionLabel | None = None
+    inlined_at: tuple[int, int, int] | None = None
+    intermediate: bool = False
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        word = ".loc_intermediate" if self.intermediate else ".loc"
+        out: list[str | Node] = [word, spelling(self.file), spelling(self.line), spelling(self.column)]
+        if self.function_name is not None:
+            out += [",", "function_name", self.function_name]
+        if self.inlined_at is not None:
+            out += [",", "inlined_at", *map(spelling, self.inlined_at)]
+        return out
+
+
+class SectionData(Directive):
+    """One line of a DWARF section: `.b8 1, 2, -3`, `.b64 label`, `.b32 end-start`."""
+
+    type: ScalarType
+    values: tuple[int | SectionLabel, ...]
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        out: list[str | Node] = [self.type.ptx]
+        for value in self.values:
+            if len(out) > 1:
+                out.append(",")
+            out += [value] if isinstance(value, SectionLabel) else signed_parts(value)
+        return out
+
+
+class Section(Directive):
+    """`.section .debug_info { … }`: labels and data."""
+
+    name: str
+    body: tuple[Statement, ...]
+    layout: Layout | None = None
+    closing: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (".section", self.name, "{")
+
+
+class DwarfDirective(Directive):
+    """A line of the syntax before PTX 2.0: `@@DWARF .byte 1, 2`, `@@DWARF .section .debug_info`, `@@DWARF label:`."""
+
+    keyword: str
+    values: tuple[int | str | SectionLabel, ...] = ()
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        if self.keyword == ":":
+            return ("@@DWARF", str(self.values[0]), ":")
+        out: list[str | Node] = ["@@DWARF", self.keyword]
+        for index, value in enumerate(self.values):
+            out += [","] if index else []
+            out += signed_parts(value) if isinstance(value, int) else [value]
+        return out
+
+
+class CallPrototype(Directive):
+    """`.callprototype (.param .b32 _) _ (.param .b64 _) .noreturn;` – its label stands before it as a `Label`."""
+
+    params: tuple[Param, ...] = ()
+    return_params: tuple[Param, ...] | None = None
+    directives: tuple[FunctionDirective, ...] = ()
+    parens: bool = True
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        returns = () if self.return_params is None else ("(", *separated(self.return_params), ")")
+        params = ("(", *separated(self.params), ")") if self.params or self.parens else ()
+        return (".callprototype", *returns, "_", *params, *self.directives, ";")
+
+
+class CallTargets(Directive):
+    """`.calltargets f, g;`."""
+
+    targets: tuple[str, ...]
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (".calltargets", *separated(self.targets), ";")
+
+
+class LabelRange(Node):
+    """A label of `.branchtargets`, or with a count a range of them: `L<4>` is `L0 … L3`."""
+
+    name: str
+    count: int | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.name,) if self.count is None else (self.name, "<", spelling(self.count), ">")
+
+
+class BranchTargets(Directive):
+    """`.branchtargets A, B, L<4>;`."""
+
+    targets: tuple[LabelRange, ...]
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Every label that is listed, ranges spelled out."""
+        spelled: list[str] = []
+        for item in self.targets:
+            spelled += [item.name] if item.count is None else [f"{item.name}{i}" for i in range(item.count)]
+        return tuple(spelled)
+
+    def parts(self) -> Sequence[str | Node]:
+        return (".branchtargets", *separated(self.targets), ";")
+
+
+class AliasDirective(Directive):
+    """`.alias name, aliasee;`."""
+
+    name: str
+    aliasee: str
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (".alias", self.name, ",", self.aliasee, ";")
+
+
+class SkippedText(Directive):
+    """Text that could not be parsed; only `parse(text, recover=True)` makes it."""
+
+    text: str
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.text,)
+
+
+class Module(Node):
+    """A whole file. `directives` holds everything after the header, functions included, in order; `layout` is the
+    one gap at the end of the text."""
+
+    version: Version
+    target: Target
+    address_size: AddressSize | None = None
+    directives: tuple[Statement, ...] = ()
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """The header and everything after it."""
+        header = (self.version, self.target) if self.address_size is None else (self.version, self.target, self.address_size)
+        return (*header, *self.directives)
+
+    def parts(self) -> Sequence[str | Node]:
+        return ()
+
+
+def signed_parts(value: int) -> list[str]:
+    """Return the tokens of an integer, its sign apart."""
+    text = spelling(value)
+    return ["-", text[1:]] if text.startswith("-") else [text]

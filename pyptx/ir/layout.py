@@ -1,0 +1,32 @@
+"""Layouts: the whitespace and comments around the tokens of one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+class Layout(tuple[str, ...]):
+    """The n+1 gaps around n tokens. Many statements share one.
+
+    `form`, where given, is the same thing as a `%`-format: one place for the guard if `guarded`, one for opcode and
+    modifiers, one for each of `arity` operands in its default spacing. The emitter uses it to save time.
+    """
+
+    form: str | None = None
+    guarded: bool = False
+    arity: int = 0
+
+
+_MOST = 1 << 16
+_interned: dict[tuple[str, ...], Layout] = {}
+
+
+def layout_of(gaps: Iterable[str]) -> Layout:
+    """Return the shared layout of these gaps."""
+    key = tuple(gaps)
+    made = _interned.get(key)
+    if made is None:
+        if len(_interned) >= _MOST:
+            _interned.clear()
+        made = _interned[key] = Layout(key)
+    return made

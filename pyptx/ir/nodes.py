@@ -1,0 +1,306 @@
+"""Statements, declarations, functions and modules. `parts` gives a node's own tokens from its fields; bodies are apart.
+
+`layout` holds the n+1 gaps around a node's n tokens, `closing` the two around the brace that ends its body; both are
+only spelling, as is `origin`. The directives that carry no code are in `directives.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyptx.diagnostics import Origin
+from pyptx.ir.base import Node
+from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace, spelling
+from pyptx.ir.layout import Layout
+from pyptx.ir.operands import Operand, number_parts, separated
+
+
+class Statement(Node):
+    """The base of everything that can stand in a body or at module level."""
+
+    __slots__ = ()
+
+
+class Predicate(Node):
+    """The guard `@%p` or `@!%p` of an instruction."""
+
+    register: str
+    negated: bool = False
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("@", "!", self.register) if self.negated else ("@", self.register)
+
+
+class Instruction(Statement):
+    """One instruction: opcode, modifiers with their dots, operands, guard."""
+
+    opcode: str
+    modifiers: tuple[str, ...] = ()
+    operands: tuple[Operand, ...] = ()
+    predicate: Predicate | None = None
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    @property
+    def full_opcode(self) -> str:
+        """Opcode and modifiers as PTX writes them: `add.rn.f32`."""
+        return self.opcode + "".join(self.modifiers)
+
+    def parts(self) -> Sequence[str | Node]:
+        guard = () if self.predicate is None else (self.predicate,)
+        return (*guard, self.opcode, *self.modifiers, *separated(self.operands), ";")
+
+
+class Label(Statement):
+    """`name:`."""
+
+    name: str
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.name, ":")
+
+
+class Declarator(Node):
+    """One more name of a declaration: `%r<10>`, `a[2][3] = {…}`. Fields as in `RegDecl` and `VarDecl`."""
+
+    name: str
+    count: int | None = None
+    array_size: int | None = None
+    initializer: tuple[str | Operand, ...] | None = None
+    dims: tuple[int, ...] = ()
+    braces: bool | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return declarator_parts(self)
+
+
+class Attribute(Node):
+    """One entry of `.attribute(…)`: `.managed`, `.unified(1, 2)`."""
+
+    name: str
+    values: tuple[int, ...] = ()
+
+    def parts(self) -> Sequence[str | Node]:
+        if not self.values:
+            return (self.name,)
+        return (self.name, "(", *separated([spelling(v) for v in self.values]), ")")
+
+
+class RegDecl(Statement):
+    """`.reg .b32 %r<10>, %x;`: the first name is `name` (a range when `count` is given), others are in `more`."""
+
+    type: ScalarType
+    name: str
+    count: int | None = None
+    vector: int | None = None
+    alignment: int | None = None
+    more: tuple[Declarator, ...] = ()
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    @property
+    def declarators(self) -> tuple[Declarator, ...]:
+        """Every name that is declared."""
+        return (Declarator(self.name, self.count), *self.more)
+
+    def parts(self) -> Sequence[str | Node]:
+        head = (".reg", *align_parts(self.alignment), *vector_parts(self.vector), self.type.ptx)
+        return (*head, *separated(self.declarators), ";")
+
+
+class VarDecl(Statement):
+    """A variable in any space but `.reg`: `.global .align 8 .u32 a[2][3] = {{1, 2}, {3}}, b;`
+
+    `array_size` is the first dimension (`UNSIZED` for `[]`), `dims` the others. Initialisers are values without
+    their outer braces: plain numbers and symbols as text, the rest as operands; `braces` says whether the braces are
+    written where that is not what size and number of values suggest. `attributes_first`, `space_bank` are spellings.
+    """
+
+    state_space: StateSpace
+    type: ScalarType
+    name: str
+    array_size: int | None = None
+    alignment: int | None = None
+    initializer: tuple[str | Operand, ...] | None = None
+    linking: LinkingDirective | None = None
+    dims: tuple[int, ...] = ()
+    vector: int | None = None
+    count: int | None = None
+    braces: bool | None = None
+    attributes: tuple[Attribute, ...] = ()
+    attributes_first: bool = True
+    more: tuple[Declarator, ...] = ()
+    bank: int | None = None
+    layout: Layout | None = None
+    origin: Origin | None = None
+
+    @property
+    def declarators(self) -> tuple[Declarator, ...]:
+        """Every variable that is declared."""
+        first = Declarator(self.name, self.count, self.array_size, self.initializer, self.dims, self.braces)
+        return (first, *self.more)
+
+    def parts(self) -> Sequence[str | Node]:
+        linking = () if self.linking is None else (self.linking.ptx,)
+        bank = () if self.bank is None else ("[", spelling(self.bank), "]")
+        attributes = attribute_parts(self.attributes)
+        if self.attributes_first:
+            middle = (*attributes, *align_parts(self.alignment))
+        else:
+            middle = (*align_parts(self.alignment), *attributes)
+        head = (*linking, self.state_space.ptx, *bank, *middle, *vector_parts(self.vector), self.type.ptx)
+        return (*head, *separated(self.declarators), ";")
+
+
+class Param(Node):
+    """A parameter of a function: `.param .u64 .ptr .global .align 16 a`, `.param .align 8 .b8 b[16]`, `.reg .u32 c`.
+
+    `pointer` tells `.ptr` without a space from no `.ptr`; `align_last` is the spelling `.b8 .align 4 a[4]`.
+    """
+
+    state_space: StateSpace
+    type: ScalarType
+    name: str
+    array_size: int | None = None
+    alignment: int | None = None
+    ptr_state_space: StateSpace | None = None
+    ptr_alignment: int | None = None
+    pointer: bool = False
+    vector: int | None = None
+    align_last: bool = False
+
+    def parts(self) -> Sequence[str | Node]:
+        alignment = align_parts(self.alignment)
+        before, after = ((), alignment) if self.align_last else (alignment, ())
+        pointer: tuple[str, ...] = ()
+        if self.pointer or self.ptr_state_space is not None or self.ptr_alignment is not None:
+            space = () if self.ptr_state_space is None else (self.ptr_state_space.ptx,)
+            pointer = (".ptr", *space, *align_parts(self.ptr_alignment))
+        size = () if self.array_size is None else dimension_parts(self.array_size)
+        head = (self.state_space.ptx, *before, *vector_parts(self.vector), self.type.ptx, *after)
+        return (*head, *pointer, self.name, *size)
+
+
+class FunctionDirective(Node):
+    """What stands between a function's parameters and its body: `.maxntid 128, 1, 1`, `.pragma "nounroll";`.
+
+    `name` has no dot; strings among the values have no quotes.
+    """
+
+    name: str
+    values: tuple[int | str, ...] = ()
+
+    def parts(self) -> Sequence[str | Node]:
+        quoted = [f'"{v}"' if isinstance(v, str) else spelling(v) for v in self.values]
+        return (f".{self.name}", *separated(quoted), *((";",) if self.name == "pragma" else ()))
+
+
+class Block(Statement):
+    """`{ … }`."""
+
+    body: tuple[Statement, ...]
+    layout: Layout | None = None
+    closing: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("{",)
+
+
+class IntrinsicScope(Statement):
+    """Statements that one helper emitted, between the comments `// BEGIN name(args)` and `// END name`."""
+
+    name: str
+    args_repr: str
+    body: tuple[Statement, ...]
+    layout: Layout | None = None
+    closing: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        return ()
+
+
+class Function(Statement):
+    """An entry or a device function. `definition` is False for a prototype, which ends in `;` and has no body;
+    `parens` is False where an empty parameter list is left out (`.entry k {`)."""
+
+    is_entry: bool
+    name: str
+    params: tuple[Param, ...] = ()
+    return_params: tuple[Param, ...] | None = None
+    body: tuple[Statement, ...] = ()
+    linking: LinkingDirective | None = None
+    directives: tuple[FunctionDirective, ...] = ()
+    definition: bool = True
+    parens: bool = True
+    attributes: tuple[Attribute, ...] = ()
+    layout: Layout | None = None
+    closing: Layout | None = None
+    origin: Origin | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        linking = () if self.linking is None else (self.linking.ptx,)
+        returns = () if self.return_params is None else ("(", *separated(self.return_params), ")")
+        params = ("(", *separated(self.params), ")") if self.params or self.parens else ()
+        kind = ".entry" if self.is_entry else ".func"
+        head = (*linking, kind, *attribute_parts(self.attributes), *returns, self.name, *params)
+        return (*head, *self.directives, "{" if self.definition else ";")
+
+
+def align_parts(alignment: int | None) -> tuple[str, ...]:
+    """Return the tokens of `.align n`."""
+    return () if alignment is None else (".align", spelling(alignment))
+
+
+def vector_parts(vector: int | None) -> tuple[str, ...]:
+    """Return the token of `.v2`, `.v4`, `.v8`."""
+    return () if vector is None else (f".v{vector}",)
+
+
+def dimension_parts(size: int) -> tuple[str, ...]:
+    """Return the tokens of `[size]`, or of `[]`."""
+    return ("[", "]") if size is UNSIZED or (isinstance(size, Number) and not size.text) else ("[", spelling(size), "]")
+
+
+def attribute_parts(attributes: tuple[Attribute, ...]) -> tuple[str | Node, ...]:
+    """Return the tokens of `.attribute(…)`."""
+    return (".attribute", "(", *separated(attributes), ")") if attributes else ()
+
+
+def declarator_parts(item: Declarator) -> Sequence[str | Node]:
+    """Return the tokens of a name with its range, dimensions and initialiser."""
+    out: list[str | Node] = [item.name]
+    if item.count is not None:
+        out += ["<", spelling(item.count), ">"]
+    for size in () if item.array_size is None else (item.array_size, *item.dims):
+        out += dimension_parts(size)
+    if item.initializer is not None:
+        values = initializer_parts(item.initializer)
+        out += ["=", "{", *values, "}"] if has_braces(item) else ["=", *values]
+    return out
+
+
+def initializer_parts(values: tuple[str | Operand, ...]) -> list[str | Node]:
+    """Return the tokens of an initialiser's values."""
+    out: list[str | Node] = []
+    for value in values:
+        if out:
+            out.append(",")
+        if isinstance(value, str):
+            out += number_parts(value)
+        else:
+            out.append(value)
+    return out
+
+
+def has_braces(item: Declarator) -> bool:
+    """Say whether the initialiser is written in braces."""
+    return item.braces if item.braces is not None else suggests_braces(item.array_size, item.initializer or ())
+
+
+def suggests_braces(array_size: int | None, values: tuple[str | Operand, ...]) -> bool:
+    """Say whether an initialiser of these values has braces unless told otherwise."""
+    return array_size is not None or len(values) != 1

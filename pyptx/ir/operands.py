@@ -1,0 +1,269 @@
+"""Operands and constant expressions: frozen values without layout, so statements can share them.
+
+A node's tokens come from its fields (`parts`); `text_of` joins them in the default spacing and remembers the result.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+
+from pyptx.ir.base import Node, tokens
+from pyptx.ir.kinds import ScalarType
+
+WARP_SZ = 32
+
+
+class Operand(Node):
+    """The base of everything that can stand as an operand or inside one."""
+
+    __slots__ = ("_text",)
+    _text: str | None
+
+
+class RegisterOperand(Operand):
+    """A register, special registers and components included: `%r1`, `%tid.x`, `%v.y`, `%r2.b0`, `_`."""
+
+    name: str
+
+    @property
+    def base(self) -> str:
+        """The name without its component."""
+        return self.name.partition(".")[0]
+
+    @property
+    def selector(self) -> str | None:
+        """The component (`.x`, `.b0`, `.h1`), or None."""
+        return self.name[len(self.base) :] or None
+
+    def parts(self) -> Sequence[str | Node]:
+        return name_parts(self.name)
+
+
+class ImmediateOperand(Operand):
+    """A number as it is spelled, with its sign: `16`, `-1`, `0x10U`, `0F3F800000`, `1e5`, `WARP_SZ`."""
+
+    text: str
+
+    @property
+    def value(self) -> int | float:
+        """What the spelling means."""
+        return number_value(self.text)
+
+    def parts(self) -> Sequence[str | Node]:
+        return number_parts(self.text)
+
+
+class LabelOperand(Operand):
+    """A label or another symbol: a variable, a parameter, a function, a register declared without `%`."""
+
+    name: str
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.name,)
+
+
+class VectorOperand(Operand):
+    """`{a, b}`; in an initialiser, a nested list of values."""
+
+    elements: tuple[Operand, ...]
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("{", *separated(self.elements), "}")
+
+
+class ParenthesizedOperand(Operand):
+    """`(a, b)`: the lists of a call; with one element also a parenthesised expression."""
+
+    elements: tuple[Operand, ...]
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("(", *separated(self.elements), ")")
+
+
+class AddressOperand(Operand):
+    """`[base]`, `[base+offset]`, `[base+4*8]` (`offset_expression`), `[map, {x, y}, …]` (`rest`: what follows the
+    first comma). `base` is a register, a symbol or a number."""
+
+    base: str
+    offset: str | None = None
+    rest: tuple[Operand, ...] = ()
+    offset_expression: Operand | None = None
+
+    def parts(self) -> Sequence[str | Node]:
+        number = self.base[0] in "-.0123456789"
+        out: list[str | Node] = ["[", *(number_parts(self.base) if number else name_parts(self.base))]
+        if self.offset is not None:
+            out += ["+", *number_parts(self.offset)]
+        elif self.offset_expression is not None:
+            out += ["+", self.offset_expression]
+        for operand in self.rest:
+            out += [",", operand]
+        return (*out, "]")
+
+
+class ConstantAddressOperand(Operand):
+    """`[expression]`: an absolute address that is no plain number, as in `[(4)]` or `[4*8]`."""
+
+    expression: Operand
+    rest: tuple[Operand, ...] = ()
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("[", *separated((self.expression, *self.rest)), "]")
+
+
+class IndexedOperand(Operand):
+    """`array[index]`, an address written without brackets around it; the index is a constant or a register."""
+
+    name: str
+    index: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return (*name_parts(self.name), "[", self.index, "]")
+
+
+class NegatedOperand(Operand):
+    """`!x` of a register."""
+
+    operand: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("!", self.operand)
+
+
+class PipeOperand(Operand):
+    """`a|b`: two destinations."""
+
+    left: Operand
+    right: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.left, "|", self.right)
+
+
+class UnaryOperand(Operand):
+    """`-x`, `+x`, `~x`, `!x` of a constant expression; `-x` of a register."""
+
+    operator: str
+    operand: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.operator, self.operand)
+
+
+class BinaryOperand(Operand):
+    """A constant expression of two operands, or `symbol+constant`, `register+constant`."""
+
+    operator: str
+    left: Operand
+    right: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.left, self.operator, self.right)
+
+
+class ConditionalOperand(Operand):
+    """`test ? then : other`."""
+
+    test: Operand
+    then: Operand
+    other: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.test, "?", self.then, ":", self.other)
+
+
+class CastOperand(Operand):
+    """`(.s64) x` or `(.u64) x`."""
+
+    type: ScalarType
+    operand: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("(", self.type.ptx, ")", self.operand)
+
+
+class GenericOperand(Operand):
+    """`generic(symbol)` in an initialiser."""
+
+    symbol: str
+
+    def parts(self) -> Sequence[str | Node]:
+        return ("generic", "(", self.symbol, ")")
+
+
+class MaskOperand(Operand):
+    """`0xFF00(expression)` in an initialiser: some bytes of an address or a constant."""
+
+    mask: str
+    operand: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return (*number_parts(self.mask), "(", self.operand, ")")
+
+
+class FieldOperand(Operand):
+    """`name = value` in the initialiser of a texture, sampler or surface."""
+
+    name: str
+    value: Operand
+
+    def parts(self) -> Sequence[str | Node]:
+        return (self.name, "=", self.value)
+
+
+def separated(items: Iterable[str | Node]) -> Sequence[str | Node]:
+    """Return the items with commas between them."""
+    out: list[str | Node] = []
+    for item in items:
+        out += [",", item] if out else [item]
+    return out
+
+
+def name_parts(name: str) -> Sequence[str]:
+    """Return a name and its component as two tokens."""
+    base, dot, selector = name.partition(".")
+    return (base, dot + selector) if dot and base else (name,)
+
+
+def number_parts(text: str) -> Sequence[str]:
+    """Return a sign and a number as two tokens."""
+    return ("-", text[1:]) if text[0] == "-" and len(text) > 1 else (text,)
+
+
+def number_value(text: str) -> int | float:
+    """Return the value of a PTX number, a sign before it allowed; ValueError when it is none."""
+    if text[:1] == "-":
+        return -number_value(text[1:])
+    if text == "WARP_SZ":
+        return WARP_SZ
+    kind = text[:2].lower()
+    if kind == "0f" and len(text) == 10:
+        return struct.unpack(">f", bytes.fromhex(text[2:]))[0]
+    if kind == "0d" and len(text) == 18:
+        return struct.unpack(">d", bytes.fromhex(text[2:]))[0]
+    digits = text.removesuffix("U")
+    if kind in ("0x", "0b"):
+        return int(digits, 0)
+    if digits.isdigit():
+        return int(digits, 8) if len(digits) > 1 and digits[0] == "0" else int(digits)
+    return float(text)
+
+
+def text_of(operand: Operand) -> str:
+    """Return the operand in the default spacing: a space after each comma, none elsewhere."""
+    made = operand._text  # pyright: ignore[reportPrivateUsage]
+    if made is None:
+        made = spaced(tokens(operand))
+        type(operand)._text.__set__(operand, made)  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+    return made
+
+
+def spaced(words: Sequence[str]) -> str:
+    """Join an operand's tokens in the default spacing."""
+    return "".join([word + inner_gap(word, after) for word, after in zip(words, (*words[1:], ""), strict=True)])
+
+
+def inner_gap(before: str, after: str) -> str:
+    """Return the default gap between two tokens of an operand. `5 % 4` needs its spaces: `%4` is a name."""
+    return " " if before == "," or (after and (before == "%" or after == "%")) else ""

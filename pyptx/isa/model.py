@@ -33,6 +33,8 @@ class Kind(StrEnum):
     LIST = "list"
     """`(a, b, ...)`: arguments of a call."""
     SPECIAL = "sreg"
+    SINK = "sink"
+    """`_` and nothing else: the result cannot be had."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _OWN_CLASS = {"f32", "f64", "f16", "f16x2", "pred"}
 
 def declarations(version: tuple[int, int], arch: int) -> list[str]:
     """Return a function's register declarations for a module of this PTX version and architecture."""
-    classes = ["pred", "b16", "b32", "b64", "f32", "f64"]
+    classes = ["pred", "b8", "b16", "b32", "b64", "f32", "f64"]
     classes += ["f16", "f16x2"] if version >= (4, 2) and arch >= 53 else []
     classes += ["b128"] if version >= (8, 3) and arch >= 70 else []
     return [f".reg .{name} q_{name}_<{REGISTERS}>;" for name in classes]
@@ -54,6 +54,11 @@ class _Registers:
         number = self.used.get(name, 0)
         self.used[name] = number + 1
         return f"q_{name}_{number}"
+
+    def fresh_byte(self) -> str:
+        """Return a register of eight bits, which only an operand that wants exactly eight needs."""
+        self.used["b8"] = self.used.get("b8", 0) + 1
+        return f"q_b8_{self.used['b8']}"
 
 
 def instruction(match: Match, signature: tuple[Operand, ...], guard: str = "") -> str:
@@ -95,6 +100,8 @@ def _base(o: Operand, registers: _Registers) -> str:
 
 
 def _scalar(o: Operand, registers: _Registers) -> str:
+    if o.kind is Kind.SINK:
+        return "_"
     if o.kind is Kind.LABEL:
         return "q_label"
     if o.kind is Kind.FUNCTION:
@@ -107,6 +114,8 @@ def _scalar(o: Operand, registers: _Registers) -> str:
         return f"q_{o.type}"
     if o.kind is Kind.VARIABLE:
         return f"q_{o.space or 'global'}"
+    if o.type == "b8" and not o.widenable:
+        return registers.fresh_byte()
     return registers.fresh(o.type)
 
 

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from pyptx.isa.model import Form
 
-SECTIONS = ("integer", "extended_precision")
+SECTIONS = ("integer", "extended_precision", "mbarrier")
 """The table's files, in the manual's order."""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 FOUND_BY_NAME = re.compile(
     r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/(\w+/)?audit_\w+\.py$"
 )
-SPEAKS_OF_FILES = (".py", ".md", ".toml", ".sh", "Makefile", "Dockerfile")
+SPEAKS_OF_FILES = (".py", ".md", ".toml", ".sh", "Makefile", "Dockerfile", "manifest.json")
 
 
 def shadowing(trees: dict[str, ast.Module]) -> Iterator[str]:
@@ -33,7 +33,8 @@ def shadowing(trees: dict[str, ast.Module]) -> Iterator[str]:
 
 def _public_names(tree: ast.Module, package: str) -> set[str]:
     names: set[str] = set()
-    for node in tree.body:
+    guarded = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
+    for node in (*tree.body, *guarded):
         if isinstance(node, ast.ImportFrom) and node.module != package and not (node.level == 1 and not node.module):
             names |= {alias.asname or alias.name for alias in node.names}
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -48,15 +49,19 @@ def _public_names(tree: ast.Module, package: str) -> set[str]:
 
 
 def dead(files: dict[str, str], trees: dict[str, ast.Module]) -> Iterator[str]:
-    """A Python file must be imported, or named by its path or dotted name, somewhere else."""
+    """A Python file must be imported, or named by its path, its dotted name, or `f"{package}.{name}"`, somewhere else.
+    The ends of those will do: scripts put their own folder on the path."""
     imported = {path: _imports(path, tree) for path, tree in trees.items()}
     prose = {path: text for path, text in files.items() if path.endswith(SPEAKS_OF_FILES)}
     for path in trees:
         dotted = path.removesuffix(".py").replace("/", ".")
         if FOUND_BY_NAME.search(path):
             continue
-        named = re.compile(rf"(?<![\w.]){re.escape(dotted)}\b|\b{re.escape(path)}\b")
-        if not any(dotted in imported.get(p, ()) or named.search(text) for p, text in prose.items() if p != path):
+        parts = dotted.split(".")
+        ends = {".".join(parts[start:]) for start in range(len(parts))}
+        spoken = [f"{e}\\b|{e.replace('.', '/')}\\.py|{e.rpartition('.')[0]}\\.\\{{" for e in ends if "." in e]
+        named = re.compile(rf"(?<![\w.])({'|'.join(spoken)})") if spoken else re.compile(rf"\b{re.escape(path)}\b")
+        if not any(ends & imported.get(p, set()) or named.search(text) for p, text in prose.items() if p != path):
             yield f"{path}:1: nothing imports or names this file"
 
 

@@ -54,12 +54,14 @@ def test_a_module_that_hides_a_public_name_is_found() -> None:
     files = {
         "pyptx/__init__.py": "from pyptx.box import kernel\n__all__ = ['kernel', 'resources']\n",
         "pyptx/kernel.py": "",
+        "pyptx/ir/__init__.py": "if TYPE_CHECKING:\n    from pyptx.ir.walk import walk\n",
+        "pyptx/ir/walk.py": "",
         "pyptx/box.py": "kernel = 1\n",
         "pyptx/resources/__init__.py": "",
-        "README.md": "pyptx.kernel pyptx.box pyptx.resources",
+        "README.md": "pyptx.kernel pyptx.box pyptx.resources pyptx.ir",
     }
     found = list(tidy.violations(files))
-    assert [v.split("'")[1] for v in found] == ["kernel", "resources"]
+    assert [v.split("'")[1] for v in found] == ["kernel", "resources", "walk"]
 
 
 def test_importing_a_submodule_itself_hides_nothing() -> None:
@@ -79,6 +81,8 @@ def test_relative_imports_and_mentions_count_as_use() -> None:
         "pyptx/a/c.py": "",
         "tools/d.py": "",
         "Makefile": "python tools/d.py",
+        "pyptx/cli/e.py": "",
+        "pyptx/cli/__init__.py": "import_module(f'pyptx.cli.{name}')\n",
     }
     assert list(tidy.violations(files)) == []
 

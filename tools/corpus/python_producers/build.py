@@ -30,6 +30,7 @@ class Producer:
 
 
 PRODUCERS = {
+    "numba": Producer(("numba-cuda[cu13]==0.30.4", "numba==0.68.1", "numpy==2.4.6"), f"{HERE}.numba_kernels.compile"),
     "triton": Producer(
         ("triton==3.9.0", "numpy==2.4.6"), f"{HERE}.triton_kernels.compile", (("TRITON_DEFAULT_FP_FUSION", "1"),)
     ),

@@ -1,0 +1,1 @@
+"""Kernels compiled by numba-cuda, and the recipe that compiles them."""

@@ -1,0 +1,58 @@
+"""What one streaming multiprocessor of each architecture holds. Numbers of NVIDIA's own headers: CCCL's
+`cuda/__device/arch_traits.h` and the runtime's `cuda_occupancy.h` (CUDA 13.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx.isa.targets import target
+
+WARP_SIZE = 32
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SmLimits:
+    """Limits of one SM, sizes in bytes. `shared` is what all CTAs of an SM share, `shared_per_cta` the most that one
+    may ask for (opt-in), `reserved_shared` what the system takes from each CTA besides; `barriers` counts the named
+    barriers of all CTAs together."""
+
+    shared: int
+    shared_per_cta: int
+    threads: int
+    ctas: int
+    barriers: int
+    reserved_shared: int = KIB
+    shared_granularity: int = 128
+    registers: int = 65536
+    registers_per_thread: int = 255
+    register_granularity: int = 256
+    partitions: int = 4
+    threads_per_cta: int = 1024
+
+
+_BY_ARCH = {
+    75: SmLimits(64 * KIB, 64 * KIB, 1024, 16, 32, reserved_shared=0, shared_granularity=256),
+    80: SmLimits(164 * KIB, 163 * KIB, 2048, 32, 64),
+    86: SmLimits(100 * KIB, 99 * KIB, 1536, 16, 16),
+    87: SmLimits(164 * KIB, 163 * KIB, 1536, 16, 16),
+    88: SmLimits(100 * KIB, 99 * KIB, 1536, 16, 16),
+    89: SmLimits(100 * KIB, 99 * KIB, 1536, 24, 24),
+    90: SmLimits(228 * KIB, 227 * KIB, 2048, 32, 64),
+    100: SmLimits(228 * KIB, 227 * KIB, 2048, 32, 64),
+    103: SmLimits(228 * KIB, 227 * KIB, 2048, 32, 32),
+    107: SmLimits(228 * KIB, 227 * KIB, 1024, 16, 16),
+    110: SmLimits(228 * KIB, 227 * KIB, 1536, 24, 24),
+    120: SmLimits(100 * KIB, 99 * KIB, 1536, 24, 24),
+    121: SmLimits(100 * KIB, 99 * KIB, 1536, 24, 24),
+}
+# sm_107: `arch_traits.h` says 228 KiB, `cuda_occupancy.h` knows a 328 KiB setting; the smaller is never wrong.
+
+
+def sm_limits(name: str) -> SmLimits:
+    """Return the limits of a target (`sm_90a` and `sm_90` are one machine); ValueError for one without a row."""
+    arch = target(name).arch
+    if arch not in _BY_ARCH:
+        known = ", ".join(f"sm_{number}" for number in _BY_ARCH)
+        raise ValueError(f"no limits known for {name}; known: {known}")
+    return _BY_ARCH[arch]

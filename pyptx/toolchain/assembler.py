@@ -1,0 +1,156 @@
+"""PTX to cubin, by ptxas as a subprocess or by nvJitLink in this process; and ptxas' verdict alone.
+
+ptxas is the reference and the default: nvJitLink compiles every module as relocatable code, which ignores
+`setmaxnreg` and costs registers and instructions where a kernel has functions, variables or static shared memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyptx.diagnostics import Diagnostic, PtxError, Span
+from pyptx.isa.targets import ASSEMBLED
+from pyptx.toolchain import nvjitlink, rules
+from pyptx.toolchain.cubin import AssemblyError, Cubin, Engine
+from pyptx.toolchain.messages import INPUT_NAME, OriginOf, is_error, parse_log
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, private_folder, run
+from pyptx.toolchain.tools import ToolMissing, find_tool
+
+_TARGET = re.compile(r"(?:sm|compute)_(\d+[af]?)")
+_DIRECTIVE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|\.target\s+(sm_\d+[af]?)", re.DOTALL)
+
+
+def assemble(
+    ptx: str,
+    target: str | None = None,
+    *,
+    engine: Engine | None = None,
+    lineinfo: bool = False,
+    options: Sequence[str] = (),
+    timeout: float = DEFAULT_TIMEOUT,
+    origin_of: OriginOf | None = None,
+) -> Cubin:
+    """Return the machine code of a PTX module for `target` (default: the module's own), or raise AssemblyError with
+    every message. `engine=None` is ptxas when installed, else nvJitLink. `options` are ptxas options in one word each
+    (`-maxrregcount=64`). nvJitLink runs in this process: `timeout` cannot stop it."""
+    chosen = engine or _installed_engine()
+    if chosen == "nvjitlink":
+        return assemble_with_nvjitlink(ptx, target, lineinfo=lineinfo, options=options, origin_of=origin_of)
+    return assemble_with_ptxas(ptx, target, lineinfo=lineinfo, options=options, timeout=timeout, origin_of=origin_of)
+
+
+def _installed_engine() -> Engine:
+    try:
+        find_tool("ptxas")
+    except ToolMissing:
+        nvjitlink.version()
+        return "nvjitlink"
+    return "ptxas"
+
+
+def assemble_with_ptxas(
+    ptx: str,
+    target: str | None = None,
+    *,
+    lineinfo: bool = False,
+    options: Sequence[str] = (),
+    timeout: float = DEFAULT_TIMEOUT,
+    origin_of: OriginOf | None = None,
+) -> Cubin:
+    """Assemble with ptxas in a process of its own: whole-program code, what nvcc would ship."""
+    tool, name, text = find_tool("ptxas"), _real(ptx, target), encoded(ptx)
+    flags = ["-v", *(["--generate-line-info"] if lineinfo else []), *checked_options(options)]
+    with private_folder() as folder:
+        (folder / INPUT_NAME).write_bytes(text)
+        done = run([tool.path, "-arch", name, *flags, "-o", "out.cubin", INPUT_NAME], cwd=folder, timeout=timeout)
+        cubin = (folder / "out.cubin").read_bytes() if done.status == 0 else b""
+    found = parse_log(done.messages, ptx, origin_of)
+    if done.status != 0:
+        if not any(is_error(d) for d in found):
+            raise done.failure()
+        raise AssemblyError(found, ptx, done.messages)
+    return Cubin(cubin, name, str(tool), done.messages, found)
+
+
+def assemble_with_nvjitlink(
+    ptx: str,
+    target: str | None = None,
+    *,
+    lineinfo: bool = False,
+    relocatable: bool = False,
+    options: Sequence[str] = (),
+    origin_of: OriginOf | None = None,
+) -> Cubin:
+    """Assemble with nvJitLink in this process: half the time of ptxas for a small kernel, but relocatable code (see
+    the module's first lines). `relocatable=True` leaves it unlinked, so that external functions may stay open. A crash
+    of the library is a crash of this process: give it only text that you trust."""
+    producer, name, text = f"nvJitLink {nvjitlink.version()}", _real(ptx, target), encoded(ptx)
+    flags = [f"-arch={name}", "-verbose", *(["-lineinfo"] if lineinfo else []), *(["-r"] if relocatable else [])]
+    flags += [f"-Xptxas={option}" for option in checked_options(options)]
+    cubin, log = nvjitlink.link(text, flags)
+    found = parse_log(log, ptx, origin_of)
+    if cubin is not None:
+        return Cubin(cubin, name, producer, log, found)
+    if not any(is_error(d) for d in found):
+        message = "nvJitLink does not take this text for PTX: `.version` must come first, after comments at most"
+        found = (*found, rules.STOPPED.found(Span(1, 1), message, notes=log.splitlines()))
+    raise AssemblyError(found, ptx, log)
+
+
+def validate(
+    ptx: str,
+    target: str | None = None,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    origin_of: OriginOf | None = None,
+) -> tuple[Diagnostic, ...]:
+    """Return what ptxas says of a module without generating code (`-arch compute_XX`). It is fast, and blind to what
+    only code generation finds: shared or constant memory over the limit, functions that nobody defines."""
+    tool, text = find_tool("ptxas"), encoded(ptx)
+    virtual = _real(ptx, target).replace("sm_", "compute_")
+    with private_folder() as folder:
+        (folder / INPUT_NAME).write_bytes(text)
+        done = run([tool.path, "-arch", virtual, INPUT_NAME], cwd=folder, timeout=timeout)
+    found = parse_log(done.messages, ptx, origin_of)
+    if done.status != 0 and not any(is_error(d) for d in found):
+        raise done.failure()
+    return found
+
+
+def default_target(ptx: str) -> str:
+    """Return the target that a module's `.target` names; the oldest that is still assembled when it is older than
+    that (PTX runs on newer GPUs), or when there is none."""
+    for match in _DIRECTIVE.finditer(ptx):
+        if name := match[1]:
+            old = int(name[3:].rstrip("af")) < int(ASSEMBLED[0][3:])
+            return ASSEMBLED[0] if old else name
+    return ASSEMBLED[0]
+
+
+def _real(ptx: str, target: str | None) -> str:
+    name = default_target(ptx) if target is None else target
+    match = _TARGET.fullmatch(name)
+    if not match:
+        found = rules.BAD_TARGET.found(None, f"expected a target such as sm_90a, found {name!r}")
+        raise PtxError([found], None)
+    return f"sm_{match[1]}"
+
+
+def encoded(ptx: str) -> bytes:
+    """Return the bytes to hand to a tool: trailing NULs dropped, any other refused."""
+    text = ptx.rstrip("\0")
+    nul = text.find("\0")
+    if nul >= 0:
+        line, start = text.count("\n", 0, nul) + 1, text.rfind("\n", 0, nul) + 1
+        found = rules.BAD_TEXT.found(Span(line, nul - start + 1), "expected text, found a NUL character inside it")
+        raise PtxError([found], ptx)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def checked_options(options: Sequence[str]) -> list[str]:
+    """Refuse what is not an option: a bare word would be read as one more input file."""
+    for option in options:
+        if not re.fullmatch(r"--?[A-Za-z][\w-]*(=[^\0]*)?", option):
+            raise ValueError(f"expected one ptxas option in one word, such as '-maxrregcount=64', found {option!r}")
+    return list(options)

@@ -1,0 +1,154 @@
+"""SASS: as nvdisasm prints it, as instructions tied to PTX and source lines, and compared between two PTX texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyptx.diagnostics import PtxError
+from pyptx.toolchain.assembler import assemble, assemble_with_nvjitlink, assemble_with_ptxas
+from pyptx.toolchain.cubin import Cubin, Engine
+from pyptx.toolchain.elf import Elf, Section, attributes, read_elf, relocations
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, private_folder, run
+from pyptx.toolchain.tools import find_tool
+
+_FUNCTION = re.compile(r"\s*\.type\s+(?P<name>\S+),@function")
+_LABEL = re.compile(r"(?P<name>[^\s:]+):")
+_PLACE = re.compile(r'\s*//## File "(?P<file>.*?)", line (?P<line>\d+)(?P<inlined> inlined at .*)?')
+_INSTRUCTION = re.compile(r"\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?P<text>.*?)\s*;?\s*")
+_OPCODE = re.compile(r"(?:@!?\w+\s+)?(?P<opcode>[A-Z][\w.]*)")
+_PTX_TEXT = ".nv_debug_ptx_txt"
+
+
+@dataclass(frozen=True, slots=True)
+class SassInstruction:
+    """One machine instruction: where it is, its text, the line of PTX that it came from, and the source `file` and
+    `line` that the PTX states with `.loc`. Lines are None where the line table says nothing."""
+
+    function: str
+    address: int
+    opcode: str
+    text: str
+    ptx_line: int | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+def sass(
+    source: str | bytes | Cubin, target: str | None = None, *, lines: bool = False, timeout: float = DEFAULT_TIMEOUT
+) -> str:
+    """Return nvdisasm's text of a cubin, or of PTX, which is assembled first. `lines=True` adds the places in PTX and
+    source: comments `//## File "…", line N`, where the file `.nv_debug_ptx_txt` is the PTX."""
+    tool = find_tool("nvdisasm")
+    cubin = assemble(source, target, lineinfo=lines, timeout=timeout) if isinstance(source, str) else source
+    read_elf(bytes(cubin))
+    with private_folder() as folder:
+        (folder / "in.cubin").write_bytes(bytes(cubin))
+        places = ["--print-line-info-inline", "--print-line-info-ptx"] if lines else []
+        done = run([tool.path, "--print-code", *places, "in.cubin"], cwd=folder, timeout=timeout)
+    if done.status != 0:
+        raise done.failure()
+    return done.output
+
+
+def disassemble(
+    source: str | bytes | Cubin, target: str | None = None, *, timeout: float = DEFAULT_TIMEOUT
+) -> tuple[SassInstruction, ...]:
+    """Return every instruction with its places. PTX is assembled with line information; a cubin has places when it
+    was (`assemble(…, lineinfo=True)`, `nvcc -lineinfo`)."""
+    return tuple(_instructions(sass(source, target, lines=True, timeout=timeout)))
+
+
+def _instructions(listing: str) -> Iterator[SassInstruction]:
+    """A place holds for the instructions below it until the next of its kind; PTX and source are two kinds. Of
+    inlined code the innermost place comes first and is kept."""
+    names: set[str] = set()
+    function, ptx_line, file, line, fresh = "", None, None, None, True
+    for text in listing.split("\n"):
+        if place := _PLACE.match(text):
+            if place["file"].startswith(_PTX_TEXT):
+                ptx_line = int(place["line"])
+            elif fresh:
+                file, line, fresh = place["file"], int(place["line"]), not place["inlined"]
+            else:
+                fresh = not place["inlined"]
+        elif found := _INSTRUCTION.fullmatch(text):
+            opcode = _OPCODE.match(found["text"])
+            address = int(found["address"], 16)
+            yield SassInstruction(
+                function, address, opcode["opcode"] if opcode else "", found["text"], ptx_line, file, line
+            )
+            fresh = True
+        elif named := _FUNCTION.match(text):
+            names.add(named["name"])
+        elif (label := _LABEL.fullmatch(text.strip())) and label["name"] in names:
+            function, ptx_line, file, line, fresh = label["name"], None, None, None, True
+
+
+def sass_equal(ptx_a: str, ptx_b: str, target: str | None = None, *, engine: Engine | None = None) -> bool:
+    """Tell whether two PTX texts are the same machine code; see `sass_difference`."""
+    return not sass_difference(ptx_a, ptx_b, target, engine=engine)
+
+
+def sass_difference(
+    ptx_a: str, ptx_b: str, target: str | None = None, *, engine: Engine | None = None
+) -> tuple[str, ...]:
+    """Return the names of the functions and data whose machine code, relocations, resources, launch limits or initial
+    values differ, in either text; empty when the two are the same program. Names of functions and variables count,
+    their order and debug information do not. Both are compiled as relocatable code, so that device functions and
+    references to other modules are compared too. `engine=None` is nvJitLink in this process when it is installed."""
+    parts_a, parts_b = (_program(_relocatable(ptx, target, engine)) for ptx in (ptx_a, ptx_b))
+    return tuple(sorted(name for name in {*parts_a, *parts_b} if parts_a.get(name) != parts_b.get(name)))
+
+
+def _relocatable(ptx: str, target: str | None, engine: Engine | None) -> Cubin:
+    if engine == "ptxas":
+        return assemble_with_ptxas(ptx, target, options=["-c"])
+    try:
+        return assemble_with_nvjitlink(ptx, target, relocatable=True)
+    except PtxError:
+        # Not installed, or a text that only ptxas takes for PTX, such as one that begins with a `#` line.
+        if engine:
+            raise
+    return assemble_with_ptxas(ptx, target, options=["-c"])
+
+
+_SKIPPED = (".debug", ".nv_debug", ".note", ".rel.debug", ".rela.debug", ".rel.nv_debug", ".rela.nv_debug")
+_TABLES = {"", ".strtab", ".shstrtab", ".symtab", ".symtab_shndx", ".nv.callgraph", ".nv.prototype", ".nv.rel.action"}
+_WITH_SYMBOLS = {0x0A, 0x0F, 0x11, 0x12, 0x23, 0x2F}
+"""Attributes that hold symbol numbers, which depend on the order of the text; those about sizes are named instead."""
+
+
+def _program(cubin: Cubin) -> dict[str, object]:
+    """Return what makes the program, by section name, without anything that depends on order or on debugging."""
+    elf = read_elf(cubin.data)
+    parts: dict[str, object] = {}
+    for section in elf.sections:
+        if section.name in _TABLES or section.name.startswith(_SKIPPED):
+            continue
+        parts[section.name] = _content(elf, section)
+    for index, section in enumerate(elf.sections):
+        symbols = [(s.name, s.info, s.other, s.value, s.size) for s in elf.symbols if s.section == index and s.name]
+        if section.name in parts and symbols:
+            parts[section.name] = (parts[section.name], tuple(sorted(symbols)))
+    return parts
+
+
+def _content(elf: Elf, section: Section) -> object:
+    if section.name.startswith(".rel"):
+        return relocations(elf, section)
+    if section.name == ".nv.info":
+        return tuple(sorted(_named(elf, *row) for row in attributes(section)))
+    if section.name.startswith(".nv.info."):
+        return tuple(sorted(row for row in attributes(section) if row[0] not in _WITH_SYMBOLS))
+    return (section.flags, section.size, section.data)
+
+
+def _named(elf: Elf, attribute: int, value: bytes) -> tuple[int, str, bytes]:
+    """Return an attribute with its leading symbol number as a name."""
+    if attribute in _WITH_SYMBOLS and len(value) >= 4:
+        index = int.from_bytes(value[:4], "little")
+        if index < len(elf.symbols):
+            return attribute, elf.symbols[index].name, value[4:]
+    return attribute, "", value

@@ -1,0 +1,118 @@
+"""Read a cubin: ELF64 sections, symbols, relocations and the attributes of `.nv.info`. Knows no PTX."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pyptx.diagnostics import PtxError
+from pyptx.toolchain import rules
+
+_NOBITS = 8
+_ENTRY = 0x10
+
+
+class Symbol(NamedTuple):
+    """One symbol; `section` is the index of its section, 0 when it is defined elsewhere."""
+
+    name: str
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+    @property
+    def is_entry(self) -> bool:
+        return bool(self.other & _ENTRY) and self.info & 15 == 2
+
+
+class Section(NamedTuple):
+    """One section; `data` is empty for memory that the file holds no bytes for, `size` is always its size."""
+
+    name: str
+    kind: int
+    flags: int
+    data: bytes
+    size: int
+    link: int
+    info: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elf:
+    """The parts of a cubin. `arch` is its architecture's number; the header keeps it in bits 8 to 15 since CUDA 13
+    (ABI version 8), in the lowest byte before."""
+
+    arch: int
+    sections: tuple[Section, ...]
+    symbols: tuple[Symbol, ...] = field(default=())
+
+    def section(self, name: str) -> Section | None:
+        return next((s for s in self.sections if s.name == name), None)
+
+
+def read_elf(data: bytes) -> Elf:
+    """Return the parts of a cubin, or raise PtxError when the bytes are not one."""
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise _malformed("expected a cubin (a 64-bit little-endian ELF file)")
+    try:
+        return _read(data)
+    except (struct.error, IndexError, ValueError) as error:
+        raise _malformed(f"a damaged cubin: {error}") from error
+
+
+def _malformed(message: str) -> PtxError:
+    return PtxError([rules.TOOL_FAILED.found(None, message)])
+
+
+def _read(data: bytes) -> Elf:
+    (start,), (flags,) = struct.unpack_from("<Q", data, 0x28), struct.unpack_from("<I", data, 0x30)
+    count, names = struct.unpack_from("<HH", data, 0x3C)
+    headers = [struct.unpack_from("<IIQQQQIIQQ", data, start + 64 * i) for i in range(count)]
+    strings = data[headers[names][4] : headers[names][4] + headers[names][5]]
+    sections = tuple(
+        Section(
+            _name(strings, h[0]), h[1], h[2], b"" if h[1] == _NOBITS else data[h[4] : h[4] + h[5]], h[5], h[6], h[7]
+        )
+        for h in headers
+    )
+    return Elf(flags >> 8 & 0xFF if data[8] >= 8 else flags & 0xFF, sections, tuple(_symbols(sections)))
+
+
+def _symbols(sections: tuple[Section, ...]) -> Iterator[Symbol]:
+    for table in (s for s in sections if s.name == ".symtab"):
+        strings = sections[table.link].data
+        for name, info, other, section, value, size in struct.iter_unpack("<IBBHQQ", table.data):
+            yield Symbol(_name(strings, name), info, other, section, value, size)
+
+
+def _name(strings: bytes, start: int) -> str:
+    return strings[start : strings.index(b"\0", start)].decode("utf-8", "replace")
+
+
+def relocations(elf: Elf, section: Section) -> tuple[tuple[int, int, str, bytes], ...]:
+    """Return the relocations in a `.rel`/`.rela` section as (offset, type, symbol or section name, addend)."""
+    size, rows = 24 if section.name.startswith(".rela") else 16, list[tuple[int, int, str, bytes]]()
+    for at in range(0, len(section.data), size):
+        offset, kind, index = struct.unpack_from("<QII", section.data, at)
+        symbol = elf.symbols[index]
+        name = symbol.name or elf.sections[symbol.section].name
+        rows.append((offset, kind, name, section.data[at + 16 : at + size]))
+    return tuple(sorted(rows))
+
+
+def attributes(section: Section) -> Iterator[tuple[int, bytes]]:
+    """Yield (attribute, value) of a `.nv.info` section: one-byte format, one-byte attribute, two bytes of value, or of
+    length when the format is 4 and the value follows."""
+    at = 0
+    while at + 4 <= len(section.data):
+        kind, attribute, value = struct.unpack_from("<BBH", section.data, at)
+        at += 4
+        if kind == 4:
+            yield attribute, section.data[at : at + value]
+            at += value
+        else:
+            yield attribute, value.to_bytes(4, "little")

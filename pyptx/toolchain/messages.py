@@ -1,0 +1,94 @@
+"""The messages of ptxas and nvJitLink as diagnostics, in their own words, at the place they speak of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from pyptx.diagnostics import Diagnostic, Origin, Rule, Severity, Span
+from pyptx.toolchain import rules
+from pyptx.toolchain.process import printable
+
+OriginOf = Callable[[int], Origin | None]
+"""Where a PTX line came from; None keeps the PTX line itself."""
+
+INPUT_NAME = "input.ptx"
+_OWN_NAMES = {INPUT_NAME, "application ptx input"}
+
+_PLACED = re.compile(r"ptxas (?P<file>.*), line (?P<line>\d+); (?P<word>fatal|error|warning|info)\s*: (?P<text>.*)")
+_PLAIN = re.compile(r"(?:(?:ptxas|nvlink) )?(?P<word>fatal|error|warning|info)\s*: (?P<text>.*)")
+_NOISE = re.compile(
+    r"Ptx assembly aborted due to errors$|\d+ bytes gmem|Compiling entry function |Function properties for "
+    r"|[Uu]sed \d+ registers|Compile time = |Merged module "
+)
+_CONTINUED = re.compile(r"ptxas\s+\.\s+|\s*\d+ bytes (?:stack frame|cumulative)|ERROR (?:\d+:|NVJITLINK_|NVVM_)")
+_LINE_IN_TEXT = re.compile(r"\b(?:on|around) line (\d+)\b")
+_UNKNOWN_TARGET = re.compile(r"Value '[^']*' is not defined for option 'gpu-name'")
+
+
+def parse_log(log: str, source: str | None = None, origin_of: OriginOf | None = None) -> tuple[Diagnostic, ...]:
+    """Return the findings in a log of ptxas or nvJitLink. With the PTX text their columns are found as well; with
+    `origin_of`, a line of generated PTX is reported where it was written. Statistics (`-v`) are left out."""
+    lines = source.split("\n") if source is not None else []
+    return tuple(dict.fromkeys(_relocated(d, origin_of) for d in _parsed(log, lines)))
+
+
+def _parsed(log: str, lines: list[str]) -> Iterator[Diagnostic]:
+    pending: Diagnostic | None = None
+    for text in log.replace("\0", "").split("\n"):
+        found = _PLACED.fullmatch(text) or _PLAIN.fullmatch(text)
+        if found:
+            if pending:
+                yield pending
+            pending = None if _NOISE.match(found["text"]) else _diagnostic(found, lines)
+        elif pending and text.strip() and not _CONTINUED.match(text):
+            pending = replace(pending, notes=(*pending.notes, printable(text.strip())))
+    if pending:
+        yield pending
+
+
+def _diagnostic(found: re.Match[str], lines: list[str]) -> Diagnostic:
+    groups, text = found.groupdict(), printable(found["text"].rstrip())
+    within = _LINE_IN_TEXT.search(text)
+    line = int(groups["line"]) if groups.get("line") else int(within[1]) if within else 0
+    file = groups.get("file")
+    foreign = file if file is not None and file not in _OWN_NAMES else None
+    span = _span(line, text, lines, printable(foreign) if foreign else None) if line else None
+    return _rule(found["word"], text).found(span, text)
+
+
+def _rule(word: str, text: str) -> Rule:
+    if "syntax error" in text or text.startswith("Unexpected EOF"):
+        return rules.SYNTAX
+    if _UNKNOWN_TARGET.match(text):
+        return rules.BAD_TARGET
+    return {"fatal": rules.STOPPED, "error": rules.REJECTED, "warning": rules.WARNED, "info": rules.ADVISED}[word]
+
+
+def _span(line: int, text: str, lines: list[str], file: str | None) -> Span:
+    """Point at the word that the message quotes where the line has it once, else at the whole statement line. A file
+    named by a `# 1 "file"` line is not the text we have."""
+    if file is not None or not 0 < line <= len(lines):
+        return Span(line, 1, 1, file)
+    here = lines[line - 1]
+    for quoted in re.findall(r"'([^']+)'", text):
+        places = [m.start() for m in re.finditer(rf"(?<![\w$%]){re.escape(quoted)}(?![\w$])", here)]
+        if len(places) == 1:
+            return Span(line, places[0] + 1, len(quoted))
+    start = len(here) - len(here.lstrip())
+    return Span(line, start + 1, max(1, len(here.strip())))
+
+
+def _relocated(found: Diagnostic, origin_of: OriginOf | None) -> Diagnostic:
+    if origin_of is None or not isinstance(found.origin, Span) or found.origin.file is not None:
+        return found
+    origin = origin_of(found.origin.line)
+    if origin is None:
+        return found
+    return replace(found, origin=origin, notes=(*found.notes, f"line {found.origin.line} of the PTX"))
+
+
+def is_error(found: Diagnostic) -> bool:
+    """Tell whether a finding means that nothing was assembled."""
+    return found.severity is Severity.ERROR

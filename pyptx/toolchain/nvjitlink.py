@@ -1,0 +1,81 @@
+"""nvJitLink through cuda-bindings: PTX to cubin inside this process, with no driver and no GPU.
+
+Knows the library's calls and options; what its messages mean is `messages.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from pyptx.toolchain.tools import missing
+
+
+class _Library(Protocol):
+    """What we call of `cuda.bindings.nvjitlink`, a compiled module without types."""
+
+    InputType: Any
+    nvJitLinkError: type[Exception]  # noqa: N815 - the library's name
+
+    def version(self) -> tuple[int, int]: ...
+    def create(self, num_options: int, options: list[str]) -> int: ...
+    def add_data(self, handle: int, input_type: int, data: bytes, size: int, name: str) -> None: ...
+    def complete(self, handle: int) -> None: ...
+    def get_linked_cubin_size(self, handle: int) -> int: ...
+    def get_linked_cubin(self, handle: int, cubin: bytearray) -> None: ...
+    def get_error_log_size(self, handle: int) -> int: ...
+    def get_error_log(self, handle: int, log: bytearray) -> None: ...
+    def get_info_log_size(self, handle: int) -> int: ...
+    def get_info_log(self, handle: int, log: bytearray) -> None: ...
+    def destroy(self, handle: int) -> None: ...
+
+
+@lru_cache(maxsize=1)
+def _library() -> _Library:
+    try:
+        library = cast(_Library, import_module("cuda.bindings.nvjitlink"))
+        library.version()
+    except (ImportError, RuntimeError) as error:
+        raise missing("nvjitlink", why=str(error)) from error
+    return library
+
+
+def version() -> str:
+    """Return the library's version, such as "13.5"; raise ToolMissing when it is not installed."""
+    major, minor = _library().version()
+    return f"{major}.{minor}"
+
+
+def link(ptx: bytes, options: Sequence[str]) -> tuple[bytes | None, str]:
+    """Assemble one PTX module; return the cubin (None when it was rejected) and the log."""
+    library = _library()
+    try:
+        handle = library.create(len(options), list(options))
+    except library.nvJitLinkError as error:
+        return None, f"nvlink fatal : options {' '.join(options)} refused: {error}"
+    try:
+        return _linked(library, handle, ptx), _log(library, handle)
+    finally:
+        library.destroy(handle)
+
+
+def _linked(library: _Library, handle: int, ptx: bytes) -> bytes | None:
+    try:
+        library.add_data(handle, library.InputType.PTX, ptx, len(ptx), "input.ptx")
+        library.complete(handle)
+        cubin = bytearray(library.get_linked_cubin_size(handle))
+        library.get_linked_cubin(handle, cubin)
+    except library.nvJitLinkError:
+        return None
+    return bytes(cubin)
+
+
+def _log(library: _Library, handle: int) -> str:
+    error, info = bytearray(library.get_error_log_size(handle)), bytearray(library.get_info_log_size(handle))
+    if error:
+        library.get_error_log(handle, error)
+    if info:
+        library.get_info_log(handle, info)
+    return (error + info).replace(b"\0", b"").decode("utf-8", "replace")

@@ -1,0 +1,93 @@
+"""Run one NVIDIA program: no shell, no standard input, a time limit, a private folder that is always removed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyptx.diagnostics import PtxError
+from pyptx.toolchain import rules
+
+DEFAULT_TIMEOUT = 300.0
+"""Seconds. The largest kernels of the field assemble in one to two minutes."""
+
+
+class ToolFailed(PtxError):
+    """Raised when a tool crashed, ran out of time, or failed without a message about its input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A finished run: the exit status (negative: the signal that ended it) and what it wrote."""
+
+    command: str
+    status: int
+    output: str
+    messages: str
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        if self.status >= 0:
+            return f"exit status {self.status}"
+        known = {s.value: s.name for s in signal.Signals}
+        return f"killed by {known.get(-self.status, f'signal {-self.status}')}"
+
+    def failure(self) -> ToolFailed:
+        """Return the error for a run that failed and said nothing about the PTX."""
+        tail = (self.messages or self.output).strip()[-2000:]
+        found = rules.TOOL_FAILED.found(
+            None, f"{self.command} failed: {self.ending}", notes=printable(tail).splitlines()
+        )
+        return ToolFailed([found])
+
+
+@contextmanager
+def private_folder() -> Generator[Path]:
+    """Make a folder that only this user can enter, and remove it and all it holds at the end, whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="pyptx-") as name:
+        yield Path(name)
+
+
+def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEFAULT_TIMEOUT) -> Completed:
+    """Run a program to its end. Its output goes to unnamed files, not pipes: no size blocks it, and a child that
+    outlives it cannot keep us waiting. On timeout its whole process group is killed and ToolFailed is raised."""
+    name = os.path.basename(command[0])
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+        process = subprocess.Popen(
+            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=messages, start_new_session=True
+        )
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            found = rules.TOOL_TIMEOUT.found(
+                None, f"{name} did not finish in {timeout:g} s", help="give a larger timeout="
+            )
+            raise ToolFailed([found]) from None
+        finally:
+            if process.returncode is None:
+                _kill(process)
+        return Completed(name, status, _read(output.fileno()), _read(messages.fileno()))
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _read(descriptor: int) -> str:
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        file.seek(0)
+        return file.read().decode("utf-8", "replace")
+
+
+def printable(text: str) -> str:
+    """Return text without control characters but line breaks: PTX is untrusted, and a terminal obeys escapes."""
+    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)

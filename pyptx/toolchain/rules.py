@@ -1,0 +1,99 @@
+"""What each PTX07xx code means. `wrong` and `right` are PTX modules for the codes that speak of PTX, and Python
+statements for the codes that speak of the tools themselves."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Rule, Severity
+
+_HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+_GOOD = _HEAD + ".visible .entry k()\n{\n    .reg .b32 %r<3>;\n    add.s32 %r1, %r2, 1;\n    ret;\n}\n"
+_LIBRARY = _HEAD + ".func late()\n{\n    ret;\n}\n.visible .entry k()\n{\n    call late;\n    ret;\n}\n"
+
+TOOL_MISSING = Rule(
+    "PTX0701",
+    "NVIDIA tool not installed",
+    "Assembling and disassembling need NVIDIA's own programs, which come as ordinary wheels and run without a GPU.",
+    "from pyptx.toolchain import find_tool\nfind_tool('no-such-tool')",
+    "from pyptx.toolchain import find_tool\nfind_tool('ptxas')",
+)
+TOOL_FAILED = Rule(
+    "PTX0702",
+    "NVIDIA tool failed without saying why",
+    "The program crashed or refused its input with no message about the PTX; its output is in the notes.",
+    "from pyptx.toolchain import sass\nsass(b'not a cubin')",
+    f"from pyptx.toolchain import sass\nsass({_GOOD!r})",
+)
+TOOL_TIMEOUT = Rule(
+    "PTX0703",
+    "NVIDIA tool took too long",
+    "ptxas needs minutes for some kernels, and hostile input can make it run for ever: every run has a limit.",
+    f"from pyptx.toolchain import validate\nvalidate({_GOOD!r}, timeout=0)",
+    f"from pyptx.toolchain import validate\nvalidate({_GOOD!r})",
+)
+BAD_TARGET = Rule(
+    "PTX0704",
+    "unknown target",
+    "Code is generated for one architecture, spelled sm_90, sm_90a (architecture-specific) or sm_100f (family).",
+    f"from pyptx.toolchain import validate\nvalidate({_GOOD!r}, 'sm_hopper')",
+    f"from pyptx.toolchain import validate\nvalidate({_GOOD!r}, 'sm_90a')",
+)
+BAD_TEXT = Rule(
+    "PTX0705",
+    "text that the assemblers do not agree on",
+    "A NUL ends the text for nvJitLink, which silently ignores the rest, and is an error for ptxas. Trailing ones, "
+    "which some producers write, are dropped; any other is refused.",
+    f"from pyptx.toolchain import validate\nvalidate({_GOOD!r} + '\\0 more')",
+    f"from pyptx.toolchain import validate\nvalidate({_GOOD!r} + '\\0')",
+)
+REJECTED = Rule(
+    "PTX0710",
+    "ptxas rejects it",
+    "ptxas decides what is legal; the message is its own.",
+    _GOOD.replace("add.s32", "add.f32 "),
+    _GOOD,
+)
+SYNTAX = Rule(
+    "PTX0711",
+    "ptxas cannot parse it",
+    "ptxas stops at the first syntax error, so there may be more below.",
+    _GOOD.replace("%r2, 1", "%r2 1"),
+    _GOOD,
+)
+STOPPED = Rule(
+    "PTX0712",
+    "ptxas gave up",
+    "A fatal message is not about one statement: a function nobody defines, a target that cannot run this module, "
+    "an unknown option.",
+    _LIBRARY.replace(".func late()\n{\n    ret;\n}", ".extern .func late;"),
+    _LIBRARY,
+)
+WARNED = Rule(
+    "PTX0713",
+    "ptxas warns",
+    "ptxas accepts it and doubts that it was meant.",
+    _HEAD.replace("8.0", "9.1").replace("sm_90a", "sm_90")
+    + ".visible .entry k() .maxntid 32 .minnctapersm 0\n{\n    ret;\n}\n",
+    _GOOD,
+    Severity.WARNING,
+)
+ADVISED = Rule(
+    "PTX0714",
+    "ptxas advises",
+    "ptxas changed or ignored something that costs speed, for example a `setmaxnreg` that it cannot honour.",
+    _HEAD + ".visible .entry k()\n{\n    setmaxnreg.inc.sync.aligned.u32 240;\n    ret;\n}\n",
+    _HEAD + ".visible .entry k() .reqntid 384 .maxnreg 168\n{\n    setmaxnreg.inc.sync.aligned.u32 240;\n    ret;\n}\n",
+    Severity.NOTE,
+)
+
+RULES = (
+    TOOL_MISSING,
+    TOOL_FAILED,
+    TOOL_TIMEOUT,
+    BAD_TARGET,
+    BAD_TEXT,
+    REJECTED,
+    SYNTAX,
+    STOPPED,
+    WARNED,
+    ADVISED,
+)

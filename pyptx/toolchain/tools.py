@@ -1,0 +1,112 @@
+"""Where NVIDIA's programs are: the package wheels first, then PATH, then CUDA_HOME or CUDA_PATH.
+
+Looks at files only; runs a program only when asked for its version.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+
+from pyptx.diagnostics import PtxError
+from pyptx.toolchain import rules
+from pyptx.toolchain.process import run
+
+PACKAGES = {
+    "ptxas": ("nvidia-cuda-nvcc",),
+    "nvdisasm": ("nvidia-cuda-nvdisasm",),
+    "cuobjdump": ("nvidia-cuda-cuobjdump",),
+    "nvjitlink": ("nvidia-nvjitlink", "cuda-bindings"),
+}
+"""The packages of the `tools` extra that bring each tool."""
+
+_OLD_WHEELS = {"ptxas": "cuda_nvcc", "nvdisasm": "cuda_nvdisasm", "cuobjdump": "cuda_cuobjdump"}
+"""Folders of the CUDA 12 wheels, one for each package; since CUDA 13 all share `nvidia/cu13`."""
+
+INSTALL = "pip install '.[tools]'"
+
+
+class ToolMissing(PtxError):
+    """Raised when an NVIDIA tool is needed and not installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One program: its path and where it was found (`wheel`, `PATH`, `CUDA_HOME` or `CUDA_PATH`)."""
+
+    name: str
+    path: str
+    source: str
+
+    @property
+    def version(self) -> str:
+        """The version that the program states, such as "13.5.37"."""
+        return _version(self.path, os.stat(self.path).st_mtime_ns)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+
+def find_tool(name: str) -> Tool:
+    """Return the first `name` of: package wheels, PATH, CUDA_HOME, CUDA_PATH; raise ToolMissing when there is none."""
+    for tool in _candidates(name):
+        if os.path.isfile(tool.path) and os.access(tool.path, os.X_OK):
+            return tool
+    raise missing(name)
+
+
+def missing(name: str, *, why: str = "not in the package wheels, on PATH, in CUDA_HOME or in CUDA_PATH") -> ToolMissing:
+    """Return the error that says which package to install."""
+    packages = " ".join(PACKAGES.get(name, ()))
+    remedy = f"{INSTALL}, or pip install {packages}" if packages else f"known tools: {', '.join(PACKAGES)}"
+    return ToolMissing([rules.TOOL_MISSING.found(None, f"{name} is needed and was not found: {why}", help=remedy)])
+
+
+def _candidates(name: str) -> Iterator[Tool]:
+    if not re.fullmatch(r"[a-z0-9_+-]+", name):
+        return
+    for folder in _wheel_folders(name):
+        yield Tool(name, os.path.join(folder, name), "wheel")
+    if on_path := shutil.which(name):
+        yield Tool(name, os.path.abspath(on_path), "PATH")
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if root := os.environ.get(variable):
+            yield Tool(name, os.path.join(os.path.abspath(root), "bin", name), variable)
+
+
+def _wheel_folders(name: str) -> Iterator[str]:
+    """Yield the `bin` folders of NVIDIA's wheels, newest toolkit first. `find_spec` of a namespace package imports
+    nothing and knows every site-packages folder on the path."""
+    spec = find_spec("nvidia")
+    for root in spec.submodule_search_locations or () if spec else ():
+        toolkits = [(int(p.name[2:]), p) for p in Path(root).glob("cu*") if p.name[2:].isdigit()]
+        for _, toolkit in sorted(toolkits, reverse=True):
+            yield str(toolkit / "bin")
+        if name in _OLD_WHEELS:
+            yield os.path.join(root, _OLD_WHEELS[name], "bin")
+
+
+@lru_cache(maxsize=64)
+def _version(path: str, changed: int) -> str:
+    """`changed`, the file's time, makes an upgraded tool a new key."""
+    done = run([path, "--version"], timeout=60)
+    match = re.search(r"\bV(\d+\.\d+\.\d+)", done.output)
+    return match[1] if match else "unknown"
+
+
+def supported_targets() -> tuple[str, ...]:
+    """Return the targets that the installed ptxas generates code for, as it lists them (`sm_75`, … `sm_121f`)."""
+    tool = find_tool("ptxas")
+    return _targets(tool.path, os.stat(tool.path).st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _targets(path: str, changed: int) -> tuple[str, ...]:
+    done = run([path, "--list-arch"], timeout=60)
+    return tuple(f"sm_{number}" for number in re.findall(r"^(?:sm_)?(\d+[af]?)$", done.output, re.MULTILINE))

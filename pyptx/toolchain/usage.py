@@ -1,0 +1,118 @@
+"""What each kernel of a cubin takes of the machine, read from the cubin itself; spills from ptxas' statistics."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass
+
+from pyptx.toolchain.assembler import assemble
+from pyptx.toolchain.cubin import Cubin
+from pyptx.toolchain.elf import Elf, Section, attributes, read_elf
+
+# Attributes of `.nv.info`, by the names that `cuobjdump -elf` prints.
+_MAX_THREADS, _REQNTID, _FRAME_SIZE, _MIN_STACK_SIZE = 0x05, 0x10, 0x11, 0x12
+_CBANK_PARAM_SIZE, _REGCOUNT, _CTA_PER_CLUSTER, _NUM_BARRIERS = 0x19, 0x2F, 0x3D, 0x4C
+
+_RESERVED_SHARED = 1024
+"""From sm_90 on, ptxas counts the CTA's reserved KiB into `.nv.shared.<kernel>`."""
+
+_SPILLS = re.compile(
+    r"Function properties for (?P<name>\S+)\n[^\n]*? bytes stack frame, "
+    r"(?P<stores>\d+) bytes spill stores, (?P<loads>\d+) bytes spill loads"
+)
+
+Dims = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """One kernel's needs. Sizes are bytes: `frame` is its own stack frame per thread and `stack` that of it and all it
+    calls, `shared` the static shared memory without the KiB that the system reserves, `constant` maps bank to size
+    (bank 0 holds the parameters). Spills are None for a cubin whose assembler's log is not at hand."""
+
+    name: str
+    registers: int
+    frame: int = 0
+    stack: int = 0
+    shared: int = 0
+    local: int = 0
+    constant: tuple[tuple[int, int], ...] = ()
+    parameters: int = 0
+    barriers: int = 0
+    spill_stores: int | None = None
+    spill_loads: int | None = None
+    max_threads: Dims | None = None
+    required_threads: Dims | None = None
+    cluster: Dims | None = None
+
+
+def resources(source: str | bytes | Cubin, target: str | None = None) -> dict[str, Resources]:
+    """Return what each entry of a module needs, by name, in the cubin's order. PTX text is assembled first."""
+    cubin = assemble(source, target) if isinstance(source, str) else source
+    elf = read_elf(bytes(cubin))
+    spills = {m["name"]: m for m in _SPILLS.finditer(cubin.log)} if isinstance(cubin, Cubin) else {}
+    numbers = _numbers_by_symbol(elf)
+    found: dict[str, Resources] = {}
+    for index, symbol in enumerate(elf.symbols):
+        if symbol.is_entry and symbol.section:
+            found[symbol.name] = _of_entry(elf, symbol.name, numbers.get(index, {}), spills.get(symbol.name))
+    return found
+
+
+def _numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:
+    """Return the attributes of `.nv.info` that hold (symbol, number) pairs: registers, frames, stacks."""
+    table: dict[int, dict[int, int]] = {}
+    section = elf.section(".nv.info")
+    for attribute, value in attributes(section) if section else ():
+        if len(value) == 8:
+            symbol, number = struct.unpack("<II", value)
+            table.setdefault(symbol, {})[attribute] = number
+    return table
+
+
+def _of_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[str] | None) -> Resources:
+    info = elf.section(f".nv.info.{name}")
+    own = dict(attributes(info)) if info else {}
+    return Resources(
+        name=name,
+        registers=numbers.get(_REGCOUNT, 0),
+        frame=numbers.get(_FRAME_SIZE, 0),
+        stack=numbers.get(_MIN_STACK_SIZE, numbers.get(_FRAME_SIZE, 0)),
+        shared=_static_shared(elf, name),
+        local=_size(elf.section(f".nv.local.{name}")),
+        constant=_constant(elf, name),
+        parameters=int.from_bytes(own.get(_CBANK_PARAM_SIZE, b""), "little"),
+        barriers=own.get(_NUM_BARRIERS, b"\0")[0],
+        spill_stores=int(spills["stores"]) if spills else None,
+        spill_loads=int(spills["loads"]) if spills else None,
+        max_threads=_dims(own.get(_MAX_THREADS)),
+        required_threads=_dims(own.get(_REQNTID)),
+        cluster=_dims(own.get(_CTA_PER_CLUSTER)),
+    )
+
+
+def _static_shared(elf: Elf, name: str) -> int:
+    size = _size(elf.section(f".nv.shared.{name}"))
+    return max(0, size - _RESERVED_SHARED) if elf.arch >= 90 else size
+
+
+def _constant(elf: Elf, name: str) -> tuple[tuple[int, int], ...]:
+    """Return (bank, size) of the kernel's own banks and of those that the module shares."""
+    banks: dict[int, int] = {}
+    for section in elf.sections:
+        match = re.fullmatch(r"\.nv\.constant(\d+)(?:\.(.*))?", section.name, re.DOTALL)
+        if match and match[2] in (None, name):
+            banks[int(match[1])] = section.size
+    return tuple(sorted(banks.items()))
+
+
+def _size(section: Section | None) -> int:
+    return section.size if section else 0
+
+
+def _dims(value: bytes | None) -> Dims | None:
+    if value is None or len(value) != 12:
+        return None
+    x, y, z = struct.unpack("<III", value)
+    return x, y, z

@@ -1,0 +1,233 @@
+"""ptxas' verdict on each of many instructions: many share a file, and each rejected one is judged alone.
+
+ptxas stops a file at its first syntax error and hides later stages' errors behind earlier ones, but goes on with the
+next file of the same run. So a rejection counts only from a file that holds nothing else, and acceptance only from a
+run without any error.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pyptx.diagnostics import Diagnostic, PtxError, Span
+from pyptx.toolchain import rules
+from pyptx.toolchain.assembler import checked_options, encoded
+from pyptx.toolchain.messages import is_error, parse_log
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, Completed, private_folder, run
+from pyptx.toolchain.tools import find_tool
+
+_SHARED = 128
+"""Instructions in one file to begin with."""
+
+_BATCH = 20_000
+"""Instructions in one run of ptxas, which takes about 16 KiB of memory for each file."""
+
+_ENTRY = "judged_"
+_FAR_REACHING = re.compile(r"[#\"]|/\*|\*/")
+"""What can swallow the text of its neighbours: `#` lines, strings, comments."""
+
+Group = tuple[int, ...]
+Rejections = dict[int, tuple[Diagnostic, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether ptxas accepts an instruction, and its errors if not, with lines counted from the instruction's own."""
+
+    accepted: bool
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+_ACCEPTED = Verdict(True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What surrounds the instructions: the text before and after the entry's name, and the flags of ptxas."""
+
+    ptxas: str
+    flags: tuple[str, ...]
+    before: str
+    after: str
+    timeout: float
+
+    def write(self, folder: Path, number: int, texts: Sequence[str]) -> list[int]:
+        """Write one file of these instructions; return the line on which each begins, and the one past the last."""
+        head = f"{self.before}{_ENTRY}{number}{self.after}\n"
+        parts, starts, line = [head], list[int](), head.count("\n") + 2
+        for text in texts:
+            parts.append(f"{{\n{text}\n}}\n")
+            starts.append(line)
+            line += text.count("\n") + 3
+        parts.append("ret;\n}\n")
+        (folder / f"{number}.ptx").write_bytes(encoded("".join(parts)))
+        return [*starts, line - 1]
+
+
+def judge(
+    instructions: Sequence[str],
+    *,
+    target: str,
+    version: tuple[int, int],
+    declarations: str = "",
+    parameters: str = "()",
+    registers: str = "",
+    generate: bool = False,
+    options: Sequence[str] = (),
+    timeout: float = DEFAULT_TIMEOUT,
+) -> list[Verdict]:
+    """Return ptxas' verdict on every instruction, each in a block of its own: it may be several statements, with
+    labels and declarations. `declarations` stand before the entry, `registers` at its top; `parameters` is its
+    parameter list with any directives. `generate=True` generates code for `sm_XX` (slow, sees more); otherwise ptxas
+    parses and checks for `compute_XX`. Raise PtxError when the surroundings themselves are rejected."""
+    major, minor = version
+    arch = target if generate else target.replace("sm_", "compute_")
+    output = ("-o", "out.cubin") if generate else ()
+    frame = _Frame(
+        ptxas=find_tool("ptxas").path,
+        flags=("-arch", arch, *output, *checked_options(options)),
+        before=f".version {major}.{minor}\n.target {target}\n.address_size 64\n{declarations}\n.visible .entry ",
+        after=f" {parameters}\n{{\n{registers}",
+        timeout=timeout,
+    )
+    rejected: Rejections = {}
+    with private_folder() as folder:
+        _check_surroundings(_Session(frame, folder, ["", ""]))
+    for start in range(0, len(instructions), _BATCH):
+        members = range(start, min(start + _BATCH, len(instructions)))
+        with private_folder() as folder:
+            rejected |= _rejections(_Session(frame, folder, instructions), _first_groups(instructions, members))
+    return [Verdict(False, rejected[i]) if i in rejected else _ACCEPTED for i in range(len(instructions))]
+
+
+def _check_surroundings(session: _Session) -> None:
+    """Two files, because names of one file may collide with those of the next."""
+    done, _ = session.judge([(0,), (1,)])
+    if done.status != 0:
+        raise PtxError(parse_log(done.messages) or done.failure().diagnostics)
+
+
+def _first_groups(instructions: Sequence[str], members: Sequence[int]) -> list[Group]:
+    alone = [i for i in members if not _contained(instructions[i])]
+    shared = sorted(set(members).difference(alone))
+    return [*(tuple(shared[i : i + _SHARED]) for i in range(0, len(shared), _SHARED)), *((i,) for i in alone)]
+
+
+def _contained(text: str) -> bool:
+    """Tell whether an instruction cannot reach out of its block: its braces close what they open."""
+    if _FAR_REACHING.search(text):
+        return False
+    depth = 0
+    for brace in re.findall(r"[{}]", text):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def _rejections(session: _Session, groups: list[Group]) -> Rejections:
+    """Run the groups until a run is clean, taking out what is rejected alone and parting groups with an error."""
+    rejected: Rejections = {}
+    while groups:
+        done, blame = session.judge(groups)
+        if done.status == 0:
+            break
+        if not blame:
+            return rejected | _search(session, groups, done)
+        rejected |= {group[0]: found.errors() for group, found in blame.items() if len(group) == 1}
+        groups = [part for group in groups for part in (_parted(group, blame[group]) if group in blame else [group])]
+    return rejected
+
+
+def _search(session: _Session, groups: list[Group], done: Completed) -> Rejections:
+    """Find what makes ptxas fail without naming a place, such as a crash, by halving."""
+    members = [i for group in groups for i in group]
+    if len(members) == 1:
+        return {members[0]: parse_log(done.messages) or done.failure().diagnostics}
+    if len(groups) == 1:
+        groups = [(i,) for i in members]
+    half = len(groups) // 2
+    return _rejections(session, groups[:half]) | _rejections(session, groups[half:])
+
+
+@dataclass(slots=True)
+class _Blame:
+    """The errors in one file: of each instruction by its place in the file, and of no instruction (None)."""
+
+    by_place: dict[int | None, list[Diagnostic]]
+
+    def errors(self) -> tuple[Diagnostic, ...]:
+        return tuple(d for errors in self.by_place.values() for d in errors)
+
+    def unread(self, count: int) -> int:
+        """Return the place from which on ptxas may have read nothing."""
+        stops = [p for p, errors in self.by_place.items() if any(d.code in _STOPPING for d in errors)]
+        return min((0 if p is None else p for p in stops), default=count)
+
+
+_STOPPING = (rules.SYNTAX.code, rules.STOPPED.code)
+
+
+def _parted(group: Group, blame: _Blame) -> list[Group]:
+    """Return what is left of a file with errors: nothing of one instruction; else each accused one alone, what ptxas
+    has read together, and what it has not read in smaller files."""
+    if len(group) == 1:
+        return []
+    if None in blame.by_place:
+        return [(i,) for i in group]
+    unread = blame.unread(len(group))
+    clean = [(place, i) for place, i in enumerate(group) if place not in blame.by_place]
+    read, rest = tuple(i for place, i in clean if place < unread), tuple(i for place, i in clean if place >= unread)
+    step = max(1, len(group) // 8)
+    parts = [read] if read else []
+    parts += [rest[at : at + step] for at in range(0, len(rest), step)]
+    return parts + [(group[place],) for place in blame.by_place if place is not None]
+
+
+@dataclass(slots=True)
+class _Session:
+    """A folder of files, one for each group that was ever run; `starts` holds the lines where instructions begin."""
+
+    frame: _Frame
+    folder: Path
+    texts: Sequence[str]
+    numbers: dict[Group, int] = field(default_factory=dict[Group, int])
+    starts: list[list[int]] = field(default_factory=list[list[int]])
+
+    def judge(self, groups: list[Group]) -> tuple[Completed, dict[Group, _Blame]]:
+        """Run ptxas on one file for each group; return how it ended and the errors by group."""
+        for group in groups:
+            if group not in self.numbers:
+                self.numbers[group] = len(self.starts)
+                self.starts.append(self.frame.write(self.folder, len(self.starts), [self.texts[i] for i in group]))
+        by_number = {self.numbers[group]: group for group in groups}
+        (self.folder / "files").write_text(" ".join(f"{number}.ptx" for number in by_number))
+        command = [self.frame.ptxas, *self.frame.flags, "-optf", "files"]
+        done = run(command, cwd=self.folder, timeout=self.frame.timeout)
+        blame: dict[Group, _Blame] = {}
+        for found in parse_log(done.messages) if done.status else ():
+            number = _file_number(found) if is_error(found) else None
+            if number in by_number:
+                place, moved = _placed(found, self.starts[number])
+                blame.setdefault(by_number[number], _Blame({})).by_place.setdefault(place, []).append(moved)
+        return done, blame
+
+
+def _file_number(found: Diagnostic) -> int | None:
+    """Return the file that an error is about: by name, or by that of its entry, which code generation speaks of."""
+    name = found.origin.file if isinstance(found.origin, Span) and found.origin.file else ""
+    match = re.fullmatch(r"(\d+)\.ptx", name) or re.search(rf"'{_ENTRY}(\d+)'", found.message)
+    return int(match[1]) if match else None
+
+
+def _placed(found: Diagnostic, starts: list[int]) -> tuple[int | None, Diagnostic]:
+    """Return the place in its file of the instruction that an error is about, and the error with that instruction's
+    own line; None for the text around the instructions."""
+    if not isinstance(found.origin, Span) or not starts[0] <= found.origin.line < starts[-1]:
+        return None, found.at(None)
+    place = bisect_right(starts, found.origin.line) - 1
+    return place, found.at(Span(found.origin.line - starts[place] + 1, 1))

@@ -1,0 +1,94 @@
+"""What the contracts of pyproject.toml cannot say: the core imports only the standard library, and imports are lazy."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "pyptx"
+CORE = ["isa", "ir", "parser", "emitter", "check", "types.py", "diagnostics.py", "__init__.py", "cli", "__main__.py"]
+
+
+def _core_files() -> Iterator[Path]:
+    for name in CORE:
+        yield from sorted((PACKAGE / name).rglob("*.py")) if not name.endswith(".py") else [PACKAGE / name]
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("path", list(_core_files()), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_core_file_imports_the_standard_library_and_pyptx_only(path: Path) -> None:
+    roots = {name.split(".")[0] for name in _imported(ast.parse(path.read_text("utf-8")))}
+    assert roots <= {*sys.stdlib_module_names, "pyptx"}
+
+
+def _modules_after(statement: str) -> set[str]:
+    code = f"import sys; before = set(sys.modules); {statement}; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent)
+    return set(done.stdout.split())
+
+
+def test_importing_pyptx_loads_no_submodule_and_nothing_foreign() -> None:
+    loaded = _modules_after("import pyptx")
+    assert {name for name in loaded if name.startswith("pyptx")} == {"pyptx"}
+    assert {name.split(".")[0] for name in loaded} <= {*sys.stdlib_module_names, "pyptx"}
+
+
+@pytest.mark.parametrize("layer", ["parser", "emitter", "check", "toolchain", "cli"])
+def test_importing_a_layer_loads_nothing_foreign(layer: str) -> None:
+    loaded = _modules_after(f"import pyptx.{layer}")
+    assert {name.split(".")[0] for name in loaded} <= {*sys.stdlib_module_names, "pyptx"}
+
+
+def test_every_lazy_name_resolves() -> None:
+    import pyptx
+
+    for name in pyptx.__all__:
+        assert getattr(pyptx, name) is not None
+    assert set(pyptx.__all__) <= set(dir(pyptx))
+    with pytest.raises(AttributeError, match="no attribute 'nothing_here'"):
+        _ = pyptx.nothing_here  # type: ignore[attr-defined]
+
+
+PLANTED = {
+    "upward import": ("isa", "import pyptx.parser"),
+    "siblings": ("parser", "import pyptx.emitter"),
+    "foreign import in the core": ("check", "import numpy"),
+    "a module without a place": ("stray", ""),
+}
+
+
+@pytest.mark.parametrize(("module", "text"), list(PLANTED.values()), ids=list(PLANTED))
+def test_the_contracts_notice(module: str, text: str, tmp_path: Path) -> None:
+    package = tmp_path / "pyptx"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for layer in ("cli", "toolchain", "check", "parser", "emitter", "ir", "isa", "types", "diagnostics"):
+        (package / f"{layer}.py").touch()
+    assert _lint(tmp_path).returncode == 0
+    (package / f"{module}.py").write_text(text)
+    assert _lint(tmp_path).returncode == 1
+
+
+def _lint(root: Path) -> subprocess.CompletedProcess[str]:
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    config = str(PACKAGE.parent / "pyproject.toml")
+    return subprocess.run(
+        [sys.executable, "-c", command, "--no-cache", "--config", config],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+    )

@@ -1,0 +1,1 @@
+"""Kernels compiled by Warp, and the recipe that compiles them."""

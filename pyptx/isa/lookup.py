@@ -209,6 +209,7 @@ class _Resolver:
             p.negatable,
             p.discardable,
             p.widenable,
+            p.selectable,
             tuple(self.operand(part) for part in p.parts),
             p.optional_parts,
         )

@@ -6,7 +6,7 @@ Holds no facts about any instruction and no notation; `notation` makes these fro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from pyptx.isa.targets import Availability
@@ -85,6 +85,7 @@ class OperandPattern:
     negatable: bool = False
     discardable: bool = False
     widenable: bool = False
+    selectable: bool = False
     parts: tuple[OperandPattern, ...] = ()
     optional_parts: int = 0
 
@@ -100,7 +101,10 @@ class OperandGroup:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """An operand of one matched spelling: everything resolved. `count` 0 is a scalar, n a vector of n elements."""
+    """An operand of one matched spelling: everything resolved. `count` 0 is a scalar, n a vector of n elements.
+
+    `selectable`: bytes and halves of the register may be named (`.b0`, `.h1`), and it may be negated.
+    """
 
     name: str
     kind: Kind
@@ -112,8 +116,13 @@ class Operand:
     negatable: bool = False
     discardable: bool = False
     widenable: bool = False
+    selectable: bool = False
     parts: tuple[Operand, ...] = ()
     optional_parts: int = 0
+
+    def scalar(self) -> Operand:
+        """Return one element of this vector."""
+        return replace(self, count=0)
 
     def __str__(self) -> str:
         shown = self.name

@@ -13,6 +13,7 @@ Operands (see `docs/isa-notation.md`):
     x:mov var label func list sreg sink   the other kinds of model.Kind
     a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar)
     d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
+    a:.type^       bytes and halves (`a.b0`, `a.h1`) and `-a` may be named
     {!}c           may be negated                                    d|p  d{|p}   two destinations
     [a] [m, c:.s32*dim] [a@shared] [d:w]   an address, its parts, its state space, and whether memory is written
     {, c}  {?hint, c}   may be absent / present exactly when the position or literal `hint` is
@@ -120,7 +121,7 @@ _SPEC = re.compile(
     r"(?P<access>rw|w|r(?!eg))?(?P<discard>_)?"
     r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg|sink)?"
     r"(?:\[(?P<low>-?\d+)\.\.(?P<high>-?\d+)(?:/(?P<step>\d+))?\])?"
-    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<count>(?:\*[A-Za-z0-9_]+)*)"
+    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<select>\^)?(?P<count>(?:\*[A-Za-z0-9_]+)*)"
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -237,6 +238,7 @@ class _Operands:
             space,
             discardable=bool(found["discard"]),
             widenable=bool(found["wide"]),
+            selectable=bool(found["select"]),
         )
 
     def _space(self) -> str:

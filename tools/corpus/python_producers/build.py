@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ class Producer:
 
 
 PRODUCERS = {
+    "warp": Producer(("warp-lang==1.19.0", "numpy==2.4.6"), f"{HERE}.warp_kernels.compile"),
     "numba": Producer(("numba-cuda[cu13]==0.30.4", "numba==0.68.1", "numpy==2.4.6"), f"{HERE}.numba_kernels.compile"),
     "triton": Producer(
         ("triton==3.9.0", "numpy==2.4.6"), f"{HERE}.triton_kernels.compile", (("TRITON_DEFAULT_FP_FUSION", "1"),)
@@ -74,8 +76,13 @@ def compile_all(name: str, cache: Path, out: Path) -> None:
 def rejected(manifest: Manifest, out: Path, ptxas: str) -> Iterator[str]:
     """The files that ptxas does not assemble for their own target, with its first message."""
     for file in manifest.files:
-        command = [ptxas, "-arch", file.target, str(out / file.path), "-o", "/dev/null"]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        # Warp writes the NUL that ends the string it hands to the driver; ptxas takes no NUL.
+        text = (out / file.path).read_bytes().removesuffix(b"\0")
+        with tempfile.NamedTemporaryFile(suffix=".ptx") as copy:
+            copy.write(text)
+            copy.flush()
+            command = [ptxas, "-arch", file.target, copy.name, "-o", "/dev/null"]
+            result = subprocess.run(command, capture_output=True, text=True, check=False)
         if result.returncode:
             yield f"{file.path}: {(result.stderr or result.stdout).splitlines()[0]}"
 

@@ -167,7 +167,7 @@ def _match(row: Form, bound: Bindings, canonical: tuple[str, ...] | None) -> Mat
     modifiers = tuple(m for _, choice in bound for m in choice.modifiers)
     numbers = {name: choice.number for name, choice in bound if name}
     present = {name for name, _ in bound} | set(modifiers)
-    resolver = _Resolver(row, chosen, numbers, modifiers)
+    resolver = _Resolver(row, chosen, numbers, modifiers, present)
     signatures = tuple(tuple(resolver.operand(p) for p in flat) for flat in _flat(notation.operands(row), present))
     return Match(row, chosen, modifiers, signatures, tuple(dict.fromkeys(needs)), canonical)
 
@@ -187,9 +187,14 @@ class _Resolver:
     """Replaces the positions that an operand names by what one spelling puts there."""
 
     def __init__(
-        self, row: Form, chosen: Mapping[str, str], numbers: Mapping[str, int], modifiers: tuple[str, ...]
+        self,
+        row: Form,
+        chosen: Mapping[str, str],
+        numbers: Mapping[str, int],
+        modifiers: tuple[str, ...],
+        present: set[str],
     ) -> None:
-        self.row, self.chosen, self.numbers = row, chosen, numbers
+        self.row, self.chosen, self.numbers, self.present = row, chosen, numbers, present
         types = [m for m in modifiers if m in _TYPE_NAMES]
         self.default_type = chosen.get("type") or (types[-1] if types else None)
         spaces = [m for m in modifiers if m in STATE_SPACES]
@@ -210,7 +215,7 @@ class _Resolver:
             p.discardable,
             p.widenable,
             p.selectable,
-            tuple(self.operand(part) for part in p.parts),
+            tuple(self.operand(part) for part in p.parts if part.condition is None or part.condition in self.present),
             p.optional_parts,
         )
 
@@ -227,11 +232,12 @@ class _Resolver:
     def _count(self, factors: tuple[str, ...]) -> int:
         count = 1 if factors else 0
         for factor in factors:
-            if factor.isdigit():
-                count *= int(factor)
-            elif factor in self.numbers:
-                count *= self.numbers[factor]
-            elif factor in self.row.choices:
+            name, _, fewer = factor.partition("-")
+            if name.isdigit():
+                count *= int(name)
+            elif name in self.numbers:
+                count *= self.numbers[name] - int(fewer or 0)
+            elif name in self.row.choices:
                 return 0
             else:
                 raise notation.NotationError(f"*{factor} names no position of {self.row!r}")
@@ -240,5 +246,7 @@ class _Resolver:
     def _space(self, p: OperandPattern) -> str | None:
         if p.space is None:
             return self.default_space
+        if p.space == "generic":
+            return None
         return self.chosen.get(p.space) if p.space in self.row.choices else p.space
 

@@ -88,6 +88,8 @@ class OperandPattern:
     selectable: bool = False
     parts: tuple[OperandPattern, ...] = ()
     optional_parts: int = 0
+    condition: str | None = None
+    """For a part of an address: the position or literal that brings it along."""
 
 
 @dataclass(frozen=True, slots=True)

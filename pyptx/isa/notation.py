@@ -11,17 +11,20 @@ Operands (see `docs/isa-notation.md`):
     d:w.f32        access r, w or rw; the type, a literal or a position (`.dtype`, `.types/1` = second of `f16.f32`)
     a:reg  n:imm   only a register / only an immediate; `imm[0..15]`, `imm[0..256/8]` bounds it (last is the step)
     x:mov var label func list sreg sink   the other kinds of model.Kind
-    a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar)
+    a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar);
+                   `*dim-2` is two fewer
     d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
     a:.type^       bytes and halves (`a.b0`, `a.h1`) and `-a` may be named
     {!}c           may be negated                                    d|p  d{|p}   two destinations
-    [a] [m, c:.s32*dim] [a@shared] [d:w]   an address, its parts, its state space, and whether memory is written
+    [a] [m, c:.s32*dim] [a@shared] [d:w]   an address, its parts, its state space (`@generic`: none, whatever space
+                   the modifiers name), and whether memory is written
     {, c}  {?hint, c}   may be absent / present exactly when the position or literal `hint` is
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from pyptx.isa.model import Choice, Form, Group, Kind, OperandGroup, OperandPattern, Slot
@@ -121,7 +124,7 @@ _SPEC = re.compile(
     r"(?P<access>rw|w|r(?!eg))?(?P<discard>_)?"
     r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg|sink)?"
     r"(?:\[(?P<low>-?\d+)\.\.(?P<high>-?\d+)(?:/(?P<step>\d+))?\])?"
-    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<select>\^)?(?P<count>(?:\*[A-Za-z0-9_]+)*)"
+    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<select>\^)?(?P<count>(?:\*[A-Za-z0-9_]+(?:-\d)?)*)"
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -204,7 +207,9 @@ class _Operands:
         parts: list[OperandPattern] = [base]
         optional = 0
         while not self._take("]"):
-            if self._take("{,"):
+            if self._take("{?"):
+                parts += self._conditional_parts()
+            elif self._take("{,"):
                 parts.append(self._value())
                 optional += 1
                 if not self._take("}"):
@@ -216,6 +221,16 @@ class _Operands:
         return OperandPattern(
             base.name, Kind.ADDRESS, base.access, base.type, space=base.space, parts=tuple(parts), optional_parts=optional
         )
+
+    def _conditional_parts(self) -> list[OperandPattern]:
+        end = self.text.index(",", self.at)
+        condition, self.at = self.text[self.at : end], end
+        parts: list[OperandPattern] = []
+        while self._take(","):
+            parts.append(replace(self._value(), condition=condition))
+        if not self._take("}"):
+            raise self._wrong("}")
+        return parts
 
     def _value(self, access: str = "", *, address: bool = False) -> OperandPattern:
         name = self._name()

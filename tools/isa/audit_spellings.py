@@ -36,9 +36,10 @@ class Place:
     version: Version
 
 
-def own_places(needs: Iterable[Availability]) -> list[Place]:
+def own_places(needs: Iterable[Availability], removed: Availability | None = None) -> list[Place]:
     """Return the first place that offers everything, for every alternative of what is needed: lowest version, then
-    lowest target. One place for each suffix and family, so that every alternative a row lists is tried."""
+    lowest target. One place for each suffix and family, so that every alternative a row lists is tried; none for a
+    form removed before the oldest version that is tried."""
     best: dict[tuple[str, int], Place] = {}
     for name in TARGETS:
         where = target(name)
@@ -46,6 +47,8 @@ def own_places(needs: Iterable[Availability]) -> list[Place]:
         if None in firsts:
             continue
         version = max([OLDEST_PTX, FIRST_PTX[name], *(f for f in firsts if f)])
+        if removed and removed.on(where, version):
+            continue
         key = (where.suffix, where.arch // 10 if where.suffix else 0)
         if key not in best or version < best[key].version:
             best[key] = Place(where, version)
@@ -53,9 +56,10 @@ def own_places(needs: Iterable[Availability]) -> list[Place]:
     return plain or list(best.values())
 
 
-def places_below(needs: Iterable[Availability], own: Place) -> list[Place]:
-    """Return the nearest places that lack something: one PTX version lower, and one target lower."""
-    below: list[Place] = []
+def places_below(needs: Iterable[Availability], own: Place, removed: Availability | None = None) -> list[Place]:
+    """Return the nearest places that lack something: one PTX version lower, one target lower, and where it is gone."""
+    gone = [Place(own.where, v) for v in PTX_VERSIONS if v > own.version and removed and removed.on(own.where, v)]
+    below = gone[:1]
     lower_versions = [v for v in PTX_VERSIONS if max(OLDEST_PTX, FIRST_PTX[own.where.name]) <= v < own.version]
     if lower_versions:
         below.append(Place(own.where, lower_versions[-1]))
@@ -75,8 +79,8 @@ def cases(rows: Iterable[Form], below: bool) -> Iterator[Case]:
     for row in rows:
         for bound in lookup.spellings(row):
             match = lookup.match_of(row, bound)
-            own = own_places(match.needs)
-            for place in [b for o in own for b in places_below(match.needs, o)] if below else own:
+            own = own_places(match.needs, row.removed)
+            for place in [b for o in own for b in places_below(match.needs, o, row.removed)] if below else own:
                 for text in list(instructions(match))[: 1 if below else None]:
                     group = match.chosen.get("cta_group", "")
                     yield Case(text, place.where.name, place.version, f"{row.opcode}{group}")

@@ -32,8 +32,6 @@ class Case:
 
 _CHUNK = 20_000
 _PLACE = re.compile(r"cases\.ptx, line (\d+); (?:error|fatal)\s*: (.*)")
-_ELSEWHERE = re.compile(r"ptxas <macro util>, line \d+; (?:error|fatal)\s*: (.*)")
-"""Some instructions are macros of ptxas; a mistake may surface inside the macro, without the line that used it."""
 
 
 def ptxas_path() -> str:
@@ -94,9 +92,10 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
         run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
     rejected = {at_line[line]: why for line, why in found.items() if line in at_line}
-    if run.returncode and not found and (inside := _ELSEWHERE.search(run.stderr + run.stdout)):
+    if run.returncode and not found:
+        # A mistake inside one of ptxas' own macros, or a crash: neither names the line, so halve until one case is left.
         if len(cases) == 1:
-            return {0: inside[1]}
+            return {0: (run.stderr + run.stdout).partition("\n")[0] or f"exit status {run.returncode}"}
         half = len(cases) // 2
         second = _run(cases[half:], target, version)
         return _run(cases[:half], target, version) | {half + index: why for index, why in second.items()}

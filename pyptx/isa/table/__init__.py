@@ -7,7 +7,7 @@ from importlib import import_module
 
 from pyptx.isa.model import Form
 
-SECTIONS = ("integer", "extended_precision", "mbarrier")
+SECTIONS = ("integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "load_store", "mbarrier")
 """The table's files, in the manual's order."""
 
 

@@ -7,7 +7,10 @@ from importlib import import_module
 
 from pyptx.isa.model import Form
 
-SECTIONS = ("integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "load_store", "mbarrier")
+SECTIONS = (
+    "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "load_store",
+    "mbarrier", "async_copy",
+)  # fmt: skip
 """The table's files, in the manual's order."""
 
 

@@ -53,3 +53,14 @@ FAMILY_100 = "sm_100a|sm_100f:8.8|sm_110a|sm_110f:8.8"
 """Where the data-centre Blackwell features are: sm_100, sm_103, sm_107, sm_110 (once sm_101), with suffix a or f."""
 FAMILY_100_120 = FAMILY_100 + "|sm_120a:8.7|sm_120f:8.8"
 """The same and sm_120, sm_121."""
+
+MULTICAST = "multicast::cluster multicast::cluster::16b@9.4"
+"""Multicast by a mask of 16 bits."""
+NO_REPORT = "mbarrier::report::disabled@9.4,sm_107f"
+REPORT = NO_REPORT + " " + " ".join(
+    f"mbarrier::report::validity::{pattern}@9.4,sm_107f"
+    for pattern in (
+        "per_16bytes::80000000", "per_16bytes::8000", "per_16bytes::80", "per_16bytes::8", "per_element::ff",
+    )
+)  # fmt: skip
+"""Patterns for which a copy inspects what it moves."""

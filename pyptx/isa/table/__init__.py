@@ -8,8 +8,8 @@ from importlib import import_module
 from pyptx.isa.model import Form
 
 SECTIONS = (
-    "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "load_store",
-    "mbarrier", "async_copy",
+    "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "load", "store",
+    "mbarrier", "async_copy", "tensor_copy",
 )  # fmt: skip
 """The table's files, in the manual's order."""
 

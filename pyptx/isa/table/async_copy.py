@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from pyptx.isa.choices import MULTICAST, NO_REPORT, REPORT
 from pyptx.isa.notation import form
 
 MEANING = {
@@ -17,35 +18,24 @@ MEANING = {
     "cp.async.bulk.wait_group": "Wait until at most n of this thread's newest bulk groups are pending.",
     "cp.reduce.async.bulk": "Reduce an array of shared memory into global or another CTA's memory, asynchronously.",
     "multimem.cp.async.bulk": "Copy shared memory to every device behind a multimem address, asynchronously.",
-    "multimem.cp.reduce.async.bulk": "Reduce shared memory into every device behind a multimem address, asynchronously.",
+    "multimem.cp.reduce.async.bulk": "Reduce shared memory into every device behind a multimem address.",
     "applypriority.async.bulk": "Change the L2 eviction priority of a range of global memory, asynchronously.",
 }
 
 _SEE = "data-movement-and-conversion-instructions"
 _HINT = "L2::cache_hint"
 _SCOPES = "cta cluster gpu sys"
-_MULTICAST = "multicast::cluster multicast::cluster::16b@9.4"
 _WIDE = "multicast::cluster::32b@9.4,sm_107f"
-_NO_REPORT = "mbarrier::report::disabled@9.4,sm_107f"
-_REPORT = _NO_REPORT + (
-    " mbarrier::report::validity::per_16bytes::80000000@9.4,sm_107f "
-    "mbarrier::report::validity::per_16bytes::8000@9.4,sm_107f "
-    "mbarrier::report::validity::per_16bytes::80@9.4,sm_107f "
-    "mbarrier::report::validity::per_16bytes::8@9.4,sm_107f "
-    "mbarrier::report::validity::per_element::ff@9.4,sm_107f"
-)
 _TO_GLOBAL = (
     "add.u32 add.s32 add.u64 add.f32 add.f64 add.noftz.f16 add.noftz.bf16 add.noftz.f32@9.4 "
     "min.u32 min.s32 min.u64 min.s64 min.f16 min.bf16 max.u32 max.s32 max.u64 max.s64 max.f16 max.bf16 "
     "inc.u32 dec.u32 and.b32 and.b64 or.b32 or.b64 xor.b32 xor.b64"
 )
-_TO_CLUSTER = (
-    "add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 inc.u32 dec.u32 and.b32 or.b32 xor.b32"
-)
+_TO_CLUSTER = "add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 inc.u32 dec.u32 and.b32 or.b32 xor.b32"
 
 _async = partial(form, ptx=(7, 0), sm="sm_80", see=f"{_SEE}-cp-async")
 _hinted = partial(_async, hint="L2::cache_hint@7.4", prefetch="L2::64B@7.4 L2::128B@7.4 L2::256B@7.4")
-_bulk = partial(form, hint=_HINT, report=_REPORT, ptx=(8, 0), sm="sm_90", see=f"{_SEE}-cp-async-bulk")
+_bulk = partial(form, hint=_HINT, report=REPORT, ptx=(8, 0), sm="sm_90", see=f"{_SEE}-cp-async-bulk")
 _reduce = partial(form, hint=_HINT, ptx=(8, 0), sm="sm_90", see=f"{_SEE}-cp-reduce-async-bulk")
 _multimem = partial(form, mask="cp_mask@sm_100", scope=_SCOPES, sm="sm_90", see=f"{_SEE}-multimem-cp-async-bulk")
 
@@ -69,26 +59,28 @@ FORMS = (
           "  [d@shared::cta:w], [a@global], size:.u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
           sem="weak@9.3", ptx=(8, 6)),
     _bulk("cp.async.bulk{.sem}.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.ignore_oob"
-          "  [d@shared::cta:w], [a@global], size:.u32, left:.u32, right:.u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
-          sem="weak@9.3", report=_NO_REPORT, ptx=(9, 2)),
+          "  [d@shared::cta:w], [a@global], size:.u32, left:.u32, right:.u32, [mbar@shared::cta:rw]"
+          "{?hint, policy:.u64}",
+          sem="weak@9.3", report=NO_REPORT, ptx=(9, 2)),
     _bulk("cp.async.bulk.relaxed.scope.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.b128"
           "  [d@shared::cta:w], [a@global], size:.u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
           scope=_SCOPES, ptx=(9, 3)),
     _bulk("cp.async.bulk.relaxed.scope.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.ignore_oob.b128"
-          "  [d@shared::cta:w], [a@global], size:.u32, left:.u32, right:.u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
-          scope=_SCOPES, report=_NO_REPORT, ptx=(9, 3)),
+          "  [d@shared::cta:w], [a@global], size:.u32, left:.u32, right:.u32, [mbar@shared::cta:rw]"
+          "{?hint, policy:.u64}",
+          scope=_SCOPES, report=NO_REPORT, ptx=(9, 3)),
 
     _bulk("cp.async.bulk{.sem}.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}"
           "  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw]"
           "{?multicast, ctas:.u16}{?hint, policy:.u64}",
-          sem="weak@9.3", multicast=_MULTICAST),
+          sem="weak@9.3", multicast=MULTICAST),
     _bulk("cp.async.bulk{.sem}.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast{.hint}"
           "  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw], ctas:.u32{?hint, policy:.u64}",
           sem="weak@9.3", multicast=_WIDE),
     _bulk("cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}"
           ".b128  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw]"
           "{?multicast, ctas:.u16}{?hint, policy:.u64}",
-          scope=_SCOPES, multicast=_MULTICAST, ptx=(9, 3), sm="sm_90a sm_100f sm_110f"),
+          scope=_SCOPES, multicast=MULTICAST, ptx=(9, 3), sm="sm_90a sm_100f sm_110f"),
     _bulk("cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast{.hint}"
           ".b128  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw], ctas:.u32"
           "{?hint, policy:.u64}",

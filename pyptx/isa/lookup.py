@@ -106,7 +106,7 @@ def _fill(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> Iterator[Bi
 
 
 def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
-    """Yield the fillings that use every modifier of the text at least once, whatever their order."""
+    """Yield the fillings that use every modifier of the text, whatever their order, flags perhaps twice."""
     if len(modifiers) > _LONGEST_REORDERED:
         return
     wanted = list(modifiers)
@@ -122,11 +122,13 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
                 left.remove(m)
         else:
             used = {m for _, choice in bound for m in choice.modifiers}
-            if all(m in used and m not in _TYPE_NAMES for m in left):
+            if all(m in used and m in _REPEATABLE for m in left):
                 yield tuple(bound)
 
 
 _LONGEST_REORDERED = 16
+_REPEATABLE = frozenset(("sat", "relu", "satfinite", "sync", "uni", "cc", "approx", "NaN", "shiftamt"))
+"""What ptxas lets stand twice; of everything else it says "Duplicate" or "Multiple ... modifiers"."""
 
 
 def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:

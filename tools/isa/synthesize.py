@@ -89,10 +89,10 @@ def operand(o: Operand, registers: _Registers) -> str:
 
 
 def _base(o: Operand, registers: _Registers) -> str:
+    if o.space == "param::func" or (o.space == "param" and "w" in o.access):
+        return "q_funcparam"
     if o.space in ("param", "param::entry"):
         return "q_param"
-    if o.space == "param::func":
-        return "q_funcparam"
     base = o.parts[0]
     if base.kind is Kind.VARIABLE:
         return _scalar(base, registers)

@@ -1,0 +1,103 @@
+"""Manual: Data Movement and Conversion Instructions: st, st.async, st.bulk."""
+
+from __future__ import annotations
+
+from pyptx.isa.choices import EVICT_L1 as L1
+from pyptx.isa.choices import EVICT_L2 as L2
+from pyptx.isa.choices import HINT, MEM, MEM_128, MEM_VEC, MEM_VEC_256, SCOPE, SCOPE_128, SHARED, WEAK
+from pyptx.isa.notation import form
+
+MEANING = {
+    "st": "Store to memory.",
+    "st.async": "Store without waiting; an mbarrier or release order tells when it is done.",
+    "st.bulk": "Fill a region of shared memory with zero.",
+}
+
+_ST = "data-movement-and-conversion-instructions-st"
+_ASYNC = "data-movement-and-conversion-instructions-st-async"
+_BULK = "data-movement-and-conversion-instructions-st-bulk"
+
+_ST_SPACE = "local param param::func@8.3 " + SHARED
+_VOLATILE_SPACE = "local@9.1 " + SHARED
+_ST_COP = "wb cg cs wt"
+
+_STORES = (
+    form("st{.weak}{.ss}{.cop}.type  [a:w], b:.type+", weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, type=MEM_128, see=_ST),
+    form(
+        "st{.weak}{.ss}{.cop}.vec_type  [a:w], b:.vec_type/1+*vec_type",
+        weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, vec_type=MEM_VEC, see=_ST,
+    ),
+    form(
+        "st{.weak}{.global}{.cop}{.hint}.type  [a:w], b:.type+{?hint, policy:reg.b64}",
+        weak=WEAK, cop=_ST_COP, hint=HINT, type=MEM_128, see=_ST,
+    ),
+    form(
+        "st{.weak}{.global}{.cop}{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        weak=WEAK, cop=_ST_COP, hint=HINT, vec_type=MEM_VEC, see=_ST,
+    ),
+    # In a vector of 256 bits, and only there, `_` leaves an element of memory as it is.
+    form(
+        "st{.weak}{.global}{.cop}{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        weak=WEAK, cop=_ST_COP, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
+    ),
+    form(
+        "st{.weak}{.global}.evict1{.hint}.type  [a:w], b:.type+{?hint, policy:reg.b64}",
+        weak=WEAK, evict1=L1, hint=HINT, type=MEM_128, see=_ST,
+    ),
+    form(
+        "st{.weak}{.global}.evict1{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        weak=WEAK, evict1=L1, hint=HINT, vec_type=MEM_VEC, see=_ST,
+    ),
+    form(
+        "st{.weak}{.global}.evict1{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        weak=WEAK, evict1=L1, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
+    ),
+    form("st.volatile{.ss}.type  [a:w], b:.type+", ss=_VOLATILE_SPACE, type=MEM_128, ptx=(1, 1), see=_ST),
+    form(
+        "st.volatile{.ss}.vec_type  [a:w], b:.vec_type/1+*vec_type",
+        ss=_VOLATILE_SPACE, vec_type=MEM_VEC, ptx=(1, 1), see=_ST,
+    ),
+    form("st.volatile.global.type  [a:w], b:.type+", type=MEM_128, ptx=(1, 1), see=_ST),
+    form("st.volatile.global.vec_type  [a:w], b:.vec_type/1+*vec_type", vec_type=MEM_VEC, ptx=(1, 1), see=_ST),
+    form(
+        "st.volatile{.global}{.evict2}.vec_type  [a:w], b:r_.vec_type/1+*vec_type",
+        evict2=L2, vec_type=MEM_VEC_256, ptx=(1, 1), see=_ST,
+    ),
+    form(
+        "st.sem.scope.ss.type  [a:w], b:.type+",
+        sem="relaxed release", scope=SCOPE, ss=SHARED, type=MEM, ptx=(6, 0), sm="sm_70", see=_ST,
+    ),
+    form(
+        "st.sem.scope.ss.vec_type  [a:w], b:.vec_type/1+*vec_type",
+        sem="relaxed release", scope=SCOPE, ss=SHARED, vec_type=MEM_VEC, ptx=(6, 0), sm="sm_70", see=_ST,
+    ),
+    form(
+        "st.sem.scope.ss.b128  [a:w], b",
+        sem="relaxed release", scope=SCOPE_128, ss=SHARED, ptx=(8, 3), sm="sm_70", see=_ST,
+    ),
+    form(
+        "st.sem.scope{.global}{.evict1}{.hint}.type  [a:w], b:.type+{?hint, policy:reg.b64}",
+        sem="relaxed release", scope=SCOPE, evict1=L1, hint=HINT, type=MEM, ptx=(6, 0), sm="sm_70", see=_ST,
+    ),
+    form(
+        "st.sem.scope{.global}{.evict1}{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        sem="relaxed release", scope=SCOPE, evict1=L1, hint=HINT, vec_type=MEM_VEC, ptx=(6, 0), sm="sm_70", see=_ST,
+    ),
+    form(
+        "st.sem.scope{.global}{.evict1}{.evict2}{.hint}.vec_type"
+        "  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        sem="relaxed release", scope=SCOPE, evict1=L1, evict2=L2, hint=HINT, vec_type=MEM_VEC_256,
+        ptx=(6, 0), sm="sm_70", see=_ST,
+    ),
+    form(
+        "st.sem.scope{.global}{.evict1}{.hint}.b128  [a:w], b{?hint, policy:reg.b64}",
+        sem="relaxed release", scope=SCOPE_128, evict1=L1, hint=HINT, ptx=(8, 3), sm="sm_70", see=_ST,
+    ),
+    # The manual knows .mmio.relaxed only; ptxas takes .release since PTX 9.3.
+    form(
+        "st.mmio.sem.sys{.global}.type  [a:w], b:.type+",
+        sem="relaxed release@9.3", type=MEM + " b128@8.4", ptx=(8, 2), sm="sm_70", see=_ST,
+    ),
+)  # fmt: skip
+
+FORMS = _STORES

@@ -81,7 +81,7 @@ def relative(ptx: bytes, cache: Path) -> bytes:
     """Cut this machine's directories from the paths of `.file` lines, keeping what is below the sources or the cache."""
     for prefix in (f"{ROOT}/cuda/", f"{cache}/"):
         ptx = ptx.replace(f'"{prefix}'.encode(), b'"')
-    return re.sub(rb'(\.file\s+\d+ )"/[^"]*/([^"/]+)"', rb'\1"\2"', ptx)
+    return re.sub(rb'(\.file\s+\d+ )"/(?:[^"]*/)?([^"/]+)"', rb'\1"\2"', ptx)
 
 
 if __name__ == "__main__":

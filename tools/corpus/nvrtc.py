@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
     architecture = f"--gpu-architecture={build.target.replace('sm_', 'compute_')}"
     options = [architecture, "-std=c++17", *build.flags, *(f"-I{path}" for path in headers(directory))]
     encoded = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
-    if library.nvrtcCompileProgram(program, len(options), encoded) != 0:
+    with contextlib.chdir("/"):  # the working directory goes into debug information
+        status = library.nvrtcCompileProgram(program, len(options), encoded)
+    if status != 0:
         raise RuntimeError(f"{source.path.name}: {_text(library, 'ProgramLog', program).decode(errors='replace')}")
     return _text(library, "PTX", program)
 

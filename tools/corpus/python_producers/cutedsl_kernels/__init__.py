@@ -1,0 +1,1 @@
+"""Kernels compiled by the CuTe DSL of CUTLASS, and the recipe that compiles them."""

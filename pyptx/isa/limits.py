@@ -5,39 +5,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyptx.isa.targets import target
+from pyptx.isa.targets import Target, target
 
 WARP_SIZE = 32
 KIB = 1024
+THREADS_PER_CTA = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class SmLimits:
     """Limits of one SM, sizes in bytes. `shared` is what all CTAs of an SM share, `shared_per_cta` the most that one
     may ask for (opt-in), `reserved_shared` what the system takes from each CTA besides; `barriers` counts the named
-    barriers of all CTAs together."""
+    barriers of all CTAs together, None where they do not limit how many fit (before sm_90)."""
 
     shared: int
     shared_per_cta: int
     threads: int
     ctas: int
-    barriers: int
+    barriers: int | None = None
     reserved_shared: int = KIB
     shared_granularity: int = 128
     registers: int = 65536
     registers_per_thread: int = 255
     register_granularity: int = 256
     partitions: int = 4
-    threads_per_cta: int = 1024
+    threads_per_cta: int = THREADS_PER_CTA
 
 
 _BY_ARCH = {
-    75: SmLimits(64 * KIB, 64 * KIB, 1024, 16, 32, reserved_shared=0, shared_granularity=256),
-    80: SmLimits(164 * KIB, 163 * KIB, 2048, 32, 64),
-    86: SmLimits(100 * KIB, 99 * KIB, 1536, 16, 16),
-    87: SmLimits(164 * KIB, 163 * KIB, 1536, 16, 16),
-    88: SmLimits(100 * KIB, 99 * KIB, 1536, 16, 16),
-    89: SmLimits(100 * KIB, 99 * KIB, 1536, 24, 24),
+    75: SmLimits(64 * KIB, 64 * KIB, 1024, 16, reserved_shared=0, shared_granularity=256),
+    80: SmLimits(164 * KIB, 163 * KIB, 2048, 32),
+    86: SmLimits(100 * KIB, 99 * KIB, 1536, 16),
+    87: SmLimits(164 * KIB, 163 * KIB, 1536, 16),
+    88: SmLimits(100 * KIB, 99 * KIB, 1536, 16),
+    89: SmLimits(100 * KIB, 99 * KIB, 1536, 24),
     90: SmLimits(228 * KIB, 227 * KIB, 2048, 32, 64),
     100: SmLimits(228 * KIB, 227 * KIB, 2048, 32, 64),
     103: SmLimits(228 * KIB, 227 * KIB, 2048, 32, 32),
@@ -56,3 +57,9 @@ def sm_limits(name: str) -> SmLimits:
         known = ", ".join(f"sm_{number}" for number in _BY_ARCH)
         raise ValueError(f"no limits known for {name}; known: {known}")
     return _BY_ARCH[arch]
+
+
+def static_shared_limit(where: Target) -> int:
+    """Return how many bytes of shared variables with a fixed size ptxas accepts: 48 KiB, and all that a CTA may have
+    on targets with the suffix `a` (seen with ptxas 13.5)."""
+    return sm_limits(where.name).shared_per_cta if where.suffix == "a" else 48 * KIB

@@ -114,7 +114,7 @@ def _relocatable(ptx: str, target: str | None, engine: Engine | None) -> Cubin:
     return assemble_with_ptxas(ptx, target, options=["-c"])
 
 
-_SKIPPED = (".debug", ".nv_debug", ".note", ".rel.debug", ".rela.debug", ".rel.nv_debug", ".rela.nv_debug")
+_SKIPPED = (".debug", ".nv_debug_", ".note", ".rel.debug", ".rela.debug", ".rel.nv_debug_", ".rela.nv_debug_")
 _TABLES = {"", ".strtab", ".shstrtab", ".symtab", ".symtab_shndx", ".nv.callgraph", ".nv.prototype", ".nv.rel.action"}
 _WITH_SYMBOLS = {0x0A, 0x0F, 0x11, 0x12, 0x23, 0x2F}
 """Attributes that hold symbol numbers, which depend on the order of the text; those about sizes are named instead."""
@@ -128,10 +128,10 @@ def _program(cubin: Cubin) -> dict[str, object]:
         if section.name in _TABLES or section.name.startswith(_SKIPPED):
             continue
         parts[section.name] = _content(elf, section)
-    for index, section in enumerate(elf.sections):
-        symbols = [(s.name, s.info, s.other, s.value, s.size) for s in elf.symbols if s.section == index and s.name]
-        if section.name in parts and symbols:
-            parts[section.name] = (parts[section.name], tuple(sorted(symbols)))
+    for symbol in elf.symbols:
+        inside = elf.sections[symbol.section].name if 0 < symbol.section < len(elf.sections) else str(symbol.section)
+        if symbol.name and (inside in parts or inside.isdigit()):
+            parts[f"{inside}: {symbol.name}"] = symbol._replace(section=0)
     return parts
 
 
@@ -142,6 +142,9 @@ def _content(elf: Elf, section: Section) -> object:
         return tuple(sorted(_named(elf, *row) for row in attributes(section)))
     if section.name.startswith(".nv.info."):
         return tuple(sorted(row for row in attributes(section) if row[0] not in _WITH_SYMBOLS))
+    if section.name == ".nv_debug.shared":
+        # The shared variables of relocatable code. It holds nothing, and nvJitLink marks it as if it did.
+        return section.size
     return (section.flags, section.size, section.data)
 
 

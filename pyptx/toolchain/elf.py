@@ -60,7 +60,7 @@ def read_elf(data: bytes) -> Elf:
         raise _malformed("expected a cubin (a 64-bit little-endian ELF file)")
     try:
         return _read(data)
-    except (struct.error, IndexError, ValueError) as error:
+    except (struct.error, IndexError, ValueError, OverflowError) as error:
         raise _malformed(f"a damaged cubin: {error}") from error
 
 

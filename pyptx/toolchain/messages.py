@@ -73,7 +73,8 @@ def _span(line: int, text: str, lines: list[str], file: str | None) -> Span:
         return Span(line, 1, 1, file)
     here = lines[line - 1]
     for quoted in re.findall(r"'([^']+)'", text):
-        places = [m.start() for m in re.finditer(rf"(?<![\w$%]){re.escape(quoted)}(?![\w$])", here)]
+        before = "" if quoted.startswith(".") else r"(?<![\w$%])"
+        places = [m.start() for m in re.finditer(rf"{before}{re.escape(quoted)}(?![\w$])", here)]
         if len(places) == 1:
             return Span(line, places[0] + 1, len(quoted))
     start = len(here) - len(here.lstrip())

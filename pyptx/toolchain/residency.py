@@ -39,7 +39,7 @@ def occupancy(target: str, threads: int, *, registers: int, shared: int = 0, bar
         limits["registers"] = _by_registers(sm, registers, warps)
     if taken := _up(shared + sm.reserved_shared, sm.shared_granularity):
         limits["shared"] = sm.shared // taken if shared <= sm.shared_per_cta else 0
-    if barriers:
+    if barriers and sm.barriers is not None:
         limits["barriers"] = sm.barriers // barriers
     ctas = min(limits.values())
     return Occupancy(ctas, ctas * warps, sm.threads // WARP_SIZE, tuple(limits.items()))

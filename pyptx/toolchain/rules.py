@@ -71,8 +71,7 @@ WARNED = Rule(
     "PTX0713",
     "ptxas warns",
     "ptxas accepts it and doubts that it was meant.",
-    _HEAD.replace("8.0", "9.1").replace("sm_90a", "sm_90")
-    + ".visible .entry k() .maxntid 32 .minnctapersm 0\n{\n    ret;\n}\n",
+    _GOOD.replace("    ret;", '    .pragma "faster";\n    ret;'),
     _GOOD,
     Severity.WARNING,
 )

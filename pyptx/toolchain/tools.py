@@ -101,12 +101,14 @@ def _version(path: str, changed: int) -> str:
 
 
 def supported_targets() -> tuple[str, ...]:
-    """Return the targets that the installed ptxas generates code for, as it lists them (`sm_75`, … `sm_121f`)."""
+    """Return the targets that the installed ptxas generates code for (`sm_75`, … `sm_121f`), as its help lists them:
+    `--list-arch` leaves out the suffixed ones."""
     tool = find_tool("ptxas")
     return _targets(tool.path, os.stat(tool.path).st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
 def _targets(path: str, changed: int) -> tuple[str, ...]:
-    done = run([path, "--list-arch"], timeout=60)
-    return tuple(f"sm_{number}" for number in re.findall(r"^(?:sm_)?(\d+[af]?)$", done.output, re.MULTILINE))
+    done = run([path, "--help"], timeout=60)
+    names = dict.fromkeys(re.findall(r"'(sm_\d+[af]?)'", done.output))
+    return tuple(sorted(names, key=lambda name: (int(name[3:].rstrip("af")), name)))

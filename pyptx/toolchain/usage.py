@@ -83,7 +83,7 @@ def _of_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[str
         local=_size(elf.section(f".nv.local.{name}")),
         constant=_constant(elf, name),
         parameters=int.from_bytes(own.get(_CBANK_PARAM_SIZE, b""), "little"),
-        barriers=own.get(_NUM_BARRIERS, b"\0")[0],
+        barriers=_barriers(elf, name, own),
         spill_stores=int(spills["stores"]) if spills else None,
         spill_loads=int(spills["loads"]) if spills else None,
         max_threads=_dims(own.get(_MAX_THREADS)),
@@ -95,6 +95,14 @@ def _of_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[str
 def _static_shared(elf: Elf, name: str) -> int:
     size = _size(elf.section(f".nv.shared.{name}"))
     return max(0, size - _RESERVED_SHARED) if elf.arch >= 90 else size
+
+
+def _barriers(elf: Elf, name: str, own: dict[int, bytes]) -> int:
+    """CUDA 12 kept the number in the flags of the code section."""
+    if _NUM_BARRIERS in own:
+        return int.from_bytes(own[_NUM_BARRIERS][:1], "little")
+    code = elf.section(f".text.{name}")
+    return code.flags >> 20 & 0x7F if code else 0
 
 
 def _constant(elf: Elf, name: str) -> tuple[tuple[int, int], ...]:

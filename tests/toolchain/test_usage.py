@@ -1,0 +1,95 @@
+"""Resources read from the cubin, against what ptxas and cuobjdump say themselves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pyptx.diagnostics import PtxError
+from pyptx.isa.targets import ASSEMBLED
+from pyptx.toolchain import Cubin, assemble, assemble_with_ptxas, find_tool, resources
+from pyptx.toolchain.process import private_folder, run
+from tests.toolchain.modules import HEAD, SMALL, TWO_KERNELS, spilling
+
+
+def _module(target: str) -> str:
+    text = TWO_KERNELS.replace(".version 8.0", ".version 9.5").replace(".target sm_90a", f".target {target}")
+    return text + spilling().removeprefix(HEAD)
+
+
+def _cuobjdump(cubin: Cubin) -> dict[str, dict[str, int]]:
+    with private_folder() as folder:
+        (folder / "a.cubin").write_bytes(cubin.data)
+        text = run([find_tool("cuobjdump").path, "-res-usage", "a.cubin"], cwd=folder).output
+    rows = re.findall(r"Function (\S+):\n\s*(.*)", text)
+    return {name: {key: int(n) for key, n in re.findall(r"([\w\[\]]+):(\d+)", row)} for name, row in rows}
+
+
+@pytest.mark.parametrize("target", ASSEMBLED)
+def test_the_cubin_says_what_ptxas_and_cuobjdump_say(target: str) -> None:
+    cubin = assemble_with_ptxas(_module(target))
+    said = re.findall(
+        r"Compiling entry function '(\w+)'.*\n.*\n\s+(\d+) bytes stack frame, (\d+) bytes spill stores, "
+        r"(\d+) bytes spill loads\n.*Used (\d+) registers, used (\d+) barriers(?:.*?(\d+) bytes smem)?",
+        cubin.log,
+    )
+    found = resources(cubin)
+    mine = {r.name: (r.frame, r.spill_stores, r.spill_loads, r.registers, r.barriers, r.shared) for r in found.values()}
+    assert {name: tuple(int(n or 0) for n in numbers) for name, *numbers in said} == mine
+    assert set(mine) == {"first", "second", "spilling"}
+    for name, row in _cuobjdump(cubin).items():
+        reserved = 1024 if row["SHARED"] and found[name].shared != row["SHARED"] else 0
+        assert (row["REG"], row["STACK"]) == (found[name].registers, found[name].stack)
+        assert row["SHARED"] == found[name].shared + reserved
+        assert row["CONSTANT[0]"] == dict(found[name].constant)[0]
+
+
+def test_launch_limits_and_parameters_are_read() -> None:
+    found = resources(TWO_KERNELS)
+    assert (found["first"].max_threads, found["first"].required_threads) == ((256, 1, 1), None)
+    assert (found["second"].max_threads, found["second"].required_threads) == (None, (128, 2, 1))
+    assert (found["first"].parameters, found["second"].parameters) == (8, 12)
+    assert (found["first"].barriers, found["second"].barriers) == (4, 1)
+    assert (found["first"].shared, found["second"].shared) == (0, 1024)
+    assert dict(found["second"].constant)[3] == 256
+
+
+def test_spills_are_counted_and_unknown_without_a_log() -> None:
+    cubin = assemble(spilling())
+    found, bare = resources(cubin)["spilling"], resources(cubin.data)["spilling"]
+    assert found.registers == bare.registers == 32
+    assert (found.spill_stores or 0) > 500
+    assert (found.spill_loads or 0) > 500
+    assert bare.spill_stores is bare.spill_loads is None
+    assert found.stack == bare.stack >= 500
+
+
+def test_a_cluster_is_read() -> None:
+    text = SMALL.replace("(.param .u64 p)", "(.param .u64 p) .reqnctapercluster 2, 4, 1")
+    assert resources(text)["small"].cluster == (2, 4, 1)
+
+
+def test_nvjitlinks_cubin_is_read_the_same_way() -> None:
+    found = resources(assemble(TWO_KERNELS, engine="nvjitlink"))
+    assert (found["second"].shared, found["first"].barriers, found["second"].required_threads) == (1024, 4, (128, 2, 1))
+
+
+@pytest.mark.parametrize("data", [b"", b"\x7fELF", b"MZ" + b"\0" * 200, b"\x7fELF\x02\x01" + b"\xff" * 100])
+def test_bytes_that_are_no_cubin_are_refused(data: bytes) -> None:
+    with pytest.raises(PtxError, match="cubin"):
+        resources(data)
+
+
+def test_a_damaged_cubin_is_never_another_exception() -> None:
+    data = assemble(SMALL).data
+    for size in range(0, len(data), 7):
+        try:
+            resources(data[:size])
+        except PtxError:
+            continue
+    for at in range(0, len(data), 3):
+        try:
+            resources(data[:at] + b"\xff" + data[at + 1 :])
+        except PtxError:
+            continue

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.corpus.manifest import CORPUS, Manifest, load, problems
+from tools.corpus.python_producers.signatures import mismatches
 
 ROOT = Path(__file__).parents[3]
 HERE = "tools.corpus.python_producers"
@@ -31,6 +32,9 @@ class Producer:
 
 
 PRODUCERS = {
+    "cutedsl": Producer(
+        ("nvidia-cutlass-dsl==4.8.1",), f"{HERE}.cutedsl_kernels.compile", (("CUTE_DSL_KEEP_PTX", "1"),)
+    ),
     "warp": Producer(("warp-lang==1.19.0", "numpy==2.4.6"), f"{HERE}.warp_kernels.compile"),
     "numba": Producer(("numba-cuda[cu13]==0.30.4", "numba==0.68.1", "numpy==2.4.6"), f"{HERE}.numba_kernels.compile"),
     "triton": Producer(
@@ -70,14 +74,19 @@ def compile_all(name: str, cache: Path, out: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *producer.packages], check=True)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"} | dict(producer.environment)
-    subprocess.run([str(python), "-m", producer.module, "--out", str(out)], check=True, env=environment, cwd=directory)
+    with tempfile.TemporaryDirectory() as scratch:
+        # Some producers leave their own dumps in the working directory.
+        subprocess.run(
+            [str(python), "-m", producer.module, "--out", str(out)], check=True, env=environment, cwd=scratch
+        )
 
 
 def rejected(manifest: Manifest, out: Path, ptxas: str) -> Iterator[str]:
-    """The files that ptxas does not assemble for their own target, with its first message."""
+    """The files whose entries take other parameters, or that ptxas does not assemble, with its first message."""
     for file in manifest.files:
         # Warp writes the NUL that ends the string it hands to the driver; ptxas takes no NUL.
         text = (out / file.path).read_bytes().removesuffix(b"\0")
+        yield from (f"{file.path}: {problem}" for problem in mismatches(text, file.entries))
         with tempfile.NamedTemporaryFile(suffix=".ptx") as copy:
             copy.write(text)
             copy.flush()

@@ -29,11 +29,9 @@ def _vectors(vec: str, widths: str, since: str = "") -> str:
     return " ".join(f"{vec}.{name}{since}" for width in widths.split() for name in _OF_WIDTH[width].split())
 
 
-VEC_TYPE = _vectors("v2", "8 16 32 64") + " " + _vectors("v4", "8 16 32")
-"""The manual's vectors of at most 128 bits, each with its type: they are coupled."""
-
-MEM_VEC = VEC_TYPE + " " + _vectors("v8", "8 16")
-"""What ld and st take in any space: ptxas has always read v8 of 8 and 16 bits too."""
+MEM_VEC = _vectors("v2", "8 16 32 64") + " " + _vectors("v4", "8 16 32")
+"""Vectors of at most 128 bits, each with its type: they are coupled. ptxas also parses v8 of 8 and 16 bits, but
+overruns its own memory when it compiles them (segmentation fault on some targets), so they are not legal here."""
 
 MEM_VEC_256 = _vectors("v8", "32", "@8.8,sm_100") + " " + _vectors("v4", "64", "@8.8,sm_100")
 """Vectors of 256 bits: global memory only."""

@@ -114,7 +114,7 @@ def _scalar(o: Operand, registers: _Registers) -> str:
         return f"q_{o.type}"
     if o.kind is Kind.VARIABLE:
         return f"q_{o.space or 'global'}"
-    if o.type == "b8" and not o.widenable:
+    if o.type in ("b8", "u8", "s8") and not o.widenable:
         return registers.fresh_byte()
     return registers.fresh(o.type)
 

@@ -17,7 +17,6 @@ from pyptx.isa.choices import (
     SCOPE,
     SCOPE_128,
     SHARED,
-    VEC_TYPE,
     WEAK,
 )
 from pyptx.isa.notation import form
@@ -179,7 +178,7 @@ _READ_ONLY_LOADS = (
         evict2=L2, vec_type=MEM_VEC_256, ptx=(9, 4), sm="sm_90", see=_NC,
     ),
     form("ldu{.global}.type      d:w.type+, [a]", type=MEM_128, ptx=(2, 0), sm="sm_20", see=_LDU),
-    form("ldu{.global}.vec_type  d:w_.vec_type/1+*vec_type, [a]", vec_type=VEC_TYPE, ptx=(2, 0), sm="sm_20", see=_LDU),
+    form("ldu{.global}.vec_type  d:w_.vec_type/1+*vec_type, [a]", vec_type=MEM_VEC, ptx=(2, 0), sm="sm_20", see=_LDU),
 )  # fmt: skip
 
 FORMS = (*_WEAK_LOADS, *_STRONG_LOADS, *_READ_ONLY_LOADS)

@@ -20,6 +20,8 @@ _BULK = "data-movement-and-conversion-instructions-st-bulk"
 _ST_SPACE = "local param param::func@8.3 " + SHARED
 _VOLATILE_SPACE = "local@9.1 " + SHARED
 _ST_COP = "wb cg cs wt"
+_ASYNC_SPACE = "shared::cluster shared::cta shared"
+"""The manual has shared::cluster only; ptxas takes an address of the CTA's own window too."""
 
 _STORES = (
     form("st{.weak}{.ss}{.cop}.type  [a:w], b:.type+", weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, type=MEM_128, see=_ST),
@@ -100,4 +102,52 @@ _STORES = (
     ),
 )  # fmt: skip
 
-FORMS = _STORES
+_ASYNC_STORES = (
+    form(
+        "st.async{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type  [a:w], b:.type*vec, [mbar:rw]",
+        weak="weak", ss=_ASYNC_SPACE, vec="v2", type="b32 b64 u32 u64 s32 s64 f32 f64", since="8.1,sm_90", see=_ASYNC,
+    ),
+    form(
+        "st.async{.weak}{.ss}.mbarrier::complete_tx::bytes.v4.type  [a:w], b:.type*4, [mbar:rw]",
+        weak="weak", ss=_ASYNC_SPACE, type="b32 u32 s32 f32", since="8.1,sm_90", see=_ASYNC,
+    ),
+    form(
+        "st.async{.weak}{.ss}.mbarrier::complete_tx::bytes.b128  [a:w], b, [mbar:rw]",
+        weak="weak", ss=_ASYNC_SPACE, since="9.2,sm_90", see=_ASYNC,
+    ),
+    # The scope that the weak store had in PTX 8.1; it changes nothing.
+    form(
+        "st.async.cluster{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type  [a:w], b:.type*vec, [mbar:rw]",
+        vec="v2", type="b32 b64 u32 u64 s32 s64 f32 f64", since="8.1,sm_90", see=_ASYNC,
+    ),
+    form(
+        "st.async.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.v4.type  [a:w], b:.type*4, [mbar:rw]",
+        type="b32 u32 s32 f32", since="8.1,sm_90", see=_ASYNC,
+    ),
+    form(
+        "st.async.cluster{.shared::cluster}.mbarrier::complete_tx::bytes.b128  [a:w], b, [mbar:rw]",
+        since="9.2,sm_90", see=_ASYNC,
+    ),
+    form(
+        "st.async.release.scope{.global}.type  [a:w], b",
+        scope="gpu sys", type=MEM, since="8.7,sm_100", see=_ASYNC,
+    ),
+    form("st.async.mmio.release.sys{.global}.type  [a:w], b", type=MEM, since="8.7,sm_100", see=_ASYNC),
+    # ptxas also takes these, which lack the order or the mechanism that the manual demands.
+    form(
+        "st.async{.weak}{.ss}.type  [a:w], b",
+        weak="weak", ss="shared global@8.7,sm_100", type=MEM, since="8.1,sm_90", see=_ASYNC,
+    ),
+    form(
+        "st.async.scope{.ss}.type  [a:w], b",
+        scope="gpu sys", ss="global@8.7,sm_100", type=MEM, since="8.1,sm_90", see=_ASYNC,
+    ),
+    form("st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u64, initval:imm[0..0]", weak="weak", since="8.6,sm_100", see=_BULK),
+    form("st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u32, initval:imm[0..0]", weak="weak", since="9.0,sm_100", see=_BULK),
+    form(
+        "st.bulk{.weak}{.shared::cta}  [a:w], size:imm[0..16777216/8].u64, initval:imm[0..0]",
+        weak="weak", since="8.6,sm_100", see=_BULK,
+    ),
+)  # fmt: skip
+
+FORMS = (*_STORES, *_ASYNC_STORES)

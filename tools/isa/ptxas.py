@@ -70,8 +70,8 @@ def _judge(cases: Sequence[Case], target: str, version: Version) -> Iterator[tup
         yield case, None
 
 
-def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]:
-    """Return the rejected cases of one run, by index."""
+def module_text(cases: Sequence[Case], target: str, version: Version) -> tuple[str, dict[int, int]]:
+    """Return a module with one case a line, and which case stands in which line (counted from 1)."""
     sampler = any("q_samplerref" in case.text for case in cases)
     mode = ", texmode_independent" if sampler else ""
     lines = [f".version {version[0]}.{version[1]}", f".target {target}{mode}", ".address_size 64"]
@@ -85,9 +85,15 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
         lines.append(case.text)
         at_line[len(lines)] = index
     lines += ["q_label:", "ret;", "}"]
+    return "\n".join(lines) + "\n", at_line
+
+
+def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]:
+    """Return the rejected cases of one run, by index."""
+    text, at_line = module_text(cases, target, version)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "cases.ptx"
-        path.write_text("\n".join(lines) + "\n")
+        path.write_text(text)
         command = [ptxas_path(), "-arch", virtual_architecture(target), str(path), "-o", f"{folder}/out"]
         run = subprocess.run(command, capture_output=True, text=True, timeout=600)
     found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}

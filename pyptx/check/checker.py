@@ -1,0 +1,154 @@
+"""Walks a module once: names, spelling, operands and guards of every instruction; then what needs a whole function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.check import (
+    dataflow,
+    flow,
+    launch,
+    operands,
+    scopes,
+    shared_memory,
+    spelling,
+    symbols,
+    tensor_maps,
+    uniformity,
+)
+from pyptx.check import header as headers
+from pyptx.check.body import Body, Place, Step
+from pyptx.check.complaint import Complaint
+from pyptx.check.operand_rules import GUARD
+from pyptx.check.symbols import Kind, Scope
+from pyptx.diagnostics import Diagnostic
+from pyptx.ir import (
+    Block,
+    BranchTargets,
+    Function,
+    Instruction,
+    IntrinsicScope,
+    Label,
+    Module,
+    Statement,
+    modifier_span,
+    opcode_span,
+    operand_span,
+)
+from pyptx.isa import targets
+from pyptx.isa.targets import Target, Version
+
+
+def check(module: Module, target: str | None = None, *, unused: bool = False) -> list[Diagnostic]:
+    """Return what is wrong with a module, in the order of the text; errors are what ptxas rejects.
+
+    `target` checks it for another architecture than its own; `unused` also reports registers nobody reads.
+    """
+    findings = list(headers.header(module))
+    where = (targets.target(target) if target else headers.architecture(module)) or targets.target("sm_75")
+    version = (int(module.version.major), int(module.version.minor))
+    walk = _Walk(where, version)
+    scope = Scope()
+    for statement in module.directives:
+        findings += walk.module_statement(statement, scope)
+    for body in walk.bodies:
+        findings += function_findings(body, where, unused)
+    return sorted(findings, key=lambda d: (d.line, d.col))
+
+
+def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagnostic]:
+    """Yield what only the whole of a function shows."""
+    made = flow.runs(body)
+    yield from dataflow.dataflow(body.function, made, unused)
+    yield from uniformity.divergent_aligned(made)
+    yield from launch.launch(body)
+    yield from shared_memory.shared_memory(body, where)
+    yield from tensor_maps.tensor_maps(body)
+    yield from scopes.scopes(body.function)
+
+
+class _Walk:
+    """The state of one run: the header, and the verdicts on spellings already seen."""
+
+    def __init__(self, where: Target, version: Version) -> None:
+        self.where, self.version = where, version
+        self.verdicts: dict[tuple[str, tuple[str, ...]], spelling.Verdict] = {}
+        self.bodies: list[Body] = []
+
+    def module_statement(self, statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
+        """Check one statement of the module, a whole function included."""
+        yield from symbols.declare(statement, scope)
+        if isinstance(statement, Function) and statement.definition:
+            yield from self._function(statement, scope)
+
+    def _function(self, function: Function, module: Scope) -> Iterator[Diagnostic]:
+        scope, findings = symbols.function_scope(function, module)
+        yield from findings
+        yield from symbols.declare_labels(function.body, scope)
+        body = Body(function)
+        open_blocks: list[tuple[Iterator[Statement], Scope]] = [(iter(function.body), scope)]
+        while open_blocks:
+            statements, scope = open_blocks[-1]
+            for statement in statements:
+                if isinstance(statement, Instruction):
+                    yield from self._instruction(statement, scope, body)
+                elif isinstance(statement, Block | IntrinsicScope):
+                    inner = scope
+                    if isinstance(statement, Block):
+                        inner, findings = symbols.inner_scope(statement, scope)
+                        yield from findings
+                    open_blocks.append((iter(statement.body), inner))
+                    break
+                elif isinstance(statement, Label):
+                    body.items.append(Place(statement, scope, _targets(statement, scope)))
+                else:
+                    yield from symbols.declare(statement, scope)
+            else:
+                open_blocks.pop()
+        self.bodies.append(body)
+
+    def _instruction(self, instruction: Instruction, scope: Scope, body: Body) -> Iterator[Diagnostic]:
+        key = (instruction.opcode, instruction.modifiers)
+        verdict = self.verdicts.get(key)
+        if verdict is None:
+            modifiers = tuple(m[1:] for m in instruction.modifiers)
+            verdict = self.verdicts[key] = spelling.verdict(instruction.opcode, modifiers, self.where, self.version)
+        if verdict.complaint is not None:
+            yield placed(verdict.complaint, instruction)
+        match, signature = None, None
+        if verdict.usable:
+            match, signature, found = operands.examine(instruction, verdict.usable, scope)
+            if found is not None:
+                yield placed(found, instruction)
+        if instruction.predicate is not None:
+            found = _guard(instruction.predicate.register, scope)
+            if found is not None:
+                yield placed(found, instruction)
+        body.items.append(Step(instruction, scope, match, signature))
+
+
+def _targets(label: Label, scope: Scope) -> BranchTargets | None:
+    symbol = scope.find(label.name)
+    listed = symbol.declaration if symbol else None
+    return listed if isinstance(listed, BranchTargets) else None
+
+
+def _guard(name: str, scope: Scope) -> Complaint | None:
+    symbol = scope.find(name)
+    if symbol is None:
+        return Complaint(symbols.UNDECLARED, f"the guard `{name}` is not declared here", symbols.closest(name, scope))
+    if symbol.kind is Kind.REGISTER and symbol.type == "pred":
+        return None
+    shown = f"a register declared .{symbol.type}" if symbol.kind is Kind.REGISTER else f"a {symbol.kind}"
+    return Complaint(GUARD, f"the guard `{name}` must be a predicate, it is {shown}")
+
+
+def placed(found: Complaint, instruction: Instruction) -> Diagnostic:
+    """Return the finding at the modifier, operand or instruction that it is about."""
+    if found.modifier is not None and 0 <= found.modifier < len(instruction.modifiers):
+        origin = modifier_span(instruction, found.modifier)
+    elif found.operand is not None and found.operand < len(instruction.operands):
+        origin = operand_span(instruction, found.operand)
+    else:
+        origin = opcode_span(instruction)
+    return found.rule.found(origin, found.message, help=found.help)

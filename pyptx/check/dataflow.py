@@ -1,0 +1,182 @@
+"""Checks that every register is written before it is read on every path, and that every instruction can be reached."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyptx.check.body import Step
+from pyptx.check.flow import Register, Run, reads_and_writes
+from pyptx.diagnostics import Diagnostic, Rule, Severity
+from pyptx.ir import Function, opcode_span
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u32 n, .param .u64 out)
+{{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    .reg .pred %p<2>;
+    ld.param.u32 %r0, [n];
+    ld.param.u64 %rd0, [out];
+    setp.eq.u32 %p0, %r0, 0;
+    {}
+    st.global.u32 [%rd0], %r1;
+    ret;
+}}
+"""
+
+NEVER_WRITTEN = Rule(
+    "PTX0501",
+    "register read but never written",
+    "Nothing in the function writes the register, so it holds whatever the hardware left in it.",
+    _FRAME.format("add.s32 %r1, %r0, %r2;"),
+    _FRAME.format("mov.b32 %r2, 4;\nadd.s32 %r1, %r0, %r2;"),
+    Severity.WARNING,
+)
+MAYBE_UNWRITTEN = Rule(
+    "PTX0502",
+    "register may be read before it is written",
+    "There is a path from the start of the function to the read on which nothing writes the register.",
+    _FRAME.format("@%p0 bra $join;\nmov.b32 %r1, 4;\n$join:"),
+    _FRAME.format("mov.b32 %r1, 0;\n@%p0 bra $join;\nmov.b32 %r1, 4;\n$join:"),
+    Severity.WARNING,
+)
+UNREACHABLE = Rule(
+    "PTX0503",
+    "instruction cannot be reached",
+    "No path from the start of the function leads to it; it is often the end of an edit that was not finished.",
+    _FRAME.format("mov.b32 %r1, 4;\nbra $join;\nadd.s32 %r1, %r1, 1;\n$join:"),
+    _FRAME.format("mov.b32 %r1, 4;\nadd.s32 %r1, %r1, 1;"),
+    Severity.WARNING,
+)
+UNUSED = Rule(
+    "PTX0504",
+    "register written but never read",
+    "Reported on request (`--unused`): the value is computed for nothing.",
+    _FRAME.format("mov.b32 %r1, 4;\nmov.b32 %r3, 4;"),
+    _FRAME.format("mov.b32 %r1, 4;"),
+    Severity.WARNING,
+)
+
+RULES = (NEVER_WRITTEN, MAYBE_UNWRITTEN, UNREACHABLE, UNUSED)
+
+
+@dataclass(slots=True)
+class _Effects:
+    """What a run does to registers: `exposed` are read in it before any write of its own, each with its first read."""
+
+    written: set[Register] = field(default_factory=set[Register])
+    exposed: dict[Register, Step] = field(default_factory=dict[Register, Step])
+    read: set[Register] = field(default_factory=set[Register])
+
+
+def dataflow(function: Function, made: list[Run], unused: bool) -> Iterator[Diagnostic]:
+    """Yield the findings of one function."""
+    reached = _reached(made)
+    yield from _unreachable(made, reached)
+    effects = [_effects(run) for run in made]
+    bits = {register: bit for bit, register in enumerate(dict.fromkeys(r for e in effects for r in e.exposed))}
+    entering = _definitely_written(made, effects, bits, _parameters(function, bits))
+    written_anywhere = {register for effect in effects for register in effect.written}
+    reported: set[Register] = set()
+    for run in made:
+        if reached[run.index]:
+            for register, step in effects[run.index].exposed.items():
+                if not entering[run.index] >> bits[register] & 1 and register not in reported:
+                    reported.add(register)
+                    yield _unwritten(step, register[0], register in written_anywhere)
+    if unused:
+        yield from _unused(made, {register for effect in effects for register in effect.read})
+
+
+def _effects(run: Run) -> _Effects:
+    effect = _Effects()
+    for step in run.steps:
+        reads, writes = reads_and_writes(step)
+        for register in reads:
+            if register not in effect.written and register not in effect.exposed:
+                effect.exposed[register] = step
+        effect.written.update(writes)
+        effect.read.update(reads)
+    return effect
+
+
+def _parameters(function: Function, bits: dict[Register, int]) -> int:
+    """Return the registers that the caller writes: `.reg` parameters."""
+    given = {p.name for p in function.params if p.state_space.ptx == ".reg"}
+    return sum(1 << bit for (name, _), bit in bits.items() if name in given)
+
+
+def _reached(made: list[Run]) -> list[bool]:
+    reached = [False] * len(made)
+    todo = [0]
+    while todo:
+        index = todo.pop()
+        if not reached[index]:
+            reached[index] = True
+            todo += made[index].successors
+    return reached
+
+
+def _unreachable(made: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
+    """Yield the first instruction of each stretch that nothing reaches; a lone `ret` or `exit` is habit of compilers."""
+    for run in made:
+        dead = [step for step in run.steps if step.instruction.opcode not in _HARMLESS]
+        if dead and not reached[run.index] and (run.index == 0 or reached[run.index - 1]):
+            step = dead[0]
+            yield UNREACHABLE.found(
+                opcode_span(step.instruction),
+                f"`{step.instruction.full_opcode}` cannot be reached",
+                help="remove it, or branch to a label before it",
+            )
+
+
+_HARMLESS = frozenset(("ret", "exit", "trap", "bra"))
+
+
+def _definitely_written(made: list[Run], effects: list[_Effects], bits: dict[Register, int], given: int) -> list[int]:
+    """Return, for each run, the registers (as bits) that every path to it has written; guarded writes count. Only
+    registers that some run exposes take part, so straight-line code costs nothing here."""
+    written = [sum(1 << bits[r] for r in effect.written if r in bits) for effect in effects]
+    unvisited = -1
+    entering = [unvisited] * len(made)
+    entering[0] = given
+    todo = deque([0])
+    waiting = {0}
+    while todo:
+        index = todo.popleft()
+        waiting.discard(index)
+        leaving = entering[index] | written[index]
+        for successor in made[index].successors:
+            merged = entering[successor] & leaving
+            if merged != entering[successor]:
+                entering[successor] = merged
+                if successor not in waiting:
+                    waiting.add(successor)
+                    todo.append(successor)
+    return entering
+
+
+def _unwritten(step: Step, name: str, somewhere: bool) -> Diagnostic:
+    origin = opcode_span(step.instruction)
+    if not somewhere:
+        return NEVER_WRITTEN.found(origin, f"`{name}` is read here but never written", help="write it first")
+    return MAYBE_UNWRITTEN.found(
+        origin,
+        f"`{name}` may be read here before it is written: some path to this place does not write it",
+        help="write it before the branch that skips the write",
+    )
+
+
+def _unused(made: list[Run], read: set[Register]) -> Iterator[Diagnostic]:
+    reported = set(read)
+    for run in made:
+        for step in run.steps:
+            for register in reads_and_writes(step)[1]:
+                if register not in reported:
+                    reported.add(register)
+                    yield UNUSED.found(opcode_span(step.instruction), f"`{register[0]}` is written here but never read")

@@ -1,0 +1,40 @@
+"""Which declared registers hold a value of which instruction type (manual: Operand Type Information; Operand Size
+Exceeding Instruction-Type Size). Every rule here was read off ptxas 13.5 by trying each pair."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from pyptx.types import from_name
+
+DECLARABLE = frozenset(
+    ("pred", "b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "b128")
+    + ("f16", "f16x2", "f32", "f64")
+)
+"""The types a register may be declared with."""
+
+ADDRESS_REGISTERS = frozenset(("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64"))
+"""The registers that may hold an address."""
+
+_WIDTHS = (8, 16, 32, 64, 128)
+_REGISTER_BITS = {1: 8, 4: 8, 6: 8}
+
+
+@lru_cache(maxsize=None)
+def accepted(type_name: str, widenable: bool = False) -> frozenset[str]:
+    """Return the declared types whose registers an operand of this type takes."""
+    wanted = from_name(type_name)
+    if wanted.kind == "pred":
+        return frozenset(("pred",))
+    bits = _REGISTER_BITS.get(wanted.bits, wanted.bits)
+    widths = [w for w in _WIDTHS if w == bits or (widenable and w > bits)]
+    names = {f"b{w}" for w in widths}
+    if wanted.kind in "us":
+        names |= {f"{kind}{w}" for w in widths for kind in "us"}
+    elif wanted.kind == "b":
+        names |= {f"{kind}{w}" for w in widths for kind in "usf"}
+    else:
+        names.add(type_name)
+    if bits <= 32 and (32 in widths) and wanted.kind in "bus" or type_name == "f16x2":
+        names.add("f16x2")
+    return frozenset(names & DECLARABLE)

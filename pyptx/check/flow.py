@@ -1,0 +1,136 @@
+"""The control-flow graph of a function, and which registers each instruction reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyptx.check.body import Body, Place, Step
+from pyptx.check.symbols import Kind, Scope, Symbol
+from pyptx.ir import (
+    AddressOperand,
+    IndexedOperand,
+    LabelOperand,
+    NegatedOperand,
+    ParenthesizedOperand,
+    PipeOperand,
+    RegisterOperand,
+    VectorOperand,
+)
+from pyptx.ir.operands import Operand as Actual
+from pyptx.isa.control import ENDS, JUMPS
+from pyptx.isa.model import Operand
+
+Register = tuple[str, int]
+"""A register's name and the identity of its declaration, so that inner blocks may reuse a name."""
+
+
+@dataclass(slots=True)
+class Run:
+    """Straight-line code: steps entered at the first and left after the last."""
+
+    index: int
+    steps: list[Step] = field(default_factory=list[Step])
+    successors: list[int] = field(default_factory=list[int])
+    predecessors: list[int] = field(default_factory=list[int])
+
+
+def runs(body: Body) -> list[Run]:
+    """Return the function's runs, the first one entered from outside; the last one is the (empty) way out."""
+    made = [Run(0)]
+    at_label: dict[tuple[str, int], int] = {}
+    for item in body.items:
+        if isinstance(item, Place):
+            if made[-1].steps:
+                made.append(Run(len(made)))
+            at_label[item.label.name, id(item.scope)] = made[-1].index
+            continue
+        made[-1].steps.append(item)
+        if item.instruction.opcode in JUMPS or item.instruction.opcode in ENDS:
+            made.append(Run(len(made)))
+    made.append(Run(len(made)))
+    _connect(made, at_label, {(p.label.name, id(p.scope)): p for p in body.items if isinstance(p, Place)})
+    return made
+
+
+def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: dict[tuple[str, int], Place]) -> None:
+    way_out = len(made) - 1
+    for run in made[:-1]:
+        last = run.steps[-1] if run.steps else None
+        opcode = last.instruction.opcode if last else ""
+        targets: list[int] = []
+        if last is not None and opcode in JUMPS:
+            targets += [at_label[key] for key in _destinations(last, places) if key in at_label]
+        if opcode in ENDS:
+            targets.append(way_out)
+        falls = last is None or opcode not in (*JUMPS, *ENDS) or (last.instruction.predicate and opcode != "brx")
+        if falls:
+            targets.append(run.index + 1)
+        run.successors = list(dict.fromkeys(targets))
+        for target in run.successors:
+            made[target].predecessors.append(run.index)
+
+
+def _destinations(step: Step, places: dict[tuple[str, int], Place]) -> Iterator[tuple[str, int]]:
+    """Yield the labels a branch may go to, each with the scope that declares it."""
+    named = [o.name for o in step.instruction.operands if isinstance(o, LabelOperand)]
+    for name in named[-1:]:
+        key = _declared(name, step.scope, places)
+        place = places.get(key)
+        if place is not None and place.targets is not None:
+            yield from (_declared(label, place.scope, places) for label in place.targets.labels)
+        else:
+            yield key
+
+
+def _declared(name: str, scope: Scope, places: dict[tuple[str, int], Place]) -> tuple[str, int]:
+    inner: Scope | None = scope
+    while inner is not None:
+        if (name, id(inner)) in places:
+            return name, id(inner)
+        inner = inner.parent
+    return name, 0
+
+
+def reads_and_writes(step: Step) -> tuple[list[Register], list[Register]]:
+    """Return the registers that a step reads, its guard among them, and those it writes."""
+    reads: list[Register] = []
+    writes: list[Register] = []
+    if step.instruction.predicate is not None:
+        _add(step.instruction.predicate.register, step.scope, reads)
+    for wanted, given in zip(step.signature or (), step.instruction.operands, strict=False):
+        _collect(wanted, given, step.scope, reads, writes)
+    return reads, writes
+
+
+def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
+    kind = type(given)
+    if kind is RegisterOperand or kind is LabelOperand:
+        access = wanted.access
+        if access != "r":
+            _add(given.name, scope, writes)  # pyright: ignore[reportAttributeAccessIssue]
+        if access != "w":
+            _add(given.name, scope, reads)  # pyright: ignore[reportAttributeAccessIssue]
+    elif isinstance(given, AddressOperand):
+        _add(given.base, scope, reads)
+        for part, inner in zip(wanted.parts[1:], given.rest, strict=False):
+            _collect(part, inner, scope, reads, writes)
+    elif isinstance(given, VectorOperand | ParenthesizedOperand):
+        for element in given.elements:
+            _collect(wanted, element, scope, reads, writes)
+    elif isinstance(given, PipeOperand):
+        _collect(wanted.parts[0], given.left, scope, reads, writes)
+        _collect(wanted.parts[1], given.right, scope, reads, writes)
+    elif isinstance(given, NegatedOperand):
+        _collect(wanted, given.operand, scope, reads, writes)
+    elif isinstance(given, IndexedOperand):
+        _collect(wanted, given.index, scope, reads, writes)
+
+
+def _add(name: str, scope: Scope, into: list[Register]) -> None:
+    symbol: Symbol | None = scope.find(name)
+    if symbol is None and "." in name:
+        name = name.partition(".")[0]
+        symbol = scope.find(name)
+    if symbol is not None and symbol.kind is Kind.REGISTER:
+        into.append((name, id(symbol)))

@@ -1,0 +1,74 @@
+"""Checks `.version`, `.target` and `.address_size`, and says which architecture and version the rest is checked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.diagnostics import Diagnostic, Rule
+from pyptx.ir import Module
+from pyptx.isa import targets
+
+_FRAME = ".version {}\n.target {}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"
+
+UNKNOWN_VERSION = Rule(
+    "PTX0310",
+    "unknown PTX version",
+    "The manual has no such version; the newest that is described here is the newest of the newest ptxas.",
+    _FRAME.format("7.9", "sm_90"),
+    _FRAME.format("7.8", "sm_90"),
+)
+UNKNOWN_TARGET = Rule(
+    "PTX0311",
+    "unknown target",
+    "No PTX version has an architecture or target option of this name.",
+    _FRAME.format("8.5", "sm_91"),
+    _FRAME.format("8.5", "sm_90"),
+)
+TARGET_TOO_NEW = Rule(
+    "PTX0312",
+    "target newer than the PTX version",
+    "Each target was introduced in a PTX version; an older `.version` cannot name it.",
+    _FRAME.format("7.8", "sm_90a"),
+    _FRAME.format("8.0", "sm_90a"),
+)
+
+RULES = (UNKNOWN_VERSION, UNKNOWN_TARGET, TARGET_TOO_NEW)
+
+TARGET_OPTIONS = frozenset(("texmode_unified", "texmode_independent", "debug", "map_f64_to_f32"))
+
+
+def architecture(module: Module) -> targets.Target | None:
+    """Return the module's architecture, None when it names none that exists."""
+    for name in module.target.targets:
+        if name in targets.FIRST_PTX:
+            return targets.target(name)
+    return None
+
+
+def header(module: Module) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the module's header."""
+    version = (int(module.version.major), int(module.version.minor))
+    if version not in targets.PTX_VERSIONS:
+        newest = ".".join(map(str, targets.NEWEST_PTX))
+        yield UNKNOWN_VERSION.found(
+            module.version.origin, f"there is no PTX version {version[0]}.{version[1]}", help=f"the newest is {newest}"
+        )
+    for name in module.target.targets:
+        if name in TARGET_OPTIONS:
+            continue
+        first = targets.FIRST_PTX.get(name)
+        if first is None:
+            yield UNKNOWN_TARGET.found(module.target.origin, f"there is no target `{name}`", help=_nearest(name))
+        elif first > version:
+            yield TARGET_TOO_NEW.found(
+                module.target.origin,
+                f"{name} needs PTX {first[0]}.{first[1]}, the module is `.version {version[0]}.{version[1]}`",
+                help=f"write `.version {first[0]}.{first[1]}` or newer",
+            )
+
+
+def _nearest(name: str) -> str | None:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, [*targets.FIRST_PTX, *TARGET_OPTIONS], 1, 0.6)
+    return f"did you mean `{close[0]}`?" if close else None

@@ -1,0 +1,113 @@
+"""Checks a kernel's performance directives: those that exclude each other, need each other, or can never be launched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from pyptx.check.body import Body
+from pyptx.diagnostics import Diagnostic, Rule, Severity
+from pyptx.ir import Function, opcode_span
+from pyptx.isa.limits import THREADS_PER_CTA
+
+_FRAME = """\
+.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry k()
+{}
+{{
+    {}
+    ret;
+}}
+"""
+
+EXCLUSIVE = Rule(
+    "PTX0610",
+    "directives that exclude each other",
+    "`.maxntid` bounds what `.reqntid` fixes, `.maxclusterrank` bounds what `.reqnctapercluster` fixes: one of two.",
+    _FRAME.format(".maxntid 128 .reqntid 128", ""),
+    _FRAME.format(".reqntid 128", ""),
+)
+NEEDS_OTHER = Rule(
+    "PTX0611",
+    "directive without the one it needs",
+    "`.blocksareclusters` takes both the block and the cluster size from the kernel's directives.",
+    _FRAME.format(".blocksareclusters", ""),
+    _FRAME.format(".blocksareclusters .reqntid 128 .reqnctapercluster 2", ""),
+)
+IGNORED = Rule(
+    "PTX0612",
+    "directive that ptxas ignores",
+    "`.minnctapersm` and `.maxnctapersm` mean something only with a block size. `setmaxnreg` works only when the "
+    "kernel's own register count is fixed, by `.maxnreg` or by `.minnctapersm` with a block size.",
+    _FRAME.format(".minnctapersm 2", ""),
+    _FRAME.format(".minnctapersm 2 .maxntid 128", ""),
+    Severity.WARNING,
+)
+TOO_MANY_THREADS = Rule(
+    "PTX0613",
+    "block too large to launch",
+    "A CTA has at most 1,024 threads on every architecture.",
+    _FRAME.format(".reqntid 64, 32", ""),
+    _FRAME.format(".reqntid 32, 32", ""),
+    Severity.WARNING,
+)
+ENTRY_PARAMETER = Rule(
+    "PTX0614",
+    "kernel parameter outside .param",
+    "A kernel's parameters are in the .param space; only functions take registers.",
+    _FRAME.replace("k()", "k(.reg .u32 a)").format("", ""),
+    _FRAME.replace("k()", "k(.param .u32 a)").format("", ""),
+)
+
+RULES = (EXCLUSIVE, NEEDS_OTHER, IGNORED, TOO_MANY_THREADS, ENTRY_PARAMETER)
+
+_PAIRS = (("maxntid", "reqntid"), ("reqnctapercluster", "maxclusterrank"))
+
+
+def launch(body: Body) -> Iterator[Diagnostic]:
+    """Yield the findings of one function."""
+    function = body.function
+    given = {d.name: d.values for d in function.directives}
+    for first, second in _PAIRS:
+        if first in given and second in given:
+            yield EXCLUSIVE.found(
+                function.origin, f"`.{first}` and `.{second}` cannot both be given", help=f"remove `.{first}`"
+            )
+    if "blocksareclusters" in given and not {"reqntid", "reqnctapercluster"} <= given.keys():
+        yield NEEDS_OTHER.found(
+            function.origin, "`.blocksareclusters` needs `.reqntid` and `.reqnctapercluster`", help="add both"
+        )
+    sized = "maxntid" in given or "reqntid" in given
+    for name in ("minnctapersm", "maxnctapersm"):
+        if name in given and not sized:
+            yield IGNORED.found(
+                function.origin, f"`.{name}` is ignored without `.maxntid` or `.reqntid`", help="add the block size"
+            )
+    if "maxnreg" not in given and not ("minnctapersm" in given and sized):
+        yield from _idle_setmaxnreg(body)
+    for name in ("maxntid", "reqntid"):
+        threads = prod(int(v) for v in given.get(name, ()))
+        if threads > THREADS_PER_CTA:
+            yield TOO_MANY_THREADS.found(function.origin, f"`.{name}` asks for {threads} threads", help="at most 1024")
+    yield from _parameters(function)
+
+
+def _idle_setmaxnreg(body: Body) -> Iterator[Diagnostic]:
+    for step in body.steps:
+        if step.instruction.opcode == "setmaxnreg" and body.function.is_entry:
+            yield IGNORED.found(
+                opcode_span(step.instruction),
+                "`setmaxnreg` is ignored: the kernel's register count is not fixed at its start",
+                help="add `.maxnreg`, or `.minnctapersm` with `.maxntid` or `.reqntid`",
+            )
+            return
+
+
+def _parameters(function: Function) -> Iterator[Diagnostic]:
+    for param in function.params:
+        if function.is_entry and param.state_space.ptx != ".param":
+            yield ENTRY_PARAMETER.found(
+                function.origin, f"kernel parameter `{param.name}` must be in .param, it is in {param.state_space.ptx}"
+            )

@@ -1,0 +1,427 @@
+"""Checks the operands of a well-spelled instruction: count, kind, declared type and width, range of immediates.
+
+An instruction is right when one operand list of one usable match fits; else the list that fits furthest is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyptx.check.complaint import Complaint
+from pyptx.check.fits import ADDRESS_REGISTERS, accepted
+from pyptx.check.operand_rules import IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
+from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, closest
+from pyptx.check.symbols import Kind as Means
+from pyptx.ir import (
+    AddressOperand,
+    BinaryOperand,
+    CastOperand,
+    ConditionalOperand,
+    ConstantAddressOperand,
+    ImmediateOperand,
+    IndexedOperand,
+    Instruction,
+    LabelOperand,
+    NegatedOperand,
+    ParenthesizedOperand,
+    PipeOperand,
+    RegisterOperand,
+    UnaryOperand,
+    VectorOperand,
+    evaluate,
+    text_of,
+)
+from pyptx.ir.operands import Operand as Actual
+from pyptx.isa import special
+from pyptx.isa.model import Kind, Match, Operand
+from pyptx.types import from_name
+
+Signature = tuple[Operand, ...]
+_VECTOR_SELECTORS = frozenset((".x", ".y", ".z", ".w", ".r", ".g", ".b", ".a"))
+_FLOAT_TYPES = frozenset(("f32", "f64"))
+
+
+def examine(
+    instruction: Instruction, matches: tuple[Match, ...], scope: Scope
+) -> tuple[Match | None, Signature | None, Complaint | None]:
+    """Return the match and the operand list that the operands fit, or why they fit none of these matches."""
+    actual = instruction.operands
+    best: tuple[int, Complaint] | None = None
+    counts: set[int] = set()
+    for match in matches:
+        for signature in match.signatures:
+            if len(signature) != len(actual):
+                counts.add(len(signature))
+                continue
+            at, found = _first_misfit(signature, actual, scope)
+            if found is None:
+                return match, signature, None
+            if best is None or at > best[0]:
+                best = at, found
+    return None, None, best[1] if best else _miscounted(instruction, matches[0], counts, scope)
+
+
+def _first_misfit(signature: Signature, actual: tuple[Actual, ...], scope: Scope) -> tuple[int, Complaint | None]:
+    for index, (wanted, given) in enumerate(zip(signature, actual, strict=True)):
+        found = misfit(wanted, given, scope)
+        if found is not None:
+            return index, Complaint(found.rule, found.message, found.help, operand=index)
+    return len(actual), None
+
+
+def _miscounted(instruction: Instruction, match: Match, counts: set[int], scope: Scope) -> Complaint:
+    """Say which operands the form takes; an undeclared name among those given is the likelier mistake."""
+    for index, given in enumerate(instruction.operands):
+        if isinstance(given, RegisterOperand | LabelOperand) and given.name != "_" and not _known(given.name, scope):
+            return _undeclared(given.name, scope, index)
+    many = sorted(counts)
+    number = " or ".join(str(n) for n in many)
+    shape = ", ".join(str(operand) for operand in match.signatures[-1])
+    return Complaint(
+        OPERAND_COUNT,
+        f"`{instruction.full_opcode}` takes {number} operand{'' if many == [1] else 's'}, found {len(instruction.operands)}",
+        f"its form is `{instruction.full_opcode} {shape}`" if shape else "it stands without operands",
+    )
+
+
+def _known(name: str, scope: Scope) -> bool:
+    return scope.find(name.partition(".")[0]) is not None or special.lookup(name) is not None
+
+
+def misfit(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    """Return why an operand does not fit its place, None when it does."""
+    return _CHECKS.get(type(given), _constant)(wanted, given, scope)
+
+
+def _register(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(given, RegisterOperand | LabelOperand)
+    name = given.name
+    if name == "_":
+        allowed = wanted.discardable or wanted.kind is Kind.SINK
+        return None if allowed else _wrong_kind(wanted, "`_`", "a result to keep")
+    symbol = scope.find(name)
+    if symbol is not None:
+        return _symbol(wanted, name, symbol, scope)
+    if name.startswith("%") or "." in name:
+        base, _, component = name.partition(".")
+        vector = scope.find(base)
+        if vector is not None and component:
+            return _component(wanted, name, vector, scope)
+        register = special.lookup(name)
+        if register is not None:
+            return _special(wanted, name, register.type)
+    if wanted.kind is Kind.LABEL:
+        return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", closest(name, scope))
+    if wanted.kind is Kind.FUNCTION:
+        return Complaint(UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", closest(name, scope))
+    return _undeclared(name, scope, None)
+
+
+def _undeclared(name: str, scope: Scope, index: int | None) -> Complaint:
+    return Complaint(UNDECLARED, f"`{name}` is not declared here", closest(name, scope), operand=index)
+
+
+def _symbol(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:
+    if symbol.kind is Means.REGISTER:
+        return _declared_register(wanted, name, symbol)
+    if symbol.kind is Means.VARIABLE:
+        return _variable(wanted, name, symbol)
+    fitting = {Means.LABEL: Kind.LABEL, Means.FUNCTION: Kind.FUNCTION}.get(symbol.kind)
+    if wanted.kind is fitting or (wanted.kind is Kind.MOVABLE and symbol.kind is Means.FUNCTION):
+        return None
+    if wanted.kind is Kind.FUNCTION and symbol.kind is Means.LABEL:
+        return None
+    if symbol.kind in (Means.TARGETS, Means.PROTOTYPE) and wanted.kind in (Kind.LABEL, Kind.FUNCTION):
+        return None
+    return _wrong_kind(wanted, f"`{name}`", f"the name of a {symbol.kind}")
+
+
+_REGISTER_KINDS = frozenset((Kind.VALUE, Kind.REGISTER, Kind.MOVABLE, Kind.VARIABLE, Kind.FUNCTION))
+
+
+def _declared_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+    if wanted.kind not in _REGISTER_KINDS:
+        return _wrong_kind(wanted, f"`{name}`", "a register")
+    if wanted.kind in (Kind.VARIABLE, Kind.FUNCTION):
+        return None if symbol.type in ("u64", "b64", "s64") else _wrong_type(wanted, name, symbol.type, "b64")
+    if symbol.vector:
+        return (
+            None if wanted.count == symbol.vector and _holds(wanted, symbol.type) else _not_scalar(wanted, name, symbol)
+        )
+    if wanted.count > 1:
+        return Complaint(
+            OPERAND_KIND,
+            f"`{wanted.name}` is a vector of {wanted.count} registers, found the single register `{name}`",
+            "write the registers in braces: {a, b, …}",
+        )
+    return None if _holds(wanted, symbol.type) else _wrong_type(wanted, name, symbol.type)
+
+
+def _holds(wanted: Operand, declared: str) -> bool:
+    return wanted.type is None or declared in accepted(wanted.type, wanted.widenable)
+
+
+def _not_scalar(wanted: Operand, name: str, symbol: Symbol) -> Complaint:
+    return Complaint(
+        OPERAND_KIND,
+        f"`{name}` is a vector (.v{symbol.vector} .{symbol.type}), `{wanted}` expected",
+        f"name one component: {name}.x",
+    )
+
+
+def _component(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:
+    base, _, component = name.partition(".")
+    if symbol.kind is Means.REGISTER and symbol.vector and f".{component}" in _VECTOR_SELECTORS:
+        return _declared_register(wanted, name, Symbol(Means.REGISTER, symbol.type, "reg"))
+    if wanted.selectable and symbol.kind is Means.REGISTER and component[:1] in "bh":
+        return None
+    return Complaint(OPERAND_KIND, f"`{base}` has no component `.{component}` here")
+
+
+def _special(wanted: Operand, name: str, type_name: str) -> Complaint | None:
+    if wanted.kind not in (Kind.MOVABLE, Kind.SPECIAL):
+        return Complaint(
+            OPERAND_KIND,
+            f"the special register `{name}` cannot stand here",
+            f"read it first: mov.{type_name} %r, {name}",
+        )
+    if wanted.access != "r":
+        return Complaint(OPERAND_KIND, f"the special register `{name}` can only be read")
+    return None if _holds(wanted, type_name) else _wrong_type(wanted, name, type_name)
+
+
+def _variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+    if wanted.kind is Kind.MOVABLE:
+        ok = wanted.type is None or from_name(wanted.type).bits >= 32 and from_name(wanted.type).kind != "f"
+        return None if ok else _wrong_kind(wanted, f"`{name}`", "an address")
+    if wanted.kind is Kind.VARIABLE:
+        opaque = wanted.type in ("texref", "samplerref", "surfref")
+        if opaque and symbol.type != wanted.type and not symbol.entry:
+            return _wrong_type(wanted, name, symbol.type)
+        return None
+    if wanted.kind is Kind.LIST:
+        return None
+    return _wrong_kind(wanted, f"`{name}`", f"a variable in .{symbol.space}", f"[{name}] is what it holds")
+
+
+def _address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(given, AddressOperand)
+    if wanted.kind is not Kind.ADDRESS:
+        return _wrong_kind(wanted, f"`{text_of(given)}`", "an address")
+    found = _address_base(wanted, given, scope)
+    return found or _address_rest(wanted, given.rest, scope)
+
+
+def _address_base(wanted: Operand, given: AddressOperand, scope: Scope) -> Complaint | None:
+    name = given.base
+    if name[0] in "-0123456789":
+        return None
+    symbol = scope.find(name) or scope.find(name.partition(".")[0])
+    if symbol is None:
+        return _undeclared(name, scope, None)
+    if symbol.kind is Means.REGISTER:
+        if symbol.type in ADDRESS_REGISTERS:
+            return None
+        return Complaint(OPERAND_TYPE, f"an address register must be .b32 or .b64, `{name}` is .{symbol.type}")
+    if symbol.kind is not Means.VARIABLE:
+        return _wrong_kind(wanted, f"`{name}`", f"the name of a {symbol.kind}")
+    return _space(wanted, name, symbol)
+
+
+def _space(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+    wants = (wanted.space or "").partition("::")[0]
+    if wants in ("", "generic", symbol.space) or symbol.type in ("texref", "samplerref", "surfref"):
+        return None
+    return Complaint(
+        STATE_SPACE,
+        f"the instruction addresses .{wanted.space}, `{name}` is in .{symbol.space}",
+        f"use the .{symbol.space} form of the instruction",
+    )
+
+
+def _address_rest(wanted: Operand, rest: tuple[Actual, ...], scope: Scope) -> Complaint | None:
+    parts = wanted.parts[1:]
+    if not len(parts) - wanted.optional_parts <= len(rest) <= len(parts):
+        return Complaint(
+            OPERAND_COUNT, f"the address is `{wanted}`, found {len(rest) + 1} part{'s' if rest else ''} in it"
+        )
+    for part, given in zip(parts, rest, strict=False):
+        found = misfit(part, given, scope)
+        if found is not None:
+            return found
+    return None
+
+
+def _other_address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    if wanted.kind is not Kind.ADDRESS:
+        return _wrong_kind(wanted, f"`{text_of(given)}`", "an address")
+    if isinstance(given, IndexedOperand):
+        symbol = scope.find(given.name)
+        return _undeclared(given.name, scope, None) if symbol is None else None
+    return None
+
+
+def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(given, VectorOperand)
+    if not wanted.count:
+        return _wrong_kind(wanted, f"`{text_of(given)}`", "a vector")
+    if len(given.elements) != wanted.count:
+        return Complaint(
+            OPERAND_COUNT,
+            f"`{wanted.name}` has {wanted.count} element{'s' if wanted.count > 1 else ''}, found {len(given.elements)}",
+        )
+    for element in given.elements:
+        found = _element(wanted, element, scope)
+        if found is not None:
+            return found
+    return None
+
+
+def _element(wanted: Operand, element: Actual, scope: Scope) -> Complaint | None:
+    if isinstance(element, RegisterOperand | LabelOperand):
+        symbol = scope.find(element.name)
+        if symbol is not None and symbol.kind is Means.REGISTER and not symbol.vector:
+            return None if _holds(wanted, symbol.type) else _wrong_type(wanted, element.name, symbol.type)
+        if element.name == "_" and "w" in wanted.access:
+            return None
+    return misfit(wanted.scalar(), element, scope)
+
+
+def _pipe(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(given, PipeOperand)
+    if wanted.kind is not Kind.PIPE:
+        return _wrong_kind(wanted, f"`{text_of(given)}`", "a pair of destinations")
+    return misfit(wanted.parts[0], given.left, scope) or misfit(wanted.parts[1], given.right, scope)
+
+
+def _list(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(given, ParenthesizedOperand)
+    if wanted.kind is not Kind.LIST:
+        return _constant(wanted, given, scope)
+    for element in given.elements:
+        if isinstance(element, RegisterOperand | LabelOperand) and not _known(element.name, scope):
+            return _undeclared(element.name, scope, None)
+    return None
+
+
+def _negated(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(given, NegatedOperand)
+    if not wanted.negatable:
+        return _wrong_kind(wanted, f"`{text_of(given)}`", "a negated predicate")
+    return misfit(wanted, given.operand, scope)
+
+
+def _constant(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    value = evaluate(given)
+    if value is None:
+        return _expression(wanted, given, scope)
+    if wanted.kind not in (Kind.VALUE, Kind.IMMEDIATE, Kind.MOVABLE) or wanted.access != "r" or wanted.count > 1:
+        return _wrong_kind(wanted, f"`{text_of(given)}`", "a number")
+    return _number(wanted, given, value)
+
+
+def _number(wanted: Operand, given: Actual, value: int | float) -> Complaint | None:
+    wanted_type = from_name(wanted.type) if wanted.type else None
+    if wanted_type is not None and wanted_type.kind == "f":
+        if wanted.type not in _FLOAT_TYPES:
+            return Complaint(
+                OPERAND_KIND, f".{wanted.type} has no immediates, found `{text_of(given)}`", "use a register"
+            )
+        if isinstance(value, int):
+            return Complaint(
+                OPERAND_TYPE,
+                f"`{wanted.name}` is .{wanted.type}, found the integer `{text_of(given)}`",
+                "write a floating-point number, such as 1.0 or 0f3F800000",
+            )
+    elif isinstance(value, float) and not _bits_of_float(wanted, given):
+        return Complaint(OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found the number `{text_of(given)}`")
+    if wanted.bounds is not None and isinstance(value, int):
+        return _bounded(wanted, given, value)
+    return None
+
+
+def _bits_of_float(wanted: Operand, given: Actual) -> bool:
+    """Allow `0f…` where 32 untyped bits are wanted and `0d…` where 64 are, as ptxas does."""
+    text = given.text[:2].lower() if isinstance(given, ImmediateOperand) else ""
+    return (text, wanted.type) in (("0f", "b32"), ("0d", "b64"))
+
+
+def _bounded(wanted: Operand, given: Actual, value: int) -> Complaint | None:
+    assert wanted.bounds is not None
+    low, high, step = wanted.bounds
+    if low <= value <= high and (value - low) % step == 0:
+        return None
+    multiple = f" in steps of {step}" if step > 1 else ""
+    return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` must be {low} to {high}{multiple}, found {text_of(given)}")
+
+
+def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    """Check `symbol+4` and the like: an address that the assembler computes, or a negated register."""
+    stack: list[Actual] = [given]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, BinaryOperand):
+            stack += (item.left, item.right)
+        elif isinstance(item, UnaryOperand | CastOperand):
+            stack.append(item.operand)
+        elif isinstance(item, ConditionalOperand):
+            stack += (item.test, item.then, item.other)
+        elif isinstance(item, RegisterOperand | LabelOperand):
+            symbol = scope.find(item.name)
+            if symbol is None:
+                return _undeclared(item.name, scope, None)
+            if symbol.kind is Means.REGISTER and not wanted.selectable:
+                return _wrong_kind(wanted, f"`{text_of(given)}`", "an expression over registers")
+    return (
+        None
+        if wanted.kind in (Kind.MOVABLE, Kind.VALUE)
+        else _wrong_kind(wanted, f"`{text_of(given)}`", "an expression")
+    )
+
+
+_EXPECTED = {
+    Kind.VALUE: "a register or a number",
+    Kind.REGISTER: "a register",
+    Kind.IMMEDIATE: "a number",
+    Kind.ADDRESS: "an address",
+    Kind.PIPE: "two destinations `a|b`",
+    Kind.MOVABLE: "a register, a number or an address",
+    Kind.VARIABLE: "a variable or a 64-bit handle",
+    Kind.LABEL: "a label",
+    Kind.FUNCTION: "a function",
+    Kind.LIST: "a list in parentheses",
+    Kind.SPECIAL: "a special register",
+    Kind.SINK: "`_`",
+}
+
+
+def _wrong_kind(wanted: Operand, shown: str, what: str, help: str | None = None) -> Complaint:
+    expected = "a register" if wanted.access == "w" and wanted.kind is Kind.VALUE else _EXPECTED[wanted.kind]
+    if wanted.count:
+        expected = f"a vector of {wanted.count} registers"
+    return Complaint(OPERAND_KIND, f"`{wanted.name}` must be {expected}, found {shown}, {what}", help)
+
+
+def _wrong_type(wanted: Operand, name: str, declared: str, expected: str | None = None) -> Complaint:
+    allowed = (
+        sorted(accepted(wanted.type, wanted.widenable)) if expected is None and wanted.type else [expected or "b64"]
+    )
+    kinds = " or ".join(f".{t}" for t in allowed[:4])
+    return Complaint(
+        OPERAND_TYPE,
+        f"`{wanted.name}` is .{wanted.type or expected}, found `{name}` declared .{declared}",
+        f"it takes a register declared {kinds}",
+    )
+
+
+_CHECKS: dict[type, Callable[[Operand, Actual, Scope], Complaint | None]] = {
+    RegisterOperand: _register,
+    LabelOperand: _register,
+    AddressOperand: _address,
+    IndexedOperand: _other_address,
+    ConstantAddressOperand: _other_address,
+    VectorOperand: _vector,
+    PipeOperand: _pipe,
+    ParenthesizedOperand: _list,
+    NegatedOperand: _negated,
+}

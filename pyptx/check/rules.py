@@ -1,0 +1,23 @@
+"""Every code that `check` reports, in order: what it means, with a wrong and a right example."""
+
+from __future__ import annotations
+
+from pyptx.check import (
+    dataflow,
+    header,
+    launch,
+    operand_rules,
+    scopes,
+    shared_memory,
+    spelling,
+    symbols,
+    tensor_maps,
+    uniformity,
+)
+from pyptx.diagnostics import Rule
+
+_CHECKS = (
+    spelling, operand_rules, header, symbols, dataflow, uniformity, launch, shared_memory, tensor_maps, scopes,
+)  # fmt: skip
+
+RULES: tuple[Rule, ...] = tuple(sorted((rule for c in _CHECKS for rule in c.RULES), key=lambda rule: rule.code))

@@ -1,0 +1,71 @@
+"""Checks that the comments which mark what a helper emitted (`// BEGIN name` … `// END name`) nest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pyptx.diagnostics import Diagnostic, Rule, Severity
+from pyptx.ir import Block, Function, Statement
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k()
+{{
+    // BEGIN wait(bar)
+    bar.sync 0;
+    {}
+    ret;
+}}
+"""
+
+UNMATCHED_SCOPE = Rule(
+    "PTX0640",
+    "scope comment without its partner",
+    "Helpers mark what they emit by `// BEGIN name(args)` and `// END name`; one without the other is mostly an edit "
+    "that removed too much or too little.",
+    _FRAME.format(""),
+    _FRAME.format("// END wait"),
+    Severity.WARNING,
+)
+
+RULES = (UNMATCHED_SCOPE,)
+
+_MARK = re.compile(r"//\s*(BEGIN|END)\s+([A-Za-z_$][\w.$]*)")
+
+
+def scopes(function: Function) -> Iterator[Diagnostic]:
+    """Yield the marks of one function that have no partner."""
+    open_marks: list[tuple[str, Statement]] = []
+    for kind, name, statement in _marks(function):
+        if kind == "BEGIN":
+            open_marks.append((name, statement))
+        elif open_marks and open_marks[-1][0] == name:
+            open_marks.pop()
+        else:
+            yield UNMATCHED_SCOPE.found(statement.origin, f"`END {name}` closes nothing here")
+    for name, statement in open_marks:
+        yield UNMATCHED_SCOPE.found(statement.origin, f"`BEGIN {name}` is never closed", help=f"add `// END {name}`")
+
+
+def _marks(function: Function) -> Iterator[tuple[str, str, Statement]]:
+    stack: list[tuple[Function | Block, Iterator[Statement]]] = [(function, iter(function.body))]
+    while stack:
+        owner, statements = stack[-1]
+        for statement in statements:
+            yield from _marks_in(statement.layout or (), statement)
+            if isinstance(statement, Block):
+                stack.append((statement, iter(statement.body)))
+                break
+        else:
+            yield from _marks_in(owner.closing or (), owner)
+            stack.pop()
+
+
+def _marks_in(gaps: Iterable[str], statement: Statement) -> Iterator[tuple[str, str, Statement]]:
+    for gap in gaps:
+        if "//" in gap:
+            for mark in _MARK.finditer(gap):
+                yield mark[1], mark[2], statement

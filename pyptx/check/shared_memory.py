@@ -1,0 +1,73 @@
+"""Checks that a kernel's static shared memory is within what ptxas accepts for the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from pyptx.check.body import Body
+from pyptx.check.symbols import Kind
+from pyptx.diagnostics import Diagnostic, Rule
+from pyptx.ir import AddressOperand, LabelOperand, LinkingDirective, VarDecl
+from pyptx.ir.operands import Operand
+from pyptx.isa.limits import static_shared_limit
+from pyptx.isa.targets import Target
+
+_FRAME = """\
+.version 8.5
+.target sm_90
+.address_size 64
+.visible .entry k()
+{{
+    .shared .align 16 .b8 tile[{}];
+    .reg .b32 %r;
+    st.shared.b32 [tile], 0;
+    ret;
+}}
+"""
+
+TOO_MUCH_STATIC = Rule(
+    "PTX0620",
+    "too much static shared memory",
+    "Variables declared with a size share 48 KiB, more only on targets with the suffix `a`. Larger tiles are dynamic "
+    "shared memory: one `.extern .shared` array, its size given at launch.",
+    _FRAME.format(49153),
+    _FRAME.format(49152),
+)
+
+RULES = (TOO_MUCH_STATIC,)
+
+
+def shared_memory(body: Body, where: Target) -> Iterator[Diagnostic]:
+    """Yield the finding of one kernel: the bytes of every shared variable that it names."""
+    named: dict[int, VarDecl] = {}
+    for step in body.steps:
+        for operand in step.instruction.operands:
+            for name in _names(operand):
+                symbol = step.scope.find(name)
+                declaration = symbol.declaration if symbol and symbol.kind is Kind.VARIABLE else None
+                if isinstance(declaration, VarDecl) and declaration.state_space.ptx == ".shared":
+                    named[id(declaration)] = declaration
+    limit = static_shared_limit(where)
+    size = sum(size_of(declaration) for declaration in named.values())
+    if size > limit:
+        yield TOO_MUCH_STATIC.found(
+            max(named.values(), key=size_of).origin,
+            f"kernel `{body.function.name}` uses {size:,} bytes of static shared memory, {where} allows {limit:,}",
+            help="declare one `.extern .shared` array and give its size at launch",
+        )
+
+
+def size_of(declaration: VarDecl) -> int:
+    """Return the bytes of a declaration; 0 for what another module defines."""
+    if declaration.linking is LinkingDirective.EXTERN:
+        return 0
+    element = max(1, declaration.type.bits // 8) * (declaration.vector or 1)
+    return sum(element * prod((item.array_size or 1, *item.dims)) for item in declaration.declarators)
+
+
+def _names(operand: Operand) -> Iterator[str]:
+    if isinstance(operand, AddressOperand):
+        yield operand.base
+    elif isinstance(operand, LabelOperand):
+        yield operand.name

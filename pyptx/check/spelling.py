@@ -1,0 +1,178 @@
+"""Checks that an instruction is spelled as some row of the table allows, on the module's target and PTX version."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx.check.complaint import Complaint
+from pyptx.diagnostics import Rule, Severity
+from pyptx.isa import lookup, table
+from pyptx.isa.model import Match, Mismatch
+from pyptx.isa.targets import Target, Version
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k()
+{{
+    .reg .b32 %r<4>;
+    .reg .f32 %f<4>;
+    {}
+    ret;
+}}
+"""
+
+UNKNOWN_OPCODE = Rule(
+    "PTX0101",
+    "unknown instruction",
+    "The manual has no instruction of this name, in any PTX version.",
+    _FRAME.format("addd.s32 %r0, %r1, %r2;"),
+    _FRAME.format("add.s32 %r0, %r1, %r2;"),
+)
+ILLEGAL_MODIFIER = Rule(
+    "PTX0102",
+    "illegal modifier",
+    "The instruction exists, but no form of it has this modifier in this place.",
+    _FRAME.format("add.rn.s32 %r0, %r1, %r2;"),
+    _FRAME.format("add.s32 %r0, %r1, %r2;"),
+)
+MISSING_MODIFIER = Rule(
+    "PTX0103",
+    "missing modifier",
+    "Every form of the instruction needs one more modifier, mostly a type.",
+    _FRAME.format("mul.s32 %r0, %r1, %r2;"),
+    _FRAME.format("mul.lo.s32 %r0, %r1, %r2;"),
+)
+NOT_CANONICAL = Rule(
+    "PTX0104",
+    "modifiers in an unusual order",
+    "ptxas accepts modifiers in another order than the manual's, or twice; readers and other tools may not.",
+    _FRAME.format("add.ftz.rn.f32 %f0, %f1, %f2;"),
+    _FRAME.format("add.rn.ftz.f32 %f0, %f1, %f2;"),
+    Severity.WARNING,
+)
+NEWER_VERSION = Rule(
+    "PTX0301",
+    "needs a newer PTX version",
+    "The form exists on the module's target, but only since a later PTX version than the module's `.version`.",
+    _FRAME.format("elect.sync %r0|p, -1;")
+    .replace("8.5", "7.8")
+    .replace("%r<4>;", "%r<4>; .reg .pred p;")
+    .replace("90a", "90"),
+    _FRAME.format("elect.sync %r0|p, -1;").replace("%r<4>;", "%r<4>; .reg .pred p;"),
+)
+OTHER_TARGET = Rule(
+    "PTX0302",
+    "not available on this target",
+    "The form needs another architecture, or one with the suffix `a` or `f`.",
+    _FRAME.format("wgmma.fence.sync.aligned;").replace("90a", "90"),
+    _FRAME.format("wgmma.fence.sync.aligned;"),
+)
+REMOVED = Rule(
+    "PTX0303",
+    "removed from this target",
+    "The form was removed for newer architectures; the manual names its successor.",
+    _FRAME.format("shfl.bfly.b32 %r0, %r1, 1, 31;"),
+    _FRAME.format("shfl.sync.bfly.b32 %r0, %r1, 1, 31, -1;"),
+)
+
+RULES = (
+    UNKNOWN_OPCODE, ILLEGAL_MODIFIER, MISSING_MODIFIER, NOT_CANONICAL, NEWER_VERSION, OTHER_TARGET, REMOVED,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a spelling means in one module: the usable matches, or why there is none."""
+
+    usable: tuple[Match, ...]
+    complaint: Complaint | None
+
+
+def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Version) -> Verdict:
+    """Judge a spelling (modifiers without dots) under a module header."""
+    matches = lookup.matches_of(opcode, modifiers)
+    if not matches:
+        found = lookup.lookup(opcode, modifiers)
+        assert isinstance(found, Mismatch)
+        return Verdict((), _misspelled(found))
+    usable = tuple(m for m in matches if lacks(m, where, version) is None)
+    if not usable:
+        return Verdict((), _unavailable(matches, where, version))
+    return Verdict(usable, _reordered(usable[0]))
+
+
+def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
+    """Return what the module lacks for this match, None when it has everything."""
+    spelled = _spell(match.form.opcode, match.modifiers)
+    gone = match.form.removed
+    if gone is not None and gone.on(where, version):
+        return Complaint(REMOVED, f"`{spelled}` is not supported from {gone}")
+    for need in match.needs:
+        if need.on(where, version):
+            continue
+        first = need.first_version(where)
+        if first is not None:
+            return Complaint(
+                NEWER_VERSION,
+                f"`{spelled}` needs PTX {_dotted(first)} on {where}, the module is `.version {_dotted(version)}`",
+                f"write `.version {_dotted(first)}` or newer",
+            )
+        return Complaint(OTHER_TARGET, f"`{spelled}` is not available on {where}: it needs {need}")
+    return None
+
+
+def _unavailable(matches: tuple[Match, ...], where: Target, version: Version) -> Complaint:
+    """Choose the most helpful reason: a newer version of PTX is easier to get than another GPU."""
+    reasons = [reason for m in matches for reason in [lacks(m, where, version)] if reason is not None]
+    order = (NEWER_VERSION, REMOVED, OTHER_TARGET)
+    return min(reasons, key=lambda reason: order.index(reason.rule))
+
+
+def _misspelled(found: Mismatch) -> Complaint:
+    if not found.known:
+        return Complaint(
+            UNKNOWN_OPCODE, f"unknown instruction `{found.opcode}`", _closest(found.opcode, table.opcodes())
+        )
+    expected = [f"`.{word}`" for word in found.expected if word]
+    if found.at == len(found.modifiers):
+        spelled = _spell(found.opcode, found.modifiers)
+        return Complaint(
+            MISSING_MODIFIER, f"`{spelled}` is incomplete: expected {_one_of(expected)} next", modifier=found.at - 1
+        )
+    wrong = found.modifiers[found.at]
+    before = _spell(found.opcode, found.modifiers[: found.at])
+    wanted = _one_of(expected) if expected else "nothing"
+    hint = _closest(wrong, found.expected) if expected else f"`{before}` is complete; remove `.{wrong}`"
+    return Complaint(ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`: expected {wanted}", hint, found.at)
+
+
+def _reordered(match: Match) -> Complaint | None:
+    if match.canonical is None:
+        return None
+    return Complaint(NOT_CANONICAL, f"the manual's order is `{_spell(match.form.opcode, match.canonical)}`")
+
+
+def _closest(word: str, words: tuple[str, ...]) -> str | None:
+    from difflib import get_close_matches
+
+    close = get_close_matches(word, [w for w in words if w], 1, 0.6)
+    return f"did you mean `{close[0]}`?" if close else None
+
+
+_MOST_SHOWN = 12
+
+
+def _one_of(words: list[str]) -> str:
+    if len(words) > _MOST_SHOWN:
+        return f"{', '.join(words[:_MOST_SHOWN])} or one of {len(words) - _MOST_SHOWN} more"
+    return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _spell(opcode: str, modifiers: tuple[str, ...]) -> str:
+    return ".".join((opcode, *modifiers))
+
+
+def _dotted(version: Version) -> str:
+    return f"{version[0]}.{version[1]}"

@@ -1,0 +1,255 @@
+"""Names: what a register, variable, parameter, label or function name means at a place of a module.
+
+Scopes nest as blocks do; a declaration is seen from its place on, a label in its whole block and the blocks inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pyptx.diagnostics import Diagnostic, Origin, Rule
+from pyptx.ir import (
+    AliasDirective,
+    Block,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Function,
+    IntrinsicScope,
+    Label,
+    Param,
+    RegDecl,
+    Statement,
+    VarDecl,
+)
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k()
+{{
+    .reg .b32 %r<4>;
+    {}
+    ret;
+}}
+"""
+
+UNDECLARED = Rule(
+    "PTX0401",
+    "undeclared name",
+    "A register, variable or parameter must be declared before its use, in the same block or one around it.",
+    _FRAME.format("add.s32 %r0, %r1, %x2;"),
+    _FRAME.format("add.s32 %r0, %r1, %r2;"),
+)
+DUPLICATE = Rule(
+    "PTX0402",
+    "name declared twice",
+    "A name can be declared once in a block; an inner block may declare it anew.",
+    _FRAME.format(".reg .b64 %r2;"),
+    _FRAME.format("{ .reg .b64 %r2; }"),
+)
+UNKNOWN_LABEL = Rule(
+    "PTX0403",
+    "unknown label",
+    "A branch goes to a label of its own block or of a block around it, never into a block.",
+    _FRAME.format("bra $done;"),
+    _FRAME.format("bra $done;\n$done:"),
+)
+UNKNOWN_FUNCTION = Rule(
+    "PTX0404",
+    "unknown function",
+    "A function must be declared or defined before it is called.",
+    _FRAME.format("call helper;"),
+    _FRAME.format("call helper;").replace(".visible", ".func helper() { ret; }\n.visible"),
+)
+
+RULES = (UNDECLARED, DUPLICATE, UNKNOWN_LABEL, UNKNOWN_FUNCTION)
+
+
+class Kind(StrEnum):
+    """What a name stands for."""
+
+    REGISTER = "register"
+    VARIABLE = "variable"
+    LABEL = "label"
+    FUNCTION = "function"
+    TARGETS = "target list"
+    PROTOTYPE = "prototype"
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The meaning of a name. `type` is without its dot; `entry` marks a kernel and a kernel's parameter."""
+
+    kind: Kind
+    type: str = ""
+    space: str = ""
+    vector: int = 0
+    entry: bool = False
+    declaration: Statement | Param | None = None
+
+
+_LABEL = Symbol(Kind.LABEL)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol)."""
+
+    parent: Scope | None = None
+    names: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
+    ranges: dict[str, tuple[int, Symbol]] = field(default_factory=dict[str, tuple[int, Symbol]])
+    found: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
+
+    def find(self, name: str) -> Symbol | None:
+        """Return what a name means here, None when nothing declares it."""
+        known = self.found.get(name)
+        if known is not None:
+            return known
+        symbol = self._own(name)
+        if symbol is None and self.parent is not None:
+            symbol = self.parent.find(name)
+        if symbol is not None:
+            self.found[name] = symbol
+        return symbol
+
+    def _own(self, name: str) -> Symbol | None:
+        symbol = self.names.get(name)
+        if symbol is not None or not self.ranges:
+            return symbol
+        base = name.rstrip("0123456789")
+        while len(base) < len(name):
+            known = self.ranges.get(base)
+            if known is not None and int(name[len(base) :]) < known[0]:
+                return known[1]
+            base = name[: len(base) + 1]
+        return None
+
+    def declare(self, name: str, symbol: Symbol) -> bool:
+        """Add a name; False when this block has it already."""
+        if self._own(name) is not None:
+            return False
+        self.names[name] = symbol
+        self.found.pop(name, None)
+        return True
+
+    def declare_range(self, base: str, count: int, symbol: Symbol) -> bool:
+        """Add `base<count>`; False when this block has a range of that base already."""
+        if base in self.ranges:
+            return False
+        self.ranges[base] = (count, symbol)
+        self.found.clear()
+        return True
+
+    def known_names(self) -> Iterator[str]:
+        """Yield declared names, the nearest first, for suggestions."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield from scope.names
+            for base, (count, _) in scope.ranges.items():
+                yield f"{base}{max(0, count - 1)}"
+            scope = scope.parent
+
+
+def declare(statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
+    """Add what a statement declares to the scope; yield what is declared twice."""
+    if isinstance(statement, RegDecl):
+        yield from _declare_registers(statement, scope)
+    elif isinstance(statement, VarDecl):
+        yield from _declare_variables(statement, scope)
+    elif isinstance(statement, Function):
+        yield from _declare_function(statement, scope)
+    elif isinstance(statement, AliasDirective):
+        scope.declare(statement.name, Symbol(Kind.FUNCTION, declaration=statement))
+
+
+def _declare_registers(statement: RegDecl, scope: Scope) -> Iterator[Diagnostic]:
+    symbol = Symbol(Kind.REGISTER, statement.type.ptx[1:], "reg", statement.vector or 0, declaration=statement)
+    for item in statement.declarators:
+        if item.count is None:
+            fresh = scope.declare(item.name, symbol)
+        else:
+            fresh = scope.declare_range(item.name, item.count, symbol)
+        if not fresh:
+            yield duplicate(item.name, "register", statement.origin)
+
+
+def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
+    space = statement.state_space.ptx[1:]
+    symbol = Symbol(Kind.VARIABLE, statement.type.ptx[1:], space, statement.vector or 0, declaration=statement)
+    for item in statement.declarators:
+        if item.count is not None:
+            fresh = scope.declare_range(item.name, item.count, symbol)
+        else:
+            fresh = scope.declare(item.name, symbol) or _redeclares(scope.find(item.name), statement)
+        if not fresh:
+            yield duplicate(item.name, "variable", statement.origin)
+
+
+def _redeclares(known: Symbol | None, statement: VarDecl) -> bool:
+    """Allow a linked variable to be declared and then defined."""
+    before = known.declaration if known else None
+    return isinstance(before, VarDecl) and before.linking is not None and statement.linking is not None
+
+
+def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
+    known = scope.names.get(function.name)
+    before = known.declaration if known else None
+    if known is not None and not (isinstance(before, Function) and not (before.definition and function.definition)):
+        yield duplicate(function.name, "function", function.origin)
+        return
+    scope.names[function.name] = Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function)
+    scope.found.pop(function.name, None)
+
+
+def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagnostic]]:
+    """Return the scope of a function's body, with its parameters."""
+    scope = Scope(module)
+    findings: list[Diagnostic] = []
+    for param in (*(function.return_params or ()), *function.params):
+        space = param.state_space.ptx[1:]
+        kind = Kind.REGISTER if space == "reg" else Kind.VARIABLE
+        symbol = Symbol(kind, param.type.ptx[1:], space, param.vector or 0, function.is_entry, param)
+        if not scope.declare(param.name, symbol) and param.name != "_":
+            findings.append(duplicate(param.name, "parameter", function.origin))
+    return scope, findings
+
+
+def declare_labels(body: tuple[Statement, ...], scope: Scope) -> Iterator[Diagnostic]:
+    """Add a block's labels, which are seen from everywhere in it. A label before `.callprototype` and the like names
+    that list, not a place."""
+    for index, statement in enumerate(body):
+        if isinstance(statement, IntrinsicScope):
+            yield from declare_labels(statement.body, scope)
+        if not isinstance(statement, Label):
+            continue
+        follower = body[index + 1] if index + 1 < len(body) else None
+        symbol = _LABEL
+        if isinstance(follower, CallPrototype):
+            symbol = Symbol(Kind.PROTOTYPE, declaration=follower)
+        elif isinstance(follower, BranchTargets | CallTargets):
+            symbol = Symbol(Kind.TARGETS, declaration=follower)
+        if not scope.declare(statement.name, symbol):
+            yield duplicate(statement.name, "label", statement.origin)
+
+
+def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
+    """Return the scope of a nested block."""
+    inner = Scope(scope)
+    return inner, list(declare_labels(block.body, inner))
+
+
+def duplicate(name: str, what: str, origin: Origin | None) -> Diagnostic:
+    """Return the finding for a name that its block has already."""
+    return DUPLICATE.found(origin, f"{what} `{name}` is already declared in this block", help="rename one of them")
+
+
+def closest(name: str, scope: Scope) -> str | None:
+    """Return a suggestion for a name that nothing declares."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, dict.fromkeys(scope.known_names()), 1, 0.7)
+    return f"did you mean `{close[0]}`?" if close else None

@@ -1,0 +1,96 @@
+"""Checks that a tensor map passed by value is used through its generic address.
+
+`mov` gives the address of a parameter in the .param space; the copy instructions take a generic address, and ptxas
+does not notice the difference. (Seen with ptxas 13.5: it assembles, and the copy reads from another place.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.check.body import Body, Step
+from pyptx.check.symbols import Kind
+from pyptx.diagnostics import Diagnostic, Rule
+from pyptx.ir import AddressOperand, LabelOperand, RegisterOperand, operand_span
+from pyptx.isa.model import Kind as OperandKind
+
+_FRAME = """\
+.version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 128 .b8 map[128])
+{{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<4>;
+    .shared .align 128 .b8 tile[4096];
+    .shared .align 8 .b64 full;
+    mov.b64 %rd0, map;
+    {}
+    mov.b32 %r0, tile;
+    mov.b32 %r1, full;
+    mov.b32 %r2, 0;
+    cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [%r0], [{}, {{%r2}}], [%r1];
+    ret;
+}}
+"""
+
+NOT_GENERIC = Rule(
+    "PTX0630",
+    "tensor map without cvta",
+    "The tensor map's operand is a generic address. The address that `mov` takes of a kernel parameter is not: without "
+    "`cvta.param.u64` ptxas assembles the instruction without a word, and it reads a map from somewhere else.",
+    _FRAME.format("", "%rd0"),
+    _FRAME.format("cvta.param.u64 %rd1, %rd0;", "%rd1"),
+)
+
+RULES = (NOT_GENERIC,)
+
+
+def tensor_maps(body: Body) -> Iterator[Diagnostic]:
+    """Yield the findings of one kernel."""
+    users = [step for step in body.steps if _map_operands(step)]
+    if not users:
+        return
+    raw = _parameter_addresses(body)
+    for step in users:
+        for index in _map_operands(step):
+            address = step.instruction.operands[index]
+            assert isinstance(address, AddressOperand)
+            if address.base in raw:
+                yield NOT_GENERIC.found(
+                    operand_span(step.instruction, index),
+                    f"`{address.base}` is the address of a parameter in .param, the instruction takes a generic one",
+                    help=f"cvta.param.u64 %rd, {address.base}; and use %rd",
+                )
+
+
+def _map_operands(step: Step) -> list[int]:
+    return [
+        index
+        for index, wanted in enumerate(step.signature or ())
+        if wanted.kind is OperandKind.ADDRESS
+        and wanted.parts[0].name == TENSOR_MAP
+        and isinstance(step.instruction.operands[index], AddressOperand)
+    ]
+
+
+TENSOR_MAP = "map"
+"""How the table's rows name the operand."""
+
+
+def _parameter_addresses(body: Body) -> set[str]:
+    """Return the registers that `mov` gives a parameter's address and nothing else writes."""
+    raw: set[str] = set()
+    written: dict[str, int] = {}
+    for step in body.steps:
+        operands = step.instruction.operands
+        if not operands or not isinstance(operands[0], RegisterOperand):
+            continue
+        name = operands[0].name
+        written[name] = written.get(name, 0) + 1
+        source = operands[-1]
+        if step.instruction.opcode == "mov" and isinstance(source, LabelOperand):
+            symbol = step.scope.find(source.name)
+            if symbol is not None and symbol.kind is Kind.VARIABLE and symbol.entry:
+                raw.add(name)
+    return {name for name in raw if written[name] == 1}

@@ -1,0 +1,88 @@
+"""Audits `check` on neighbours of legal instructions: it must reject what ptxas rejects and accept what it accepts.
+
+    python -m tools.isa.audit_mutants [--count 20000] [--seed 1] [--stratum type] [--opcode ld] [--show 40]
+
+Prints agreement by stratum and every disagreement; fails below 99 % in all or 95 % in one stratum.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from pyptx.check import check
+from pyptx.diagnostics import Severity
+from pyptx.parser import parse
+from tools.isa.mutants import STRATA, Mutant, Source
+from tools.isa.ptxas import Case, module_text, verdicts
+
+_CHUNK = 500
+
+
+def our_verdicts(cases: Sequence[Case]) -> dict[Case, str | None]:
+    """Return, for each case, why `check` rejects it, None where it does not."""
+    by_header: defaultdict[tuple[str, tuple[int, int], bool], list[Case]] = defaultdict(list)
+    for case in cases:
+        by_header[case.target, case.version, "q_samplerref" in case.text].append(case)
+    found: dict[Case, str | None] = {}
+    for (where, version, _), same in by_header.items():
+        same.sort(key=lambda case: case.group)
+        for start in range(0, len(same), _CHUNK):
+            found |= _ours(same[start : start + _CHUNK], where, version)
+    return found
+
+
+def _ours(cases: list[Case], where: str, version: tuple[int, int]) -> dict[Case, str | None]:
+    text, at_line = module_text(cases, where, version)
+    module, problems = parse(text, recover=True)
+    why: dict[int, str] = {}
+    for diagnostic in (*problems, *check(module)):
+        if diagnostic.severity is Severity.ERROR and diagnostic.line in at_line:
+            why.setdefault(at_line[diagnostic.line], f"{diagnostic.code} {diagnostic.message}")
+    return {case: why.get(index) for index, case in enumerate(cases)}
+
+
+def report(mutants: Iterable[Mutant], show: int) -> bool:
+    """Print the agreement; True when it is good enough."""
+    wanted = list({mutant.case: mutant for mutant in mutants}.values())
+    ours = our_verdicts([mutant.case for mutant in wanted])
+    theirs = dict(verdicts([mutant.case for mutant in wanted]))
+    tried, differing, rejected = Counter[str](), Counter[str](), 0
+    for mutant in wanted:
+        tried[mutant.stratum] += 1
+        mine, judge = ours[mutant.case], theirs[mutant.case]
+        rejected += judge is not None
+        if (mine is None) != (judge is None):
+            differing[mutant.stratum] += 1
+            if sum(differing.values()) <= show:
+                header = f"{mutant.case.target} {mutant.case.version[0]}.{mutant.case.version[1]}"
+                print(f"{mutant.stratum:9} {mutant.case.text[:140]}  [{header}]\n    ptxas: {judge}\n    check: {mine}")
+    good = True
+    for stratum in tried:
+        share = 1 - differing[stratum] / tried[stratum]
+        good &= share >= 0.95
+        print(f"{stratum:10} {tried[stratum]:6} mutants, {differing[stratum]:5} disagreements, agreement {share:.2%}")
+    share = 1 - sum(differing.values()) / sum(tried.values())
+    print(f"{'all':10} {sum(tried.values()):6} mutants, ptxas rejects {rejected}, agreement {share:.2%}")
+    return good and share >= 0.99
+
+
+def main() -> int:
+    """Run the audit."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--count", type=int, default=20_000)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--stratum", choices=STRATA)
+    options.add_argument("--opcode", action="append", default=[])
+    options.add_argument("--show", type=int, default=40)
+    arguments = options.parse_args()
+    source = Source(arguments.seed, arguments.opcode)
+    strata = [arguments.stratum] if arguments.stratum else list(STRATA)
+    mutants = (source.mutant(strata[i % len(strata)]) for i in range(arguments.count))
+    return 0 if report(mutants, arguments.show) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

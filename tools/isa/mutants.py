@@ -1,0 +1,169 @@
+"""Makes wrong (and by luck right) neighbours of legal instructions: the mutants on which the table must agree with ptxas.
+
+Strata: `modifier` (replaced by one of the family, dropped, doubled, swapped), `type`, `count` (an operand more or
+fewer), `immediate` (a number for a register, another number, a register for a number), `target` (another header).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from pyptx.isa import lookup, table
+from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, target
+from pyptx.types import ALL
+from tools.isa.audit_spellings import OLDEST_PTX, TARGETS, own_places
+from tools.isa.ptxas import Case
+from tools.isa.synthesize import instruction
+
+_TYPES = [t.name for t in ALL if t.kind != "opaque"]
+_NUMBERS = ("0", "1", "-1", "7", "16", "31", "32", "64", "255", "256", "1024", "65535", "0f3F800000", "1.5")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A changed instruction, what was changed, and the legal one it came from."""
+
+    case: Case
+    stratum: str
+    origin: str
+
+
+@dataclass
+class _Text:
+    """An instruction taken apart: opcode and modifiers, operands."""
+
+    head: list[str]
+    operands: list[str]
+
+    def __str__(self) -> str:
+        return ".".join(self.head) + (" " + ", ".join(self.operands) if self.operands else "") + ";"
+
+
+def split(text: str) -> _Text:
+    """Take an instruction of the synthesiser apart; commas inside brackets do not separate operands."""
+    head, _, rest = text.rstrip(";").partition(" ")
+    operands: list[str] = []
+    depth = 0
+    for piece in rest.split(", ") if rest else ():
+        if depth:
+            operands[-1] += ", " + piece
+        else:
+            operands.append(piece)
+        depth += sum(piece.count(c) for c in "{[(") - sum(piece.count(c) for c in "}])")
+    return _Text(head.split("."), operands)
+
+
+class Source:
+    """Draws legal instructions, each opcode as often as any other, and the modifiers of its family."""
+
+    def __init__(self, seed: int, opcodes: Sequence[str] = ()) -> None:
+        self.random = random.Random(seed)
+        self.opcodes = list(opcodes or table.opcodes())
+        self.families = {opcode: _family(opcode) for opcode in self.opcodes}
+
+    def legal(self) -> Case:
+        """Return one legal instruction on one of its own targets, or a newer one."""
+        opcode = self.random.choice(self.opcodes)
+        row = self.random.choice(table.rows(opcode))
+        sequence = self.random.choice(lookup.sequences(row))
+        bound = tuple((slot.name, self.random.choice(slot.choices)) for slot in sequence)
+        match = lookup.match_of(row, bound)
+        places = own_places([*match.needs], row.removed)
+        if not places or not match.signatures:
+            return self.legal()
+        place = self.random.choice(places)
+        text = instruction(match, self.random.choice(match.signatures))
+        return Case(text, place.where.name, place.version, f"{opcode}{match.chosen.get('cta_group', '')}")
+
+    def mutant(self, stratum: str) -> Mutant:
+        """Return a mutant of this stratum."""
+        while True:
+            case = self.legal()
+            made = _MUTATIONS[stratum](self, case)
+            if made is not None and made != case:
+                group = f"{made.group}{'.cta_group::2' * ('cta_group::2' in made.text)}"
+                return Mutant(replace(made, group=group), stratum, case.text)
+
+    def modifier(self, case: Case) -> Case | None:
+        """Replace, drop, insert or swap one modifier that is no type."""
+        text = split(case.text)
+        places = [i for i, m in enumerate(text.head) if i and m not in _TYPES]
+        family = [m for m in self.families[text.head[0]] if m not in _TYPES]
+        kind = self.random.choice(("replace", "replace", "drop", "insert", "swap"))
+        if kind == "insert" and family:
+            text.head.insert(self.random.randint(1, len(text.head)), self.random.choice(family))
+        elif not places:
+            return None
+        elif kind == "drop":
+            text.head.pop(self.random.choice(places))
+        elif kind == "swap" and len(text.head) > 2:
+            i, j = self.random.sample(range(1, len(text.head)), 2)
+            text.head[i], text.head[j] = text.head[j], text.head[i]
+        elif family:
+            text.head[self.random.choice(places)] = self.random.choice(family)
+        return replace(case, text=str(text))
+
+    def type(self, case: Case) -> Case | None:
+        """Replace a type modifier by another type, mostly one that the opcode knows."""
+        text = split(case.text)
+        places = [i for i, m in enumerate(text.head) if i and m in _TYPES]
+        if not places:
+            return None
+        known = [m for m in self.families[text.head[0]] if m in _TYPES]
+        text.head[self.random.choice(places)] = self.random.choice(known if self.random.random() < 0.7 else _TYPES)
+        return replace(case, text=str(text))
+
+    def count(self, case: Case) -> Case | None:
+        """Drop, double or add an operand."""
+        text = split(case.text)
+        if text.operands and self.random.random() < 0.5:
+            text.operands.pop(self.random.randrange(len(text.operands)))
+        else:
+            extra = self.random.choice(("q_b32_9", "q_b64_9", "q_f32_9", "1", "[q_b64_9]", "q_pred_9", *text.operands))
+            text.operands.insert(self.random.randint(0, len(text.operands)), extra)
+        return replace(case, text=str(text))
+
+    def immediate(self, case: Case) -> Case | None:
+        """Put a number where an operand stands, or a register where a number stands."""
+        text = split(case.text)
+        if not text.operands:
+            return None
+        index = self.random.randrange(len(text.operands))
+        is_number = text.operands[index][:1] in "-0123456789"
+        swap = is_number and self.random.random() < 0.3
+        text.operands[index] = "q_b32_9" if swap else self.random.choice(_NUMBERS)
+        return replace(case, text=str(text))
+
+    def target(self, case: Case) -> Case | None:
+        """Put it under another header that itself is legal."""
+        name = self.random.choice(TARGETS)
+        versions = [v for v in PTX_VERSIONS if v >= max(OLDEST_PTX, FIRST_PTX[name])]
+        moved = replace(case, target=name, version=self.random.choice(versions))
+        return moved if _declarable(moved) else None
+
+
+def _declarable(case: Case) -> bool:
+    """Tell whether the registers that the instruction names exist under its header at all."""
+    arch = target(case.target).arch
+    if "b128" in case.text and (case.version < (8, 3) or arch < 70):
+        return False
+    return "q_f16" not in case.text or (case.version >= (4, 2) and arch >= 53)
+
+
+def _family(opcode: str) -> list[str]:
+    words = {
+        m for row in table.rows(opcode) for s in lookup.sequences(row) for slot in s for c in slot.choices for m in c.modifiers
+    }
+    return sorted(words)
+
+
+_MUTATIONS: dict[str, Callable[[Source, Case], Case | None]] = {
+    "modifier": Source.modifier,
+    "type": Source.type,
+    "count": Source.count,
+    "immediate": Source.immediate,
+    "target": Source.target,
+}
+STRATA = tuple(_MUTATIONS)

@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
-    """Compile one source to PTX, byte for byte as NVRTC returns it (it ends in a NUL)."""
+    """Compile one source to PTX: what NVRTC returns, without the C string's terminator."""
     directory = install(f"nvrtc-{build.version}", cache)
     library = ctypes.CDLL(str(next(directory.glob("nvidia/*/lib/libnvrtc.so.*"))))
     program = ctypes.c_void_p()
@@ -56,7 +56,7 @@ def _text(library: ctypes.CDLL, what: str, program: ctypes.c_void_p) -> bytes:
     getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size))
     buffer = ctypes.create_string_buffer(size.value)
     getattr(library, f"nvrtcGet{what}")(program, buffer)
-    return buffer.raw
+    return buffer.value
 
 
 if __name__ == "__main__":

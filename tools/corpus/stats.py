@@ -1,0 +1,143 @@
+"""Counts the corpus: files, kernels, algorithms, opcodes, and kernels that are equal after renaming. Reads text; knows no parser.
+
+    python -m tools.corpus.stats [--assemble]
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from tools.corpus.manifest import CORPUS, File, load, problems, producers
+
+SPECIAL = re.compile(
+    r"%(tid|ntid|ctaid|nctaid|laneid|warpid|nwarpid|smid|nsmid|gridid|clock|pm\d|envreg|lanemask|cluster|is_explicit_cluster"
+    r"|global|dynamic|total|aggr|reserved|current)"
+)
+WORD = re.compile(r"[%$A-Za-z_][\w$]*")
+
+
+def main() -> None:
+    """Print the counts; exit status 1 when a manifest is wrong, a kernel is doubled or a file is refused."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--assemble", action="store_true", help="give every file to ptxas")
+    options = parser.parse_args()
+    faults = [fault for directory in producers() for fault in problems(load(directory), directory)]
+    faults += [" = ".join(names) for names in duplicates()]
+    if options.assemble:
+        faults += [fault for path, item in files() if (fault := refusal(path, item))]
+    print("\n".join([*counts(), *faults]))
+    raise SystemExit(bool(faults))
+
+
+def files() -> Iterator[tuple[Path, File]]:
+    """Every file of the corpus with its record."""
+    for directory in producers():
+        for item in load(directory).files:
+            yield directory / item.path, item
+
+
+def counts() -> Iterator[str]:
+    """One line per measure, then one per producer."""
+    listed = list(files())
+    entries = [entry for _, item in listed for entry in item.entries]
+    texts = [path.read_text(encoding="latin-1") for path, _ in listed]
+    yield f"files       {len(listed)}"
+    yield f"bytes       {sum(len(text) for text in texts)}"
+    yield f"kernels     {len(entries)}, {sum(entry.run is not None for entry in entries)} of them with a launch and a reference"
+    yield f"algorithms  {len({entry.algorithm for entry in entries})}"
+    yield f"opcodes     {len({opcode for text in texts for opcode in opcodes(text)})}"
+    yield f"targets     {' '.join(sorted({item.target for _, item in listed}))}"
+    yield f"ptx         {' '.join(sorted({item.ptx for _, item in listed}))}"
+    for name, count in sorted(Counter(path.parent.name for path, _ in listed).items()):
+        versions = sorted({item.version for path, item in listed if path.parent.name == name})
+        kernels = sum(len(item.entries) for path, item in listed if path.parent.name == name)
+        size = sum(path.stat().st_size for path, _ in listed if path.parent.name == name)
+        yield f"  {name:10} {count:4} files {kernels:4} kernels {size:8} bytes, {' '.join(versions)}"
+
+
+def stripped(text: str) -> str:
+    """The text without comments, strings, trailing NUL and line information."""
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text.rstrip("\0"), flags=re.S)
+    return re.sub(r'"[^"\n]*"|^\s*\.(loc|file)\s[^\n]*', " ", text, flags=re.M)
+
+
+def statements(text: str) -> Iterator[tuple[str, str]]:
+    """The opcode with its modifiers, and the operands, of every instruction."""
+    for statement in re.split(r"[;{}]", re.sub(r"^\s*[\w$]+:", ";", stripped(text), flags=re.M)):
+        match = re.fullmatch(r"(?:@!?\s*[%\w$]+\s+)?([a-z]\w*(?:[.:]+\w+)*)(?:\s(.*))?", statement.strip(), re.S)
+        if match is not None:
+            yield match[1], match[2] or ""
+
+
+def opcodes(text: str) -> set[str]:
+    """The distinct opcodes with all modifiers."""
+    return {opcode for opcode, _ in statements(text)}
+
+
+def bodies(text: str) -> Iterator[tuple[str, str]]:
+    """Name and braced body of every entry."""
+    text = stripped(text)
+    for match in re.finditer(r"\.entry\s+([\w$.]+)", text):
+        start = text.find("{", match.end())
+        depth, end = 1, start + 1
+        for brace in re.finditer(r"[{}]", text[end:]):
+            depth += 1 if brace[0] == "{" else -1
+            if depth == 0:
+                yield match[1], text[start : end + brace.end()]
+                break
+
+
+def fingerprint(body: str) -> str:
+    """The instructions with registers, labels and symbols renamed in order of first use."""
+    names: dict[str, str] = {}
+
+    def rename(match: re.Match[str]) -> str:
+        word = match[0]
+        return word if SPECIAL.match(word) else names.setdefault(word, f"n{len(names)}")
+
+    lines = [f"{opcode} {WORD.sub(rename, ' '.join(operands.split()))}" for opcode, operands in statements(body)]
+    return "\n".join(lines)
+
+
+def duplicates() -> list[list[str]]:
+    """Groups of entries that are equal after renaming."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for path, _ in files():
+        for name, body in bodies(path.read_text(encoding="latin-1")):
+            groups[fingerprint(body)].append(f"{path.parent.name}/{path.name}:{name}")
+    return [names for names in groups.values() if len(names) > 1]
+
+
+def ptxas() -> Path | None:
+    """The wheel's ptxas, or the one on PATH."""
+    spec = importlib.util.find_spec("nvidia")
+    roots = list(spec.submodule_search_locations or []) if spec else []
+    wheels = [path for root in roots for path in sorted(Path(root).glob("cu*/bin/ptxas"))]
+    found = shutil.which("ptxas")
+    return wheels[-1] if wheels else Path(found) if found else None
+
+
+def refusal(path: Path, item: File) -> str | None:
+    """What ptxas says against a file on its own target, or None. A trailing NUL, which only drivers take, is not handed on."""
+    tool = ptxas()
+    if tool is None:
+        return "no ptxas: pip install nvidia-cuda-nvcc"
+    relocatable = not item.entries or any("rdc=true" in flag or "relocatable" in flag for flag in item.flags)
+    with tempfile.TemporaryDirectory() as directory:
+        copy = Path(directory, path.name)
+        copy.write_bytes(path.read_bytes().rstrip(b"\0"))
+        command = [str(tool), f"-arch={item.target}", *(["-c"] if relocatable else []), "-o", "/dev/null", str(copy)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return None if result.returncode == 0 else f"{path.parent.name}/{path.name}: {(result.stderr or result.stdout)[:300]}"
+
+
+if __name__ == "__main__":
+    main()

@@ -94,7 +94,7 @@ def _base(o: Operand, registers: _Registers) -> str:
     if o.space in ("param", "param::entry"):
         return "q_param"
     base = o.parts[0]
-    if base.kind is Kind.VARIABLE:
+    if base.kind in (Kind.VARIABLE, Kind.REGISTER):
         return _scalar(base, registers)
     return registers.fresh("b64")
 

@@ -8,9 +8,9 @@ from importlib import import_module
 from pyptx.isa.model import Form
 
 SECTIONS = (
-    "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "comparison", "logic", "load", "store",
-    "mbarrier", "async_copy", "tensor_copy",
-    "stack", "miscellaneous",
+    "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "comparison",
+    "logic", "load", "store", "mbarrier", "async_copy", "tensor_copy", "stack", "miscellaneous", "tensormap",
+    "fabric",
 )  # fmt: skip
 """The table's files, in the manual's order."""
 

@@ -125,8 +125,15 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
             head = _head(row.opcode, used)
             if modifiers[:head] != used[:head] or _head(row.opcode, modifiers) != head:
                 continue
+            if _ordered(modifiers) != _ordered(used):
+                continue
             if all(m in used and m in _REPEATABLE for m in left):
                 yield tuple(bound)
+
+
+def _ordered(modifiers: tuple[str, ...]) -> list[str]:
+    """Return the modifiers whose order among themselves tells operands apart: types, state spaces and layouts."""
+    return [m for m in modifiers if m in _TYPE_NAMES or m in STATE_SPACES or m in ("row", "col")]
 
 
 def _head(opcode: str, modifiers: tuple[str, ...]) -> int:

@@ -6,6 +6,7 @@ its place. Every answer is memoised: a module repeats few spellings often.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import product
@@ -280,15 +281,16 @@ class _Resolver:
     def _count(self, factors: tuple[str, ...]) -> int:
         count = 1 if factors else 0
         for factor in factors:
-            name, _, fewer = factor.partition("-")
+            name, side, operator, by = _factor(factor)
             if name.isdigit():
-                count *= int(name)
+                number = int(name)
             elif name in self.numbers:
-                count *= self.numbers[name] - int(fewer or 0)
+                number = _side(self.chosen[name], side) if side else self.numbers[name]
             elif name in self.row.choices:
                 return 0
             else:
                 raise notation.NotationError(f"*{factor} names no position of {self.row!r}")
+            count *= number - by if operator == "-" else number // by
         return count
 
     def _space(self, p: OperandPattern) -> str | None:
@@ -298,3 +300,18 @@ class _Resolver:
             return None
         return self.chosen.get(p.space) if p.space in self.row.choices else p.space
 
+
+@lru_cache(maxsize=None)
+def _factor(text: str) -> tuple[str, str, str, int]:
+    """Read `vec`, `dim-2`, `shape.n/2` of a vector's count: position, side of a shape, operator, its number."""
+    found = re.fullmatch(r"(\w+)(?:\.([mnk]))?(?:([-/])(\d+))?", text)
+    assert found is not None, text
+    by = int(found[4]) if found[4] else 0 if found[3] == "-" else 1
+    return found[1], found[2] or "", found[3] or "", by
+
+
+def _side(shape: str, side: str) -> int:
+    """Return the rows (m), columns (n) or depth (k) of a shape such as `m64n256k16`."""
+    found = re.search(rf"{side}(\d+)", shape)
+    assert found is not None, shape
+    return int(found[1])

@@ -12,7 +12,7 @@ Operands (see `docs/isa-notation.md`):
     a:reg  n:imm   only a register / only an immediate; `imm[0..15]`, `imm[0..256/8]` bounds it (last is the step)
     x:mov var label func list sreg sink   the other kinds of model.Kind
     a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar);
-                   `*dim-2` is two fewer
+                   `*dim-2` is two fewer, `*shape.n/2` half the columns of a matrix shape (`m64n256k16`)
     d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
     a:.type^       bytes and halves (`a.b0`, `a.h1`) and `-a` may be named
     {!}c           may be negated                                    d|p  d{|p}   two destinations
@@ -124,7 +124,7 @@ _SPEC = re.compile(
     r"(?P<access>rw|w|r(?!eg))?(?P<discard>_)?"
     r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg|sink)?"
     r"(?:\[(?P<low>-?\d+)\.\.(?P<high>-?\d+)(?:/(?P<step>\d+))?\])?"
-    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<select>\^)?(?P<count>(?:\*[A-Za-z0-9_]+(?:-\d)?)*)"
+    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<select>\^)?(?P<count>(?:\*[A-Za-z0-9_]+(?:\.[mnk])?(?:[-/]\d+)?)*)"
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 

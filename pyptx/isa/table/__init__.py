@@ -9,13 +9,9 @@ from pyptx.isa.model import Form
 
 SECTIONS = (
     "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "comparison",
-    "logic", "load", "store", "mbarrier", "async_copy", "tensor_copy", "stack", "miscellaneous", "tensormap",
-    "fabric",
+    "logic", "data_movement", "load", "store", "mbarrier", "async_copy", "tensor_copy", "stack",
+    "miscellaneous", "tensormap", "fabric", "wgmma",
 )  # fmt: skip
-"""The table's files, in the manual's order."""
-
-
-@lru_cache(maxsize=None)
 def _by_opcode() -> dict[str, tuple[Form, ...]]:
     found: dict[str, list[Form]] = {}
     for row in all_rows():

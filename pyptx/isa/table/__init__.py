@@ -8,10 +8,31 @@ from importlib import import_module
 from pyptx.isa.model import Form
 
 SECTIONS = (
-    "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "comparison",
-    "logic", "data_movement", "load", "store", "mbarrier", "async_copy", "tensor_copy", "stack",
-    "miscellaneous", "tensormap", "fabric", "wgmma",
-)  # fmt: skip
+    "integer",
+    "extended_precision",
+    "floating_point",
+    "half_precision",
+    "mixed_precision",
+    "comparison",
+    "logic",
+    "data_movement",
+    "load",
+    "store",
+    "multimem",
+    "cache_control",
+    "async_copy",
+    "tensor_copy",
+    "tensormap",
+    "fabric",
+    "mbarrier",
+    "wgmma",
+    "stack",
+    "miscellaneous",
+)
+"""The table's files, in the manual's order."""
+
+
+@lru_cache(maxsize=None)
 def _by_opcode() -> dict[str, tuple[Form, ...]]:
     found: dict[str, list[Form]] = {}
     for row in all_rows():

@@ -66,12 +66,14 @@ if TYPE_CHECKING:
         VectorOperand,
         text_of,
     )
-    from pyptx.ir.spans import modifier_span, opcode_span, operand_span, token_span
+    from pyptx.ir.spans import guard_span, modifier_span, opcode_span, operand_span, part_span, token_span
     from pyptx.ir.walk import (
+        body_of,
         children,
         diff_modules,
         module_tokens,
         normalize_module,
+        parts_of,
         replace_statements,
         strip_layout,
         walk,
@@ -90,8 +92,8 @@ _WHERE = {
     "operands": "AddressOperand BinaryOperand CastOperand ConditionalOperand ConstantAddressOperand FieldOperand "
     "GenericOperand ImmediateOperand IndexedOperand LabelOperand MaskOperand NegatedOperand Operand "
     "ParenthesizedOperand PipeOperand RegisterOperand UnaryOperand VectorOperand text_of",
-    "spans": "modifier_span opcode_span operand_span token_span",
-    "walk": "children diff_modules module_tokens normalize_module replace_statements strip_layout walk",
+    "spans": "guard_span modifier_span opcode_span operand_span part_span token_span",
+    "walk": "body_of children diff_modules module_tokens normalize_module parts_of replace_statements strip_layout walk",
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
 __all__ = [  # noqa: PLE0604

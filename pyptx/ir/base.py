@@ -116,8 +116,8 @@ def _make_init(cls: type[Node]) -> Callable[..., None]:
     lines = [f"def __init__(self, {arguments}):"]
     lines += [f"    _s_{name}(self, {name})" for name in cls.__match_args__]
     if "_text" in dir(cls):
-        scope["_s_text"] = cast("Any", cls)._text.__set__
-        lines.append("    _s_text(self, None)")
+        scope["_set_cache"] = cast("Any", cls)._text.__set__
+        lines.append("    _set_cache(self, None)")
     exec("\n".join([*lines, "    pass"]), scope)
     return scope["__init__"]
 

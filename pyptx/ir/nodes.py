@@ -157,7 +157,8 @@ class VarDecl(Statement):
 class Param(Node):
     """A parameter of a function: `.param .u64 .ptr .global .align 16 a`, `.param .align 8 .b8 b[16]`, `.reg .u32 c`.
 
-    `pointer` tells `.ptr` without a space from no `.ptr`; `align_last` is the spelling `.b8 .align 4 a[4]`.
+    `pointer` tells `.ptr` without a space from no `.ptr`; `trailing_alignment` stands after the type, as in
+    `.b8 .align 4 a[4]`.
     """
 
     state_space: StateSpace
@@ -169,18 +170,16 @@ class Param(Node):
     ptr_alignment: int | None = None
     pointer: bool = False
     vector: int | None = None
-    align_last: bool = False
+    trailing_alignment: int | None = None
 
     def parts(self) -> Sequence[str | Node]:
-        alignment = align_parts(self.alignment)
-        before, after = ((), alignment) if self.align_last else (alignment, ())
         pointer: tuple[str, ...] = ()
         if self.pointer or self.ptr_state_space is not None or self.ptr_alignment is not None:
             space = () if self.ptr_state_space is None else (self.ptr_state_space.ptx,)
             pointer = (".ptr", *space, *align_parts(self.ptr_alignment))
         size = () if self.array_size is None else dimension_parts(self.array_size)
-        head = (self.state_space.ptx, *before, *vector_parts(self.vector), self.type.ptx, *after)
-        return (*head, *pointer, self.name, *size)
+        head = (self.state_space.ptx, *align_parts(self.alignment), *vector_parts(self.vector), self.type.ptx)
+        return (*head, *align_parts(self.trailing_alignment), *pointer, self.name, *size)
 
 
 class FunctionDirective(Node):

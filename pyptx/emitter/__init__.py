@@ -1,0 +1,21 @@
+"""Nodes into PTX text, from their fields alone. Names load on first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx.emitter.emitter import emit, emit_statement
+    from pyptx.emitter.styles import DEFAULT, NVCC, SPACES, STYLES, Style
+
+__all__ = ["DEFAULT", "NVCC", "SPACES", "STYLES", "Style", "emit", "emit_statement"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f"{__name__}.{'emitter' if name.startswith('emit') else 'styles'}"), name)
+    globals()[name] = value
+    return value

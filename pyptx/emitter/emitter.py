@@ -1,0 +1,100 @@
+"""Nodes into text: `emit`. A node's tokens come from its fields, the gaps around them from its layout if the counts
+match, else from the style."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyptx.emitter.styles import DEFAULT, Style, default_gaps
+from pyptx.ir.base import tokens
+from pyptx.ir.directives import Module, Section
+from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Statement
+from pyptx.ir.operands import text_of
+
+
+def emit(module: Module, *, style: Style = DEFAULT) -> str:
+    """Return the text of a module, computed from its nodes. `style` spaces what has no layout."""
+    out: list[str] = []
+    _write_all(module.statements, out, style)
+    if module.layout:
+        out.append(module.layout[0])
+    return "".join(out)
+
+
+def emit_statement(statement: Statement, *, style: Style = DEFAULT) -> str:
+    """Return the text of one statement, its body included."""
+    out: list[str] = []
+    _write_all((statement,), out, style)
+    return "".join(out)
+
+
+def _write_all(statements: Sequence[Statement], out: list[str], style: Style) -> None:
+    """Write statements and the bodies inside them; open bodies wait on a list, so nesting costs no recursion."""
+    waiting: list[tuple[Iterator[Statement], Statement]] = []
+    current = iter(statements)
+    write = out.append
+    while True:
+        for node in current:
+            if type(node) is Instruction:
+                layout, operands, guard = node.layout, node.operands, node.predicate
+                if layout is not None and layout.form and layout.arity == len(operands):
+                    texts = [text_of(operand) for operand in operands]
+                    head = node.opcode + "".join(node.modifiers)
+                    if guard is None:
+                        if not layout.guarded:
+                            write(layout.form % (head, *texts))
+                            continue
+                    elif layout.guarded:
+                        mark = f"@!{guard.register}" if guard.negated else f"@{guard.register}"
+                        write(layout.form % (mark, head, *texts))
+                        continue
+                _write_tokens(node, out, style, len(waiting))
+            elif isinstance(node, Block | Section | IntrinsicScope) or (type(node) is Function and node.definition):
+                _open(node, out, style, len(waiting))
+                waiting.append((current, node))
+                current = iter(node.body)
+                break
+            else:
+                _write_tokens(node, out, style, len(waiting))
+        else:
+            if not waiting:
+                return
+            current, node = waiting.pop()
+            _close(node, out, style, len(waiting))
+
+
+def _write_tokens(node: Statement, out: list[str], style: Style, depth: int) -> None:
+    """Write a node's own tokens with the gaps around them."""
+    words = tokens(node)
+    layout: tuple[str, ...] | None = getattr(node, "layout", None)
+    if layout is not None and len(layout) == len(words) + 1:
+        gaps: Sequence[str] = layout
+    else:
+        gaps = default_gaps(node, words, style, depth)
+        if layout:
+            gaps = [layout[0], *gaps[1:-1], layout[-1]]
+        elif out and out[-1] and out[-1][-1] != "\n":
+            out.append("\n")
+    out.append(gaps[0])
+    out += [word + gap for word, gap in zip(words, gaps[1:], strict=True)]
+
+
+def _open(node: Statement, out: list[str], style: Style, depth: int) -> None:
+    if isinstance(node, IntrinsicScope):
+        out.append(f"{style.indent * depth}// BEGIN {node.name}({node.args_repr})\n")
+    else:
+        _write_tokens(node, out, style, depth)
+
+
+def _close(node: Statement, out: list[str], style: Style, depth: int) -> None:
+    if isinstance(node, IntrinsicScope):
+        out.append(f"{style.indent * depth}// END {node.name}\n")
+        return
+    assert isinstance(node, Block | Section | Function)
+    closing = node.closing
+    if closing is None:
+        if out[-1] and out[-1][-1] != "\n":
+            out.append("\n")
+        out.append(f"{style.indent * depth}}}\n")
+    elif closing:
+        out.append(f"{closing[0]}}}{closing[1]}")

@@ -1,0 +1,192 @@
+"""Walks over modules: visit statements, replace some, compare two modules, take layouts away. Nothing recurses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+from pyptx.ir.base import Node, tokens
+from pyptx.ir.directives import Module, Section
+from pyptx.ir.nodes import Block, Function, IntrinsicScope, Label, Statement
+
+Bodied = Function | Block | Section | IntrinsicScope
+
+
+def body_of(node: Node) -> tuple[Statement, ...] | None:
+    """Return the statements inside a node, None for one that has no body."""
+    if isinstance(node, Module):
+        return node.statements
+    if isinstance(node, Function):
+        return node.body if node.definition else None
+    return node.body if isinstance(node, Block | Section | IntrinsicScope) else None
+
+
+def walk(node: Module | Statement) -> Iterator[Statement]:
+    """Yield every statement in the order of the text, an enclosing one before what is inside it."""
+    stack: list[Iterator[Statement]] = [iter(node.statements if isinstance(node, Module) else (node,))]
+    while stack:
+        for statement in stack[-1]:
+            yield statement
+            inside = body_of(statement)
+            if inside:
+                stack.append(iter(inside))
+                break
+        else:
+            stack.pop()
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Return the nodes directly among a node's parts: operands, guards, parameters, declarators."""
+    return tuple([part for part in node.parts() if isinstance(part, Node)])
+
+
+def parts_of(node: Node) -> Iterator[Node]:
+    """Yield a node and everything among its parts, at any depth: all operands inside an instruction, for example."""
+    stack: list[Node] = [node]
+    while stack:
+        item = stack.pop()
+        yield item
+        stack += reversed(children(item))
+
+
+Change = Callable[[Statement], "Statement | Sequence[Statement] | None"]
+"""Returns the statement itself to keep it, another or several in its place, None to remove it."""
+
+
+def replace_statements(module: Module, change: Change) -> Module:
+    """Return the module with every statement passed through `change`, inner ones first. Bodies in which nothing
+    changed stay the same objects, and so does a module."""
+    header = {id(module.version): "version", id(module.target): "target", id(module.address_size): "address_size"}
+    fields: dict[str, Statement] = {}
+    for statement in module.statements[: len(module.statements) - len(module.directives)]:
+        changed = change(statement)
+        if changed is not statement:
+            fields[header[id(statement)]] = cast("Statement", changed)
+    directives = _replaced(module.directives, change)
+    if directives is not module.directives:
+        return module.replace(directives=directives, **fields)
+    return module.replace(**fields) if fields else module
+
+
+def _replaced(body: tuple[Statement, ...], change: Change) -> tuple[Statement, ...]:
+    """Return a body after the change, the same tuple if nothing in it changed."""
+    frames: list[_Frame] = [_Frame(body, None)]
+    while True:
+        frame = frames[-1]
+        if frame.at < len(frame.body):
+            statement = frame.body[frame.at]
+            frame.at += 1
+            inside = body_of(statement)
+            if inside:
+                frames.append(_Frame(inside, statement))
+            else:
+                frame.put(statement, change(statement))
+            continue
+        frames.pop()
+        done = tuple(frame.out) if frame.changed else frame.body
+        if not frames:
+            return done
+        owner = cast("Statement", frame.owner)
+        rebuilt = owner.replace(body=done) if frame.changed else owner
+        frames[-1].put(owner, change(rebuilt))
+
+
+class _Frame:
+    """A body on its way through a change."""
+
+    __slots__ = ("at", "body", "changed", "out", "owner")
+
+    def __init__(self, body: tuple[Statement, ...], owner: Statement | None) -> None:
+        self.body = body
+        self.owner = owner
+        self.at = 0
+        self.out: list[Statement] = []
+        self.changed = False
+
+    def put(self, before: Statement, after: Statement | Sequence[Statement] | None) -> None:
+        """Add what came of one statement."""
+        self.changed = self.changed or after is not before
+        if isinstance(after, Statement):
+            self.out.append(after)
+        elif after is not None:
+            self.out += after
+
+
+def strip_layout(module: Module) -> Module:
+    """Return the same module without whitespace, comments and places: printing it uses the style throughout."""
+
+    def bare(statement: Statement) -> Statement:
+        gone = {name: None for name in ("layout", "closing", "origin") if name in statement.__match_args__}
+        return statement.replace(**gone)
+
+    return replace_statements(module, bare).replace(layout=None, origin=None)
+
+
+def normalize_module(module: Module) -> Module:
+    """Return the canonical form without layout: intrinsic scopes, which are only comments, are dissolved."""
+
+    def dissolve(statement: Statement) -> Statement | Sequence[Statement]:
+        return statement.body if isinstance(statement, IntrinsicScope) else statement
+
+    return replace_statements(strip_layout(module), dissolve)
+
+
+def module_tokens(module: Module | Statement) -> list[str]:
+    """Return every token of a module, computed from the fields of its nodes."""
+    out: list[str] = []
+    stack: list[tuple[Iterator[Statement], bool]] = [
+        (iter(module.statements if isinstance(module, Module) else (module,)), False)
+    ]
+    while stack:
+        for statement in stack[-1][0]:
+            out += tokens(statement)
+            inside = body_of(statement)
+            if inside is not None:
+                closing = getattr(statement, "closing", None)
+                braces = not isinstance(statement, IntrinsicScope) and closing != ()
+                stack.append((iter(inside), braces))
+                break
+        else:
+            if stack.pop()[1]:
+                out.append("}")
+    return out
+
+
+def diff_modules(a: Module, b: Module, entry_only: bool = False) -> list[str]:
+    """Return the differences between two modules, one line each, layouts aside; with `entry_only` only those inside
+    entry functions."""
+    if entry_only:
+        left, right = (_lines([d for d in m.directives if isinstance(d, Function) and d.is_entry]) for m in (a, b))
+    else:
+        left, right = _lines(a.statements), _lines(b.statements)
+    if left == right:
+        return []
+    from difflib import unified_diff
+
+    return [line for line in unified_diff(left, right, lineterm="", n=0) if not line.startswith(("---", "+++", "@@"))]
+
+
+def _lines(statements: Sequence[Statement]) -> list[str]:
+    """Return statements as lines of tokens, one per statement, with the depth of nesting as indentation."""
+    out: list[str] = []
+    stack: list[Iterator[Statement]] = [iter(statements)]
+    while stack:
+        indent = "  " * min(len(stack) - 1, 8)
+        for statement in stack[-1]:
+            if not isinstance(statement, IntrinsicScope):
+                out.append(indent + _readable(statement))
+            inside = body_of(statement)
+            if inside is not None:
+                stack.append(iter(inside))
+                break
+        else:
+            stack.pop()
+            if stack:
+                out.append("  " * min(len(stack) - 1, 8) + "}")
+    return out
+
+
+def _readable(statement: Statement) -> str:
+    if isinstance(statement, Label):
+        return f"{statement.name}:"
+    return " ".join(tokens(statement)).replace(" ;", ";").replace(" ,", ",").replace(" .", ".")

@@ -1,0 +1,138 @@
+"""Reads tokens one by one and remembers the words and gaps of the statement being read."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from pyptx.ir.kinds import Number
+from pyptx.ir.layout import Layout, layout_of
+from pyptx.ir.operands import number_value
+from pyptx.parser import rules
+from pyptx.parser.errors import Failure
+from pyptx.parser.lexer import next_token, stray, tail_at, trailing_nuls
+
+
+class Cursor:
+    """A place in the text with one token of look-ahead: `kind` and `token` are the next one, END at the end."""
+
+    __slots__ = ("end", "gap", "gaps", "kind", "start", "taken_end", "text", "token")
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text = text
+        self.jump(at)
+
+    def jump(self, at: int) -> None:
+        """Go to an offset and begin a statement there."""
+        self.gaps: list[str] = []
+        self.taken_end = at
+        self._look(at)
+
+    def _look(self, at: int) -> None:
+        found = next_token(self.text, at)
+        assert found is not None
+        self.gap = found[1]
+        self.start = found.end(1)
+        kind = found.lastgroup
+        if kind is None:
+            if trailing_nuls(self.text, self.start):
+                self.gap += self.text[self.start :]
+                self.start = len(self.text)
+            self.kind, self.token, self.end = ("END" if self.start == len(self.text) else "STRAY"), "", self.start
+        else:
+            self.kind, self.token, self.end = kind, found[kind], found.end()
+
+    def skip_to(self, at: int) -> None:
+        """Go on at an offset; the caller has added the gaps of the tokens up to it."""
+        self.taken_end = at
+        self._look(at)
+
+    def take(self) -> str:
+        """Take the next token into the statement."""
+        if self.kind in ("END", "STRAY"):
+            self.fail("more text")
+        token = self.token
+        self.gaps.append(self.gap)
+        self.taken_end = self.end
+        self._look(self.end)
+        return token
+
+    def accept(self, token: str) -> bool:
+        """Take the next token if it is this one."""
+        if self.token != token:
+            return False
+        self.take()
+        return True
+
+    def expect(self, token: str, where: str) -> None:
+        """Take this token, or fail naming it."""
+        if self.token == token and self.kind != "STRING":
+            self.take()
+        elif token == ";":
+            self.missing_semicolon(where)
+        else:
+            self.fail(f"`{token}` {where}")
+
+    def missing_semicolon(self, where: str, also: str = "") -> NoReturn:
+        """Fail for a statement that does not end: where the next one begins on a new line, the `;` is missing."""
+        if self.kind != "STRAY" and ("\n" in self.gap or self.kind == "END" or self.token in ("}", "@")):
+            found = "the end of the text" if self.kind == "END" else f"`{shortened(self.token)}`"
+            message = f"expected `;` {where}, found {found}"
+            raise Failure(rules.SEMICOLON, self.taken_end, 1, message, "end the statement with `;`")
+        self.fail(f"{also}`;` {where}")
+
+    def name(self, what: str) -> str:
+        """Take a name, or fail saying what it would have been."""
+        if self.kind != "NAME":
+            self.fail(what)
+        return self.take()
+
+    def number(self, what: str) -> int:
+        """Take an integer, keeping a spelling that is not plain decimal."""
+        token = self.token
+        value = number_value(token) if self.kind == "NUMBER" or token == "WARP_SZ" else None
+        if not isinstance(value, int):
+            self.fail(what)
+        self.take()
+        return value if token == int.__repr__(value) else Number(value, token)
+
+    def string(self, what: str) -> str:
+        """Take a string and return it without its quotes."""
+        if self.kind != "STRING":
+            self.fail(what)
+        return self.take()[1:-1]
+
+    def finish(self) -> Layout:
+        """End the statement after the last token taken: the rest of its line belongs to it."""
+        found = tail_at(self.text, self.taken_end)
+        assert found is not None
+        gaps, self.gaps = [*self.gaps, found[0]], []
+        if found[0]:
+            self.skip_to(found.end())
+        return layout_of(gaps)
+
+    def fail(self, expected: str, help: str | None = None) -> NoReturn:
+        """Fail at the next token."""
+        if self.kind == "STRAY":
+            raise stray(self.text, self.start)
+        if self.kind == "END":
+            raise Failure(rules.UNEXPECTED, self.taken_end, 1, f"expected {expected}, found the end of the text", help)
+        previous = self.text[self.taken_end - 1 : self.taken_end]
+        glued = not self.gap and self.kind in ("NAME", "NUMBER") and (previous.isalnum() or previous in "._$")
+        if glued:
+            begin = self.taken_end - 1
+            while begin and (self.text[begin - 1].isalnum() or self.text[begin - 1] in "._$"):
+                begin -= 1
+            if self.text[begin].isdigit() or self.text[begin] == ".":
+                word = self.text[begin : self.end]
+                raise Failure(rules.NUMBER, begin, len(word), f"`{shortened(word)}` is no PTX number", _NUMBER_HELP)
+        message = f"expected {expected}, found `{shortened(self.token)}`"
+        raise Failure(rules.UNEXPECTED, self.start, len(self.token), message, help)
+
+
+_NUMBER_HELP = "write 12, 0x1F, 017, 0b11 (with `U` for unsigned), 1.5, 1e-3, 0f3F800000 or 0d3FF0000000000000"
+
+
+def shortened(text: str) -> str:
+    """Return a token short enough for a message."""
+    first = text.partition("\n")[0]
+    return first if len(first) <= 40 else f"{first[:37]}…"

@@ -1,0 +1,256 @@
+"""The grammar of declarations: registers, variables and their initialisers, parameters, function directives."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
+from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegDecl, VarDecl, suggests_braces
+from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand
+from pyptx.parser import rules
+from pyptx.parser.cursor import Cursor, shortened
+from pyptx.parser.errors import Failure
+from pyptx.parser.operands import parse_operand
+
+_PLAIN = r"(?:0[xX][\da-fA-F]++|0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16}|0|[1-9]\d*+)"
+_plain_values = re.compile(rf"(?:[ \t\r\n]*+-?{_PLAIN},)++").match
+_plain_value = re.compile(r"([ \t\r\n]*)(-?)(\w+),").findall
+_TYPES = {member.ptx: member for member in ScalarType}
+_VECTORS = {".v2": 2, ".v4": 4}
+_DIRECTIVES = {
+    ".maxntid": 3, ".reqntid": 3, ".minnctapersm": 1, ".maxnctapersm": 1, ".maxnreg": 1, ".local_maxnreg": 1,
+    ".reqnctapercluster": 3, ".maxclusterrank": 1, ".minperctamemory": 1, ".explicitcluster": 0,
+    ".blocksareclusters": 0, ".noreturn": 0, ".abi_preserve": 1, ".abi_preserve_control": 1,
+}  # fmt: skip
+"""Directives between a header and its body, and how many integers they may take."""
+
+
+class _Qualifiers(NamedTuple):
+    alignment: int | None
+    attributes: tuple[Attribute, ...]
+    attributes_first: bool
+
+
+def register_declaration(cursor: Cursor, place: Any) -> RegDecl:
+    """Parse `.reg …;`."""
+    cursor.take()
+    alignment, vector = _alignment(cursor), _vector(cursor)
+    kind = scalar_type(cursor)
+    names = [_register_name(cursor)]
+    while cursor.accept(","):
+        names.append(_register_name(cursor))
+    if cursor.token != ";":
+        cursor.missing_semicolon("after the declaration", "`,` or ")
+    cursor.take()
+    first, more = names[0], tuple(names[1:])
+    return RegDecl(kind, first.name, first.count, vector, alignment, more, cursor.finish(), place)
+
+
+def variable_declaration(cursor: Cursor, place: Any, linking: LinkingDirective | None = None) -> VarDecl:
+    """Parse a variable of any state space but `.reg`."""
+    space = StateSpace.from_ptx(cursor.take())
+    bank = _bank(cursor)
+    qualifiers = _qualifiers(cursor)
+    vector = _vector(cursor)
+    kind = scalar_type(cursor)
+    items = [_declarator(cursor)]
+    while cursor.accept(","):
+        items.append(_declarator(cursor))
+    if cursor.token != ";":
+        cursor.missing_semicolon("after the declaration", "`,` or ")
+    cursor.take()
+    first = items[0]
+    return VarDecl(
+        space, kind, first.name, first.array_size, qualifiers.alignment, first.initializer, linking, first.dims, vector,
+        first.count, first.braces, qualifiers.attributes, qualifiers.attributes_first, tuple(items[1:]), bank,
+        cursor.finish(), place,
+    )  # fmt: skip
+
+
+def scalar_type(cursor: Cursor) -> ScalarType:
+    """Take a type, or fail naming the nearest."""
+    found = _TYPES.get(cursor.token)
+    if found is None or cursor.kind != "DOTTED":
+        if cursor.kind in ("END", "STRAY"):
+            cursor.fail("a type")
+        from difflib import get_close_matches
+
+        near = get_close_matches(cursor.token, _TYPES, n=1)
+        message = f"expected a type such as `.b32`, found `{shortened(cursor.token)}`"
+        help = f"did you mean `{near[0]}`?" if near else None
+        raise Failure(rules.TYPE, cursor.start, len(cursor.token), message, help)
+    cursor.take()
+    return found
+
+
+def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
+    """Take `.attribute(…)`, if it is there."""
+    if not cursor.accept(".attribute"):
+        return ()
+    cursor.expect("(", "after `.attribute`")
+    found = [_attribute(cursor)]
+    while cursor.accept(","):
+        found.append(_attribute(cursor))
+    cursor.expect(")", "after the attributes")
+    return tuple(found)
+
+
+def param_list(cursor: Cursor) -> tuple[Param, ...]:
+    """Take the parameters of a function, with their parentheses."""
+    cursor.expect("(", "before the parameters")
+    if cursor.accept(")"):
+        return ()
+    found = [_param(cursor)]
+    while cursor.accept(","):
+        found.append(_param(cursor))
+    if cursor.token != ")":
+        cursor.fail("`,` or `)`")
+    cursor.take()
+    return tuple(found)
+
+
+def function_directives(cursor: Cursor) -> tuple[FunctionDirective, ...]:
+    """Take the directives between a header and its body."""
+    found: list[FunctionDirective] = []
+    while cursor.kind == "DOTTED":
+        if cursor.token == ".pragma":
+            cursor.take()
+            texts = [cursor.string("a string")]
+            while cursor.accept(","):
+                texts.append(cursor.string("a string"))
+            cursor.expect(";", "after `.pragma`")
+            found.append(FunctionDirective("pragma", tuple(texts)))
+            continue
+        most = _DIRECTIVES.get(cursor.token)
+        if most is None:
+            from difflib import get_close_matches
+
+            near = get_close_matches(cursor.token, _DIRECTIVES, n=1)
+            message = f"`{shortened(cursor.token)}` is no directive of a function"
+            help = f"did you mean `{near[0]}`?" if near else None
+            raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, help)
+        name = cursor.take()[1:]
+        values = [cursor.number("an integer")] if most else []
+        while len(values) < most and cursor.accept(","):
+            values.append(cursor.number("an integer"))
+        found.append(FunctionDirective(name, tuple(values)))
+    return tuple(found)
+
+
+def _alignment(cursor: Cursor) -> int | None:
+    return cursor.number("an alignment in bytes") if cursor.accept(".align") else None
+
+
+def _vector(cursor: Cursor) -> int | None:
+    width = _VECTORS.get(cursor.token)
+    if width:
+        cursor.take()
+    return width
+
+
+def _bank(cursor: Cursor) -> int | None:
+    if not cursor.accept("["):
+        return None
+    bank = cursor.number("a constant bank")
+    cursor.expect("]", "after the constant bank")
+    return bank
+
+
+def _qualifiers(cursor: Cursor) -> _Qualifiers:
+    before = attributes(cursor)
+    alignment = _alignment(cursor)
+    after = () if before else attributes(cursor)
+    return _Qualifiers(alignment, before or after, not after)
+
+
+def _attribute(cursor: Cursor) -> Attribute:
+    if cursor.kind != "DOTTED":
+        cursor.fail("an attribute such as `.managed`")
+    name = cursor.take()
+    if not cursor.accept("("):
+        return Attribute(name)
+    values = [cursor.number("an integer")]
+    while cursor.accept(","):
+        values.append(cursor.number("an integer"))
+    cursor.expect(")", "after the values of the attribute")
+    return Attribute(name, tuple(values))
+
+
+def _count(cursor: Cursor) -> int | None:
+    if not cursor.accept("<"):
+        return None
+    count = cursor.number("a number of names")
+    cursor.expect(">", "after the number of names")
+    return count
+
+
+def _register_name(cursor: Cursor) -> Declarator:
+    name = cursor.name("the name of a register")
+    return Declarator(name, _count(cursor))
+
+
+def _declarator(cursor: Cursor) -> Declarator:
+    name = cursor.name("the name of a variable")
+    count = _count(cursor)
+    sizes: list[int] = []
+    while cursor.accept("["):
+        sizes.append(UNSIZED if cursor.token == "]" else cursor.number("a number of elements or `]`"))
+        cursor.expect("]", "after the number of elements")
+    size, dims = (sizes[0], tuple(sizes[1:])) if sizes else (None, ())
+    if not cursor.accept("="):
+        return Declarator(name, count, size, None, dims)
+    braced = cursor.token == "{"
+    values = _values(cursor) if braced else (_plain(parse_operand(cursor, initializer=True)),)
+    braces = None if braced == suggests_braces(size, values) else braced
+    return Declarator(name, count, size, values, dims, braces)
+
+
+def _values(cursor: Cursor) -> tuple[str | Operand, ...]:
+    """Take the values of an initialiser with their braces; long runs of plain numbers at once."""
+    cursor.take()
+    values: list[str | Operand] = []
+    if cursor.accept("}"):
+        return ()
+    while True:
+        run = _plain_values(cursor.text, cursor.taken_end)
+        if run:
+            for gap, sign, digits in _plain_value(run[0]):
+                values.append(sign + digits)
+                cursor.gaps += (gap, "", "") if sign else (gap, "")
+            cursor.skip_to(run.end())
+        values.append(_plain(parse_operand(cursor, initializer=True)))
+        if not cursor.accept(","):
+            break
+    if cursor.token != "}":
+        cursor.fail("`,` or `}`")
+    cursor.take()
+    return tuple(values)
+
+
+def _plain(value: Operand) -> str | Operand:
+    """Return a plain number or symbol as its text."""
+    if isinstance(value, ImmediateOperand):
+        return value.text
+    return value.name if isinstance(value, LabelOperand) else value
+
+
+def _param(cursor: Cursor) -> Param:
+    if cursor.token not in (".param", ".reg"):
+        cursor.fail("`.param` or `.reg`")
+    space = StateSpace.from_ptx(cursor.take())
+    alignment, vector = _alignment(cursor), _vector(cursor)
+    kind = scalar_type(cursor)
+    trailing = _alignment(cursor)
+    pointer, pointer_space, pointer_alignment = cursor.accept(".ptr"), None, None
+    if pointer:
+        if cursor.token in (".const", ".global", ".local", ".shared"):
+            pointer_space = StateSpace.from_ptx(cursor.take())
+        pointer_alignment = _alignment(cursor)
+    name = cursor.name("the name of a parameter")
+    size: int | None = None
+    if cursor.accept("["):
+        size = UNSIZED if cursor.token == "]" else cursor.number("a number of elements or `]`")
+        cursor.expect("]", "after the number of elements")
+    bare = pointer and pointer_space is None and pointer_alignment is None
+    return Param(space, kind, name, size, alignment, pointer_space, pointer_alignment, bare, vector, trailing)

@@ -1,0 +1,47 @@
+"""The one syntax error. It carries every diagnostic of the text, not only the first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyptx.diagnostics import Diagnostic, PtxError, Span
+from pyptx.parser import rules
+
+
+class PtxSyntaxError(PtxError):
+    """Raised when text is no PTX. `line` and `col` are those of the first diagnostic."""
+
+    def __init__(
+        self,
+        message: str,
+        line: int = 0,
+        col: int = 0,
+        *,
+        diagnostics: Sequence[Diagnostic] = (),
+        source: str | None = None,
+    ) -> None:
+        found = diagnostics or (rules.UNEXPECTED.found(Span(line, col) if line else None, message),)
+        super().__init__(found, source)
+        self.message = message
+        self.line = found[0].line
+        self.col = found[0].col
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.message, self.diagnostics, self.source)
+
+
+def _rebuild(message: str, diagnostics: tuple[Diagnostic, ...], source: str | None) -> PtxSyntaxError:
+    return PtxSyntaxError(message, diagnostics=diagnostics, source=source)
+
+
+class Failure(Exception):
+    """What one statement could not be parsed for: a rule, a place in the text, and what to say. Never leaves the
+    parser."""
+
+    def __init__(self, rule: rules.Rule, start: int, length: int, message: str, help: str | None = None) -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.start = start
+        self.length = length
+        self.message = message
+        self.help = help

@@ -1,0 +1,299 @@
+"""Common statements at speed: one regular expression cuts them, tables of pure functions give their parts.
+
+A second way to say what `statements.py` says, for plain instructions, labels and `.loc`: whatever is not plain is left
+to it, and tests compare the two. Tables live as long as one parse and are emptied when they grow too large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pyptx.ir.base import COLUMN_BITS, tokens
+from pyptx.ir.directives import LocDirective
+from pyptx.ir.layout import Layout, layout_of
+from pyptx.ir.nodes import Instruction, Label, Predicate, Statement
+from pyptx.ir.operands import (
+    AddressOperand,
+    ImmediateOperand,
+    LabelOperand,
+    Operand,
+    RegisterOperand,
+    spaced,
+    text_of,
+)
+from pyptx.parser.cursor import Cursor
+from pyptx.parser.errors import Failure
+from pyptx.parser.lexer import NAME, TAIL
+from pyptx.parser.operands import parse_operand
+from pyptx.parser.places import Lines
+
+_LARGEST = 1 << 16
+_statements = re.compile(
+    r"([ \t\r\n]*+(?://[^\n]*+\n[ \t\r\n]*+)*+)"
+    r"(?:(@!?[%\w$]++[ \t]++)?([a-z][\w$]*+(?:\.[\w$]++(?:::[\w$]++)*+)*+)([ \t]*+)([^;:/\"#?=@]{0,4096}+);"
+    r"|((?:[A-Za-z_]|[$%][\w$])[\w$]*+):"
+    r"|\.loc([ \t]++)([1-9]\d*+|0)[ ]([1-9]\d*+|0)[ ]([1-9]\d*+|0)(?=[ \t]*+\n)(?![ \t\r\n]*+[,/]))"
+    rf"({TAIL})|",
+    re.ASCII,
+).finditer
+_list_parts = re.compile(r"(?:[^,{}()\[\]]|\{[^{}]*+\}|\([^()]*+\)|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\])++").findall
+_simple = re.compile(
+    r"([ \t]*+)(?:(%[\w$]++)"
+    r"|(-?)(\d++(?!\.)|0[xX][\da-fA-F]++|0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16})"
+    r"|([A-Za-z_$][\w$]++)"
+    r"|\[([%A-Za-z_$][\w$]++)(?:\+(-?)([1-9]\d*+|0))?\])([ \t]*+)",
+    re.ASCII,
+).fullmatch
+_is_name = re.compile(NAME, re.ASCII).fullmatch
+
+
+class _Twin(Statement):
+    """An instruction while it is being filled: the same slots without the guard against assignment."""
+
+    __slots__ = Instruction.__slots__
+    __setattr__ = object.__setattr__
+
+
+class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], tuple[Layout, int, int, int]]]]):
+    """Full opcode -> opcode, modifiers, and the layouts seen with as many modifiers."""
+
+    def __missing__(self, head: str) -> Any:
+        if len(self) >= _LARGEST:
+            self.clear()
+        opcode, *modifiers = head.split(".")
+        made = self[head] = (opcode, tuple(["." + word for word in modifiers]), {})
+        return made
+
+
+class Operands(dict[str, Operand]):
+    """Text of an operand with the gaps around it -> the operand. `shapes` has, for the same text, one character
+    that stands for its gaps (`gaps`), and whether they are the default ones inside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shapes: dict[str, str] = {}
+        self.gaps: list[tuple[tuple[str, ...], bool]] = []
+        self._known: dict[tuple[tuple[str, ...], bool], str] = {}
+
+    def __missing__(self, text: str) -> Operand:
+        if len(self) >= _LARGEST:
+            self.clear()
+            self.shapes.clear()
+        made, gaps = _parsed(text)
+        self.shapes[text] = self._character(gaps, len(gaps) == 2 or _is_default(made, gaps))
+        self[text] = made
+        return made
+
+    def _character(self, gaps: tuple[str, ...], default: bool) -> str:
+        character = self._known.get((gaps, default))
+        if character is None:
+            if len(self.gaps) >= _LARGEST // 2:
+                raise _NotPlain
+            character = self._known[gaps, default] = chr(len(self.gaps))
+            self.gaps.append((gaps, default))
+        return character
+
+
+class _NotPlain(Exception):
+    """This statement is left to the full grammar."""
+
+
+def _parsed(text: str) -> tuple[Operand, tuple[str, ...]]:
+    """Parse one operand with the gaps around it."""
+    found = _simple(text)
+    if found is None or found[5] == "WARP_SZ":
+        return _parsed_fully(text)
+    before, register, sign, number, symbol, base, offset_sign, offset, after = found.groups()
+    if register:
+        return RegisterOperand(register), (before, after)
+    if symbol:
+        return LabelOperand(symbol), (before, after)
+    if number:
+        if number[0] == "0" and number.isdigit() and number != "0":
+            return _parsed_fully(text)
+        if sign:
+            if number[:2] in ("0f", "0F"):
+                return _parsed_fully(text)
+            return ImmediateOperand(f"-{number}"), (before, "", after)
+        return ImmediateOperand(number), (before, after)
+    if base == "WARP_SZ":
+        return _parsed_fully(text)
+    if offset is None:
+        return AddressOperand(base), (before, "", "", after)
+    inner = ("",) * (5 if offset_sign else 4)
+    return AddressOperand(base, f"{offset_sign}{offset}"), (before, *inner, after)
+
+
+def _parsed_fully(text: str) -> tuple[Operand, tuple[str, ...]]:
+    cursor = Cursor(text)
+    made = parse_operand(cursor)
+    if cursor.kind != "END" or "\0" in cursor.gap:
+        raise _NotPlain
+    return made, (*cursor.gaps, cursor.gap)
+
+
+def _is_default(made: Operand, gaps: tuple[str, ...]) -> bool:
+    words = tokens(made)
+    inner = [word + gap for word, gap in zip(words, (*gaps[1:-1], ""), strict=True)]
+    return "".join(inner) == spaced(words) == text_of(made)
+
+
+_Entry = tuple[Layout, int, int, int]
+"""A layout, the line breaks before its first token, the column after the last of them, all its line breaks."""
+
+
+class Plain:
+    """Parses runs of plain statements, sharing what they share."""
+
+    __slots__ = ("guards", "heads", "labels", "operands")
+
+    def __init__(self) -> None:
+        self.heads = Heads()
+        self.operands = Operands()
+        self.guards: dict[str, tuple[Predicate, str]] = {}
+        self.labels: dict[tuple[str, str], _Entry] = {}
+
+    def run(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
+        """Append the plain statements from `at` on; return where the first other one begins.
+
+        One loop on purpose: each call here costs a tenth of the speed.
+        """
+        heads, operand_of = self.heads, self.operands.__getitem__
+        shape_of, arguments_of = self.operands.shapes.__getitem__, self.arguments
+        lines.place(at)
+        line, line_start = lines.line, lines.line_start
+        fresh = line_start == at
+        node: Any
+        stop = at
+        for found in _statements(text, at):
+            lead, guard, head, gap, listing, label, loc, file, row, column, tail = found.groups()
+            try:
+                if head is not None:
+                    opcode, modifiers, layouts = heads[head]
+                    if not listing:
+                        operands, shape = (), ""
+                    elif "{" in listing or "(" in listing or ("[" in listing and "," in listing):
+                        operands, shape = arguments_of(listing)
+                    else:
+                        texts = listing.split(",")
+                        operands = tuple(map(operand_of, texts))
+                        shape = "".join(map(shape_of, texts))
+                    if guard is None:
+                        predicate, key = None, (lead, gap, shape, tail)
+                    else:
+                        predicate, guard_gap = self.guard(guard)
+                        key = (lead, gap, shape, tail, guard_gap)
+                    entry = layouts.get(key) or self.layout(layouts, len(modifiers), key)
+                    node = object.__new__(_Twin)
+                    node.opcode = opcode
+                    node.modifiers = modifiers
+                    node.operands = operands
+                    node.predicate = predicate
+                elif label is not None:
+                    entry = self.labels.get((lead, tail)) or self.label(lead, tail)
+                    node = Label(label)
+                elif loc is not None:
+                    entry = _measured(layout_of((lead, loc, " ", " ", tail)))
+                    node = LocDirective(int(file), int(row), int(column))
+                else:
+                    stop = found.start()
+                    break
+            except (Failure, _NotPlain):
+                stop = found.start()
+                break
+            layout, newlines, indent, total = entry
+            if fresh or newlines:
+                place = (line + newlines) << COLUMN_BITS | indent
+            else:
+                place = line << COLUMN_BITS | found.start() + len(lead) - line_start + 1
+            if head is not None:
+                node.layout = layout
+                node._place = place
+                node.__class__ = Instruction
+            else:
+                _complete(node, layout, place)
+            append(node)
+            if total:
+                line += total
+                fresh = tail[-1:] == "\n"
+                if not fresh:
+                    line_start = text.rindex("\n", 0, found.end()) + 1
+            elif fresh:
+                fresh = False
+                line_start = found.start()
+        lines.line, lines.at = line, stop
+        lines.line_start = stop if fresh else line_start
+        return stop
+
+    def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
+        """Split operands with brackets among them."""
+        texts = _list_parts(listing)
+        if sum(map(len, texts)) + len(texts) - 1 != len(listing):
+            raise _NotPlain
+        operands = tuple(map(self.operands.__getitem__, texts))
+        return operands, "".join(map(self.operands.shapes.__getitem__, texts))
+
+    def guard(self, text: str) -> tuple[Predicate, str]:
+        """Return the predicate of `@!%p `, and what is left of it for the layout."""
+        made = self.guards.get(text)
+        if made is None:
+            if len(self.guards) >= _LARGEST:
+                self.guards.clear()
+            negated = text[1] == "!"
+            register = text[1 + negated :].rstrip()
+            if not _is_name(register):
+                raise _NotPlain
+            gap = text[1 + negated + len(register) :]
+            made = self.guards[text] = (Predicate(register, negated), "!" * negated + gap)
+        return made
+
+    def label(self, lead: str, tail: str) -> _Entry:
+        """Return the layout of a label, remembering it."""
+        if len(self.labels) >= _LARGEST:
+            self.labels.clear()
+        made = self.labels[lead, tail] = _measured(layout_of((lead, "", tail)))
+        return made
+
+    def layout(self, layouts: dict[tuple[str, ...], _Entry], modifiers: int, key: tuple[str, ...]) -> _Entry:
+        """Return the layout that `key` stands for, remembering it."""
+        if len(layouts) >= _LARGEST:
+            layouts.clear()
+        lead, gap, shape, tail, *guard = key
+        negated = bool(guard) and guard[0][:1] == "!"
+        gaps = [lead, *[""] * (1 + negated), guard[0][negated:]] if guard else [lead]
+        form = _escaped(lead) + (f"%s{guard[0][negated:]}%s" if guard else "%s") + gap
+        gaps += [*[""] * modifiers, gap]
+        plain = True
+        for index, character in enumerate(shape):
+            own, default = self.operands.gaps[ord(character)]
+            plain = plain and default
+            if index:
+                gaps.append(own[0])
+                form += ","
+            else:
+                gaps[-1] += own[0]
+            gaps += own[1:]
+            form += f"{own[0]}%s{own[-1]}"
+        made = Layout([*gaps, tail])
+        if plain:
+            made.form, made.guarded, made.arity = f"{form};{_escaped(tail)}", bool(guard), len(shape)
+        entry = layouts[key] = _measured(made)
+        return entry
+
+
+def _escaped(gap: str) -> str:
+    return gap.replace("%", "%%")
+
+
+def _measured(layout: Layout) -> _Entry:
+    lead = layout[0]
+    newlines = lead.count("\n")
+    return layout, newlines, len(lead) - lead.rfind("\n"), sum([gap.count("\n") for gap in layout])
+
+
+def _complete(node: Any, layout: Layout, place: int) -> None:
+    """Give a node that was just made its layout and place."""
+    type(node).layout.__set__(node, layout)
+    type(node)._place.__set__(node, place)

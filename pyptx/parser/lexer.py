@@ -1,0 +1,106 @@
+"""Text into tokens. Total: every text is a sequence of gaps and tokens, or a PtxSyntaxError with its place.
+
+A gap is whitespace, comments and preprocessor lines (`# 1 "a.cu"`). Knows no grammar.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import NamedTuple
+
+from pyptx.diagnostics import Diagnostic
+from pyptx.parser import rules
+from pyptx.parser.errors import Failure, PtxSyntaxError
+from pyptx.parser.places import span_at
+
+_COMMENT = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/"
+GAP = rf"(?:(?<![^\n])[ \t]*+\#[^\n]*+|[ \t\r\f]++|\n(?:[ \t]*+\#[^\n]*+)?|//[^\n]*+|{_COMMENT})*+"
+TAIL = rf"(?:[ \t\r\f]*+(?:{_COMMENT}[ \t\r\f]*+)*+(?://[^\n]*+)?(?:\n|\Z))?"
+"""The rest of the line after a statement's last token, if nothing but gap is left on it."""
+NAME = r"(?:[A-Za-z_][\w$]*+|[$%][\w$]++)"
+NUMBER = (
+    r"(?:0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16}|0[xX][\da-fA-F]++U?|0[bB][01]++U?"
+    r"|\d++\.\d*+(?:[eE][+-]?\d++)?|\.\d++(?:[eE][+-]?\d++)?+(?![\w$])|\d++[eE][+-]?\d++|0[0-7]*+U?|[1-9]\d*+U?)"
+)
+DOTTED = r"\.[\w$]++(?:::[\w$]++)*+"
+PUNCTUATION = r"<<|>>|<=|>=|==|!=|&&|\|\||[-+*%&|^!~?:;,<>=(){}@\[\]]|/(?![*/])"
+_NEXT = re.compile(
+    rf'({GAP})(?:(?P<NAME>{NAME})|(?P<NUMBER>{NUMBER})|(?P<DOTTED>{DOTTED})|(?P<STRING>"[^"]*+")'
+    rf"|(?P<PUNCTUATION>@@DWARF|{PUNCTUATION}))?",
+    re.ASCII,
+)
+next_token = _NEXT.match
+tail_at = re.compile(TAIL).match
+trailing_nuls = re.compile(r"\0[\0 \t\r\n]*+\Z").match
+"""Some producers end the text with a NUL; it belongs to the gap at the end."""
+
+
+class TokenKind(StrEnum):
+    """The kinds of token. DOTTED is `.word`: a directive, a modifier or a component."""
+
+    NAME = "name"
+    NUMBER = "number"
+    DOTTED = "dotted"
+    STRING = "string"
+    PUNCTUATION = "punctuation"
+    END = "end"
+
+
+class Token(NamedTuple):
+    """One token with its 1-based place and the gap before it. The last one of a text is END, with empty text."""
+
+    kind: TokenKind
+    text: str
+    line: int
+    col: int
+    leading_whitespace: str = ""
+
+
+def tokenize(source: str) -> list[Token]:
+    """Return the tokens of a text; joining gaps and texts gives the text back."""
+    out: list[Token] = []
+    at, line, line_start = 0, 1, 0
+    while True:
+        found = next_token(source, at)
+        assert found is not None
+        gap, start = found[1], found.end(1)
+        if "\n" in gap:
+            line += gap.count("\n")
+            line_start = source.rindex("\n", at, start) + 1
+        kind = found.lastgroup
+        if kind is None:
+            if start < len(source):
+                if not trailing_nuls(source, start):
+                    raise _as_error(stray(source, start), source)
+                gap += source[start:]
+            out.append(Token(TokenKind.END, "", line, start - line_start + 1, gap))
+            return out
+        text = found[kind]
+        out.append(Token(TokenKind[kind], text, line, start - line_start + 1, gap))
+        at = found.end()
+        if "\n" in text:
+            line += text.count("\n")
+            line_start = source.rindex("\n", start, at) + 1
+
+
+def stray(source: str, start: int) -> Failure:
+    """Return the failure for the character at `start`, which begins no token."""
+    character = source[start]
+    if source.startswith("/*", start):
+        return Failure(rules.UNTERMINATED, start, 2, "this comment never ends", "close it with `*/`")
+    if character == '"':
+        return Failure(rules.UNTERMINATED, start, 1, "this string never ends", 'close it with `"`')
+    if character in ".$%":
+        return Failure(rules.STRAY, start, 1, f"a name must follow `{character}`")
+    help = "outside comments and strings PTX is ASCII" if ord(character) > 126 else None
+    if character == "#":
+        help = "a preprocessor line begins with `#` at the start of a line"
+    return Failure(rules.STRAY, start, 1, f"the character {character!r} begins no PTX token", help)
+
+
+def _as_error(failure: Failure, source: str) -> PtxSyntaxError:
+    found: Diagnostic = failure.rule.found(
+        span_at(source, failure.start, failure.length), failure.message, help=failure.help
+    )
+    return PtxSyntaxError(failure.message, diagnostics=(found,), source=source)

@@ -1,0 +1,307 @@
+"""Operands, addresses and constant expressions, parsed with explicit stacks: nothing recurses on the input."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from pyptx.ir.kinds import ScalarType
+from pyptx.ir.operands import (
+    AddressOperand,
+    BinaryOperand,
+    CastOperand,
+    ConditionalOperand,
+    ConstantAddressOperand,
+    FieldOperand,
+    GenericOperand,
+    ImmediateOperand,
+    IndexedOperand,
+    LabelOperand,
+    MaskOperand,
+    NegatedOperand,
+    Operand,
+    ParenthesizedOperand,
+    PipeOperand,
+    RegisterOperand,
+    UnaryOperand,
+    VectorOperand,
+)
+from pyptx.parser import rules
+from pyptx.parser.cursor import Cursor
+from pyptx.parser.errors import Failure
+
+DEEPEST = 20_000
+_UNARY, _AFTER_NAME, _FIELD = 12, 0, -1
+_BINARY = {
+    "*": 11, "/": 11, "%": 11, "+": 10, "-": 10, "<<": 9, ">>": 9, "<": 8, ">": 8, "<=": 8, ">=": 8, "==": 7, "!=": 7,
+    "&": 6, "^": 5, "|": 4, "&&": 3, "||": 2,
+}  # fmt: skip
+_TERNARY = 1
+_BEFORE_NAME = {(_UNARY, "!"), (_UNARY, "-"), (_FIELD, "=")}
+_CLOSER = {"(": ")", "{": "}", "[": "]", "index": "]", "mask": ")"}
+
+
+class _Frame:
+    """An open bracket: finished elements, and the operands and operators of the one being read."""
+
+    __slots__ = ("elements", "kind", "open_tests", "operators", "subject", "values")
+
+    def __init__(self, kind: str, subject: str = "") -> None:
+        self.kind = kind
+        self.subject = subject
+        self.elements: list[Operand] = []
+        self.values: list[Operand] = []
+        self.operators: list[tuple[int, str]] = []
+        self.open_tests = 0
+
+
+def parse_operand(cursor: Cursor, *, initializer: bool = False) -> Operand:
+    """Parse one operand; in an initialiser also `generic(x)`, masks and fields."""
+    frames = [_Frame("")]
+    while True:
+        if not _primary(cursor, frames, initializer):
+            continue
+        while not _after_value(cursor, frames, initializer):
+            if len(frames) == 1 and not frames[0].values:
+                return frames[0].elements[0]
+
+
+def _primary(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
+    """Read up to a complete value; False while another must follow (an operator, an opening bracket)."""
+    frame, kind, token = frames[-1], cursor.kind, cursor.token
+    if kind == "NAME":
+        frame.values.append(_named(cursor, frames, initializer))
+        return frames[-1] is frame
+    if kind == "NUMBER":
+        return _number(cursor, frames, initializer)
+    if kind != "PUNCTUATION":
+        cursor.fail("an operand")
+    if token in ("-", "+", "~", "!"):
+        cursor.take()
+        frame.operators.append((_UNARY, token))
+        return False
+    if token not in ("(", "{", "["):
+        if token == _CLOSER.get(frame.kind) and not frame.elements and not frame.operators and frame.kind in ("(", "{"):
+            return _close(cursor, frames)
+        cursor.fail("an operand")
+    if frame.operators and token != "(" and not _makes_pipe(frame):
+        cursor.fail("a constant")
+    cursor.take()
+    if token == "(" and cursor.kind == "DOTTED":
+        frame.operators.append((_UNARY, _cast_type(cursor)))
+        return False
+    _push(cursor, frames, _Frame(token))
+    return False
+
+
+def _push(cursor: Cursor, frames: list[_Frame], frame: _Frame) -> None:
+    if len(frames) > DEEPEST:
+        raise Failure(rules.DEPTH, cursor.start, 1, f"brackets nested to more than {DEEPEST} levels")
+    frames.append(frame)
+
+
+def _cast_type(cursor: Cursor) -> str:
+    if cursor.token not in (".s64", ".u64"):
+        cursor.fail("`.s64` or `.u64`", "constants are cast with `(.s64)` or `(.u64)` only")
+    spelling = cursor.take()
+    cursor.expect(")", "after the type of a cast")
+    return spelling
+
+
+def _number(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
+    frame = frames[-1]
+    start, text = cursor.start, cursor.take()
+    if initializer and cursor.token == "(":
+        cursor.take()
+        _push(cursor, frames, _Frame("mask", text))
+        return False
+    if text[:2] in ("0f", "0F") and frame.operators:
+        _constant_failure(start, len(text), f"`{text}` is exact and takes no operator", "write its sign bit instead")
+    if frame.operators and frame.operators[-1] == (_UNARY, "-"):
+        frame.operators.pop()
+        text = f"-{text}"
+    frame.values.append(ImmediateOperand(text))
+    return True
+
+
+def _constant_failure(start: int, length: int, message: str, help: str) -> None:
+    raise Failure(rules.CONSTANT, start, length, message, help)
+
+
+def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
+    """Read a name with its component; for `name[` a frame is opened and the value returned is its subject."""
+    frame, start = frames[-1], cursor.start
+    name = cursor.take()
+    if name == "WARP_SZ":
+        if frame.operators and frame.operators[-1] == (_UNARY, "-"):
+            frame.operators.pop()
+            name = "-WARP_SZ"
+        return ImmediateOperand(name)
+    if frame.operators and not (frame.operators[-1] in _BEFORE_NAME or _makes_pipe(frame)):
+        message = f"expected a constant, found `{name}`"
+        _constant_failure(start, len(name), message, "only the first term may be a register or a symbol")
+    if initializer and name == "generic" and cursor.token == "(":
+        cursor.take()
+        symbol = cursor.name("the name of a variable")
+        cursor.expect(")", "after the variable")
+        return GenericOperand(symbol)
+    while cursor.kind == "DOTTED":
+        name += cursor.take()
+    if cursor.token == "[" and not initializer:
+        cursor.take()
+        _push(cursor, frames, _Frame("index", name))
+    return RegisterOperand(name) if name[0] == "%" or name == "_" or "." in name else LabelOperand(name)
+
+
+def _makes_pipe(frame: _Frame) -> bool:
+    return frame.operators[-1] == (_BINARY["|"], "|") and not _is_constant(frame.values[-1])
+
+
+def _after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
+    """Read what may follow a value: True when another operand must come; False when a bracket was closed or the
+    whole operand is finished (then the outermost frame holds it as its element)."""
+    frame, token = frames[-1], cursor.token
+    if cursor.kind != "PUNCTUATION":
+        token = ""
+    if token in _BINARY or token == "?" or (token == "=" and initializer and frame.kind == "{"):
+        if _operator(cursor, frame, token):
+            return True
+    elif token == ":" and frame.open_tests:
+        frame.open_tests -= 1
+        _reduce(frame, _TERNARY + 1)
+        while frame.operators[-1] != (_TERNARY, "?"):
+            _apply(frame)
+        frame.operators[-1] = (_TERNARY, "?:")
+        cursor.take()
+        return True
+    if frame.open_tests:
+        cursor.fail("`:`", "a conditional is written `test ? then : other`")
+    _reduce(frame, _FIELD)
+    frame.elements.append(frame.values.pop())
+    if not frame.kind:
+        return False
+    if token == "," and frame.kind in ("(", "{", "["):
+        cursor.take()
+        return True
+    if token != _CLOSER[frame.kind]:
+        more = "`,` or " if frame.kind in ("(", "{", "[") else ""
+        cursor.fail(f"{more}`{_CLOSER[frame.kind]}`")
+    _close(cursor, frames)
+    return False
+
+
+def _operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
+    """Push a binary operator; False when it cannot stand after this value."""
+    value = frame.values[-1]
+    symbolic = isinstance(value, RegisterOperand | LabelOperand | GenericOperand)
+    if token == "=":
+        if not isinstance(value, LabelOperand):
+            return False
+        frame.operators.append((_FIELD, "="))
+    elif token == "|" and not isinstance(value, ImmediateOperand | ParenthesizedOperand):
+        _reduce(frame, _BINARY["|"])
+        frame.operators.append((_BINARY["|"], "|"))
+    elif symbolic:
+        if token == "-":
+            help = "add a negative constant: `+-4`"
+            _constant_failure(cursor.start, 1, "expected `+`, found `-`: PTX subtracts nothing from a symbol", help)
+        if token != "+":
+            return False
+        frame.operators.append((_AFTER_NAME, "+"))
+    elif not _is_constant(value):
+        return False
+    elif isinstance(value, ImmediateOperand) and value.text[:2] in ("0f", "0F") and len(value.text) == 10:
+        message = f"`{value.text}` is exact and takes no operator"
+        _constant_failure(cursor.start, len(token), message, "use the 0d form or a decimal number in expressions")
+    elif token == "?":
+        _reduce(frame, _TERNARY + 1)
+        frame.open_tests += 1
+        frame.operators.append((_TERNARY, "?"))
+    else:
+        _reduce(frame, _BINARY[token])
+        frame.operators.append((_BINARY[token], token))
+    cursor.take()
+    return True
+
+
+def _reduce(frame: _Frame, weakest: int) -> None:
+    """Apply the pending operators that bind at least so strongly; an open `?` stops it unless all must go."""
+    while frame.operators and frame.operators[-1][0] >= weakest:
+        _apply(frame)
+
+
+def _apply(frame: _Frame) -> None:
+    precedence, operator = frame.operators.pop()
+    values = frame.values
+    right = values.pop()
+    if precedence == _UNARY:
+        if operator[0] == ".":
+            values.append(CastOperand(ScalarType.from_ptx(operator), right))
+        elif operator == "!" and isinstance(right, RegisterOperand | LabelOperand):
+            values.append(NegatedOperand(right))
+        else:
+            values.append(UnaryOperand(operator, right))
+        return
+    left = values.pop()
+    if operator == "?:":
+        values.append(ConditionalOperand(values.pop(), left, right))
+    elif operator == "=":
+        values.append(FieldOperand(cast("LabelOperand", left).name, right))
+    elif operator == "|" and not _is_constant(left):
+        values.append(PipeOperand(left, right))
+    else:
+        values.append(BinaryOperand(operator, left, right))
+
+
+def _is_constant(operand: Operand) -> bool:
+    if isinstance(operand, ParenthesizedOperand):
+        return len(operand.elements) == 1 and _is_number(operand.elements[0])
+    return _is_number(operand)
+
+
+def _is_number(operand: Operand) -> bool:
+    """Say whether an operand is made of numbers, as far as its outermost term tells."""
+    numbers = ImmediateOperand | BinaryOperand | ConditionalOperand | CastOperand | ParenthesizedOperand
+    if isinstance(operand, UnaryOperand):
+        return not isinstance(operand.operand, RegisterOperand | LabelOperand)
+    return isinstance(operand, numbers)
+
+
+def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
+    """Take the closing bracket and hand the finished operand to the frame around it."""
+    frame = frames.pop()
+    elements = tuple(frame.elements)
+    outer = frames[-1]
+    if frame.kind == "(":
+        made: Operand = ParenthesizedOperand(elements)
+        if outer.operators and not _is_constant(made):
+            cursor.fail("a constant expression in these brackets")
+    elif frame.kind == "{":
+        made = VectorOperand(elements)
+    elif frame.kind == "[":
+        made = _address(elements)
+    elif frame.kind == "mask":
+        made = MaskOperand(frame.subject, elements[0])
+    else:
+        outer.values.pop()
+        made = IndexedOperand(frame.subject, elements[0])
+    cursor.take()
+    outer.values.append(made)
+    return True
+
+
+def _address(elements: tuple[Operand, ...]) -> Operand:
+    """Return what `[…]` around these elements means."""
+    first, rest = elements[0], elements[1:]
+    if isinstance(first, RegisterOperand | LabelOperand):
+        return AddressOperand(first.name, None, rest)
+    if isinstance(first, ImmediateOperand):
+        return AddressOperand(first.text, None, rest)
+    if isinstance(first, BinaryOperand) and first.operator == "+":
+        left, right = first.left, first.right
+        if isinstance(left, ImmediateOperand) and isinstance(right, ImmediateOperand):
+            return AddressOperand(left.text, right.text, rest)
+        if isinstance(left, RegisterOperand | LabelOperand):
+            if isinstance(right, ImmediateOperand):
+                return AddressOperand(left.name, right.text, rest)
+            return AddressOperand(left.name, None, rest, right)
+    return ConstantAddressOperand(first, rest)

@@ -1,0 +1,192 @@
+"""Text into nodes: `parse`. Keeps the open bodies on a list, runs plain statements through `fast.py` and the rest
+through `statements.py`, and after an error goes on with the next statement."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, cast, overload
+
+from pyptx.diagnostics import Diagnostic, Span
+from pyptx.ir.base import COLUMN_BITS
+from pyptx.ir.directives import AddressSize, Module, SkippedText, Target, Version
+from pyptx.ir.layout import layout_of
+from pyptx.ir.nodes import Statement
+from pyptx.parser import rules, statements
+from pyptx.parser.cursor import Cursor
+from pyptx.parser.errors import Failure, PtxSyntaxError
+from pyptx.parser.fast import Plain
+from pyptx.parser.operands import DEEPEST
+from pyptx.parser.places import Lines
+from pyptx.parser.statements import Opening
+
+_COLUMN = (1 << COLUMN_BITS) - 1
+
+
+@overload
+def parse(source: str, *, recover: Literal[False] = False) -> Module: ...
+@overload
+def parse(source: str, *, recover: Literal[True]) -> tuple[Module, tuple[Diagnostic, ...]]: ...
+def parse(source: str, *, recover: bool = False) -> Module | tuple[Module, tuple[Diagnostic, ...]]:
+    """Return the module that a PTX text spells; `emit` gives the text back byte for byte.
+
+    Raises PtxSyntaxError with every diagnostic. With `recover=True` it returns the module and the diagnostics instead;
+    text that could not be parsed stays in it as `SkippedText`.
+    """
+    work = _Parse(source)
+    module = work.module()
+    if recover:
+        return module, tuple(work.diagnostics)
+    if work.diagnostics:
+        raise PtxSyntaxError(work.diagnostics[0].message, diagnostics=work.diagnostics, source=source)
+    return module
+
+
+class _Parse:
+    """One parse under way: the text, the place in it, and the bodies that are open."""
+
+    def __init__(self, source: str) -> None:
+        self.text = source
+        self.lines = Lines(source)
+        self.cursor = Cursor(source)
+        self.plain = Plain()
+        self.open: list[tuple[Opening, list[Statement]]] = []
+        self.body: list[Statement] = []
+        self.diagnostics: list[Diagnostic] = []
+
+    def module(self) -> Module:
+        """Parse the whole text."""
+        header = self._header()
+        cursor = self.cursor
+        clean = True
+        while True:
+            if clean and self.open and self.open[-1][0].kind != "section":
+                cursor.skip_to(self.plain.run(self.text, cursor.taken_end, self.body.append, self.lines))
+            if cursor.kind == "END":
+                if not self.open:
+                    break
+                self._unclosed()
+                continue
+            clean = self._statement()
+        version, target, size = header
+        return Module(version, target, size, tuple(self.body), layout_of((cursor.gap,)))
+
+    def _header(self) -> tuple[Version, Target, AddressSize | None]:
+        cursor = self.cursor
+        place = self._place()
+        try:
+            version = statements.version(cursor, place)
+            place = self._place()
+            target = statements.target(cursor, place)
+            if cursor.token != ".address_size":
+                return version, target, None
+            place = self._place()
+            return version, target, statements.address_size(cursor, place)
+        except Failure as failure:
+            self._report(failure)
+            cursor.jump(0)
+            return Version(0, 0, implied=True), Target((), implied=True), None
+
+    def _place(self) -> Any:
+        return self.lines.place(self.cursor.start)
+
+    def _statement(self) -> bool:
+        """Parse one statement or closing brace; False after an error."""
+        cursor = self.cursor
+        begin, start = cursor.taken_end, cursor.start
+        try:
+            if cursor.token == "}" and cursor.kind == "PUNCTUATION":
+                self._close()
+                return True
+            place = self._place()
+            if not self.open:
+                parsed = statements.module_statement(cursor, place)
+            elif self.open[-1][0].kind == "section":
+                parsed = statements.section_statement(cursor, place)
+            else:
+                parsed = statements.body_statement(cursor, place)
+            if isinstance(parsed, Opening):
+                if len(self.open) >= DEEPEST:
+                    message = f"blocks nested to more than {DEEPEST} levels"
+                    raise Failure(rules.DEPTH, parsed.start, 1, message)
+                self.open.append((parsed, self.body))
+                self.body = []
+            else:
+                self.body.append(parsed)
+        except Failure as failure:
+            self._report(failure)
+            self._skip(begin, start, failure)
+            return False
+        return True
+
+    def _close(self) -> None:
+        cursor = self.cursor
+        if not self.open:
+            help = "remove it, or look for a `}` too many above"
+            raise Failure(rules.BRACE, cursor.start, 1, "this `}` closes nothing", help)
+        cursor.take()
+        opening, outer = self.open.pop()
+        outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=cursor.finish()))
+        self.body = outer
+
+    def _unclosed(self) -> None:
+        """Report a body that the text ends in, and close it without a brace."""
+        opening, outer = self.open.pop()
+        message = f"the `{{` of this {opening.kind} is never closed"
+        failure = Failure(rules.BRACE, opening.start, 1, message, "add the missing `}`")
+        self._report(failure)
+        outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=layout_of(())))
+        self.body = outer
+
+    def _report(self, failure: Failure) -> None:
+        """Turn a failure into a diagnostic. Failures come in the order of the text, but for unclosed braces."""
+        text, start = self.text, failure.start
+        if start >= self.lines.at:
+            place = self.lines.place(start)
+            line, column = place >> COLUMN_BITS, place & _COLUMN
+        else:
+            line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+        span = Span(line, column, max(1, failure.length))
+        self.diagnostics.append(failure.rule.found(span, failure.message, help=failure.help))
+
+    def _skip(self, begin: int, start: int, failure: Failure) -> None:
+        """Put the text of a bad statement aside, up to where the next one seems to begin."""
+        cursor = self.cursor
+        text = self.text
+        if cursor.kind == "STRAY":
+            cursor.skip_to(_beyond_stray(text, cursor.start))
+        while cursor.kind != "END":
+            token = cursor.token
+            if cursor.start > start and _begins_statement(cursor, failure):
+                break
+            if cursor.kind == "STRAY":
+                cursor.skip_to(_beyond_stray(text, cursor.start))
+                continue
+            cursor.skip_to(cursor.end)
+            if token == ";" or (token in ("{", "}") and begin == cursor.taken_end - 1):
+                break
+        end = cursor.taken_end
+        cursor.gaps = []
+        if end <= start:
+            end = len(text)
+            cursor.skip_to(end)
+        place = cast("Any", None)
+        self.body.append(SkippedText(text[start:end], layout_of((text[begin:start], "")), place))
+
+
+_line_start_word = re.compile(r"[ \t]*+(?:[}{@]|\.[a-z]|[A-Za-z_$%][\w$]*+[ \t]*+(?:[:.;]|[ \t][%{\[(]))").match
+
+
+def _begins_statement(cursor: Cursor, failure: Failure) -> bool:
+    """Say whether the next token, first on its line, looks like the beginning of a statement."""
+    if cursor.token == "}" or cursor.token == "{":
+        return True
+    if "\n" not in cursor.gap:
+        return False
+    return _line_start_word(cursor.text, cursor.start) is not None
+
+
+def _beyond_stray(text: str, start: int) -> int:
+    """Return where to go on after a character that begins no token."""
+    if text.startswith("/*", start) or text[start] == '"':
+        return len(text)
+    return start + 1

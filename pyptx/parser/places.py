@@ -1,0 +1,32 @@
+"""Lines and columns of places in a text."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Span
+from pyptx.ir.base import COLUMN_BITS
+
+
+def span_at(source: str, start: int, length: int = 1) -> Span:
+    """Return the place of an offset, scanning the text once."""
+    return Span(source.count("\n", 0, start) + 1, start - source.rfind("\n", 0, start), length)
+
+
+class Lines:
+    """Tells the line and column of ever later offsets, each character being looked at once."""
+
+    __slots__ = ("at", "line", "line_start", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.line = 1
+        self.line_start = 0
+
+    def place(self, offset: int) -> int:
+        """Return `line << COLUMN_BITS | column` of an offset not before the last one asked for."""
+        passed = self.text.count("\n", self.at, offset)
+        if passed:
+            self.line += passed
+            self.line_start = self.text.rindex("\n", self.at, offset) + 1
+        self.at = offset
+        return self.line << COLUMN_BITS | offset - self.line_start + 1

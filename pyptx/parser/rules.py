@@ -1,0 +1,104 @@
+"""What the syntax codes PTX00xx mean, each with a wrong and a right module."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Rule
+
+_HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+
+
+def _kernel(body: str) -> str:
+    return f"{_HEAD}.visible .entry k(.param .u64 p)\n{{\n    .reg .b32 %r<4>;\n{body}    ret;\n}}\n"
+
+
+_RIGHT = _kernel("    add.s32 %r1, %r2, %r3;\n")
+
+UNEXPECTED = Rule(
+    "PTX0001",
+    "unexpected token",
+    "The statement cannot continue like this; the message says what may stand here.",
+    _kernel("    add.s32 %r1, %r2 %r3;\n"),
+    _RIGHT,
+)
+SEMICOLON = Rule(
+    "PTX0002",
+    "missing `;`",
+    "Instructions and declarations end in `;`. ptxas names the line of the next statement, this the end of the one "
+    "that is not closed.",
+    _kernel("    add.s32 %r1, %r2, %r3\n"),
+    _RIGHT,
+)
+BRACE = Rule(
+    "PTX0003",
+    "unbalanced braces",
+    "Each `{` of a body, block or section needs its `}`.",
+    _kernel("    { add.s32 %r1, %r2, %r3;\n"),
+    _kernel("    { add.s32 %r1, %r2, %r3; }\n"),
+)
+UNTERMINATED = Rule(
+    "PTX0004",
+    "unterminated comment or string",
+    "A `/*` comment ends at the first `*/`, a string at the next quotation mark.",
+    _kernel("    /* add.s32 %r1, %r2, %r3;\n"),
+    _kernel("    /* add.s32 %r1, %r2, %r3; */\n"),
+)
+STRAY = Rule(
+    "PTX0005",
+    "stray character",
+    "Outside comments and strings PTX is made of ASCII letters, digits, `_ $ % .` and its operators.",
+    _kernel("    add.s32 %r1, %r2, %r3`;\n"),
+    _RIGHT,
+)
+NUMBER = Rule(
+    "PTX0006",
+    "malformed number",
+    "Integers are decimal, 0x…, 0… (octal) or 0b…, with `U` for unsigned; floats have a point or an exponent, or are "
+    "0f and 8, 0d and 16 hexadecimal digits. There are no C suffixes.",
+    _kernel("    add.s32 %r1, %r2, 09;\n"),
+    _kernel("    add.s32 %r1, %r2, 9;\n"),
+)
+HEADER = Rule(
+    "PTX0007",
+    "missing module header",
+    "A module begins with `.version`, then `.target`, then at most one `.address_size`.",
+    ".target sm_90\n.address_size 64\n",
+    _HEAD,
+)
+DIRECTIVE = Rule(
+    "PTX0008",
+    "unknown or misplaced directive",
+    "PTX has no such directive, or it may not stand here.",
+    _kernel("    .regs .b32 %x;\n"),
+    _kernel("    .reg .b32 %x;\n"),
+)
+TYPE = Rule(
+    "PTX0009",
+    "a type was expected",
+    "A declaration names its state space, then its type, then the names.",
+    _kernel("    .reg %x;\n"),
+    _kernel("    .reg .b32 %x;\n"),
+)
+PLACE = Rule(
+    "PTX0010",
+    "statement outside a function",
+    "Instructions, labels and blocks stand in the body of a function.",
+    _HEAD + "add.s32 %r1, %r2, %r3;\n",
+    _RIGHT,
+)
+DEPTH = Rule(
+    "PTX0011",
+    "nested too deeply",
+    "Blocks and brackets nest to 20,000 levels here; ptxas gives up earlier.",
+    _kernel("{" * 20_001),
+    _kernel("{" * 10 + "}" * 10),
+)
+CONSTANT = Rule(
+    "PTX0012",
+    "not a constant expression",
+    "A register or symbol may only be followed by `+` and a constant; `-4` is written `+-4`. The exact form 0f… "
+    "takes no operator at all.",
+    _kernel("    ld.shared.b32 %r1, [%r2-4];\n"),
+    _kernel("    ld.shared.b32 %r1, [%r2+-4];\n"),
+)
+
+RULES = (UNEXPECTED, SEMICOLON, BRACE, UNTERMINATED, STRAY, NUMBER, HEADER, DIRECTIVE, TYPE, PLACE, DEPTH, CONSTANT)

@@ -1,0 +1,369 @@
+"""The grammar of statements, declarations, headers and directives, one function each. Reads tokens through a Cursor;
+bodies are not entered here: a statement that opens one comes back as an `Opening`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pyptx.ir.directives import (
+    AddressSize,
+    AliasDirective,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    DwarfDirective,
+    FileDirective,
+    LabelRange,
+    LocDirective,
+    PragmaDirective,
+    Section,
+    SectionData,
+    SectionLabel,
+    Target,
+    Version,
+)
+from pyptx.ir.kinds import LinkingDirective, Number, ScalarType, StateSpace
+from pyptx.ir.nodes import Block, Function, Instruction, Label, Predicate, Statement
+from pyptx.ir.operands import Operand
+from pyptx.parser import rules
+from pyptx.parser.cursor import Cursor, shortened
+from pyptx.parser.declarations import attributes, function_directives, param_list, register_declaration, variable_declaration
+from pyptx.parser.errors import Failure
+from pyptx.parser.operands import parse_operand
+
+
+@dataclass(slots=True)
+class Opening:
+    """A statement whose body begins: the node's class, its fields so far, and what to call it."""
+
+    make: Callable[..., Statement]
+    fields: dict[str, Any]
+    kind: str
+    start: int
+
+
+Parsed = Statement | Opening
+
+
+def body_statement(cursor: Cursor, place: Any) -> Parsed:
+    """Parse the statement of a function body that begins at the cursor (a closing brace is not one)."""
+    kind, token = cursor.kind, cursor.token
+    if kind == "DOTTED":
+        parse = _IN_BODY.get(token)
+        return parse(cursor, place) if parse else unknown_directive(cursor, _IN_BODY)
+    if token == "{":
+        start = cursor.start
+        cursor.take()
+        return Opening(Block, {"layout": cursor.finish(), "origin": place}, "block", start)
+    if token == "@":
+        return _guarded(cursor, place)
+    if kind != "NAME":
+        cursor.fail("a statement")
+    name = cursor.take()
+    if cursor.token == ":":
+        cursor.take()
+        return Label(name, cursor.finish(), place)
+    return _instruction(cursor, place, name, None)
+
+
+def module_statement(cursor: Cursor, place: Any) -> Parsed:
+    """Parse the statement at module level that begins at the cursor."""
+    if cursor.kind == "DOTTED":
+        parse = _IN_MODULE.get(cursor.token)
+        return parse(cursor, place) if parse else unknown_directive(cursor, _IN_MODULE)
+    if cursor.token == "@@DWARF":
+        return _dwarf(cursor, place)
+    if cursor.kind in ("NAME", "PUNCTUATION") and (cursor.kind == "NAME" or cursor.token in "@{"):
+        message = f"expected a directive, found `{shortened(cursor.token)}`"
+        help = "statements stand between the braces of an `.entry` or `.func`"
+        raise Failure(rules.PLACE, cursor.start, len(cursor.token), message, help)
+    cursor.fail("a directive")
+
+
+def section_statement(cursor: Cursor, place: Any) -> Statement:
+    """Parse a label or a line of data in a DWARF section."""
+    if cursor.kind == "NAME":
+        name = cursor.take()
+        cursor.expect(":", "after the label")
+        return Label(name, cursor.finish(), place)
+    if cursor.kind != "DOTTED" or cursor.token not in (".b8", ".b16", ".b32", ".b64"):
+        cursor.fail("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}`")
+    kind = ScalarType.from_ptx(cursor.take())
+    values = [_section_value(cursor)]
+    while cursor.accept(","):
+        values.append(_section_value(cursor))
+    return SectionData(kind, tuple(values), cursor.finish(), place)
+
+
+def version(cursor: Cursor, place: Any) -> Version:
+    """Parse `.version`, which begins every module."""
+    _header_word(cursor, ".version", "a module begins with `.version`, as in `.version 8.0`")
+    found = re.fullmatch(r"(\d+)\.(\d+)", cursor.token)
+    if not found:
+        cursor.fail("a version such as 8.0")
+    cursor.take()
+    major, minor = ((int(t) if t == str(int(t)) else Number(int(t), t)) for t in found.groups())
+    return Version(major, minor, layout=cursor.finish(), origin=place)
+
+
+def target(cursor: Cursor, place: Any) -> Target:
+    """Parse `.target`."""
+    _header_word(cursor, ".target", "after `.version` comes `.target`, as in `.target sm_90a`")
+    return _target(cursor, place)
+
+
+def address_size(cursor: Cursor, place: Any) -> AddressSize:
+    """Parse `.address_size`."""
+    cursor.take()
+    size = cursor.number("32 or 64")
+    return AddressSize(size, cursor.finish(), place)
+
+
+def unknown_directive(cursor: Cursor, known: dict[str, Any]) -> NoReturn:
+    """Fail for a directive that may not stand here, with the nearest one that may."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(cursor.token, known, n=1)
+    where = "at module level" if known is _IN_MODULE else "in a function body"
+    message = f"`{shortened(cursor.token)}` is no directive that may stand {where}"
+    raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, f"did you mean `{near[0]}`?" if near else None)
+
+
+def _header_word(cursor: Cursor, word: str, help: str) -> None:
+    if cursor.token != word:
+        found = f"`{shortened(cursor.token)}`" if cursor.token else "the end of the text"
+        raise Failure(rules.HEADER, cursor.start, len(cursor.token), f"expected `{word}`, found {found}", help)
+    cursor.take()
+
+
+def _target(cursor: Cursor, place: Any) -> Target:
+    cursor.accept(".target")
+    names = [cursor.name("a target such as sm_90a")]
+    while cursor.accept(","):
+        names.append(cursor.name("a target or an option of `.target`"))
+    return Target(tuple(names), layout=cursor.finish(), origin=place)
+
+
+def _guarded(cursor: Cursor, place: Any) -> Instruction:
+    cursor.take()
+    negated = cursor.accept("!")
+    register = cursor.name("a predicate register")
+    return _instruction(cursor, place, cursor.name("an instruction after its guard"), Predicate(register, negated))
+
+
+def _instruction(cursor: Cursor, place: Any, opcode: str, predicate: Predicate | None) -> Instruction:
+    if opcode[0] == "%":
+        length = len(opcode)
+        help = "the result is the first operand: `mov.b32 %r1, %r2;`"
+        message = f"expected an instruction, found `{shortened(opcode)}`"
+        raise Failure(rules.UNEXPECTED, cursor.taken_end - length, length, message, help)
+    modifiers: list[str] = []
+    while cursor.kind == "DOTTED" or (cursor.kind == "NUMBER" and cursor.token[0] == "." and not cursor.gap):
+        modifiers.append(cursor.take())
+    operands: list[Operand] = []
+    if cursor.token != ";":
+        if "\n" in cursor.gap and cursor.kind == "NAME":
+            cursor.missing_semicolon(f"after `{shortened(opcode)}`")
+        operands.append(parse_operand(cursor))
+        while cursor.accept(","):
+            operands.append(parse_operand(cursor))
+        if cursor.token != ";":
+            cursor.missing_semicolon("after the operands", "`,` or ")
+    cursor.take()
+    return Instruction(opcode, tuple(modifiers), tuple(operands), predicate, cursor.finish(), place)
+
+
+def _linked(cursor: Cursor, place: Any) -> Parsed:
+    linking = LinkingDirective.from_ptx(cursor.take())
+    parse = _AFTER_LINKING.get(cursor.token)
+    if parse is None:
+        cursor.fail("a function or a variable")
+    return parse(cursor, place, linking)
+
+
+def _function(cursor: Cursor, place: Any, linking: LinkingDirective | None = None) -> Parsed:
+    start = cursor.start
+    fields: dict[str, Any] = {"is_entry": cursor.take() == ".entry", "linking": linking, "origin": place}
+    fields["attributes"] = attributes(cursor)
+    if cursor.token == "(" and not fields["is_entry"]:
+        fields["return_params"] = param_list(cursor)
+    fields["name"] = cursor.name("the name of a function")
+    fields["parens"] = cursor.token == "("
+    if fields["parens"]:
+        fields["params"] = param_list(cursor)
+    fields["directives"] = function_directives(cursor)
+    if cursor.token == ";":
+        cursor.take()
+        return Function(**fields, definition=False, layout=cursor.finish())
+    if cursor.token != "{":
+        cursor.fail("`{` or `;`")
+    cursor.take()
+    return Opening(Function, {**fields, "layout": cursor.finish()}, "function", start)
+
+
+def _pragma(cursor: Cursor, place: Any) -> PragmaDirective:
+    cursor.take()
+    texts = [cursor.string("a string")]
+    while cursor.accept(","):
+        texts.append(cursor.string("a string"))
+    cursor.expect(";", "after `.pragma`")
+    return PragmaDirective(texts[0], tuple(texts[1:]), cursor.finish(), place)
+
+
+def _file(cursor: Cursor, place: Any) -> FileDirective:
+    cursor.take()
+    index, path, stamps = cursor.number("the index of the file"), cursor.string("the path of the file"), [None, None]
+    if cursor.accept(","):
+        stamps[0] = cursor.number("a time stamp")  # pyright: ignore[reportArgumentType]
+        cursor.expect(",", "after the time stamp")
+        stamps[1] = cursor.number("the size of the file")  # pyright: ignore[reportArgumentType]
+    return FileDirective(index, path, stamps[0], stamps[1], cursor.finish(), place)
+
+
+def _loc(cursor: Cursor, place: Any) -> LocDirective:
+    intermediate = cursor.take() == ".loc_intermediate"
+    file, line, column = (cursor.number(what) for what in ("a file index", "a line", "a column"))
+    function_name: SectionLabel | None = None
+    inlined_at: tuple[int, int, int] | None = None
+    if cursor.accept(","):
+        _word(cursor, "function_name")
+        function_name = _section_label(cursor)
+        cursor.expect(",", "before `inlined_at`")
+        _word(cursor, "inlined_at")
+        inlined_at = (cursor.number("a file index"), cursor.number("a line"), cursor.number("a column"))
+    return LocDirective(file, line, column, function_name, inlined_at, intermediate, cursor.finish(), place)
+
+
+def _word(cursor: Cursor, word: str) -> None:
+    if cursor.token != word:
+        cursor.fail(f"`{word}`")
+    cursor.take()
+
+
+def _section(cursor: Cursor, place: Any) -> Opening:
+    start = cursor.start
+    cursor.take()
+    if cursor.kind != "DOTTED":
+        cursor.fail("the name of a section, such as `.debug_info`")
+    name = cursor.take()
+    cursor.expect("{", "before the data of the section")
+    return Opening(Section, {"name": name, "layout": cursor.finish(), "origin": place}, "section", start)
+
+
+def _section_value(cursor: Cursor) -> int | SectionLabel:
+    if cursor.kind == "NUMBER":
+        return cursor.number("an integer")
+    if cursor.token == "-":
+        cursor.take()
+        text = cursor.token
+        value = -cursor.number("an integer")
+        return value if f"-{text}" == int.__repr__(value) else Number(value, f"-{text}")
+    return _section_label(cursor)
+
+
+def _section_label(cursor: Cursor) -> SectionLabel:
+    if cursor.kind not in ("NAME", "DOTTED"):
+        cursor.fail("an integer, a label or a section")
+    name = cursor.take()
+    if cursor.token == "+":
+        cursor.take()
+        return SectionLabel(name, cursor.number("an integer"))
+    if cursor.token == "-":
+        cursor.take()
+        return SectionLabel(name, None, cursor.name("a label"))
+    return SectionLabel(name)
+
+
+def _dwarf(cursor: Cursor, place: Any) -> DwarfDirective:
+    cursor.take()
+    if cursor.kind == "NAME":
+        name = cursor.take()
+        cursor.expect(":", "after the label")
+        return DwarfDirective(":", (name,), cursor.finish(), place)
+    if cursor.kind != "DOTTED":
+        cursor.fail("a directive or a label")
+    keyword = cursor.take()
+    values: list[int | str | SectionLabel] = []
+    while True:
+        values.append(f'"{cursor.string("a string")}"' if cursor.kind == "STRING" else _section_value(cursor))
+        if not cursor.accept(","):
+            return DwarfDirective(keyword, tuple(values), cursor.finish(), place)
+
+
+def _call_prototype(cursor: Cursor, place: Any) -> CallPrototype:
+    cursor.take()
+    returns = param_list(cursor) if cursor.token == "(" else None
+    if cursor.token != "_":
+        cursor.fail("`_`, which stands for the function in a prototype")
+    cursor.take()
+    parens = cursor.token == "("
+    params = param_list(cursor) if parens else ()
+    directives = function_directives(cursor)
+    cursor.expect(";", "after the prototype")
+    return CallPrototype(params, returns, directives, parens, cursor.finish(), place)
+
+
+def _call_targets(cursor: Cursor, place: Any) -> CallTargets:
+    cursor.take()
+    names = [cursor.name("the name of a function")]
+    while cursor.accept(","):
+        names.append(cursor.name("the name of a function"))
+    cursor.expect(";", "after the call targets")
+    return CallTargets(tuple(names), cursor.finish(), place)
+
+
+def _branch_targets(cursor: Cursor, place: Any) -> BranchTargets:
+    cursor.take()
+    labels = [_label_range(cursor)]
+    while cursor.accept(","):
+        labels.append(_label_range(cursor))
+    cursor.expect(";", "after the branch targets")
+    return BranchTargets(tuple(labels), cursor.finish(), place)
+
+
+def _label_range(cursor: Cursor) -> LabelRange:
+    name = cursor.name("a label")
+    if not cursor.accept("<"):
+        return LabelRange(name)
+    count = cursor.number("a number of labels")
+    cursor.expect(">", "after the number of labels")
+    return LabelRange(name, count)
+
+
+def _alias(cursor: Cursor, place: Any) -> AliasDirective:
+    cursor.take()
+    name = cursor.name("the name of a function")
+    cursor.expect(",", "before the function it stands for")
+    aliasee = cursor.name("the name of a function")
+    cursor.expect(";", "after `.alias`")
+    return AliasDirective(name, aliasee, cursor.finish(), place)
+
+
+_VARIABLES = {space.ptx: variable_declaration for space in StateSpace if space not in (StateSpace.REG, StateSpace.SREG)}
+_AFTER_LINKING: dict[str, Any] = {".entry": _function, ".func": _function, **_VARIABLES}
+_IN_BODY: dict[str, Callable[[Cursor, Any], Parsed]] = {
+    ".reg": register_declaration,
+    **_VARIABLES,
+    ".loc": _loc,
+    ".loc_intermediate": _loc,
+    ".pragma": _pragma,
+    ".callprototype": _call_prototype,
+    ".calltargets": _call_targets,
+    ".branchtargets": _branch_targets,
+    ".target": _target,
+    ".alias": _alias,
+}
+_IN_MODULE: dict[str, Callable[[Cursor, Any], Parsed]] = {
+    ".reg": register_declaration,
+    **_VARIABLES,
+    **{linking.ptx: _linked for linking in LinkingDirective},
+    ".entry": _function,
+    ".func": _function,
+    ".file": _file,
+    ".section": _section,
+    ".pragma": _pragma,
+    ".alias": _alias,
+}

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         parts_of,
         replace_statements,
         strip_layout,
-        walk,
+        visit,
     )
 
 _WHERE = {
@@ -93,7 +93,7 @@ _WHERE = {
     "GenericOperand ImmediateOperand IndexedOperand LabelOperand MaskOperand NegatedOperand Operand "
     "ParenthesizedOperand PipeOperand RegisterOperand UnaryOperand VectorOperand text_of",
     "spans": "guard_span modifier_span opcode_span operand_span part_span token_span",
-    "walk": "body_of children diff_modules module_tokens normalize_module parts_of replace_statements strip_layout walk",
+    "walk": "body_of children diff_modules module_tokens normalize_module parts_of replace_statements strip_layout visit",
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
 __all__ = [  # noqa: PLE0604

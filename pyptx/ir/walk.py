@@ -21,7 +21,7 @@ def body_of(node: Node) -> tuple[Statement, ...] | None:
     return node.body if isinstance(node, Block | Section | IntrinsicScope) else None
 
 
-def walk(node: Module | Statement) -> Iterator[Statement]:
+def visit(node: Module | Statement) -> Iterator[Statement]:
     """Yield every statement in the order of the text, an enclosing one before what is inside it."""
     stack: list[Iterator[Statement]] = [iter(node.statements if isinstance(node, Module) else (node,))]
     while stack:

@@ -132,9 +132,9 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
                 yield tuple(bound)
 
 
-def _ordered(modifiers: tuple[str, ...]) -> list[str]:
-    """Return the modifiers whose order among themselves tells operands apart: types, state spaces and layouts."""
-    return [m for m in modifiers if m in _TYPE_NAMES or m in STATE_SPACES or m in ("row", "col")]
+def _ordered(modifiers: tuple[str, ...]) -> tuple[list[str], ...]:
+    """Return the modifiers whose order tells operands apart, kind by kind: types, state spaces and layouts."""
+    return tuple([m for m in modifiers if m in kind] for kind in (_TYPE_NAMES, STATE_SPACES, ("row", "col")))
 
 
 def _head(opcode: str, modifiers: tuple[str, ...]) -> int:

@@ -82,7 +82,7 @@ def operand(o: Operand, registers: _Registers) -> str:
     if o.kind is Kind.PIPE:
         return "|".join(operand(p, registers) for p in o.parts)
     if o.count:
-        return "{" + ", ".join(registers.fresh(o.type) for _ in range(o.count)) + "}"
+        return "{" + ", ".join(_scalar(o, registers) for _ in range(o.count)) + "}"
     if o.kind is Kind.IMMEDIATE:
         return immediate(o)
     return _scalar(o, registers)

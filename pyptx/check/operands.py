@@ -173,7 +173,7 @@ def _component(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Comp
     base, _, component = name.partition(".")
     if symbol.kind is Means.REGISTER and symbol.vector and f".{component}" in _VECTOR_SELECTORS:
         return _declared_register(wanted, name, Symbol(Means.REGISTER, symbol.type, "reg"))
-    if wanted.selectable and symbol.kind is Means.REGISTER and component[:1] in "bh":
+    if symbol.kind is Means.REGISTER and component in wanted.selectable:
         return None
     return Complaint(OPERAND_KIND, f"`{base}` has no component `.{component}` here")
 
@@ -370,7 +370,7 @@ def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | Non
             symbol = scope.find(item.name)
             if symbol is None:
                 return _undeclared(item.name, scope, None)
-            if symbol.kind is Means.REGISTER and not wanted.selectable:
+            if symbol.kind is Means.REGISTER and not wanted.minus:
                 return _wrong_kind(wanted, f"`{text_of(given)}`", "an expression over registers")
     return (
         None

@@ -193,7 +193,7 @@ def _mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:
         for sequence in sequences(row):
             at, next_ones = _progress(sequence, modifiers)
             if at > furthest:
-                furthest, expected = at, set()
+                furthest, expected = at, set[str]()
             if at == furthest:
                 expected |= next_ones
     return Mismatch(opcode, modifiers, furthest, tuple(sorted(expected)))
@@ -263,10 +263,14 @@ class _Resolver:
             p.negatable,
             p.discardable,
             p.widenable,
-            p.selectable,
+            self._selectors(p.selectable),
+            p.minus,
             tuple(self.operand(part) for part in p.parts if part.condition is None or part.condition in self.present),
             p.optional_parts,
         )
+
+    def _selectors(self, name: str | None) -> tuple[str, ...]:
+        return tuple(c.text for c in notation.choice_set(self.row.choices[name])) if name else ()
 
     def _type(self, p: OperandPattern) -> str | None:
         if p.type is None:

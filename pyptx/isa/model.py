@@ -85,7 +85,8 @@ class OperandPattern:
     negatable: bool = False
     discardable: bool = False
     widenable: bool = False
-    selectable: bool = False
+    selectable: str | None = None
+    minus: bool = False
     parts: tuple[OperandPattern, ...] = ()
     optional_parts: int = 0
     condition: str | None = None
@@ -105,7 +106,7 @@ class OperandGroup:
 class Operand:
     """An operand of one matched spelling: everything resolved. `count` 0 is a scalar, n a vector of n elements.
 
-    `selectable`: bytes and halves of the register may be named (`.b0`, `.h1`), and it may be negated.
+    `selectable` are the parts of the register that may be named (`b0`, `h10`); `minus`: `-` may precede it.
     """
 
     name: str
@@ -118,7 +119,8 @@ class Operand:
     negatable: bool = False
     discardable: bool = False
     widenable: bool = False
-    selectable: bool = False
+    selectable: tuple[str, ...] = ()
+    minus: bool = False
     parts: tuple[Operand, ...] = ()
     optional_parts: int = 0
 

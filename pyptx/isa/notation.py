@@ -14,8 +14,8 @@ Operands (see `docs/isa-notation.md`):
     a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar);
                    `*dim-2` is two fewer, `*shape.n/2` half the columns of a matrix shape (`m64n256k16`)
     d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
-    a:.type^       bytes and halves (`a.b0`, `a.h1`) and `-a` may be named
-    {!}c           may be negated                                    d|p  d{|p}   two destinations
+    a:.type^sel    parts of the register may be named, by the words of choice set `sel` (`a.b0`, `a.h10`)
+    {!}c  {-}a     may be negated                                    d|p  d{|p}   two destinations
     [a] [m, c:.s32*dim] [a@shared] [d:w]   an address, its parts, its state space (`@generic`: none, whatever space
                    the modifiers name), and whether memory is written
     {, c}  {?hint, c}   may be absent / present exactly when the position or literal `hint` is
@@ -124,7 +124,7 @@ _SPEC = re.compile(
     r"(?P<access>rw|w|r(?!eg))?(?P<discard>_)?"
     r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg|sink)?"
     r"(?:\[(?P<low>-?\d+)\.\.(?P<high>-?\d+)(?:/(?P<step>\d+))?\])?"
-    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<select>\^)?(?P<count>(?:\*[A-Za-z0-9_]+(?:\.[mnk])?(?:[-/]\d+)?)*)"
+    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?:\^(?P<select>[A-Za-z0-9_]+))?(?P<count>(?:\*[A-Za-z0-9_]+(?:\.[mnk])?(?:[-/]\d+)?)*)"
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -162,7 +162,7 @@ class _Operands:
     def _list(self, closing: str) -> tuple[OperandPattern | OperandGroup, ...]:
         items: list[OperandPattern | OperandGroup] = []
         while self.at < len(self.text) and not (closing and self.text.startswith(closing, self.at)):
-            if self.text.startswith("{", self.at) and not self.text.startswith("{!}", self.at):
+            if self.text.startswith("{", self.at) and not self.text.startswith(("{!}", "{-}"), self.at):
                 items.append(self._group())
                 continue
             if items and not self._take(","):
@@ -184,8 +184,9 @@ class _Operands:
 
     def _operand(self) -> OperandPattern:
         if self._take("{!}"):
-            plain = self._operand()
-            return OperandPattern(plain.name, plain.kind, plain.access, plain.type, negatable=True)
+            return replace(self._operand(), negatable=True)
+        if self._take("{-}"):
+            return replace(self._operand(), minus=True)
         if self._take("["):
             return self._address()
         first = self._value()
@@ -253,7 +254,7 @@ class _Operands:
             space,
             discardable=bool(found["discard"]),
             widenable=bool(found["wide"]),
-            selectable=bool(found["select"]),
+            selectable=found["select"],
         )
 
     def _space(self) -> str:

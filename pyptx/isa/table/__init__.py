@@ -27,6 +27,7 @@ SECTIONS = (
     "mbarrier",
     "wgmma",
     "stack",
+    "video",
     "miscellaneous",
 )
 """The table's files, in the manual's order."""

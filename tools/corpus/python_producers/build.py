@@ -29,9 +29,21 @@ class Producer:
     packages: tuple[str, ...]
     module: str
     environment: tuple[tuple[str, str], ...] = ()
+    options: tuple[str, ...] = ()
+    venv: str | None = None
 
+
+JAX = (
+    ("JAX_PLATFORMS", "cpu"),
+    ("XLA_FLAGS", "--xla_dump_to=dumps --xla_gpu_autotune_level=0"),
+    ("MOSAIC_GPU_DUMP_PTX", "1"),
+    ("MOSAIC_GPU_DUMP_TO", "mosaic"),
+)
+JAX_PACKAGES = ("jax[cuda13]==0.10.2", "absl-py==2.5.1")
 
 PRODUCERS = {
+    "xla": Producer(JAX_PACKAGES, f"{HERE}.jax_kernels.compile", JAX, ("--producer", "xla"), "jax"),
+    "pallas": Producer(JAX_PACKAGES, f"{HERE}.jax_kernels.compile", JAX, ("--producer", "pallas"), "jax"),
     "cutedsl": Producer(
         ("nvidia-cutlass-dsl==4.8.1",), f"{HERE}.cutedsl_kernels.compile", (("CUTE_DSL_KEEP_PTX", "1"),)
     ),
@@ -68,7 +80,7 @@ def main() -> None:
 def compile_all(name: str, cache: Path, out: Path) -> None:
     """Install a producer's packages once and run its compile module there."""
     producer = PRODUCERS[name]
-    directory = (cache / name).resolve()
+    directory = (cache / (producer.venv or name)).resolve()
     python = directory / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
@@ -76,9 +88,8 @@ def compile_all(name: str, cache: Path, out: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"} | dict(producer.environment)
     with tempfile.TemporaryDirectory() as scratch:
         # Some producers leave their own dumps in the working directory.
-        subprocess.run(
-            [str(python), "-m", producer.module, "--out", str(out)], check=True, env=environment, cwd=scratch
-        )
+        command = [str(python), "-m", producer.module, "--out", str(out), *producer.options]
+        subprocess.run(command, check=True, env=environment, cwd=scratch)
 
 
 def rejected(manifest: Manifest, out: Path, ptxas: str) -> Iterator[str]:

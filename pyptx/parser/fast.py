@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import repeat
 from typing import Any
 
 from pyptx.ir.base import COLUMN_BITS, tokens
@@ -30,15 +31,18 @@ from pyptx.parser.operands import parse_operand
 from pyptx.parser.places import Lines
 
 _LARGEST = 1 << 16
+_SINGLE = "\0"
 _statements = re.compile(
     r"([ \t\r\n]*+(?://[^\n]*+\n[ \t\r\n]*+)*+)"
     r"(?:(@!?[%\w$]++[ \t]++)?([a-z][\w$]*+(?:\.[\w$]++(?:::[\w$]++)*+)*+)([ \t]*+)([^;:/\"#?=@]{0,4096}+);"
-    r"|((?:[A-Za-z_]|[$%][\w$])[\w$]*+):"
-    r"|\.loc([ \t]++)([1-9]\d*+|0)[ ]([1-9]\d*+|0)[ ]([1-9]\d*+|0)(?=[ \t]*+\n)(?![ \t\r\n]*+[,/]))"
+    r"|((?:[A-Za-z_]|[$%][\w$])[\w$]*+:"
+    r"|\.loc[ \t]++(?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)(?=[ \t]*+\n)(?![ \t\r\n]*+[,/])))"
     rf"({TAIL})|",
     re.ASCII,
 ).finditer
-_list_parts = re.compile(r"(?:[^,{}()\[\]]|\{[^{}]*+\}|\([^()]*+\)|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\])++").findall
+_list_parts = re.compile(
+    r"(?:\A|(?<=,[ ]))(?:[^,{}()\[\]]|\{[^{}]*+\}|\([^()]*+\)|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\])++(?=,[ ]|\Z)"
+).findall
 _simple = re.compile(
     r"([ \t]*+)(?:(%[\w$]++)"
     r"|(-?)(\d++(?!\.)|0[xX][\da-fA-F]++|0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16})"
@@ -56,6 +60,13 @@ class _Twin(Statement):
     __setattr__ = object.__setattr__
 
 
+class _RegisterTwin(Operand):
+    """The same for a register."""
+
+    __slots__ = RegisterOperand.__slots__
+    __setattr__ = object.__setattr__
+
+
 class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], tuple[Layout, int, int, int]]]]):
     """Full opcode -> opcode, modifiers, and the layouts seen with as many modifiers."""
 
@@ -68,23 +79,32 @@ class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], tuple[La
 
 
 class Operands(dict[str, Operand]):
-    """Text of an operand with the gaps around it -> the operand. `shapes` has, for the same text, one character
-    that stands for its gaps (`gaps`), and whether they are the default ones inside."""
+    """Text of an operand with the gaps around it -> the operand. `shapes` has for the same text one character that
+    stands for the gaps among `gaps`, unless it is `_SINGLE`: one token and no gaps."""
 
     def __init__(self) -> None:
         super().__init__()
         self.shapes: dict[str, str] = {}
-        self.gaps: list[tuple[tuple[str, ...], bool]] = []
-        self._known: dict[tuple[tuple[str, ...], bool], str] = {}
+        self.gaps: list[tuple[tuple[str, ...], bool]] = [(("", ""), True)]
+        self._known: dict[tuple[tuple[str, ...], bool], str] = {self.gaps[0]: _SINGLE}
 
     def __missing__(self, text: str) -> Operand:
         if len(self) >= _LARGEST:
             self.clear()
             self.shapes.clear()
-        made, gaps = _parsed(text)
-        self.shapes[text] = self._character(gaps, len(gaps) == 2 or _is_default(made, gaps))
-        self[text] = made
-        return made
+        node: Any
+        if text[:1] == "%" and text[1:].isalnum() and text.isascii():
+            node = object.__new__(_RegisterTwin)
+            node.name = node._text = text
+            node.__class__ = RegisterOperand
+            self[text] = node
+            return node
+        node, gaps, default = _parsed(text)
+        shape = self._character(gaps, default)
+        if shape != _SINGLE:
+            self.shapes[text] = shape
+        self[text] = node
+        return node
 
     def _character(self, gaps: tuple[str, ...], default: bool) -> str:
         character = self._known.get((gaps, default))
@@ -100,38 +120,37 @@ class _NotPlain(Exception):
     """This statement is left to the full grammar."""
 
 
-def _parsed(text: str) -> tuple[Operand, tuple[str, ...]]:
+_Parsed = tuple[Operand, tuple[str, ...], bool]
+"""An operand, the gaps around its tokens, and whether those inside are the default ones."""
+
+
+def _parsed(text: str) -> _Parsed:
     """Parse one operand with the gaps around it."""
     found = _simple(text)
-    if found is None or found[5] == "WARP_SZ":
+    if found is None or "WARP_SZ" in text:
         return _parsed_fully(text)
     before, register, sign, number, symbol, base, offset_sign, offset, after = found.groups()
     if register:
-        return RegisterOperand(register), (before, after)
+        return RegisterOperand(register), (before, after), True
     if symbol:
-        return LabelOperand(symbol), (before, after)
+        return LabelOperand(symbol), (before, after), True
     if number:
-        if number[0] == "0" and number.isdigit() and number != "0":
+        if (number[0] == "0" and number.isdigit() and number != "0") or (sign and number[:2] in ("0f", "0F")):
             return _parsed_fully(text)
-        if sign:
-            if number[:2] in ("0f", "0F"):
-                return _parsed_fully(text)
-            return ImmediateOperand(f"-{number}"), (before, "", after)
-        return ImmediateOperand(number), (before, after)
-    if base == "WARP_SZ":
-        return _parsed_fully(text)
+        return ImmediateOperand(sign + number), (before, "", after) if sign else (before, after), True
     if offset is None:
-        return AddressOperand(base), (before, "", "", after)
+        return AddressOperand(base), (before, "", "", after), True
     inner = ("",) * (5 if offset_sign else 4)
-    return AddressOperand(base, f"{offset_sign}{offset}"), (before, *inner, after)
+    return AddressOperand(base, offset_sign + offset), (before, *inner, after), True
 
 
-def _parsed_fully(text: str) -> tuple[Operand, tuple[str, ...]]:
+def _parsed_fully(text: str) -> _Parsed:
     cursor = Cursor(text)
     made = parse_operand(cursor)
     if cursor.kind != "END" or "\0" in cursor.gap:
         raise _NotPlain
-    return made, (*cursor.gaps, cursor.gap)
+    gaps = (*cursor.gaps, cursor.gap)
+    return made, gaps, _is_default(made, gaps)
 
 
 def _is_default(made: Operand, gaps: tuple[str, ...]) -> bool:
@@ -153,7 +172,7 @@ class Plain:
         self.heads = Heads()
         self.operands = Operands()
         self.guards: dict[str, tuple[Predicate, str]] = {}
-        self.labels: dict[tuple[str, str], _Entry] = {}
+        self.labels: dict[tuple[str, ...], _Entry] = {}
 
     def run(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
         """Append the plain statements from `at` on; return where the first other one begins.
@@ -161,14 +180,14 @@ class Plain:
         One loop on purpose: each call here costs a tenth of the speed.
         """
         heads, operand_of = self.heads, self.operands.__getitem__
-        shape_of, arguments_of = self.operands.shapes.__getitem__, self.arguments
+        shape_of, single, arguments_of = self.operands.shapes.get, repeat(_SINGLE), self.arguments
         lines.place(at)
         line, line_start = lines.line, lines.line_start
         fresh = line_start == at
         node: Any
         stop = at
         for found in _statements(text, at):
-            lead, guard, head, gap, listing, label, loc, file, row, column, tail = found.groups()
+            lead, guard, head, gap, listing, other, tail = found.groups()
             try:
                 if head is not None:
                     opcode, modifiers, layouts = heads[head]
@@ -177,9 +196,9 @@ class Plain:
                     elif "{" in listing or "(" in listing or ("[" in listing and "," in listing):
                         operands, shape = arguments_of(listing)
                     else:
-                        texts = listing.split(",")
+                        texts = listing.split(", ")
                         operands = tuple(map(operand_of, texts))
-                        shape = "".join(map(shape_of, texts))
+                        shape = "".join(map(shape_of, texts, single))
                     if guard is None:
                         predicate, key = None, (lead, gap, shape, tail)
                     else:
@@ -191,15 +210,16 @@ class Plain:
                     node.modifiers = modifiers
                     node.operands = operands
                     node.predicate = predicate
-                elif label is not None:
-                    entry = self.labels.get((lead, tail)) or self.label(lead, tail)
-                    node = Label(label)
-                elif loc is not None:
-                    entry = _measured(layout_of((lead, loc, " ", " ", tail)))
-                    node = LocDirective(int(file), int(row), int(column))
-                else:
+                elif other is None:
                     stop = found.start()
                     break
+                elif other[-1] == ":":
+                    entry = self.labels.get((lead, tail)) or self.label(lead, tail)
+                    node = Label(other[:-1])
+                else:
+                    file, row, column = other[4:].split()
+                    entry = self.loc(lead, other[4 : -len(file) - len(row) - len(column) - 2], tail)
+                    node = LocDirective(int(file), int(row), int(column))
             except (Failure, _NotPlain):
                 stop = found.start()
                 break
@@ -230,10 +250,10 @@ class Plain:
     def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
         """Split operands with brackets among them."""
         texts = _list_parts(listing)
-        if sum(map(len, texts)) + len(texts) - 1 != len(listing):
+        if sum(map(len, texts)) + 2 * len(texts) - 2 != len(listing):
             raise _NotPlain
         operands = tuple(map(self.operands.__getitem__, texts))
-        return operands, "".join(map(self.operands.shapes.__getitem__, texts))
+        return operands, "".join(map(self.operands.shapes.get, texts, repeat(_SINGLE)))
 
     def guard(self, text: str) -> tuple[Predicate, str]:
         """Return the predicate of `@!%p `, and what is left of it for the layout."""
@@ -256,6 +276,11 @@ class Plain:
         made = self.labels[lead, tail] = _measured(layout_of((lead, "", tail)))
         return made
 
+    def loc(self, lead: str, gap: str, tail: str) -> _Entry:
+        """Return the layout of a `.loc`, remembering it."""
+        key = (lead, gap, tail)
+        return self.labels.get(key) or self.labels.setdefault(key, _measured(layout_of((lead, gap, " ", " ", tail))))
+
     def layout(self, layouts: dict[tuple[str, ...], _Entry], modifiers: int, key: tuple[str, ...]) -> _Entry:
         """Return the layout that `key` stands for, remembering it."""
         if len(layouts) >= _LARGEST:
@@ -270,8 +295,8 @@ class Plain:
             own, default = self.operands.gaps[ord(character)]
             plain = plain and default
             if index:
-                gaps.append(own[0])
-                form += ","
+                gaps.append(f" {own[0]}")
+                form += ", "
             else:
                 gaps[-1] += own[0]
             gaps += own[1:]

@@ -1,0 +1,111 @@
+"""A module's text in canonical form: one statement per line, spaced by a style, every token and comment kept.
+
+What a reader put there on purpose stays: comments, single blank lines, and line breaks inside a statement.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pyptx.emitter.styles import DEFAULT, Style, default_gaps
+from pyptx.ir.base import tokens
+from pyptx.ir.directives import Module
+from pyptx.ir.nodes import Statement
+from pyptx.ir.walk import body_of
+
+# A preprocessor line (`# 1 "file"`) begins its line; a comment may begin anywhere.
+_KEPT = re.compile(r"//[^\n]*|/\*.*?\*/|(?<![^\n])[ \t]*#[^\n]*", re.DOTALL)
+
+
+def formatted(module: Module, *, style: Style = DEFAULT) -> str:
+    """Return the text of a module in canonical form; doing it again changes nothing."""
+    out: list[str] = []
+    waiting: list[tuple[Iterator[Statement], Statement]] = []
+    current = iter(module.statements)
+    while True:
+        for statement in current:
+            _statement(statement, out, style, len(waiting))
+            inside = body_of(statement)
+            if inside is not None:
+                waiting.append((current, statement))
+                current = iter(inside)
+                break
+        else:
+            if not waiting:
+                break
+            current, statement = waiting.pop()
+            _closing(statement, out, style, len(waiting))
+    _before((module.layout or ("",))[0], out, "", last=True)
+    return "".join(out)
+
+
+def _statement(node: Statement, out: list[str], style: Style, depth: int) -> None:
+    """Write a statement's own tokens, its comments where they were."""
+    words = tokens(node)
+    if not words:
+        return
+    lead = style.indent * depth
+    defaults: Sequence[str] = default_gaps(node, words, style, depth)
+    gaps: tuple[str, ...] | None = getattr(node, "layout", None)
+    if gaps is None or len(gaps) != len(defaults):
+        gaps = ("",) * len(defaults)
+    _before(gaps[0], out, lead)
+    out.append(lead + words[0])
+    for word, gap, default in zip(words[1:], gaps[1:-1], defaults[1:-1], strict=True):
+        out += (_inside(gap, default, lead + 2 * style.indent), word)
+    _after(gaps[-1], out, lead)
+
+
+def _closing(node: Statement, out: list[str], style: Style, depth: int) -> None:
+    """Write the brace that ends a body."""
+    gaps: tuple[str, ...] | None = getattr(node, "closing", None)
+    lead = style.indent * depth
+    before, after = gaps if gaps else ("", "")
+    _before(before, out, lead + style.indent, last=True)
+    out.append(lead + "}")
+    _after(after, out, lead)
+
+
+def _before(gap: str, out: list[str], lead: str, *, last: bool = False) -> None:
+    """Write the comments before a token, each on its own line, with at most one blank line where the text has some.
+    There is none after an opening brace, and none before a closing one or the end (`last`)."""
+    fresh = not out or (len(out) > 1 and out[-2].endswith("{"))
+    # The line break after the statement before is that statement's, so one more makes a blank line.
+    at, breaks = 0, 1
+    for found in _KEPT.finditer(gap):
+        if breaks + gap.count("\n", at, found.start()) > 1 and not fresh:
+            out.append("\n")
+        text = found[0].strip()
+        out.append(f"{'' if text[0] == '#' else lead}{text}\n")
+        at, fresh, breaks = found.end(), False, 0
+    if breaks + gap.count("\n", at) > 1 and not fresh and not last:
+        out.append("\n")
+
+
+def _inside(gap: str, default: str, lead: str) -> str:
+    """Return the gap between two tokens: its comments and whether it broke the line, else what the style says."""
+    kept = list(_KEPT.finditer(gap))
+    if not kept:
+        return default if "\n" in default or "\n" not in gap else f"\n{lead}"
+    text, at = "", 0
+    for found in kept:
+        comment = found[0].strip()
+        own_line = "\n" in gap[at : found.start()] or comment[0] == "#"
+        text += f"\n{'' if comment[0] == '#' else lead}{comment}" if own_line else f" {comment}"
+        at = found.end()
+    if kept[-1][0].lstrip()[0:2] != "/*" or "\n" in gap[at:] or "\n" in default:
+        return text + (default if "\n" in default else f"\n{lead}")
+    return text + " "
+
+
+def _after(gap: str, out: list[str], lead: str) -> None:
+    """Write the comments that follow a token on its line, and end the line."""
+    line, _, rest = gap.partition("\n")
+    spanning = _KEPT.search(gap)
+    if spanning and spanning.start() < len(line) < spanning.end():
+        line, rest = gap[: spanning.end()], gap[spanning.end() :].removeprefix("\n")
+    comments = [found[0].strip() for found in _KEPT.finditer(line)]
+    out.append("".join(f"  {comment}" for comment in comments) + "\n")
+    if rest:
+        _before(rest, out, lead, last=True)

@@ -19,6 +19,7 @@ from pyptx.ir import (
 )
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.control import ENDS, JUMPS
+from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.model import Operand
 
 Register = tuple[str, int]
@@ -98,13 +99,28 @@ def reads_and_writes(step: Step) -> tuple[list[Register], list[Register]]:
     writes: list[Register] = []
     if step.instruction.predicate is not None:
         _add(step.instruction.predicate.register, step.scope, reads)
-    for wanted, given in zip(step.signature or (), step.instruction.operands, strict=False):
+    if step.signature is None:
+        _assume_written(step, writes)
+        return reads, writes
+    for wanted, given in zip(step.signature, step.instruction.operands, strict=True):
         _collect(wanted, given, step.scope, reads, writes)
     return reads, writes
 
 
+def _assume_written(step: Step, writes: list[Register]) -> None:
+    """Let an instruction that is wrong anyway write what it names first, so that one mistake is reported once."""
+    for given in step.instruction.operands[:1]:
+        pair = (given.left, given.right) if isinstance(given, PipeOperand) else (given,)
+        for item in pair:
+            for element in item.elements if isinstance(item, VectorOperand) else (item,):
+                if isinstance(element, RegisterOperand | LabelOperand):
+                    _add(element.name, step.scope, writes)
+
+
 def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
     kind = type(given)
+    if wanted.kind is OperandKind.PIPE and not isinstance(given, PipeOperand):
+        wanted = wanted.parts[0]
     if kind is RegisterOperand or kind is LabelOperand:
         access = wanted.access
         if access != "r":
@@ -118,7 +134,7 @@ def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register]
     elif isinstance(given, VectorOperand | ParenthesizedOperand):
         for element in given.elements:
             _collect(wanted, element, scope, reads, writes)
-    elif isinstance(given, PipeOperand):
+    elif isinstance(given, PipeOperand) and wanted.parts:
         _collect(wanted.parts[0], given.left, scope, reads, writes)
         _collect(wanted.parts[1], given.right, scope, reads, writes)
     elif isinstance(given, NegatedOperand):

@@ -90,6 +90,8 @@ def _known(name: str, scope: Scope) -> bool:
 
 def misfit(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     """Return why an operand does not fit its place, None when it does."""
+    if wanted.kind is Kind.PIPE and wanted.optional_parts and not isinstance(given, PipeOperand):
+        wanted = wanted.parts[0]
     return _CHECKS.get(type(given), _constant)(wanted, given, scope)
 
 
@@ -264,6 +266,8 @@ def _other_address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | 
 def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     assert isinstance(given, VectorOperand)
     if not wanted.count:
+        if wanted.braceable and len(given.elements) == 1:
+            return _element(wanted, given.elements[0], scope)
         return _wrong_kind(wanted, f"`{text_of(given)}`", "a vector")
     if len(given.elements) != wanted.count:
         return Complaint(

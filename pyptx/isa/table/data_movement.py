@@ -30,10 +30,10 @@ _GENERIC_SPACE = "const@3.1 global local param@7.7,sm_70 param::entry@8.3,sm_70 
 _INTEGER = "b16 b32 b64 u16 u32 u64 s16 s32 s64"
 
 FORMS = (
-    form("mov.type  d, a:mov", type=_INTEGER, see=_MOV),
+    form("mov.type  d:w~, a:mov~", type=_INTEGER, see=_MOV),
     form("mov.pred  d, {!}a:mov", see=_MOV),
-    form("mov.type  d, a", type="f32 f64", see=_MOV),
-    form("mov.b128  d, a", since="8.3,sm_70", see=_PACK),
+    form("mov.type  d:w~, a:val~", type="f32 f64", see=_MOV),
+    form("mov.b128  d:w~, a:val~", since="8.3,sm_70", see=_PACK),
     form("mov.b16   d, a:.b8*2", see=_PACK),
     form("mov.b32   d, a:.b8*4", see=_PACK),
     form("mov.b32   d, a:.b16*2", see=_PACK),

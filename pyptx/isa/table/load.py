@@ -37,13 +37,13 @@ _LD_COP = "ca cg cs lu cv"
 _NC_COP = "ca cg cs"
 
 _WEAK_LOADS = (
-    form("ld{.weak}{.ss}{.cop}.type      d:w.type+, [a]", weak=WEAK, ss=_LD_SPACE, cop=_LD_COP, type=MEM_128, see=_LD),
+    form("ld{.weak}{.ss}{.cop}.type      d:w.type+~, [a]", weak=WEAK, ss=_LD_SPACE, cop=_LD_COP, type=MEM_128, see=_LD),
     form(
         "ld{.weak}{.ss}{.cop}.vec_type  d:w_.vec_type/1+*vec_type, [a]",
         weak=WEAK, ss=_LD_SPACE, cop=_LD_COP, vec_type=MEM_VEC, see=_LD,
     ),
     form(
-        "ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type  d:w.type+, [a]{?hint, policy:reg.b64}",
+        "ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
         weak=WEAK, cop=_LD_COP, hint=HINT, prefetch=PREFETCH, type=MEM_128, see=_LD,
     ),
     form(
@@ -52,7 +52,7 @@ _WEAK_LOADS = (
         weak=WEAK, cop=_LD_COP, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC, see=_LD,
     ),
     form(
-        "ld{.weak}{.global}.evict1{.hint}{.prefetch}.type  d:w.type+, [a]{?hint, policy:reg.b64}",
+        "ld{.weak}{.global}.evict1{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
         weak=WEAK, evict1=L1, hint=HINT, prefetch=PREFETCH, type=MEM_128, see=_LD,
     ),
     form(
@@ -73,13 +73,13 @@ _WEAK_LOADS = (
 )  # fmt: skip
 
 _STRONG_LOADS = (
-    form("ld.volatile{.ss}.type      d:w.type+, [a]", ss=_VOLATILE_SPACE, type=MEM_128, ptx=(1, 1), see=_LD),
+    form("ld.volatile{.ss}.type      d:w.type+~, [a]", ss=_VOLATILE_SPACE, type=MEM_128, ptx=(1, 1), see=_LD),
     form(
         "ld.volatile{.ss}.vec_type  d:w_.vec_type/1+*vec_type, [a]",
         ss=_VOLATILE_SPACE, vec_type=MEM_VEC, ptx=(1, 1), see=_LD,
     ),
     form(
-        "ld.volatile{.global}{.prefetch}.type  d:w.type+, [a]",
+        "ld.volatile{.global}{.prefetch}.type  d:w.type+~, [a]",
         prefetch=PREFETCH, type=MEM_128, ptx=(1, 1), see=_LD,
     ),
     form(
@@ -91,7 +91,7 @@ _STRONG_LOADS = (
         evict2=L2, prefetch=PREFETCH, vec_type=MEM_VEC_256, ptx=(1, 1), see=_LD,
     ),
     form(
-        "ld.sem.scope.ss.type  d:w.type+, [a]",
+        "ld.sem.scope.ss.type  d:w.type+~, [a]",
         sem="relaxed acquire", scope=SCOPE, ss=SHARED, type=MEM, ptx=(6, 0), sm="sm_70", see=_LD,
     ),
     form(
@@ -103,7 +103,7 @@ _STRONG_LOADS = (
         sem="relaxed acquire", scope=SCOPE_128, ss=SHARED, ptx=(8, 3), sm="sm_70", see=_LD,
     ),
     form(
-        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.type  d:w.type+, [a]{?hint, policy:reg.b64}",
+        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
         sem="relaxed acquire", scope=SCOPE, evict1=L1, hint=HINT, prefetch=PREFETCH, type=MEM,
         ptx=(6, 0), sm="sm_70", see=_LD,
     ),
@@ -126,14 +126,14 @@ _STRONG_LOADS = (
     ),
     # The manual asks sm_75 of .mmio.acquire; ptxas takes it on sm_70.
     form(
-        "ld.mmio.sem.sys{.global}.type  d:w.type+, [a]",
+        "ld.mmio.sem.sys{.global}.type  d:w.type+~, [a]",
         sem="relaxed acquire@9.3", type=MEM + " b128@8.4", ptx=(8, 2), sm="sm_70", see=_LD,
     ),
 )  # fmt: skip
 
 _READ_ONLY_LOADS = (
     form(
-        "ld.global{.cop}.nc{.hint}{.prefetch}.type  d:w.type+, [a]{?hint, policy:reg.b64}",
+        "ld.global{.cop}.nc{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
         cop=_NC_COP, hint=HINT, prefetch=PREFETCH, type=MEM_128, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
@@ -141,7 +141,7 @@ _READ_ONLY_LOADS = (
         cop=_NC_COP, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
-        "ld.global.nc.evict1{.hint}{.prefetch}.type  d:w.type+, [a]{?hint, policy:reg.b64}",
+        "ld.global.nc.evict1{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
         evict1=L1, hint=HINT, prefetch=PREFETCH, type=MEM_128, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
@@ -159,7 +159,7 @@ _READ_ONLY_LOADS = (
         evict1=L1, evict2=L2, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC_256, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     # In no manual yet; ptxas knows the proxy since PTX 9.4.
-    form("ld.proxy::readonly{.global}.type  d:w.type+, [a]", type=MEM, ptx=(9, 4), sm="sm_90", see=_LD),
+    form("ld.proxy::readonly{.global}.type  d:w.type+~, [a]", type=MEM, ptx=(9, 4), sm="sm_90", see=_LD),
     form(
         "ld.proxy::readonly{.global}.vec_type  d:w_.vec_type/1+*vec_type, [a]",
         vec_type=MEM_VEC, ptx=(9, 4), sm="sm_90", see=_LD,
@@ -168,7 +168,7 @@ _READ_ONLY_LOADS = (
         "ld.proxy::readonly{.global}{.evict2}.vec_type  d:w_.vec_type/1+*vec_type, [a]",
         evict2=L2, vec_type=MEM_VEC_256, ptx=(9, 4), sm="sm_90", see=_LD,
     ),
-    form("ld.proxy::readonly.global.nc.type  d:w.type+, [a]", type=MEM, ptx=(9, 4), sm="sm_90", see=_NC),
+    form("ld.proxy::readonly.global.nc.type  d:w.type+~, [a]", type=MEM, ptx=(9, 4), sm="sm_90", see=_NC),
     form(
         "ld.proxy::readonly.global.nc.vec_type  d:w_.vec_type/1+*vec_type, [a]",
         vec_type=MEM_VEC, ptx=(9, 4), sm="sm_90", see=_NC,
@@ -177,7 +177,7 @@ _READ_ONLY_LOADS = (
         "ld.proxy::readonly.global.nc{.evict2}.vec_type  d:w_.vec_type/1+*vec_type, [a]",
         evict2=L2, vec_type=MEM_VEC_256, ptx=(9, 4), sm="sm_90", see=_NC,
     ),
-    form("ldu{.global}.type      d:w.type+, [a]", type=MEM_128, ptx=(2, 0), sm="sm_20", see=_LDU),
+    form("ldu{.global}.type      d:w.type+~, [a]", type=MEM_128, ptx=(2, 0), sm="sm_20", see=_LDU),
     form("ldu{.global}.vec_type  d:w_.vec_type/1+*vec_type, [a]", vec_type=MEM_VEC, ptx=(2, 0), sm="sm_20", see=_LDU),
 )  # fmt: skip
 

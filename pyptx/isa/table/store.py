@@ -24,13 +24,13 @@ _ASYNC_SPACE = "shared::cluster shared::cta shared"
 """The manual has shared::cluster only; ptxas takes an address of the CTA's own window too."""
 
 _STORES = (
-    form("st{.weak}{.ss}{.cop}.type  [a:w], b:.type+", weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, type=MEM_128, see=_ST),
+    form("st{.weak}{.ss}{.cop}.type  [a:w], b:.type+~", weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, type=MEM_128, see=_ST),
     form(
         "st{.weak}{.ss}{.cop}.vec_type  [a:w], b:.vec_type/1+*vec_type",
         weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, vec_type=MEM_VEC, see=_ST,
     ),
     form(
-        "st{.weak}{.global}{.cop}{.hint}.type  [a:w], b:.type+{?hint, policy:reg.b64}",
+        "st{.weak}{.global}{.cop}{.hint}.type  [a:w], b:.type+~{?hint, policy:reg.b64}",
         weak=WEAK, cop=_ST_COP, hint=HINT, type=MEM_128, see=_ST,
     ),
     form(
@@ -43,7 +43,7 @@ _STORES = (
         weak=WEAK, cop=_ST_COP, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
     ),
     form(
-        "st{.weak}{.global}.evict1{.hint}.type  [a:w], b:.type+{?hint, policy:reg.b64}",
+        "st{.weak}{.global}.evict1{.hint}.type  [a:w], b:.type+~{?hint, policy:reg.b64}",
         weak=WEAK, evict1=L1, hint=HINT, type=MEM_128, see=_ST,
     ),
     form(
@@ -54,19 +54,19 @@ _STORES = (
         "st{.weak}{.global}.evict1{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:reg.b64}",
         weak=WEAK, evict1=L1, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
     ),
-    form("st.volatile{.ss}.type  [a:w], b:.type+", ss=_VOLATILE_SPACE, type=MEM_128, ptx=(1, 1), see=_ST),
+    form("st.volatile{.ss}.type  [a:w], b:.type+~", ss=_VOLATILE_SPACE, type=MEM_128, ptx=(1, 1), see=_ST),
     form(
         "st.volatile{.ss}.vec_type  [a:w], b:.vec_type/1+*vec_type",
         ss=_VOLATILE_SPACE, vec_type=MEM_VEC, ptx=(1, 1), see=_ST,
     ),
-    form("st.volatile.global.type  [a:w], b:.type+", type=MEM_128, ptx=(1, 1), see=_ST),
+    form("st.volatile.global.type  [a:w], b:.type+~", type=MEM_128, ptx=(1, 1), see=_ST),
     form("st.volatile.global.vec_type  [a:w], b:.vec_type/1+*vec_type", vec_type=MEM_VEC, ptx=(1, 1), see=_ST),
     form(
         "st.volatile{.global}{.evict2}.vec_type  [a:w], b:r_.vec_type/1+*vec_type",
         evict2=L2, vec_type=MEM_VEC_256, ptx=(1, 1), see=_ST,
     ),
     form(
-        "st.sem.scope.ss.type  [a:w], b:.type+",
+        "st.sem.scope.ss.type  [a:w], b:.type+~",
         sem="relaxed release", scope=SCOPE, ss=SHARED, type=MEM, ptx=(6, 0), sm="sm_70", see=_ST,
     ),
     form(
@@ -78,7 +78,7 @@ _STORES = (
         sem="relaxed release", scope=SCOPE_128, ss=SHARED, ptx=(8, 3), sm="sm_70", see=_ST,
     ),
     form(
-        "st.sem.scope{.global}{.evict1}{.hint}.type  [a:w], b:.type+{?hint, policy:reg.b64}",
+        "st.sem.scope{.global}{.evict1}{.hint}.type  [a:w], b:.type+~{?hint, policy:reg.b64}",
         sem="relaxed release", scope=SCOPE, evict1=L1, hint=HINT, type=MEM, ptx=(6, 0), sm="sm_70", see=_ST,
     ),
     form(
@@ -97,7 +97,7 @@ _STORES = (
     ),
     # The manual knows .mmio.relaxed only; ptxas takes .release since PTX 9.3.
     form(
-        "st.mmio.sem.sys{.global}.type  [a:w], b:.type+",
+        "st.mmio.sem.sys{.global}.type  [a:w], b:.type+~",
         sem="relaxed release@9.3", type=MEM + " b128@8.4", ptx=(8, 2), sm="sm_70", see=_ST,
     ),
 )  # fmt: skip

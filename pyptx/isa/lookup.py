@@ -265,6 +265,7 @@ class _Resolver:
             p.widenable,
             self._selectors(p.selectable),
             p.minus,
+            p.braceable,
             tuple(self.operand(part) for part in p.parts if part.condition is None or part.condition in self.present),
             p.optional_parts,
         )

@@ -87,6 +87,7 @@ class OperandPattern:
     widenable: bool = False
     selectable: str | None = None
     minus: bool = False
+    braceable: bool = False
     parts: tuple[OperandPattern, ...] = ()
     optional_parts: int = 0
     condition: str | None = None
@@ -107,6 +108,7 @@ class Operand:
     """An operand of one matched spelling: everything resolved. `count` 0 is a scalar, n a vector of n elements.
 
     `selectable` are the parts of the register that may be named (`b0`, `h10`); `minus`: `-` may precede it.
+    `braceable`: a scalar may stand in braces, `{a}`.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Operand:
     widenable: bool = False
     selectable: tuple[str, ...] = ()
     minus: bool = False
+    braceable: bool = False
     parts: tuple[Operand, ...] = ()
     optional_parts: int = 0
 

@@ -14,6 +14,7 @@ Operands (see `docs/isa-notation.md`):
     a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar);
                    `*dim-2` is two fewer, `*shape.n/2` half the columns of a matrix shape (`m64n256k16`)
     d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
+    d:.type~       may stand in braces, `{d}`
     a:.type^sel    parts of the register may be named, by the words of choice set `sel` (`a.b0`, `a.h10`)
     {!}c  {-}a     may be negated                                    d|p  d{|p}   two destinations
     [a] [m, c:.s32*dim] [a@shared] [d:w]   an address, its parts, its state space (`@generic`: none, whatever space
@@ -124,7 +125,7 @@ _SPEC = re.compile(
     r"(?P<access>rw|w|r(?!eg))?(?P<discard>_)?"
     r"(?P<kind>val|reg|imm|mov|var|label|func|list|sreg|sink)?"
     r"(?:\[(?P<low>-?\d+)\.\.(?P<high>-?\d+)(?:/(?P<step>\d+))?\])?"
-    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?:\^(?P<select>[A-Za-z0-9_]+))?(?P<count>(?:\*[A-Za-z0-9_]+(?:\.[mnk])?(?:[-/]\d+)?)*)"
+    r"(?:\.(?P<type>[A-Za-z0-9_]+(?:/\d)?))?(?P<wide>\+)?(?P<brace>~)?(?:\^(?P<select>[A-Za-z0-9_]+))?(?P<count>(?:\*[A-Za-z0-9_]+(?:\.[mnk])?(?:[-/]\d+)?)*)"
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
@@ -255,6 +256,7 @@ class _Operands:
             discardable=bool(found["discard"]),
             widenable=bool(found["wide"]),
             selectable=found["select"],
+            braceable=bool(found["brace"]),
         )
 
     def _space(self) -> str:

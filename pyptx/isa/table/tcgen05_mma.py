@@ -43,7 +43,10 @@ _WS = "tcgen05.mma.ws{.sp}.cta_group::1"
 
 _mma = partial(form, cta_group=_GROUP, reuse=_REUSE, keep=_KEEP, ptx=(8, 6), sm=FAMILY_100, see=_SEE)
 _scaled = partial(_mma, kind="kind::f16 kind::tf32", sm="sm_100a sm_100f:8.8")
-_lut = partial(form, cta_group=_GROUP, reuse=_REUSE, keep=_KEEP, ptx=(9, 4), sm="sm_107f", see=_SEE)
+_lut = partial(
+    form, cta_group=_GROUP, reuse=_REUSE, keep=_KEEP, vector="block32 scale_vec::1X@9.4,sm_107a",
+    ptx=(9, 4), sm="sm_107f", see=_SEE,
+)  # fmt: skip
 _ws = partial(form, kind=_KIND, keep=_BUFFERS, ptx=(8, 6), sm=FAMILY_100, see=f"{_SEE}-ws")
 
 FORMS = (
@@ -62,9 +65,9 @@ FORMS = (
 
     _lut(f"tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{{.reuse}}{{.keep}}  {_SHARED}{_LUT}{_LANES}"),
     _lut(f"tcgen05.mma.cta_group.kind::f8f6f4.decompress::lut::b{{.reuse}}{{.keep}}  {_TENSOR}{_LUT}{_LANES}"),
-    _lut("tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.decompress::lut::b{.block32}{.reuse}{.keep}"
+    _lut("tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.decompress::lut::b{.vector}{.reuse}{.keep}"
          f"  {_SHARED}{_LUT}{_BLOCKS}"),
-    _lut("tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.decompress::lut::b{.block32}{.reuse}{.keep}"
+    _lut("tcgen05.mma.cta_group.kind::mxf8f6f4.block_scale.decompress::lut::b{.vector}{.reuse}{.keep}"
          f"  {_TENSOR}{_LUT}{_BLOCKS}"),
 
     _ws(f"{_WS}.kind{{.keep}}  {_SHARED}{_META}, {{!}}accumulate:.pred{{, columns:.u64}}"),

@@ -18,9 +18,10 @@ _OWN_CLASS = {"f32", "f64", "f16", "f16x2", "pred"}
 def declarations(version: tuple[int, int], arch: int) -> list[str]:
     """Return a function's register declarations for a module of this PTX version and architecture."""
     classes = ["pred", "b8", "b16", "b32", "b64", "f32", "f64"]
-    classes += ["f16", "f16x2"] if version >= (4, 2) and arch >= 53 else []
     classes += ["b128"] if version >= (8, 3) and arch >= 70 else []
-    return [f".reg .{name} q_{name}_<{REGISTERS}>;" for name in classes]
+    own = version >= (4, 2) and arch >= 53
+    halves = [("f16", "f16" if own else "b16"), ("f16x2", "f16x2" if own else "b32")]
+    return [f".reg .{of} q_{name}_<{REGISTERS}>;" for name, of in [*((c, c) for c in classes), *halves]]
 
 
 def module_variables(*, sampler: bool) -> list[str]:

@@ -9,8 +9,9 @@ from pyptx.isa.model import Form
 
 SECTIONS = (
     "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "comparison",
-    "logic", "data_movement", "load", "store", "multimem", "cache_control", "async_copy", "tensor_copy",
-    "tensormap", "fabric", "mbarrier", "wgmma", "stack", "video", "miscellaneous", "tcgen05", "tcgen05_mma",
+    "logic", "data_movement", "conversion", "load", "store", "multimem", "cache_control", "async_copy",
+    "tensor_copy", "tensormap", "fabric", "mbarrier", "wgmma", "stack", "video", "miscellaneous", "tcgen05",
+    "tcgen05_mma",
 )  # fmt: skip
 """The table's files, in the manual's order."""
 

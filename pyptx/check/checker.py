@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyptx.check import (
+    calls,
     dataflow,
     flow,
     launch,
@@ -20,6 +21,7 @@ from pyptx.check import header as headers
 from pyptx.check.body import Body, Place, Step
 from pyptx.check.complaint import Complaint
 from pyptx.check.operand_rules import GUARD
+from pyptx.check.operands import Plan
 from pyptx.check.symbols import Kind, Scope
 from pyptx.diagnostics import Diagnostic
 from pyptx.ir import (
@@ -61,6 +63,7 @@ def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagn
     made = flow.runs(body)
     yield from dataflow.dataflow(body.function, made, unused)
     yield from uniformity.divergent_aligned(made)
+    yield from calls.calls(body)
     yield from launch.launch(body)
     yield from shared_memory.shared_memory(body, where)
     yield from tensor_maps.tensor_maps(body)
@@ -72,7 +75,7 @@ class _Walk:
 
     def __init__(self, where: Target, version: Version) -> None:
         self.where, self.version = where, version
-        self.verdicts: dict[tuple[str, tuple[str, ...]], spelling.Verdict] = {}
+        self.verdicts: dict[tuple[str, tuple[str, ...]], tuple[Complaint | None, dict[int, list[Plan]]]] = {}
         self.bodies: list[Body] = []
 
     def module_statement(self, statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
@@ -109,15 +112,17 @@ class _Walk:
 
     def _instruction(self, instruction: Instruction, scope: Scope, body: Body) -> Iterator[Diagnostic]:
         key = (instruction.opcode, instruction.modifiers)
-        verdict = self.verdicts.get(key)
-        if verdict is None:
+        known = self.verdicts.get(key)
+        if known is None:
             modifiers = tuple(m[1:] for m in instruction.modifiers)
-            verdict = self.verdicts[key] = spelling.verdict(instruction.opcode, modifiers, self.where, self.version)
-        if verdict.complaint is not None:
-            yield placed(verdict.complaint, instruction)
+            verdict = spelling.verdict(instruction.opcode, modifiers, self.where, self.version)
+            known = self.verdicts[key] = verdict.complaint, operands.plans(verdict.usable)
+        complaint, plans = known
+        if complaint is not None:
+            yield placed(complaint, instruction)
         match, signature = None, None
-        if verdict.usable:
-            match, signature, found = operands.examine(instruction, verdict.usable, scope)
+        if plans:
+            match, signature, found = operands.examine(instruction, plans, scope)
             if found is not None:
                 yield placed(found, instruction)
         if instruction.predicate is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyptx.check.body import Step
-from pyptx.check.flow import Register, Run, reads_and_writes
+from pyptx.check.flow import Register, Run
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import Function, opcode_span
 
@@ -84,19 +84,20 @@ def dataflow(function: Function, made: list[Run], unused: bool) -> Iterator[Diag
     written_anywhere = {register for effect in effects for register in effect.written}
     reported: set[Register] = set()
     for run in made:
-        if reached[run.index]:
-            for register, step in effects[run.index].exposed.items():
-                if not entering[run.index] >> bits[register] & 1 and register not in reported:
-                    reported.add(register)
-                    yield _unwritten(step, register[0], register in written_anywhere)
+        missing: dict[tuple[int, bool], tuple[Step, list[str]]] = {}
+        for register, step in effects[run.index].exposed.items() if reached[run.index] else ():
+            if not entering[run.index] >> bits[register] & 1 and register not in reported:
+                reported.add(register)
+                missing.setdefault((id(step), register in written_anywhere), (step, []))[1].append(register[0])
+        for (_, somewhere), (step, names) in missing.items():
+            yield _unwritten(step, names, somewhere)
     if unused:
         yield from _unused(made, {register for effect in effects for register in effect.read})
 
 
 def _effects(run: Run) -> _Effects:
     effect = _Effects()
-    for step in run.steps:
-        reads, writes = reads_and_writes(step)
+    for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
         for register in reads:
             if register not in effect.written and register not in effect.exposed:
                 effect.exposed[register] = step
@@ -123,7 +124,7 @@ def _reached(made: list[Run]) -> list[bool]:
 
 
 def _unreachable(made: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
-    """Yield the first instruction of each stretch that nothing reaches; a lone `ret` or `exit` is habit of compilers."""
+    """Yield the first instruction of each stretch that nothing reaches; compilers leave a lone `ret` there."""
     for run in made:
         dead = [step for step in run.steps if step.instruction.opcode not in _HARMLESS]
         if dead and not reached[run.index] and (run.index == 0 or reached[run.index - 1]):
@@ -161,22 +162,29 @@ def _definitely_written(made: list[Run], effects: list[_Effects], bits: dict[Reg
     return entering
 
 
-def _unwritten(step: Step, name: str, somewhere: bool) -> Diagnostic:
+def _unwritten(step: Step, names: list[str], somewhere: bool) -> Diagnostic:
     origin = opcode_span(step.instruction)
+    shown = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
+    shown += f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    one = len(names) == 1
     if not somewhere:
-        return NEVER_WRITTEN.found(origin, f"`{name}` is read here but never written", help="write it first")
+        text = f"{shown} {'is' if one else 'are'} read here but never written"
+        return NEVER_WRITTEN.found(origin, text, help=f"write {'it' if one else 'them'} first")
     return MAYBE_UNWRITTEN.found(
         origin,
-        f"`{name}` may be read here before it is written: some path to this place does not write it",
-        help="write it before the branch that skips the write",
+        f"{shown} may be read here before {'it is' if one else 'they are'} written: some path here skips the write",
+        help=f"write {'it' if one else 'them'} before the branch that skips the write",
     )
+
+
+_MOST_NAMED = 3
 
 
 def _unused(made: list[Run], read: set[Register]) -> Iterator[Diagnostic]:
     reported = set(read)
     for run in made:
-        for step in run.steps:
-            for register in reads_and_writes(step)[1]:
+        for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
+            for register in writes:
                 if register not in reported:
                     reported.add(register)
                     yield UNUSED.found(opcode_span(step.instruction), f"`{register[0]}` is written here but never read")

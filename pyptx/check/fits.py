@@ -3,14 +3,32 @@ Exceeding Instruction-Type Size). Every rule here was read off ptxas 13.5 by try
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 from pyptx.types import from_name
 
-DECLARABLE = frozenset(
-    ("pred", "b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "b128")
-    + ("f16", "f16x2", "f32", "f64")
-)
+_REGISTER_TYPES = [
+    "pred",
+    "b8",
+    "u8",
+    "s8",
+    "b16",
+    "u16",
+    "s16",
+    "f16",
+    "b32",
+    "u32",
+    "s32",
+    "f32",
+    "f16x2",
+    "b64",
+    "u64",
+    "s64",
+    "f64",
+    "b128",
+]
+
+DECLARABLE = frozenset(_REGISTER_TYPES)
 """The types a register may be declared with."""
 
 ADDRESS_REGISTERS = frozenset(("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64"))
@@ -20,7 +38,7 @@ _WIDTHS = (8, 16, 32, 64, 128)
 _REGISTER_BITS = {1: 8, 4: 8, 6: 8}
 
 
-@lru_cache(maxsize=None)
+@cache
 def accepted(type_name: str, widenable: bool = False) -> frozenset[str]:
     """Return the declared types whose registers an operand of this type takes."""
     wanted = from_name(type_name)
@@ -35,6 +53,6 @@ def accepted(type_name: str, widenable: bool = False) -> frozenset[str]:
         names |= {f"{kind}{w}" for w in widths for kind in "usf"}
     else:
         names.add(type_name)
-    if bits <= 32 and (32 in widths) and wanted.kind in "bus" or type_name == "f16x2":
+    if (bits <= 32 and (32 in widths) and wanted.kind in "bus") or type_name == "f16x2":
         names.add("f16x2")
     return frozenset(names & DECLARABLE)

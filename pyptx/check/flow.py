@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyptx.check.body import Body, Place, Step
-from pyptx.check.symbols import Kind, Scope, Symbol
+from pyptx.check.symbols import Kind, Scope
 from pyptx.ir import (
     AddressOperand,
+    ImmediateOperand,
     IndexedOperand,
     LabelOperand,
     NegatedOperand,
@@ -25,13 +26,17 @@ from pyptx.isa.model import Operand
 Register = tuple[str, int]
 """A register's name and the identity of its declaration, so that inner blocks may reuse a name."""
 
+Access = tuple[list[Register], list[Register]]
+"""The registers that an instruction reads, its guard first, and those it writes."""
+
 
 @dataclass(slots=True)
 class Run:
-    """Straight-line code: steps entered at the first and left after the last."""
+    """Straight-line code: steps entered at the first and left after the last, each with what it reads and writes."""
 
     index: int
     steps: list[Step] = field(default_factory=list[Step])
+    accesses: list[Access] = field(default_factory=list["Access"])
     successors: list[int] = field(default_factory=list[int])
     predecessors: list[int] = field(default_factory=list[int])
 
@@ -47,6 +52,7 @@ def runs(body: Body) -> list[Run]:
             at_label[item.label.name, id(item.scope)] = made[-1].index
             continue
         made[-1].steps.append(item)
+        made[-1].accesses.append(reads_and_writes(item))
         if item.instruction.opcode in JUMPS or item.instruction.opcode in ENDS:
             made.append(Run(len(made)))
     made.append(Run(len(made)))
@@ -93,7 +99,7 @@ def _declared(name: str, scope: Scope, places: dict[tuple[str, int], Place]) -> 
     return name, 0
 
 
-def reads_and_writes(step: Step) -> tuple[list[Register], list[Register]]:
+def reads_and_writes(step: Step) -> Access:
     """Return the registers that a step reads, its guard among them, and those it writes."""
     reads: list[Register] = []
     writes: list[Register] = []
@@ -103,8 +109,18 @@ def reads_and_writes(step: Step) -> tuple[list[Register], list[Register]]:
         _assume_written(step, writes)
         return reads, writes
     for wanted, given in zip(step.signature, step.instruction.operands, strict=True):
+        if wanted.name == ACCUMULATES and not _is_true(given):
+            reads = [r for r in reads if r not in writes]
         _collect(wanted, given, step.scope, reads, writes)
     return reads, writes
+
+
+ACCUMULATES = "scale_d"
+"""The operand of the table's rows that decides whether the accumulator is read at all."""
+
+
+def _is_true(given: Actual) -> bool:
+    return isinstance(given, ImmediateOperand) and bool(given.value)
 
 
 def _assume_written(step: Step, writes: list[Register]) -> None:
@@ -118,15 +134,13 @@ def _assume_written(step: Step, writes: list[Register]) -> None:
 
 
 def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
-    kind = type(given)
     if wanted.kind is OperandKind.PIPE and not isinstance(given, PipeOperand):
         wanted = wanted.parts[0]
-    if kind is RegisterOperand or kind is LabelOperand:
-        access = wanted.access
-        if access != "r":
-            _add(given.name, scope, writes)  # pyright: ignore[reportAttributeAccessIssue]
-        if access != "w":
-            _add(given.name, scope, reads)  # pyright: ignore[reportAttributeAccessIssue]
+    if isinstance(given, RegisterOperand | LabelOperand):
+        if wanted.access != "r":
+            _add(given.name, scope, writes)
+        if wanted.access != "w":
+            _add(given.name, scope, reads)
     elif isinstance(given, AddressOperand):
         _add(given.base, scope, reads)
         for part, inner in zip(wanted.parts[1:], given.rest, strict=False):
@@ -144,7 +158,7 @@ def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register]
 
 
 def _add(name: str, scope: Scope, into: list[Register]) -> None:
-    symbol: Symbol | None = scope.find(name)
+    symbol = scope.found.get(name) or scope.find(name)
     if symbol is None and "." in name:
         name = name.partition(".")[0]
         symbol = scope.find(name)

@@ -1,4 +1,4 @@
-"""Checks a kernel's performance directives: those that exclude each other, need each other, or can never be launched."""
+"""Checks a kernel's performance directives: what excludes each other, needs another, or cannot launch."""
 
 from __future__ import annotations
 

@@ -6,11 +6,12 @@ An instruction is right when one operand list of one usable match fits; else the
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from pyptx.check.complaint import Complaint
 from pyptx.check.fits import ADDRESS_REGISTERS, accepted
 from pyptx.check.operand_rules import IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
-from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, closest
+from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, closest, register
 from pyptx.check.symbols import Kind as Means
 from pyptx.ir import (
     AddressOperand,
@@ -41,45 +42,69 @@ _VECTOR_SELECTORS = frozenset((".x", ".y", ".z", ".w", ".r", ".g", ".b", ".a"))
 _FLOAT_TYPES = frozenset(("f32", "f64"))
 
 
-def examine(
-    instruction: Instruction, matches: tuple[Match, ...], scope: Scope
-) -> tuple[Match | None, Signature | None, Complaint | None]:
-    """Return the match and the operand list that the operands fit, or why they fit none of these matches."""
-    actual = instruction.operands
-    best: tuple[int, Complaint] | None = None
-    counts: set[int] = set()
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One operand list of a match, with the register types that each plain place accepts (None: look closer)."""
+
+    match: Match
+    signature: Signature
+    accepts: tuple[frozenset[str] | None, ...]
+
+
+def plans(matches: tuple[Match, ...]) -> dict[int, list[Plan]]:
+    """Return the operand lists of the matches by their length."""
+    by_count: dict[int, list[Plan]] = {}
     for match in matches:
         for signature in match.signatures:
-            if len(signature) != len(actual):
-                counts.add(len(signature))
+            made = Plan(match, signature, tuple(_accepts(operand) for operand in signature))
+            by_count.setdefault(len(signature), []).append(made)
+    return by_count
+
+
+def _accepts(operand: Operand) -> frozenset[str] | None:
+    scalar = operand.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE) and operand.count <= 1
+    return accepted(operand.type, operand.widenable) if scalar and operand.type and not operand.count else None
+
+
+def examine(
+    instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope
+) -> tuple[Match | None, Signature | None, Complaint | None]:
+    """Return the match and the operand list that the operands fit, or why they fit none."""
+    best: tuple[int, Complaint] | None = None
+    for plan in by_count.get(len(instruction.operands), ()):
+        at, found = _first_misfit(plan, instruction.operands, scope)
+        if found is None:
+            return plan.match, plan.signature, None
+        if best is None or at > best[0]:
+            best = at, found
+    return None, None, best[1] if best else _miscounted(instruction, by_count, scope)
+
+
+def _first_misfit(plan: Plan, actual: tuple[Actual, ...], scope: Scope) -> tuple[int, Complaint | None]:
+    known = scope.found
+    for index, given in enumerate(actual):
+        accepts = plan.accepts[index]
+        if accepts is not None and type(given) is RegisterOperand:
+            symbol = known.get(given.name)
+            if symbol is not None and symbol.plain in accepts:
                 continue
-            at, found = _first_misfit(signature, actual, scope)
-            if found is None:
-                return match, signature, None
-            if best is None or at > best[0]:
-                best = at, found
-    return None, None, best[1] if best else _miscounted(instruction, matches[0], counts, scope)
-
-
-def _first_misfit(signature: Signature, actual: tuple[Actual, ...], scope: Scope) -> tuple[int, Complaint | None]:
-    for index, (wanted, given) in enumerate(zip(signature, actual, strict=True)):
-        found = misfit(wanted, given, scope)
+        found = misfit(plan.signature[index], given, scope)
         if found is not None:
             return index, Complaint(found.rule, found.message, found.help, operand=index)
     return len(actual), None
 
 
-def _miscounted(instruction: Instruction, match: Match, counts: set[int], scope: Scope) -> Complaint:
+def _miscounted(instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope) -> Complaint:
     """Say which operands the form takes; an undeclared name among those given is the likelier mistake."""
     for index, given in enumerate(instruction.operands):
         if isinstance(given, RegisterOperand | LabelOperand) and given.name != "_" and not _known(given.name, scope):
             return _undeclared(given.name, scope, index)
-    many = sorted(counts)
+    many = sorted(by_count)
     number = " or ".join(str(n) for n in many)
-    shape = ", ".join(str(operand) for operand in match.signatures[-1])
+    shape = ", ".join(str(operand) for operand in by_count[many[-1]][-1].signature)
     return Complaint(
         OPERAND_COUNT,
-        f"`{instruction.full_opcode}` takes {number} operand{'' if many == [1] else 's'}, found {len(instruction.operands)}",
+        f"`{instruction.full_opcode}` takes {number} operands, found {len(instruction.operands)}",
         f"its form is `{instruction.full_opcode} {shape}`" if shape else "it stands without operands",
     )
 
@@ -174,7 +199,7 @@ def _not_scalar(wanted: Operand, name: str, symbol: Symbol) -> Complaint:
 def _component(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:
     base, _, component = name.partition(".")
     if symbol.kind is Means.REGISTER and symbol.vector and f".{component}" in _VECTOR_SELECTORS:
-        return _declared_register(wanted, name, Symbol(Means.REGISTER, symbol.type, "reg"))
+        return _declared_register(wanted, name, register(symbol.type))
     if symbol.kind is Means.REGISTER and component in wanted.selectable:
         return None
     return Complaint(OPERAND_KIND, f"`{base}` has no component `.{component}` here")
@@ -194,7 +219,7 @@ def _special(wanted: Operand, name: str, type_name: str) -> Complaint | None:
 
 def _variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     if wanted.kind is Kind.MOVABLE:
-        ok = wanted.type is None or from_name(wanted.type).bits >= 32 and from_name(wanted.type).kind != "f"
+        ok = wanted.type is None or (from_name(wanted.type).bits >= 32 and from_name(wanted.type).kind != "f")
         return None if ok else _wrong_kind(wanted, f"`{name}`", "an address")
     if wanted.kind is Kind.VARIABLE:
         opaque = wanted.type in ("texref", "samplerref", "surfref")

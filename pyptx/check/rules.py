@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyptx.check import (
+    calls,
     dataflow,
     header,
     launch,
@@ -17,7 +18,7 @@ from pyptx.check import (
 from pyptx.diagnostics import Rule
 
 _CHECKS = (
-    spelling, operand_rules, header, symbols, dataflow, uniformity, launch, shared_memory, tensor_maps, scopes,
+    spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, shared_memory, tensor_maps, scopes,
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = tuple(sorted((rule for c in _CHECKS for rule in c.RULES), key=lambda rule: rule.code))

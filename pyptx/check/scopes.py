@@ -55,7 +55,7 @@ def _marks(function: Function) -> Iterator[tuple[str, str, Statement]]:
     while stack:
         owner, statements = stack[-1]
         for statement in statements:
-            yield from _marks_in(statement.layout or (), statement)
+            yield from _marks_in(getattr(statement, "layout", None) or (), statement)
             if isinstance(statement, Block):
                 stack.append((statement, iter(statement.body)))
                 break

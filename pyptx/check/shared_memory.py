@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from pyptx.check.body import Body
+from pyptx.check.body import Body, Step
 from pyptx.check.symbols import Kind
 from pyptx.diagnostics import Diagnostic, Rule
 from pyptx.ir import AddressOperand, LabelOperand, LinkingDirective, VarDecl
@@ -43,10 +43,10 @@ def shared_memory(body: Body, where: Target) -> Iterator[Diagnostic]:
     named: dict[int, VarDecl] = {}
     for step in body.steps:
         for operand in step.instruction.operands:
-            for name in _names(operand):
-                symbol = step.scope.find(name)
-                declaration = symbol.declaration if symbol and symbol.kind is Kind.VARIABLE else None
-                if isinstance(declaration, VarDecl) and declaration.state_space.ptx == ".shared":
+            kind = type(operand)
+            if kind is AddressOperand or kind is LabelOperand:
+                declaration = _shared_variable(operand, step)
+                if declaration is not None:
                     named[id(declaration)] = declaration
     limit = static_shared_limit(where)
     size = sum(size_of(declaration) for declaration in named.values())
@@ -66,8 +66,9 @@ def size_of(declaration: VarDecl) -> int:
     return sum(element * prod((item.array_size or 1, *item.dims)) for item in declaration.declarators)
 
 
-def _names(operand: Operand) -> Iterator[str]:
-    if isinstance(operand, AddressOperand):
-        yield operand.base
-    elif isinstance(operand, LabelOperand):
-        yield operand.name
+def _shared_variable(operand: Operand, step: Step) -> VarDecl | None:
+    if not isinstance(operand, AddressOperand | LabelOperand):
+        return None
+    symbol = step.scope.find(operand.base if isinstance(operand, AddressOperand) else operand.name)
+    declaration = symbol.declaration if symbol is not None and symbol.kind is Kind.VARIABLE else None
+    return declaration if isinstance(declaration, VarDecl) and declaration.state_space.ptx == ".shared" else None

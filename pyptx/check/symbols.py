@@ -90,9 +90,17 @@ class Symbol:
     vector: int = 0
     entry: bool = False
     declaration: Statement | Param | None = None
+    plain: str = ""
+    """The type of a scalar register; nothing for everything else."""
 
 
 _LABEL = Symbol(Kind.LABEL)
+
+
+def register(type_name: str, vector: int = 0, declaration: Statement | Param | None = None) -> Symbol:
+    """Return the symbol of a register."""
+    plain = "" if vector else type_name
+    return Symbol(Kind.REGISTER, type_name, "reg", vector, declaration=declaration, plain=plain)
 
 
 @dataclass(slots=True)
@@ -167,7 +175,7 @@ def declare(statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
 
 
 def _declare_registers(statement: RegDecl, scope: Scope) -> Iterator[Diagnostic]:
-    symbol = Symbol(Kind.REGISTER, statement.type.ptx[1:], "reg", statement.vector or 0, declaration=statement)
+    symbol = register(statement.type.ptx[1:], statement.vector or 0, statement)
     for item in statement.declarators:
         if item.count is None:
             fresh = scope.declare(item.name, symbol)
@@ -211,8 +219,11 @@ def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagn
     findings: list[Diagnostic] = []
     for param in (*(function.return_params or ()), *function.params):
         space = param.state_space.ptx[1:]
-        kind = Kind.REGISTER if space == "reg" else Kind.VARIABLE
-        symbol = Symbol(kind, param.type.ptx[1:], space, param.vector or 0, function.is_entry, param)
+        type_name, vector = param.type.ptx[1:], param.vector or 0
+        if space == "reg":
+            symbol = register(type_name, vector, param)
+        else:
+            symbol = Symbol(Kind.VARIABLE, type_name, space, vector, function.is_entry, param)
         if not scope.declare(param.name, symbol) and param.name != "_":
             findings.append(duplicate(param.name, "parameter", function.origin))
     return scope, findings

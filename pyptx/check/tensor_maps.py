@@ -48,7 +48,14 @@ RULES = (NOT_GENERIC,)
 
 def tensor_maps(body: Body) -> Iterator[Diagnostic]:
     """Yield the findings of one kernel."""
-    users = [step for step in body.steps if _map_operands(step)]
+    takes_map: dict[int, bool] = {}
+    users: list[Step] = []
+    for step in body.steps:
+        key = id(step.signature)
+        if key not in takes_map:
+            takes_map[key] = bool(_map_operands(step))
+        if takes_map[key] and _map_operands(step):
+            users.append(step)
     if not users:
         return
     raw = _parameter_addresses(body)

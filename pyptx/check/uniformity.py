@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from pyptx.check.body import Step
-from pyptx.check.flow import Register, Run, reads_and_writes
+from pyptx.check.flow import Access, Register, Run
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import ImmediateOperand, Instruction, RegisterOperand, opcode_span
 from pyptx.isa.control import ENDS
@@ -67,7 +67,7 @@ def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
     aligned = [(run.index, step) for run in made for step in run.steps if _is_aligned(step)]
     if not aligned:
         return
-    accesses = {id(step): reads_and_writes(step) for run in made for step in run.steps}
+    accesses = {id(step): access for run in made for step, access in zip(run.steps, run.accesses, strict=True)}
     divided: dict[int, Step] = {}
     while True:
         values = _values(made, accesses, divided)
@@ -98,7 +98,8 @@ def _finding(step: Step, cause: Step | None) -> Diagnostic:
             f"`{place}` is guarded by a predicate that differs between the lanes of a warp",
             help="all threads of the warp must execute it, or none",
         )
-    line = opcode_span(cause.instruction).line
+    branch = opcode_span(cause.instruction)
+    line = branch.line if branch else 0
     return DIVERGENT_ALIGNED.found(
         opcode_span(step.instruction),
         f"`{place}` needs all threads of the warp, but the branch in line {line} can divide the warp before it",
@@ -106,7 +107,7 @@ def _finding(step: Step, cause: Step | None) -> Diagnostic:
     )
 
 
-Accesses = dict[int, tuple[list[Register], list[Register]]]
+Accesses = dict[int, Access]
 Values = dict[Register, Varies]
 
 

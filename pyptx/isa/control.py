@@ -8,3 +8,5 @@ JUMPS = frozenset(("bra", "brx"))
 
 ENDS = frozenset(("ret", "exit"))
 """The thread leaves the function or the kernel."""
+
+CALLS = frozenset(("call",))

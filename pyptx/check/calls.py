@@ -1,0 +1,131 @@
+"""Checks calls against the function that they name: it is one, and arguments and results fit its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.check.body import Body, Step
+from pyptx.check.fits import accepted
+from pyptx.check.symbols import Kind, Symbol
+from pyptx.diagnostics import Diagnostic, Rule
+from pyptx.ir import (
+    CallPrototype,
+    Function,
+    ImmediateOperand,
+    LabelOperand,
+    Param,
+    ParenthesizedOperand,
+    RegisterOperand,
+    opcode_span,
+)
+from pyptx.ir.operands import Operand
+from pyptx.isa.control import CALLS
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.func (.reg .b32 sum) add(.reg .b32 a, .reg .b32 b) {{ add.s32 sum, a, b; ret; }}
+.visible .entry other() {{ ret; }}
+.visible .entry k()
+{{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<2>;
+    {}
+    ret;
+}}
+"""
+
+ARGUMENT_COUNT = Rule(
+    "PTX0405",
+    "wrong number of arguments",
+    "A call gives as many arguments, and takes as many results, as the function or its prototype declares.",
+    _FRAME.format("call (%r0), add, (%r1);"),
+    _FRAME.format("call (%r0), add, (%r1, %r2);"),
+)
+ARGUMENT_TYPE = Rule(
+    "PTX0406",
+    "argument of another type",
+    "An argument's register has the size and kind of the function's parameter.",
+    _FRAME.format("call (%r0), add, (%r1, %rd1);"),
+    _FRAME.format("call (%r0), add, (%r1, %r2);"),
+)
+CALLS_KERNEL = Rule(
+    "PTX0407",
+    "kernel called as a function",
+    "Only a `.func` can be called; a kernel (`.entry`) is launched.",
+    _FRAME.format("call other;"),
+    _FRAME.format("call (%r0), add, (1, 2);"),
+)
+
+RULES = (ARGUMENT_COUNT, ARGUMENT_TYPE, CALLS_KERNEL)
+
+
+def calls(body: Body) -> Iterator[Diagnostic]:
+    """Yield the findings of one function's calls."""
+    for step in body.steps:
+        if step.instruction.opcode in CALLS:
+            yield from _call(step)
+
+
+def _call(step: Step) -> Iterator[Diagnostic]:
+    operands = list(step.instruction.operands)
+    results = _list(operands)
+    callee = operands.pop(0) if operands else None
+    arguments = _list(operands)
+    declared = _declared(callee, step)
+    if operands and isinstance(operands[0], LabelOperand):
+        declared = _declared(operands[0], step) or declared
+    if isinstance(declared, Function) and declared.is_entry:
+        yield CALLS_KERNEL.found(
+            opcode_span(step.instruction), f"`{declared.name}` is a kernel; only a .func can be called"
+        )
+    elif declared is not None:
+        yield from _passed(step, results, declared.return_params or (), "result")
+        yield from _passed(step, arguments, declared.params, "argument")
+
+
+def _list(operands: list[Operand]) -> ParenthesizedOperand | None:
+    """Take a list in parentheses from the front."""
+    first = operands[0] if operands else None
+    if isinstance(first, ParenthesizedOperand):
+        operands.pop(0)
+        return first
+    return None
+
+
+def _declared(callee: object, step: Step) -> Function | CallPrototype | None:
+    symbol = step.scope.find(callee.name) if isinstance(callee, LabelOperand | RegisterOperand) else None
+    declared = symbol.declaration if symbol is not None and symbol.kind in (Kind.FUNCTION, Kind.PROTOTYPE) else None
+    return declared if isinstance(declared, Function | CallPrototype) else None
+
+
+def _passed(
+    step: Step, given: ParenthesizedOperand | None, formal: tuple[Param, ...], what: str
+) -> Iterator[Diagnostic]:
+    elements = given.elements if given else ()
+    variadic = any(param.name == "..." for param in formal)
+    if len(elements) != len(formal) and not variadic:
+        yield ARGUMENT_COUNT.found(
+            opcode_span(step.instruction),
+            f"the function has {len(formal)} {what}{'' if len(formal) == 1 else 's'}, the call gives {len(elements)}",
+        )
+        return
+    for element, param in zip(elements, formal, strict=False):
+        if isinstance(element, RegisterOperand | LabelOperand):
+            symbol = step.scope.find(element.name)
+            if symbol is not None and not _fits(symbol, param):
+                yield ARGUMENT_TYPE.found(
+                    opcode_span(step.instruction),
+                    f"{what} `{element.name}` is .{symbol.type}, the function's `{param.name}` is {param.type.ptx}",
+                )
+        elif not isinstance(element, ImmediateOperand):
+            return
+
+
+def _fits(symbol: Symbol, param: Param) -> bool:
+    """Registers agree with the parameter's type; what is passed by .param variables, arrays included, ptxas compares
+    by layout, which is left to it."""
+    if symbol.kind is not Kind.REGISTER or param.array_size is not None or symbol.vector or param.vector:
+        return True
+    return symbol.type in accepted(param.type.ptx[1:])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version as installed
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,11 @@ from tools.corpus.manifest import Argument, Array, Dim3, Entry, File, Output, Ru
 
 REFERENCES = "python_producers.references."
 ROOT = Path(__file__).parents[3]
+
+
+def installed(package: str) -> str:
+    """The version of an installed package."""
+    return version(package)
 
 
 def array(name: str, dtype: str, *shape: int, init: str = "zeros", hidden: bool = False, **parameters: Any) -> Array:
@@ -70,7 +75,7 @@ def write(
     text: bytes,
     entries: Mapping[str, Entry],
     *,
-    package: str,
+    version: str,
     flags: Sequence[str],
     source: str,
     rewritten: str | None = None,
@@ -82,7 +87,6 @@ def write(
     directory.mkdir(parents=True, exist_ok=True)
     path = f"{stem}.{target}.ptx"
     (directory / path).write_bytes(text)
-    version = installed(package) if not package[-1].isdigit() or "==" not in package else package.split("==")[1]
     found = Path(source).resolve().relative_to(ROOT / "tools" / "corpus").as_posix()
     return File(path, version, tuple(flags), found, target, ptx, digest(text), tuple(rows), rewritten or removed)
 

@@ -39,7 +39,7 @@ def compile_case(case: Case, out: Path) -> File:
     flags = [f"--gpu-arch={case.target}"]
     text = compiled.__ptx__.encode()
     return record.write(
-        out, case.stem, text, {"": row}, package="nvidia-cutlass-dsl", flags=flags, source=case.source
+        out, case.stem, text, {"": row}, version=record.installed("nvidia-cutlass-dsl"), flags=flags, source=case.source
     )
 
 

@@ -86,7 +86,7 @@ def _write(case: Case, text: bytes, dumped: list[Path], count: int, index: int, 
     row = Entry("", case.algorithm, run, None if run is not None else case.reason or PARTIAL)
     source = case.function.__code__.co_filename
     flags = [f"target_config={case.device}", os.environ["XLA_FLAGS"].split()[-1]]
-    return record.write(out, stem, text, {"": row}, package="jax", flags=flags, source=source)
+    return record.write(out, stem, text, {"": row}, version=record.installed("jax"), flags=flags, source=source)
 
 
 def _run(case: Case, dumped: list[Path]) -> Run | None:

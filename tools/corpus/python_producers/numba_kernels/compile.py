@@ -46,7 +46,7 @@ def compile_case(case: Case, out: Path) -> File:
     flags = [f"cc={case.target}", *(f"{name}={value}" for name, value in case.options.items())]
     source = kernel.__code__.co_filename
     return record.write(
-        out, kernel.__name__, text.encode(), {"": row}, package="numba-cuda", flags=flags, source=source
+        out, kernel.__name__, text.encode(), {"": row}, version=record.installed("numba-cuda"), flags=flags, source=source
     )
 
 

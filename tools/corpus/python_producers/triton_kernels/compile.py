@@ -53,7 +53,7 @@ def compile_case(case: Case, out: Path) -> File:
     flags += [] if case.line_info else ["TRITON_DISABLE_LINE_INFO=1"]
     row = Entry("", case.algorithm, _run(case, text, compiled.metadata), case.reason)
     source_file = kernel.fn.__code__.co_filename
-    return record.write(out, case.stem, text, {"": row}, package="triton", flags=flags, source=source_file)
+    return record.write(out, case.stem, text, {"": row}, version=record.installed("triton"), flags=flags, source=source_file)
 
 
 def _source(case: Case) -> Any:

@@ -62,7 +62,8 @@ def _positive_definite(rng: np.random.Generator, size: int) -> Values:
 
 
 def _values(_rng: np.random.Generator, size: int, values: list[float]) -> Values:
-    return np.resize(np.array(values), size)
+    wide = any(isinstance(value, int) and value >= 1 << 63 for value in values)
+    return np.resize(np.array(values, np.uint64 if wide else None), size)
 
 
 INITIALISERS: dict[str, Initialiser] = {

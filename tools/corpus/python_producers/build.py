@@ -86,7 +86,7 @@ def compile_all(name: str, cache: Path, out: Path) -> None:
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *producer.packages], check=True)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"} | dict(producer.environment)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"} | dict(producer.environment)
     with tempfile.TemporaryDirectory() as scratch:
         # Some producers leave their own dumps in the working directory.
         command = [str(python), "-m", producer.module, "--out", str(out), *producer.options]

@@ -23,7 +23,7 @@ def mismatches(text: bytes, entries: tuple[Entry, ...]) -> Iterator[str]:
 
 def parameters(text: str, name: str) -> list[int]:
     """The size in bytes of every parameter of an entry."""
-    found = re.search(rf"\.entry\s+{re.escape(name)}\s*\((.*?)\)\s*(?:\.|\{{)", text, re.S)
+    found = re.search(rf"\.entry\s+{re.escape(name)}\s*\((.*?)\)", text, re.S)
     if found is None:
         return []
     sizes: list[int] = []

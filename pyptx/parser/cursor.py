@@ -82,7 +82,7 @@ class Cursor:
 
     def name(self, what: str) -> str:
         """Take a name, or fail saying what it would have been."""
-        if self.kind != "NAME":
+        if self.kind != "NAME" or self.token == "_":
             self.fail(what)
         return self.take()
 

@@ -18,12 +18,13 @@ _plain_values = re.compile(rf"(?:[ \t\r\n]*+-?{_PLAIN},)++").match
 _plain_value = re.compile(r"([ \t\r\n]*)(-?)(\w+),").findall
 _TYPES = {member.ptx: member for member in ScalarType}
 _VECTORS = {".v2": 2, ".v4": 4}
-_DIRECTIVES = {
+ON_ENTRIES = {
     ".maxntid": 3, ".reqntid": 3, ".minnctapersm": 1, ".maxnctapersm": 1, ".maxnreg": 1, ".local_maxnreg": 1,
     ".reqnctapercluster": 3, ".maxclusterrank": 1, ".minperctamemory": 1, ".explicitcluster": 0,
-    ".blocksareclusters": 0, ".noreturn": 0, ".abi_preserve": 1, ".abi_preserve_control": 1,
+    ".blocksareclusters": 0, ".pragma": 0,
 }  # fmt: skip
-"""Directives between a header and its body, and how many integers they may take."""
+"""Directives between the header of an entry and its body, and how many integers they may take."""
+ON_FUNCTIONS = {".noreturn": 0, ".abi_preserve": 1, ".abi_preserve_control": 1}
 
 
 class _Qualifiers(NamedTuple):
@@ -110,11 +111,11 @@ def param_list(cursor: Cursor) -> tuple[Param, ...]:
     return tuple(found)
 
 
-def function_directives(cursor: Cursor) -> tuple[FunctionDirective, ...]:
+def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[FunctionDirective, ...]:
     """Take the directives between a header and its body."""
     found: list[FunctionDirective] = []
     while cursor.kind == "DOTTED":
-        if cursor.token == ".pragma":
+        if cursor.token == ".pragma" and ".pragma" in known:
             cursor.take()
             texts = [cursor.string("a string")]
             while cursor.accept(","):
@@ -122,12 +123,13 @@ def function_directives(cursor: Cursor) -> tuple[FunctionDirective, ...]:
             cursor.expect(";", "after `.pragma`")
             found.append(FunctionDirective("pragma", tuple(texts)))
             continue
-        most = _DIRECTIVES.get(cursor.token)
+        most = known.get(cursor.token)
         if most is None:
             from difflib import get_close_matches
 
-            near = get_close_matches(cursor.token, _DIRECTIVES, n=1)
-            message = f"`{shortened(cursor.token)}` is no directive of a function"
+            near = get_close_matches(cursor.token, known, n=1)
+            what = "an entry" if known is ON_ENTRIES else "a device function"
+            message = f"`{shortened(cursor.token)}` is no directive of {what}"
             help = f"did you mean `{near[0]}`?" if near else None
             raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, help)
         name = cursor.take()[1:]
@@ -247,7 +249,7 @@ def _param(cursor: Cursor) -> Param:
         if cursor.token in (".const", ".global", ".local", ".shared"):
             pointer_space = StateSpace.from_ptx(cursor.take())
         pointer_alignment = _alignment(cursor)
-    name = cursor.name("the name of a parameter")
+    name = cursor.take() if cursor.token == "_" else cursor.name("the name of a parameter")
     size: int | None = None
     if cursor.accept("["):
         size = UNSIZED if cursor.token == "]" else cursor.number("a number of elements or `]`")

@@ -194,6 +194,8 @@ class Plain:
                     if not listing:
                         operands, shape = (), ""
                     elif "{" in listing or "(" in listing or ("[" in listing and "," in listing):
+                        if "(" in listing and head[:4] != "call":
+                            raise _NotPlain
                         operands, shape = arguments_of(listing)
                     else:
                         texts = listing.split(", ")
@@ -263,7 +265,7 @@ class Plain:
                 self.guards.clear()
             negated = text[1] == "!"
             register = text[1 + negated :].rstrip()
-            if not _is_name(register):
+            if register == "_" or not _is_name(register):
                 raise _NotPlain
             gap = text[1 + negated + len(register) :]
             made = self.guards[text] = (Predicate(register, negated), "!" * negated + gap)

@@ -36,7 +36,6 @@ _BINARY = {
     "&": 6, "^": 5, "|": 4, "&&": 3, "||": 2,
 }  # fmt: skip
 _TERNARY = 1
-_BEFORE_NAME = {(_UNARY, "!"), (_UNARY, "-"), (_FIELD, "=")}
 _CLOSER = {"(": ")", "{": "}", "[": "]", "index": "]", "mask": ")"}
 
 
@@ -54,8 +53,18 @@ class _Frame:
         self.open_tests = 0
 
 
-def parse_operand(cursor: Cursor, *, initializer: bool = False) -> Operand:
-    """Parse one operand; in an initialiser also `generic(x)`, masks and fields."""
+def parse_operand(cursor: Cursor, *, initializer: bool = False, lists: bool = True) -> Operand:
+    """Parse one operand; in an initialiser also `generic(x)`, masks and fields. Without `lists`, parentheses stand
+    around constants only."""
+    start = cursor.start
+    made = _parse(cursor, initializer)
+    if not lists and isinstance(made, ParenthesizedOperand) and not _is_constant(made):
+        message = "expected an operand, found a list in parentheses"
+        raise Failure(rules.UNEXPECTED, start, 1, message, "only `call` takes lists in parentheses")
+    return made
+
+
+def _parse(cursor: Cursor, initializer: bool) -> Operand:
     frames = [_Frame("")]
     while True:
         if not _primary(cursor, frames, initializer):
@@ -80,7 +89,8 @@ def _primary(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
         frame.operators.append((_UNARY, token))
         return False
     if token not in ("(", "{", "["):
-        if token == _CLOSER.get(frame.kind) and not frame.elements and not frame.operators and frame.kind in ("(", "{"):
+        empty = frame.kind == "(" or (frame.kind == "{" and initializer)
+        if empty and token == _CLOSER[frame.kind] and not frame.elements and not frame.operators:
             return _close(cursor, frames)
         cursor.fail("an operand")
     if frame.operators and token != "(" and not _makes_pipe(frame):
@@ -136,7 +146,7 @@ def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
             frame.operators.pop()
             name = "-WARP_SZ"
         return ImmediateOperand(name)
-    if frame.operators and not (frame.operators[-1] in _BEFORE_NAME or _makes_pipe(frame)):
+    if frame.operators and not _takes_name(frame, initializer):
         message = f"expected a constant, found `{name}`"
         _constant_failure(start, len(name), message, "only the first term may be a register or a symbol")
     if initializer and name == "generic" and cursor.token == "(":
@@ -152,6 +162,13 @@ def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
     return RegisterOperand(name) if name[0] == "%" or name == "_" or "." in name else LabelOperand(name)
 
 
+def _takes_name(frame: _Frame, initializer: bool) -> bool:
+    """Say whether a name may stand after the pending operators: `a|`, `field =`, or one `!` or `-`."""
+    if frame.operators[-1] == (_FIELD, "=") or _makes_pipe(frame):
+        return True
+    return len(frame.operators) == 1 and frame.operators[0] in ((_UNARY, "!"), (_UNARY, "-")) and not initializer
+
+
 def _makes_pipe(frame: _Frame) -> bool:
     return frame.operators[-1] == (_BINARY["|"], "|") and not _is_constant(frame.values[-1])
 
@@ -162,7 +179,7 @@ def _after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) -> boo
     frame, token = frames[-1], cursor.token
     if cursor.kind != "PUNCTUATION":
         token = ""
-    if token in _BINARY or token == "?" or (token == "=" and initializer and frame.kind == "{"):
+    if token in _BINARY or token == "?" or (token == "=" and initializer):
         if _operator(cursor, frame, token):
             return True
     elif token == ":" and frame.open_tests:
@@ -273,12 +290,16 @@ def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
     outer = frames[-1]
     if frame.kind == "(":
         made: Operand = ParenthesizedOperand(elements)
-        if outer.operators and not _is_constant(made):
-            cursor.fail("a constant expression in these brackets")
+        if (outer.operators or outer.kind) and not _is_constant(made):
+            cursor.fail("a constant expression in these parentheses")
     elif frame.kind == "{":
         made = VectorOperand(elements)
     elif frame.kind == "[":
         made = _address(elements)
+        if isinstance(made, ConstantAddressOperand) and not _is_constant(made.expression):
+            cursor.fail("a register, a symbol or a constant as the address")
+        if isinstance(made, AddressOperand) and made.rest and made.offset is not None:
+            cursor.fail("`]`", "an address with coordinates has no offset")
     elif frame.kind == "mask":
         made = MaskOperand(frame.subject, elements[0])
     else:

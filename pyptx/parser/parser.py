@@ -32,7 +32,7 @@ def parse(source: str, *, recover: bool = False) -> Module | tuple[Module, tuple
     Raises PtxSyntaxError with every diagnostic. With `recover=True` it returns the module and the diagnostics instead;
     text that could not be parsed stays in it as `SkippedText`.
     """
-    work = _Parse(source)
+    work = Parsing(source)
     module = work.module()
     if recover:
         return module, tuple(work.diagnostics)
@@ -41,10 +41,12 @@ def parse(source: str, *, recover: bool = False) -> Module | tuple[Module, tuple
     return module
 
 
-class _Parse:
-    """One parse under way: the text, the place in it, and the bodies that are open."""
+class Parsing:
+    """One parse under way: the text, the place in it, and the bodies that are open. Without `fast` every statement
+    goes through the full grammar, which must give the same."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, fast: bool = True) -> None:
+        self.fast = fast
         self.text = source
         self.lines = Lines(source)
         self.cursor = Cursor(source)
@@ -59,7 +61,7 @@ class _Parse:
         cursor = self.cursor
         clean = True
         while True:
-            if clean and self.open and self.open[-1][0].kind != "section":
+            if clean and self.fast and self.open and self.open[-1][0].kind != "section":
                 cursor.skip_to(self.plain.run(self.text, cursor.taken_end, self.body.append, self.lines))
             if cursor.kind == "END":
                 if not self.open:

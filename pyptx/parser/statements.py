@@ -30,7 +30,15 @@ from pyptx.ir.nodes import Block, Function, Instruction, Label, Predicate, State
 from pyptx.ir.operands import Operand
 from pyptx.parser import rules
 from pyptx.parser.cursor import Cursor, shortened
-from pyptx.parser.declarations import attributes, function_directives, param_list, register_declaration, variable_declaration
+from pyptx.parser.declarations import (
+    ON_ENTRIES,
+    ON_FUNCTIONS,
+    attributes,
+    function_directives,
+    param_list,
+    register_declaration,
+    variable_declaration,
+)
 from pyptx.parser.errors import Failure
 from pyptx.parser.operands import parse_operand
 
@@ -167,9 +175,10 @@ def _instruction(cursor: Cursor, place: Any, opcode: str, predicate: Predicate |
     if cursor.token != ";":
         if "\n" in cursor.gap and cursor.kind == "NAME":
             cursor.missing_semicolon(f"after `{shortened(opcode)}`")
-        operands.append(parse_operand(cursor))
+        lists = opcode == "call"
+        operands.append(parse_operand(cursor, lists=lists))
         while cursor.accept(","):
-            operands.append(parse_operand(cursor))
+            operands.append(parse_operand(cursor, lists=lists))
         if cursor.token != ";":
             cursor.missing_semicolon("after the operands", "`,` or ")
     cursor.take()
@@ -179,7 +188,7 @@ def _instruction(cursor: Cursor, place: Any, opcode: str, predicate: Predicate |
 def _linked(cursor: Cursor, place: Any) -> Parsed:
     linking = LinkingDirective.from_ptx(cursor.take())
     parse = _AFTER_LINKING.get(cursor.token)
-    if parse is None:
+    if parse is None or (parse is _function and linking is LinkingDirective.COMMON):
         cursor.fail("a function or a variable")
     return parse(cursor, place, linking)
 
@@ -194,7 +203,7 @@ def _function(cursor: Cursor, place: Any, linking: LinkingDirective | None = Non
     fields["parens"] = cursor.token == "("
     if fields["parens"]:
         fields["params"] = param_list(cursor)
-    fields["directives"] = function_directives(cursor)
+    fields["directives"] = function_directives(cursor, ON_ENTRIES if fields["is_entry"] else ON_FUNCTIONS)
     if cursor.token == ";":
         cursor.take()
         return Function(**fields, definition=False, layout=cursor.finish())
@@ -228,7 +237,7 @@ def _loc(cursor: Cursor, place: Any) -> LocDirective:
     file, line, column = (cursor.number(what) for what in ("a file index", "a line", "a column"))
     function_name: SectionLabel | None = None
     inlined_at: tuple[int, int, int] | None = None
-    if cursor.accept(","):
+    if not intermediate and cursor.accept(","):
         _word(cursor, "function_name")
         function_name = _section_label(cursor)
         cursor.expect(",", "before `inlined_at`")
@@ -256,6 +265,8 @@ def _section(cursor: Cursor, place: Any) -> Opening:
 def _section_value(cursor: Cursor) -> int | SectionLabel:
     if cursor.kind == "NUMBER":
         return cursor.number("an integer")
+    if cursor.token == "WARP_SZ":
+        cursor.fail("an integer, a label or a section")
     if cursor.token == "-":
         cursor.take()
         text = cursor.token
@@ -301,7 +312,7 @@ def _call_prototype(cursor: Cursor, place: Any) -> CallPrototype:
     cursor.take()
     parens = cursor.token == "("
     params = param_list(cursor) if parens else ()
-    directives = function_directives(cursor)
+    directives = function_directives(cursor, ON_FUNCTIONS)
     cursor.expect(";", "after the prototype")
     return CallPrototype(params, returns, directives, parens, cursor.finish(), place)
 

@@ -1,0 +1,103 @@
+"""The losslessness tests, on hand-written samples of every construct and on the corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pyptx.emitter import emit
+from pyptx.ir import Instruction, Module, replace_statements
+from pyptx.parser.parser import Parsing, parse
+from tests import lossless
+
+SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.ptx"))
+CORPUS = sorted((Path(__file__).parents[1] / "corpus").rglob("*.ptx"))
+
+
+def read(path: Path) -> str:
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_samples_lose_nothing(path: Path) -> None:
+    text = read(path)
+    assert lossless.byte_identity(text) is None
+    assert lossless.token_identity(text) is None
+    assert lossless.restyling_keeps_meaning(text) is None
+    assert lossless.edit_locality(text) is None
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
+def test_the_fast_path_says_what_the_grammar_says(path: Path) -> None:
+    text = read(path)
+    fast, slow = Parsing(text).module(), Parsing(text, fast=False).module()
+    assert fast == slow
+    assert spelled(fast) == spelled(slow)
+
+
+def spelled(module: Module) -> list[object]:
+    """Return what equality leaves out: layouts and places."""
+    from pyptx.ir import visit
+
+    return [(getattr(s, "layout", None), getattr(s, "closing", None), s.origin) for s in visit(module)]
+
+
+@pytest.mark.skipif(not CORPUS, reason="no corpus in this checkout")
+def test_the_corpus_loses_nothing() -> None:
+    for path in CORPUS:
+        text = read(path)
+        assert lossless.byte_identity(text) is None, path
+        assert lossless.token_identity(text) is None, path
+        assert lossless.restyling_keeps_meaning(text) is None, path
+
+
+@pytest.mark.skipif(not CORPUS, reason="no corpus in this checkout")
+def test_edits_in_the_corpus_stay_where_they_are() -> None:
+    for path in CORPUS[::12]:
+        assert lossless.edit_locality(read(path)) is None, path
+
+
+def without_modifiers(module: Module) -> str:
+    return emit(replace_statements(module, lambda s: s.replace(modifiers=()) if isinstance(s, Instruction) else s))
+
+
+def operands_reversed(module: Module) -> str:
+    return emit(
+        replace_statements(module, lambda s: s.replace(operands=s.operands[::-1]) if isinstance(s, Instruction) else s)
+    )
+
+
+def without_guards(module: Module) -> str:
+    return emit(replace_statements(module, lambda s: s.replace(predicate=None) if isinstance(s, Instruction) else s))
+
+
+BROKEN = [without_modifiers, operands_reversed, without_guards]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_a_broken_emitter_is_seen(broken: lossless.Emit) -> None:
+    text = read(Path(__file__).parent / "samples" / "predicates.ptx")
+    assert lossless.byte_identity(text, broken) is not None
+    assert lossless.restyling_keeps_meaning(text, broken) is not None
+    assert lossless.edit_locality(text, broken) is not None
+
+
+def test_an_emitter_that_replays_the_source_is_seen() -> None:
+    text = read(Path(__file__).parent / "samples" / "predicates.ptx")
+    assert lossless.byte_identity(text, lambda module: text) is None
+    assert lossless.edit_locality(text, lambda module: text) is not None
+
+
+def test_an_emitter_that_forgets_layouts_is_seen() -> None:
+    from pyptx.ir import strip_layout
+
+    text = read(Path(__file__).parent / "samples" / "comments.ptx")
+    assert lossless.byte_identity(text, lambda module: emit(strip_layout(module))) is not None
+
+
+def test_restyled_text_is_stable() -> None:
+    for path in SAMPLES:
+        once = lossless.restyled(read(path))
+        assert lossless.restyled(once) == once
+        assert emit(parse(once)) == once

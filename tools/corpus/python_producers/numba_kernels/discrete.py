@@ -172,7 +172,7 @@ def crc32(messages, out):
 
 @cuda.jit(device=True)
 def rotate(word, count):
-    return uint32((uint32(word) >> uint32(count)) | (uint32(word) << uint32(32 - count)))
+    return uint32((word >> count) | (word << (uint32(32) - count)))
 
 
 def sha256_block(messages, out):
@@ -187,18 +187,18 @@ def sha256_block(messages, out):
     for t in range(16):
         word[t] = messages[i, t]
     for t in range(16, 64):
-        s0 = rotate(word[t - 15], 7) ^ rotate(word[t - 15], 18) ^ (word[t - 15] >> uint32(3))
-        s1 = rotate(word[t - 2], 17) ^ rotate(word[t - 2], 19) ^ (word[t - 2] >> uint32(10))
+        s0 = rotate(word[t - 15], uint32(7)) ^ rotate(word[t - 15], uint32(18)) ^ (word[t - 15] >> uint32(3))
+        s1 = rotate(word[t - 2], uint32(17)) ^ rotate(word[t - 2], uint32(19)) ^ (word[t - 2] >> uint32(10))
         word[t] = uint32(word[t - 16] + s0 + word[t - 7] + s1)
     for k in range(8):
         state[k] = start[k]
     for t in range(64):
         e = state[4]
         a = state[0]
-        s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
+        s1 = rotate(e, uint32(6)) ^ rotate(e, uint32(11)) ^ rotate(e, uint32(25))
         choose = (e & state[5]) ^ (~e & state[6])
         t1 = uint32(state[7] + s1 + choose + table[t] + word[t])
-        s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+        s0 = rotate(a, uint32(2)) ^ rotate(a, uint32(13)) ^ rotate(a, uint32(22))
         majority = (a & state[1]) ^ (a & state[2]) ^ (state[1] & state[2])
         for k in range(7):
             state[7 - k] = state[6 - k]

@@ -7,31 +7,12 @@ from functools import cache
 
 from pyptx.types import from_name
 
-_REGISTER_TYPES = [
-    "pred",
-    "b8",
-    "u8",
-    "s8",
-    "b16",
-    "u16",
-    "s16",
-    "f16",
-    "b32",
-    "u32",
-    "s32",
-    "f32",
-    "f16x2",
-    "b64",
-    "u64",
-    "s64",
-    "f64",
-    "b128",
-]
+_INTEGERS = frozenset(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64))
 
-DECLARABLE = frozenset(_REGISTER_TYPES)
+DECLARABLE = _INTEGERS | {"pred", "b128", "f16", "f16x2", "f32", "f64"}
 """The types a register may be declared with."""
 
-ADDRESS_REGISTERS = frozenset(("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64"))
+ADDRESS_REGISTERS = _INTEGERS
 """The registers that may hold an address."""
 
 _WIDTHS = (8, 16, 32, 64, 128)

@@ -39,6 +39,7 @@ from pyptx.types import from_name
 
 Signature = tuple[Operand, ...]
 _VECTOR_SELECTORS = frozenset((".x", ".y", ".z", ".w", ".r", ".g", ".b", ".a"))
+_OPAQUE = frozenset(("texref", "samplerref", "surfref"))
 _FLOAT_TYPES = frozenset(("f32", "f64"))
 
 
@@ -222,7 +223,7 @@ def _variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
         ok = wanted.type is None or (from_name(wanted.type).bits >= 32 and from_name(wanted.type).kind != "f")
         return None if ok else _wrong_kind(wanted, f"`{name}`", "an address")
     if wanted.kind is Kind.VARIABLE:
-        opaque = wanted.type in ("texref", "samplerref", "surfref")
+        opaque = wanted.type in _OPAQUE
         if opaque and symbol.type != wanted.type and not symbol.entry:
             return _wrong_type(wanted, name, symbol.type)
         return None
@@ -255,13 +256,17 @@ def _address_base(wanted: Operand, given: AddressOperand, scope: Scope) -> Compl
     return _space(wanted, name, symbol)
 
 
+_GENERIC = frozenset(("global", "shared", "local"))
+"""What a generic address reaches by a variable's name; constants and parameters need their own space."""
+
+
 def _space(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
-    wants = (wanted.space or "").partition("::")[0]
-    if wants in ("", "generic", symbol.space) or symbol.type in ("texref", "samplerref", "surfref"):
+    wants = (wanted.space or "generic").partition("::")[0]
+    if symbol.space == wants or (wants == "generic" and symbol.space in _GENERIC) or symbol.type in _OPAQUE:
         return None
     return Complaint(
         STATE_SPACE,
-        f"the instruction addresses .{wanted.space}, `{name}` is in .{symbol.space}",
+        f"the instruction addresses {wanted.space or 'generic'} memory, `{name}` is in .{symbol.space}",
         f"use the .{symbol.space} form of the instruction",
     )
 

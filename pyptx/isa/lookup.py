@@ -180,7 +180,7 @@ _REPEATABLE = frozenset(("sat", "relu", "satfinite", "sync", "uni", "cc", "appro
 
 def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
     """Return the choice whose first modifier stands earliest in the text: types keep their relative order."""
-    fitting = [c for c in slot.choices if all(m in left for m in c.modifiers)]
+    fitting = [c for c in slot.choices if all(left.count(m) >= c.modifiers.count(m) for m in c.modifiers)]
     return min(fitting, key=lambda c: left.index(c.modifiers[0]), default=None)
 
 

@@ -1,0 +1,181 @@
+"""Audits `check` on the corpus: no error on what ptxas accepts, and single edits that ptxas rejects reported in their line.
+
+    python -m tools.audit_corruptions [--count 5000] [--seed 1] [--show 30] [--largest 60000]
+
+An edit is one of: a modifier, a type, the number of operands, an immediate, a name, a label, a semicolon, the header.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyptx.check import check
+from pyptx.diagnostics import Severity
+from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS
+from pyptx.parser import parse
+from pyptx.types import ALL
+from tools.isa.ptxas import ptxas_path, virtual_architecture
+
+CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
+_INSTRUCTION = re.compile(
+    r"^\s*(?:@!?[%\w$]+\s+)?([a-z][a-z0-9_]*(?:\.[\w:]+)+)\s+([^;{}]*(?:\{[^;{}]*\}[^;{}]*)*);", re.M
+)
+_TYPES = [t.name for t in ALL if t.kind != "opaque"]
+_WORDS = (
+    "rn rz ftz sat approx full wide lo hi global shared local sync aligned relaxed acquire gpu cta v2 v4 nc to".split()
+)
+STRATA = ("modifier", "type", "count", "immediate", "name", "label", "semicolon", "header")
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """An edited text, the line that was edited, and what kind of edit it was."""
+
+    path: Path
+    text: str
+    line: int
+    stratum: str
+
+
+def corrupt(path: Path, text: str, stratum: str, draw: random.Random) -> Corruption | None:
+    """Return the text with one edit of this kind, None where the text offers no place for it."""
+    found = _header(text, draw) if stratum == "header" else _edit(text, stratum, draw)
+    if found is None or found[1] == text:
+        return None
+    return Corruption(path, found[1], text.count("\n", 0, found[0]) + 1, stratum)
+
+
+def _header(text: str, draw: random.Random) -> tuple[int, str] | None:
+    if draw.random() < 0.5:
+        place = re.search(r"^\.target\s+(\w+)", text, re.M)
+        new = draw.choice([name for name in FIRST_PTX if FIRST_PTX[name] >= (3, 0)])
+    else:
+        place = re.search(r"^\.version\s+([\d.]+)", text, re.M)
+        new = ".".join(map(str, draw.choice(PTX_VERSIONS)))
+    return (place.start(1), text[: place.start(1)] + new + text[place.end(1) :]) if place else None
+
+
+def _edit(text: str, stratum: str, draw: random.Random) -> tuple[int, str] | None:
+    places = list(_INSTRUCTION.finditer(text))
+    place = draw.choice(places) if places else None
+    if place is None:
+        return None
+    if stratum == "semicolon":
+        return place.start(1), text[: place.end() - 1] + text[place.end() :]
+    head, operands = place[1].split("."), place[2].split(", ")
+    if not (_edit_head(head, stratum, draw) or _edit_operands(operands, stratum, draw)):
+        return None
+    return place.start(1), text[: place.start(1)] + ".".join(head) + " " + ", ".join(operands) + text[place.end() - 1 :]
+
+
+def _edit_head(head: list[str], stratum: str, draw: random.Random) -> bool:
+    if stratum == "modifier":
+        index = draw.randrange(1, len(head))
+        if draw.random() < 0.3:
+            head.pop(index)
+        else:
+            head[index] = draw.choice(_WORDS)
+        return True
+    places = [i for i, m in enumerate(head) if m in _TYPES]
+    if stratum == "type" and places:
+        head[draw.choice(places)] = draw.choice(_TYPES)
+        return True
+    return False
+
+
+def _edit_operands(operands: list[str], stratum: str, draw: random.Random) -> bool:
+    index = draw.randrange(len(operands))
+    if stratum == "count":
+        if draw.random() < 0.5:
+            operands.pop(index)
+        else:
+            operands.insert(index, operands[index])
+    elif stratum == "immediate":
+        operands[index] = draw.choice(("0", "-1", "7", "256", "1.5", "0f3F800000", "[16]"))
+    elif stratum == "name":
+        operands[index] = re.sub(r"%?[A-Za-z_$][\w$]*", "%nobody", operands[index], count=1)
+    elif stratum == "label":
+        operands[index] = re.sub(r"\$[\w$]+", "$nowhere", operands[index])
+    else:
+        return False
+    return True
+
+
+def ptxas_lines(text: str) -> set[int] | None:
+    """Return the lines that ptxas complains of, None when it accepts the text."""
+    place = re.search(r"^\.target\s+(\w+)", text, re.M)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "case.ptx"
+        path.write_text(text, encoding="utf-8")
+        where = virtual_architecture(place[1] if place else "sm_75")
+        command = [ptxas_path(), "-arch", where, str(path), "-o", f"{folder}/o"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=120, errors="replace")
+    if run.returncode == 0:
+        return None
+    return {int(m) for m in re.findall(r"line (\d+); (?:error|fatal)", run.stdout + run.stderr)}
+
+
+def our_lines(text: str) -> set[int]:
+    """Return the lines in which parser or check see an error."""
+    module, problems = parse(text, recover=True)
+    return {d.line for d in (*problems, *check(module)) if d.severity is Severity.ERROR}
+
+
+def false_errors(paths: list[Path], show: int) -> int:
+    """Print and count the errors on corpus files as they are; ptxas accepts them all."""
+    wrong = 0
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        for finding in check(parse(text)):
+            if finding.severity is Severity.ERROR:
+                wrong += 1
+                if wrong <= show:
+                    print(f"false error: {path.relative_to(CORPUS)}:{finding.line}: {finding.code} {finding.message}")
+    return wrong
+
+
+def main() -> int:
+    """Run the audit."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--count", type=int, default=5000)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--show", type=int, default=30)
+    options.add_argument("--largest", type=int, default=60_000, help="edit only files up to this many bytes")
+    arguments = options.parse_args()
+    paths = sorted(CORPUS.rglob("*.ptx"))
+    wrong = false_errors(paths, arguments.show)
+    print(f"{len(paths)} corpus files, {wrong} false errors")
+    draw = random.Random(arguments.seed)
+    small = [path for path in paths if path.stat().st_size <= arguments.largest]
+    rejected, reported, tried = Counter[str](), Counter[str](), 0
+    while sum(rejected.values()) < arguments.count:
+        path, stratum = draw.choice(small), STRATA[tried % len(STRATA)]
+        tried += 1
+        made = corrupt(path, path.read_text(encoding="utf-8").rstrip("\0"), stratum, draw)
+        theirs = ptxas_lines(made.text) if made else None
+        if made is None or theirs is None:
+            continue
+        rejected[stratum] += 1
+        ours = our_lines(made.text)
+        good = bool(ours & (theirs | {made.line}))
+        reported[stratum] += good
+        if not good and sum(rejected.values()) - sum(reported.values()) <= arguments.show:
+            edited = made.text.splitlines()[made.line - 1].strip()[:120]
+            print(f"missed {stratum}: {path.relative_to(CORPUS)}:{made.line}: {edited} (ptxas {sorted(theirs)[:3]})")
+    for stratum in STRATA:
+        print(f"{stratum:10} {rejected[stratum]:6} rejected by ptxas, {reported[stratum]:6} reported in their line")
+    share = sum(reported.values()) / sum(rejected.values())
+    print(f"all        {sum(rejected.values()):6} of {tried} edits, reported {share:.2%}")
+    return 0 if share >= 0.99 and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

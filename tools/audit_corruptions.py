@@ -1,4 +1,4 @@
-"""Audits `check` on the corpus: no error on what ptxas accepts, and single edits that ptxas rejects reported in their line.
+"""Audits `check` on the corpus: no error on files as they are; single edits that ptxas rejects, reported in their line.
 
     python -m tools.audit_corruptions [--count 5000] [--seed 1] [--show 30] [--largest 60000]
 
@@ -30,7 +30,21 @@ _INSTRUCTION = re.compile(
 )
 _TYPES = [t.name for t in ALL if t.kind != "opaque"]
 _WORDS = (
-    "rn rz ftz sat approx full wide lo hi global shared local sync aligned relaxed acquire gpu cta v2 v4 nc to".split()
+    "rn",
+    "rz",
+    "ftz",
+    "sat",
+    "approx",
+    "wide",
+    "lo",
+    "global",
+    "shared",
+    "sync",
+    "relaxed",
+    "gpu",
+    "v2",
+    "v4",
+    "to",
 )
 STRATA = ("modifier", "type", "count", "immediate", "name", "label", "semicolon", "header")
 

@@ -1,6 +1,6 @@
 """Audits that every instruction named in the manual's contents has a row, and every named row a meaning.
 
-    python -m tools.isa.audit_coverage
+python -m tools.isa.audit_coverage
 """
 
 from __future__ import annotations

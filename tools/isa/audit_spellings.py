@@ -21,7 +21,6 @@ from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, Availability, Target, Ver
 from tools.isa.ptxas import Case, verdicts
 from tools.isa.synthesize import instructions
 
-
 OLDEST_PTX: Version = (3, 0)
 """The oldest version whose modules ptxas 13.5 still reads as 64-bit code without complaint."""
 

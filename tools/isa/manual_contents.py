@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 INSTRUCTIONS: dict[str, str] = {
-    "Integer Arithmetic": "add sub mul mad clmad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi "
-    "szext bmsk dp4a dp2a",
+    "Integer Arithmetic": "add sub mul mad clmad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe "
+    "bfi szext bmsk dp4a dp2a",
     "Extended-Precision Integer Arithmetic": "add.cc addc sub.cc subc mad.cc madc",
     "Floating-Point": "testp copysign add sub mul fma mad div abs neg min max rcp rcp.approx.ftz.f64 sqrt rsqrt "
     "rsqrt.approx.ftz.f64 sin cos lg2 ex2 tanh",
@@ -13,8 +13,8 @@ INSTRUCTIONS: dict[str, str] = {
     "Comparison and Selection": "set setp selp slct",
     "Logic and Shift": "and or xor not cnot lop3 shf shl shr",
     "Data Movement and Conversion": "mov shfl shfl.sync prmt ld ld.global.nc ldu st st.async multimem.st.async st.bulk "
-    "multimem.ld_reduce multimem.st multimem.red prefetch prefetchu applypriority discard createpolicy isspacep cvta cvt "
-    "cvt.pack mapa getctarank",
+    "multimem.ld_reduce multimem.st multimem.red prefetch prefetchu applypriority discard createpolicy isspacep cvta "
+    "cvt cvt.pack mapa getctarank",
     "Asynchronous copy": "cp.async cp.async.commit_group cp.async.wait_group cp.async.wait_all cp.async.bulk "
     "cp.reduce.async.bulk cp.async.bulk.prefetch multimem.cp.async.bulk multimem.cp.reduce.async.bulk "
     "cp.async.bulk.tensor cp.reduce.async.bulk.tensor cp.async.bulk.prefetch.tensor cp.async.bulk.commit_group "

@@ -1,4 +1,4 @@
-"""Makes wrong (and by luck right) neighbours of legal instructions: the mutants on which the table must agree with ptxas.
+"""Makes wrong (and by luck right) neighbours of legal instructions, on which the table must agree with ptxas.
 
 Strata: `modifier` (replaced by one of the family, dropped, doubled, swapped), `type`, `count` (an operand more or
 fewer), `immediate` (a number for a register, another number, a register for a number), `target` (another header).
@@ -153,10 +153,8 @@ def _declarable(case: Case) -> bool:
 
 
 def _family(opcode: str) -> list[str]:
-    words = {
-        m for row in table.rows(opcode) for s in lookup.sequences(row) for slot in s for c in slot.choices for m in c.modifiers
-    }
-    return sorted(words)
+    slots = {slot for row in table.rows(opcode) for sequence in lookup.sequences(row) for slot in sequence}
+    return sorted({m for slot in slots for choice in slot.choices for m in choice.modifiers})
 
 
 _MUTATIONS: dict[str, Callable[[Source, Case], Case | None]] = {

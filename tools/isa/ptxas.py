@@ -99,7 +99,7 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
     found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
     rejected = {at_line[line]: why for line, why in found.items() if line in at_line}
     if run.returncode and not found:
-        # A mistake inside one of ptxas' own macros, or a crash: neither names the line, so halve until one case is left.
+        # A mistake inside one of ptxas' own macros, or a crash, names no line: halve until one case is left.
         if len(cases) == 1:
             return {0: (run.stderr + run.stdout).partition("\n")[0] or f"exit status {run.returncode}"}
         half = len(cases) // 2

@@ -110,7 +110,7 @@ def _scalar(o: Operand, registers: _Registers) -> str:
     if o.kind is Kind.LIST:
         return "(q_funcparam)"
     if o.kind is Kind.SPECIAL:
-        return "%tid.x"
+        return "%clock64" if register_class(o.type) == "b64" else "%tid.x"
     if o.kind is Kind.VARIABLE and o.type in ("texref", "samplerref", "surfref"):
         return f"q_{o.type}"
     if o.kind is Kind.VARIABLE:

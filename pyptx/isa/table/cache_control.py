@@ -35,12 +35,12 @@ FORMS = (
     ),
     # A constant fraction is above 0 and at most 1.
     form(
-        "createpolicy.fractional.first{.second}.b64      d{, fraction:.f32}",
+        "createpolicy.fractional.first{.second}.b64      d:w.u64{, fraction:.f32}",
         first=_FIRST, second=_SECOND, since="7.4,sm_80", see=_POLICY,
     ),
     form(
-        "createpolicy.range{.global}.first{.second}.b64  d, [a], primary:.u32, total:.u32",
+        "createpolicy.range{.global}.first{.second}.b64  d:w.u64, [a], primary:.u32, total:.u32",
         first=_FIRST, second=_SECOND, since="7.4,sm_80", see=_POLICY,
     ),
-    form("createpolicy.cvt.L2.b64                         d, a", since="7.4,sm_80", see=_POLICY),
+    form("createpolicy.cvt.L2.b64                         d:w.u64, a:.u64", since="7.4,sm_80", see=_POLICY),
 )  # fmt: skip

@@ -41,11 +41,11 @@ FORMS = (
     form("mov.b64   d, a:.b32*2", see=_PACK),
     form("mov.b128  d, a:.b32*4", since="8.3,sm_70", see=_PACK),
     form("mov.b128  d, a:.b64*2", since="8.3,sm_70", see=_PACK),
-    form("mov.b16   d:w_.b8*2, a", see=_PACK),
-    form("mov.b32   d:w_.b8*4, a", see=_PACK),
-    form("mov.b32   d:w_.b16*2, a", see=_PACK),
-    form("mov.b64   d:w_.b16*4, a", see=_PACK),
-    form("mov.b64   d:w_.b32*2, a", see=_PACK),
+    form("mov.b16   d:w_.b8*2, a:mov", see=_PACK),
+    form("mov.b32   d:w_.b8*4, a:mov", see=_PACK),
+    form("mov.b32   d:w_.b16*2, a:mov", see=_PACK),
+    form("mov.b64   d:w_.b16*4, a:mov", see=_PACK),
+    form("mov.b64   d:w_.b32*2, a:mov", see=_PACK),
     form("mov.b128  d:w_.b32*4, a", since="8.3,sm_70", see=_PACK),
     form("mov.b128  d:w_.b64*2, a", since="8.3,sm_70", see=_PACK),
     # In no manual, but ptxas copies vectors as it loads them, and reads a whole special register.
@@ -57,7 +57,7 @@ FORMS = (
         mode="up down bfly idx", ptx=(3, 0), sm="sm_30", removed=((6, 4), "sm_70"), see=_SHFL,
     ),
     # The manual says PTX 6.0; ptxas takes it in 5.1 too.
-    form("shfl.sync.mode.b32  d{|p:_.pred}, a, b, c, membermask", mode="up down bfly idx", since="5.1,sm_30", see=_SHFL_SYNC),
+    form("shfl.sync.mode.b32  d{|p:_.pred}, a, b, c, membermask:.u32", mode="up down bfly idx", since="5.1,sm_30", see=_SHFL_SYNC),
     form(
         "prmt.b32{.mode}  d, a, b, c",
         mode="f4e b4e rc8 ecl ecr rc16", ptx=(2, 0), sm="sm_20", see="data-movement-and-conversion-instructions-prmt",

@@ -43,31 +43,31 @@ _WEAK_LOADS = (
         weak=WEAK, ss=_LD_SPACE, cop=_LD_COP, vec_type=MEM_VEC, see=_LD,
     ),
     form(
-        "ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
+        "ld{.weak}{.global}{.cop}{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:.u64}",
         weak=WEAK, cop=_LD_COP, hint=HINT, prefetch=PREFETCH, type=MEM_128, see=_LD,
     ),
     form(
         "ld{.weak}{.global}{.cop}{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         weak=WEAK, cop=_LD_COP, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC, see=_LD,
     ),
     form(
-        "ld{.weak}{.global}.evict1{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
+        "ld{.weak}{.global}.evict1{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:.u64}",
         weak=WEAK, evict1=L1, hint=HINT, prefetch=PREFETCH, type=MEM_128, see=_LD,
     ),
     form(
         "ld{.weak}{.global}.evict1{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         weak=WEAK, evict1=L1, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC, see=_LD,
     ),
     form(
         "ld{.weak}{.global}{.cop}{.evict2}{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         weak=WEAK, cop=_LD_COP, evict2=L2, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC_256, see=_LD,
     ),
     form(
         "ld{.weak}{.global}.evict1{.evict2}{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         weak=WEAK, evict1=L1, evict2=L2, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC_256, see=_LD,
     ),
 )  # fmt: skip
@@ -103,24 +103,24 @@ _STRONG_LOADS = (
         sem="relaxed acquire", scope=SCOPE_128, ss=SHARED, ptx=(8, 3), sm="sm_70", see=_LD,
     ),
     form(
-        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
+        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:.u64}",
         sem="relaxed acquire", scope=SCOPE, evict1=L1, hint=HINT, prefetch=PREFETCH, type=MEM,
         ptx=(6, 0), sm="sm_70", see=_LD,
     ),
     form(
         "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         sem="relaxed acquire", scope=SCOPE, evict1=L1, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC,
         ptx=(6, 0), sm="sm_70", see=_LD,
     ),
     form(
         "ld.sem.scope{.global}{.evict1}{.evict2}{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         sem="relaxed acquire", scope=SCOPE, evict1=L1, evict2=L2, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC_256,
         ptx=(6, 0), sm="sm_70", see=_LD,
     ),
     form(
-        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.b128  d:w.b128, [a]{?hint, policy:reg.b64}",
+        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.b128  d:w.b128, [a]{?hint, policy:.u64}",
         sem="relaxed acquire", scope=SCOPE_128, evict1=L1, hint=HINT, prefetch=PREFETCH,
         ptx=(8, 3), sm="sm_70", see=_LD,
     ),
@@ -133,29 +133,29 @@ _STRONG_LOADS = (
 
 _READ_ONLY_LOADS = (
     form(
-        "ld.global{.cop}.nc{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
+        "ld.global{.cop}.nc{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:.u64}",
         cop=_NC_COP, hint=HINT, prefetch=PREFETCH, type=MEM_128, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
-        "ld.global{.cop}.nc{.hint}{.prefetch}.vec_type  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "ld.global{.cop}.nc{.hint}{.prefetch}.vec_type  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         cop=_NC_COP, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
-        "ld.global.nc.evict1{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:reg.b64}",
+        "ld.global.nc.evict1{.hint}{.prefetch}.type  d:w.type+~, [a]{?hint, policy:.u64}",
         evict1=L1, hint=HINT, prefetch=PREFETCH, type=MEM_128, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
-        "ld.global.nc.evict1{.hint}{.prefetch}.vec_type  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "ld.global.nc.evict1{.hint}{.prefetch}.vec_type  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         evict1=L1, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
         "ld.global{.cop}.nc{.evict2}{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         cop=_NC_COP, evict2=L2, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC_256, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     form(
         "ld.global.nc.evict1{.evict2}{.hint}{.prefetch}.vec_type"
-        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:reg.b64}",
+        "  d:w_.vec_type/1+*vec_type, [a]{?hint, policy:.u64}",
         evict1=L1, evict2=L2, hint=HINT, prefetch=PREFETCH, vec_type=MEM_VEC_256, ptx=(3, 1), sm="sm_32", see=_NC,
     ),
     # In no manual yet; ptxas knows the proxy since PTX 9.4.

@@ -30,28 +30,28 @@ _STORES = (
         weak=WEAK, ss=_ST_SPACE, cop=_ST_COP, vec_type=MEM_VEC, see=_ST,
     ),
     form(
-        "st{.weak}{.global}{.cop}{.hint}.type  [a:w], b:.type+~{?hint, policy:reg.b64}",
+        "st{.weak}{.global}{.cop}{.hint}.type  [a:w], b:.type+~{?hint, policy:.u64}",
         weak=WEAK, cop=_ST_COP, hint=HINT, type=MEM_128, see=_ST,
     ),
     form(
-        "st{.weak}{.global}{.cop}{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        "st{.weak}{.global}{.cop}{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:.u64}",
         weak=WEAK, cop=_ST_COP, hint=HINT, vec_type=MEM_VEC, see=_ST,
     ),
     # In a vector of 256 bits, and only there, `_` leaves an element of memory as it is.
     form(
-        "st{.weak}{.global}{.cop}{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        "st{.weak}{.global}{.cop}{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:.u64}",
         weak=WEAK, cop=_ST_COP, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
     ),
     form(
-        "st{.weak}{.global}.evict1{.hint}.type  [a:w], b:.type+~{?hint, policy:reg.b64}",
+        "st{.weak}{.global}.evict1{.hint}.type  [a:w], b:.type+~{?hint, policy:.u64}",
         weak=WEAK, evict1=L1, hint=HINT, type=MEM_128, see=_ST,
     ),
     form(
-        "st{.weak}{.global}.evict1{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        "st{.weak}{.global}.evict1{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:.u64}",
         weak=WEAK, evict1=L1, hint=HINT, vec_type=MEM_VEC, see=_ST,
     ),
     form(
-        "st{.weak}{.global}.evict1{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        "st{.weak}{.global}.evict1{.evict2}{.hint}.vec_type  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:.u64}",
         weak=WEAK, evict1=L1, evict2=L2, hint=HINT, vec_type=MEM_VEC_256, see=_ST,
     ),
     form("st.volatile{.ss}.type  [a:w], b:.type+~", ss=_VOLATILE_SPACE, type=MEM_128, ptx=(1, 1), see=_ST),
@@ -78,21 +78,21 @@ _STORES = (
         sem="relaxed release", scope=SCOPE_128, ss=SHARED, ptx=(8, 3), sm="sm_70", see=_ST,
     ),
     form(
-        "st.sem.scope{.global}{.evict1}{.hint}.type  [a:w], b:.type+~{?hint, policy:reg.b64}",
+        "st.sem.scope{.global}{.evict1}{.hint}.type  [a:w], b:.type+~{?hint, policy:.u64}",
         sem="relaxed release", scope=SCOPE, evict1=L1, hint=HINT, type=MEM, ptx=(6, 0), sm="sm_70", see=_ST,
     ),
     form(
-        "st.sem.scope{.global}{.evict1}{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        "st.sem.scope{.global}{.evict1}{.hint}.vec_type  [a:w], b:.vec_type/1+*vec_type{?hint, policy:.u64}",
         sem="relaxed release", scope=SCOPE, evict1=L1, hint=HINT, vec_type=MEM_VEC, ptx=(6, 0), sm="sm_70", see=_ST,
     ),
     form(
         "st.sem.scope{.global}{.evict1}{.evict2}{.hint}.vec_type"
-        "  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:reg.b64}",
+        "  [a:w], b:r_.vec_type/1+*vec_type{?hint, policy:.u64}",
         sem="relaxed release", scope=SCOPE, evict1=L1, evict2=L2, hint=HINT, vec_type=MEM_VEC_256,
         ptx=(6, 0), sm="sm_70", see=_ST,
     ),
     form(
-        "st.sem.scope{.global}{.evict1}{.hint}.b128  [a:w], b{?hint, policy:reg.b64}",
+        "st.sem.scope{.global}{.evict1}{.hint}.b128  [a:w], b{?hint, policy:.u64}",
         sem="relaxed release", scope=SCOPE_128, evict1=L1, hint=HINT, ptx=(8, 3), sm="sm_70", see=_ST,
     ),
     # The manual knows .mmio.relaxed only; ptxas takes .release since PTX 9.3.

@@ -50,10 +50,9 @@ def _by_threads(sm: SmLimits, threads: int, warps: int) -> int:
 
 
 def _by_registers(sm: SmLimits, registers: int, warps: int) -> int:
-    """Registers are given to warps in steps of 256, within one of four partitions; a launch is checked as if the CTA's
-    warps filled all partitions evenly."""
+    """Registers are given to warps in steps of 256, and a warp's are all in one of the four partitions."""
     per_warp = _up(registers * WARP_SIZE, sm.register_granularity)
-    if registers > sm.registers_per_thread or per_warp * _up(warps, sm.partitions) > sm.registers:
+    if registers > sm.registers_per_thread:
         return 0
     return sm.registers // sm.partitions // per_warp * sm.partitions // warps
 

@@ -118,15 +118,8 @@ def _first_groups(instructions: Sequence[str], members: Sequence[int]) -> list[G
 
 
 def _contained(text: str) -> bool:
-    """Tell whether an instruction cannot reach out of its block: its braces close what they open."""
-    if _FAR_REACHING.search(text):
-        return False
-    depth = 0
-    for brace in re.findall(r"[{}]", text):
-        depth += 1 if brace == "{" else -1
-        if depth < 0:
-            return False
-    return depth == 0
+    """Tell whether an instruction leaves its neighbours alone: it closes as many braces as it opens."""
+    return not _FAR_REACHING.search(text) and text.count("{") == text.count("}")
 
 
 def _rejections(session: _Session, groups: list[Group]) -> Rejections:

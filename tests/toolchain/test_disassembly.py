@@ -148,7 +148,23 @@ def test_the_order_of_functions_does_not_matter() -> None:
     start = TWO_KERNELS.index(".visible .entry first")
     middle = TWO_KERNELS.index(".visible .entry second")
     swapped = TWO_KERNELS[:start] + TWO_KERNELS[middle:] + TWO_KERNELS[start:middle]
-    assert [name for name in sass_difference(TWO_KERNELS, swapped) if name.startswith(".text")] == []
+    assert sass_difference(TWO_KERNELS, swapped) == ()
+
+
+def test_places_of_one_function_do_not_reach_the_next() -> None:
+    """nvdisasm lists the functions of one of these texts in the other order."""
+    start = TWO_KERNELS.index(".visible .entry first")
+    middle = TWO_KERNELS.index(".visible .entry second")
+    swapped = TWO_KERNELS[:start] + TWO_KERNELS[middle:] + TWO_KERNELS[start:middle]
+    for text in (TWO_KERNELS, swapped):
+        assert {i.file for i in disassemble(text) if i.function == "second"} == {None}
+
+
+def test_the_size_of_dynamic_shared_memory_counts() -> None:
+    text = SMALL.replace(HEAD, HEAD + ".extern .shared .align 16 .b8 pool[];\n").replace(
+        "add.s32 %r2, %r1, 1", "mov.u32 %r2, pool"
+    )
+    assert sass_difference(text, text.replace(".align 16", ".align 128")) != ()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

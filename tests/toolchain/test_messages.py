@@ -150,6 +150,11 @@ def test_what_only_code_generation_finds(engine: Engine) -> None:
         assemble(text, engine=engine)
 
 
+def test_only_a_line_break_ends_a_message() -> None:
+    (found,) = parse_log("ptxas input.ptx, line 2; error   : a\u2028error : b\x0cc")
+    assert (found.message, found.notes) == ("a\ufffderror : b\ufffdc", ())
+
+
 @given(st.text())
 def test_any_log_is_taken(log: str) -> None:
     for found in parse_log(log, log):

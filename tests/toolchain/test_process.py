@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,7 +31,9 @@ def test_a_grandchild_that_keeps_the_output_open_does_not_hold_us() -> None:
 
 
 def test_nothing_is_read_from_standard_input() -> None:
-    assert run(["/bin/cat"], timeout=10).output == ""
+    code = "from pyptx.toolchain.process import run; print(repr(run(['/bin/cat'], timeout=10).output))"
+    out = subprocess.run([sys.executable, "-c", code], input="ours", capture_output=True, text=True, check=True).stdout
+    assert out == "''\n"
 
 
 def test_arguments_reach_no_shell(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ CASES = [
     ("sm_90", 64, 32, 0, 16, 4, ("barriers",)),
     ("sm_103a", 64, 32, 0, 16, 2, ("barriers",)),
     ("sm_80", 64, 32, 0, 16, 32, ("threads", "ctas", "registers")),
-    # A launch is checked as if warps filled the four partitions: 9 count as 12, 12 * 176 * 32 > 65,536.
+    # 176 registers: 5632 a warp. The file holds 11 such warps, but each of four partitions only 2.
     ("sm_90", 288, 176, 0, 0, 0, ("registers",)),
     ("sm_90", 288, 168, 0, 0, 1, ("registers",)),
     ("sm_90", 1025, 32, 0, 0, 0, ("threads",)),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import struct
 
 import pytest
 
 from pyptx.diagnostics import PtxError
 from pyptx.isa.targets import ASSEMBLED
-from pyptx.toolchain import Cubin, assemble, assemble_with_ptxas, find_tool, resources
+from pyptx.toolchain import Cubin, assemble, assemble_with_nvjitlink, assemble_with_ptxas, find_tool, resources
+from pyptx.toolchain.elf import read_elf
 from pyptx.toolchain.process import private_folder, run
 from tests.toolchain.modules import HEAD, SMALL, TWO_KERNELS, spilling
 
@@ -63,6 +65,61 @@ def test_spills_are_counted_and_unknown_without_a_log() -> None:
     assert (found.spill_loads or 0) > 500
     assert bare.spill_stores is bare.spill_loads is None
     assert found.stack == bare.stack >= 500
+
+
+def test_the_stack_includes_what_is_called() -> None:
+    text = (
+        HEAD
+        + """.visible .func deep(.param .b32 i)
+{
+    .local .align 4 .b8 room[256];
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<3>;
+    ld.param.u32 %r1, [i];
+    mov.u64 %rd1, room;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.local.u32 [%rd3], %r1;
+    ld.local.u32 %r2, [%rd1+8];
+    cvt.u64.u32 %rd2, %r2;
+    st.global.u32 [%rd2], %r2;
+    ret;
+}
+.visible .entry outer(.param .u32 i)
+{
+    .reg .b32 %r;
+    ld.param.u32 %r, [i];
+    { .param .b32 a; st.param.b32 [a], %r; call deep, (a); }
+    { .param .b32 b; st.param.b32 [b], 1; call deep, (b); }
+    ret;
+}
+"""
+    )
+    found = resources(assemble_with_nvjitlink(text))["outer"]
+    assert found.stack >= found.frame + 256
+
+
+def test_cubins_of_cuda_12_keep_the_architecture_and_barriers_elsewhere() -> None:
+    """The same cubin, with both moved to where older ones have them."""
+    new = assemble(TWO_KERNELS)
+    old = bytearray(new.data)
+    old[8] = 7
+    struct.pack_into("<I", old, 0x30, 0x005A055A)
+    start, count = struct.unpack_from("<Q", old, 0x28)[0], struct.unpack_from("<H", old, 0x3C)[0]
+    for at, section in zip(range(start, start + 64 * count, 64), read_elf(new.data).sections, strict=True):
+        if section.name == ".text.first":
+            struct.pack_into("<Q", old, at + 8, section.flags | 4 << 20)
+        if section.name == ".nv.info.first":
+            where = struct.unpack_from("<Q", old, at + 24)[0]
+            old[where : where + section.size] = section.data.replace(b"\x02\x4c\x04\x00", b"\x02\x7f\x04\x00")
+    found = resources(bytes(old))
+    assert (found["first"].barriers, found["second"].shared) == (4, 1024)
+
+
+def test_memory_without_bytes_has_a_size_and_no_data() -> None:
+    section = read_elf(assemble(TWO_KERNELS).data).section(".nv.shared.second")
+    assert section is not None
+    assert (section.size, section.data) == (2048, b"")
 
 
 def test_a_cluster_is_read() -> None:

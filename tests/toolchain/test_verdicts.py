@@ -75,6 +75,12 @@ def test_a_message_is_the_one_that_the_instruction_gets_alone() -> None:
         assert [_numberless(d.message) for d in verdict.diagnostics] == [_numberless(d.message) for d in alone]
 
 
+def test_neighbours_that_complete_each_other_are_still_wrong() -> None:
+    """Together these braces and comments balance; each alone does not."""
+    texts = ["{", GOOD[0], "}", "/*", GOOD[0], "*/"]
+    assert [v.accepted for v in _judge(texts)] == [False, True, False, False, True, False]
+
+
 def test_lines_count_from_the_instructions_own_first() -> None:
     (verdict,) = _judge(["add.u32 %r1, %r1, 1;\n\nadd.u33 %r1, %r1, 1;"])
     assert {d.line for d in verdict.diagnostics} == {3}

@@ -64,18 +64,29 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.ptxas is None:
         parser.error("no ptxas on PATH; install nvidia-cuda-nvcc and give its bin/ptxas with --ptxas")
-    out = CORPUS / arguments.producer
-    for old in out.glob("*.ptx"):
-        old.unlink()
-    compile_all(arguments.producer, arguments.cache, out)
-    manifest = load(out)
-    failures = [*problems(manifest, out), *rejected(manifest, out, arguments.ptxas)]
-    print("\n".join(failures), file=sys.stderr)
+    with tempfile.TemporaryDirectory() as scratch:
+        out = Path(scratch)
+        compile_all(arguments.producer, arguments.cache, out)
+        manifest = load(out)
+        failures = [*problems(manifest, out), *rejected(manifest, out, arguments.ptxas)]
+        if failures:
+            sys.exit("\n".join(failures))
+        replace(CORPUS / arguments.producer, out)
     entries = [entry for file in manifest.files for entry in file.entries]
     runnable = sum(entry.run is not None for entry in entries)
-    size = sum((out / file.path).stat().st_size for file in manifest.files)
-    print(f"{arguments.producer}: {len(manifest.files)} files, {len(entries)} entries, {runnable} runnable, {size} bytes")
-    sys.exit(bool(failures))
+    size = sum((CORPUS / arguments.producer / file.path).stat().st_size for file in manifest.files)
+    print(
+        f"{arguments.producer}: {len(manifest.files)} files, {len(entries)} entries, {runnable} runnable, {size} bytes"
+    )
+
+
+def replace(target: Path, source: Path) -> None:
+    """Put a complete new directory in the place of the old files."""
+    target.mkdir(exist_ok=True)
+    for old in [*target.glob("*.ptx"), *target.glob("manifest.json")]:
+        old.unlink()
+    for new in sorted(source.iterdir()):
+        shutil.copyfile(new, target / new.name)
 
 
 def compile_all(name: str, cache: Path, out: Path) -> None:
@@ -86,7 +97,11 @@ def compile_all(name: str, cache: Path, out: Path) -> None:
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
         subprocess.run([str(python), "-m", "pip", "install", "--quiet", *producer.packages], check=True)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"} | dict(producer.environment)
+    environment = (
+        os.environ
+        | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+        | dict(producer.environment)
+    )
     with tempfile.TemporaryDirectory() as scratch:
         # Some producers leave their own dumps in the working directory.
         command = [str(python), "-m", producer.module, "--out", str(out), *producer.options]

@@ -40,7 +40,8 @@ RECURSION = {
     "fibonacci_numbers": run("fibonacci", (array("out", "uint64", 60), N), {"out": EXACT}, "programs.fibonacci"),
     "ackermann_values": run("ackermann", (array("out", "uint32", 60), N), {"out": EXACT}, "programs.ackermann"),
     "quicksort_rows": run(
-        "quicksort", (array("rows", "int32", 10, 24, init="integers", low=-500, high=500), scalar("count", "int32", 10)),
+        "quicksort", (array("rows", "int32", 10, 24, init="integers", low=-500, high=500), scalar("count", "int32",
+         10)),
         {"rows": EXACT}, "discrete.sorted_rows", block=32),
     "queens": run("n-queens", (array("out", "int32", 1),), {"out": EXACT}, "programs.queens", block=6),
 }  # fmt: skip
@@ -57,15 +58,20 @@ DISPATCH = {
         "programs.byte_code"),
     "trace_of": run(
         "trace",
-        (Struct("a_view", 16, (Field(0, array("a", "float64", 8, 8, init="normal")), Field(8, scalar("rows", "int32", 8)),
+        (Struct("a_view", 16, (Field(0, array("a", "float64", 8, 8, init="normal")), Field(8, scalar("rows", "int32",
+         8)),
                                Field(12, scalar("cols", "int32", 8)))), array("out", "float64", 1)),
         {"out": (1e-12, 1e-12)}, "programs.trace", block=32),
     "print_thread": entry("print", reason="only prints"),
 }  # fmt: skip
 ROWS = array("rows", "uint8", 60, 20, init="bits")
-PAIR = array("a", "uint32", 60, init="integers", low=1, high=10**6), array("b", "uint32", 60, init="integers", low=1, high=10**6)
+PAIR = (
+    array("a", "uint32", 60, init="integers", low=1, high=10**6),
+    array("b", "uint32", 60, init="integers", low=1, high=10**6),
+)
 BYTES = {
-    "hex_encode": run("hex-encode", (array("data", "uint8", 60, init="bits"), array("out", "uint8", 120), N), {"out": EXACT},
+    "hex_encode": run("hex-encode", (array("data", "uint8", 60, init="bits"), array("out", "uint8", 120), N),
+     {"out": EXACT},
                       "programs.hex_encode"),
     "fnv_hash": run("fnv-hash", (ROWS, array("out", "uint64", 60), N), {"out": EXACT}, "programs.fnv"),
     "adler32": run("adler32", (ROWS, array("out", "uint32", 60), N), {"out": EXACT}, "programs.adler32"),
@@ -73,7 +79,8 @@ BYTES = {
                    {"out": EXACT}, "programs.murmur3"),
     "wide_multiply": run(
         "wide-multiply",
-        (array("a", "uint64", 60, init="bits"), array("b", "uint64", 60, init="bits"), array("out", "uint64", 60, 2), N),
+        (array("a", "uint64", 60, init="bits"), array("b", "uint64", 60, init="bits"), array("out", "uint64", 60, 2),
+         N),
         {"out": EXACT}, "programs.wide_multiply"),
     "run_lengths": run(
         "run-length-encoding",
@@ -97,11 +104,15 @@ MEMORY = {
     "message_passing": run(
         "message-passing", (array("data", "int32", 1), array("flag", "int32", 1), array("out", "int32", 2)),
         {"data": EXACT, "flag": EXACT, "out": EXACT}, "programs.message", block=2),
-    "votes": run("warp-vote", (INTS, array("out", "uint32", 64, 3)), {"out": EXACT}, "programs.votes", grid=2, block=32),
-    "barrier_counts": run("barrier-reduction", (INTS, array("out", "int32", 64)), {"out": EXACT}, "programs.barrier_counts"),
+    "votes": run("warp-vote", (INTS, array("out", "uint32", 64, 3)), {"out": EXACT}, "programs.votes", grid=2,
+     block=32),
+    "barrier_counts": run("barrier-reduction", (INTS, array("out", "int32", 64)), {"out": EXACT},
+     "programs.barrier_counts"),
 }  # fmt: skip
 CLUSTERS = {
-    "cluster_ranks": run("cluster-rotate", (array("out", "int32", 128),), {"out": EXACT}, "programs.cluster_ranks", 4, 32, 4)
+    "cluster_ranks": run(
+        "cluster-rotate", (array("out", "int32", 128),), {"out": EXACT}, "programs.cluster_ranks", 4, 32, 4
+    )
 }
 NUMBERS = {
     "half_pairs": run(
@@ -112,17 +123,21 @@ NUMBERS = {
         "packed-bfloat",
         (array("a", "bfloat16", 60, 2, init="normal"), array("b", "bfloat16", 60, 2, init="normal"),
          array("out", "bfloat16", 60, 2), N), {"out": (2e-2, 2e-2)}, "programs.bfloat_pairs"),
-    "normalise_vectors": run("normalise", (array("x", "float32", 60, 4, init="normal"), array("out", "float32", 60, 4), N),
+    "normalise_vectors": run("normalise", (array("x", "float32", 60, 4, init="normal"), array("out", "float32", 60, 4),
+     N),
                              {"out": CLOSE}, "programs.normalise"),
     "fixed_point": run("integer-square-root", (array("x", "uint32", 60, init="bits"), array("out", "uint32", 60), N),
                        {"out": EXACT}, "programs.fixed_point"),
     "newton_roots": run(
-        "newton-iteration", (array("a", "float64", 60, init="uniform", low=0.5, high=90.0), array("out", "float64", 60), N),
+        "newton-iteration", (array("a", "float64", 60, init="uniform", low=0.5, high=90.0), array("out", "float64",
+         60), N),
         {"out": (1e-12, 1e-12)}, "programs.cube_roots"),
-    "rounding_modes": run("rounding-modes", (array("x", "float32", 60, init="normal"), array("out", "float32", 60, 4), N),
+    "rounding_modes": run("rounding-modes", (array("x", "float32", 60, init="normal"), array("out", "float32", 60, 4),
+     N),
                           {"out": CLOSE}, "programs.rounding"),
     "simpson": run(
-        "quadrature", (array("limits", "float64", 60, init="uniform", low=0.5, high=3.0), array("out", "float64", 60), N),
+        "quadrature", (array("limits", "float64", 60, init="uniform", low=0.5, high=3.0), array("out", "float64", 60),
+         N),
         {"out": (1e-12, 1e-12)}, "programs.simpson"),
 }  # fmt: skip
 TENSOR = {
@@ -133,7 +148,8 @@ TENSOR = {
     "wmma_bytes": run(
         "wmma-bytes",
         (array("a", "int8", 16, 16, init="integers", low=-128, high=128),
-         array("b", "int8", 16, 16, init="integers", low=-128, high=128), array("out", "int32", 16, 16)), {"out": EXACT},
+         array("b", "int8", 16, 16, init="integers", low=-128, high=128), array("out", "int32", 16, 16)),
+          {"out": EXACT},
         "products.matmul_transposed", block=32),
     "wmma_bits": run(
         "wmma-bits",

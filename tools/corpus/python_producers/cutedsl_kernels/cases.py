@@ -83,7 +83,8 @@ def thread_cases() -> list[Case]:
         Case("dependent_scale", threads.dependent_scale, "dependent-launch", "sm_120a", (x, out), (2,), (64,),
              {"out": EXACT}, "warps.tripled"),
         Case("quantise_fp8", threads.quantise_pairs, "convert-fp8", "sm_89",
-             (array("x", "float32", 512, init="normal"), array("out", "float8_e4m3fn", 512)), (1,), (32,), {"out": EXACT},
+             (array("x", "float32", 512, init="normal"), array("out", "float8_e4m3fn", 512)), (1,), (32,),
+              {"out": EXACT},
              "warps.to_fp8"),
         Case("polynomial", threads.polynomial, "polynomial", "sm_90a",
              (array("x", "float64", 128, init="uniform", low=0.1, high=9.0), array("out", "float64", 128)), (2,), (64,),
@@ -97,7 +98,11 @@ def thread_cases() -> list[Case]:
 
 
 def _gemm(stem: str, host: Any, target: str, kind: str, m: int, n: int, k: int, depth: int) -> Case:
-    arguments = array("a", kind, m, k, init="normal"), array("b", kind, n, k, init="normal"), array("out", "float32", m, n)
+    arguments = (
+        array("a", kind, m, k, init="normal"),
+        array("b", kind, n, k, init="normal"),
+        array("out", "float32", m, n),
+    )
     maps = (
         TensorMap("a_map", "a", kind, (k, m), (depth, m), "128B"),
         TensorMap("b_map", "b", kind, (k, n), (depth, n), "128B"),
@@ -118,7 +123,6 @@ def product_cases() -> list[Case]:
     mma = {"outputs": {"out": COARSE}, "reference": "products.matmul_transposed", "host": hosts.gemm_mma}
     return [
         Case("gemm_mma", None, "matmul-mma", "sm_80", small, (1,), (32,), smem=4096, **mma),
-        Case("gemm_mma", None, "matmul-mma", "sm_120a", small, (1,), (32,), smem=4096, **mma),
         Case("tensor_map_copy", None, "tensor-map-copy", "sm_90a", tiles, (2,), (64,), {"out": EXACT}, "warps.plus_one",
              hosts.tensor_map_copy, maps, smem=4096),
         Case("tensor_map_reduce", None, "tensor-map-reduce", "sm_100a", tiles, (2,), (64,), {"out": CLOSE},

@@ -54,7 +54,9 @@ def _operand(argument: Array | Scalar) -> Any:
 def _host(case: Case) -> Any:
     def host(*tensors: Any) -> None:
         cluster = list(case.cluster) if case.cluster != (1, 1, 1) else None
-        case.kernel(*tensors).launch(grid=list(record.dim3(case.grid)), block=list(record.dim3(case.block)), cluster=cluster)
+        case.kernel(*tensors).launch(
+            grid=list(record.dim3(case.grid)), block=list(record.dim3(case.block)), cluster=cluster
+        )
 
     return cute.jit(host)
 

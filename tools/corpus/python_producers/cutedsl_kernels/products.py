@@ -52,7 +52,9 @@ def tensor_map_copy(load: cute.CopyAtom, x: cute.Tensor, store: cute.CopyAtom, o
     arch.mbarrier_init_fence()
     arch.sync_threads()
     source = cute.local_tile(x, (16, 32), (place, 0))
-    in_tile, in_x = cpasync.tma_partition(load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(source, 0, 2))
+    in_tile, in_x = cpasync.tma_partition(
+        load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(source, 0, 2)
+    )
     if arch.warp_idx() == 0:
         with arch.elect_one():
             arch.mbarrier_arrive_and_expect_tx(full, 16 * 32 * 4)
@@ -63,7 +65,9 @@ def tensor_map_copy(load: cute.CopyAtom, x: cute.Tensor, store: cute.CopyAtom, o
     arch.fence_proxy("async.shared", space="cta")
     arch.sync_threads()
     target = cute.local_tile(out, (16, 32), (place, 0))
-    out_tile, out_x = cpasync.tma_partition(store, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(target, 0, 2))
+    out_tile, out_x = cpasync.tma_partition(
+        store, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(target, 0, 2)
+    )
     if arch.warp_idx() == 0:
         cute.copy(store, out_tile, out_x)
         arch.cp_async_bulk_commit_group()
@@ -159,8 +163,12 @@ def gemm_tcgen05(
     part = mma.get_slice(0)
     ordered_a, ordered_b, ordered_out = part.partition_A(tile_a), part.partition_B(tile_b), part.partition_C(out)
     one = cute.make_layout(1)
-    in_a, from_a = cpasync.tma_partition(load_a, 0, one, cute.group_modes(left, 0, 3), cute.group_modes(ordered_a, 0, 3))
-    in_b, from_b = cpasync.tma_partition(load_b, 0, one, cute.group_modes(right, 0, 3), cute.group_modes(ordered_b, 0, 3))
+    in_a, from_a = cpasync.tma_partition(
+        load_a, 0, one, cute.group_modes(left, 0, 3), cute.group_modes(ordered_a, 0, 3)
+    )
+    in_b, from_b = cpasync.tma_partition(
+        load_b, 0, one, cute.group_modes(right, 0, 3), cute.group_modes(ordered_b, 0, 3)
+    )
     frag_a, frag_b = mma.make_fragment_A(left), mma.make_fragment_B(right)
     shape = mma.make_fragment_C(mma.partition_shape_C((128, width)))
     total = cute.make_tensor(columns, shape.layout)

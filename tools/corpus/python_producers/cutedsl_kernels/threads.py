@@ -71,7 +71,9 @@ def bit_fields(x: cute.Tensor, out: cute.Tensor):
 def transpose_tile(x: cute.Tensor, out: cute.Tensor):
     """A 32 x 32 tile through padded shared memory."""
     lane, part, _ = arch.thread_idx()
-    tile = cutlass.utils.SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout((32, 32), stride=(33, 1)), 16)
+    tile = cutlass.utils.SmemAllocator().allocate_tensor(
+        cutlass.Float32, cute.make_layout((32, 32), stride=(33, 1)), 16
+    )
     bx, by, _ = arch.block_idx()
     for k in cutlass.range_constexpr(8):
         tile[part + 4 * k, lane] = x[by * 32 + part + 4 * k, bx * 32 + lane]

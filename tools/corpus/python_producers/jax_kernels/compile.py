@@ -116,7 +116,7 @@ def _operands(text: str, name: str) -> list[int] | None:
     """Which arguments of the function the kernel takes, in its order; None if it takes anything else."""
     entry = text[text.index("\nENTRY") :]
     pattern = r"%[\w.\-]+ = \S+ (?:fusion|sort|custom-call|reduce|transpose|copy)\(([^)]*)\)"
-    calls = [item for item in re.finditer(pattern, entry)]
+    calls = list(re.finditer(pattern, entry))
     if len(calls) != 1:
         return None
     numbers = dict(re.findall(r"(%[\w.\-]+) = \S+ parameter\((\d+)\)", entry))

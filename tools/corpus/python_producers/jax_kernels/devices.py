@@ -1,4 +1,4 @@
-"""Descriptions of GPUs that XLA compiles for without one: every number is from NVIDIA's data sheets or occupancy tables."""
+"""Descriptions of GPUs that XLA compiles for without one; sizes and speeds are round and only steer its cost model."""
 
 from __future__ import annotations
 

@@ -34,11 +34,15 @@ class Case:
 
 def numeric_cases() -> list[Case]:
     """Floating point."""
-    options = [array(n, "float64", 100, init="uniform", low=lo, high=hi)
-               for n, lo, hi in (("price", 5.0, 30.0), ("strike", 5.0, 30.0), ("years", 0.25, 5.0))]
+    options = [
+        array(n, "float64", 100, init="uniform", low=lo, high=hi)
+        for n, lo, hi in (("price", 5.0, 30.0), ("strike", 5.0, 30.0), ("years", 0.25, 5.0))
+    ]
     bodies = array("position", "float32", 64, 4, init="uniform", low=-1.0, high=1.0)
-    systems = [array(n, "float64", 10, 64, init="uniform", low=lo, high=hi)
-               for n, lo, hi in (("lower", -1, 1), ("diagonal", 3, 5), ("upper", -1, 1), ("right", -9, 9))]
+    systems = [
+        array(n, "float64", 10, 64, init="uniform", low=lo, high=hi)
+        for n, lo, hi in (("lower", -1, 1), ("diagonal", 3, 5), ("upper", -1, 1), ("right", -9, 9))
+    ]
     return [
         Case(numeric.black_scholes, "black-scholes", (8, 0),
              (array("call", "float64", 100), array("put", "float64", 100), *options, scalar("rate", "float64", 0.02),
@@ -48,7 +52,8 @@ def numeric_cases() -> list[Case]:
              (bodies, array("force", "float32", 64, 3), scalar("softening", "float32", 0.01)), (2,), (32,),
              {"force": (1e-4, 1e-3)}, "numeric.nbody", {"fastmath": True}),
         Case(numeric.julia_set, "julia-set", (8, 6),
-             (array("out", "int32", 12, 20), scalar("c", "complex128", 0), scalar("limit", "int32", 20)), (3, 2), (8, 8),
+             (array("out", "int32", 12, 20), scalar("c", "complex128", 0), scalar("limit", "int32", 20)), (3, 2), (8,
+              8),
              reason="takes a complex number by value"),
         Case(numeric.jacobi_step, "jacobi-stencil", (8, 9),
              (array("grid", "float32", 14, 18, init="normal"), array("out", "float32", 14, 18)), (3, 2), (8, 8),
@@ -72,13 +77,15 @@ def numeric_cases() -> list[Case]:
         Case(numeric.thomas_solver, "tridiagonal-solver", (7, 5), systems, (2,), (32,), {"right": TIGHT},
              "numeric.tridiagonal"),
         Case(numeric.runge_kutta, "runge-kutta", (8, 6),
-             (array("state", "float64", 40, 3, init="normal"), scalar("steps", "int32", 10), scalar("h", "float64", 0.01)),
+             (array("state", "float64", 40, 3, init="normal"), scalar("steps", "int32", 10), scalar("h", "float64",
+              0.01)),
              (2,), (32,), {"state": (1e-9, 1e-9)}, "numeric.lorenz"),
         Case(numeric.separable_blur, "convolution-1d", (7, 5),
              (array("image", "float32", 10, 20, init="normal"), array("out", "float32", 10, 20)), (3, 2), (8, 8),
              {"out": CLOSE}, "numeric.blur"),
         Case(numeric.special_functions, "special-functions", (8, 0),
-             (array("x", "float64", 40, init="uniform", low=0.2, high=5.0), array("out", "float64", 40, 5)), (2,), (32,),
+             (array("x", "float64", 40, init="uniform", low=0.2, high=5.0), array("out", "float64", 40, 5)), (2,),
+              (32,),
              {"out": (1e-9, 1e-9)}, "numeric.special"),
         Case(numeric.axpy_strided, "axpy", (8, 6),
              (scalar("alpha", "float64", 0.5), array("x", "float64", 150, init="normal"),
@@ -110,7 +117,8 @@ def discrete_cases() -> list[Case]:
         Case(discrete.blelloch_scan, "scan", (7, 5),
              (array("x", "int32", 256, init="integers", low=-9, high=9), array("out", "int32", 256)), (1,), (128,),
              {"out": EXACT}, "discrete.exclusive_scan"),
-        Case(discrete.odd_even_merge_sort, "odd-even-merge-sort", (9, 0), (array("x", "int32", 128, init="permutation"),),
+        Case(discrete.odd_even_merge_sort, "odd-even-merge-sort", (9, 0), (array("x", "int32", 128,
+             init="permutation"),),
              (1,), (128,), {"x": EXACT}, "discrete.sorted_in_place"),
         Case(discrete.histogram_shared, "histogram", (8, 6),
              (array("x", "int32", 500, init="integers", low=0, high=64), array("out", "int32", 64)), (2,), (64,),
@@ -125,10 +133,12 @@ def discrete_cases() -> list[Case]:
         Case(discrete.base64_encode, "base64", (8, 0),
              (array("data", "uint8", 150, init="bits"), array("out", "uint8", 200)), (1,), (64,), {"out": EXACT},
              "discrete.base64"),
-        Case(discrete.crc32, "crc32", (9, 0), (array("messages", "uint8", 40, 24, init="bits"), array("out", "uint32", 40)),
+        Case(discrete.crc32, "crc32", (9, 0), (array("messages", "uint8", 40, 24, init="bits"), array("out", "uint32",
+             40)),
              (2,), (32,), {"out": EXACT}, "discrete.crc32"),
         Case(discrete.sha256_block, "sha256", (10, 0),
-             (array("messages", "uint32", 8, 16, init="bits"), array("out", "uint32", 8, 8)), (1,), (8,), {"out": EXACT},
+             (array("messages", "uint32", 8, 16, init="bits"), array("out", "uint32", 8, 8)), (1,), (8,),
+              {"out": EXACT},
              "discrete.sha256"),
         Case(discrete.bfs_level, "breadth-first-search", (7, 5),
              (edges, array("edges", "int32", 200, init="integers", low=0, high=40),
@@ -155,18 +165,21 @@ def discrete_cases() -> list[Case]:
              (array("x", "int32", 64, init="integers", low=0, high=1000), array("out", "int32", 64),
               array("count", "int32", 1)), (1,), (64,), reason="the order of the warps in the output is not fixed"),
         Case(discrete.match_groups, "warp-match", (7, 5),
-             (array("keys", "int32", 64, init="values", values=[5] * 32 + [1, 2, 3, 1]), array("out", "int32", 64)), (2,),
+             (array("keys", "int32", 64, init="values", values=[5] * 32 + [1, 2, 3, 1]), array("out", "int32", 64)),
+              (2,),
              (32,), {"out": EXACT}, "discrete.match_groups"),
         Case(discrete.morton_code, "morton-code", (10, 0),
              (array("x", "uint32", 60, init="integers", low=0, high=65536),
               array("y", "uint32", 60, init="integers", low=0, high=65536), array("out", "uint32", 60)), (1,), (64,),
              {"out": EXACT}, "discrete.morton"),
-        Case(discrete.bit_counts, "bit-counts", (12, 0), (array("x", "uint32", 60, init="bits"), array("out", "uint32", 60, 4)),
+        Case(discrete.bit_counts, "bit-counts", (12, 0), (array("x", "uint32", 60, init="bits"), array("out", "uint32",
+             60, 4)),
              (1,), (64,), {"out": EXACT}, "discrete.bit_counts"),
         Case(discrete.atomic_medley, "atomics", (9, 0),
              (array("x", "uint32", 64, init="integers", low=1, high=100000),
               array("ints", "uint32", 8, init="values", values=[0, 0, -1, 0, 0, 0, 999999, 0]),
-              array("longs", "uint64", 2, init="values", values=[0, 1 << 40]), array("floats", "float64", 3, init="ones")),
+              array("longs", "uint64", 2, init="values", values=[0, 1 << 40]), array("floats", "float64", 3,
+               init="ones")),
              (2,), (32,), {"ints": EXACT, "longs": EXACT, "floats": EXACT}, "discrete.atomics"),
         Case(discrete.collatz, "collatz", (8, 6), (array("out", "int32", 60),), (2,), (32,), {"out": EXACT},
              "discrete.collatz"),
@@ -181,7 +194,8 @@ def discrete_cases() -> list[Case]:
              {"out": EXACT}, "discrete.sobel"),
         Case(discrete.connected_components, "connected-components", (8, 0),
              (array("sources", "int32", 50, init="integers", low=0, high=40),
-              array("targets", "int32", 50, init="integers", low=0, high=40), array("label", "int32", 40, init="arange"),
+              array("targets", "int32", 50, init="integers", low=0, high=40), array("label", "int32", 40,
+               init="arange"),
               array("changed", "int32", 1)), (1,), (64,), reason="one round depends on the order of the threads"),
         Case(discrete.count_words, "word-count", (7, 5),
              (array("text", "uint8", 200, init="integers", low=30, high=36), array("out", "int32", 2)), (2,), (128,),

@@ -15,7 +15,7 @@ from numba import cuda, from_dtype, types
 from numba.cuda import dispatcher
 from numpy import dtype
 
-from tools.corpus.manifest import Argument, Array, Entry, File, Manifest, Run, Scalar, save
+from tools.corpus.manifest import Argument, Array, Entry, File, Manifest, Scalar, save
 from tools.corpus.python_producers import record
 from tools.corpus.python_producers.numba_kernels.cases import CASES, Case
 
@@ -46,7 +46,13 @@ def compile_case(case: Case, out: Path) -> File:
     flags = [f"cc={case.target}", *(f"{name}={value}" for name, value in case.options.items())]
     source = kernel.__code__.co_filename
     return record.write(
-        out, kernel.__name__, text.encode(), {"": row}, version=record.installed("numba-cuda"), flags=flags, source=source
+        out,
+        kernel.__name__,
+        text.encode(),
+        {"": row},
+        version=record.installed("numba-cuda"),
+        flags=flags,
+        source=source,
     )
 
 

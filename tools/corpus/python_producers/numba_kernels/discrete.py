@@ -249,7 +249,7 @@ def levenshtein(a, b, out):
     for diagonal in range(2, 65):
         cuda.syncthreads()
         j = diagonal - i
-        if 1 <= i and 1 <= j <= 32:
+        if i >= 1 and 1 <= j <= 32:
             cost = 0 if a[i - 1] == b[j - 1] else 1
             table[i, j] = min(table[i - 1, j - 1] + cost, min(table[i - 1, j], table[i, j - 1]) + 1)
     cuda.syncthreads()

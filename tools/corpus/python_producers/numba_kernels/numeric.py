@@ -1,4 +1,4 @@
-"""numba-cuda kernels of numerical computing: finance, particles, stencils, linear algebra, transforms, special functions."""
+"""numba-cuda kernels of numerical computing: finance, particles, stencils, linear algebra, transforms."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import base64 as _base64
 import hashlib
 import zlib
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def bfs_level(args: Args) -> Outputs:
 def spmv(args: Args) -> Outputs:
     offsets = args["offsets"]
     product = args["values"] * args["x"][args["columns"]]
-    rows = [product[a:b].sum() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    rows = [product[a:b].sum() for a, b in pairwise(offsets)]
     return {"out": np.array(rows).astype(args["out"].dtype)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import ml_dtypes
@@ -46,7 +47,7 @@ def matmul_scaled(args: Args) -> Outputs:
 def grouped_matmul(args: Args) -> Outputs:
     offsets = args["offsets"]
     out = args["out"].copy()
-    for group, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for group, (first, last) in enumerate(pairwise(offsets)):
         rows = args["a"][first:last].astype(np.float64) @ args["b"][group].astype(np.float64)
         out[first:last] = rows.astype(out.dtype)
     return {"out": out}

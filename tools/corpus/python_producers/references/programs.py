@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import ml_dtypes
@@ -120,7 +121,7 @@ def run_lengths(args: Args) -> Outputs:
     out, counts = args["out"].copy(), args["counts"].copy()
     for i, row in enumerate(args["rows"]):
         starts = [0, *(np.flatnonzero(np.diff(row)) + 1), len(row)]
-        for k, (first, last) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        for k, (first, last) in enumerate(pairwise(starts)):
             out[i, 2 * k : 2 * k + 2] = last - first, row[first]
         counts[i] = 2 * (len(starts) - 1)
     return {"out": out, "counts": counts}

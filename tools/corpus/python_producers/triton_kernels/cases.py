@@ -8,7 +8,7 @@ from typing import Any
 
 import triton.language as tl
 
-from tools.corpus.manifest import Argument
+from tools.corpus.manifest import Argument, TensorMap
 from tools.corpus.python_producers.record import array, scalar
 from tools.corpus.python_producers.triton_kernels import pointwise, products, rows
 
@@ -64,13 +64,15 @@ def row_cases() -> list[Case]:
              (x, weight, bias, out, array("mean_out", "float32", 4), array("rstd_out", "float32", 4), cols, eps), wide,
              (4,), {"out": CLOSE, "mean_out": CLOSE, "rstd_out": CLOSE}, "rows.layernorm", line_info=True),
         Case("layernorm_backward", rows.layernorm_backward, "layernorm-backward", 86,
-             (x, array("dout", "float32", 4, 200, init="normal"), weight, *vector, array("dx", "float32", 4, 200), cols),
+             (x, array("dout", "float32", 4, 200, init="normal"), weight, *vector, array("dx", "float32", 4, 200),
+              cols),
              wide, (4,), {"dx": CLOSE}, "rows.layernorm_backward"),
         Case("rmsnorm", rows.rmsnorm, "rmsnorm", 90, (*half, array("out", "bfloat16", 4, 200), cols, eps), wide, (4,),
              {"out": (8e-3, 1e-3)}, "rows.rmsnorm"),
         Case("cross_entropy", rows.cross_entropy, "cross-entropy", 90,
              (array("logits", "float32", 4, 200, init="normal"), labels, array("loss", "float32", 4),
-              array("grad", "float32", 4, 200), cols), wide, (4,), {"loss": CLOSE, "grad": CLOSE}, "rows.cross_entropy"),
+              array("grad", "float32", 4, 200), cols), wide, (4,), {"loss": CLOSE, "grad": CLOSE},
+               "rows.cross_entropy"),
         Case("argmax", rows.argmax_rows, "argmax", 80,
              (x, array("out_value", "float32", 4), array("out_index", "int32", 4), cols), wide, (4,),
              {"out_value": EXACT, "out_index": EXACT}, "rows.argmax"),
@@ -98,10 +100,13 @@ def row_cases() -> list[Case]:
 def pointwise_cases() -> list[Case]:
     """No reduction: activations, gathers, atomics, random numbers, stencils."""
     n = scalar("n", "int32", 500)
-    x, y, out = (array(name, "float32", 500, init=init) for name, init in zip("xyo", ("normal", "normal", "zeros")))
+    x, y = (array(name, "float32", 500, init="normal") for name in "xy")
     out = array("out", "float32", 500)
     wide = {"BLOCK": 256}
-    table, index = array("table", "float16", 64, 96, init="normal"), array("index", "int64", 6, init="integers", low=0, high=64)
+    table, index = (
+        array("table", "float16", 64, 96, init="normal"),
+        array("index", "int64", 6, init="integers", low=0, high=64),
+    )
     state = tuple(array(name, "float32", 500, init="normal") for name in ("param", "grad", "m"))
     rates = tuple(scalar(k, "float32", v) for k, v in (("lr", 1e-2), ("beta1", 0.9), ("beta2", 0.99), ("eps", 1e-8)))
     pairs = tuple(array(name, "float32", 300, 2, init="normal") for name in "ab")
@@ -121,7 +126,8 @@ def pointwise_cases() -> list[Case]:
               array("out", "float32", 3, 96), scalar("width", "int32", 96)), {"BLOCK": 128}, (6,), {"out": CLOSE},
              "pointwise.scatter_add"),
         Case("transpose", pointwise.transpose, "transpose", 86,
-             (array("x", "float32", 40, 56, init="normal"), array("out", "float32", 56, 40), scalar("rows", "int32", 40),
+             (array("x", "float32", 40, 56, init="normal"), array("out", "float32", 56, 40), scalar("rows", "int32",
+              40),
               scalar("cols", "int32", 56)), {"BLOCK": 32}, (2, 2), {"out": EXACT}, "pointwise.transpose"),
         Case("histogram", pointwise.histogram, "histogram", 75,
              (array("x", "int32", 500, init="integers", low=0, high=64), array("out", "int32", 64), n),
@@ -129,21 +135,24 @@ def pointwise_cases() -> list[Case]:
         Case("dropout", pointwise.dropout, "dropout", 80,
              (x, out, n, scalar("p", "float32", 0.25), scalar("seed", "int32", 7)), wide, (2,), {"out": CLOSE},
              "pointwise.dropout"),
-        Case("philox", pointwise.philox_words, "philox", 90, (array("out", "int32", 256, 4), scalar("seed", "int32", 11)),
+        Case("philox", pointwise.philox_words, "philox", 90, (array("out", "int32", 256, 4), scalar("seed", "int32",
+             11)),
              {"BLOCK": 128}, (2,), {"out": EXACT}, "pointwise.philox_words", line_info=True),
         Case("adam", pointwise.adam_step, "adam", 89,
              (*state, array("v", "float32", 500, init="uniform"), n, *rates), wide, (2,),
              {"param": CLOSE, "m": CLOSE, "v": CLOSE}, "pointwise.adam"),
         Case("rotary", pointwise.rotary, "rotary-embedding", 100,
              (array("x", "float32", 4, 96, init="normal"), array("cos", "float32", 4, 48, init="uniform"),
-              array("sin", "float32", 4, 48, init="uniform"), array("out", "float32", 4, 96), scalar("half", "int32", 48)),
+              array("sin", "float32", 4, 48, init="uniform"), array("out", "float32", 4, 96), scalar("half", "int32",
+               48)),
              {"BLOCK": 64}, (4,), {"out": CLOSE}, "pointwise.rotary", warps=2),
         Case("mandelbrot", pointwise.mandelbrot, "mandelbrot", 75,
              (array("out", "int32", 16, 32), scalar("width", "int32", 32), scalar("height", "int32", 16),
               scalar("limit", "int32", 12)), wide, (2,), {"out": (0.0, 1.0)}, "simulations.mandelbrot"),
         Case("life", pointwise.life, "game-of-life", 80,
              (array("cells", "int8", 16, 24, init="integers", low=0, high=2), array("out", "int8", 16, 24),
-              scalar("width", "int32", 24), scalar("height", "int32", 16)), wide, (2,), {"out": EXACT}, "pointwise.life"),
+              scalar("width", "int32", 24), scalar("height", "int32", 16)), wide, (2,), {"out": EXACT},
+               "pointwise.life"),
         Case("causal_conv1d", pointwise.causal_conv1d, "convolution-1d", 120,
              (array("x", "float32", 3, 200, init="normal"), array("weight", "float32", 3, 4, init="normal"),
               array("out", "float32", 3, 200), scalar("length", "int32", 200)), {"TAPS": 4, "BLOCK": 128}, (3, 2),
@@ -180,11 +189,15 @@ def _sizes(**values: int) -> tuple[Argument, ...]:
     return tuple(scalar(name, "int32", value) for name, value in values.items())
 
 
-def _matmul(stem: str, target: int, dtype: str, out: str, out_type: Any, m: int, n: int, k: int, bk: int, **more: Any) -> Case:
+def _matmul(
+    stem: str, target: int, dtype: str, out: str, out_type: Any, m: int, n: int, k: int, bk: int, **more: Any
+) -> Case:
     blocks = {"BM": more.pop("bm", m), "BN": more.pop("bn", n), "BK": bk, "OUT": out_type}
     grid = (m // blocks["BM"], n // blocks["BN"])
     arguments = (*_tiles(dtype, out, m, n, k), *_sizes(m=m, n=n, k=k))
-    return Case(stem, products.matmul, "matmul", target, arguments, blocks, grid, {"out": COARSE}, "products.matmul", **more)
+    return Case(
+        stem, products.matmul, "matmul", target, arguments, blocks, grid, {"out": COARSE}, "products.matmul", **more
+    )
 
 
 def product_cases() -> list[Case]:
@@ -192,10 +205,12 @@ def product_cases() -> list[Case]:
     heads = tuple(array(name, "float16", 2, 64, 32, init="normal") for name in ("q", "k", "v"))
     tall = tuple(array(name, "bfloat16", 1, 128, 64, init="normal") for name in ("q", "k", "v"))
     length, scale = scalar("length", "int32", 64), scalar("scale", "float32", 0.176776695)
-    decode = (array("q", "float32", 2, 32, init="normal"), *(array(n, "float32", 2, 100, 32, init="normal") for n in "kv"))
+    decode = (
+        array("q", "float32", 2, 32, init="normal"),
+        *(array(n, "float32", 2, 100, 32, init="normal") for n in "kv"),
+    )
     parts = array("part", "float32", 2, 2, 32), array("top_out", "float32", 2, 2), array("total_out", "float32", 2, 2)
     flash = {"BM": 32, "BN": 32, "D": 32}
-    maps = "the host passes tensor maps with their shapes and strides beside them"
     return [
         _matmul("matmul_f16", 75, "float16", "float16", tl.float16, 64, 64, 64, 32, bm=32, bn=32),
         _matmul("matmul_f16", 80, "float16", "float32", tl.float32, 64, 64, 128, 32, bm=32),
@@ -209,17 +224,22 @@ def product_cases() -> list[Case]:
         Case("matmul_int8", products.matmul_int8, "matmul-int8", 80,
              (array("a", "int8", 32, 64, init="integers", low=-128, high=128),
               array("b", "int8", 32, 64, init="integers", low=-128, high=128), array("out", "int32", 32, 32),
-              *_sizes(n=32, k=64)), {"BM": 32, "BN": 32, "BK": 32}, (1, 1), {"out": EXACT}, "products.matmul_transposed"),
+              *_sizes(n=32, k=64)), {"BM": 32, "BN": 32, "BK": 32}, (1, 1), {"out": EXACT},
+               "products.matmul_transposed"),
         Case("matmul_f64", products.matmul_double, "matmul-double", 80,
              (*_tiles("float64", "float64", 32, 32, 16), *_sizes(n=32, k=16)), {"BM": 16, "BN": 16, "BK": 16}, (2, 2),
              {"out": (1e-12, 1e-12)}, "products.matmul", warps=1),
         Case("split_k", products.matmul_split_k, "matmul-split-k", 86,
-             (*_tiles("float16", "float32", 32, 32, 128), *_sizes(n=32, k=128)), {"BM": 32, "BN": 32, "BK": 64}, (1, 1, 2),
+             (*_tiles("float16", "float32", 32, 32, 128), *_sizes(n=32, k=128)), {"BM": 32, "BN": 32, "BK": 64}, (1, 1,
+              2),
              {"out": COARSE}, "products.matmul"),
-        *(_scaled(target, form) for target, form in ((90, "e4m3"), (100, "e2m1"), (100, "e4m3"), (120, "e4m3"), (120, "e2m1"))),
-        *(Case("matmul_tma", products.matmul_descriptor, "matmul-tma", target, _tiles("float16", "float16", 128, 64, 128)
-               + _sizes(k=128), {"BM": 128, "BN": 64, "BK": 64}, types=("tensordesc<fp16[128,64]>",
-               "tensordesc<fp16[64,64]>", "tensordesc<fp16[128,64]>", "i32"), reason=maps) for target in (90, 100)),
+        _scaled(90, "e4m3"),
+        _scaled(100, "e2m1"),
+        _scaled(100, "e4m3"),
+        _scaled(120, "e4m3"),
+        _scaled(120, "e2m1"),
+        _mapped(90),
+        _mapped(100),
         *(Case("matmul_persistent", products.matmul_persistent, "matmul-persistent", target,
                (*_tiles("float16", "float16", 256, 64, 128, True), *_sizes(m=256, n=64, k=128)),
                {"BM": 128, "BN": 64, "BK": 64, "CTAS": 1}, (1,), {"out": COARSE}, "products.matmul_transposed")
@@ -227,15 +247,19 @@ def product_cases() -> list[Case]:
         *(Case("grouped_matmul", products.grouped_matmul, "grouped-gemm", target,
                (array("a", "float16", 80, 32, init="normal"), array("b", "float16", 2, 32, 32, init="normal"),
                 array("out", "float16", 80, 32), array("offsets", "int32", 3, init="values", values=[0, 30, 80]),
-                *_sizes(n=32, k=32)), {"BM": 32, "BN": 32, "BK": 32}, (2, 1), {"out": COARSE}, "products.grouped_matmul")
+                *_sizes(n=32, k=32)), {"BM": 32, "BN": 32, "BK": 32}, (2, 1), {"out": COARSE},
+                 "products.grouped_matmul")
           for target in (86,)),
-        Case("attention", products.attention, "attention", 80, (*heads, array("out", "float16", 2, 64, 32), length, scale),
+        Case("attention", products.attention, "attention", 80, (*heads, array("out", "float16", 2, 64, 32), length,
+             scale),
              flash | {"CAUSAL": False}, (2, 2), {"out": HALF}, "products.attention"),
         Case("attention_causal", products.attention, "attention-causal", 90,
-             (*tall, array("out", "bfloat16", 1, 128, 64), scalar("length", "int32", 128), scalar("scale", "float32", 0.125)),
+             (*tall, array("out", "bfloat16", 1, 128, 64), scalar("length", "int32", 128), scalar("scale", "float32",
+              0.125)),
              {"BM": 64, "BN": 64, "D": 64, "CAUSAL": True}, (2, 1), {"out": COARSE}, "products.attention_causal"),
         Case("attention", products.attention, "attention", 100,
-             (*tall, array("out", "bfloat16", 1, 128, 64), scalar("length", "int32", 128), scalar("scale", "float32", 0.125)),
+             (*tall, array("out", "bfloat16", 1, 128, 64), scalar("length", "int32", 128), scalar("scale", "float32",
+              0.125)),
              {"BM": 128, "BN": 64, "D": 64, "CAUSAL": False}, (1, 1), {"out": COARSE}, "products.attention"),
         Case("decode_split", products.decode_split, "attention-decode", 89,
              (*decode, *parts, scalar("length", "int32", 100), scale), {"SPLIT": 64, "D": 32}, (2, 2),
@@ -251,9 +275,31 @@ def product_cases() -> list[Case]:
     ]  # fmt: skip
 
 
+def _mapped(target: int) -> Case:
+    """Operands and result by tensor maps of the host; each map is followed by its shape and its strides."""
+    arguments: list[Argument] = []
+    for name, height, width, block in (("a", 128, 128, 128), ("b", 128, 64, 64), ("out", 128, 64, 128)):
+        arguments.append(TensorMap(f"{name}_map", name, "float16", (width, height), (64, block), "128B"))
+        sizes = {"rows": height, "cols": width}, {"row_stride": width, "col_stride": 1}
+        for kind, values in zip(("int32", "int64"), sizes, strict=True):
+            arguments += [scalar(f"{name}.{key}", kind, value) for key, value in values.items()]
+    arguments.append(scalar("k", "int32", 128))
+    arguments += [
+        array(name, "float16", 128, cols, init="normal", hidden=True) for name, cols in (("a", 128), ("b", 64))
+    ]
+    arguments.append(array("out", "float16", 128, 64, hidden=True))
+    types = "tensordesc<fp16[128,64]>", "tensordesc<fp16[64,64]>", "tensordesc<fp16[128,64]>", "i32"
+    return Case("matmul_tma", products.matmul_descriptor, "matmul-tma", target, arguments,
+                {"BM": 128, "BN": 64, "BK": 64}, (1, 1), {"out": COARSE}, "products.matmul", types=types)  # fmt: skip
+
+
 def _scaled(target: int, form: str) -> Case:
     pack = 2 if form == "e2m1" else 1
-    kind = {"dtype": "uint8", "init": "integers", "low": 0, "high": 256} if pack == 2 else {"dtype": "float8_e4m3fn", "init": "normal"}
+    kind = (
+        {"dtype": "uint8", "init": "integers", "low": 0, "high": 256}
+        if pack == 2
+        else {"dtype": "float8_e4m3fn", "init": "normal"}
+    )
     scales = {"dtype": "uint8", "init": "integers", "low": 124, "high": 130}
     arguments = (
         _tile("a", 128, 128 // pack, kind),

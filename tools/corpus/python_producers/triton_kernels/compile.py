@@ -53,14 +53,15 @@ def compile_case(case: Case, out: Path) -> File:
     flags += [] if case.line_info else ["TRITON_DISABLE_LINE_INFO=1"]
     row = Entry("", case.algorithm, _run(case, text, compiled.metadata), case.reason)
     source_file = kernel.fn.__code__.co_filename
-    return record.write(out, case.stem, text, {"": row}, version=record.installed("triton"), flags=flags, source=source_file)
+    return record.write(
+        out, case.stem, text, {"": row}, version=record.installed("triton"), flags=flags, source=source_file
+    )
 
 
 def _source(case: Case) -> Any:
     names = [parameter.name for parameter in case.kernel.params if not parameter.is_constexpr]
-    types = [_type(argument) for argument in case.arguments]
-    types = case.types or types
-    signature = dict(zip(names, types, strict=True)) | {name: "constexpr" for name in case.constants}
+    types = case.types or [_type(argument) for argument in case.arguments]
+    signature = dict(zip(names, types, strict=True)) | dict.fromkeys(case.constants, "constexpr")
     attributes = {}
     for index, argument in enumerate(case.arguments[: len(names)]):
         if isinstance(argument, Array) or (isinstance(argument, Scalar) and argument.value and not argument.value % 16):

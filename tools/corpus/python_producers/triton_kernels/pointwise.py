@@ -40,7 +40,9 @@ def embedding_gather(table, index, out, width, BLOCK: tl.constexpr):
 def scatter_add(x, index, out, width, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     at = tl.arange(0, BLOCK)
-    tl.atomic_add(out + tl.load(index + row) * width + at, tl.load(x + row * width + at, mask=at < width), mask=at < width)
+    tl.atomic_add(
+        out + tl.load(index + row) * width + at, tl.load(x + row * width + at, mask=at < width), mask=at < width
+    )
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""Triton kernels around `tl.dot`: matrix products in many types, attention, convolution, grouped and tensor-map forms."""
+"""Triton kernels around `tl.dot`: matrix products in many types, attention, convolution, tensor maps."""
 
 from __future__ import annotations
 
@@ -117,9 +117,7 @@ def grouped_matmul(a, b, out, offsets, n, k, BM: tl.constexpr, BN: tl.constexpr,
 
 
 @triton.jit
-def attention(
-    q, k, v, out, length, scale, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr
-):
+def attention(q, k, v, out, length, scale, CAUSAL: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
     head = tl.program_id(1) * length * D
     i = tl.program_id(0) * BM + tl.arange(0, BM)
     d = tl.arange(0, D)

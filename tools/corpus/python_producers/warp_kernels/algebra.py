@@ -1,5 +1,7 @@
 """Warp kernels on small matrices, quaternions, noise, random numbers and bytes."""
 
+# ruff: noqa: UP018 - in Warp, float(0.0) declares a variable that a loop may change; 0.0 is a constant
+
 import warp as wp
 
 
@@ -85,6 +87,8 @@ def caesar_cipher(text: wp.array(dtype=wp.uint8), out: wp.array(dtype=wp.uint8),
 
 
 @wp.kernel
-def half_mix(a: wp.array(dtype=wp.float16), b: wp.array(dtype=wp.float16), out: wp.array(dtype=wp.float16), t: wp.float16):
+def half_mix(
+    a: wp.array(dtype=wp.float16), b: wp.array(dtype=wp.float16), out: wp.array(dtype=wp.float16), t: wp.float16
+):
     i = wp.tid()
     out[i] = wp.lerp(a[i], b[i], t)

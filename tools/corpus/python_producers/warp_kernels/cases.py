@@ -72,7 +72,8 @@ PARTICLES = {
     "sph_density_grid": Launch("sph-hash-grid", (48,), reason=DEVICE_OBJECT),
     "integrate_bounce": Launch(
         "particle-integration", (50,),
-        (view("position", "float32", 50, 3, inner=1, init="normal"), view("velocity", "float32", 50, 3, inner=1, init="normal"),
+        (view("position", "float32", 50, 3, inner=1, init="normal"), view("velocity", "float32", 50, 3, inner=1,
+         init="normal"),
          vector("gravity", 0.0, -9.8125, 0.0), *f32(restitution=0.5, dt=0.0625)),
         {"position": CLOSE, "velocity": CLOSE}, "simulations.bounce"),
     "spring_forces": Launch(
@@ -122,15 +123,18 @@ ALGEBRA = {
         "simulations.bilinear"),
     "heat_step": Launch(
         "heat-stencil", (6, 6, 6),
-        (view("u", "float64", 6, 6, 6, init="normal"), view("out", "float64", 6, 6, 6), scalar("rate", "float64", 0.125)),
+        (view("u", "float64", 6, 6, 6, init="normal"), view("out", "float64", 6, 6, 6), scalar("rate", "float64",
+         0.125)),
         {"out": (1e-12, 1e-12)}, "simulations.heat"),
     "caesar_cipher": Launch(
         "caesar-cipher", (100,),
-        (view("text", "uint8", 100, init="integers", low=80, high=128), view("out", "uint8", 100), scalar("shift", "int32", 3)),
+        (view("text", "uint8", 100, init="integers", low=80, high=128), view("out", "uint8", 100), scalar("shift",
+         "int32", 3)),
         {"out": EXACT}, "simulations.caesar"),
     "half_mix": Launch(
         "interpolation", (100,),
-        (view("a", "float16", 100, init="normal"), view("b", "float16", 100, init="normal"), view("out", "float16", 100),
+        (view("a", "float16", 100, init="normal"), view("b", "float16", 100, init="normal"), view("out", "float16",
+         100),
          scalar("t", "float16", 0.25)), {"out": (4e-3, 4e-3)}, "simulations.mix"),
 }  # fmt: skip
 TILES = {

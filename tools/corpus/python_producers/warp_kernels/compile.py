@@ -43,7 +43,9 @@ def compile_unit(unit: Unit, out: Path) -> File:
         rows[f"{name}_cuda_kernel_backward"] = Entry("", f"{launch.algorithm}-adjoint", None, adjoint)
     flags = [f"arch={unit.arch}", "use_ptx=True", *(f"{name}={value}" for name, value in unit.options.items())]
     source = unit.module.__file__ or ""
-    return record.write(out, Path(source).stem, text, rows, version=record.installed("warp-lang"), flags=flags, source=source)
+    return record.write(
+        out, Path(source).stem, text, rows, version=record.installed("warp-lang"), flags=flags, source=source
+    )
 
 
 def _run(launch: Launch, block: int, tiled: int) -> Run | None:

@@ -1,5 +1,7 @@
 """Warp kernels that query triangle meshes and bounding volumes, and intersect simple shapes."""
 
+# ruff: noqa: UP018, RUF046 - in Warp, float(0.0) declares a variable that a loop may change; 0.0 is a constant
+
 import warp as wp
 
 
@@ -15,7 +17,9 @@ def mesh_distance(mesh: wp.uint64, points: wp.array(dtype=wp.vec3), out: wp.arra
 
 
 @wp.kernel
-def mesh_rays(mesh: wp.uint64, start: wp.array(dtype=wp.vec3), direction: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)):
+def mesh_rays(
+    mesh: wp.uint64, start: wp.array(dtype=wp.vec3), direction: wp.array(dtype=wp.vec3), out: wp.array(dtype=float)
+):
     i = wp.tid()
     hit = wp.mesh_query_ray(mesh, start[i], direction[i], 1.0e6)
     if hit.result:
@@ -23,7 +27,9 @@ def mesh_rays(mesh: wp.uint64, start: wp.array(dtype=wp.vec3), direction: wp.arr
 
 
 @wp.kernel
-def bvh_overlaps(tree: wp.uint64, low: wp.array(dtype=wp.vec3), high: wp.array(dtype=wp.vec3), count: wp.array(dtype=int)):
+def bvh_overlaps(
+    tree: wp.uint64, low: wp.array(dtype=wp.vec3), high: wp.array(dtype=wp.vec3), count: wp.array(dtype=int)
+):
     i = wp.tid()
     query = wp.bvh_query_aabb(tree, low[i], high[i])
     found = int(0)

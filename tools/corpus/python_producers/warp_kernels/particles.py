@@ -1,4 +1,6 @@
-"""Warp kernels of particle methods: smoothed-particle hydrodynamics, neighbours by hash grid, integration, collisions."""
+"""Warp kernels of particle methods: smoothed-particle hydrodynamics, neighbours, integration, springs."""
+
+# ruff: noqa: UP018 - in Warp, float(0.0) declares a variable that a loop may change; 0.0 is a constant
 
 import warp as wp
 
@@ -37,7 +39,11 @@ def sph_density_grid(
 
 @wp.kernel
 def integrate_bounce(
-    position: wp.array(dtype=wp.vec3), velocity: wp.array(dtype=wp.vec3), gravity: wp.vec3, restitution: float, dt: float
+    position: wp.array(dtype=wp.vec3),
+    velocity: wp.array(dtype=wp.vec3),
+    gravity: wp.vec3,
+    restitution: float,
+    dt: float,
 ):
     i = wp.tid()
     v = velocity[i] + gravity * dt

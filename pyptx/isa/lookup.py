@@ -179,9 +179,10 @@ _REPEATABLE = frozenset(("sat", "relu", "satfinite", "sync", "uni", "cc", "appro
 
 
 def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
-    """Return the choice whose first modifier stands earliest in the text: types keep their relative order."""
+    """Return the choice whose first modifier stands earliest in the text, the longest of several: types keep their
+    relative order."""
     fitting = [c for c in slot.choices if all(left.count(m) >= c.modifiers.count(m) for m in c.modifiers)]
-    return min(fitting, key=lambda c: left.index(c.modifiers[0]), default=None)
+    return min(fitting, key=lambda c: (left.index(c.modifiers[0]), -len(c.modifiers)), default=None)
 
 
 def _mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:

@@ -105,8 +105,9 @@ FORMS = (
             "  [d@global:rw], [a@shared::cta], size:.u32{?hint, policy:.u64}",
             scope="cta@9.3 cluster@9.3 gpu@9.3 sys@9.3", op=_TO_GLOBAL),
 
-    form("cp.async.bulk.prefetch.L2.global{.hint}  [a@global], size:.u32{?hint, policy:.u64}",
-         hint=_HINT, ptx=(8, 0), sm="sm_90", see=f"{_SEE}-cp-async-bulk-prefetch"),
+    form("cp.async.bulk.prefetch.L2.global{.level}  [a@global], size:.u32{?L2::cache_hint, policy:.u64}",
+         level="L2::cache_hint L2::evict_last@9.4,sm_107f", ptx=(8, 0), sm="sm_90",
+         see=f"{_SEE}-cp-async-bulk-prefetch"),
     _multimem("multimem.cp.async.bulk{.sem}.global.shared::cta.bulk_group{.mask}"
               "  [d@global:w], [a@shared::cta], size:.u32{?mask, bytes:.u16}", sem="weak@9.3", ptx=(9, 1)),
     _multimem("multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.mask}.b128"

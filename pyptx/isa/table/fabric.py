@@ -39,24 +39,26 @@ _COUNTED = "endpoint@generic:reg.u32, offset:reg.u64, counter:reg.u64"
 _HANDLE = "endpoint@generic:reg.u32, offset:reg.u64"
 _MBAR = "[mbar@shared::cta:rw]"
 _END = "{?hint, policy:.u64}"
+# The manual requires the ordering; ptxas lets all but try_atom leave it out.
+_ORDER = "{{.relaxed}.sys}"
 
 _fabric = partial(form, ptx=(9, 3), sm="sm_100", hint="L2::cache_hint")
 
 FORMS = (
-    _fabric(f"fabric.try_get.async.{_FETCH}{{.hint}}.relaxed.sys.b128"
+    _fabric(f"fabric.try_get.async.{_FETCH}{{.hint}}{_ORDER}.b128"
             f"  [d@shared::cta:w], [{_HANDLE}], size:.u32, {_MBAR}{_END}", see=f"{_SEE}-try-get"),
-    _fabric(f"fabric.try_put.async{{.multimem}}.{_SEND}{{.mask}}{{.hint}}.relaxed.sys.b128"
+    _fabric(f"fabric.try_put.async{{.multimem}}.{_SEND}{{.mask}}{{.hint}}{_ORDER}.b128"
             f"  [{_HANDLE}], [a@shared::cta], size:.u32, {_MBAR}{{?mask, bytes:.u16}}{_END}",
             mask="cp_mask", see=f"{_SEE}-try-put"),
-    _fabric(f"fabric.try_put.async{{.multimem}}.{_SEND}.counted::bytes{{.hint}}.relaxed.sys.b128"
+    _fabric(f"fabric.try_put.async{{.multimem}}.{_SEND}.counted::bytes{{.hint}}{_ORDER}.b128"
             f"  [{_COUNTED}], [a@shared::cta], size:.u32, {_MBAR}{_END}", see=f"{_SEE}-try-put"),
-    _fabric(f"fabric.try_red.async{{.multimem}}.{_SEND}{{.hint}}.relaxed.sys.op"
+    _fabric(f"fabric.try_red.async{{.multimem}}.{_SEND}{{.hint}}{_ORDER}.op"
             f"  [{_HANDLE}], [a@shared::cta], size:.u32, {_MBAR}{_END}",
             op=f"{_BITWISE} {_MIN_MAX} {_ADD} add.f64", see=f"{_SEE}-try-red"),
-    _fabric(f"fabric.try_red.async{{.multimem}}.{_SEND}.counted::bytes{{.hint}}.relaxed.sys.op"
+    _fabric(f"fabric.try_red.async{{.multimem}}.{_SEND}.counted::bytes{{.hint}}{_ORDER}.op"
             f"  [{_COUNTED}], [a@shared::cta], size:.u32, {_MBAR}{_END}",
             op=f"{_BITWISE} {_MIN_MAX} {_ADD} add.f64", see=f"{_SEE}-try-red"),
-    _fabric(f"fabric.try_pullred.async.multimem.{_FETCH}.relaxed.sys.op.sync"
+    _fabric(f"fabric.try_pullred.async.multimem.{_FETCH}{_ORDER}.op.sync"
             f"  [d@shared::cta:w], [{_HANDLE}], size:.u32, {_MBAR}, lanes:imm[4294967295..4294967295]",
             op=f"{_BITWISE} {_MIN_MAX} {_ADD} {_EIGHT_BITS}", see=f"{_SEE}-try-pullred"),
     _fabric(f"fabric.try_atom.async.{_SEND}{{.hint}}.relaxed.sys.op"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from pyptx.isa.choices import FAMILY_100_120
 from pyptx.isa.notation import form
 
 MEANING = {
@@ -22,6 +23,7 @@ _FP8 = "e4m3.e4m3 e4m3.e5m2 e5m2.e4m3 e5m2.e5m2"
 _FP8_TO_4 = " ".join(
     f"{a}.{b}" for a in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1") for b in ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 )
+_NARROWER = " ".join(pair for pair in _FP8_TO_4.split() if pair not in _FP8.split())
 _MXF4 = "kind::mxf4.block_scale kind::mxf4.block_scale.scale_vec::2X"
 _NVF4 = (
     "scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0 scale_vec::4X.f32.e2m1.e2m1.f32.ue8m0@9.1 "
@@ -71,10 +73,19 @@ FORMS = (
     _mma(f"{_M}.m16n8k16.row.col.f16.types.f16  {_bits(_H2, 2, 1)}", types=_FP8, ptx=(8, 7), sm="sm_89"),
     _mma(f"{_M}.m16n8k32.row.col.f32.types.f32  {_bits(_F4, 4, 2)}", types=_FP8, ptx=(8, 4), sm="sm_89"),
     _mma(f"{_M}.m16n8k32.row.col.f16.types.f16  {_bits(_H2, 4, 2)}", types=_FP8, ptx=(8, 7), sm="sm_89"),
+    # The manual has .kind::f8f6f4 on the sm_120 family only; ptxas takes it with eight-bit types on the sm_100 family too.
+    _mma(f"{_M}.m16n8k16.row.col.kind::f8f6f4.f32.types.f32  {_bits(_F4, 2, 1)}",
+         types=_FP8, ptx=(8, 7), sm=FAMILY_100_120),
+    _mma(f"{_M}.m16n8k16.row.col.kind::f8f6f4.f16.types.f16  {_bits(_H2, 2, 1)}",
+         types=_FP8, ptx=(8, 7), sm=FAMILY_100_120),
     _mma(f"{_M}.m16n8k32.row.col.kind::f8f6f4.f32.types.f32  {_bits(_F4, 4, 2)}",
-         types=_FP8_TO_4, ptx=(8, 7), sm=_FAMILY_120),
+         types=_FP8, ptx=(8, 6), sm=FAMILY_100_120),
     _mma(f"{_M}.m16n8k32.row.col.kind::f8f6f4.f16.types.f16  {_bits(_H2, 4, 2)}",
-         types=_FP8_TO_4, ptx=(8, 7), sm=_FAMILY_120),
+         types=_FP8, ptx=(8, 7), sm=FAMILY_100_120),
+    _mma(f"{_M}.m16n8k32.row.col.kind::f8f6f4.f32.types.f32  {_bits(_F4, 4, 2)}",
+         types=_NARROWER, ptx=(8, 7), sm=_FAMILY_120),
+    _mma(f"{_M}.m16n8k32.row.col.kind::f8f6f4.f16.types.f16  {_bits(_H2, 4, 2)}",
+         types=_NARROWER, ptx=(8, 7), sm=_FAMILY_120),
     _mma(f"{_M}.m16n8k64.row.col.kind.f32.e2m1.e2m1.f32.ue8m0  {_bits(_F4, 4, 2)}{_SCALE}",
          kind=_MXF4, ptx=(8, 7), sm=_FAMILY_120),
     _mma(f"{_M}.m16n8k64.row.col.kind::mxf4nvf4.block_scale.types  {_bits(_F4, 4, 2)}{_SCALE}",
@@ -119,7 +130,9 @@ FORMS = (
     _ordered(f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.types.f16  {_bits(_H2, 4, 4)}{_META_0}",
              types=_FP8),
     _ordered("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.types.f32"
-             f"  {_bits(_F4, 4, 4)}{_META_0}", types=_FP8_TO_4),
+             f"  {_bits(_F4, 4, 4)}{_META_0}", types=_FP8, ptx=(8, 6), sm=FAMILY_100_120),
+    _ordered("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f32.types.f32"
+             f"  {_bits(_F4, 4, 4)}{_META_0}", types=_NARROWER),
     _ordered("mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::f8f6f4.f16.types.f16"
              f"  {_bits(_H2, 4, 4)}{_META_0}", types=_FP8_TO_4),
     _ordered("mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind.f32.e2m1.e2m1.f32.ue8m0"

@@ -36,13 +36,16 @@ _MAP = "map@generic{?base, address:reg.u64}"
 _MAP_1D = "map@generic, address:reg.u64, size:.u16*1"
 _MAP_ND = "map@generic, address:reg.u64, size:.u16*dim, low:reg.u32*dim-1, high:reg.u16"
 _END = "{?hint, policy:.u64}"
+_POLICY = "{?L2::cache_hint, policy:.u64}"
 
 _copy = partial(form, hint="L2::cache_hint", base=_BASE, ptx=(8, 0), sm="sm_90", see=f"{_SEE}-cp-async-bulk-tensor")
 _load = partial(_copy, cta_group=f"cta_group::1@8.6,{FAMILY_100} cta_group::2@8.6,{FAMILY_100}", report=REPORT)
 _cast = partial(_load, multicast=MULTICAST)
 _wide = partial(_load, ptx=(9, 4), sm="sm_107f")
 _reduce = partial(_copy, op="add min max inc dec and or xor", see=f"{_SEE}-cp-reduce-async-bulk-tensor")
-_prefetch = partial(_copy, see=f"{_SEE}-cp-async-bulk-prefetch-tensor")
+_prefetch = partial(
+    _copy, hint="L2::cache_hint L2::evict_last@9.4,sm_107f", see=f"{_SEE}-cp-async-bulk-prefetch-tensor",
+)  # fmt: skip
 _priority = partial(form, base=_BASE, ptx=(9, 4), sm="sm_107f", see=f"{_SEE}-applypriority-async-bulk-tensor")
 
 FORMS = (
@@ -105,18 +108,18 @@ FORMS = (
     _reduce(f"cp.reduce.async.bulk.tensor.dim.global.shared::cta.op.mode.bulk_group{{.hint}}{{.base}}"
             f"  [{_MAP}, at:.s32*dim], [a@shared::cta]{_END}", dim=_IM2COL, mode=_NO_OFFSETS),
 
-    _prefetch(f"cp.async.bulk.prefetch.tensor.dim.L2.global{{.tile}}{{.hint}}{{.base}}  [{_MAP}, at:.s32*dim]{_END}",
+    _prefetch(f"cp.async.bulk.prefetch.tensor.dim.L2.global{{.tile}}{{.hint}}{{.base}}  [{_MAP}, at:.s32*dim]{_POLICY}",
               dim=_ALL),
-    _prefetch(f"cp.async.bulk.prefetch.tensor.1d.L2.global{{.tile}}{{.hint}}.{_1D}  [{_MAP_1D}, at:.s32*1]{_END}",
+    _prefetch(f"cp.async.bulk.prefetch.tensor.1d.L2.global{{.tile}}{{.hint}}.{_1D}  [{_MAP_1D}, at:.s32*1]{_POLICY}",
               ptx=(9, 4), sm="sm_107f"),
-    _prefetch(f"cp.async.bulk.prefetch.tensor.dim.L2.global{{.tile}}{{.hint}}.{_ND}  [{_MAP_ND}, at:.s32*dim]{_END}",
+    _prefetch(f"cp.async.bulk.prefetch.tensor.dim.L2.global{{.tile}}{{.hint}}.{_ND}  [{_MAP_ND}, at:.s32*dim]{_POLICY}",
               dim=_MANY, ptx=(9, 4), sm="sm_107f"),
-    _prefetch(f"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4{{.hint}}{{.base}}  [{_MAP}, at:.s32*5]{_END}",
-              ptx=(8, 6), sm=FAMILY_100),
+    _prefetch(f"cp.async.bulk.prefetch.tensor.2d.L2.global.tile::gather4{{.hint}}{{.base}}"
+              f"  [{_MAP}, at:.s32*5]{_POLICY}", ptx=(8, 6), sm=FAMILY_100),
     _prefetch(f"cp.async.bulk.prefetch.tensor.dim.L2.global.im2col{{.hint}}{{.base}}"
-              f"  [{_MAP}, at:.s32*dim], offsets:.u16*dim-2{_END}", dim=_IM2COL),
+              f"  [{_MAP}, at:.s32*dim], offsets:.u16*dim-2{_POLICY}", dim=_IM2COL),
     _prefetch(f"cp.async.bulk.prefetch.tensor.dim.L2.global.mode{{.hint}}{{.base}}"
-              f"  [{_MAP}, at:.s32*dim], halo:.u16*2{_END}", dim=_IM2COL, mode=_W, ptx=(8, 6), sm=FAMILY_100),
+              f"  [{_MAP}, at:.s32*dim], halo:.u16*2{_POLICY}", dim=_IM2COL, mode=_W, ptx=(8, 6), sm=FAMILY_100),
 
     _priority(f"applypriority.async.bulk.tensor.dim{{.global}}{{.tile}}.bulk_group{{.base}}.L2::evict_normal"
               f"  [{_MAP}, at:.s32*dim]", dim=_ALL),

@@ -40,8 +40,9 @@ _META_0 = "meta:reg.b32, selector:imm[0..0]"
 
 _dense = partial(form, ptx=(8, 0), sm="sm_90a", see=_DENSE)
 _sparse = partial(form, ptx=(8, 2), sm="sm_90a", see=_SPARSE)
-_MMA = "wgmma.mma_async.sync.aligned.shape"
-_SP = "wgmma.mma_async.sp.sync.aligned.shape"
+# The manual requires .aligned; ptxas does not.
+_MMA = "wgmma.mma_async.sync{.aligned}.shape"
+_SP = "wgmma.mma_async.sp.sync{.aligned}.shape"
 
 FORMS = (
     _dense(f"{_MMA}.f32.f16.f16   {_F32}, {_AT}, {_B}, {_BOTH}", shape=_shapes(16)),
@@ -79,7 +80,7 @@ FORMS = (
     _sparse(f"{_SP}{{.satfinite}}.s32.types  {_S32}, a:reg.b32*4, {_B}, {_META_0}, {_PLAIN}",
             shape=_shapes(64, _SOME), types=_INT8),
 
-    _dense("wgmma.fence.sync.aligned"),
-    _dense("wgmma.commit_group.sync.aligned"),
-    _dense("wgmma.wait_group.sync.aligned  n:imm"),
+    _dense("wgmma.fence.sync{.aligned}"),
+    _dense("wgmma.commit_group.sync{.aligned}"),
+    _dense("wgmma.wait_group.sync{.aligned}  n:imm"),
 )  # fmt: skip

@@ -73,7 +73,7 @@ FORMS = (
     _mma(f"{_M}.m16n8k16.row.col.f16.types.f16  {_bits(_H2, 2, 1)}", types=_FP8, ptx=(8, 7), sm="sm_89"),
     _mma(f"{_M}.m16n8k32.row.col.f32.types.f32  {_bits(_F4, 4, 2)}", types=_FP8, ptx=(8, 4), sm="sm_89"),
     _mma(f"{_M}.m16n8k32.row.col.f16.types.f16  {_bits(_H2, 4, 2)}", types=_FP8, ptx=(8, 7), sm="sm_89"),
-    # The manual has .kind::f8f6f4 on the sm_120 family only; ptxas takes it with eight-bit types on the sm_100 family too.
+    # The manual has .kind::f8f6f4 on the sm_120 family; ptxas takes it with eight-bit types on the sm_100 family too.
     _mma(f"{_M}.m16n8k16.row.col.kind::f8f6f4.f32.types.f32  {_bits(_F4, 2, 1)}",
          types=_FP8, ptx=(8, 7), sm=FAMILY_100_120),
     _mma(f"{_M}.m16n8k16.row.col.kind::f8f6f4.f16.types.f16  {_bits(_H2, 2, 1)}",

@@ -66,7 +66,8 @@ def compile_case(producer: str, index: int, out: Path) -> list[File]:
     dumped = sorted(DUMPS.glob("*"))
     mosaic = sorted(MOSAIC.glob("*.ptx"))
     texts = [path.read_bytes() for path in (mosaic or [path for path in dumped if path.suffix == ".ptx"])]
-    texts = [text for text in texts if b".entry" in text]
+    # XLA compiles a function's kernels in parallel and numbers them as they come; their names are always the same.
+    texts = sorted((text for text in texts if b".entry" in text), key=lambda text: re.findall(rb"\.entry (\w+)", text))
     return [_write(case, text, dumped, len(texts), k, out) for k, text in enumerate(texts)]
 
 

@@ -66,13 +66,13 @@ def philox(counter: NDArray[np.uint32], seed: int) -> tuple[NDArray[np.uint32], 
 
 def philox_words(args: Args) -> Outputs:
     out = args["out"]
-    words = philox(np.arange(out.shape[0], dtype=np.uint32), args["seed"])
+    words = philox(np.arange(out.shape[0], dtype=np.uint32), int(args["seed"]))
     return {"out": np.stack(words, axis=1).view(out.dtype)}
 
 
 def dropout(args: Args) -> Outputs:
     x = args["x"]
-    word = philox(np.arange(x.size, dtype=np.uint32), args["seed"])[0].view(np.int32)
+    word = philox(np.arange(x.size, dtype=np.uint32), int(args["seed"]))[0].view(np.int32)
     positive = np.where(word < 0, -word.astype(np.int64) - 1, word)
     keep = positive.astype(np.float32) * np.float32(4.6566127342e-10) > np.float32(args["p"])
     return {"out": np.where(keep, x / np.float32(1 - args["p"]), 0).astype(np.float32)}

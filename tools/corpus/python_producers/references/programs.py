@@ -171,7 +171,7 @@ def message(args: Args) -> Outputs:
 
 def votes(args: Args) -> Outputs:
     rows: list[NDArray[Any]] = []
-    for x in args["x"].reshape(-1, 32):
+    for x in args["x"].astype(np.int64).reshape(-1, 32):
         mask = int("".join(str(int(v)) for v in (x & 1)[::-1]), 2)
         following = np.append(x[1:], x[31])
         before = np.append(x[:2], x[:-2])

@@ -69,7 +69,7 @@ def attention_causal(args: Args) -> Outputs:
 def decode_split(args: Args) -> Outputs:
     q, k, v = (args[name].astype(np.float64) for name in "qkv")
     heads, pieces, _ = args["part"].shape
-    split = -(-k.shape[1] // pieces)
+    split = 1 << (-(-k.shape[1] // pieces) - 1).bit_length()  # Triton's blocks are powers of two
     score = np.einsum("hd,hnd->hn", q, k) * args["scale"]
     part, top, total = np.zeros(args["part"].shape), np.zeros((heads, pieces)), np.zeros((heads, pieces))
     for piece in range(pieces):

@@ -34,8 +34,9 @@ _MXF8 = "kind::mxf8f6f4.block_scale kind::mxf8f6f4.block_scale.scale_vec::1X"
 _F4, _H2 = "d:w_.f32*4, a:{0}, b:{1}, c:.f32*4", "d:w_.f16x2*2, a:{0}, b:{1}, c:.f16x2*2"
 _S4, _S2 = "d:w_.s32*4, a:{0}, b:{1}, c:.s32*4", "d:w_.s32*2, a:{0}, b:{1}, c:.s32*2"
 _D4, _D2 = "d:w_.f64*4, a:{0}, b:{1}, c:.f64*4", "d:w_.f64*2, a:{0}, b:{1}, c:.f64*2"
-_SCALE = ", scale_a:reg.b32, which_a:.u16*2, scale_b:reg.b32, which_b:.u16*2"
+_SCALE = ", scale_a:reg.b32, which_a:val[0..3].u16*2, scale_b:reg.b32, which_b:val[0..3].u16*2"
 _META = ", meta:reg.b32, selector:imm[0..3]"
+_META_1 = ", meta:reg.b32, selector:imm[0..1]"
 _META_0 = ", meta:reg.b32, selector:imm[0..0]"
 
 
@@ -121,11 +122,11 @@ FORMS = (
     _sparse(f"{_SP}.m16n8k16.row.col.f32.bf16.bf16.f32  {_of(_F4, 'bf16x2', 2, 2)}{_META}"),
     _sparse(f"{_SP}.m16n8k32.row.col.f32.bf16.bf16.f32  {_of(_F4, 'bf16x2', 4, 4)}{_META}"),
     _sparse(f"{_SP}.m16n8k8.row.col.f32.tf32.tf32.f32   {_of(_F4, 'tf32', 2, 2)}{_META}"),
-    _sparse(f"{_SP}.m16n8k16.row.col.f32.tf32.tf32.f32  {_of(_F4, 'tf32', 4, 4)}{_META}"),
+    _sparse(f"{_SP}.m16n8k16.row.col.f32.tf32.tf32.f32  {_of(_F4, 'tf32', 4, 4)}{_META_1}"),
     _sparse(f"{_SP}.m16n8k64.row.col.f32.types.f32  {_bits(_F4, 4, 4)}{_META_0}", types=_FP8, ptx=(8, 4), sm="sm_89"),
-    _sparse(f"{_SP}.m16n8k32.row.col{{.satfinite}}.s32.types.s32   {_bits(_S4, 2, 2)}{_META}", types=_8BIT),
+    _sparse(f"{_SP}.m16n8k32.row.col{{.satfinite}}.s32.types.s32   {_bits(_S4, 2, 2)}{_META_1}", types=_8BIT),
     _sparse(f"{_SP}.m16n8k64.row.col{{.satfinite}}.s32.types.s32   {_bits(_S4, 4, 4)}{_META_0}", types=_8BIT),
-    _sparse(f"{_SP}.m16n8k64.row.col{{.satfinite}}.s32.types.s32   {_bits(_S4, 2, 2)}{_META}", types=_4BIT),
+    _sparse(f"{_SP}.m16n8k64.row.col{{.satfinite}}.s32.types.s32   {_bits(_S4, 2, 2)}{_META_1}", types=_4BIT),
     _sparse(f"{_SP}.m16n8k128.row.col{{.satfinite}}.s32.types.s32  {_bits(_S4, 4, 4)}{_META_0}", types=_4BIT),
     _ordered(f"mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.f16.types.f16  {_bits(_H2, 4, 4)}{_META_0}",
              types=_FP8),

@@ -68,7 +68,7 @@ MMA_K256(mma_b1_and, "mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc"
 //! kernel mma_e4m3 tensor-core-gemm
 //! launch 1 32
 //! args a=e4m3[16,32]:normal bt=e5m2[8,32]:normal c=f32[16,8]:zeros
-//! out c:1e-2:1e-2 -> linear.matmul_transposed
+//! out c:1e-2:5e-2 -> linear.matmul_transposed
 MMA_K256(mma_e4m3, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", float, "f")
 
 //! kernel mma_f64 tensor-core-gemm

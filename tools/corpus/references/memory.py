@@ -58,3 +58,15 @@ def column_totals(args: Args) -> Results:
 
 def copied(args: Args) -> Results:
     return {"y": args["x"].reshape(args["y"].shape)}
+
+
+def seven_copies(args: Args) -> Results:
+    return {"y": np.tile(args["x"], (7, 1))}
+
+
+def atomic_forms(_args: Args) -> Results:
+    lanes = np.arange(32)
+    shared = lanes.sum() + np.bitwise_xor.reduce(lanes)
+    wide = int(lanes.sum()) << 30
+    y = [64, 31, (1 << 32) - 1, 32 % 10, 96, (1 << 32) - 31, 5, 7, 77, shared, wide & 0xFFFFFFFF, wide >> 32]
+    return {"y": np.array(y, np.uint32), "h": np.full(2, 32, np.float16)}

@@ -42,3 +42,18 @@ def sparse_first_two(args: Args) -> Results:
 
 def scaled_scores(args: Args) -> Results:
     return {"s": (args["q"].astype(float) @ args["kt"].astype(float).T / 4).astype(np.float32)}
+
+
+def scaled_by_four(args: Args) -> Results:
+    """The scale bytes of A and B are 128, which is 2."""
+    return {"c": (4 * (args["a"].astype(float) @ args["bt"].astype(float).T)).astype(np.float32)}
+
+
+def _fp4(words: NDArray[Any]) -> NDArray[np.float64]:
+    magnitudes = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    fields = ((words[..., None].astype(np.int64) >> (4 * np.arange(8))) & 15).reshape(len(words), -1)
+    return np.where(fields > 7, -1.0, 1.0) * magnitudes[fields & 7]
+
+
+def fp4_product(args: Args) -> Results:
+    return {"c": (_fp4(args["a"]) @ _fp4(args["bt"]).T).astype(np.float32)}

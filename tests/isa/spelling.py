@@ -1,0 +1,30 @@
+"""What the table says of a spelling, in the words of a test: `legal("add.sat.s32")`, `legal("...", "sm_90", "8.0")`."""
+
+from __future__ import annotations
+
+from pyptx.isa import lookup
+from pyptx.isa.model import Match
+from pyptx.isa.targets import NEWEST_PTX, target, version
+
+
+def matches(spelling: str) -> tuple[Match, ...]:
+    """Return every row's match of a spelling such as `add.sat.s32`."""
+    opcode, *modifiers = spelling.split(".")
+    return lookup.matches_of(opcode, tuple(modifiers))
+
+
+def legal(spelling: str, where: str | None = None, ptx: str | None = None) -> bool:
+    """Tell whether a row allows the spelling: anywhere, or on this target in this PTX version (or the newest)."""
+    if where is None:
+        return bool(matches(spelling))
+    at = version(ptx) if ptx else NEWEST_PTX
+    return any(
+        all(need.on(target(where), at) for need in match.needs)
+        and not (match.form.removed and match.form.removed.on(target(where), at))
+        for match in matches(spelling)
+    )
+
+
+def operands(spelling: str) -> list[str]:
+    """Return the operand lists of all rows as text, as `d:.u64, [a]`: what each reads is in the notation's order."""
+    return [", ".join(str(o) for o in signature) for match in matches(spelling) for signature in match.signatures]

@@ -36,7 +36,7 @@ def formatted(module: Module, *, style: Style = DEFAULT) -> str:
                 break
             current, statement = waiting.pop()
             _closing(statement, out, style, len(waiting))
-    _before((module.layout or ("",))[0], out, "", last=True)
+    _before("".join(module.layout or ()).replace("\r\n", "\n"), out, "", last=True)
     return "".join(out)
 
 
@@ -50,6 +50,7 @@ def _statement(node: Statement, out: list[str], style: Style, depth: int) -> Non
     gaps: tuple[str, ...] | None = getattr(node, "layout", None)
     if gaps is None or len(gaps) != len(defaults):
         gaps = ("",) * len(defaults)
+    gaps = tuple(gap.replace("\r\n", "\n") for gap in gaps)
     _before(gaps[0], out, lead)
     out.append(lead + words[0])
     for word, gap, default in zip(words[1:], gaps[1:-1], defaults[1:-1], strict=True):
@@ -61,7 +62,7 @@ def _closing(node: Statement, out: list[str], style: Style, depth: int) -> None:
     """Write the brace that ends a body."""
     gaps: tuple[str, ...] | None = getattr(node, "closing", None)
     lead = style.indent * depth
-    before, after = gaps if gaps else ("", "")
+    before, after = (gap.replace("\r\n", "\n") for gap in gaps or ("", ""))
     _before(before, out, lead + style.indent, last=True)
     out.append(lead + "}")
     _after(after, out, lead)

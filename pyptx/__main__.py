@@ -1,0 +1,9 @@
+"""`python -m pyptx` is the command line."""
+
+from __future__ import annotations
+
+import sys
+
+from pyptx.cli import main
+
+sys.exit(main())

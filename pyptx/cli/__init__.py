@@ -1,0 +1,60 @@
+"""The command line: picks a command, loads only that one, and turns what happened into an exit status.
+
+0: fine; 1: findings; 2: wrong usage, an unreadable file or a missing tool. Commands return a status and print; nothing
+below this package prints.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from pyptx import __version__
+
+OK, FINDINGS, UNUSABLE = 0, 1, 2
+# As a shell reports a program that SIGINT or SIGPIPE ended.
+INTERRUPTED, NOBODY_READS = 130, 141
+
+COMMANDS = {
+    "check": "say what is wrong in PTX files, where, and how to mend it",
+    "fmt": "print PTX files in canonical form, or rewrite or compare them",
+    "info": "summarise PTX files: entries, parameters, registers, instructions, resources",
+    "sass": "assemble PTX files and print the machine code",
+    "explain": "print what a diagnostic code means, with a wrong and a right example",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        # A file name or a string in PTX need not be printable in the user's locale.
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+    try:
+        status = _run(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`). Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = NOBODY_READS
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    return status
+
+
+def _run(argv: list[str]) -> int:
+    named = next((word for word in argv if not word.startswith("-")), None)
+    parser = argparse.ArgumentParser(prog="pyptx", description="Read, check and assemble NVIDIA PTX.")
+    parser.add_argument("--version", action="version", version=f"pyptx {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, what in COMMANDS.items():
+        command = commands.add_parser(name, help=what, description=what[0].upper() + what[1:] + ".")
+        if name == named:
+            module = import_module(f"pyptx.cli.{name}")
+            module.add_arguments(command)
+            command.set_defaults(run=module.run)
+    args = parser.parse_args(argv)
+    return int(args.run(args))

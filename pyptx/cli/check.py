@@ -1,0 +1,55 @@
+"""`pyptx check FILE…`: every finding with its place, the source line and the remedy."""
+
+from __future__ import annotations
+
+import argparse
+
+from pyptx.check import check
+from pyptx.cli import FINDINGS, OK, UNUSABLE
+from pyptx.cli.output import complain, has_errors, placed, print_findings, print_json, tally
+from pyptx.cli.sources import Source, Unreadable, add_files, read
+from pyptx.diagnostics import Diagnostic
+from pyptx.isa.targets import target
+from pyptx.parser import parse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_files(parser)
+    parser.add_argument("--target", metavar="SM", help="check for this target, not the one in .target (sm_90a, …)")
+    parser.add_argument("--strict", action="store_true", help="exit 1 on warnings too")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.target is not None:
+        try:
+            target(args.target)
+        except ValueError as error:
+            complain(f"--target: {error}")
+            return UNUSABLE
+    status, reports = OK, list[dict[str, object]]()
+    every: list[Diagnostic] = []
+    for name in args.files:
+        try:
+            source = read(name)
+        except Unreadable as error:
+            complain(str(error))
+            status = UNUSABLE
+            continue
+        found = findings(source, args.target)
+        every += found
+        reports.append({"file": source.name, "diagnostics": [d.as_json() for d in found]})
+        if not args.json:
+            print_findings(found, source)
+    if args.json:
+        print_json(reports)
+    elif every or len(args.files) > 1:
+        print(f"{tally(every)} in {len(reports)} file{'' if len(reports) == 1 else 's'}")
+    reported = bool(every) if args.strict else has_errors(every)
+    return status or (FINDINGS if reported else OK)
+
+
+def findings(source: Source, target_name: str | None = None) -> list[Diagnostic]:
+    """Return the syntax errors of a file, or, when there are none, what the checker says of it."""
+    module, syntax = parse(source.text, recover=True)
+    return placed(syntax or check(module, target_name), source)

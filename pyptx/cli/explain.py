@@ -1,0 +1,65 @@
+"""`pyptx explain CODE`: what a diagnostic code means, from the rules of every layer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+
+from pyptx.cli import OK, UNUSABLE
+from pyptx.cli.output import complain, print_json, wants_colour
+from pyptx.diagnostics import Rule
+
+LAYERS_WITH_RULES = ("parser", "check", "toolchain")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("codes", nargs="*", metavar="CODE", help="a code such as PTX0101; without one, list them all")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    rules = {rule.code: rule for rule in all_rules()}
+    asked: list[str] = [_code(word) for word in args.codes]
+    unknown = [code for code in asked if code not in rules]
+    for code in unknown:
+        complain(f"{code}: no such code; `pyptx explain` lists them")
+    chosen = [rules[code] for code in asked or rules if code in rules]
+    if args.json:
+        print_json([_as_json(rule) for rule in chosen])
+    else:
+        for rule in chosen:
+            print(_page(rule) if asked else f"{rule.code}  {rule.severity:<8} {rule.title}")
+    return UNUSABLE if unknown else OK
+
+
+def all_rules() -> list[Rule]:
+    """Return the rules of every layer, in the order of their codes."""
+    modules = (import_module(f"pyptx.{layer}.rules") for layer in LAYERS_WITH_RULES)
+    rules: list[Rule] = [rule for module in modules for rule in module.RULES]
+    return sorted(rules, key=lambda rule: rule.code)
+
+
+def _code(word: str) -> str:
+    """Read `PTX0101`, `ptx0101`, `101` and `0101` alike."""
+    return "PTX" + word.upper().removeprefix("PTX").zfill(4)
+
+
+def _page(rule: Rule) -> str:
+    bold, reset = ("\x1b[1m", "\x1b[0m") if wants_colour(sys.stdout) else ("", "")
+    parts = [f"{bold}{rule.code}: {rule.title}{reset} ({rule.severity})", "", rule.why, ""]
+    for heading, example in (("Reported:", rule.wrong), ("Clean:", rule.right)):
+        if example.strip():
+            parts += [heading, "", *(f"    {line}".rstrip() for line in example.strip("\n").splitlines()), ""]
+    return "\n".join(parts)
+
+
+def _as_json(rule: Rule) -> dict[str, str]:
+    return {
+        "code": rule.code,
+        "severity": str(rule.severity),
+        "title": rule.title,
+        "why": rule.why,
+        "wrong": rule.wrong,
+        "right": rule.right,
+    }

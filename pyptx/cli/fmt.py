@@ -1,0 +1,84 @@
+"""`pyptx fmt FILE…`: PTX in canonical form, printed, compared or written back. Comments stay; tokens never change."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from pyptx.cli import FINDINGS, OK, UNUSABLE
+from pyptx.cli.output import complain, placed, print_findings
+from pyptx.cli.sources import STDIN, Source, Unreadable, add_files, read
+from pyptx.emitter import STYLES, formatted
+from pyptx.parser import parse
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_files(parser)
+    parser.add_argument(
+        "--style", choices=list(STYLES), default="default", help="how to space it (default: %(default)s)"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--check", action="store_true", help="print the names of files that would change; exit 1 if any")
+    how.add_argument("--diff", action="store_true", help="print what would change; exit 1 if anything")
+    how.add_argument("--write", action="store_true", help="rewrite the files in place")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.write and STDIN in args.files:
+        complain("--write needs files, not standard input")
+        return UNUSABLE
+    return max(_one(name, args) for name in args.files)
+
+
+def _one(name: str, args: argparse.Namespace) -> int:
+    try:
+        source = read(name)
+    except Unreadable as error:
+        complain(str(error))
+        return UNUSABLE
+    module, syntax = parse(source.text, recover=True)
+    if syntax:
+        # A file with syntax errors is left as it is: what is not understood is not rearranged.
+        print_findings(placed(syntax, source), source, sys.stderr)
+        return FINDINGS
+    text = formatted(module, style=STYLES[args.style])
+    if parse(text) != module:
+        raise AssertionError(f"{name}: formatting would change what the file says; please report this")
+    changed = text != source.text
+    if args.write:
+        if changed:
+            _replace(Path(name), text)
+            print(f"formatted {name}")
+        return OK
+    if args.check or args.diff:
+        if changed:
+            sys.stdout.writelines(_diff(source, text) if args.diff else [f"{source.name}\n"])
+        return FINDINGS if changed else OK
+    sys.stdout.write(text)
+    return OK
+
+
+def _diff(source: Source, text: str) -> Iterator[str]:
+    old, new = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
+    for line in difflib.unified_diff(old, new, source.name, f"{source.name} (formatted)"):
+        yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write beside the file and move over it, so that no reader and no crash sees half of it."""
+    path = path.resolve()
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(beside, path.stat().st_mode & 0o7777)
+        os.replace(beside, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)

@@ -1,0 +1,113 @@
+"""`pyptx info FILE…`: what a module contains and needs, and, where NVIDIA's tools are installed, what it costs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from pyptx.cli import FINDINGS, OK, UNUSABLE
+from pyptx.cli.output import complain, placed, print_findings, print_json
+from pyptx.cli.sources import Source, Unreadable, add_files, read
+from pyptx.cli.summary import summary
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.toolchain import AssemblyError, ToolMissing, resources
+
+_SHOWN = 15
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_files(parser)
+    parser.add_argument("--ptx-only", action="store_true", help="say only what the text says; assemble nothing")
+    parser.add_argument("--target", metavar="SM", help="assemble for this target, not the one in .target")
+    parser.add_argument(
+        "--all", action="store_true", help=f"list every instruction, not only the {_SHOWN} most frequent"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    status, reports = OK, list[dict[str, Any]]()
+    for name in args.files:
+        try:
+            source = read(name)
+        except Unreadable as error:
+            complain(str(error))
+            status = UNUSABLE
+            continue
+        module, syntax = parse(source.text, recover=True)
+        if syntax:
+            print_findings(placed(syntax, source), source, sys.stderr)
+            status = max(status, FINDINGS)
+            continue
+        report: dict[str, Any] = {"file": source.name, **summary(module)}
+        if not args.ptx_only:
+            report |= _costs(source, args.target)
+        reports.append(report)
+    if args.json:
+        print_json(reports)
+    else:
+        print("\n\n".join("\n".join(_lines(report, None if args.all else _SHOWN)) for report in reports))
+    return status
+
+
+def _costs(source: Source, target: str | None) -> dict[str, Any]:
+    """Return the resources per entry, or why there are none: a module that does not assemble can still be described."""
+    try:
+        return {"resources": {name: asdict(found) for name, found in resources(source.text, target).items()}}
+    except ToolMissing as error:
+        return {"resources": {}, "no_resources": " ".join(str(d.message) for d in error.diagnostics)}
+    except AssemblyError:
+        return {"resources": {}, "no_resources": "it does not assemble; `pyptx check` says why"}
+    except PtxError as error:
+        return {"resources": {}, "no_resources": " ".join(str(d.message) for d in error.diagnostics)}
+
+
+def _lines(report: dict[str, Any], most: int | None) -> Iterator[str]:
+    needs = report["needs"]
+    yield f"{report['file']}: PTX {report['version']} for {', '.join(report['target'])}, {report['address_size']} bit"
+    yield f"  needs PTX {needs['version']} ({needs['because']}); its instructions exist on {' '.join(needs['targets'])}"
+    for variable in report["variables"]:
+        yield f"  {variable['space']} {variable['name']}: {_size(variable['bytes'])}"
+    for function in report["functions"]:
+        yield from _function(function, report.get("resources", {}).get(function["name"]), most)
+    if "no_resources" in report:
+        yield f"  no resources: {report['no_resources']}"
+
+
+def _function(function: dict[str, Any], cost: dict[str, Any] | None, most: int | None) -> Iterator[str]:
+    kind = "entry" if function["entry"] else "function"
+    yield f"  {kind} {function['name']}{'' if function['defined'] else ' (declared only)'}"
+    if function["parameters"]:
+        shown = (f"{p['name']} {p['type']} ({_size(p['bytes'])})" for p in function["parameters"])
+        yield f"    parameters: {', '.join(shown)}"
+    for name, values in function["directives"].items():
+        yield f"    .{name} {', '.join(map(str, values))}".rstrip()
+    if function["registers"]:
+        yield "    declares " + ", ".join(f"{count} {kind}" for kind, count in function["registers"].items())
+    if function["shared_bytes"] or function["local_bytes"]:
+        yield f"    {_size(function['shared_bytes'])} of shared and {_size(function['local_bytes'])} of local variables"
+    if cost is not None:
+        yield f"    takes {cost['registers']} registers, {_size(cost['shared'])} of static shared memory,"
+        yield f"      {_size(cost['stack'])} of stack, {cost['barriers']} barriers, {_spills(cost)}"
+    yield from _histogram(function["instructions"], most)
+
+
+def _histogram(counts: dict[str, int], most: int | None) -> Iterator[str]:
+    if counts:
+        yield f"    {sum(counts.values())} instructions, {len(counts)} different:"
+        yield from (f"    {count:>7}  {name}" for name, count in list(counts.items())[:most])
+        if most is not None and len(counts) > most:
+            yield f"             and {len(counts) - most} more (--all)"
+
+
+def _spills(cost: dict[str, Any]) -> str:
+    stores, loads = cost["spill_stores"], cost["spill_loads"]
+    return "spills unknown" if stores is None else f"{stores} bytes of spill stores, {loads} of loads"
+
+
+def _size(count: int) -> str:
+    return f"{count} byte{'' if count == 1 else 's'}"

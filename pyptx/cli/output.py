@@ -1,0 +1,55 @@
+"""How the command line prints: findings with their source, JSON, and colour only where a person reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import TextIO
+
+from pyptx.cli.sources import Source
+from pyptx.diagnostics import Diagnostic, Severity, Span, render
+
+
+def wants_colour(stream: TextIO) -> bool:
+    """Tell whether to colour: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def placed(found: Iterable[Diagnostic], source: Source) -> list[Diagnostic]:
+    """Return the findings in the order of the text, each naming its file."""
+    named = (d.at(d.origin._replace(file=source.name)) if isinstance(d.origin, Span) else d for d in found)
+    return sorted(named, key=lambda d: (d.line, d.col))
+
+
+def print_findings(found: list[Diagnostic], source: Source, stream: TextIO | None = None) -> None:
+    """Print findings for people, on standard output unless another stream is given."""
+    where = stream or sys.stdout
+    if found:
+        print(render(found, source.text, colour=wants_colour(where)), file=where)
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document."""
+    print(json.dumps(value, indent=2))
+
+
+def complain(message: str) -> None:
+    """Print an error of usage on standard error."""
+    print(f"pyptx: {message}", file=sys.stderr)
+
+
+def has_errors(found: Iterable[Diagnostic]) -> bool:
+    """Tell whether a finding is an error."""
+    return any(d.severity is Severity.ERROR for d in found)
+
+
+def tally(found: list[Diagnostic]) -> str:
+    """Count findings in words: `2 errors, 1 warning`."""
+    words: list[str] = []
+    for severity in Severity:
+        number = sum(d.severity is severity for d in found)
+        if number:
+            words.append(f"{number} {severity}{'s' if number > 1 else ''}")
+    return ", ".join(words) or "no findings"

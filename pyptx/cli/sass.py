@@ -1,0 +1,40 @@
+"""`pyptx sass FILE…`: assemble, and print the machine code that the GPU runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from pyptx.cli import FINDINGS, OK, UNUSABLE
+from pyptx.cli.output import complain, placed, print_findings
+from pyptx.cli.sources import Unreadable, add_files, read
+from pyptx.diagnostics import PtxError
+from pyptx.toolchain import AssemblyError, sass
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_files(parser)
+    parser.add_argument("--target", metavar="SM", help="assemble for this target, not the one in .target (sm_90a, …)")
+    parser.add_argument("--lines", action="store_true", help="name the PTX line that each instruction comes from")
+
+
+def run(args: argparse.Namespace) -> int:
+    return max(_one(name, args.target, args.lines) for name in args.files)
+
+
+def _one(name: str, target: str | None, lines: bool) -> int:
+    try:
+        source = read(name)
+    except Unreadable as error:
+        complain(str(error))
+        return UNUSABLE
+    try:
+        print(sass(source.text, target, lines=lines), end="")
+    except AssemblyError as error:
+        print_findings(placed(error.diagnostics, source), source, sys.stderr)
+        return FINDINGS
+    except PtxError as error:
+        # A tool is missing or failed, or the target does not exist: nothing is known about the file.
+        print(error, file=sys.stderr)
+        return UNUSABLE
+    return OK

@@ -1,0 +1,63 @@
+"""Reads what the user named: files and standard input, with an error for people when that cannot be PTX text."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """PTX text and the name to show for it."""
+
+    name: str
+    text: str
+
+
+class Unreadable(Exception):
+    """A file that cannot be read as PTX text; the message is for the user."""
+
+
+STDIN = "-"
+_KNOWN = {
+    b"\x7fELF": "an ELF file (a cubin or an object file), not PTX text; `cuobjdump -ptx` extracts PTX from it",
+    b"\x50\xed\x55\xba": "a fatbin, not PTX text; `cuobjdump -ptx` extracts PTX from it",
+    b"BC\xc0\xde": "LLVM bitcode, not PTX text; `llc -march=nvptx64` compiles it to PTX",
+}
+
+
+def read(name: str) -> Source:
+    """Return the text of a file, or of standard input for `-`; raise Unreadable with the reason."""
+    shown = "<stdin>" if name == STDIN else name
+    try:
+        data = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+    except FileNotFoundError:
+        raise Unreadable(f"{shown}: no such file") from None
+    except IsADirectoryError:
+        raise Unreadable(f"{shown}: is a directory; name PTX files, for example {shown.rstrip('/')}/*.ptx") from None
+    except OSError as error:
+        raise Unreadable(f"{shown}: {error.strerror or error}") from None
+    return Source(shown, _decoded(shown, data))
+
+
+def _decoded(shown: str, data: bytes) -> str:
+    for magic, what in _KNOWN.items():
+        if data.startswith(magic):
+            raise Unreadable(f"{shown}: {what}")
+    # Some producers end their PTX with a NUL; one anywhere else means that this is no text.
+    if b"\0" in data.rstrip(b"\0"):
+        raise Unreadable(f"{shown}: a binary file, not PTX text")
+    if not data.strip(b"\0 \t\r\n"):
+        raise Unreadable(f"{shown}: the file is empty; a PTX module starts with .version, .target and .address_size")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"{shown}:{line}: byte 0x{data[error.start]:02x} is not UTF-8 text") from None
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Add the argument that every command on files takes."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a PTX file, or - for standard input")

@@ -1,0 +1,290 @@
+"""The command line as users meet it: a process, real files, its output and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+GEMM = str(ROOT / "examples" / "hopper_gemm.ptx")
+GOOD = """\
+.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry scale(.param .u64 out, .param .f32 factor)
+{
+    .reg .b64 %rd<3>;
+    .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [out];
+    ld.param.f32 %f1, [factor];
+    cvta.to.global.u64 %rd2, %rd1;
+    ld.global.f32 %f2, [%rd2];
+    mul.f32 %f3, %f2, %f1; // in place
+    st.global.f32 [%rd2], %f3;
+    ret;
+}
+"""
+UNSPELLED = GOOD.replace("mul.f32", "mul.f23")
+UNDECLARED = GOOD.replace("%f3, %f2, %f1", "%f3, %f2, %g1")
+UNPARSED = GOOD.replace("%f3, %f2, %f1;", "%f3, %f2, ;")
+
+
+def pyptx(*arguments: str, stdin: str | bytes = "", cwd: Path = ROOT, **env: str) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "pyptx", *arguments],
+        input=stdin.encode() if isinstance(stdin, str) else stdin,
+        capture_output=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        timeout=120,
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_a_clean_file_says_nothing_and_succeeds() -> None:
+    done = pyptx("check", GEMM)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "code", "word"),
+    [(UNSPELLED, 13, "PTX01", ".f23"), (UNDECLARED, 13, "PTX04", "%g1"), (UNPARSED, 13, "PTX00", "operand")],
+    ids=["spelling", "symbol", "syntax"],
+)
+def test_a_broken_file_is_reported_with_its_place(tmp_path: Path, text: str, line: int, code: str, word: str) -> None:
+    (tmp_path / "a.ptx").write_text(text)
+    done = pyptx("check", "a.ptx", cwd=tmp_path)
+    assert done.returncode == 1
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(f"a.ptx:{line}:")
+    assert f"error[{code}" in first
+    assert word in first
+    assert "^" in done.stdout
+    assert done.stdout.splitlines()[-1] == "1 error in 1 file"
+
+
+def test_several_files_are_all_checked(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(UNSPELLED)
+    (tmp_path / "b.ptx").write_text(GOOD)
+    (tmp_path / "c.ptx").write_text(UNDECLARED)
+    done = pyptx("check", "a.ptx", "b.ptx", "c.ptx", cwd=tmp_path)
+    assert done.returncode == 1
+    assert [line.split(":")[0] for line in done.stdout.splitlines() if "error[" in line] == ["a.ptx", "c.ptx"]
+    assert done.stdout.splitlines()[-1] == "2 errors in 3 files"
+
+
+def test_json_is_one_document_with_plain_values(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(UNDECLARED)
+    (tmp_path / "b.ptx").write_text(GOOD)
+    done = pyptx("check", "--json", "a.ptx", "b.ptx", cwd=tmp_path)
+    assert done.returncode == 1
+    a, b = json.loads(done.stdout)
+    assert (b["file"], b["diagnostics"]) == ("b.ptx", [])
+    (found,) = a["diagnostics"]
+    assert (found["file"], found["line"], found["severity"]) == ("a.ptx", 13, "error")
+    assert UNDECLARED.splitlines()[12][found["col"] - 1 :][: found["length"]] == "%g1"
+
+
+def test_standard_input_is_a_file_too() -> None:
+    done = pyptx("check", "-", stdin=UNSPELLED)
+    assert done.returncode == 1
+    assert done.stdout.startswith("<stdin>:13:")
+
+
+def test_another_target_can_be_asked_for() -> None:
+    done = pyptx("check", "--target", "sm_80", GEMM)
+    assert done.returncode == 1
+    assert "error[PTX03" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["check", "fmt", "info", "sass"])
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "no such file"),
+        (b"", "is empty"),
+        (b" \n\n", "is empty"),
+        (b"\x7fELF\x02\x01\x01\0\0", "ELF file"),
+        (b"\x50\xed\x55\xba\x01\0", "a fatbin"),
+        (b".version 8.0\n\0\0garbage", "binary file"),
+        (b".version 8.0\n// caf\xe9\n", "not UTF-8"),
+    ],
+    ids=["missing", "empty", "blank", "elf", "fatbin", "nul", "latin1"],
+)
+def test_what_cannot_be_read_is_one_line_and_status_2(
+    tmp_path: Path, command: str, content: bytes | None, reason: str
+) -> None:
+    if content is not None:
+        (tmp_path / "a.ptx").write_bytes(content)
+    done = pyptx(command, "a.ptx", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("pyptx: a.ptx:")
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_directory_is_refused(tmp_path: Path) -> None:
+    done = pyptx("check", str(tmp_path))
+    assert done.returncode == 2
+    assert "is a directory" in done.stderr
+
+
+def test_an_unreadable_file_does_not_hide_the_others(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(UNSPELLED)
+    done = pyptx("check", "missing.ptx", "a.ptx", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "a.ptx:13:" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["chekc", "a.ptx"], ["check"], ["check", "--target", "sm_hopper", "-"], ["fmt", "--write", "-"]]
+)
+def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
+    done = pyptx(*arguments, stdin=GOOD)
+    assert done.returncode == 2
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_no_colour_where_nobody_reads() -> None:
+    assert "\x1b" not in pyptx("check", "-", stdin=UNSPELLED).stdout
+
+
+@pytest.mark.parametrize(
+    ("environment", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
+)
+def test_a_terminal_gets_colour_unless_it_says_no(environment: dict[str, str], coloured: bool) -> None:
+    mine, theirs = os.openpty()
+    env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | environment
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pyptx", "check", "-"], stdin=subprocess.PIPE, stdout=theirs, cwd=ROOT, env=env
+    )
+    process.communicate(UNSPELLED.encode(), timeout=60)
+    os.close(theirs)
+    shown = os.read(mine, 65536)
+    os.close(mine)
+    assert (b"\x1b[" in shown) is coloured
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pyptx", "fmt", *[GEMM] * 20], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    )
+    assert process.stdout is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(60) == 141
+
+
+def test_control_c_ends_it_quietly(tmp_path: Path) -> None:
+    pipe = tmp_path / "a.ptx"
+    os.mkfifo(pipe)
+    process = subprocess.Popen([sys.executable, "-m", "pyptx", "check", pipe], stderr=subprocess.PIPE, cwd=ROOT)
+    writer = _opened_by_both(pipe, process)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    os.close(writer)
+    assert (process.returncode, errors) == (130, b"")
+
+
+def _opened_by_both(pipe: Path, process: subprocess.Popen[bytes]) -> int:
+    """Open a pipe to write once the command has opened it to read: then it is in the middle of its work."""
+    while process.poll() is None:
+        with suppress(OSError):  # nobody reads yet
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.01)
+    raise AssertionError("the command ended without reading its file")
+
+
+def test_fmt_prints_the_same_tokens_and_comments_and_is_stable(tmp_path: Path) -> None:
+    ugly = GOOD.replace("    mul.f32 %f3,", "mul.f32   %f3\t ,").replace("\n", "\r\n")
+    once = pyptx("fmt", "-", stdin=ugly)
+    assert once.returncode == 0
+    assert "".join(once.stdout.split()) == "".join(GOOD.split())
+    assert once.stdout == pyptx("fmt", "-", stdin=once.stdout).stdout
+
+
+def test_fmt_check_diff_and_write(tmp_path: Path) -> None:
+    file = tmp_path / "a.ptx"
+    ugly = GOOD.replace("    mul.f32", "  mul.f32  ")
+    file.write_text(ugly)
+    file.chmod(0o640)
+    named = pyptx("fmt", "--check", "a.ptx", cwd=tmp_path)
+    assert (named.returncode, named.stdout) == (1, "a.ptx\n")
+    shown = pyptx("fmt", "--diff", "a.ptx", cwd=tmp_path)
+    assert shown.returncode == 1
+    assert "-  mul.f32   %f3" in shown.stdout
+    assert file.read_text() == ugly
+    assert pyptx("fmt", "--write", "a.ptx", cwd=tmp_path).returncode == 0
+    assert file.read_text() == pyptx("fmt", "-", stdin=ugly).stdout
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [path.name for path in tmp_path.iterdir()] == ["a.ptx"]
+    assert pyptx("fmt", "--check", "a.ptx", cwd=tmp_path).returncode == 0
+
+
+def test_fmt_leaves_a_file_with_syntax_errors_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(UNPARSED)
+    done = pyptx("fmt", "--write", "a.ptx", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "a.ptx:13:" in done.stderr
+    assert (tmp_path / "a.ptx").read_text() == UNPARSED
+
+
+def test_info_counts_what_is_there() -> None:
+    done = pyptx("info", "--json", "--ptx-only", GEMM)
+    assert done.returncode == 0
+    (info,) = json.loads(done.stdout)
+    (entry,) = [f for f in info["functions"] if f["entry"]]
+    assert (entry["name"], info["version"], info["target"]) == ("hopper_gemm", "8.0", ["sm_90a"])
+    assert [p["name"] for p in entry["parameters"]] == ["a_map", "b_map", "d", "n", "k_tiles"]
+    assert [p["bytes"] for p in entry["parameters"]] == [128, 128, 8, 4, 4]
+    assert entry["shared_bytes"] == 64
+    assert entry["registers"][".f32"] == 64
+    assert entry["instructions"]["wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16"] == 4
+    assert (info["needs"]["version"], info["needs"]["targets"]) == ("8.0", ["sm_90a"])
+    assert info["variables"][0]["name"] == "ring"
+
+
+def test_info_shows_resources_when_the_tools_are_there() -> None:
+    done = pyptx("info", "--json", GEMM)
+    (info,) = json.loads(done.stdout)
+    assert info["resources"]["hopper_gemm"]["registers"] == 168
+    assert "168" in pyptx("info", GEMM).stdout
+
+
+def test_sass_prints_machine_code() -> None:
+    done = pyptx("sass", GEMM)
+    assert done.returncode == 0
+    assert "HGMMA.64x128x16.F32.BF16" in done.stdout
+
+
+def test_sass_reports_what_the_assembler_says(tmp_path: Path) -> None:
+    (tmp_path / "a.ptx").write_text(UNSPELLED)
+    done = pyptx("sass", "a.ptx", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "a.ptx:13:" in done.stderr
+
+
+def test_explain_prints_a_rule_and_lists_them_all() -> None:
+    listed = pyptx("explain")
+    assert listed.returncode == 0
+    code = listed.stdout.split()[0]
+    page = pyptx("explain", code.lower())
+    assert page.stdout.startswith(f"{code}: ")
+    assert pyptx("explain", "PTX9999").returncode == 2
+    rules: list[dict[str, Any]] = json.loads(pyptx("explain", "--json").stdout)
+    assert {"code", "title", "why", "wrong", "right", "severity"} == set(rules[0])
+    assert len(rules) == len(listed.stdout.splitlines())

@@ -1,0 +1,117 @@
+"""Canonical form keeps every token and comment, is stable, and leaves nothing else to taste."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyptx.emitter import STYLES, formatted
+from pyptx.ir import module_tokens
+from pyptx.parser import parse
+
+CORPUS = sorted((Path(__file__).parent.parent / "corpus").rglob("*.ptx"))
+COMMENT = re.compile(r'"[^"\n]*"|(//[^\n]*|/\*.*?\*/|^[ \t]*#[^\n]*)', re.DOTALL | re.MULTILINE)
+
+
+def comments(text: str) -> list[str]:
+    return [c.strip() for c in COMMENT.findall(text) if c]
+
+
+def assert_canonical(text: str, style: str = "default") -> str:
+    module = parse(text)
+    once = formatted(module, style=STYLES[style])
+    again = parse(once)
+    assert module_tokens(again) == module_tokens(module)
+    assert again == module
+    assert comments(once) == comments(text.replace("\r\n", "\n").rstrip("\0"))
+    assert formatted(again, style=STYLES[style]) == once
+    assert "\n\n\n" not in once
+    assert not re.search(r"[ \t]+$", COMMENT.sub("c", once), re.MULTILINE)
+    return once
+
+
+@pytest.mark.parametrize("style", list(STYLES))
+def test_corpus_files_keep_tokens_and_comments(seed: int, style: str) -> None:
+    for path in random.Random(seed).sample(CORPUS, min(12, len(CORPUS))):
+        assert_canonical(path.read_text("utf-8"), style)
+
+
+UGLY = """\
+// head
+.version 8.0
+  .target sm_90 // t
+.address_size 64
+
+
+# 1 "a.cu"
+/* before */ .visible .entry k(.param .u64 a, // first
+   .param .u32 b)
+.maxntid 128
+{ // open
+
+   .reg .b32 %r<4>; .reg .pred %p;
+
+L:  add.s32   %r1, /* x */ %r2,
+ %r3; // add
+   { /* a
+   b */ @%p add.s32 %r1, %r1, // one
+     %r2; }
+   // last
+
+} // end
+// tail
+
+"""
+NEAT = """\
+// head
+.version 8.0
+.target sm_90  // t
+.address_size 64
+
+# 1 "a.cu"
+/* before */
+.visible .entry k(
+    .param .u64 a, // first
+    .param .u32 b
+)
+.maxntid 128
+{  // open
+    .reg .b32 %r<4>;
+    .reg .pred %p;
+
+    L:
+    add.s32 %r1, /* x */ %r2,
+            %r3;  // add
+    {
+        /* a
+   b */
+        @%p add.s32 %r1, %r1, // one
+                %r2;
+    }
+    // last
+}  // end
+// tail
+"""
+
+
+def test_what_a_reader_put_there_stays_and_the_rest_is_uniform() -> None:
+    assert assert_canonical(UGLY, "spaces") == NEAT
+
+
+def test_crlf_and_a_trailing_nul_are_not_canonical() -> None:
+    assert formatted(parse(UGLY.replace("\n", "\r\n") + "\0"), style=STYLES["spaces"]) == NEAT
+
+
+GAPS = st.lists(st.sampled_from([" ", "\n", "\t", "\r\n", "/* c */", "// d\n", "/* e\n */", "\n# 7\n"]), max_size=4)
+
+
+@given(st.lists(GAPS, min_size=32, max_size=32))
+def test_any_gaps_between_tokens(gaps: list[list[str]]) -> None:
+    words = ".version 8.0 .target sm_90 .func f ( ) { .reg .b32 a , b ; L : @ p add .s32 a , a , b ; { } } .func g ;"
+    text = "".join(f"{word} {''.join(gap)}" for word, gap in zip(words.split(" "), [*gaps, [], []], strict=False))
+    assert_canonical(text)

@@ -46,3 +46,7 @@ def column_sums(args: Args) -> Results:
 
 def strided_sums(args: Args) -> Results:
     return {"out": args["x"].reshape(-1, 32).sum(0, dtype=float).astype(np.float32)}
+
+
+def argmax(args: Args) -> Results:
+    return {"out": np.array([args["x"].argmax()], np.int32)}

@@ -43,3 +43,16 @@ def run_lengths(args: Args) -> Results:
     value, length = np.zeros_like(args["value"]), np.zeros_like(args["length"])
     value[: len(values)], length[: len(values)] = values, counts
     return {"value": value, "length": length, "runs": np.array([len(values)], np.int32)}
+
+
+def heads_and_steps(args: Args) -> Results:
+    x = args["x"]
+    step = np.diff(x, prepend=x[:1])
+    heads = step != 0
+    heads[0] = True
+    return {"heads": heads.astype(np.int32), "step": step}
+
+
+def of_eights(args: Args) -> Results:
+    x = args["x"].reshape(-1, 8)
+    return {"y": (np.cumsum(x, 1) - x).ravel()}

@@ -66,6 +66,8 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
 def _write_tokens(node: Statement, out: list[str], style: Style, depth: int) -> None:
     """Write a node's own tokens with the gaps around them."""
     words = tokens(node)
+    if not words:
+        return
     layout: tuple[str, ...] | None = getattr(node, "layout", None)
     if layout is not None and len(layout) == len(words) + 1:
         gaps: Sequence[str] = layout

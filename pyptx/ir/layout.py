@@ -17,7 +17,8 @@ class Layout(tuple[str, ...]):
     arity: int = 0
 
 
-_MOST = 1 << 16
+_MOST = 1 << 14
+_LONGEST = 1024
 _interned: dict[tuple[str, ...], Layout] = {}
 
 
@@ -26,7 +27,9 @@ def layout_of(gaps: Iterable[str]) -> Layout:
     key = tuple(gaps)
     made = _interned.get(key)
     if made is None:
-        if len(_interned) >= _MOST:
-            _interned.clear()
-        made = _interned[key] = Layout(key)
+        made = Layout(key)
+        if sum(map(len, key)) < _LONGEST:
+            if len(_interned) >= _MOST:
+                _interned.clear()
+            _interned[key] = made
     return made

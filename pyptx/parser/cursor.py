@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 from pyptx.ir.kinds import Number
@@ -117,7 +118,7 @@ class Cursor:
         if self.kind == "END":
             raise Failure(rules.UNEXPECTED, self.taken_end, 1, f"expected {expected}, found the end of the text", help)
         previous = self.text[self.taken_end - 1 : self.taken_end]
-        glued = not self.gap and self.kind in ("NAME", "NUMBER") and (previous.isalnum() or previous in "._$")
+        glued = previous and not self.gap and self.kind in ("NAME", "NUMBER") and (previous.isalnum() or previous in "._$")
         if glued:
             begin = self.taken_end - 1
             while begin and (self.text[begin - 1].isalnum() or self.text[begin - 1] in "._$"):
@@ -130,6 +131,16 @@ class Cursor:
 
 
 _NUMBER_HELP = "write 12, 0x1F, 017, 0b11 (with `U` for unsigned), 1.5, 1e-3, 0f3F800000 or 0d3FF0000000000000"
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the remedy that names the known word most like this one, if any is."""
+    if not 2 < len(word) < 40:
+        return None
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1)
+    return f"did you mean `{near[0]}`?" if near else None
 
 
 def shortened(text: str) -> str:

@@ -9,7 +9,7 @@ from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegDecl, VarDecl, suggests_braces
 from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand
 from pyptx.parser import rules
-from pyptx.parser.cursor import Cursor, shortened
+from pyptx.parser.cursor import Cursor, nearest, shortened
 from pyptx.parser.errors import Failure
 from pyptx.parser.operands import parse_operand
 
@@ -75,12 +75,8 @@ def scalar_type(cursor: Cursor) -> ScalarType:
     if found is None or cursor.kind != "DOTTED":
         if cursor.kind in ("END", "STRAY"):
             cursor.fail("a type")
-        from difflib import get_close_matches
-
-        near = get_close_matches(cursor.token, _TYPES, n=1)
         message = f"expected a type such as `.b32`, found `{shortened(cursor.token)}`"
-        help = f"did you mean `{near[0]}`?" if near else None
-        raise Failure(rules.TYPE, cursor.start, len(cursor.token), message, help)
+        raise Failure(rules.TYPE, cursor.start, len(cursor.token), message, nearest(cursor.token, _TYPES))
     cursor.take()
     return found
 
@@ -125,13 +121,9 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
             continue
         most = known.get(cursor.token)
         if most is None:
-            from difflib import get_close_matches
-
-            near = get_close_matches(cursor.token, known, n=1)
             what = "an entry" if known is ON_ENTRIES else "a device function"
             message = f"`{shortened(cursor.token)}` is no directive of {what}"
-            help = f"did you mean `{near[0]}`?" if near else None
-            raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, help)
+            raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))
         name = cursor.take()[1:]
         values = [cursor.number("an integer")] if most else []
         while len(values) < most and cursor.accept(","):

@@ -1,12 +1,13 @@
 """Common statements at speed: one regular expression cuts them, tables of pure functions give their parts.
 
 A second way to say what `statements.py` says, for plain instructions, labels and `.loc`: whatever is not plain is left
-to it, and tests compare the two. Tables live as long as one parse and are emptied when they grow too large.
+to it, and tests compare the two. The tables outlive a parse, so that many small texts are as fast as a large one; full ones are replaced.
 """
 
 from __future__ import annotations
 
 import re
+from _thread import allocate_lock
 from collections.abc import Callable
 from itertools import repeat
 from typing import Any
@@ -30,11 +31,15 @@ from pyptx.parser.lexer import NAME, TAIL
 from pyptx.parser.operands import parse_operand
 from pyptx.parser.places import Lines
 
-_LARGEST = 1 << 16
+_LARGEST = 1 << 15
+_LONGEST = 1024
+"""Longer texts are not remembered."""
 _SINGLE = "\0"
+ALONE = frozenset({"ret", "exit", "trap", "brkpt"})
+"""Opcodes that no operand follows: without this a missing `;` after them would make the next opcode their operand."""
 _statements = re.compile(
     r"([ \t\r\n]*+(?://[^\n]*+\n[ \t\r\n]*+)*+)"
-    r"(?:(@!?[%\w$]++[ \t]++)?([a-z][\w$]*+(?:\.[\w$]++(?:::[\w$]++)*+)*+)([ \t]*+)([^;:/\"#?=@]{0,4096}+);"
+    r"(?:(@!?[%\w$]++[ \t]++)?([a-z][\w$]*+(?:\.[\w$]++(?:::[\w$]++)*+)*+)([ \t]*+)((?!\n)[^;:/\"#?=@]{0,4096}+);"
     r"|((?:[A-Za-z_]|[$%][\w$])[\w$]*+:"
     r"|\.loc[ \t]++(?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)(?=[ \t]*+\n)(?![ \t\r\n]*+[,/])))"
     rf"({TAIL})|",
@@ -72,7 +77,7 @@ class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], tuple[La
 
     def __missing__(self, head: str) -> Any:
         if len(self) >= _LARGEST:
-            self.clear()
+            raise TablesFull
         opcode, *modifiers = head.split(".")
         made = self[head] = (opcode, tuple(["." + word for word in modifiers]), {})
         return made
@@ -87,11 +92,11 @@ class Operands(dict[str, Operand]):
         self.shapes: dict[str, str] = {}
         self.gaps: list[tuple[tuple[str, ...], bool]] = [(("", ""), True)]
         self._known: dict[tuple[tuple[str, ...], bool], str] = {self.gaps[0]: _SINGLE}
+        self._lock = allocate_lock()
 
     def __missing__(self, text: str) -> Operand:
         if len(self) >= _LARGEST:
-            self.clear()
-            self.shapes.clear()
+            raise TablesFull
         node: Any
         if text[:1] == "%" and text[1:].isalnum() and text.isascii():
             node = object.__new__(_RegisterTwin)
@@ -99,6 +104,8 @@ class Operands(dict[str, Operand]):
             node.__class__ = RegisterOperand
             self[text] = node
             return node
+        if len(text) > _LONGEST:
+            raise _NotPlain
         node, gaps, default = _parsed(text)
         shape = self._character(gaps, default)
         if shape != _SINGLE:
@@ -109,15 +116,21 @@ class Operands(dict[str, Operand]):
     def _character(self, gaps: tuple[str, ...], default: bool) -> str:
         character = self._known.get((gaps, default))
         if character is None:
-            if len(self.gaps) >= _LARGEST // 2:
-                raise _NotPlain
-            character = self._known[gaps, default] = chr(len(self.gaps))
-            self.gaps.append((gaps, default))
+            with self._lock:
+                if len(self.gaps) >= _LARGEST:
+                    raise TablesFull
+                character = chr(len(self.gaps))
+                self.gaps.append((gaps, default))
+                self._known[gaps, default] = character
         return character
 
 
 class _NotPlain(Exception):
     """This statement is left to the full grammar."""
+
+
+class TablesFull(Exception):
+    """The tables have grown to their limit: go on with new ones."""
 
 
 _Parsed = tuple[Operand, tuple[str, ...], bool]
@@ -166,16 +179,18 @@ _Entry = tuple[Layout, int, int, int]
 class Plain:
     """Parses runs of plain statements, sharing what they share."""
 
-    __slots__ = ("guards", "heads", "labels", "operands")
+    __slots__ = ("guards", "heads", "labels", "layouts", "operands")
 
     def __init__(self) -> None:
         self.heads = Heads()
         self.operands = Operands()
         self.guards: dict[str, tuple[Predicate, str]] = {}
         self.labels: dict[tuple[str, ...], _Entry] = {}
+        self.layouts = 0
 
     def run(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
-        """Append the plain statements from `at` on; return where the first other one begins.
+        """Append the plain statements from `at` on; return where the first other one begins. Raises TablesFull with
+        `lines.at` where it stopped.
 
         One loop on purpose: each call here costs a tenth of the speed.
         """
@@ -184,6 +199,7 @@ class Plain:
         lines.place(at)
         line, line_start = lines.line, lines.line_start
         fresh = line_start == at
+        full = False
         node: Any
         stop = at
         for found in _statements(text, at):
@@ -194,7 +210,7 @@ class Plain:
                     if not listing:
                         operands, shape = (), ""
                     elif "{" in listing or "(" in listing or ("[" in listing and "," in listing):
-                        if "(" in listing and head[:4] != "call":
+                        if "(" in listing and opcode != "call":
                             raise _NotPlain
                         operands, shape = arguments_of(listing)
                     else:
@@ -206,7 +222,7 @@ class Plain:
                     else:
                         predicate, guard_gap = self.guard(guard)
                         key = (lead, gap, shape, tail, guard_gap)
-                    entry = layouts.get(key) or self.layout(layouts, len(modifiers), key)
+                    entry = layouts.get(key) or self.layout(layouts, opcode, len(modifiers), key)
                     node = object.__new__(_Twin)
                     node.opcode = opcode
                     node.modifiers = modifiers
@@ -216,13 +232,16 @@ class Plain:
                     stop = found.start()
                     break
                 elif other[-1] == ":":
-                    entry = self.labels.get((lead, tail)) or self.label(lead, tail)
+                    key = (lead, "", tail)
+                    entry = self.labels.get(key) or self.label(key)
                     node = Label(other[:-1])
                 else:
                     file, row, column = other[4:].split()
-                    entry = self.loc(lead, other[4 : -len(file) - len(row) - len(column) - 2], tail)
+                    key = (lead, other[4 : -len(file) - len(row) - len(column) - 2], " ", " ", tail)
+                    entry = self.labels.get(key) or self.label(key)
                     node = LocDirective(int(file), int(row), int(column))
-            except (Failure, _NotPlain):
+            except (Failure, _NotPlain, TablesFull) as leaving:
+                full = isinstance(leaving, TablesFull)
                 stop = found.start()
                 break
             layout, newlines, indent, total = entry
@@ -247,6 +266,8 @@ class Plain:
                 line_start = found.start()
         lines.line, lines.at = line, stop
         lines.line_start = stop if fresh else line_start
+        if full:
+            raise TablesFull
         return stop
 
     def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
@@ -262,7 +283,7 @@ class Plain:
         made = self.guards.get(text)
         if made is None:
             if len(self.guards) >= _LARGEST:
-                self.guards.clear()
+                raise TablesFull
             negated = text[1] == "!"
             register = text[1 + negated :].rstrip()
             if register == "_" or not _is_name(register):
@@ -271,23 +292,24 @@ class Plain:
             made = self.guards[text] = (Predicate(register, negated), "!" * negated + gap)
         return made
 
-    def label(self, lead: str, tail: str) -> _Entry:
-        """Return the layout of a label, remembering it."""
+    def label(self, gaps: tuple[str, ...]) -> _Entry:
+        """Return the layout of a label or `.loc`, remembering it."""
         if len(self.labels) >= _LARGEST:
-            self.labels.clear()
-        made = self.labels[lead, tail] = _measured(layout_of((lead, "", tail)))
+            raise TablesFull
+        made = _measured(layout_of(gaps))
+        if len(gaps[0]) + len(gaps[-1]) < _LONGEST:
+            self.labels[gaps] = made
         return made
 
-    def loc(self, lead: str, gap: str, tail: str) -> _Entry:
-        """Return the layout of a `.loc`, remembering it."""
-        key = (lead, gap, tail)
-        return self.labels.get(key) or self.labels.setdefault(key, _measured(layout_of((lead, gap, " ", " ", tail))))
-
-    def layout(self, layouts: dict[tuple[str, ...], _Entry], modifiers: int, key: tuple[str, ...]) -> _Entry:
+    def layout(
+        self, layouts: dict[tuple[str, ...], _Entry], opcode: str, modifiers: int, key: tuple[str, ...]
+    ) -> _Entry:
         """Return the layout that `key` stands for, remembering it."""
-        if len(layouts) >= _LARGEST:
-            layouts.clear()
+        if self.layouts >= _LARGEST:
+            raise TablesFull
         lead, gap, shape, tail, *guard = key
+        if shape and opcode in ALONE:
+            raise _NotPlain
         negated = bool(guard) and guard[0][:1] == "!"
         gaps = [lead, *[""] * (1 + negated), guard[0][negated:]] if guard else [lead]
         form = _escaped(lead) + (f"%s{guard[0][negated:]}%s" if guard else "%s") + gap
@@ -306,7 +328,10 @@ class Plain:
         made = Layout([*gaps, tail])
         if plain:
             made.form, made.guarded, made.arity = f"{form};{_escaped(tail)}", bool(guard), len(shape)
-        entry = layouts[key] = _measured(made)
+        entry = _measured(made)
+        if len(lead) + len(tail) < _LONGEST:
+            layouts[key] = entry
+            self.layouts += 1
         return entry
 
 
@@ -324,3 +349,16 @@ def _complete(node: Any, layout: Layout, place: int) -> None:
     """Give a node that was just made its layout and place."""
     type(node).layout.__set__(node, layout)
     type(node)._place.__set__(node, place)
+
+
+class _Shared:
+    """The tables in use."""
+
+    plain = Plain()
+
+
+def tables(*, fresh: bool = False) -> Plain:
+    """Return the tables to parse with; new ones if the old are full. Threads share them: entries are only added."""
+    if fresh:
+        _Shared.plain = Plain()
+    return _Shared.plain

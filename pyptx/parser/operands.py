@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import cast
+import re
+from typing import NoReturn, cast
 
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.operands import (
@@ -51,6 +52,9 @@ class _Frame:
         self.values: list[Operand] = []
         self.operators: list[tuple[int, str]] = []
         self.open_tests = 0
+
+
+_is_component = re.compile(r"\.(?:[xyzwrgba]|b[0-7]{1,4}|h[0-3]{1,2})").fullmatch
 
 
 def parse_operand(cursor: Cursor, *, initializer: bool = False, lists: bool = True) -> Operand:
@@ -154,12 +158,24 @@ def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
         symbol = cursor.name("the name of a variable")
         cursor.expect(")", "after the variable")
         return GenericOperand(symbol)
-    while cursor.kind == "DOTTED":
+    if cursor.kind == "DOTTED":
+        if not _is_component(cursor.token):
+            _no_component(cursor, start, name)
         name += cursor.take()
     if cursor.token == "[" and not initializer:
         cursor.take()
         _push(cursor, frames, _Frame("index", name))
     return RegisterOperand(name) if name[0] == "%" or name == "_" or "." in name else LabelOperand(name)
+
+
+def _no_component(cursor: Cursor, start: int, name: str) -> NoReturn:
+    """Fail for a dotted word after a name: on a line of its own the name begins the next instruction."""
+    before = cursor.text.rfind("\n", 0, start)
+    if before >= 0 and not cursor.text[before + 1 : start].strip():
+        end = len(cursor.text[:before].rstrip())
+        message = f"expected an operand, found the instruction `{name}{cursor.token}`"
+        raise Failure(rules.UNEXPECTED, max(0, end - 1), 1, message, "complete the statement and end it with `;`")
+    cursor.fail("`,` or `;`", "components are `.x .y .z .w`, `.r .g .b .a`, `.b0` to `.b3`, `.h0` and `.h1`")
 
 
 def _takes_name(frame: _Frame, initializer: bool) -> bool:

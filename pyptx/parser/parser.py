@@ -14,7 +14,7 @@ from pyptx.ir.nodes import Statement
 from pyptx.parser import rules, statements
 from pyptx.parser.cursor import Cursor
 from pyptx.parser.errors import Failure, PtxSyntaxError
-from pyptx.parser.fast import Plain
+from pyptx.parser.fast import TablesFull, tables
 from pyptx.parser.operands import DEEPEST
 from pyptx.parser.places import Lines
 from pyptx.parser.statements import Opening
@@ -50,27 +50,42 @@ class Parsing:
         self.text = source
         self.lines = Lines(source)
         self.cursor = Cursor(source)
-        self.plain = Plain()
+        self.plain = tables()
         self.open: list[tuple[Opening, list[Statement]]] = []
         self.body: list[Statement] = []
         self.diagnostics: list[Diagnostic] = []
+        self.headless = False
+        self.clean = True
 
     def module(self) -> Module:
         """Parse the whole text."""
         header = self._header()
         cursor = self.cursor
-        clean = True
         while True:
-            if clean and self.fast and self.open and self.open[-1][0].kind != "section":
-                cursor.skip_to(self.plain.run(self.text, cursor.taken_end, self.body.append, self.lines))
+            if self.clean and self.fast and self.open and self.open[-1][0].kind != "section":
+                self._plain_statements()
             if cursor.kind == "END":
                 if not self.open:
                     break
                 self._unclosed()
                 continue
-            clean = self._statement()
+            self.clean = self._statement()
         version, target, size = header
         return Module(version, target, size, tuple(self.body), layout_of((cursor.gap,)))
+
+    def _plain_statements(self) -> None:
+        """Parse as many plain statements as come here."""
+        at = self.cursor.taken_end
+        while True:
+            try:
+                at = self.plain.run(self.text, at, self.body.append, self.lines)
+            except TablesFull:
+                at = self.lines.at
+                self.plain = tables(fresh=True)
+            else:
+                break
+        if at > self.cursor.taken_end:
+            self.cursor.skip_to(at)
 
     def _header(self) -> tuple[Version, Target, AddressSize | None]:
         cursor = self.cursor
@@ -86,13 +101,16 @@ class Parsing:
         except Failure as failure:
             self._report(failure)
             cursor.jump(0)
+            self.lines = Lines(self.text)
+            self.headless = True
             return Version(0, 0, implied=True), Target((), implied=True), None
 
     def _place(self) -> Any:
         return self.lines.place(self.cursor.start)
 
     def _statement(self) -> bool:
-        """Parse one statement or closing brace; False after an error."""
+        """Parse one statement or closing brace; False after an error. Then a body that follows at module level is
+        that of the header that failed."""
         cursor = self.cursor
         begin, start = cursor.taken_end, cursor.start
         try:
@@ -100,7 +118,11 @@ class Parsing:
                 self._close()
                 return True
             place = self._place()
-            if not self.open:
+            if not self.open and self.headless and cursor.token in _LATE_HEADER:
+                parsed = _LATE_HEADER[cursor.token](cursor, place)
+            elif not self.open and cursor.token == "{" and not self.clean:
+                parsed = statements.body_statement(cursor, place)
+            elif not self.open:
                 parsed = statements.module_statement(cursor, place)
             elif self.open[-1][0].kind == "section":
                 parsed = statements.section_statement(cursor, place)
@@ -109,7 +131,7 @@ class Parsing:
             if isinstance(parsed, Opening):
                 if len(self.open) >= DEEPEST:
                     message = f"blocks nested to more than {DEEPEST} levels"
-                    raise Failure(rules.DEPTH, parsed.start, 1, message)
+                    raise Failure(rules.DEPTH, start, 1, message)
                 self.open.append((parsed, self.body))
                 self.body = []
             else:
@@ -134,20 +156,19 @@ class Parsing:
         """Report a body that the text ends in, and close it without a brace."""
         opening, outer = self.open.pop()
         message = f"the `{{` of this {opening.kind} is never closed"
-        failure = Failure(rules.BRACE, opening.start, 1, message, "add the missing `}`")
-        self._report(failure)
+        if not any(found.code == rules.UNTERMINATED.code for found in self.diagnostics[-1:]):
+            place: int = opening.fields["origin"]
+            span = Span(place >> COLUMN_BITS, place & _COLUMN)
+            self.diagnostics.append(rules.BRACE.found(span, message, help="add the missing `}`"))
         outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=layout_of(())))
         self.body = outer
 
     def _report(self, failure: Failure) -> None:
-        """Turn a failure into a diagnostic. Failures come in the order of the text, but for unclosed braces."""
-        text, start = self.text, failure.start
-        if start >= self.lines.at:
-            place = self.lines.place(start)
-            line, column = place >> COLUMN_BITS, place & _COLUMN
-        else:
-            line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
-        span = Span(line, column, max(1, failure.length))
+        """Turn a failure into a diagnostic; failures come in the order of the text."""
+        place = self.lines.place(failure.start)
+        span = Span(place >> COLUMN_BITS, place & _COLUMN, max(1, failure.length))
+        if self.diagnostics and self.diagnostics[-1].origin == span:
+            return
         self.diagnostics.append(failure.rule.found(span, failure.message, help=failure.help))
 
     def _skip(self, begin: int, start: int, failure: Failure) -> None:
@@ -175,6 +196,12 @@ class Parsing:
         self.body.append(SkippedText(text[start:end], layout_of((text[begin:start], "")), place))
 
 
+_LATE_HEADER = {
+    ".version": statements.version,
+    ".target": statements.target,
+    ".address_size": statements.address_size,
+}
+"""Where the header is not at the beginning, that is said once, and its parts are taken where they are."""
 _line_start_word = re.compile(r"[ \t]*+(?:[}{@]|\.[a-z]|[A-Za-z_$%][\w$]*+[ \t]*+(?:[:.;]|[ \t][%{\[(]))").match
 
 

@@ -23,10 +23,10 @@ class Lines:
         self.line_start = 0
 
     def place(self, offset: int) -> int:
-        """Return `line << COLUMN_BITS | column` of an offset not before the last one asked for."""
+        """Return `line << COLUMN_BITS | column` of an offset not before the line of the last one asked for."""
         passed = self.text.count("\n", self.at, offset)
         if passed:
             self.line += passed
             self.line_start = self.text.rindex("\n", self.at, offset) + 1
-        self.at = offset
+        self.at = max(self.at, offset)
         return self.line << COLUMN_BITS | offset - self.line_start + 1

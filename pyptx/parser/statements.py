@@ -29,7 +29,7 @@ from pyptx.ir.kinds import LinkingDirective, Number, ScalarType, StateSpace
 from pyptx.ir.nodes import Block, Function, Instruction, Label, Predicate, Statement
 from pyptx.ir.operands import Operand
 from pyptx.parser import rules
-from pyptx.parser.cursor import Cursor, shortened
+from pyptx.parser.cursor import Cursor, nearest, shortened
 from pyptx.parser.declarations import (
     ON_ENTRIES,
     ON_FUNCTIONS,
@@ -40,6 +40,7 @@ from pyptx.parser.declarations import (
     variable_declaration,
 )
 from pyptx.parser.errors import Failure
+from pyptx.parser.fast import ALONE
 from pyptx.parser.operands import parse_operand
 
 
@@ -50,7 +51,6 @@ class Opening:
     make: Callable[..., Statement]
     fields: dict[str, Any]
     kind: str
-    start: int
 
 
 Parsed = Statement | Opening
@@ -63,9 +63,8 @@ def body_statement(cursor: Cursor, place: Any) -> Parsed:
         parse = _IN_BODY.get(token)
         return parse(cursor, place) if parse else unknown_directive(cursor, _IN_BODY)
     if token == "{":
-        start = cursor.start
         cursor.take()
-        return Opening(Block, {"layout": cursor.finish(), "origin": place}, "block", start)
+        return Opening(Block, {"layout": cursor.finish(), "origin": place}, "block")
     if token == "@":
         return _guarded(cursor, place)
     if kind != "NAME":
@@ -120,7 +119,7 @@ def version(cursor: Cursor, place: Any) -> Version:
 def target(cursor: Cursor, place: Any) -> Target:
     """Parse `.target`."""
     _header_word(cursor, ".target", "after `.version` comes `.target`, as in `.target sm_90a`")
-    return _target(cursor, place)
+    return _targets(cursor, place)
 
 
 def address_size(cursor: Cursor, place: Any) -> AddressSize:
@@ -132,12 +131,9 @@ def address_size(cursor: Cursor, place: Any) -> AddressSize:
 
 def unknown_directive(cursor: Cursor, known: dict[str, Any]) -> NoReturn:
     """Fail for a directive that may not stand here, with the nearest one that may."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(cursor.token, known, n=1)
     where = "at module level" if known is _IN_MODULE else "in a function body"
     message = f"`{shortened(cursor.token)}` is no directive that may stand {where}"
-    raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, f"did you mean `{near[0]}`?" if near else None)
+    raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))
 
 
 def _header_word(cursor: Cursor, word: str, help: str) -> None:
@@ -148,7 +144,11 @@ def _header_word(cursor: Cursor, word: str, help: str) -> None:
 
 
 def _target(cursor: Cursor, place: Any) -> Target:
-    cursor.accept(".target")
+    cursor.take()
+    return _targets(cursor, place)
+
+
+def _targets(cursor: Cursor, place: Any) -> Target:
     names = [cursor.name("a target such as sm_90a")]
     while cursor.accept(","):
         names.append(cursor.name("a target or an option of `.target`"))
@@ -173,7 +173,7 @@ def _instruction(cursor: Cursor, place: Any, opcode: str, predicate: Predicate |
         modifiers.append(cursor.take())
     operands: list[Operand] = []
     if cursor.token != ";":
-        if "\n" in cursor.gap and cursor.kind == "NAME":
+        if opcode in ALONE:
             cursor.missing_semicolon(f"after `{shortened(opcode)}`")
         lists = opcode == "call"
         operands.append(parse_operand(cursor, lists=lists))
@@ -194,7 +194,6 @@ def _linked(cursor: Cursor, place: Any) -> Parsed:
 
 
 def _function(cursor: Cursor, place: Any, linking: LinkingDirective | None = None) -> Parsed:
-    start = cursor.start
     fields: dict[str, Any] = {"is_entry": cursor.take() == ".entry", "linking": linking, "origin": place}
     fields["attributes"] = attributes(cursor)
     if cursor.token == "(" and not fields["is_entry"]:
@@ -210,7 +209,7 @@ def _function(cursor: Cursor, place: Any, linking: LinkingDirective | None = Non
     if cursor.token != "{":
         cursor.fail("`{` or `;`")
     cursor.take()
-    return Opening(Function, {**fields, "layout": cursor.finish()}, "function", start)
+    return Opening(Function, {**fields, "layout": cursor.finish()}, "function")
 
 
 def _pragma(cursor: Cursor, place: Any) -> PragmaDirective:
@@ -253,13 +252,12 @@ def _word(cursor: Cursor, word: str) -> None:
 
 
 def _section(cursor: Cursor, place: Any) -> Opening:
-    start = cursor.start
     cursor.take()
     if cursor.kind != "DOTTED":
         cursor.fail("the name of a section, such as `.debug_info`")
     name = cursor.take()
     cursor.expect("{", "before the data of the section")
-    return Opening(Section, {"name": name, "layout": cursor.finish(), "origin": place}, "section", start)
+    return Opening(Section, {"name": name, "layout": cursor.finish(), "origin": place}, "section")
 
 
 def _section_value(cursor: Cursor) -> int | SectionLabel:

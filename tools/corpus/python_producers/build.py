@@ -42,6 +42,7 @@ JAX = (
 JAX_PACKAGES = ("jax[cuda13]==0.10.2", "absl-py==2.5.1")
 
 PRODUCERS = {
+    "llvm": Producer(("llvmlite==0.50.0",), f"{HERE}.llvm_kernels.compile"),
     "clang": Producer(("ziglang==0.17.0",), f"{HERE}.clang_kernels.compile", venv="zig"),
     "xla": Producer(JAX_PACKAGES, f"{HERE}.jax_kernels.compile", JAX, ("--producer", "xla"), "jax"),
     "pallas": Producer(JAX_PACKAGES, f"{HERE}.jax_kernels.compile", JAX, ("--producer", "pallas"), "jax"),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyptx.isa.targets import ASSEMBLED
-from tools.isa.synthesize import declarations, module_variables
+from tools.isa.synthesize import declarations, function_labels, module_variables
 
 Version = tuple[int, int]
 
@@ -112,9 +112,10 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
 
 def _function(number: int, version: Version, target: str, *, closing: bool) -> list[str]:
     end = ["q_label:", "ret;", "}"] if closing else []
+    arch = int(target.removeprefix("sm_").rstrip("af"))
     return [
         *end,
         f".visible .entry q_{number}(.param .align 128 .b8 q_param[256]) {{",
-        *declarations(version, int(target.removeprefix("sm_").rstrip("af"))),
-        ".param .align 16 .b8 q_funcparam[256];",
+        *declarations(version, arch),
+        *function_labels(version, arch),
     ]

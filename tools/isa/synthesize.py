@@ -34,6 +34,20 @@ def module_variables(*, sampler: bool) -> list[str]:
         ".const .align 16 .b8 q_const[1024];",
         ".shared .align 128 .b8 q_shared[1024];",
         ".func q_callee() { ret; }",
+        ".func q_callee_1(.param .b32 q_in) { ret; }",
+        ".func (.param .b32 q_out) q_callee_2(.param .b32 q_in) { ret; }",
+    ]
+
+
+def function_labels(version: tuple[int, int], arch: int) -> list[str]:
+    """Return the parameters and labels of a function that calls and branches may name."""
+    return [
+        ".param .align 16 .b8 q_funcparam[256];",
+        ".param .b32 q_argument, q_result;",
+        "q_prototype: .callprototype _ ();",
+        "q_prototype_1: .callprototype _ (.param .b32 _);",
+        "q_prototype_2: .callprototype (.param .b32 _) _ (.param .b32 _);",
+        *(["q_targets: .branchtargets q_label;"] if version >= (5, 1) and arch >= 30 else []),
     ]
 
 
@@ -67,6 +81,8 @@ def instruction(match: Match, signature: tuple[Operand, ...], guard: str = "") -
     registers = _Registers()
     head = ".".join((match.form.opcode, *match.modifiers))
     operands = ", ".join(operand(o, registers) for o in signature)
+    if match.form.opcode == "call" and (lists := operands.count("(")):
+        operands = operands.replace("q_callee", f"q_callee_{lists}").replace("q_prototype", f"q_prototype_{lists}")
     return f"{guard}{head}{' ' if operands else ''}{operands};"
 
 
@@ -104,11 +120,11 @@ def _scalar(o: Operand, registers: _Registers) -> str:
     if o.kind is Kind.SINK:
         return "_"
     if o.kind is Kind.LABEL:
-        return "q_label"
+        return {"targets": "q_targets", "prototype": "q_prototype"}.get(o.name, "q_label")
     if o.kind is Kind.FUNCTION:
         return "q_callee"
     if o.kind is Kind.LIST:
-        return "(q_funcparam)"
+        return "(q_result)" if o.access == "w" else "(q_argument)"
     if o.kind is Kind.SPECIAL:
         return "%clock64" if register_class(o.type) == "b64" else "%tid.x"
     if o.kind is Kind.VARIABLE and o.type in ("texref", "samplerref", "surfref"):

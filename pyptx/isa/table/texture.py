@@ -54,7 +54,7 @@ _GEOMETRIES = (
     _Geometry("3d", "s32", "c:.s32*4", "*4", "{, e:.s32*4}"),
     _Geometry("a1d", "s32", "c:.b32*2", "*1", "{, e:.s32~}"),
     _Geometry("a2d", "s32", "c:.b32*4", "*2", "{, e:.s32*2}"),
-    _Geometry("2dms@3.2 a2dms@3.2", "s32", "c:.b32*4", "", "{, e:.s32*2}"),
+    _Geometry("2dms@3.2,sm_30 a2dms@3.2,sm_30", "s32", "c:.b32*4", "", "{, e:.s32*2}"),
     _Geometry("1d", "f32", "c:.f32~", "*1", "{, e:.s32~}", _DEPTH),
     _Geometry("2d", "f32", "c:.f32*2", "*2", "{, e:.s32*2}", _DEPTH),
     _Geometry("3d", "f32", "c:.f32*4", "*4", "{, e:.s32*4}"),
@@ -97,9 +97,9 @@ def _tex() -> Iterator[Form]:
 def _tld4() -> Iterator[Form]:
     for geom, coordinates, offset, first in (
         ("2d", "c:.f32*2", "{, e:.s32*2}", "2.2"),
-        ("a2d", "c:.b32*4", "{, e:.s32*2}", "4.3"),
-        ("cube", "c:.f32*4", "", "4.3"),
-        ("acube", "c:.b32*4", "", "4.3"),
+        ("a2d", "c:.b32*4", "{, e:.s32*2}", _EXTRAS),
+        ("cube", "c:.f32*4", "", _EXTRAS),
+        ("acube", "c:.b32*4", "", _EXTRAS),
     ):
         for texture in _TEXTURE:
             address = f"{texture}{coordinates}]"
@@ -116,7 +116,7 @@ FORMS = (
     form(
         "txq.query.b32  d, [a:var.texref]",
         query="width height depth channel_data_type@2.1 channel_order@2.1 normalized_coords array_size@4.1 "
-        "num_mipmap_levels@4.1 num_samples@4.1 memory_layout@4.2 filter_mode addr_mode_0 addr_mode_1 addr_mode_2",
+        "num_mipmap_levels@4.1 num_samples@4.1,sm_30 memory_layout@4.2 filter_mode addr_mode_0 addr_mode_1 addr_mode_2",
         ptx=(1, 5), see=_TXQ,
     ),
     form(

@@ -1,0 +1,82 @@
+"""Manual: Surface Instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.isa.model import Form
+from pyptx.isa.notation import form
+
+MEANING = {
+    "suld.b": "Load from a surface at byte coordinates.",
+    "sust.b": "Store to a surface at byte coordinates.",
+    "sust.p": "Store to a surface at texel coordinates, converting to its format.",
+    "sured.b": "Reduce into a surface at byte coordinates.",
+    "sured.p": "Reduce into a surface at texel coordinates.",
+    "suq": "Query an attribute of a surface.",
+}
+
+_CLAMP = "trap clamp zero"
+_COORDINATES = (
+    ("1d", "c:.b32~"),
+    ("2d a1d", "c:.b32*2"),
+    ("3d a2d", "c:.b32*4"),
+    # As PTX 1.x wrote them, with coordinates that are ignored.
+    ("1d", "c:.b32*2"),
+    ("1d 2d a1d", "c:.b32*4"),
+)
+_SULD, _SUST, _SURED = (f"surface-instructions-{name}" for name in ("suld", "sust", "sured"))
+_ONE_OR_TWO = "b8 b16 b32 b64"
+_FOUR = "b8 b16 b32"
+_RED_BYTES = (
+    "add.u32 add.s32 add.u64 min.u32 min.s32 max.u32 max.s32 and.b32 or.b32 "
+    "min.u64@8.1,sm_50 min.s64@8.1,sm_50 max.u64@8.1,sm_50 max.s64@8.1,sm_50"
+)
+_RED_TEXELS = "add.b32 min.b32 max.b32 and.b32 or.b32 min.b64@8.1,sm_50 max.b64@8.1,sm_50"
+
+
+def _accesses() -> Iterator[Form]:
+    for geom, coordinates in _COORDINATES:
+        address = f"[a:var.surfref, {coordinates}]"
+        written = f"[a:wvar.surfref, {coordinates}]"
+        yield form(
+            f"suld.b.geom{{.cop}}{{.vec}}.type.clamp  d:w_.type+*vec, {address}",
+            geom=geom, cop="ca cg cs cv", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
+        )  # fmt: skip
+        yield form(
+            f"suld.b.geom{{.cop}}.v4.type.clamp       d:w_.type+*4, {address}",
+            geom=geom, cop="ca cg cs cv", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
+        )  # fmt: skip
+        yield form(
+            f"sust.b.geom{{.cop}}{{.vec}}.type.clamp  {written}, b:.type+*vec",
+            geom=geom, cop="wb cg cs wt", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
+        )  # fmt: skip
+        yield form(
+            f"sust.b.geom{{.cop}}.v4.type.clamp       {written}, b:.type+*4",
+            geom=geom, cop="wb cg cs wt", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
+        )  # fmt: skip
+        # The manual has no arrays and no cache operators here; ptxas takes both.
+        yield form(
+            f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {written}, b:.b32+*vec",
+            geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4", clamp=_CLAMP,
+            ptx=(2, 0), sm="sm_20", see=_SUST,
+        )  # fmt: skip
+    for geom, coordinates in (("1d", "c:.b32~"), ("2d", "c:.b32*2"), ("3d 1d 2d", "c:.b32*4"), ("1d", "c:.b32*2")):
+        for unit, choices in (("b", _RED_BYTES), ("p", _RED_TEXELS)):
+            for op_type in choices.split():
+                spelled, _, since = op_type.partition("@")
+                op, _, ctype = spelled.partition(".")
+                yield form(
+                    f"sured.{unit}.{op}.geom.{ctype}.clamp  [a:wvar.surfref, {coordinates}], b",
+                    geom=geom, clamp=_CLAMP, since=since or "2.0,sm_20", see=_SURED,
+                )  # fmt: skip
+
+
+FORMS = (
+    *_accesses(),
+    form(
+        "suq.query.b32  d, [a:var.surfref]",
+        query="width height depth channel_data_type@2.1 channel_order@2.1 array_size@4.1 memory_layout@4.2",
+        ptx=(1, 5), see="surface-instructions-suq",
+    ),
+)  # fmt: skip

@@ -41,9 +41,10 @@ _multimem = partial(form, mask="cp_mask@sm_100", scope=_SCOPES, sm="sm_90", see=
 
 FORMS = (
     _hinted("cp.async.ca.ss.global{.hint}{.prefetch}"
-            "  [d@ss:w], [a@global], size:imm[4..8/4]{, from:.u32}{?hint, policy:.u64}", ss="shared shared::cta"),
+            "  [d@ss:w], [a@global], size:imm[4..8/4]{, from:val[0..8].u32}{?hint, policy:.u64}",
+            ss="shared shared::cta"),
     _hinted("cp.async.cop.ss.global{.hint}{.prefetch}"
-            "  [d@ss:w], [a@global], size:imm[16..16]{, from:.u32}{?hint, policy:.u64}",
+            "  [d@ss:w], [a@global], size:imm[16..16]{, from:val[0..16].u32}{?hint, policy:.u64}",
             cop="ca cg", ss="shared shared::cta"),
     _hinted("cp.async.ca.ss.global{.hint}{.prefetch}"
             "  [d@ss:w], [a@global], size:imm[4..8/4], {!}ignore:reg.pred{?hint, policy:.u64}",
@@ -56,67 +57,73 @@ FORMS = (
     _async("cp.async.wait_all"),
 
     _bulk("cp.async.bulk{.sem}.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}"
-          "  [d@shared::cta:w], [a@global], size:.u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
+          "  [d@shared::cta:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
           sem="weak@9.3", ptx=(8, 6)),
     _bulk("cp.async.bulk{.sem}.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.ignore_oob"
-          "  [d@shared::cta:w], [a@global], size:.u32, left:.u32, right:.u32, [mbar@shared::cta:rw]"
+          "  [d@shared::cta:w], [a@global], "
+          "size:val[0..1048560/16].u32, left:val[0..15].u32, right:val[0..15].u32, [mbar@shared::cta:rw]"
           "{?hint, policy:.u64}",
           sem="weak@9.3", report=NO_REPORT, ptx=(9, 2)),
     _bulk("cp.async.bulk.relaxed.scope.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.b128"
-          "  [d@shared::cta:w], [a@global], size:.u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
+          "  [d@shared::cta:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cta:rw]{?hint, policy:.u64}",
           scope=_SCOPES, ptx=(9, 3)),
     _bulk("cp.async.bulk.relaxed.scope.shared::cta.global.mbarrier::complete_tx::bytes{.report}{.hint}.ignore_oob.b128"
-          "  [d@shared::cta:w], [a@global], size:.u32, left:.u32, right:.u32, [mbar@shared::cta:rw]"
+          "  [d@shared::cta:w], [a@global], "
+          "size:val[0..1048560/16].u32, left:val[0..15].u32, right:val[0..15].u32, [mbar@shared::cta:rw]"
           "{?hint, policy:.u64}",
           scope=_SCOPES, report=NO_REPORT, ptx=(9, 3)),
 
     _bulk("cp.async.bulk{.sem}.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}"
-          "  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw]"
-          "{?multicast, ctas:.u16}{?hint, policy:.u64}",
+          "  [d@shared::cluster:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]"
+          "{?multicast, ctas:val[0..65535].u16}{?hint, policy:.u64}",
           sem="weak@9.3", multicast=MULTICAST),
     _bulk("cp.async.bulk{.sem}.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast{.hint}"
-          "  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw], ctas:.u32{?hint, policy:.u64}",
+          "  [d@shared::cluster:w], [a@global], "
+          "size:val[0..1048560/16].u32, [mbar@shared::cluster:rw], ctas:.u32{?hint, policy:.u64}",
           sem="weak@9.3", multicast=_WIDE),
     _bulk("cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}"
-          ".b128  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw]"
-          "{?multicast, ctas:.u16}{?hint, policy:.u64}",
+          ".b128  [d@shared::cluster:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]"
+          "{?multicast, ctas:val[0..65535].u16}{?hint, policy:.u64}",
           scope=_SCOPES, multicast=MULTICAST, ptx=(9, 3), sm="sm_90a sm_100f sm_110f"),
     _bulk("cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast{.hint}"
-          ".b128  [d@shared::cluster:w], [a@global], size:.u32, [mbar@shared::cluster:rw], ctas:.u32"
+          ".b128  [d@shared::cluster:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw], ctas:.u32"
           "{?hint, policy:.u64}",
           scope=_SCOPES, multicast=_WIDE, ptx=(9, 3), sm="sm_90a sm_100f sm_110f"),
 
     _bulk("cp.async.bulk{.sem}.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
-          "  [d@shared::cluster:w], [a@shared::cta], size:.u32, [mbar@shared::cluster:rw]", sem="weak@9.3"),
+          "  [d@shared::cluster:w], [a@shared::cta], "
+          "size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]", sem="weak@9.3"),
     _bulk("cp.async.bulk.relaxed.scope.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.b128"
-          "  [d@shared::cluster:w], [a@shared::cta], size:.u32, [mbar@shared::cluster:rw]",
+          "  [d@shared::cluster:w], [a@shared::cta], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]",
           scope="cta cluster", ptx=(9, 3)),
     _bulk("cp.async.bulk{.sem}.global.shared::cta.bulk_group{.hint}{.mask}"
-          "  [d@global:w], [a@shared::cta], size:.u32{?hint, policy:.u64}{?mask, bytes:.u16}",
+          "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?hint, policy:.u64}{?mask, bytes:.u16}",
           sem="weak@9.3", mask="cp_mask@8.6,sm_100"),
     _bulk("cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}{.mask}.b128"
-          "  [d@global:w], [a@shared::cta], size:.u32{?hint, policy:.u64}{?mask, bytes:.u16}",
+          "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?hint, policy:.u64}{?mask, bytes:.u16}",
           scope=_SCOPES, mask="cp_mask@8.6,sm_100", ptx=(9, 3)),
 
     _reduce("cp.reduce.async.bulk{.relaxed.scope}.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op"
-            "  [d@shared::cluster:rw], [a@shared::cta], size:.u32, [mbar@shared::cluster:rw]",
+            "  [d@shared::cluster:rw], [a@shared::cta], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]",
             scope="cta@9.3 cluster@9.3", op=_TO_CLUSTER),
     _reduce("cp.reduce.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group{.hint}.op"
-            "  [d@global:rw], [a@shared::cta], size:.u32{?hint, policy:.u64}",
+            "  [d@global:rw], [a@shared::cta], size:val[0..1048560/16].u32{?hint, policy:.u64}",
             scope="cta@9.3 cluster@9.3 gpu@9.3 sys@9.3", op=_TO_GLOBAL),
 
-    form("cp.async.bulk.prefetch.L2.global{.level}  [a@global], size:.u32{?L2::cache_hint, policy:.u64}",
+    form("cp.async.bulk.prefetch.L2.global{.level}  [a@global], "
+         "size:val[0..1048560/16].u32{?L2::cache_hint, policy:.u64}",
          level="L2::cache_hint L2::evict_last@9.4,sm_107f", ptx=(8, 0), sm="sm_90",
          see=f"{_SEE}-cp-async-bulk-prefetch"),
     _multimem("multimem.cp.async.bulk{.sem}.global.shared::cta.bulk_group{.mask}"
-              "  [d@global:w], [a@shared::cta], size:.u32{?mask, bytes:.u16}", sem="weak@9.3", ptx=(9, 1)),
+              "  [d@global:w], [a@shared::cta], "
+              "size:val[0..1048560/16].u32{?mask, bytes:.u16}", sem="weak@9.3", ptx=(9, 1)),
     _multimem("multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.mask}.b128"
-              "  [d@global:w], [a@shared::cta], size:.u32{?mask, bytes:.u16}", ptx=(9, 3)),
+              "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?mask, bytes:.u16}", ptx=(9, 3)),
     form("multimem.cp.reduce.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group.op"
-         "  [d@global:rw], [a@shared::cta], size:.u32",
+         "  [d@global:rw], [a@shared::cta], size:val[0..1048560/16].u32",
          scope="cta@9.3 cluster@9.3 gpu@9.3 sys@9.3", op=_TO_GLOBAL, ptx=(9, 1), sm="sm_90",
          see=f"{_SEE}-multimem-cp-reduce-async-bulk"),
-    form("applypriority.async.bulk{.global}.bulk_group.L2::evict_normal  [a@global], size:.u32",
+    form("applypriority.async.bulk{.global}.bulk_group.L2::evict_normal  [a@global], size:val[0..1048560/16].u32",
          ptx=(9, 4), sm="sm_107f", see=f"{_SEE}-applypriority-async-bulk"),
     form("cp.async.bulk.commit_group", ptx=(8, 0), sm="sm_90", see=f"{_SEE}-cp-async-bulk-commit-group"),
     form("cp.async.bulk.wait_group{.read}  n:imm", ptx=(8, 0), sm="sm_90", see=f"{_SEE}-cp-async-bulk-wait-group"),

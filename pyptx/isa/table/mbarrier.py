@@ -42,15 +42,15 @@ FORMS = (
          ptx=(8, 0), sm="sm_90", see=f"{_SEE}-expect-tx"),
 
     _arrive("mbarrier.op{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw]", ss=_SS, ptx=(7, 0), sm="sm_80"),
-    _arrive("mbarrier.op{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..1048575].u32",
+    _arrive("mbarrier.op{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..4294967295].u32",
          ss=_SS, ptx=(7, 8), sm="sm_90"),
-    _arrive("mbarrier.op{.sem.scope}.shared::cluster.b64  d:sink, [a:rw]{, count:val[1..1048575].u32}",
+    _arrive("mbarrier.op{.sem.scope}.shared::cluster.b64  d:sink, [a:rw]{, count:val[1..4294967295].u32}",
          ptx=(8, 0), sm="sm_90"),
     _arrive("mbarrier.op.expect_tx{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], bytes:.u32",
             ss=_SS, ptx=(8, 0), sm="sm_90"),
     _arrive("mbarrier.op.expect_tx{.sem.scope}.shared::cluster.b64  d:sink, [a:rw], bytes:.u32",
             ptx=(8, 0), sm="sm_90"),
-    form("mbarrier.op.noComplete{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..1048575].u32",
+    form("mbarrier.op.noComplete{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..4294967295].u32",
          op=_BOTH, sem="release@8.0", scope="cta@8.0", ss=_SS, ptx=(7, 0), sm="sm_80", see=_ARRIVE),
     form("cp.async.mbarrier.arrive{.noinc}{.ss}.b64  [a:rw]",
          ss=_SS, ptx=(7, 0), sm="sm_80",
@@ -58,16 +58,16 @@ FORMS = (
 
     _wait("mbarrier.op{.sem.scope}{.ss}.b64  d:w.pred, [a], state:.u64{?try_wait, {, hint:.u32}}",
          ptx=(7, 0), sm="sm_80"),
-    _wait("mbarrier.op.parity{.sem.scope}{.ss}.b64  d:w.pred, [a], phase:.u32{?try_wait, {, hint:.u32}}",
+    _wait("mbarrier.op.parity{.sem.scope}{.ss}.b64  d:w.pred, [a], phase:val[0..1].u32{?try_wait, {, hint:.u32}}",
          ptx=(7, 1), sm="sm_80"),
     _wait("mbarrier.op.phase_type::primary{.sem.scope}{.ss}.b64"
          "  d:w.pred{|report:w_.pred}{, value:w.b8}, [a], state:.u64{?try_wait, {, hint:.u32}}",
          ptx=(9, 3), sm="sm_90"),
     _wait("mbarrier.op.parity.phase_type::primary{.sem.scope}{.ss}.b64"
-         "  d:w.pred{|report:w_.pred}{, value:w.b8}, [a], phase:.u32{?try_wait, {, hint:.u32}}",
+         "  d:w.pred{|report:w_.pred}{, value:w.b8}, [a], phase:val[0..1].u32{?try_wait, {, hint:.u32}}",
          ptx=(9, 3), sm="sm_90"),
     _wait("mbarrier.op.parity.phase_type::conditional{.sem.scope}{.ss}.b64"
-         "  d:w.pred, [a], phase:.u32{?try_wait, {, hint:.u32}}", ptx=(9, 3), sm="sm_90"),
+         "  d:w.pred, [a], phase:val[0..1].u32{?try_wait, {, hint:.u32}}", ptx=(9, 3), sm="sm_90"),
     form("mbarrier.pending_count{.layout}.b64  d:w.u32, state:.u64",
          layout="layout::v0@9.3,sm_90", ptx=(7, 0), sm="sm_80", see=f"{_SEE}-pending-count"),
     form("mbarrier.check_layout.layout{.ss}.b64  d:w.pred, [a]",

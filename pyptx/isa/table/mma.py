@@ -41,11 +41,12 @@ _META_0 = ", meta:reg.b32, selector:imm[0..0]"
 
 
 def _bits(accumulator: str, a: int, b: int) -> str:
-    return accumulator.format(f".b32*{a}", f".b32*{b}")
+    return _of(accumulator, "b32", a, b)
 
 
 def _of(accumulator: str, name: str, a: int, b: int) -> str:
-    return accumulator.format(f".{name}*{a}", f".{name}*{b}")
+    """Fill in the fragments. One register alone may not be an immediate, several may."""
+    return accumulator.format(*(f"{'reg' if count == 1 else ''}.{name}*{count}" for count in (a, b)))
 
 
 _M = "mma.sync.aligned"

@@ -44,7 +44,8 @@ _TO = "[t@tmem:wreg.u32]"
 FORMS = (
     _group("tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32  [d:w], columns:val[32..512/32].u32",
            see=f"{_SEE}-alloc-dealloc-relinquish-alloc-permit"),
-    _group("tcgen05.alloc.cta_group.exclusive.sync.aligned{.shared::cta}.b32  [d:w], columns:val[32..512/32].u32",
+    _group("tcgen05.alloc.cta_group.exclusive.sync.aligned{.shared::cta}.b32"
+           "  [d:w], columns:val[32..4294967264/32].u32",
            ptx=(9, 4), sm="sm_100f sm_110f", see=f"{_SEE}-alloc-dealloc-relinquish-alloc-permit"),
     _group("tcgen05.dealloc.cta_group.sync.aligned.b32  t:.u32, columns:val[32..512/32].u32",
            see=f"{_SEE}-alloc-dealloc-relinquish-alloc-permit"),
@@ -83,7 +84,7 @@ FORMS = (
            see=f"{_SEE}-shift"),
     _tcgen05("tcgen05.when", when="fence::before_thread_sync fence::after_thread_sync", see=f"{_SEE}-fence"),
     _group("tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast}.b64"
-           "  [mbar:rw]{?multicast, ctas:.u16}", multicast=MULTICAST, see=f"{_SEE}-commit"),
+           "  [mbar:rw]{?multicast, ctas:val[0..65535].u16}", multicast=MULTICAST, see=f"{_SEE}-commit"),
     _group("tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}.multicast::cluster::32b.b64"
            "  [mbar:rw], ctas:.u32", ptx=(9, 4), sm="sm_107f", see=f"{_SEE}-commit"),
 )  # fmt: skip

@@ -63,13 +63,14 @@ FORMS = (
           f"  {_D}, [{_MAP}, at:.s32*dim], {_MBAR}, halo:.u16*2{_END}", dim=_IM2COL, dst=_NEWER, mode=_W),
 
     _cast(f"cp.async.bulk.tensor.dim.shared::cluster.global{{.tile}}.{_CAST}{{.base}}"
-          f"  {_FAR}, [{_MAP}, at:.s32*dim], {_FAR_MBAR}, ctas:.u16{_END}", dim=_ALL),
+          f"  {_FAR}, [{_MAP}, at:.s32*dim], {_FAR_MBAR}, ctas:val[0..65535].u16{_END}", dim=_ALL),
     _cast(f"cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4.{_CAST}{{.base}}"
-          f"  {_FAR}, [{_MAP}, at:.s32*5], {_FAR_MBAR}, ctas:.u16{_END}", ptx=(8, 6), sm=FAMILY_100),
+          f"  {_FAR}, [{_MAP}, at:.s32*5], {_FAR_MBAR}, ctas:val[0..65535].u16{_END}", ptx=(8, 6), sm=FAMILY_100),
     _cast(f"cp.async.bulk.tensor.dim.shared::cluster.global.im2col.{_CAST}{{.base}}"
-          f"  {_FAR}, [{_MAP}, at:.s32*dim], {_FAR_MBAR}, offsets:.u16*dim-2, ctas:.u16{_END}", dim=_IM2COL),
+          f"  {_FAR}, [{_MAP}, at:.s32*dim], {_FAR_MBAR}, offsets:.u16*dim-2, ctas:val[0..65535].u16{_END}",
+          dim=_IM2COL),
     _cast(f"cp.async.bulk.tensor.dim.shared::cluster.global.mode.{_CAST}{{.base}}"
-          f"  {_FAR}, [{_MAP}, at:.s32*dim], {_FAR_MBAR}, halo:.u16*2, ctas:.u16{_END}",
+          f"  {_FAR}, [{_MAP}, at:.s32*dim], {_FAR_MBAR}, halo:.u16*2, ctas:val[0..65535].u16{_END}",
           dim=_IM2COL, mode=_W, ptx=(8, 6), sm=FAMILY_100),
 
     _wide(f"cp.async.bulk.tensor.dim.shared::cluster.global{{.tile}}.{_WIDE}{{.base}}"

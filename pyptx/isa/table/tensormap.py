@@ -25,7 +25,7 @@ _query = partial(form, ptx=(8, 6), sm="sm_100", see=f"{_SYNC}-clusterlaunchcontr
 FORMS = (
     _replace("tensormap.replace.tile.global_address{.ss}.b1024.b64  [a@ss:rw], value:.b64"),
     _replace("tensormap.replace.tile.rank{.ss}.b1024.b32  [a@ss:rw], value:.b32"),
-    _replace("tensormap.replace.tile.field{.ss}.b1024.b32  [a@ss:rw], dim:imm[0..4], value:.b32",
+    _replace("tensormap.replace.tile.field{.ss}.b1024.b32  [a@ss:rw], dim:imm[0..4], value:.u32",
              field="box_dim global_dim element_stride"),
     _replace("tensormap.replace.tile.global_stride{.ss}.b1024.b64  [a@ss:rw], dim:imm[0..4], value:.b64"),
     _replace("tensormap.replace.tile.elemtype{.ss}.b1024.b32  [a@ss:rw], value:imm[0..12]"),

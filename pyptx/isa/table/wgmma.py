@@ -82,5 +82,5 @@ FORMS = (
 
     _dense("wgmma.fence.sync{.aligned}"),
     _dense("wgmma.commit_group.sync{.aligned}"),
-    _dense("wgmma.wait_group.sync{.aligned}  n:imm"),
+    _dense("wgmma.wait_group.sync{.aligned}  n:imm[0..4294967295]"),
 )  # fmt: skip

@@ -42,6 +42,8 @@ JAX = (
 JAX_PACKAGES = ("jax[cuda13]==0.10.2", "absl-py==2.5.1")
 
 PRODUCERS = {
+    "zig": Producer(("ziglang==0.17.0",), f"{HERE}.zig_kernels.compile"),
+    "mojo": Producer(("mojo==1.2.0", "max==26.7.0"), f"{HERE}.mojo_kernels.compile"),
     "llvm": Producer(("llvmlite==0.50.0",), f"{HERE}.llvm_kernels.compile"),
     "clang": Producer(("ziglang==0.17.0",), f"{HERE}.clang_kernels.compile", venv="zig"),
     "xla": Producer(JAX_PACKAGES, f"{HERE}.jax_kernels.compile", JAX, ("--producer", "xla"), "jax"),

@@ -1,0 +1,1 @@
+"""Kernels in Mojo, and the recipe that compiles them."""

@@ -46,7 +46,6 @@ def main(arguments: Sequence[str]) -> int:
     print(f"emit       {size / printed / 1e6:6.1f} MB/s")
     yardstick = len(python) / tokenized
     print(f"tokenize   {yardstick / 1e6:6.1f} MB/s  ({size / parsed / yardstick:.1f} x slower than parse)")
-    del modules
     _memory(texts)
     return 0
 
@@ -91,7 +90,9 @@ def _memory(texts: Sequence[str]) -> None:
     tracemalloc.stop()
     statements = [statement for module in modules for statement in visit(module)]
     instructions = sum(isinstance(statement, Instruction) for statement in statements)
-    print(f"memory     {held / len(statements):6.0f} bytes/statement ({len(statements):,}, {instructions:,} instructions)")
+    print(
+        f"memory     {held / len(statements):6.0f} bytes/statement ({len(statements):,}, {instructions:,} instructions)"
+    )
     print(f"           {held / sum(map(len, chosen)):6.1f} bytes/byte of text, in the {len(chosen)} largest files")
 
 

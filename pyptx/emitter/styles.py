@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from pyptx.ir.base import Node, tokens
@@ -36,7 +37,7 @@ def default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> 
     elif isinstance(node, Function):
         inner = _function_gaps(node, words, style, lead)
     else:
-        inner = [_gap(before, after) for before, after in zip(words, words[1:], strict=False)]
+        inner = [_gap(before, after) for before, after in pairwise(words)]
         if len(words) > 1 and words[-1] == "{":
             inner[-1] = f"\n{lead}"
     return [lead, *inner, "\n"]
@@ -45,7 +46,7 @@ def default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> 
 def _instruction_gaps(node: Instruction, words: Sequence[str], style: Style) -> list[str]:
     guard = len(tokens(node.predicate)) if node.predicate else 0
     head = guard + 1 + len(node.modifiers)
-    gaps = [inner_gap(before, after) for before, after in zip(words, words[1:], strict=False)]
+    gaps = [inner_gap(before, after) for before, after in pairwise(words)]
     if guard:
         gaps[guard - 1] = " "
     if node.operands:
@@ -54,7 +55,7 @@ def _instruction_gaps(node: Instruction, words: Sequence[str], style: Style) -> 
 
 
 def _function_gaps(node: Function, words: Sequence[str], style: Style, lead: str) -> list[str]:
-    gaps = [_gap(before, after) for before, after in zip(words, words[1:], strict=False)]
+    gaps = [_gap(before, after) for before, after in pairwise(words)]
     at = len(words) - 1
     gaps[at - 1] = f"\n{lead}" if node.definition else ""
     for directive in reversed(node.directives):

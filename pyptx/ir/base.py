@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, Self, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 from pyptx.diagnostics import Origin, Span
 
@@ -24,15 +24,20 @@ class _DataclassFields:
     def __get__(self, instance: object, owner: type[Node]) -> dict[str, dataclasses.Field[Any]]:
         made = owner.__dict__.get("_dataclass_fields")
         if made is None:
-            made = {name: _field(owner, name) for name in owner.__match_args__}
+            made = {name: _field(owner, name) for name in field_names(owner)}
             type.__setattr__(owner, "_dataclass_fields", made)
         return made
 
 
+def field_names(owner: type[Node]) -> tuple[str, ...]:
+    """Return the names of a class's fields, in the order of its arguments."""
+    return cast("Any", owner).__match_args__
+
+
 def _field(owner: type[Node], name: str) -> dataclasses.Field[Any]:
     spec: dict[str, Any] = {"compare": name not in NOT_COMPARED, "repr": name not in NOT_COMPARED}
-    if name in owner._defaults:
-        spec["default"] = owner._defaults[name]
+    if name in owner.field_defaults:
+        spec["default"] = owner.field_defaults[name]
     made = cast("dataclasses.Field[Any]", dataclasses.field(**spec))
     made.name = name
     made.type = owner.__annotations__[name]
@@ -44,25 +49,43 @@ def _field(owner: type[Node], name: str) -> dataclasses.Field[Any]:
 class NodeType(type):
     """Turns the annotated names of a class body into slots, positional arguments and `__match_args__`."""
 
-    _defaults: dict[str, Any]
+    field_defaults: dict[str, Any]
 
     def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> NodeType:
         names = tuple(n for n, kind in namespace.get("__annotations__", {}).items() if not kind.startswith("ClassVar"))
-        namespace["_defaults"] = {n: namespace.pop(n) for n in names if n in namespace}
+        namespace["field_defaults"] = {n: namespace.pop(n) for n in names if n in namespace}
         namespace.setdefault("__slots__", tuple("_place" if n == "origin" else n for n in names))
         namespace["__match_args__"] = names
-        namespace["_compared"] = tuple(n for n in names if n not in NOT_COMPARED)
+        namespace["compared_fields"] = tuple(n for n in names if n not in NOT_COMPARED)
         return super().__new__(mcls, name, bases, namespace)
 
 
-class Node(metaclass=NodeType):
+class Placed:
+    """Gives nodes their `origin`: where they came from, a place in PTX text, a Python frame, or None."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        origin: Origin | None
+    else:
+
+        @property
+        def origin(self) -> Origin | None:
+            """Where the node came from: a place in PTX text, a Python frame, or None."""
+            place = getattr(self, "_place", None)
+            if isinstance(place, int):
+                return Span(place >> COLUMN_BITS, place & ((1 << COLUMN_BITS) - 1), self.extent())
+            return place
+
+
+class Node(Placed, metaclass=NodeType):
     """The base of operands, statements, directives and their parts."""
 
     __slots__ = ()
-    _compared: ClassVar[tuple[str, ...]] = ()
+    compared_fields: ClassVar[tuple[str, ...]] = ()
     __dataclass_fields__: ClassVar[Any] = _DataclassFields()
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         type.__setattr__(type(self), "__init__", _make_init(type(self)))
         type(self).__init__(self, *args, **kwargs)
 
@@ -90,17 +113,9 @@ class Node(metaclass=NodeType):
         """Return this node's tokens in order, with child nodes standing for theirs."""
         raise NotImplementedError(type(self).__name__)
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: object) -> Self:
         """Return the same node with some fields changed."""
         return dataclasses.replace(cast("Any", self), **changes)
-
-    @property
-    def origin(self) -> Origin | None:
-        """Where the node came from: a place in PTX text, a Python frame, or None."""
-        place = cast("int | Origin | None", getattr(self, "_place", None))
-        if isinstance(place, int):
-            return Span(place >> COLUMN_BITS, place & ((1 << COLUMN_BITS) - 1), self.extent())
-        return place
 
     def extent(self) -> int:
         """Return how many characters of its first line the node takes, for the caret."""
@@ -109,10 +124,10 @@ class Node(metaclass=NodeType):
 
 def _make_init(cls: type[Node]) -> Callable[..., None]:
     """Compile `__init__` of a class, the first time one is made."""
-    scope: dict[str, Any] = {f"_d_{n}": value for n, value in cls._defaults.items()}
+    scope: dict[str, Any] = {f"_d_{n}": value for n, value in cls.field_defaults.items()}
     for name in cls.__match_args__:
         scope[f"_s_{name}"] = vars(cls)["_place" if name == "origin" else name].__set__
-    arguments = ", ".join(f"{n}=_d_{n}" if n in cls._defaults else n for n in cls.__match_args__)
+    arguments = ", ".join(f"{n}=_d_{n}" if n in cls.field_defaults else n for n in cls.__match_args__)
     lines = [f"def __init__(self, {arguments}):"]
     lines += [f"    _s_{name}(self, {name})" for name in cls.__match_args__]
     if "_text" in dir(cls):
@@ -132,7 +147,7 @@ def same(a: object, b: object) -> bool:
         if isinstance(left, Node):
             if type(left) is not type(right):
                 return False
-            stack += [(getattr(left, name), getattr(right, name)) for name in left._compared]
+            stack += [(getattr(left, name), getattr(right, name)) for name in left.compared_fields]
         elif isinstance(left, tuple):
             mine, theirs = cast("tuple[object, ...]", left), cast("tuple[object, ...]", right)
             if not isinstance(right, tuple) or len(mine) != len(theirs):
@@ -150,7 +165,7 @@ def flat(node: object) -> Iterator[object]:
         item = stack.pop()
         if isinstance(item, Node):
             yield type(item).__name__
-            stack += [getattr(item, name) for name in item._compared]
+            stack += [getattr(item, name) for name in item.compared_fields]
         elif isinstance(item, tuple):
             values = cast("tuple[object, ...]", item)
             yield len(values)
@@ -168,7 +183,11 @@ def show(node: Node) -> str:
         if isinstance(item, _Literal):
             out.append(item)
         elif isinstance(item, Node):
-            shown = [n for n in item._compared if n not in item._defaults or getattr(item, n) != item._defaults[n]]
+            shown = [
+                n
+                for n in item.compared_fields
+                if n not in item.field_defaults or getattr(item, n) != item.field_defaults[n]
+            ]
             pieces: list[object] = [_Literal(f"{type(item).__name__}(")]
             for index, name in enumerate(shown):
                 pieces += [_Literal(f"{', ' if index else ''}{name}="), getattr(item, name)]

@@ -1,4 +1,4 @@
-"""The values of constant expressions, by the manual's rules: 64-bit integers, signed or unsigned as in C, and doubles."""
+"""The values of constant expressions, by the manual's rules: 64-bit integers as in C, and doubles."""
 
 from __future__ import annotations
 

@@ -257,7 +257,9 @@ class Module(Node):
     @property
     def statements(self) -> tuple[Statement, ...]:
         """The header and everything after it."""
-        header = (self.version, self.target) if self.address_size is None else (self.version, self.target, self.address_size)
+        header = (
+            (self.version, self.target) if self.address_size is None else (self.version, self.target, self.address_size)
+        )
         return (*header, *self.directives)
 
     def parts(self) -> Sequence[str | Node]:

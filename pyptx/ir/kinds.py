@@ -1,4 +1,4 @@
-"""Small closed sets of the IR: scalar types, state spaces, linking directives, and integers that keep their spelling."""
+"""The small closed sets: scalar types, state spaces, linking directives; and integers that keep their spelling."""
 
 from __future__ import annotations
 

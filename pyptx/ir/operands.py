@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from pyptx.ir.base import Node, tokens
 from pyptx.ir.kinds import ScalarType
@@ -18,7 +19,9 @@ class Operand(Node):
     """The base of everything that can stand as an operand or inside one."""
 
     __slots__ = ("_text",)
-    _text: str | None
+
+    if TYPE_CHECKING:
+        _text: ClassVar[str | None]
 
 
 class RegisterOperand(Operand):
@@ -255,7 +258,7 @@ def text_of(operand: Operand) -> str:
     made = operand._text  # pyright: ignore[reportPrivateUsage]
     if made is None:
         made = spaced(tokens(operand))
-        type(operand)._text.__set__(operand, made)  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+        cast("Any", type(operand))._text.__set__(operand, made)
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
-from pyptx.ir.base import Node, tokens
+from pyptx.ir.base import Node, field_names, tokens
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Block, Function, IntrinsicScope, Label, Statement
 
@@ -116,7 +116,8 @@ def strip_layout(module: Module) -> Module:
     """Return the same module without whitespace, comments and places: printing it uses the style throughout."""
 
     def bare(statement: Statement) -> Statement:
-        gone = {name: None for name in ("layout", "closing", "origin") if name in statement.__match_args__}
+        fields = field_names(type(statement))
+        gone = {name: None for name in ("layout", "closing", "origin") if name in fields}
         return statement.replace(**gone)
 
     return replace_statements(module, bare).replace(layout=None, origin=None)

@@ -118,7 +118,9 @@ class Cursor:
         if self.kind == "END":
             raise Failure(rules.UNEXPECTED, self.taken_end, 1, f"expected {expected}, found the end of the text", help)
         previous = self.text[self.taken_end - 1 : self.taken_end]
-        glued = previous and not self.gap and self.kind in ("NAME", "NUMBER") and (previous.isalnum() or previous in "._$")
+        glued = (
+            previous and not self.gap and self.kind in ("NAME", "NUMBER") and (previous.isalnum() or previous in "._$")
+        )
         if glued:
             begin = self.taken_end - 1
             while begin and (self.text[begin - 1].isalnum() or self.text[begin - 1] in "._$"):

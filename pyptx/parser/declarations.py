@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from pyptx.diagnostics import Origin
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegDecl, VarDecl, suggests_braces
 from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand
@@ -17,6 +18,7 @@ _PLAIN = r"(?:0[xX][\da-fA-F]++|0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16}|0|[1-9]\d
 _plain_values = re.compile(rf"(?:[ \t\r\n]*+-?{_PLAIN},)++").match
 _plain_value = re.compile(r"([ \t\r\n]*)(-?)(\w+),").findall
 _TYPES = {member.ptx: member for member in ScalarType}
+_PARAMETER_SPACES = {space.ptx: space for space in (StateSpace.PARAM, StateSpace.REG)}
 _VECTORS = {".v2": 2, ".v4": 4}
 ON_ENTRIES = {
     ".maxntid": 3, ".reqntid": 3, ".minnctapersm": 1, ".maxnctapersm": 1, ".maxnreg": 1, ".local_maxnreg": 1,
@@ -33,7 +35,7 @@ class _Qualifiers(NamedTuple):
     attributes_first: bool
 
 
-def register_declaration(cursor: Cursor, place: Any) -> RegDecl:
+def register_declaration(cursor: Cursor, place: Origin) -> RegDecl:
     """Parse `.reg …;`."""
     cursor.take()
     alignment, vector = _alignment(cursor), _vector(cursor)
@@ -48,7 +50,7 @@ def register_declaration(cursor: Cursor, place: Any) -> RegDecl:
     return RegDecl(kind, first.name, first.count, vector, alignment, more, cursor.finish(), place)
 
 
-def variable_declaration(cursor: Cursor, place: Any, linking: LinkingDirective | None = None) -> VarDecl:
+def variable_declaration(cursor: Cursor, place: Origin, linking: LinkingDirective | None = None) -> VarDecl:
     """Parse a variable of any state space but `.reg`."""
     space = StateSpace.from_ptx(cursor.take())
     bank = _bank(cursor)
@@ -230,9 +232,8 @@ def _plain(value: Operand) -> str | Operand:
 
 
 def _param(cursor: Cursor) -> Param:
-    if cursor.token not in (".param", ".reg"):
-        cursor.fail("`.param` or `.reg`")
-    space = StateSpace.from_ptx(cursor.take())
+    space = _PARAMETER_SPACES.get(cursor.token) or cursor.fail("`.param` or `.reg`")
+    cursor.take()
     alignment, vector = _alignment(cursor), _vector(cursor)
     kind = scalar_type(cursor)
     trailing = _alignment(cursor)

@@ -1,7 +1,8 @@
 """Common statements at speed: one regular expression cuts them, tables of pure functions give their parts.
 
 A second way to say what `statements.py` says, for plain instructions, labels and `.loc`: whatever is not plain is left
-to it, and tests compare the two. The tables outlive a parse, so that many small texts are as fast as a large one; full ones are replaced.
+to it, and tests compare the two. The tables outlive a parse, so that many small texts are as fast as a large one; full
+ones are replaced.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import re
 from _thread import allocate_lock
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any
+from typing import Any, cast
 
 from pyptx.ir.base import COLUMN_BITS, tokens
 from pyptx.ir.directives import LocDirective
@@ -62,20 +63,24 @@ class _Twin(Statement):
     """An instruction while it is being filled: the same slots without the guard against assignment."""
 
     __slots__ = Instruction.__slots__
-    __setattr__ = object.__setattr__
+    __setattr__ = object.__setattr__  # pyright: ignore[reportAssignmentType]
 
 
 class _RegisterTwin(Operand):
     """The same for a register."""
 
     __slots__ = RegisterOperand.__slots__
-    __setattr__ = object.__setattr__
+    __setattr__ = object.__setattr__  # pyright: ignore[reportAssignmentType]
 
 
-class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], tuple[Layout, int, int, int]]]]):
+_Entry = tuple[Layout, int, int, int]
+"""A layout, the line breaks before its first token, the column after the last of them, all its line breaks."""
+
+
+class Heads(dict[str, tuple[str, tuple[str, ...], dict[tuple[str, ...], _Entry]]]):
     """Full opcode -> opcode, modifiers, and the layouts seen with as many modifiers."""
 
-    def __missing__(self, head: str) -> Any:
+    def __missing__(self, head: str) -> tuple[str, tuple[str, ...], dict[tuple[str, ...], _Entry]]:
         if len(self) >= _LARGEST:
             raise TablesFull
         opcode, *modifiers = head.split(".")
@@ -170,10 +175,6 @@ def _is_default(made: Operand, gaps: tuple[str, ...]) -> bool:
     words = tokens(made)
     inner = [word + gap for word, gap in zip(words, (*gaps[1:-1], ""), strict=True)]
     return "".join(inner) == spaced(words) == text_of(made)
-
-
-_Entry = tuple[Layout, int, int, int]
-"""A layout, the line breaks before its first token, the column after the last of them, all its line breaks."""
 
 
 class Plain:
@@ -345,10 +346,11 @@ def _measured(layout: Layout) -> _Entry:
     return layout, newlines, len(lead) - lead.rfind("\n"), sum([gap.count("\n") for gap in layout])
 
 
-def _complete(node: Any, layout: Layout, place: int) -> None:
+def _complete(node: Statement, layout: Layout, place: int) -> None:
     """Give a node that was just made its layout and place."""
-    type(node).layout.__set__(node, layout)
-    type(node)._place.__set__(node, place)
+    slots = cast("Any", type(node))
+    slots.layout.__set__(node, layout)
+    slots._place.__set__(node, place)
 
 
 class _Shared:

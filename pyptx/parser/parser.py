@@ -4,9 +4,9 @@ through `statements.py`, and after an error goes on with the next statement."""
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, cast, overload
+from typing import Literal, cast, overload
 
-from pyptx.diagnostics import Diagnostic, Span
+from pyptx.diagnostics import Diagnostic, Origin, Span
 from pyptx.ir.base import COLUMN_BITS
 from pyptx.ir.directives import AddressSize, Module, SkippedText, Target, Version
 from pyptx.ir.layout import layout_of
@@ -105,8 +105,8 @@ class Parsing:
             self.headless = True
             return Version(0, 0, implied=True), Target((), implied=True), None
 
-    def _place(self) -> Any:
-        return self.lines.place(self.cursor.start)
+    def _place(self) -> Origin:
+        return cast("Origin", self.lines.place(self.cursor.start))
 
     def _statement(self) -> bool:
         """Parse one statement or closing brace; False after an error. Then a body that follows at module level is
@@ -192,8 +192,7 @@ class Parsing:
         if end <= start:
             end = len(text)
             cursor.skip_to(end)
-        place = cast("Any", None)
-        self.body.append(SkippedText(text[start:end], layout_of((text[begin:start], "")), place))
+        self.body.append(SkippedText(text[start:end], layout_of((text[begin:start], ""))))
 
 
 _LATE_HEADER = {

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from pyptx.diagnostics import Origin
 from pyptx.ir.directives import (
     AddressSize,
     AliasDirective,
@@ -56,7 +57,7 @@ class Opening:
 Parsed = Statement | Opening
 
 
-def body_statement(cursor: Cursor, place: Any) -> Parsed:
+def body_statement(cursor: Cursor, place: Origin) -> Parsed:
     """Parse the statement of a function body that begins at the cursor (a closing brace is not one)."""
     kind, token = cursor.kind, cursor.token
     if kind == "DOTTED":
@@ -76,7 +77,7 @@ def body_statement(cursor: Cursor, place: Any) -> Parsed:
     return _instruction(cursor, place, name, None)
 
 
-def module_statement(cursor: Cursor, place: Any) -> Parsed:
+def module_statement(cursor: Cursor, place: Origin) -> Parsed:
     """Parse the statement at module level that begins at the cursor."""
     if cursor.kind == "DOTTED":
         parse = _IN_MODULE.get(cursor.token)
@@ -87,10 +88,10 @@ def module_statement(cursor: Cursor, place: Any) -> Parsed:
         message = f"expected a directive, found `{shortened(cursor.token)}`"
         help = "statements stand between the braces of an `.entry` or `.func`"
         raise Failure(rules.PLACE, cursor.start, len(cursor.token), message, help)
-    cursor.fail("a directive")
+    return cursor.fail("a directive")
 
 
-def section_statement(cursor: Cursor, place: Any) -> Statement:
+def section_statement(cursor: Cursor, place: Origin) -> Statement:
     """Parse a label or a line of data in a DWARF section."""
     if cursor.kind == "NAME":
         name = cursor.take()
@@ -105,7 +106,7 @@ def section_statement(cursor: Cursor, place: Any) -> Statement:
     return SectionData(kind, tuple(values), cursor.finish(), place)
 
 
-def version(cursor: Cursor, place: Any) -> Version:
+def version(cursor: Cursor, place: Origin) -> Version:
     """Parse `.version`, which begins every module."""
     _header_word(cursor, ".version", "a module begins with `.version`, as in `.version 8.0`")
     found = re.fullmatch(r"(\d+)\.(\d+)", cursor.token)
@@ -116,13 +117,13 @@ def version(cursor: Cursor, place: Any) -> Version:
     return Version(major, minor, layout=cursor.finish(), origin=place)
 
 
-def target(cursor: Cursor, place: Any) -> Target:
+def target(cursor: Cursor, place: Origin) -> Target:
     """Parse `.target`."""
     _header_word(cursor, ".target", "after `.version` comes `.target`, as in `.target sm_90a`")
     return _targets(cursor, place)
 
 
-def address_size(cursor: Cursor, place: Any) -> AddressSize:
+def address_size(cursor: Cursor, place: Origin) -> AddressSize:
     """Parse `.address_size`."""
     cursor.take()
     size = cursor.number("32 or 64")
@@ -143,26 +144,26 @@ def _header_word(cursor: Cursor, word: str, help: str) -> None:
     cursor.take()
 
 
-def _target(cursor: Cursor, place: Any) -> Target:
+def _target(cursor: Cursor, place: Origin) -> Target:
     cursor.take()
     return _targets(cursor, place)
 
 
-def _targets(cursor: Cursor, place: Any) -> Target:
+def _targets(cursor: Cursor, place: Origin) -> Target:
     names = [cursor.name("a target such as sm_90a")]
     while cursor.accept(","):
         names.append(cursor.name("a target or an option of `.target`"))
     return Target(tuple(names), layout=cursor.finish(), origin=place)
 
 
-def _guarded(cursor: Cursor, place: Any) -> Instruction:
+def _guarded(cursor: Cursor, place: Origin) -> Instruction:
     cursor.take()
     negated = cursor.accept("!")
     register = cursor.name("a predicate register")
     return _instruction(cursor, place, cursor.name("an instruction after its guard"), Predicate(register, negated))
 
 
-def _instruction(cursor: Cursor, place: Any, opcode: str, predicate: Predicate | None) -> Instruction:
+def _instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Predicate | None) -> Instruction:
     if opcode[0] == "%":
         length = len(opcode)
         help = "the result is the first operand: `mov.b32 %r1, %r2;`"
@@ -185,7 +186,7 @@ def _instruction(cursor: Cursor, place: Any, opcode: str, predicate: Predicate |
     return Instruction(opcode, tuple(modifiers), tuple(operands), predicate, cursor.finish(), place)
 
 
-def _linked(cursor: Cursor, place: Any) -> Parsed:
+def _linked(cursor: Cursor, place: Origin) -> Parsed:
     linking = LinkingDirective.from_ptx(cursor.take())
     parse = _AFTER_LINKING.get(cursor.token)
     if parse is None or (parse is _function and linking is LinkingDirective.COMMON):
@@ -193,7 +194,7 @@ def _linked(cursor: Cursor, place: Any) -> Parsed:
     return parse(cursor, place, linking)
 
 
-def _function(cursor: Cursor, place: Any, linking: LinkingDirective | None = None) -> Parsed:
+def _function(cursor: Cursor, place: Origin, linking: LinkingDirective | None = None) -> Parsed:
     fields: dict[str, Any] = {"is_entry": cursor.take() == ".entry", "linking": linking, "origin": place}
     fields["attributes"] = attributes(cursor)
     if cursor.token == "(" and not fields["is_entry"]:
@@ -212,7 +213,7 @@ def _function(cursor: Cursor, place: Any, linking: LinkingDirective | None = Non
     return Opening(Function, {**fields, "layout": cursor.finish()}, "function")
 
 
-def _pragma(cursor: Cursor, place: Any) -> PragmaDirective:
+def _pragma(cursor: Cursor, place: Origin) -> PragmaDirective:
     cursor.take()
     texts = [cursor.string("a string")]
     while cursor.accept(","):
@@ -221,17 +222,18 @@ def _pragma(cursor: Cursor, place: Any) -> PragmaDirective:
     return PragmaDirective(texts[0], tuple(texts[1:]), cursor.finish(), place)
 
 
-def _file(cursor: Cursor, place: Any) -> FileDirective:
+def _file(cursor: Cursor, place: Origin) -> FileDirective:
     cursor.take()
-    index, path, stamps = cursor.number("the index of the file"), cursor.string("the path of the file"), [None, None]
-    if cursor.accept(","):
-        stamps[0] = cursor.number("a time stamp")  # pyright: ignore[reportArgumentType]
-        cursor.expect(",", "after the time stamp")
-        stamps[1] = cursor.number("the size of the file")  # pyright: ignore[reportArgumentType]
-    return FileDirective(index, path, stamps[0], stamps[1], cursor.finish(), place)
+    index, path = cursor.number("the index of the file"), cursor.string("the path of the file")
+    if not cursor.accept(","):
+        return FileDirective(index, path, layout=cursor.finish(), origin=place)
+    timestamp = cursor.number("a time stamp")
+    cursor.expect(",", "after the time stamp")
+    size = cursor.number("the size of the file")
+    return FileDirective(index, path, timestamp, size, cursor.finish(), place)
 
 
-def _loc(cursor: Cursor, place: Any) -> LocDirective:
+def _loc(cursor: Cursor, place: Origin) -> LocDirective:
     intermediate = cursor.take() == ".loc_intermediate"
     file, line, column = (cursor.number(what) for what in ("a file index", "a line", "a column"))
     function_name: SectionLabel | None = None
@@ -251,7 +253,7 @@ def _word(cursor: Cursor, word: str) -> None:
     cursor.take()
 
 
-def _section(cursor: Cursor, place: Any) -> Opening:
+def _section(cursor: Cursor, place: Origin) -> Opening:
     cursor.take()
     if cursor.kind != "DOTTED":
         cursor.fail("the name of a section, such as `.debug_info`")
@@ -286,7 +288,7 @@ def _section_label(cursor: Cursor) -> SectionLabel:
     return SectionLabel(name)
 
 
-def _dwarf(cursor: Cursor, place: Any) -> DwarfDirective:
+def _dwarf(cursor: Cursor, place: Origin) -> DwarfDirective:
     cursor.take()
     if cursor.kind == "NAME":
         name = cursor.take()
@@ -295,19 +297,21 @@ def _dwarf(cursor: Cursor, place: Any) -> DwarfDirective:
     if cursor.kind != "DOTTED":
         cursor.fail("a directive or a label")
     keyword = cursor.take()
-    values: list[int | str | SectionLabel] = []
-    while True:
-        values.append(f'"{cursor.string("a string")}"' if cursor.kind == "STRING" else _section_value(cursor))
-        if not cursor.accept(","):
-            return DwarfDirective(keyword, tuple(values), cursor.finish(), place)
+    values = [_dwarf_value(cursor)]
+    while cursor.accept(","):
+        values.append(_dwarf_value(cursor))
+    return DwarfDirective(keyword, tuple(values), cursor.finish(), place)
 
 
-def _call_prototype(cursor: Cursor, place: Any) -> CallPrototype:
+def _dwarf_value(cursor: Cursor) -> int | str | SectionLabel:
+    return f'"{cursor.string("a string")}"' if cursor.kind == "STRING" else _section_value(cursor)
+
+
+def _call_prototype(cursor: Cursor, place: Origin) -> CallPrototype:
     cursor.take()
     returns = param_list(cursor) if cursor.token == "(" else None
-    if cursor.token != "_":
+    if not cursor.accept("_"):
         cursor.fail("`_`, which stands for the function in a prototype")
-    cursor.take()
     parens = cursor.token == "("
     params = param_list(cursor) if parens else ()
     directives = function_directives(cursor, ON_FUNCTIONS)
@@ -315,7 +319,7 @@ def _call_prototype(cursor: Cursor, place: Any) -> CallPrototype:
     return CallPrototype(params, returns, directives, parens, cursor.finish(), place)
 
 
-def _call_targets(cursor: Cursor, place: Any) -> CallTargets:
+def _call_targets(cursor: Cursor, place: Origin) -> CallTargets:
     cursor.take()
     names = [cursor.name("the name of a function")]
     while cursor.accept(","):
@@ -324,7 +328,7 @@ def _call_targets(cursor: Cursor, place: Any) -> CallTargets:
     return CallTargets(tuple(names), cursor.finish(), place)
 
 
-def _branch_targets(cursor: Cursor, place: Any) -> BranchTargets:
+def _branch_targets(cursor: Cursor, place: Origin) -> BranchTargets:
     cursor.take()
     labels = [_label_range(cursor)]
     while cursor.accept(","):
@@ -342,7 +346,7 @@ def _label_range(cursor: Cursor) -> LabelRange:
     return LabelRange(name, count)
 
 
-def _alias(cursor: Cursor, place: Any) -> AliasDirective:
+def _alias(cursor: Cursor, place: Origin) -> AliasDirective:
     cursor.take()
     name = cursor.name("the name of a function")
     cursor.expect(",", "before the function it stands for")
@@ -353,7 +357,7 @@ def _alias(cursor: Cursor, place: Any) -> AliasDirective:
 
 _VARIABLES = {space.ptx: variable_declaration for space in StateSpace if space not in (StateSpace.REG, StateSpace.SREG)}
 _AFTER_LINKING: dict[str, Any] = {".entry": _function, ".func": _function, **_VARIABLES}
-_IN_BODY: dict[str, Callable[[Cursor, Any], Parsed]] = {
+_IN_BODY: dict[str, Callable[[Cursor, Origin], Parsed]] = {
     ".reg": register_declaration,
     **_VARIABLES,
     ".loc": _loc,
@@ -365,7 +369,7 @@ _IN_BODY: dict[str, Callable[[Cursor, Any], Parsed]] = {
     ".target": _target,
     ".alias": _alias,
 }
-_IN_MODULE: dict[str, Callable[[Cursor, Any], Parsed]] = {
+_IN_MODULE: dict[str, Callable[[Cursor, Origin], Parsed]] = {
     ".reg": register_declaration,
     **_VARIABLES,
     **{linking.ptx: _linked for linking in LinkingDirective},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -32,6 +31,8 @@ def print_findings(found: list[Diagnostic], source: Source, stream: TextIO | Non
 
 def print_json(value: object) -> None:
     """Print one JSON document."""
+    import json  # costs more than checking a small file does, and is seldom asked for
+
     print(json.dumps(value, indent=2))
 
 

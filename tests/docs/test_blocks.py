@@ -1,0 +1,135 @@
+"""Every code block of the README and the docs is run, as what its language says.
+
+`ptx`: parses and checks without errors, or, with `reports PTX0123` after the language, is reported with that code; a
+first line `// name.ptx` also saves it for the blocks below. `python`: runs, in one namespace per page. `console`: each
+`$ pyptx …` prints exactly what stands below it. `sh`: each line is a make target that exists. `text`: nothing to run.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pyptx.check import check
+from pyptx.diagnostics import Severity
+from pyptx.parser import parse
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+# The blocks of this generated page are the rules' examples: each layer's test_rules.py runs them, and knows more.
+RULES_PAGE = ROOT / "docs" / "diagnostics.md"
+FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, what follows the language, its text and its line in the page."""
+
+    language: str
+    argument: str
+    text: str
+    line: int
+
+
+def blocks(page: str) -> list[Block]:
+    found: list[Block] = []
+    for match in FENCE.finditer(page):
+        language, _, argument = match["info"].partition(" ")
+        found.append(Block(language, argument, match["text"], page.count("\n", 0, match.start()) + 1))
+    return found
+
+
+def run_ptx(block: Block, here: Path, names: dict[str, object]) -> None:
+    name = re.match(r"// (\w+\.ptx)\n", block.text)
+    if name:
+        (here / name[1]).write_text(block.text)
+    module, syntax = parse(block.text, recover=True)
+    found = list(syntax or check(module))
+    expected = re.fullmatch(r"reports (PTX\d{4})", block.argument)
+    if expected:
+        assert expected[1] in {d.code for d in found}
+    else:
+        assert [str(d.message) for d in found if d.severity is Severity.ERROR] == []
+
+
+def run_python(block: Block, here: Path, names: dict[str, object]) -> None:
+    exec(compile("\n" * block.line + block.text, "page", "exec"), names)
+
+
+def run_console(block: Block, here: Path, names: dict[str, object]) -> None:
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, expected = part.partition("\n")
+        program, *arguments = shlex.split(command)
+        assert program == "pyptx"
+        done = subprocess.run(
+            [sys.executable, "-m", "pyptx", *arguments],
+            cwd=here,
+            env={"PYTHONPATH": str(ROOT), "PATH": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=60,
+        )
+        assert done.stdout == expected
+
+
+def run_sh(block: Block, here: Path, names: dict[str, object]) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for line in block.text.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "make"
+        assert set(arguments) <= targets
+
+
+def run_text(block: Block, here: Path, names: dict[str, object]) -> None:
+    assert block.argument == ""
+
+
+RUN = {"ptx": run_ptx, "python": run_python, "console": run_console, "sh": run_sh, "text": run_text}
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PAGES if p != RULES_PAGE], ids=lambda page: page.relative_to(ROOT).as_posix()
+)
+def test_every_block_of_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "page"}
+    for block in blocks(page.read_text("utf-8")):
+        RUN[block.language](block, tmp_path, names)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```ptx\n.version 8.0\n.target sm_90\n.address_size 64\nnonsense\n```",
+        "```ptx reports PTX0001\n.version 8.0\n.target sm_90\n.address_size 64\n```",
+        "```python\nassert 1 == 2\n```",
+        "```console\n$ pyptx --version\npyptx 99.0\n```",
+        "```sh\nmake coffee\n```",
+        "```sh\nrm file\n```",
+        "```text with argument\n```",
+    ],
+)
+def test_a_wrong_block_fails(text: str, tmp_path: Path) -> None:
+    (block,) = blocks(text)
+    with pytest.raises(AssertionError):
+        RUN[block.language](block, tmp_path, {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    prose = FENCE.sub("", page.read_text("utf-8"))
+    targets = [link for link in re.findall(r"\]\(([^)#\s]+)", prose) if "://" not in link]
+    assert [link for link in targets if not (page.parent / link).exists()] == []
+
+
+def test_every_page_is_reached_from_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    pages = [path for path in (ROOT / "docs").glob("*.md") if path.name != "index.md"]
+    assert [path.name for path in pages if f"]({path.name})" not in index] == []

@@ -130,3 +130,9 @@ def hanoi(_args: Args) -> Results:
 def regular_expression(args: Args) -> Results:
     hits = [re.search("ab+c", row.tobytes().decode()) is not None for row in args["text"]]
     return {"hit": np.array(hits, np.int32)}
+
+
+def child(args: Args) -> Results:
+    y = args["y"].copy()
+    y[:32] += args["depth"] * np.arange(32, dtype=np.int32) + 1
+    return {"y": y}

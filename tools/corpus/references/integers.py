@@ -135,3 +135,7 @@ def differences(args: Args) -> Results:
 
 def six_queens(_args: Args) -> Results:
     return {"total": np.array([4], np.uint32)}
+
+
+def pascal(_args: Args) -> Results:
+    return {"y": np.array([[math.comb(n, k) & MASK for k in range(32)] for n in range(32)], np.uint32)}

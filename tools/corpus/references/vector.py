@@ -85,3 +85,28 @@ def ray_sphere(args: Args) -> Results:
     a, b, c = (d * d).sum(1), (o * d).sum(1), (o * o).sum(1) - 1
     disc = b * b - a * c
     return {"t": np.where(disc < 0, -1.0, (-b + np.sqrt(np.maximum(disc, 0))) / a).astype(np.float32)}
+
+
+def reflect(args: Args) -> Results:
+    v, n = args["v"].astype(float), args["n"].astype(float)
+    along = (v * n).sum(1, keepdims=True) / (n * n).sum(1, keepdims=True)
+    return {"r": (v - 2 * along * n).astype(np.float32)}
+
+
+def normalise(args: Args) -> Results:
+    v = args["v"].astype(float)
+    return {"r": (v / np.linalg.norm(v, axis=1, keepdims=True)).astype(np.float32)}
+
+
+def cube_root(args: Args) -> Results:
+    return {"y": np.cbrt(args["x"].astype(float)).astype(np.float32)}
+
+
+def triangle_areas(args: Args) -> Results:
+    corners = args["t"].astype(float).reshape(-1, 3, 3)
+    normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    return {"area": (np.linalg.norm(normal, axis=1) / 2).astype(np.float32)}
+
+
+def trapezoids(args: Args) -> Results:
+    return {"out": np.trapezoid(args["y"].astype(float), axis=1).astype(np.float32)}

@@ -19,7 +19,8 @@ INSTRUCTIONS: dict[str, str] = {
     "cp.reduce.async.bulk cp.async.bulk.prefetch multimem.cp.async.bulk multimem.cp.reduce.async.bulk "
     "cp.async.bulk.tensor cp.reduce.async.bulk.tensor cp.async.bulk.prefetch.tensor cp.async.bulk.commit_group "
     "cp.async.bulk.wait_group tensormap.replace applypriority.async.bulk applypriority.async.bulk.tensor",
-    "Fabric": "fabric.try_get fabric.try_put fabric.try_red fabric.try_pullred fabric.wait fabric.submit",
+    "Fabric": "fabric.try_get fabric.try_put fabric.try_red fabric.try_pullred fabric.wait fabric.submit "
+    "fabric.try_atom fabric.try_get.async.tensor fabric.try_put.async.tensor fabric.try_red.async.tensor",
     "Texture": "tex tld4 txq istypep",
     "Surface": "suld sust sured suq",
     "Control Flow": "bra brx.idx call ret exit",

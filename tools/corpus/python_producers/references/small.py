@@ -1,4 +1,4 @@
-"""The Zig and Mojo kernels."""
+"""The kernels of Zig, Mojo, Gluon and Halide."""
 
 from __future__ import annotations
 
@@ -69,3 +69,12 @@ def triangle_numbers(args: Args) -> Outputs:
             value -= count
         steps.append(count)
     return {"result": np.array(steps, np.int32)}
+
+
+def doubled(args: Args) -> Outputs:
+    return {"out": args["x"] * np.float32(2)}
+
+
+def cubic(args: Args) -> Outputs:
+    x = args["x"].astype(np.float64)
+    return {"out": (x**3 + x - x * x).astype(np.float32)}

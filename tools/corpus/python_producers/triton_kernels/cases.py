@@ -10,7 +10,7 @@ import triton.language as tl
 
 from tools.corpus.manifest import Argument, TensorMap
 from tools.corpus.python_producers.record import array, scalar
-from tools.corpus.python_producers.triton_kernels import pointwise, products, rows
+from tools.corpus.python_producers.triton_kernels import layouts, pointwise, products, rows
 
 EXACT = (0.0, 0.0)
 CLOSE = (1e-5, 1e-5)
@@ -275,6 +275,22 @@ def product_cases() -> list[Case]:
     ]  # fmt: skip
 
 
+def layout_cases() -> list[Case]:
+    """Gluon."""
+    x, out = array("x", "float32", 512, init="normal"), array("out", "float32", 512)
+    sizes = {"M": 64, "N": 32, "K": 64}
+    return [
+        Case("gluon_async_scale", layouts.async_scale, "async-copy", 80, (x, out), {"BLOCK": 256}, (1,), {"out": EXACT},
+             "small.doubled"),
+        Case("gluon_wgmma", layouts.wgmma_tile, "matmul-wgmma", 90, _tiles("float16", "float32", 64, 32, 64), sizes,
+             (1,), {"out": COARSE}, "products.matmul"),
+        Case("gluon_tcgen05", layouts.tcgen05_tile, "matmul-tcgen05", 100, _tiles("float16", "float32", 128, 32, 64),
+             sizes | {"M": 128}, (1,), {"out": COARSE}, "products.matmul"),
+        Case("gluon_packed", layouts.packed_polynomial, "polynomial", 100, (x, out), {"BLOCK": 256}, (2,),
+             {"out": CLOSE}, "small.cubic"),
+    ]  # fmt: skip
+
+
 def _mapped(target: int) -> Case:
     """Operands and result by tensor maps of the host; each map is followed by its shape and its strides."""
     arguments: list[Argument] = []
@@ -319,4 +335,4 @@ def _tile(name: str, rows: int, cols: int, kind: Mapping[str, Any]) -> Argument:
     return array(name, kind["dtype"], rows, cols, **more)
 
 
-CASES = row_cases() + pointwise_cases() + product_cases()
+CASES = row_cases() + pointwise_cases() + product_cases() + layout_cases()

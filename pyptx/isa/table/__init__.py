@@ -9,10 +9,10 @@ from pyptx.isa.model import Form
 
 SECTIONS = (
     "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "comparison",
-    "logic", "data_movement", "conversion", "load", "store", "multimem", "cache_control", "async_copy",
-    "tensor_copy", "fabric", "fabric_tensor", "texture", "surface", "control_flow", "synchronization",
-    "atomics", "mbarrier", "tensormap", "wmma", "mma", "matrix_move", "wgmma", "tcgen05", "tcgen05_mma",
-    "stack", "video", "miscellaneous",
+    "logic", "data_movement", "conversion", "sparse_vectors", "load", "store", "multimem", "cache_control",
+    "async_copy", "tensor_copy", "fabric", "fabric_tensor", "texture", "surface", "control_flow",
+    "synchronization", "atomics", "mbarrier", "tensormap", "wmma", "mma", "matrix_move", "wgmma", "tcgen05",
+    "tcgen05_mma", "stack", "video", "miscellaneous",
 )  # fmt: skip
 """The table's files, in the manual's order."""
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 # Modules that a program finds by listing a directory, and files that tools find by their names.
 FOUND_BY_NAME = re.compile(
-    r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/(\w+/)?audit_\w+\.py$"
+    r"(^|/)(__init__|__main__|conftest|test_\w+)\.py$|^pyptx/isa/table/|^tools/(\w+/)?audit_\w+\.py$|^benchmarks/\w+\.py$"
 )
 SPEAKS_OF_FILES = (".py", ".md", ".toml", ".sh", "Makefile", "Dockerfile", "manifest.json")
 
@@ -60,7 +60,7 @@ def dead(files: dict[str, str], trees: dict[str, ast.Module]) -> Iterator[str]:
         parts = dotted.split(".")
         ends = {".".join(parts[start:]) for start in range(len(parts))}
         spoken = [f"{e}\\b|{e.replace('.', '/')}\\.py|{e.rpartition('.')[0]}\\.\\{{" for e in ends if "." in e]
-        named = re.compile(rf"(?<![\w.])({'|'.join(spoken)})") if spoken else re.compile(rf"\b{re.escape(path)}\b")
+        named = re.compile(rf"(?<!\w)({'|'.join(spoken)})") if spoken else re.compile(rf"\b{re.escape(path)}\b")
         if not any(ends & imported.get(p, set()) or named.search(text) for p, text in prose.items() if p != path):
             yield f"{path}:1: nothing imports or names this file"
 

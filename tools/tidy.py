@@ -37,7 +37,7 @@ ESCAPES = {
     "type: ignore": re.compile(r"#\s*(type|pyright): ?ignore"),
     "noqa": re.compile(r"#\s*noqa"),
     "cast(": re.compile(r"\bcast\("),
-    "row exceptions": re.compile(r"\bexception="),
+    "row quirks": re.compile(r"\bquirk=\S"),
 }
 
 

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test audit lint fmt clean
+.PHONY: help demo test audit bench lint fmt clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -30,6 +30,9 @@ audit: $(VENV)/.test  ## the large products that `make test` samples, run whole
 	@set -e; for audit in $(basename $(wildcard tools/audit_*.py tools/*/audit_*.py)); do \
 	  echo "== $$audit"; $(BIN)/python -m $$(echo $$audit | tr / .); done
 
+bench: $(VENV)/.test  ## print what parsing, importing and the command line cost on this machine
+	@set -e; for benchmark in $(wildcard benchmarks/*.py); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
+
 fmt: $(VENV)/.test  ## format the code and regenerate the generated files
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
@@ -46,4 +49,4 @@ $(VENV)/.tools $(VENV)/.test: $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "pyptx needs Python 3.11 or newer; %s is %d.%d. Use: make PYTHON=/path/to/python3.11" % (sys.executable, v[0], v[1]))'
 	@$(PYTHON) -c 'import venv, ensurepip' || { echo "this Python cannot make virtual environments: install its venv package (Debian, Ubuntu: python3-venv)" >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }

@@ -12,7 +12,8 @@ Operands (see `docs/isa-notation.md`):
     a:reg  n:imm   only a register / only an immediate; `imm[0..15]`, `imm[0..256/8]` bounds it (last is the step)
     x:mov var label func list sreg sink   the other kinds of model.Kind
     a:.b32*4       a vector of 4; `*vec*2` multiplies the number in a position's spelling (absent position: a scalar);
-                   `*dim-2` is two fewer, `*shape.n/2` half the columns of a matrix shape (`m64n256k16`)
+                   `*dim-2` is two fewer, `*shape.n/2` half the columns of a matrix shape (`m64n256k16`),
+                   at least one
     d:.type+       a register wider than the type is allowed          d:w_   `_` may discard the result
     d:.type~       may stand in braces, `{d}`
     a:.type^sel    parts of the register may be named, by the words of choice set `sel` (`a.b0`, `a.h10`)
@@ -26,7 +27,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 from pyptx.isa.model import Choice, Form, Group, Kind, OperandGroup, OperandPattern, Slot
 from pyptx.isa.targets import Availability, Version, availability, version
@@ -55,7 +56,7 @@ class NotationError(ValueError):
     """A row that does not follow the notation; only somebody who edits the table sees it."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def head(row: Form) -> Group:
     """Return the modifier positions of a row, in the manual's order."""
     text = row.line.split(None, 1)[0][len(row.opcode) :]
@@ -65,7 +66,7 @@ def head(row: Form) -> Group:
     return group
 
 
-@lru_cache(maxsize=None)
+@cache
 def operands(row: Form) -> OperandGroup:
     """Return the operand list of a row."""
     tail = row.line.split(None, 1)[1:]
@@ -102,7 +103,7 @@ def _slot(name: str, row: Form) -> Slot:
     return Slot("", (Choice((name,)),))
 
 
-@lru_cache(maxsize=None)
+@cache
 def choice_set(words: str) -> tuple[Choice, ...]:
     """Return the choices that a set's words spell."""
     return tuple(_choice(word) for word in words.split())
@@ -175,13 +176,19 @@ class _Operands:
         self.at += 1
         condition = None
         if self._take("?"):
-            end = self.text.index(",", self.at)
-            condition, self.at = self.text[self.at : end], end
+            condition = self._condition()
         self._take(",")
         items = self._list(closing="}")
         if not self._take("}"):
             raise self._wrong("}")
         return OperandGroup(items, optional=True, condition=condition)
+
+    def _condition(self) -> str:
+        name, comma, _ = self.text[self.at :].partition(",")
+        if not comma:
+            raise self._wrong("a condition and a comma")
+        self.at += len(name)
+        return name
 
     def _operand(self) -> OperandPattern:
         if self._take("{!}"):
@@ -220,13 +227,10 @@ class _Operands:
                 parts.append(self._value())
             else:
                 raise self._wrong("]")
-        return OperandPattern(
-            base.name, Kind.ADDRESS, base.access, base.type, space=base.space, parts=tuple(parts), optional_parts=optional
-        )
+        return replace(base, kind=Kind.ADDRESS, parts=tuple(parts), optional_parts=optional)
 
     def _conditional_parts(self) -> list[OperandPattern]:
-        end = self.text.index(",", self.at)
-        condition, self.at = self.text[self.at : end], end
+        condition = self._condition()
         parts: list[OperandPattern] = []
         while self._take(","):
             parts.append(replace(self._value(), condition=condition))

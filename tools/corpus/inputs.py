@@ -41,6 +41,34 @@ def array(argument: Array, rng: np.random.Generator) -> Values:
     return np.asarray(flat_values).astype(dtype(argument.dtype)).reshape(argument.shape)
 
 
+def _zeros(_rng: np.random.Generator, size: int) -> Values:
+    return np.zeros(size)
+
+
+def _ones(_rng: np.random.Generator, size: int) -> Values:
+    return np.ones(size)
+
+
+def _fill(_rng: np.random.Generator, size: int, value: float) -> Values:
+    return np.full(size, value)
+
+
+def _arange(_rng: np.random.Generator, size: int) -> Values:
+    return np.arange(size)
+
+
+def _normal(rng: np.random.Generator, size: int) -> Values:
+    return rng.standard_normal(size)
+
+
+def _permutation(rng: np.random.Generator, size: int) -> Values:
+    return rng.permutation(size)
+
+
+def _sorted(rng: np.random.Generator, size: int, low: int = 0, high: int = 100) -> Values:
+    return np.sort(_integers(rng, size, low, high))
+
+
 def _integers(rng: np.random.Generator, size: int, low: int = 0, high: int = 100) -> Values:
     return rng.integers(low, high, size)
 
@@ -67,16 +95,16 @@ def _values(_rng: np.random.Generator, size: int, values: list[float]) -> Values
 
 
 INITIALISERS: dict[str, Initialiser] = {
-    "zeros": lambda _rng, size: np.zeros(size),
-    "ones": lambda _rng, size: np.ones(size),
-    "fill": lambda _rng, size, value: np.full(size, value),
-    "arange": lambda _rng, size: np.arange(size),
-    "normal": lambda rng, size: rng.standard_normal(size),
+    "zeros": _zeros,
+    "ones": _ones,
+    "fill": _fill,
+    "arange": _arange,
+    "normal": _normal,
     "uniform": _uniform,
     "integers": _integers,
-    "bits": lambda _rng, size: np.zeros(size),
-    "permutation": lambda rng, size: rng.permutation(size),
-    "sorted": lambda rng, size, **limits: np.sort(_integers(rng, size, **limits)),
+    "bits": _zeros,
+    "permutation": _permutation,
+    "sorted": _sorted,
     "offsets": _offsets,
     "positive_definite": _positive_definite,
     "values": _values,

@@ -1,6 +1,6 @@
-"""The schema of `tests/corpus/*/manifest.json`: typed values, reading, writing and validation. FORMAT.md explains every field.
+"""The schema of `tests/corpus/*/manifest.json`: typed values, reading, writing and validation.
 
-Knows nothing about NumPy; `inputs.py` makes the arrays.
+FORMAT.md explains every field. Knows nothing about NumPy; `inputs.py` makes the arrays.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ def flat(arguments: tuple[Argument, ...]) -> Iterator[Argument]:
             yield argument
 
 
-def _pretty(value: Any, indent: str) -> str:
+def _pretty(value: object, indent: str) -> str:
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + len(indent) <= 180 or not isinstance(value, (dict, list)):
         return line

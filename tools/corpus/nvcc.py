@@ -1,5 +1,6 @@
-"""Regenerates `tests/corpus/nvcc` (and `cub`, `cutlass`, built by nvcc from those headers): every `//! build` line of `cuda/*.cu`.
+"""Regenerates `tests/corpus/nvcc`, and `cub` and `cutlass`, which nvcc builds from those headers.
 
+Makes one file per `//! build` line of `cuda/*.cu`.
 Needs g++ (nvcc's preprocessor) and the package index; compilers are installed below `--cache`.
 """
 
@@ -78,7 +79,7 @@ def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
 
 
 def relative(ptx: bytes, cache: Path) -> bytes:
-    """Cut this machine's directories from the paths of `.file` lines, keeping what is below the sources or the cache."""
+    """Cut this machine's directories from the paths of `.file` lines."""
     for prefix in (f"{ROOT}/cuda/", f"{cache}/"):
         ptx = ptx.replace(f'"{prefix}'.encode(), b'"')
     return re.sub(rb'(\.file\s+\d+ )"/(?:[^"]*/)?([^"/]+)"', rb'\1"\2"', ptx)

@@ -1,4 +1,4 @@
-"""Regenerates `tests/corpus/nvrtc`: every `//! build nvrtc` line of `cuda/*.cu`, compiled in process by that version's libnvrtc."""
+"""Regenerates `tests/corpus/nvrtc`: every `//! build nvrtc` line of `cuda/*.cu`, compiled by that version's library."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Reads the `//!` lines of a corpus source: with what to build it, and how its kernels run.
 
-    //! build nvcc 13.0.88 sm_80 -O3           one PTX file; `as=NAME` tells a second one apart
-    //! kernel saxpy axpy                      an entry (or the part of a mangled name before `(`) and its algorithm
-    //! launch 4 64x1 cluster=2 smem=512 seed=3 cooperative
-    //! args n=i32:250 x=f32[250]:normal c=i32[4,8]:integers(low=0,high=9) t=map(c,dims=8x4,box=8x2)
-    //! out y:1e-6:1e-6 z -> vector.saxpy      outputs with their relative and absolute tolerance, and the reference
-    //! norun reads a texture                  instead of launch, args and out
+//! build nvcc 13.0.88 sm_80 -O3           one PTX file; `as=NAME` tells a second one apart
+//! kernel saxpy axpy                      an entry (or the part of a mangled name before `(`) and its algorithm
+//! launch 4 64x1 cluster=2 smem=512 seed=3 cooperative
+//! args n=i32:250 x=f32[250]:normal c=i32[4,8]:integers(low=0,high=9) t=map(c,dims=8x4,box=8x2)
+//! out y:1e-6:1e-6 z -> vector.saxpy      outputs with their relative and absolute tolerance, and the reference
+//! norun reads a texture                  instead of launch, args and out
 """
 
 from __future__ import annotations
@@ -20,8 +20,12 @@ from tools.corpus.manifest import Argument, Array, Dim3, Entry, Output, Run, Sca
 
 DTYPES = {
     **{f"{short}{bits}": f"{name}{bits}" for short, name in (("i", "int"), ("u", "uint")) for bits in (8, 16, 32, 64)},
-    **{"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"},
-    **{"e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"},
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f32": "float32",
+    "f64": "float64",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
 }
 
 

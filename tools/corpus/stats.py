@@ -1,6 +1,6 @@
-"""Counts the corpus: files, kernels, algorithms, opcodes, and kernels that are equal after renaming. Reads text; knows no parser.
+"""Counts the corpus: `python -m tools.corpus.stats [--assemble]`.
 
-    python -m tools.corpus.stats [--assemble]
+Files, kernels, algorithms, opcodes, and kernels that are equal after renaming. Reads text; knows no parser.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.corpus.manifest import CORPUS, File, load, problems, producers
+from tools.corpus.manifest import File, load, problems, producers
 
 SPECIAL = re.compile(
     r"%(tid|ntid|ctaid|nctaid|laneid|warpid|nwarpid|smid|nsmid|gridid|clock|pm\d|envreg|lanemask|cluster|is_explicit_cluster"
@@ -51,7 +51,8 @@ def counts() -> Iterator[str]:
     texts = [path.read_text(encoding="latin-1") for path, _ in listed]
     yield f"files       {len(listed)}"
     yield f"bytes       {sum(len(text) for text in texts)}"
-    yield f"kernels     {len(entries)}, {sum(entry.run is not None for entry in entries)} of them with a launch and a reference"
+    runnable = sum(entry.run is not None for entry in entries)
+    yield f"kernels     {len(entries)}, {runnable} of them with a launch and a reference"
     yield f"algorithms  {len({entry.algorithm for entry in entries})}"
     yield f"opcodes     {len({opcode for text in texts for opcode in opcodes(text)})}"
     yield f"targets     {' '.join(sorted({item.target for _, item in listed}))}"
@@ -126,7 +127,7 @@ def ptxas() -> Path | None:
 
 
 def refusal(path: Path, item: File) -> str | None:
-    """What ptxas says against a file on its own target, or None. A trailing NUL, which only drivers take, is not handed on."""
+    """What ptxas says against a file on its own target, or None. A trailing NUL is cut: only drivers take it."""
     tool = ptxas()
     if tool is None:
         return "no ptxas: pip install nvidia-cuda-nvcc"
@@ -136,7 +137,9 @@ def refusal(path: Path, item: File) -> str | None:
         copy.write_bytes(path.read_bytes().rstrip(b"\0"))
         command = [str(tool), f"-arch={item.target}", *(["-c"] if relocatable else []), "-o", "/dev/null", str(copy)]
         result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return None if result.returncode == 0 else f"{path.parent.name}/{path.name}: {(result.stderr or result.stdout)[:300]}"
+    return (
+        None if result.returncode == 0 else f"{path.parent.name}/{path.name}: {(result.stderr or result.stdout)[:300]}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the corpus kernels compute, in NumPy: each function maps the arguments before a launch to the outputs after it."""
+"""What the corpus kernels compute, in NumPy: each function maps the arguments before a launch to its outputs."""
 
 from __future__ import annotations
 

@@ -121,7 +121,9 @@ def bit_fields(args: Args) -> Results:
 
 def three_input_logic(args: Args) -> Results:
     def table(a: int, b: int, c: int, lut: int) -> int:
-        minterms = [(a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c) for i in range(8) if lut >> i & 1]
+        minterms = [
+            (a if i & 4 else ~a) & (b if i & 2 else ~b) & (c if i & 1 else ~c) for i in range(8) if lut >> i & 1
+        ]
         return sum(term & MASK for term in minterms)
 
     def values(a: int, b: int, c: int) -> list[int]:
@@ -216,7 +218,14 @@ def predicates(args: Args) -> Results:
     a, b, c = args["a"], args["b"], args["c"]
     low = c.view(np.uint32) < 2
     both = low & ((c.view(np.uint32) >= 1) ^ low)
-    rows = [-(a < b).astype(int), a > b, (a > b) & (c < 0), (a == b) | (c != 1), np.where(both, 4, 3), -(c == 1).astype(int)]
+    rows = [
+        -(a < b).astype(int),
+        a > b,
+        (a > b) & (c < 0),
+        (a == b) | (c != 1),
+        np.where(both, 4, 3),
+        -(c == 1).astype(int),
+    ]
     return {"y": np.stack([np.asarray(row).astype(np.int32) for row in rows])}
 
 

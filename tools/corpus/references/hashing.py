@@ -109,7 +109,8 @@ def chacha_block(args: Args) -> Results:
 
 
 def xtea(args: Args) -> Results:
-    key, rows = [int(word) for word in args["key"]], []
+    key = [int(word) for word in args["key"]]
+    rows: list[list[int]] = []
     for a, b in _words(args["x"]):
         total = 0
         for _ in range(32):

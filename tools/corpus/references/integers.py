@@ -41,8 +41,8 @@ def byte_shuffles(args: Args) -> Results:
         return int.from_bytes(bytes(pool[selector >> 4 * i & 7] for i in range(4)), "little")
 
     pairs = list(zip(_ints(args["x"]), _ints(args["y"]), strict=True))
-    selectors = ((lambda _y: 0x0123), (lambda _y: 0x5140), (lambda y: y & 0x7777))
-    return {"out": _unsigned([[permute(x, y, s(y)) for x, y in pairs] for s in selectors], 32)}
+    rows = [[permute(x, y, selector) for x, y in pairs] for selector in (0x0123, 0x5140)]
+    return {"out": _unsigned([*rows, [permute(x, y, y & 0x7777) for x, y in pairs]], 32)}
 
 
 def funnel_shifts(args: Args) -> Results:

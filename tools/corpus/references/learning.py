@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tools.corpus.references import Args, Results
 
@@ -33,7 +34,7 @@ def quantise(args: Args) -> Results:
 
 
 def dequantise_int4(args: Args) -> Results:
-    nibbles = (args["packed"][:, None].astype(np.int64) >> (4 * np.arange(8))) & 15
+    nibbles: NDArray[np.int64] = (args["packed"][:, None].astype(np.int64) >> (4 * np.arange(8))) & 15
     signed = np.where(nibbles > 7, nibbles - 16, nibbles)
     return {"y": (signed * args["scale"][:, None].astype(float)).astype(np.float32)}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tools.corpus.references import Args, Results
 
@@ -44,11 +45,14 @@ def lu(args: Args) -> Results:
 
 
 def cholesky(args: Args) -> Results:
-    return {"a": np.linalg.cholesky(args["a"].astype(float)).astype(np.float32)}
+    a: NDArray[np.float64] = args["a"].astype(float)
+    return {"a": np.linalg.cholesky(a).astype(np.float32)}
 
 
 def lower_solve(args: Args) -> Results:
-    return {"x": np.linalg.solve(np.tril(args["l"].astype(float)), args["b"]).astype(np.float32)}
+    lower: NDArray[np.float64] = np.tril(args["l"].astype(float))
+    b: NDArray[np.float64] = args["b"].astype(float)
+    return {"x": np.linalg.solve(lower, b).astype(np.float32)}
 
 
 def solve(args: Args) -> Results:
@@ -70,9 +74,10 @@ def power_iteration(args: Args) -> Results:
 
 
 def tridiagonal(args: Args) -> Results:
-    order = args["b"].shape[1]
+    b: NDArray[np.float64] = args["b"]
+    order = b.shape[1]
     matrix = 4 * np.eye(order) - np.eye(order, k=1) - np.eye(order, k=-1)
-    return {"x": np.linalg.solve(matrix, args["b"].T).T.copy()}
+    return {"x": np.linalg.solve(matrix, b.T).T.copy()}
 
 
 def spmv_csr(args: Args) -> Results:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tools.corpus.references import Args, Results
 
 
-def _pairs(z: NDArray[Any]) -> NDArray[Any]:
+def _pairs(z: NDArray[np.complex128]) -> NDArray[Any]:
     return np.stack([z.real, z.imag], axis=-1).astype(np.float32)
 
 
@@ -72,4 +72,5 @@ def autocorrelation(args: Args) -> Results:
 
 def resample(args: Args) -> Results:
     at = np.arange(64) * float(args["ratio"])
-    return {"y": np.interp(at, np.arange(32), args["x"].astype(float)).astype(np.float32)}
+    x: NDArray[np.float64] = args["x"].astype(float)
+    return {"y": np.interp(at, np.arange(32), x).astype(np.float32)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tools.corpus.references import Args, Results
 
@@ -32,7 +33,7 @@ def mandelbrot(args: Args) -> Results:
 def monte_carlo_pi(args: Args) -> Results:
     s, hits = np.arange(64, dtype=np.uint32) * np.uint32(747796405) + np.uint32(2891336453), 0
     for _ in range(int(args["samples"])):
-        pair: list[int] = []
+        pair: list[NDArray[np.int64]] = []
         for _ in range(2):
             s = s ^ (s << np.uint32(13))
             s = s ^ (s >> np.uint32(17))
@@ -72,9 +73,13 @@ def box_muller(args: Args) -> Results:
     return {"z": np.stack([z.real, z.imag], axis=1).astype(np.float32)}
 
 
+def _normal_cdf(d: float) -> float:
+    return 0.5 * math.erfc(-d / math.sqrt(2))
+
+
 def black_scholes(args: Args) -> Results:
     s, k, t = (args[name].astype(float) for name in "skt")
-    cdf = np.vectorize(lambda d: 0.5 * math.erfc(-d / math.sqrt(2)))
+    cdf = np.vectorize(_normal_cdf)
     sigma, discounted = 0.3 * np.sqrt(t), k * np.exp(-0.02 * t)
     d1 = (np.log(s / k) + 0.065 * t) / sigma
     call = s * cdf(d1) - discounted * cdf(d1 - sigma)
@@ -92,10 +97,10 @@ def binomial(args: Args) -> Results:
 
 
 def ising(args: Args) -> Results:
-    spin = args["spin"].astype(int)
-    j, i = np.indices(spin.shape)
+    spin: NDArray[np.int64] = args["spin"].astype(np.int64)
+    j, i = np.indices((16, 16))
     for colour in range(2):
-        field = sum(np.roll(spin, shift, axis) for axis in (0, 1) for shift in (1, -1))
+        field = np.roll(spin, 1, 0) + np.roll(spin, -1, 0) + np.roll(spin, 1, 1) + np.roll(spin, -1, 1)
         flip = (args["u"] < np.exp(-2.0 * float(args["beta"]) * spin * field)) & ((i + j) % 2 == colour)
         spin = np.where(flip, -spin, spin)
     return {"spin": spin.astype(np.int8)}

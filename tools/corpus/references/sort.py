@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tools.corpus.references import Args, Results
 
@@ -24,7 +25,9 @@ def merged(args: Args) -> Results:
 
 
 def lower_bound(args: Args) -> Results:
-    return {"where": np.searchsorted(args["table"][: args["n"]], args["q"]).astype(np.int32)}
+    table: NDArray[np.float32] = args["table"][: args["n"]]
+    wanted: NDArray[np.float32] = args["q"]
+    return {"where": np.searchsorted(table, wanted).astype(np.int32)}
 
 
 def kth(args: Args) -> Results:

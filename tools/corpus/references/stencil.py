@@ -54,7 +54,8 @@ def life_bits(args: Args) -> Results:
 
 
 def elementary(args: Args) -> Results:
-    cells, rows = args["x"].astype(int), []
+    cells: NDArray[np.int64] = args["x"].astype(np.int64)
+    rows: list[NDArray[np.uint8]] = []
     for _ in range(8):
         cells = (int(args["rule"]) >> (4 * np.roll(cells, 1) + 2 * cells + np.roll(cells, -1))) & 1
         rows.append(cells.astype(np.uint8))
@@ -86,8 +87,8 @@ def lattice_boltzmann(args: Args) -> Results:
 
 
 def red_black(args: Args) -> Results:
-    u = args["u"].astype(float)
-    j, i = np.indices(u.shape)
+    u: NDArray[np.float64] = args["u"].astype(float)
+    j, i = np.indices((16, 16))
     inner = (i > 0) & (i < 15) & (j > 0) & (j < 15)
     for colour in range(2):
         u = np.where(inner & ((i + j) % 2 == colour), 0.25 * _four_neighbours(u), u)

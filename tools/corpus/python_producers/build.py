@@ -42,6 +42,7 @@ JAX = (
 JAX_PACKAGES = ("jax[cuda13]==0.10.2", "absl-py==2.5.1")
 
 PRODUCERS = {
+    "halide": Producer(("halide==21.0.0", "numpy==2.4.6"), f"{HERE}.halide_kernels.compile"),
     "zig": Producer(("ziglang==0.17.0",), f"{HERE}.zig_kernels.compile"),
     "mojo": Producer(("mojo==1.2.0", "max==26.7.0"), f"{HERE}.mojo_kernels.compile"),
     "llvm": Producer(("llvmlite==0.50.0",), f"{HERE}.llvm_kernels.compile"),

@@ -57,8 +57,8 @@ UNUSED = Rule(
     "PTX0504",
     "register written but never read",
     "Reported on request (`--unused`): the value is computed for nothing.",
-    _FRAME.format("mov.b32 %r1, 4;\nmov.b32 %r3, 4;"),
-    _FRAME.format("mov.b32 %r1, 4;"),
+    _FRAME.format("selp.b32 %r1, 4, 5, %p0;\nmov.b32 %r3, 4;"),
+    _FRAME.format("selp.b32 %r1, 4, 5, %p0;"),
     Severity.WARNING,
 )
 

@@ -41,7 +41,7 @@ MISSING_MODIFIER = Rule(
     "PTX0103",
     "missing modifier",
     "Every form of the instruction needs one more modifier, mostly a type.",
-    _FRAME.format("mul.s32 %r0, %r1, %r2;"),
+    _FRAME.format("mul %r0, %r1, %r2;"),
     _FRAME.format("mul.lo.s32 %r0, %r1, %r2;"),
 )
 NOT_CANONICAL = Rule(
@@ -50,7 +50,7 @@ NOT_CANONICAL = Rule(
     "ptxas accepts modifiers in another order than the manual's, or twice; readers and other tools may not.",
     _FRAME.format("add.ftz.rn.f32 %f0, %f1, %f2;"),
     _FRAME.format("add.rn.ftz.f32 %f0, %f1, %f2;"),
-    Severity.WARNING,
+    Severity.NOTE,
 )
 NEWER_VERSION = Rule(
     "PTX0301",

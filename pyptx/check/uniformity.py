@@ -6,6 +6,7 @@ finding names a branch that really can divide a warp.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from enum import IntEnum
 
@@ -13,7 +14,7 @@ from pyptx.check.body import Step
 from pyptx.check.flow import Access, Register, Run
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import ImmediateOperand, Instruction, RegisterOperand, opcode_span
-from pyptx.isa.control import ENDS
+from pyptx.isa.control import ENDS, JUMPS
 
 _FRAME = """\
 .version 8.5
@@ -23,11 +24,13 @@ _FRAME = """\
 {{
     .reg .b32 %r<4>;
     .reg .pred %p<2>;
+    .shared .b32 tile;
     mov.u32 %r0, %tid.x;
     {}
     @%p0 bra $skip;
     barrier.sync.aligned 0;
 $skip:
+    st.shared.b32 [tile], %r0;
     ret;
 }}
 """
@@ -64,22 +67,25 @@ _VARYING_RESULTS = frozenset(("elect", "atom", "match"))
 
 def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
     """Yield `.aligned` instructions that a divided warp may reach."""
-    aligned = [(run.index, step) for run in made for step in run.steps if _is_aligned(step)]
-    if not aligned:
+    if not any(_is_aligned(step) for run in made for step in run.steps):
         return
-    accesses = {id(step): access for run in made for step, access in zip(run.steps, run.accesses, strict=True)}
+    kept = _read_across_runs(made)
+    after = _immediate_postdominators(made)
     divided: dict[int, Step] = {}
     while True:
-        values = _values(made, accesses, divided)
-        found = _divided_runs(made, accesses, values)
+        entering, deciding = _values(made, kept, divided)
+        found = _divided_runs(made, after, deciding)
         if found.keys() == divided.keys():
             break
         divided = found
-    for index, step in aligned:
-        guard = _guard_varies(step, values, accesses)
-        cause = divided.get(index)
-        if cause is not None or guard:
-            yield _finding(step, cause)
+    for run in made:
+        values = dict(entering[run.index])
+        for step, access in zip(run.steps, run.accesses, strict=True):
+            if _is_aligned(step):
+                cause = divided.get(run.index)
+                if cause is not None or _guard_varies(step, access, values):
+                    yield _finding(step, cause)
+            _execute(step, access, values, run.index in divided)
 
 
 def _is_aligned(step: Step) -> bool:
@@ -107,29 +113,68 @@ def _finding(step: Step, cause: Step | None) -> Diagnostic:
     )
 
 
-Accesses = dict[int, Access]
 Values = dict[Register, Varies]
+"""How registers vary; one that is not here is uniform."""
 
 
-def _values(made: list[Run], accesses: Accesses, divided: dict[int, Step]) -> Values:
-    """Return how each register varies: the join over all its writes, whatever their order."""
-    values: Values = {}
-    changed = True
-    while changed:
-        changed = False
-        for run in made:
-            for step in run.steps:
-                reads, writes = accesses[id(step)]
-                if not writes:
-                    continue
-                made_here = Varies.VARYING if run.index in divided else _result(step, reads, values)
-                for register in writes:
-                    known = values.get(register)
-                    joined = made_here if known is None else max(known, made_here)
-                    if known is not joined:
-                        values[register] = joined
-                        changed = True
-    return values
+def _read_across_runs(made: list[Run]) -> set[Register]:
+    """Return the registers that some run reads before it writes them: the others need not be carried along."""
+    kept: set[Register] = set()
+    for run in made:
+        written: set[Register] = set()
+        for reads, writes in run.accesses:
+            kept.update(r for r in reads if r not in written)
+            written.update(writes)
+    return kept
+
+
+def _values(made: list[Run], kept: set[Register], divided: dict[int, Step]) -> tuple[list[Values], list[Varies]]:
+    """Return how registers vary at the start of each run, and how what its last instruction reads varies."""
+    entering: list[Values] = [{} for _ in made]
+    deciding = [Varies.UNIFORM] * len(made)
+    todo = deque(run.index for run in made)
+    waiting = set(todo)
+    while todo:
+        index = todo.popleft()
+        waiting.discard(index)
+        run = made[index]
+        values = dict(entering[index])
+        for step, access in zip(run.steps, run.accesses, strict=True):
+            deciding[index] = max((values.get(r, Varies.UNIFORM) for r in access[0]), default=Varies.UNIFORM)
+            _execute(step, access, values, index in divided)
+        leaving = {register: value for register, value in values.items() if register in kept}
+        for successor in run.successors:
+            if _merge(entering[successor], leaving) and successor not in waiting:
+                waiting.add(successor)
+                todo.append(successor)
+    return entering, deciding
+
+
+def _merge(known: Values, more: Values) -> bool:
+    """Join values into a run's; True when something changed."""
+    changed = False
+    for register, value in more.items():
+        if known.get(register, Varies.UNIFORM) < value:
+            known[register] = value
+            changed = True
+    return changed
+
+
+def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
+    """Change the values as a step does. In a divided warp what is written varies: the other lanes keep the old."""
+    reads, writes = access
+    if not writes:
+        return
+    result = Varies.VARYING if divided else _result(step, reads, values)
+    guarded = step.instruction.predicate is not None
+    for register in writes:
+        if guarded:
+            kept = values.get(register, Varies.UNIFORM)
+            result = max(result, kept, values.get(reads[0], Varies.UNIFORM) if reads else Varies.UNIFORM)
+        if result is Varies.UNIFORM:
+            values.pop(register, None)
+        else:
+            values[register] = result
 
 
 def _result(step: Step, reads: list[Register], values: Values) -> Varies:
@@ -173,6 +218,8 @@ def _shuffled(instruction: Instruction, values: Values, reads: list[Register]) -
 def _of_thread(instruction: Instruction) -> Varies:
     """What becomes of the thread's x index: shifts, masks and comparisons by whole warps make it uniform."""
     number = _number(instruction)
+    if number is None and instruction.opcode == "div":
+        return Varies.UNIFORM  # Mostly by the size of the block, which gives the block's index.
     if number is None:
         return Varies.THREAD if instruction.opcode in ("mov", "cvt", "add", "sub", "mad", "cvta") else Varies.VARYING
     opcode, modifiers = instruction.opcode, instruction.modifiers
@@ -197,24 +244,18 @@ def _number(instruction: Instruction) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _guard_varies(step: Step, values: Values, accesses: Accesses) -> bool:
-    if step.instruction.predicate is None:
-        return False
-    return values.get(accesses[id(step)][0][0], Varies.UNIFORM) is not Varies.UNIFORM
+def _guard_varies(step: Step, access: Access, values: Values) -> bool:
+    return step.instruction.predicate is not None and bool(access[0]) and access[0][0] in values
 
 
-def _divided_runs(made: list[Run], accesses: Accesses, values: Values) -> dict[int, Step]:
+def _divided_runs(made: list[Run], after: list[int], deciding: list[Varies]) -> dict[int, Step]:
     """Return the runs that only part of a warp may execute, each with the branch that divided it."""
-    after = _immediate_postdominators(made)
     divided: dict[int, Step] = {}
     for run in made:
-        if len(run.successors) < 2:
+        if len(run.successors) < 2 or deciding[run.index] is Varies.UNIFORM:
             continue
         branch = run.steps[-1]
-        if ".uni" in branch.instruction.modifiers or branch.instruction.opcode not in ("bra", "brx"):
-            continue
-        deciding = accesses[id(branch)][0]
-        if all(values.get(r, Varies.UNIFORM) is Varies.UNIFORM for r in deciding):
+        if ".uni" in branch.instruction.modifiers or branch.instruction.opcode not in JUMPS:
             continue
         if any(_only_leaves(made[s]) for s in run.successors):
             continue

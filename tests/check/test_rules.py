@@ -24,7 +24,9 @@ SILENT_IN_PTXAS = {"PTX0620", "PTX0630"}
 
 
 @pytest.mark.parametrize(
-    "rule", [r for r in RULES if r.severity is Severity.ERROR and r.code not in SILENT_IN_PTXAS], ids=lambda rule: rule.code
+    "rule",
+    [r for r in RULES if r.severity is Severity.ERROR and r.code not in SILENT_IN_PTXAS],
+    ids=lambda rule: rule.code,
 )
 def test_ptxas_agrees_with_the_examples(rule: Rule) -> None:
     assert validate(rule.wrong), f"ptxas accepts the wrong example of {rule.code}"

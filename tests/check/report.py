@@ -1,0 +1,39 @@
+"""The one helper of these tests: what `check` says of the body of a kernel."""
+
+from __future__ import annotations
+
+from pyptx.check import check
+from pyptx.diagnostics import Severity
+from pyptx.parser import parse
+
+HEADER = """\
+.version {version}
+.target {target}
+.address_size 64
+.global .align 16 .u32 g[64];
+.const .u32 c[4];
+.func (.reg .b32 y) f(.reg .b32 x) {{ add.s32 y, x, 1; ret; }}
+.visible .entry k(.param .u64 p, .param .align 128 .b8 map[128])
+{{
+    .reg .pred %p<4>;
+    .reg .b16 %h<8>;
+    .reg .b32 %r<32>;
+    .reg .f32 %f<32>;
+    .reg .b64 %rd<8>;
+    .reg .f64 %d<4>;
+    .reg .v2 .f32 %v;
+    .shared .align 128 .b8 tile[4096];
+"""
+BODY_LINE = HEADER.count("\n") + 1
+"""The line in which the body's first line stands."""
+
+
+def report(body: str, target: str = "sm_90a", version: str = "8.6") -> list[str]:
+    """Return `CODE line` of every error and warning, lines counted from the body's first as 1; writes and reads of
+    registers are not looked at, the cases are about something else."""
+    text = HEADER.format(target=target, version=version) + body + "\n    ret;\n}\n"
+    return [
+        f"{d.code} {d.line - BODY_LINE + 1}"
+        for d in check(parse(text))
+        if d.severity is not Severity.NOTE and d.code not in ("PTX0501", "PTX0502")
+    ]

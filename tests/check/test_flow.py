@@ -1,0 +1,77 @@
+"""Control and data flow: what is read before it is written, what cannot be reached, what a divided warp may skip."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx.check import check
+from pyptx.parser import parse
+from tests.check.report import BODY_LINE, HEADER, report
+
+
+def flow_report(body: str) -> list[str]:
+    """Return `CODE line` of the data-flow findings, lines counted from the body's first as 1."""
+    text = HEADER.format(target="sm_90a", version="8.6") + body + "\n    ret;\n}\n"
+    return [f"{d.code} {d.line - BODY_LINE + 1}" for d in check(parse(text), unused=True) if d.code < "PTX0504"]
+
+
+@pytest.mark.parametrize(
+    ("body", "findings"),
+    [
+        ("add.s32 %r0, %r1, 1;", ["PTX0501 1"]),
+        ("mov.b32 %r1, 1;\nadd.s32 %r0, %r1, 1;", []),
+        ("@%p0 mov.b32 %r1, 1;", ["PTX0501 1"]),
+        ("setp.eq.b32 %p0, 1, 2;\n@%p0 bra L;\nmov.b32 %r1, 1;\nL:\nadd.s32 %r0, %r1, 1;", ["PTX0502 5"]),
+        (
+            "setp.eq.b32 %p0, 1, 2;\n@%p0 bra L;\nmov.b32 %r1, 1;\nbra J;\nL:\nmov.b32 %r1, 2;\nJ:\nadd.s32 %r0, %r1, 1;",
+            [],
+        ),
+        ("L:\nmov.b32 %r1, 1;\nsetp.eq.b32 %p0, %r1, 2;\n@%p0 bra L;\nadd.s32 %r0, %r1, 1;", []),
+        ("bra L;\nmov.b32 %r1, 1;\nL:", ["PTX0503 2"]),
+        ("{ .reg .b32 %r0; mov.b32 %r0, 1; }\nadd.s32 %r1, %r0, 1;", ["PTX0501 2"]),
+        ("ret;\nret;", []),
+        ("mov.b64 {%r0, %r1}, 5;\nadd.s32 %r2, %r0, %r1;", []),
+        ("mov.b32 %r0, 0;\nld.global.b32 %r1, [%rd3];", ["PTX0501 2"]),
+    ],
+)
+def test_definite_assignment_and_reachability(body: str, findings: list[str]) -> None:
+    assert flow_report(body) == findings
+
+
+WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:\nst.global.b32 [%rd7], %r0;"
+
+
+@pytest.mark.parametrize(
+    ("condition", "warns"),
+    [
+        ("setp.eq.s32 %p0, %r0, 0;", True),
+        ("setp.lt.s32 %p0, %r0, 64;", False),
+        ("setp.lt.s32 %p0, %r0, 65;", True),
+        ("setp.gt.s32 %p0, %r0, 63;", False),
+        ("shr.u32 %r1, %r0, 5;\nsetp.eq.s32 %p0, %r1, 0;", False),
+        ("shr.u32 %r1, %r0, 4;\nsetp.eq.s32 %p0, %r1, 0;", True),
+        ("and.b32 %r1, %r0, 31;\nsetp.eq.s32 %p0, %r1, 0;", True),
+        ("and.b32 %r1, %r0, 96;\nsetp.eq.s32 %p0, %r1, 0;", False),
+        ("shr.u32 %r1, %r0, 4;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", False),
+        ("elect.sync %r1|%p0, -1;", True),
+        ("mov.u32 %r1, %laneid;\nsetp.eq.s32 %p0, %r1, 0;", True),
+        ("mov.u32 %r1, %ctaid.x;\nsetp.eq.s32 %p0, %r1, 0;", False),
+        ("ld.global.b32 %r1, [%rd0];\nsetp.eq.s32 %p0, %r1, 0;", False),
+        (
+            "cvt.u64.u32 %rd1, %r0;\nadd.s64 %rd2, %rd0, %rd1;\nld.global.b32 %r1, [%rd2];\nsetp.eq.s32 %p0, %r1, 0;",
+            True,
+        ),
+    ],
+)
+def test_an_aligned_instruction_behind_a_branch_that_divides_a_warp(condition: str, warns: bool) -> None:
+    found = [f for f in report(WARP.format(condition)) if f.startswith("PTX0601")]
+    assert bool(found) is warns
+
+
+def test_lanes_that_leave_do_not_divide_those_that_stay() -> None:
+    assert report("mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 7;\n@%p0 bra OUT;\nbar.sync 0;\nOUT:") == []
+
+
+def test_a_loop_whose_count_differs_by_lane_divides_its_body() -> None:
+    body = "mov.u32 %r0, %laneid;\nL:\nbar.sync 0;\nsub.s32 %r0, %r0, 1;\nsetp.gt.s32 %p0, %r0, 0;\n@%p0 bra L;\nmov.b32 %r9, 1;"
+    assert report(body) == ["PTX0601 3"]

@@ -1,0 +1,82 @@
+"""Operands: count, kind, type, range, state space. ptxas rejects every wrong line here, accepts every right one."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx.diagnostics import Severity
+from pyptx.toolchain import validate
+from tests.check.report import HEADER, report
+
+WRONG = [
+    ("add.s32 %r0, %r1;", "PTX0201"),
+    ("add.s32 %r0, %r1, %r2, %r3;", "PTX0201"),
+    ("ld.global.v2.f32 {%f0, %f1, %f2}, [%rd0];", "PTX0201"),
+    ("add.s32 %r0, %f1, %r2;", "PTX0203"),
+    ("add.s32 %rd0, %r1, %r2;", "PTX0203"),
+    ("add.f32 %f0, %f1, 1;", "PTX0203"),
+    ("add.s32 %r0, %r1, 1.5;", "PTX0203"),
+    ("add.f16 %h0, %h1, 1.0;", "PTX0202"),
+    ("mov.b64 %rd0, 0f3F800000;", "PTX0203"),
+    ("ld.global.f64 %f0, [%rd0];", "PTX0203"),
+    ("cvt.rn.f16.f32 %h0, %d0;", "PTX0203"),
+    ("ld.global.b32 %r0, %rd0;", "PTX0202"),
+    ("ld.global.b32 %r0, [%f0];", "PTX0203"),
+    ("ld.global.b32 [%rd0], %r0;", "PTX0202"),
+    ("add.s32 1, %r1, %r2;", "PTX0202"),
+    ("add.s32 %r0, %tid.x, 1;", "PTX0202"),
+    ("add.s32 %r0, {%r1}, 1;", "PTX0202"),
+    ("add.u64 %rd0, g, 1;", "PTX0202"),
+    ("setp.eq.s32 %r0, %r1, %r2;", "PTX0203"),
+    ("selp.b32 %r0, %r1, %r2, %r3;", "PTX0203"),
+    ("bar.sync 16;", "PTX0204"),
+    ("pmevent 16;", "PTX0204"),
+    ("ld.shared.b32 %r0, [g];", "PTX0205"),
+    ("ld.b32 %r0, [c];", "PTX0205"),
+    ("ld.global.b32 %r0, [p];", "PTX0205"),
+    ("@%r0 mov.b32 %r1, 2;", "PTX0206"),
+    ("mov.f32 %v, %f0;", "PTX0202"),
+    ("mov.f32 %f0, %v.b1;", "PTX0202"),
+    ("mov.u64 %rd0, %tid.x;", "PTX0203"),
+]
+RIGHT = [
+    "add.s32 %r0, %r1, 0x7fffffff;",
+    "add.s32 %r0, %r1, (1 << 4) + 2;",
+    "mov.b32 %r0, 0f3F800000;",
+    "mov.b32 %r0, %f1;",
+    "mov.f32 %f0, %r1;",
+    "ld.global.u8 %r0, [%rd0 + 4];",
+    "ld.global.b32 {%r0}, [%rd0];",
+    "st.global.v2.f32 [%rd0], {%f0, %f1};",
+    "ld.shared.b32 %r0, [tile + 16];",
+    "ld.shared::cluster.b32 %r0, [tile];",
+    "ld.b32 %r0, [g + 4];",
+    "ld.param.u64 %rd0, [p];",
+    "mov.u64 %rd0, g;",
+    "mov.u64 %rd0, g + 8;",
+    "mov.f32 %v.x, %f0;",
+    "setp.lt.and.f32 %p0|%p1, %f0, %f1, !%p2;",
+    "setp.lt.f32 %p0, %f0, %f1;",
+    "cvt.rn.f16.f32 %h0, %f0;",
+    "call (%r0), f, (%r1);",
+    "mad.wide.s32 %rd0, %r0, %r1, %rd1;",
+    "mov.b64 {%r0, _}, %rd0;",
+    "bar.sync 15, 64;",
+]
+
+
+@pytest.mark.parametrize(("line", "code"), WRONG)
+def test_wrong_operands_are_reported_in_their_line(line: str, code: str) -> None:
+    assert report(f"    mov.b32 %r9, 0;\n    {line}") == [f"{code} 2"]
+
+
+@pytest.mark.parametrize("line", RIGHT)
+def test_right_operands_are_clean(line: str) -> None:
+    assert report(f"    {line}") == []
+
+
+@pytest.mark.parametrize("line", [line for line, _ in WRONG] + RIGHT)
+def test_ptxas_agrees(line: str) -> None:
+    text = HEADER.format(target="sm_90a", version="8.6") + f"    {line}\n    ret;\n}}\n"
+    errors = [d for d in validate(text) if d.severity is Severity.ERROR]
+    assert bool(errors) == (line not in RIGHT)

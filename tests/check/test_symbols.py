@@ -1,0 +1,46 @@
+"""Names: scopes, ranges, labels, functions. Each case is what ptxas says too."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx.diagnostics import Severity
+from pyptx.toolchain import validate
+from tests.check.report import HEADER, report
+
+CASES = [
+    (".reg .b32 %r2;", ["PTX0402 1"]),
+    (".reg .f32 %r<4>;", ["PTX0402 1"]),
+    (".reg .b32 x, x;", ["PTX0402 1"]),
+    ("{ .reg .f32 %r2; add.f32 %r2, %r2, %r2; }", []),
+    ("{ .reg .b32 b; mov.b32 b, 1; }\nmov.b32 b, 1;", ["PTX0401 2"]),
+    ("{ .reg .b32 b; mov.b32 b, 1; }\n{ .reg .b32 b; mov.b32 b, 1; }", []),
+    ("mov.b32 %r32, 1;", ["PTX0401 1"]),
+    ("mov.b32 %r31, 1;", []),
+    ("mov.b32 %r031, 1;", []),
+    ("mov.b32 %nobody, 1;", ["PTX0401 1"]),
+    ("mov.u32 %r0, %tidx;", ["PTX0401 1"]),
+    ("L: { bra L; }", []),
+    ("{ L: bra L; }\nbra L;", ["PTX0403 2"]),
+    ("{ L: bra L; }\n{ L: bra L; }", []),
+    ("L: mov.b32 %r0, 1;\nL: ret;", ["PTX0402 2"]),
+    ("bra nowhere;", ["PTX0403 1"]),
+    ("call nobody;", ["PTX0404 1"]),
+    ("call (%r0), f, (%r1, %r2);", ["PTX0405 1"]),
+    ("call (%r0), f, (%rd1);", ["PTX0406 1"]),
+    ("call k;", ["PTX0407 1"]),
+    (".local .b32 l;\nld.local.b32 %r0, [l];", []),
+    (".shared .b32 tile;", ["PTX0402 1"]),
+]
+
+
+@pytest.mark.parametrize(("body", "findings"), CASES)
+def test_names(body: str, findings: list[str]) -> None:
+    found = [f for f in report(body) if f[:7] != "PTX0503"]
+    assert found == findings
+
+
+@pytest.mark.parametrize(("body", "findings"), CASES)
+def test_ptxas_agrees(body: str, findings: list[str]) -> None:
+    text = HEADER.format(target="sm_90a", version="8.6") + body + "\n    ret;\n}\n"
+    assert bool([d for d in validate(text) if d.severity is Severity.ERROR]) == bool(findings)

@@ -23,7 +23,7 @@ def flow_report(body: str) -> list[str]:
         ("@%p0 mov.b32 %r1, 1;", ["PTX0501 1"]),
         ("setp.eq.b32 %p0, 1, 2;\n@%p0 bra L;\nmov.b32 %r1, 1;\nL:\nadd.s32 %r0, %r1, 1;", ["PTX0502 5"]),
         (
-            "setp.eq.b32 %p0, 1, 2;\n@%p0 bra L;\nmov.b32 %r1, 1;\nbra J;\nL:\nmov.b32 %r1, 2;\nJ:\nadd.s32 %r0, %r1, 1;",
+            "setp.eq.b32 %p0, 1, 2;\n@%p0 bra L;\nmov.b32 %r1, 1;\nbra J;\nL: mov.b32 %r1, 2;\nJ: add.s32 %r0, %r1, 1;",
             [],
         ),
         ("L:\nmov.b32 %r1, 1;\nsetp.eq.b32 %p0, %r1, 2;\n@%p0 bra L;\nadd.s32 %r0, %r1, 1;", []),
@@ -73,5 +73,6 @@ def test_lanes_that_leave_do_not_divide_those_that_stay() -> None:
 
 
 def test_a_loop_whose_count_differs_by_lane_divides_its_body() -> None:
-    body = "mov.u32 %r0, %laneid;\nL:\nbar.sync 0;\nsub.s32 %r0, %r0, 1;\nsetp.gt.s32 %p0, %r0, 0;\n@%p0 bra L;\nmov.b32 %r9, 1;"
+    loop = "L:\nbar.sync 0;\nsub.s32 %r0, %r0, 1;\nsetp.gt.s32 %p0, %r0, 0;\n@%p0 bra L;"
+    body = f"mov.u32 %r0, %laneid;\n{loop}\nmov.b32 %r9, 1;"
     assert report(body) == ["PTX0601 3"]

@@ -296,7 +296,7 @@ class _Resolver:
                 return 0
             else:
                 raise notation.NotationError(f"*{factor} names no position of {self.row!r}")
-            count *= number - by if operator == "-" else number // by
+            count *= number - by if operator == "-" else max(1, number // by)
         return count
 
     def _space(self, p: OperandPattern) -> str | None:

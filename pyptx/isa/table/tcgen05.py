@@ -28,7 +28,7 @@ _tcgen05 = partial(form, ptx=(8, 6), sm=FAMILY_100)
 _group = partial(_tcgen05, cta_group=_GROUP)
 _load = partial(_tcgen05, see=f"{_SEE}-ld")
 _reduce = partial(form, ptx=(8, 8), sm=_RED, see=f"{_SEE}-ld", num="x2 x4 x8 x16 x32 x64 x128", op="min max")
-_compress = partial(form, ptx=(9, 4), sm="sm_107a", see=f"{_SEE}-ld", op="min max")
+_compress = partial(form, ptx=(9, 4), sm="sm_107a", see=f"{_SEE}-ld", op="min max", num="x4 x8 x16 x32 x64 x128")
 _store = partial(_tcgen05, see=f"{_SEE}-st")
 _copy = partial(_group, formats="b8x16.b6x16_p32 b8x16.b4x16_p64", see=f"{_SEE}-cp")
 
@@ -64,13 +64,9 @@ FORMS = (
     _reduce("tcgen05.ld.red.sync.aligned.32x32b.num.op.type  d:w.b32*num, r:w.b32, [t@tmem:reg.u32]", type="u32 s32"),
     _reduce("tcgen05.ld.red.sync.aligned.16x32bx2.num.op.type  d:w.b32*num, r:w.b32, [t@tmem:reg.u32], split:imm",
             type="u32 s32"),
-    # Every register of metadata serves 32 columns.
-    _compress(f"tcgen05.ld.{_SP}{{.abs}}.f32.b2  meta:w.b32*1, d:w.b32*num/2, {_T}", num="x4 x8 x16 x32"),
-    _compress(f"tcgen05.ld.{_SP}{{.abs}}.f32.b2  meta:w.b32*num/32, d:w.b32*num/2, {_T}", num="x64 x128"),
-    _compress(f"tcgen05.ld.red.{_SP}{{.abs}}{{.NaN}}.f32.b2  meta:w.b32*1, d:w.b32*num/2, r:w.b32, {_T}",
-              num="x4 x8 x16 x32"),
-    _compress(f"tcgen05.ld.red.{_SP}{{.abs}}{{.NaN}}.f32.b2  meta:w.b32*num/32, d:w.b32*num/2, r:w.b32, {_T}",
-              num="x64 x128"),
+    # A register of metadata serves 32 columns.
+    _compress(f"tcgen05.ld.{_SP}{{.abs}}.f32.b2  meta:w.b32*num/32, d:w.b32*num/2, {_T}"),
+    _compress(f"tcgen05.ld.red.{_SP}{{.abs}}{{.NaN}}.f32.b2  meta:w.b32*num/32, d:w.b32*num/2, r:w.b32, {_T}"),
     _store(f"{_ST}.shape.num{{.unpack::16b}}.b32     {_TO}, a:.b32*num", shape="16x64b 32x32b", num=_64),
     _store(f"{_ST}.16x128b.num{{.unpack::16b}}.b32   {_TO}, a:.b32*num*2", num=_128),
     _store(f"{_ST}.16x256b.num{{.unpack::16b}}.b32   {_TO}, a:.b32*num*4", num=_256),

@@ -91,11 +91,7 @@ def module_text(cases: Sequence[Case], target: str, version: Version) -> tuple[s
 def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]:
     """Return the rejected cases of one run, by index."""
     text, at_line = module_text(cases, target, version)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "cases.ptx"
-        path.write_text(text)
-        command = [ptxas_path(), "-arch", virtual_architecture(target), str(path), "-o", f"{folder}/out"]
-        run = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    run = _parse(text, target)
     found = {int(m[1]): m[2] for m in _PLACE.finditer(run.stderr + run.stdout)}
     rejected = {at_line[line]: why for line, why in found.items() if line in at_line}
     if run.returncode and not found:
@@ -108,6 +104,23 @@ def _run(cases: Sequence[Case], target: str, version: Version) -> dict[int, str]
     if run.returncode and (not rejected or found.keys() - at_line.keys()):
         raise RuntimeError(f"ptxas rejects the frame of the cases: {(run.stderr + run.stdout)[:2000]}")
     return rejected
+
+
+def module_error(text: str, target: str) -> str | None:
+    """Return what ptxas says first against a module when it parses it for the target, None when it accepts it."""
+    run = _parse(text, target)
+    if not run.returncode:
+        return None
+    said = _PLACE.search(run.stderr + run.stdout)
+    return said[2] if said else (run.stderr + run.stdout).strip() or f"exit status {run.returncode}"
+
+
+def _parse(text: str, target: str) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "cases.ptx"
+        path.write_text(text)
+        command = [ptxas_path(), "-arch", virtual_architecture(target), str(path), "-o", f"{folder}/out"]
+        return subprocess.run(command, capture_output=True, text=True, timeout=600)
 
 
 def _function(number: int, version: Version, target: str, *, closing: bool) -> list[str]:

@@ -102,11 +102,13 @@ def _inside(gap: str, default: str, lead: str) -> str:
 
 def _after(gap: str, out: list[str], lead: str) -> None:
     """Write the comments that follow a token on its line, and end the line."""
-    line, _, rest = gap.partition("\n")
-    spanning = _KEPT.search(gap)
-    if spanning and spanning.start() < len(line) < spanning.end():
-        line, rest = gap[: spanning.end()], gap[spanning.end() :].removeprefix("\n")
-    comments = [found[0].strip() for found in _KEPT.finditer(line)]
-    out.append("".join(f"  {comment}" for comment in comments) + "\n")
+    comments, at = "", 0
+    for found in _KEPT.finditer(gap):
+        if "\n" in gap[at : found.start()]:
+            break
+        comments += f"  {found[0].strip()}"
+        at = found.end()
+    out.append(f"{comments}\n")
+    rest = gap[at:].partition("\n")[2]
     if rest:
         _before(rest, out, lead, last=True)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx.emitter import STYLES, formatted
@@ -110,6 +110,7 @@ def test_crlf_and_a_trailing_nul_are_not_canonical() -> None:
 GAPS = st.lists(st.sampled_from([" ", "\n", "\t", "\r\n", "/* c */", "// d\n", "/* e\n */", "\n# 7\n"]), max_size=4)
 
 
+@settings(max_examples=300)
 @given(st.lists(GAPS, min_size=32, max_size=32))
 def test_any_gaps_between_tokens(gaps: list[list[str]]) -> None:
     words = ".version 8.0 .target sm_90 .func f ( ) { .reg .b32 a , b ; L : @ p add .s32 a , a , b ; { } } .func g ;"

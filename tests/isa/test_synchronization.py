@@ -48,6 +48,8 @@ from tests.isa.spelling import legal, matches, operands
         ("elect.sync", "sm_89", None, False),
         ("atom.add.s64", None, None, False),
         ("atom.min.s64", "sm_30", None, False),
+        ("atom.min.s64", "sm_32", "4.0", True),
+        ("atom.min.f32", None, None, False),
         ("atom.add.f64", "sm_53", None, False),
         ("atom.shared.add.L2::cache_hint.u32", None, None, False),
         ("atom.cas.L2::cache_hint.b32", None, None, False),

@@ -18,11 +18,8 @@ from importlib import import_module
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
 from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, Availability, Target, Version, target
-from tools.isa.ptxas import Case, verdicts
+from tools.isa.ptxas import OLDEST_PTX, Case, verdicts
 from tools.isa.synthesize import instructions
-
-OLDEST_PTX: Version = (3, 0)
-"""The oldest version whose modules ptxas 13.5 still reads as 64-bit code without complaint."""
 
 TARGETS = tuple(name for name in FIRST_PTX if target(name).arch >= 20 and target(name).arch != 101)
 
@@ -37,8 +34,8 @@ class Place:
 
 def own_places(needs: Iterable[Availability], removed: Availability | None = None) -> list[Place]:
     """Return the first place that offers everything, for every alternative of what is needed: lowest version, then
-    lowest target. One place for each suffix and family, so that every alternative a row lists is tried; none for a
-    form removed before the oldest version that is tried."""
+    lowest target. One place for each suffix and family, so that every alternative a row lists is tried. A form removed
+    before the oldest version that is tried is tried where it lived."""
     best: dict[tuple[str, int], Place] = {}
     for name in TARGETS:
         where = target(name)
@@ -52,7 +49,15 @@ def own_places(needs: Iterable[Availability], removed: Availability | None = Non
         if key not in best or version < best[key].version:
             best[key] = Place(where, version)
     plain = [p for (suffix, _), p in best.items() if not suffix]
-    return plain or list(best.values())
+    return plain or list(best.values()) or _places_of_old(needs, removed)
+
+
+def _places_of_old(needs: Iterable[Availability], removed: Availability | None) -> list[Place]:
+    where = target("sm_13")
+    versions = [
+        v for v in PTX_VERSIONS if FIRST_PTX["sm_13"] <= v < OLDEST_PTX and not (removed and removed.on(where, v))
+    ]
+    return [Place(where, v) for v in versions if all(n.on(where, v) for n in needs)][:1]
 
 
 def places_below(needs: Iterable[Availability], own: Place, removed: Availability | None = None) -> list[Place]:

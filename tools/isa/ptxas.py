@@ -30,6 +30,9 @@ class Case:
     group: str = ""
 
 
+OLDEST_PTX: Version = (3, 0)
+"""The oldest version whose modules ptxas 13.5 reads as 64-bit code without complaint; older ones get a bare frame."""
+
 _CHUNK = 20_000
 _PLACE = re.compile(r"cases\.ptx, line (\d+); (?:error|fatal)\s*: (.*)")
 
@@ -74,8 +77,9 @@ def module_text(cases: Sequence[Case], target: str, version: Version) -> tuple[s
     """Return a module with one case a line, and which case stands in which line (counted from 1)."""
     sampler = any("q_samplerref" in case.text for case in cases)
     mode = ", texmode_independent" if sampler else ""
-    lines = [f".version {version[0]}.{version[1]}", f".target {target}{mode}", ".address_size 64"]
-    lines += module_variables(sampler=sampler)
+    lines = [f".version {version[0]}.{version[1]}", f".target {target}{mode}"]
+    if version >= OLDEST_PTX:
+        lines += [".address_size 64", *module_variables(sampler=sampler)]
     at_line: dict[int, int] = {}
     group: str | None = None
     for index, case in enumerate(cases):
@@ -126,6 +130,8 @@ def _parse(text: str, target: str) -> subprocess.CompletedProcess[str]:
 def _function(number: int, version: Version, target: str, *, closing: bool) -> list[str]:
     end = ["q_label:", "ret;", "}"] if closing else []
     arch = int(target.removeprefix("sm_").rstrip("af"))
+    if version < OLDEST_PTX:
+        return [*end, f".visible .entry q_{number} {{", *declarations(version, arch)]
     return [
         *end,
         f".visible .entry q_{number}(.param .align 128 .b8 q_param[256]) {{",

@@ -54,7 +54,8 @@ def integers(args: Args) -> Outputs:
 
 def jump_table(args: Args) -> Outputs:
     results: list[int] = []
-    for v in args["x"].tolist():
+    values: list[int] = args["x"].tolist()
+    for v in values:
         unsigned = v & 0xFFFFFFFF
         cases = (v * 13, ~v, unsigned // 10, v << 5, TABLE[v & 7] + 7, v >> 3)
         results.append((cases[v & 7] if v & 7 < 6 else -v) & 0xFFFFFFFF)

@@ -14,13 +14,17 @@ Outputs = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
 
 
+def _normal_cdf(d: float) -> float:
+    return 0.5 * math.erfc(-d / math.sqrt(2))
+
+
 def black_scholes(args: Args) -> Outputs:
     price, strike, years = (args[name].astype(np.float64) for name in ("price", "strike", "years"))
     rate, sigma = float(args["rate"]), float(args["volatility"])
     root = np.sqrt(years)
     d1 = (np.log(price / strike) + (rate + 0.5 * sigma * sigma) * years) / (sigma * root)
     d2 = d1 - sigma * root
-    cdf = np.vectorize(lambda d: 0.5 * math.erfc(-d / math.sqrt(2)), otypes=[np.float64])
+    cdf = np.vectorize(_normal_cdf, otypes=[np.float64])
     owed = strike * np.exp(-rate * years)
     kind = args["call"].dtype
     call = price * cdf(d1) - owed * cdf(d2)

@@ -103,7 +103,9 @@ def causal_conv1d(args: Args) -> Outputs:
     x, weight = args["x"].astype(np.float64), args["weight"]
     taps, length = weight.shape[1], x.shape[1]
     padded = np.pad(x, ((0, 0), (taps - 1, 0)))
-    out = sum((padded[:, t : t + length] * weight[:, t : t + 1] for t in range(taps)), np.zeros_like(x))
+    out = np.zeros(x.shape)
+    for t in range(taps):
+        out += padded[:, t : t + length] * weight[:, t : t + 1]
     return {"out": out.astype(np.float32)}
 
 
@@ -131,4 +133,4 @@ def take_columns(args: Args) -> Outputs:
 
 
 def floor_divide(args: Args) -> Outputs:
-    return {"out": np.fix(args["x"] / args["y"]).astype(np.int32)}
+    return {"out": np.trunc(args["x"] / args["y"]).astype(np.int32)}

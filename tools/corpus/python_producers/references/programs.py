@@ -187,7 +187,7 @@ def barrier_counts(args: Args) -> Outputs:
 
 
 def cluster_ranks(args: Args) -> Outputs:
-    i = np.arange(args["out"].size)
+    i = np.arange(int(args["out"].size))
     rank = i // 32 % 4
     theirs = i // 128 * 128 + (rank + 1) % 4 * 32 + i % 32
     return {"out": (10 * theirs + rank).astype(np.int32)}

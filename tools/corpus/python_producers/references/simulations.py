@@ -107,11 +107,13 @@ def quaternions(args: Args) -> Outputs:
 
 def bilinear(args: Args) -> Outputs:
     image, (height, width) = args["image"].astype(np.float64), args["out"].shape
-    sy = np.arange(height) * (image.shape[0] - 1) / (height - 1)
-    sx = np.arange(width) * (image.shape[1] - 1) / (width - 1)
-    rows = np.array([np.interp(sx, np.arange(image.shape[1]), row) for row in image])
-    out = np.array([np.interp(sy, np.arange(image.shape[0]), column) for column in rows.T]).T
-    return {"out": out.astype(np.float32)}
+    sy = np.arange(int(height)) * (image.shape[0] - 1) / (height - 1)
+    sx = np.arange(int(width)) * (image.shape[1] - 1) / (width - 1)
+    top, left = (np.minimum(s.astype(np.int64), n - 2) for s, n in zip((sy, sx), image.shape, strict=True))
+    fy, fx = (sy - top)[:, None], (sx - left)[None]
+    corners = [image[np.ix_(top + dy, left + dx)] for dy in (0, 1) for dx in (0, 1)]
+    above, below = corners[0] * (1 - fx) + corners[1] * fx, corners[2] * (1 - fx) + corners[3] * fx
+    return {"out": (above * (1 - fy) + below * fy).astype(np.float32)}
 
 
 def heat(args: Args) -> Outputs:
@@ -125,7 +127,8 @@ def heat(args: Args) -> Outputs:
 def caesar(args: Args) -> Outputs:
     text = args["text"].astype(np.int32)
     letter = (text >= 97) & (text <= 122)
-    return {"out": np.where(letter, (text - 97 + int(args["shift"])) % 26 + 97, text).astype(np.uint8)}
+    turned: NDArray[Any] = np.where(letter, (text - 97 + int(args["shift"])) % 26 + 97, text)
+    return {"out": turned.astype(np.uint8)}
 
 
 def mix(args: Args) -> Outputs:

@@ -50,7 +50,8 @@ def polynomial(args: Args) -> Outputs:
 
 
 def lower_bound(args: Args) -> Outputs:
-    return {"out": np.searchsorted(args["keys"], args["queries"]).astype(np.int32)}
+    places: NDArray[Any] = np.searchsorted(args["keys"], args["queries"])
+    return {"out": places.astype(np.int32)}
 
 
 def plus_one(args: Args) -> Outputs:

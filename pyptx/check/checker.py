@@ -50,7 +50,7 @@ def check(module: Module, target: str | None = None, *, unused: bool = False) ->
     where = (targets.target(target) if target else headers.architecture(module)) or targets.target("sm_75")
     version = (int(module.version.major), int(module.version.minor))
     walk = _Walk(where, version)
-    scope = Scope()
+    scope = Scope(header=(where, version))
     for statement in module.directives:
         findings += walk.module_statement(statement, scope)
     for body in walk.bodies:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pyptx.check.complaint import Complaint
 from pyptx.check.fits import ADDRESS_REGISTERS, accepted
 from pyptx.check.operand_rules import IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
+from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET
 from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, closest, register
 from pyptx.check.symbols import Kind as Means
 from pyptx.ir import (
@@ -111,7 +112,7 @@ def _miscounted(instruction: Instruction, by_count: dict[int, list[Plan]], scope
 
 
 def _known(name: str, scope: Scope) -> bool:
-    return scope.find(name.partition(".")[0]) is not None or special.lookup(name) is not None
+    return scope.find(name.partition(".")[0]) is not None or special.special_register(name) is not None
 
 
 def misfit(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
@@ -135,9 +136,9 @@ def _register(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
         vector = scope.find(base)
         if vector is not None and component:
             return _component(wanted, name, vector, scope)
-        register = special.lookup(name)
-        if register is not None:
-            return _special(wanted, name, register.type)
+        known = special.special_register(name)
+        if known is not None:
+            return _special(wanted, known, scope)
     if wanted.kind is Kind.LABEL:
         return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", closest(name, scope))
     if wanted.kind is Kind.FUNCTION:
@@ -206,16 +207,27 @@ def _component(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Comp
     return Complaint(OPERAND_KIND, f"`{base}` has no component `.{component}` here")
 
 
-def _special(wanted: Operand, name: str, type_name: str) -> Complaint | None:
+def _special(wanted: Operand, register: special.SpecialRegister, scope: Scope) -> Complaint | None:
+    name, type_name = register.name, register.type.name
+    if register.vector and wanted.count != _COMPONENTS:
+        return Complaint(OPERAND_KIND, f"`{name}` is a vector", f"name one component: {name}.x")
     if wanted.kind not in (Kind.MOVABLE, Kind.SPECIAL):
-        return Complaint(
-            OPERAND_KIND,
-            f"the special register `{name}` cannot stand here",
-            f"read it first: mov.{type_name} %r, {name}",
-        )
+        fix = f"read it first: mov.{type_name} %r, {name}"
+        return Complaint(OPERAND_KIND, f"the special register `{name}` cannot stand here", fix)
     if wanted.access != "r":
         return Complaint(OPERAND_KIND, f"the special register `{name}` can only be read")
-    return None if _holds(wanted, type_name) else _wrong_type(wanted, name, type_name)
+    if not _holds(wanted, type_name) and (wanted.type is None or from_name(wanted.type).bits not in register.narrower):
+        return _wrong_type(wanted, name, type_name)
+    header = scope.header
+    if header is None or register.available.on(*header):
+        return None
+    return Complaint(
+        OTHER_TARGET if register.available.first_version(header[0]) is None else NEWER_VERSION,
+        f"`{name}` needs {register.available}",
+    )
+
+
+_COMPONENTS = 4
 
 
 def _variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:

@@ -24,6 +24,7 @@ from pyptx.ir import (
     Statement,
     VarDecl,
 )
+from pyptx.isa.targets import Target, Version
 
 _FRAME = """\
 .version 8.5
@@ -105,9 +106,10 @@ def register(type_name: str, vector: int = 0, declaration: Statement | Param | N
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol)."""
+    """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol); `header` is the module's target."""
 
     parent: Scope | None = None
+    header: tuple[Target, Version] | None = None
     names: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
     ranges: dict[str, tuple[int, Symbol]] = field(default_factory=dict[str, tuple[int, Symbol]])
     found: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
@@ -215,7 +217,7 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
 
 def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagnostic]]:
     """Return the scope of a function's body, with its parameters."""
-    scope = Scope(module)
+    scope = Scope(module, module.header)
     findings: list[Diagnostic] = []
     for param in (*(function.return_params or ()), *function.params):
         space = param.state_space.ptx[1:]
@@ -249,7 +251,7 @@ def declare_labels(body: tuple[Statement, ...], scope: Scope) -> Iterator[Diagno
 
 def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
     """Return the scope of a nested block."""
-    inner = Scope(scope)
+    inner = Scope(scope, scope.header)
     return inner, list(declare_labels(block.body, inner))
 
 

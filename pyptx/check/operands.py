@@ -387,9 +387,9 @@ def _number(wanted: Operand, given: Actual, value: int | float) -> Complaint | N
 
 
 def _bits_of_float(wanted: Operand, given: Actual) -> bool:
-    """Allow `0f…` where 32 untyped bits are wanted and `0d…` where 64 are, as ptxas does."""
-    text = given.text[:2].lower() if isinstance(given, ImmediateOperand) else ""
-    return (text, wanted.type) in (("0f", "b32"), ("0d", "b64"))
+    """Allow `0f…` where 32 untyped bits are wanted, `0d…` and `1.5` where 64 are, as ptxas does."""
+    single = isinstance(given, ImmediateOperand) and given.text[:2].lower() == "0f"
+    return wanted.type == ("b32" if single else "b64")
 
 
 def _bounded(wanted: Operand, given: Actual, value: int) -> Complaint | None:

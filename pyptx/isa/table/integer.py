@@ -91,17 +91,24 @@ FORMS = (
     form("clz.type             d:w.u32, a", type="b32 b64", since=_20, see=_SEE + "clz"),
     form("bfind{.shiftamt}.type d:w.u32, a", shiftamt="shiftamt", type=_INT32_64, since=_20, see=_SEE + "bfind"),
     # The manual says PTX 6.0; ptxas takes it since 5.1.
-    form("fns.b32              d, mask, base, offset:.s32", ptx=(5, 1), sm="sm_30", see=_SEE + "fns"),
+    form("fns.b32              d, mask, base, offset", ptx=(5, 1), sm="sm_30", see=_SEE + "fns"),
     form("brev.type            d, a", type="b32 b64", since=_20, see=_SEE + "brev"),
-    form("bfe.type             d, a, b:.u32, c:.u32", type=_INT32_64, since=_20, see=_SEE + "bfe"),
-    form("bfi.type             f:w, a, b, c:.u32, d:r.u32", type="b32 b64", since=_20, see=_SEE + "bfi"),
-    form("szext.mode.type      d, a, b:.u32", mode="clamp wrap", type="u32 s32", since=_70, see=_SEE + "szext"),
-    form("bmsk.mode.b32        d, a, b", mode="clamp wrap", since=_70, see=_SEE + "bmsk"),
-    form("dp4a.u32.u32         d, a:.b32, b:.b32, c", since=_DOT, see=_SEE + "dp4a"),
-    form("dp4a.types           d:w.s32, a:.b32, b:.b32, c:.s32", types=_UNLIKE, since=_DOT, see=_SEE + "dp4a"),
-    form("dp2a.mode.u32.u32    d, a:.b32, b:.b32, c", mode="lo hi", since=_DOT, see=_SEE + "dp2a"),
     form(
-        "dp2a.mode.types      d:w.s32, a:.b32, b:.b32, c:.s32",
+        "bfe.type             d, a, b:val[0..255].u32, c:val[0..255].u32", type=_INT32_64, since=_20, see=_SEE + "bfe"
+    ),
+    form(
+        "bfi.type             f:w, a, b, c:val[0..255].u32, d:rval[0..255].u32",
+        type="b32 b64",
+        since=_20,
+        see=_SEE + "bfi",
+    ),
+    form("szext.mode.type      d, a, b:.u32", mode="clamp wrap", type="u32 s32", since=_70, see=_SEE + "szext"),
+    form("bmsk.mode.b32        d:w.u32, a:.u32, b:.u32", mode="clamp wrap", since=_70, see=_SEE + "bmsk"),
+    form("dp4a.u32.u32         d, a:.u32, b:.u32, c", since=_DOT, see=_SEE + "dp4a"),
+    form("dp4a.types           d:w.s32, a:.u32, b:.u32, c:.s32", types=_UNLIKE, since=_DOT, see=_SEE + "dp4a"),
+    form("dp2a.mode.u32.u32    d, a:.u32, b:.u32, c", mode="lo hi", since=_DOT, see=_SEE + "dp2a"),
+    form(
+        "dp2a.mode.types      d:w.s32, a:.u32, b:.u32, c:.s32",
         mode="lo hi",
         types=_UNLIKE,
         since=_DOT,

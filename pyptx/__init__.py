@@ -5,9 +5,8 @@ Only names: each is loaded on first use, so `import pyptx` costs nothing and pul
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+# Importing `typing` or `importlib` would cost more than this whole module.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
 
@@ -26,6 +25,8 @@ _HOME = {
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'pyptx' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value

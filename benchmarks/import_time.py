@@ -39,7 +39,7 @@ def milliseconds(arguments: list[str]) -> tuple[float, float]:
 
 def main() -> None:
     print(
-        f"Python {sys.version.split()[0]}, {RUNS} runs each, in ms; the least is what it costs, the median what one sees"
+        f"Python {sys.version.split()[0]}, {RUNS} runs each, ms; the least is what it costs, the median what one sees"
     )
     print(f"{'':<44}{'least':>8}{'median':>8}{'over bare':>11}")
     bare, _ = milliseconds(CASES["python -c pass"])

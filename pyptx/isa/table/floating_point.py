@@ -23,7 +23,7 @@ _SEE = "floating-point-instructions-"
 _KINDS = "finite infinite number notanumber normal subnormal"
 _PAIR = "8.6,sm_100"
 _20 = "2.0,sm_20"
-_DIRECTED = "rn@1.4 rz@2.0,sm_20 rm@2.0,sm_20 rp@2.0,sm_20"
+_DIRECTED = "rn rz@2.0,sm_20 rm@2.0,sm_20 rp@2.0,sm_20"
 """Rounding of f64 division and roots: all but the nearest came with sm_20."""
 _FTZ = "ftz@1.4"
 _UNMARKED = ((1, 4), "")
@@ -48,12 +48,12 @@ FORMS = (
     form("mad{.ftz}{.sat}.f32           d, a, b, c", ftz=_FTZ, sat="sat", removed=((3, 2), ""), see=_SEE + "mad"),
     form("mad.f64                       d, a, b, c", removed=_UNMARKED, see=_SEE + "mad"),
     form("mad.rnd{.ftz}{.sat}.f32       d, a, b, c", rnd=RND, ftz="ftz", sat="sat", since=_20, see=_SEE + "mad"),
-    form("mad.rnd.f64                   d, a, b, c", rnd=RND, since="1.4,sm_13", see=_SEE + "mad"),
+    form("mad.rnd.f64                   d, a, b, c", rnd=RND, sm="sm_13", see=_SEE + "mad"),
     form("div.type                      d, a, b", type="f32 f64", removed=_UNMARKED, see=_SEE + "div"),
     form("div.approx{.ftz}.f32          d, a, b", ftz="ftz", ptx=(1, 4), see=_SEE + "div"),
     form("div.full{.ftz}.f32            d, a, b", ftz="ftz", ptx=(1, 4), see=_SEE + "div"),
     form("div.rnd{.ftz}.f32             d, a, b", rnd=RND, ftz="ftz", since=_20, see=_SEE + "div"),
-    form("div.rnd.f64                   d, a, b", rnd=_DIRECTED, since="1.4,sm_13", see=_SEE + "div"),
+    form("div.rnd.f64                   d, a, b", rnd=_DIRECTED, sm="sm_13", see=_SEE + "div"),
     form("abs{.ftz}.f32                 d, a", ftz=_FTZ, see=_SEE + "abs"),
     form("abs.f64                       d, a", sm="sm_13", see=_SEE + "abs"),
     form("neg{.ftz}.f32                 d, a", ftz=_FTZ, see=_SEE + "neg"),
@@ -80,7 +80,7 @@ FORMS = (
     form("sqrt.type                     d, a", type="f32 f64", removed=_UNMARKED, see=_SEE + "sqrt"),
     form("sqrt.approx{.ftz}.f32         d, a", ftz="ftz", ptx=(1, 4), see=_SEE + "sqrt"),
     form("sqrt.rnd{.ftz}.f32            d, a", rnd=RND, ftz="ftz", since=_20, see=_SEE + "sqrt"),
-    form("sqrt.rnd.f64                  d, a", rnd=_DIRECTED, since="1.4,sm_13", see=_SEE + "sqrt"),
+    form("sqrt.rnd.f64                  d, a", rnd=_DIRECTED, sm="sm_13", see=_SEE + "sqrt"),
     form("rsqrt.type                    d, a", type="f32 f64", removed=_UNMARKED, see=_SEE + "rsqrt"),
     form("rsqrt.approx{.ftz}.f32        d, a", ftz="ftz", ptx=(1, 4), see=_SEE + "rsqrt"),
     form("rsqrt.approx.f64              d, a", since="1.4,sm_13", see=_SEE + "rsqrt"),

@@ -16,7 +16,7 @@ _SEE = "miscellaneous-instructions-"
 _WARPGROUP = "8.0,sm_90a|sm_100a:8.6|sm_100f:8.8|sm_101a:8.6|sm_101f:8.8|sm_120a:8.7|sm_120f:8.8"
 
 FORMS = (
-    form("brkpt", see=_SEE + "brkpt"),
+    form("brkpt", sm="sm_11", see=_SEE + "brkpt"),
     # The manual says PTX 6.3; ptxas takes it since 6.2.
     form("nanosleep.u32   t", since="6.2,sm_70", see=_SEE + "nanosleep"),
     form("pmevent         a:imm[0..15]", ptx=(1, 4), see=_SEE + "pmevent"),

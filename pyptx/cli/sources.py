@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ def read(name: str) -> Source:
     """Return the text of a file, or of standard input for `-`; raise Unreadable with the reason."""
     shown = "<stdin>" if name == STDIN else name
     try:
-        data = sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+        data = sys.stdin.buffer.read() if name == STDIN else _bytes(name)
     except FileNotFoundError:
         raise Unreadable(f"{shown}: no such file") from None
     except IsADirectoryError:
@@ -40,6 +39,11 @@ def read(name: str) -> Source:
     except OSError as error:
         raise Unreadable(f"{shown}: {error.strerror or error}") from None
     return Source(shown, _decoded(shown, data))
+
+
+def _bytes(name: str) -> bytes:
+    with open(name, "rb") as file:
+        return file.read()
 
 
 def _decoded(shown: str, data: bytes) -> str:

@@ -79,11 +79,14 @@ def _performance(
 _MODULES = (
     _directive(".version", _MODULE, "PTX version of the module; comes first.", "ptx-module-directives-version"),
     _directive(".target", _MODULE, "Architecture and texturing mode; comes second.", "ptx-module-directives-target"),
-    _directive(".address_size", _MODULE, "Width of addresses: 32 or 64.", "ptx-module-directives-address-size", ptx=(2, 3)),
+    _directive(
+        ".address_size", _MODULE, "Width of addresses: 32 or 64.", "ptx-module-directives-address-size", ptx=(2, 3),
+    ),
     _directive(".entry", _MODULE, "A kernel.", "kernel-and-function-directives-entry"),
     _directive(".func", _MODULE, "A function.", "kernel-and-function-directives-func"),
     _directive(
-        ".alias", _MODULE, "Another name for a function.", "kernel-and-function-directives-alias", ptx=(6, 3), sm="sm_30"
+        ".alias", _MODULE, "Another name for a function.", "kernel-and-function-directives-alias",
+        ptx=(6, 3), sm="sm_30",
     ),
 )  # fmt: skip
 
@@ -93,50 +96,87 @@ _CONTROL = (
         ".branchtargets", _BODY, "Labels that a brx.idx may go to.", "control-flow-directives-branchtargets",
         ptx=(5, 1), sm="sm_30",
     ),
-    _directive(".calltargets", _BODY, "Functions that an indirect call may reach.", "control-flow-directives-calltargets", ptx=(2, 1), sm="sm_20"),
-    _directive(".callprototype", _BODY, "Parameters of an indirect call.", "control-flow-directives-callprototype", ptx=(2, 1), sm="sm_20"),
+    _directive(
+        ".calltargets", _BODY, "Functions that an indirect call may reach.",
+        "control-flow-directives-calltargets", ptx=(2, 1), sm="sm_20",
+    ),
+    _directive(
+        ".callprototype", _BODY, "Parameters of an indirect call.", "control-flow-directives-callprototype",
+        ptx=(2, 1), sm="sm_20",
+    ),
 )  # fmt: skip
 
 _PERFORMANCE = (
     _performance(".maxnreg", _KERNEL, "Most registers of a thread.", ptx=(1, 3)),
     _performance(".maxntid", _KERNEL, "Most threads of a CTA.", ptx=(1, 3)),
     _performance(".reqntid", _KERNEL, "Exact size of the CTA.", ptx=(2, 1)),
-    _performance(".minnctapersm", _KERNEL, "CTAs that must fit on a multiprocessor; needs .maxntid or .reqntid.", ptx=(2, 0)),
+    _performance(
+        ".minnctapersm", _KERNEL, "CTAs that must fit on a multiprocessor; needs .maxntid or .reqntid.", ptx=(2, 0),
+    ),
     _performance(".maxnctapersm", _KERNEL, "Old name of .minnctapersm.", ptx=(1, 3), removed=(2, 1)),
     _performance(".noreturn", (Place.FUNCTION, Place.PROTOTYPE), "The function never returns.", ptx=(6, 4), sm="sm_30"),
     _performance(".pragma", (Place.MODULE, Place.KERNEL, Place.BODY), "Hints to ptxas, as strings.", ptx=(2, 0)),
-    _performance(".abi_preserve", (Place.FUNCTION, Place.PROTOTYPE), "Registers that callers expect to keep.", ptx=(9, 0), sm="sm_80"),
-    _performance(".abi_preserve_control", (Place.FUNCTION, Place.PROTOTYPE), "Control registers that callers expect to keep.", ptx=(9, 0), sm="sm_80"),
+    _performance(
+        ".abi_preserve", (Place.FUNCTION, Place.PROTOTYPE), "Registers that callers expect to keep.", ptx=(9, 0),
+        sm="sm_80",
+    ),
+    _performance(
+        ".abi_preserve_control", (Place.FUNCTION, Place.PROTOTYPE),
+        "Control registers that callers expect to keep.", ptx=(9, 0), sm="sm_80",
+    ),
     # These two are in no manual; ptxas 13.5 takes them.
     _performance(".local_maxnreg", _BOTH, "Most registers of a thread, for this function alone.", ptx=(8, 8)),
     _performance(".minperctamemory", _KERNEL, "Bytes of memory that each CTA has for itself.", ptx=(9, 4), sm="sm_80"),
 )  # fmt: skip
 
 _CLUSTERS = (
-    _directive(".reqnctapercluster", _KERNEL, "Exact size of the cluster.", "cluster-dimension-directives-reqnctapercluster", ptx=(7, 8), sm="sm_90"),
-    _directive(".explicitcluster", _KERNEL, "The launch must name a cluster size.", "cluster-dimension-directives-explicitcluster", ptx=(7, 8), sm="sm_90"),
-    _directive(".maxclusterrank", _KERNEL, "Most CTAs of a cluster.", "cluster-dimension-directives-maxclusterrank", ptx=(7, 8), sm="sm_90"),
+    _directive(
+        ".reqnctapercluster", _KERNEL, "Exact size of the cluster.",
+        "cluster-dimension-directives-reqnctapercluster", ptx=(7, 8), sm="sm_90",
+    ),
+    _directive(
+        ".explicitcluster", _KERNEL, "The launch must name a cluster size.",
+        "cluster-dimension-directives-explicitcluster", ptx=(7, 8), sm="sm_90",
+    ),
+    _directive(
+        ".maxclusterrank", _KERNEL, "Most CTAs of a cluster.", "cluster-dimension-directives-maxclusterrank",
+        ptx=(7, 8), sm="sm_90",
+    ),
     _directive(
         ".blocksareclusters", _KERNEL, "The launch counts clusters, not CTAs; needs .reqntid and .reqnctapercluster.",
         "miscellaneous-directives-blocksareclusters", ptx=(9, 0), sm="sm_90",
     ),
     # The manual says PTX 9.3; ptxas takes it in 9.2 too.
-    _directive(".language", _BOTH, "Source languages, as names or numbers.", "miscellaneous-directives-language", ptx=(9, 2)),
+    _directive(
+        ".language", _BOTH, "Source languages, as names or numbers.", "miscellaneous-directives-language", ptx=(9, 2),
+    ),
 )  # fmt: skip
 
 _DEBUGGING = (
-    _directive("@@DWARF", _MODULE, "Debugging information of old modules; .section took its place.", "debugging-directives-dwarf", removed=(2, 0)),
+    _directive(
+        "@@DWARF", _MODULE, "Debugging information of old modules; .section took its place.",
+        "debugging-directives-dwarf", removed=(2, 0),
+    ),
     _directive(".section", _MODULE, "Debugging information.", "debugging-directives-section", ptx=(2, 0)),
     _directive(".file", _MODULE, "Number of a source file.", "debugging-directives-file"),
     _directive(".loc", _BODY, "Source place of what follows, perhaps inlined.", "debugging-directives-loc"),
-    _directive(".loc_intermediate", _BODY, "Place in an intermediate source (in no manual).", "debugging-directives-loc", ptx=(9, 4)),
+    _directive(
+        ".loc_intermediate", _BODY, "Place in an intermediate source (in no manual).",
+        "debugging-directives-loc", ptx=(9, 4),
+    ),
 )  # fmt: skip
 
 _LINKING = (
     _directive(".extern", _LINKAGE, "Defined in another module.", "linking-directives-extern"),
     _directive(".visible", _LINKAGE, "Seen by other modules.", "linking-directives-visible"),
-    _directive(".weak", _LINKAGE, "Seen by other modules; another definition may win.", "linking-directives-weak", ptx=(3, 1)),
-    _directive(".common", _LINKAGE, "Several modules may declare it; the largest wins.", "linking-directives-common", ptx=(5, 0)),
+    _directive(
+        ".weak", _LINKAGE, "Seen by other modules; another definition may win.", "linking-directives-weak",
+        ptx=(3, 1),
+    ),
+    _directive(
+        ".common", _LINKAGE, "Several modules may declare it; the largest wins.", "linking-directives-common",
+        ptx=(5, 0),
+    ),
 )  # fmt: skip
 
 _STATE_SPACES = (
@@ -146,13 +186,22 @@ _STATE_SPACES = (
     _directive(".local", _BODY, "Memory of the thread.", "local-state-space"),
     _directive(".param", (Place.KERNEL, Place.FUNCTION, Place.BODY), "Parameters.", "parameter-state-space"),
     _directive(".shared", _DECLARED, "Memory of the CTA.", "shared-state-space"),
-    _directive(".tex", _MODULE, "Textures of old modules; .texref took its place.", "texture-state-space-deprecated", removed=(1, 5)),
+    _directive(
+        ".tex", _MODULE, "Textures of old modules; .texref took its place.", "texture-state-space-deprecated",
+        removed=(1, 5),
+    ),
 )  # fmt: skip
 
 _DECLARATIONS = (
     _directive(".align", (Place.VARIABLE, Place.PARAMETER), "Alignment in bytes.", "variables-alignment"),
-    _directive(".ptr", (Place.PARAMETER,), "The parameter is a pointer: its space and alignment.", "kernel-parameter-attribute-ptr", ptx=(2, 2)),
-    _directive(".attribute", (Place.VARIABLE, Place.FUNCTION), "Managed or unified memory.", "variable-and-function-attribute-directive-attribute", ptx=(4, 0), sm="sm_30"),
+    _directive(
+        ".ptr", (Place.PARAMETER,), "The parameter is a pointer: its space and alignment.",
+        "kernel-parameter-attribute-ptr", ptx=(2, 2),
+    ),
+    _directive(
+        ".attribute", (Place.VARIABLE, Place.FUNCTION), "Managed or unified memory.",
+        "variable-and-function-attribute-directive-attribute", ptx=(4, 0), sm="sm_30",
+    ),
 )  # fmt: skip
 
 DIRECTIVES: tuple[Directive, ...] = (

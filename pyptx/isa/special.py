@@ -1,4 +1,4 @@
-"""The special registers and predefined constants of PTX: name, type, availability, meaning (manual: Special Registers)."""
+"""Special registers and predefined constants: name, type, availability, meaning (manual: Special Registers)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,10 @@ _CLOCKS = (
     _register("%clock", "u32", "Cycle counter; wraps."),
     _register("%clock_hi", "u32", "Upper half of %clock64.", ptx=(5, 0), sm="sm_20"),
     _register("%clock64", "u64", "Cycle counter.", ptx=(2, 0), sm="sm_20"),
-    _register("%globaltimer", "u64", "Nanoseconds of a timer that all multiprocessors share; for tools.", ptx=(3, 1), sm="sm_30"),
+    _register(
+        "%globaltimer", "u64", "Nanoseconds of a timer that all multiprocessors share; for tools.", ptx=(3, 1),
+        sm="sm_30",
+    ),
     _register("%globaltimer_lo", "u32", "Lower half of %globaltimer.", ptx=(3, 1), sm="sm_30"),
     _register("%globaltimer_hi", "u32", "Upper half of %globaltimer.", ptx=(3, 1), sm="sm_30"),
     *(_register(f"%pm{n}", "u32", "Performance counter.", ptx=(1, 3)) for n in range(4)),
@@ -108,10 +111,18 @@ _MEMORY = (
             ("1", "An offset in the shared memory that the system reserves."),
         )
     ),
-    _register("%total_smem_size", "u32", "Shared memory of the CTA in bytes, static and dynamic.", ptx=(4, 1), sm="sm_20"),
-    _register("%aggr_smem_size", "u32", "Shared memory of the CTA in bytes, the reserved part included.", ptx=(8, 1), sm="sm_90"),
+    _register(
+        "%total_smem_size", "u32", "Shared memory of the CTA in bytes, static and dynamic.", ptx=(4, 1), sm="sm_20",
+    ),
+    _register(
+        "%aggr_smem_size", "u32", "Shared memory of the CTA in bytes, the reserved part included.", ptx=(8, 1),
+        sm="sm_90",
+    ),
     _register("%dynamic_smem_size", "u32", "Dynamic shared memory of the CTA in bytes.", ptx=(4, 1), sm="sm_20"),
-    _register("%current_graph_exec", "u64", "The CUDA device graph that runs the kernel; 0 if none.", ptx=(8, 0), sm="sm_50"),
+    _register(
+        "%current_graph_exec", "u64", "The CUDA device graph that runs the kernel; 0 if none.", ptx=(8, 0),
+        sm="sm_50",
+    ),
 )  # fmt: skip
 
 # In no manual yet: types, versions and targets are those of ptxas 13.5, meanings are what the names say.
@@ -124,8 +135,14 @@ _NEW = (
         "%perctamemorysize", "u32", "Size of the memory that the CTA has for itself.",
         ptx=(9, 4), sm="sm_80", requires=".minperctamemory",
     ),
-    _register("%locality_domain_id", "u32", "The locality domain that the multiprocessor belongs to.", ptx=(9, 5), sm="sm_100"),
-    _register("%locality_domain_supplemental_sm", "u32", "Whether the multiprocessor supplements its locality domain.", ptx=(9, 5), sm="sm_100"),
+    _register(
+        "%locality_domain_id", "u32", "The locality domain that the multiprocessor belongs to.", ptx=(9, 5),
+        sm="sm_100",
+    ),
+    _register(
+        "%locality_domain_supplemental_sm", "u32", "Whether the multiprocessor supplements its locality domain.",
+        ptx=(9, 5), sm="sm_100",
+    ),
 )  # fmt: skip
 
 SPECIAL_REGISTERS: tuple[SpecialRegister, ...] = (

@@ -101,10 +101,12 @@ def test_every_directive_has_one_row() -> None:
 
 def test_lookup_by_name() -> None:
     maxntid = directive(".maxntid")
-    assert maxntid is not None and maxntid.places == (Place.KERNEL,)
+    assert maxntid is not None
+    assert maxntid.places == (Place.KERNEL,)
     assert directive(".nosuch") is None
     assert pragma("used_bytes_mask 0xff") is not None
-    assert pragma("nosuch") is None and pragma("") is None
+    assert pragma("nosuch") is None
+    assert pragma("") is None
 
 
 def test_versions_of_rows_exist() -> None:

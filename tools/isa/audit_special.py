@@ -1,6 +1,6 @@
 """Audits the special registers against ptxas: `mov` reads each on its own target and version, and not one below.
 
-    python -m tools.isa.audit_special [--show 40]
+python -m tools.isa.audit_special [--show 40]
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def disagreements() -> Iterator[str | None]:
             for declaration, instruction in reads(register):
                 error = module_error(module(register, declaration, instruction, own), own.where.name)
                 yield f"{instruction} {own}: {error}" if error else None
+            declaration, instruction = next(iter(reads(register)))
             for below in places_below([register.available], own):
                 error = module_error(module(register, declaration, instruction, below), below.where.name)
                 yield None if error else f"{instruction} {below}: accepted"

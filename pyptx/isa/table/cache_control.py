@@ -20,9 +20,15 @@ _FIRST = "L2::evict_last L2::evict_normal L2::evict_first L2::evict_unchanged"
 _SECOND = "L2::evict_first L2::evict_unchanged"
 
 FORMS = (
-    form("prefetch{.ss}.level                 [a]", ss="global local", level="L1 L2", ptx=(2, 0), sm="sm_20", see=_PREFETCH),
+    form(
+        "prefetch{.ss}.level  [a]",
+        ss="global local", level="L1 L2", ptx=(2, 0), sm="sm_20", see=_PREFETCH,
+    ),
     # The manual wants .global here; ptxas also takes a generic address.
-    form("prefetch{.global}.priority          [a]", priority="L2::evict_last L2::evict_normal", since="7.4,sm_80", see=_PREFETCH),
+    form(
+        "prefetch{.global}.priority  [a]",
+        priority="L2::evict_last L2::evict_normal", since="7.4,sm_80", see=_PREFETCH,
+    ),
     form("prefetch{.ss}.tensormap             [a]", ss="const param", since="8.0,sm_90", see=_PREFETCH),
     form("prefetchu.L1                        [a@generic]", ptx=(2, 0), sm="sm_20", see=_PREFETCH),
     form(

@@ -25,7 +25,12 @@ FORMS = (
     # Through a register: the last operand names a .callprototype, a .calltargets list or a table of functions.
     form("call{.uni}  pointer:reg.u64, prototype:label", ptx=(2, 1), sm="sm_20", see=_CALL),
     form("call{.uni}  pointer:reg.u64, arguments:list, prototype:label", ptx=(2, 1), sm="sm_20", see=_CALL),
-    form("call{.uni}  result:wlist, pointer:reg.u64, arguments:list, prototype:label", ptx=(2, 1), sm="sm_20", see=_CALL),
+    form(
+        "call{.uni}  result:wlist, pointer:reg.u64, arguments:list, prototype:label",
+        ptx=(2, 1),
+        sm="sm_20",
+        see=_CALL,
+    ),
     form("ret{.uni}", see="control-flow-instructions-ret"),
     form("exit", see="control-flow-instructions-exit"),
 )

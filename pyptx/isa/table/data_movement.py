@@ -57,7 +57,10 @@ FORMS = (
         mode="up down bfly idx", ptx=(3, 0), sm="sm_30", removed=((6, 4), "sm_70"), see=_SHFL,
     ),
     # The manual says PTX 6.0; ptxas takes it in 5.1 too.
-    form("shfl.sync.mode.b32  d{|p:_.pred}, a, b, c, membermask:.u32", mode="up down bfly idx", since="5.1,sm_30", see=_SHFL_SYNC),
+    form(
+        "shfl.sync.mode.b32  d{|p:_.pred}, a, b, c, membermask:.u32",
+        mode="up down bfly idx", since="5.1,sm_30", see=_SHFL_SYNC,
+    ),
     form(
         "prmt.b32{.mode}  d, a, b, c",
         mode="f4e b4e rc8 ecl ecr rc16", ptx=(2, 0), sm="sm_20", see="data-movement-and-conversion-instructions-prmt",

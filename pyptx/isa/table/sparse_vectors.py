@@ -1,7 +1,7 @@
 """spcompress and spdecompress: structured sparsity in registers (PTX 9.4, in no manual of ours; ptxas' rules).
 
-`.xN` counts 32-bit registers, `.sp::s:t` says how many of how many elements stay, then come the widths of an element and
-of its index. An operand has as many registers as its bits fill, at least one.
+`.xN` counts 32-bit registers, `.sp::s:t` says how many of how many elements stay, then come the widths of an element
+and of its index. An operand has as many registers as its bits fill, at least one.
 """
 
 from __future__ import annotations

@@ -142,8 +142,14 @@ _ASYNC_STORES = (
         "st.async.scope{.ss}.type  [a:w], b",
         scope="gpu sys", ss="global@8.7,sm_100", type=MEM, since="8.1,sm_90", see=_ASYNC,
     ),
-    form("st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u64, initval:imm[0..0]", weak="weak", since="8.6,sm_100", see=_BULK),
-    form("st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u32, initval:imm[0..0]", weak="weak", since="9.0,sm_100", see=_BULK),
+    form(
+        "st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u64, initval:imm[0..0]",
+        weak="weak", since="8.6,sm_100", see=_BULK,
+    ),
+    form(
+        "st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u32, initval:imm[0..0]",
+        weak="weak", since="9.0,sm_100", see=_BULK,
+    ),
     form(
         "st.bulk{.weak}{.shared::cta}  [a:w], size:imm[0..16777216/8].u64, initval:imm[0..0]",
         weak="weak", since="8.6,sm_100", see=_BULK,

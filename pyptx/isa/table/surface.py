@@ -58,8 +58,8 @@ def _accesses() -> Iterator[Form]:
         # The manual has no arrays and no cache operators here; ptxas takes both.
         yield form(
             f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {written}, b:.b32+*vec",
-            geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4", clamp=_CLAMP,
-            ptx=(2, 0), sm="sm_20", see=_SUST,
+            geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4",
+            clamp=_CLAMP, ptx=(2, 0), sm="sm_20", see=_SUST,
         )  # fmt: skip
     for geom, coordinates in (("1d", "c:.b32~"), ("2d", "c:.b32*2"), ("3d 1d 2d", "c:.b32*4"), ("1d", "c:.b32*2")):
         for unit, choices in (("b", _RED_BYTES), ("p", _RED_TEXELS)):

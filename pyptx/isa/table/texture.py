@@ -86,7 +86,12 @@ def _tex() -> Iterator[Form]:
         partials = f", dPdx:.f32{geometry.gradient}, dPdy:.f32{geometry.gradient}"
         yield from _lookups(".grad", "4.3" if "cube" in geometry.names else "3.1", partials, geometry)
     # As PTX 1.x wrote them, with coordinates that are ignored.
-    for geom, ctype, element in (("1d 2d", "s32", "s32"), ("1d 2d", "f32", "f32"), ("a1d", "s32", "b32"), ("a1d", "f32", "b32")):
+    for geom, ctype, element in (
+        ("1d 2d", "s32", "s32"),
+        ("1d 2d", "f32", "f32"),
+        ("a1d", "s32", "b32"),
+        ("a1d", "f32", "b32"),
+    ):
         for texture in _TEXTURE:
             yield form(
                 f"tex{{.base}}.geom.result.{ctype}  d:w_.result/1*result, {texture}c:.{element}*4]",
@@ -103,7 +108,11 @@ def _tld4() -> Iterator[Form]:
     ):
         for texture in _TEXTURE:
             address = f"{texture}{coordinates}]"
-            for result, more, since in (("", "", first), ("", offset + _DEPTH, _EXTRAS), ("|p:.pred", offset + _DEPTH, _PREDICATE)):
+            for result, more, since in (
+                ("", "", first),
+                ("", offset + _DEPTH, _EXTRAS),
+                ("|p:.pred", offset + _DEPTH, _PREDICATE),
+            ):
                 yield form(
                     f"tld4.comp.{geom}.v4.dtype.f32  d:w_.dtype*4{result}, {address}{more}",
                     comp="r g b a", dtype="u32 s32 f32", since=since, see=_TLD4,
@@ -124,5 +133,8 @@ FORMS = (
         query="force_unnormalized_coords@2.2 filter_mode addr_mode_0 addr_mode_1 addr_mode_2", ptx=(1, 5), see=_TXQ,
     ),
     form("txq.level.query.b32  d, [a:var.texref], lod:.u32", query="width height depth", since="4.3,sm_30", see=_TXQ),
-    form("istypep.kind  p:w.pred, a:.u64", kind="texref samplerref surfref", since="4.0,sm_30", see="texture-instructions-istypep"),
+    form(
+        "istypep.kind  p:w.pred, a:.u64",
+        kind="texref samplerref surfref", since="4.0,sm_30", see="texture-instructions-istypep",
+    ),
 )  # fmt: skip

@@ -4,24 +4,31 @@ of control and data flow read."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from pyptx.check.operands import Plan
 from pyptx.check.symbols import Scope
 from pyptx.ir import BranchTargets, Function, Instruction, Label
 from pyptx.isa.model import Match, Operand
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """An instruction; `match` and `signature` are None where its spelling or operands are wrong."""
+class Step(NamedTuple):
+    """An instruction; `plan` is None where its spelling or operands are wrong."""
 
     instruction: Instruction
     scope: Scope
-    match: Match | None
-    signature: tuple[Operand, ...] | None
+    plan: Plan | None
+
+    @property
+    def match(self) -> Match | None:
+        return self.plan.match if self.plan else None
+
+    @property
+    def signature(self) -> tuple[Operand, ...] | None:
+        return self.plan.signature if self.plan else None
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A label, in the scope of its block. `targets` is the list it names, for `brx.idx`."""
 
     label: Label

@@ -53,6 +53,7 @@ def check(module: Module, target: str | None = None, *, unused: bool = False) ->
     scope = Scope(header=(where, version))
     for statement in module.directives:
         findings += walk.module_statement(statement, scope)
+    findings += walk.found
     for body in walk.bodies:
         findings += function_findings(body, where, unused)
     return sorted(findings, key=lambda d: (d.line, d.col))
@@ -77,6 +78,7 @@ class _Walk:
         self.where, self.version = where, version
         self.verdicts: dict[tuple[str, tuple[str, ...]], tuple[Complaint | None, dict[int, list[Plan]]]] = {}
         self.bodies: list[Body] = []
+        self.found: list[Diagnostic] = []
 
     def module_statement(self, statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
         """Check one statement of the module, a whole function included."""
@@ -94,7 +96,7 @@ class _Walk:
             statements, scope = open_blocks[-1]
             for statement in statements:
                 if isinstance(statement, Instruction):
-                    yield from self._instruction(statement, scope, body)
+                    body.items.append(self._instruction(statement, scope))
                 elif isinstance(statement, Block | IntrinsicScope):
                     inner = scope
                     if isinstance(statement, Block):
@@ -110,26 +112,29 @@ class _Walk:
                 open_blocks.pop()
         self.bodies.append(body)
 
-    def _instruction(self, instruction: Instruction, scope: Scope, body: Body) -> Iterator[Diagnostic]:
+    def _instruction(self, instruction: Instruction, scope: Scope) -> Step:
         key = (instruction.opcode, instruction.modifiers)
         known = self.verdicts.get(key)
         if known is None:
-            modifiers = tuple(m[1:] for m in instruction.modifiers)
-            verdict = spelling.verdict(instruction.opcode, modifiers, self.where, self.version)
-            known = self.verdicts[key] = verdict.complaint, operands.plans(verdict.usable)
+            known = self.verdicts[key] = self._verdict(instruction)
         complaint, plans = known
         if complaint is not None:
-            yield placed(complaint, instruction)
-        match, signature = None, None
+            self.found.append(placed(complaint, instruction))
+        plan = None
         if plans:
-            match, signature, found = operands.examine(instruction, plans, scope)
-            if found is not None:
-                yield placed(found, instruction)
+            plan, misfit = operands.examine(instruction, plans, scope)
+            if misfit is not None:
+                self.found.append(placed(misfit, instruction))
         if instruction.predicate is not None:
-            found = _guard(instruction.predicate.register, scope)
-            if found is not None:
-                yield placed(found, instruction)
-        body.items.append(Step(instruction, scope, match, signature))
+            misfit = _guard(instruction.predicate.register, scope)
+            if misfit is not None:
+                self.found.append(placed(misfit, instruction))
+        return Step(instruction, scope, plan)
+
+    def _verdict(self, instruction: Instruction) -> tuple[Complaint | None, dict[int, list[Plan]]]:
+        modifiers = tuple(m[1:] for m in instruction.modifiers)
+        verdict = spelling.verdict(instruction.opcode, modifiers, self.where, self.version)
+        return verdict.complaint, operands.plans(verdict.usable)
 
 
 def _targets(label: Label, scope: Scope) -> BranchTargets | None:

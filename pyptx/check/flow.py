@@ -26,6 +26,8 @@ from pyptx.isa.model import Operand
 Register = tuple[str, int]
 """A register's name and the identity of its declaration, so that inner blocks may reuse a name."""
 
+_LEAVES = JUMPS | ENDS
+
 Access = tuple[list[Register], list[Register]]
 """The registers that an instruction reads, its guard first, and those it writes."""
 
@@ -53,7 +55,7 @@ def runs(body: Body) -> list[Run]:
             continue
         made[-1].steps.append(item)
         made[-1].accesses.append(reads_and_writes(item))
-        if item.instruction.opcode in JUMPS or item.instruction.opcode in ENDS:
+        if item.instruction.opcode in _LEAVES:
             made.append(Run(len(made)))
     made.append(Run(len(made)))
     _connect(made, at_label, {(p.label.name, id(p.scope)): p for p in body.items if isinstance(p, Place)})
@@ -70,7 +72,7 @@ def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: dict
             targets += [at_label[key] for key in _destinations(last, places) if key in at_label]
         if opcode in ENDS:
             targets.append(way_out)
-        falls = last is None or opcode not in (*JUMPS, *ENDS) or (last.instruction.predicate and opcode != "brx")
+        falls = last is None or opcode not in _LEAVES or (last.instruction.predicate and opcode != "brx")
         if falls:
             targets.append(run.index + 1)
         run.successors = list(dict.fromkeys(targets))
@@ -101,22 +103,29 @@ def _declared(name: str, scope: Scope, places: dict[tuple[str, int], Place]) -> 
 
 def reads_and_writes(step: Step) -> Access:
     """Return the registers that a step reads, its guard among them, and those it writes."""
+    instruction, scope, plan = step
     reads: list[Register] = []
     writes: list[Register] = []
-    if step.instruction.predicate is not None:
-        _add(step.instruction.predicate.register, step.scope, reads)
-    if step.signature is None:
+    if instruction.predicate is not None:
+        _add(instruction.predicate.register, scope, reads)
+    if plan is None:
         _assume_written(step, writes)
         return reads, writes
-    for wanted, given in zip(step.signature, step.instruction.operands, strict=True):
-        if wanted.name == ACCUMULATES and not _is_true(given):
-            reads = [r for r in reads if r not in writes]
-        _collect(wanted, given, step.scope, reads, writes)
+    found = scope.found
+    for wanted, given in zip(plan.signature, instruction.operands, strict=True):
+        symbol = found.get(given.name) if isinstance(given, RegisterOperand) else None
+        if symbol is None or not symbol.plain:
+            _collect(wanted, given, scope, reads, writes)
+        elif wanted.access == "r":
+            reads.append((given.name, id(symbol)))
+        else:
+            writes.append((given.name, id(symbol)))
+            if wanted.access == "rw":
+                reads.append((given.name, id(symbol)))
+    if plan.accumulates is not None and not _is_true(instruction.operands[plan.accumulates]):
+        written = set(writes)
+        reads = [r for r in reads if r not in written]
     return reads, writes
-
-
-ACCUMULATES = "scale_d"
-"""The operand of the table's rows that decides whether the accumulator is read at all."""
 
 
 def _is_true(given: Actual) -> bool:

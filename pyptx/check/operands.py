@@ -44,13 +44,19 @@ _OPAQUE = frozenset(("texref", "samplerref", "surfref"))
 _FLOAT_TYPES = frozenset(("f32", "f64"))
 
 
+ACCUMULATES = "scale_d"
+"""How the table's rows name the operand without which an accumulator is only written."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One operand list of a match, with the register types that each plain place accepts (None: look closer)."""
+    """One operand list of a match, with the register types that each plain place accepts (None: look closer), and the
+    place of the operand that decides whether the accumulator is read."""
 
     match: Match
     signature: Signature
     accepts: tuple[frozenset[str] | None, ...]
+    accumulates: int | None
 
 
 def plans(matches: tuple[Match, ...]) -> dict[int, list[Plan]]:
@@ -58,7 +64,9 @@ def plans(matches: tuple[Match, ...]) -> dict[int, list[Plan]]:
     by_count: dict[int, list[Plan]] = {}
     for match in matches:
         for signature in match.signatures:
-            made = Plan(match, signature, tuple(_accepts(operand) for operand in signature))
+            decides = [index for index, operand in enumerate(signature) if operand.name == ACCUMULATES]
+            accepts = tuple(_accepts(operand) for operand in signature)
+            made = Plan(match, signature, accepts, decides[0] if decides else None)
             by_count.setdefault(len(signature), []).append(made)
     return by_count
 
@@ -70,16 +78,16 @@ def _accepts(operand: Operand) -> frozenset[str] | None:
 
 def examine(
     instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope
-) -> tuple[Match | None, Signature | None, Complaint | None]:
-    """Return the match and the operand list that the operands fit, or why they fit none."""
+) -> tuple[Plan | None, Complaint | None]:
+    """Return the operand list that the operands fit, or why they fit none."""
     best: tuple[int, Complaint] | None = None
     for plan in by_count.get(len(instruction.operands), ()):
         at, found = _first_misfit(plan, instruction.operands, scope)
         if found is None:
-            return plan.match, plan.signature, None
+            return plan, None
         if best is None or at > best[0]:
             best = at, found
-    return None, None, best[1] if best else _miscounted(instruction, by_count, scope)
+    return None, best[1] if best else _miscounted(instruction, by_count, scope)
 
 
 def _first_misfit(plan: Plan, actual: tuple[Actual, ...], scope: Scope) -> tuple[int, Complaint | None]:

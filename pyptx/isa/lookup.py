@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 
 from pyptx.isa import notation, table
+from pyptx.isa.reading import DOTTED_NAMES, REPEATABLE
 from pyptx.isa.model import (
     Choice,
     Form,
@@ -31,8 +32,7 @@ Bindings = tuple[tuple[str, Choice], ...]
 
 _TYPE_NAMES = frozenset(t.name for t in ALL)
 STATE_SPACES = frozenset(
-    ("reg", "sreg", "const", "global", "local", "param", "param::entry", "param::func", "shared", "shared::cta")
-    + ("shared::cluster", "tex")
+    "reg sreg const global local param param::entry param::func shared shared::cta shared::cluster tex".split()
 )
 
 
@@ -60,7 +60,7 @@ def matches_of(opcode: str, modifiers: tuple[str, ...]) -> tuple[Match, ...]:
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def sequences(row: Form) -> tuple[tuple[Slot, ...], ...]:
     """Return the row's sequences of positions: one for each way to leave optional groups out, the fullest first."""
     return tuple(_sequences(notation.head(row)))
@@ -88,19 +88,41 @@ def match_of(row: Form, bound: Bindings) -> Match:
 
 
 def _walk(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
-    for sequence in sequences(row):
-        yield from _fill(sequence, modifiers)
+    for steps in _steps(row):
+        if len(steps) <= len(modifiers):
+            yield from _fill(steps, modifiers)
 
 
-def _fill(sequence: tuple[Slot, ...], modifiers: tuple[str, ...]) -> Iterator[Bindings]:
+Step = tuple[str, dict[str, list[Choice]]]
+"""A position's name and its choices by their first modifier."""
+
+
+@cache
+def _steps(row: Form) -> tuple[tuple[Step, ...], ...]:
+    """Return the row's sequences, made ready for walking."""
+    return tuple(tuple((slot.name, _by_first(slot)) for slot in sequence) for sequence in sequences(row))
+
+
+@cache
+def _by_first(slot: Slot) -> dict[str, list[Choice]]:
+    found: dict[str, list[Choice]] = {}
+    for choice in slot.choices:
+        found.setdefault(choice.modifiers[0], []).append(choice)
+    return found
+
+
+def _fill(steps: tuple[Step, ...], modifiers: tuple[str, ...]) -> Iterator[Bindings]:
     open_paths: list[tuple[int, Bindings]] = [(0, ())]
-    for slot in sequence:
+    for name, choices in steps:
         open_paths = [
-            (at + len(choice.modifiers), (*bound, (slot.name, choice)))
+            (at + len(choice.modifiers), (*bound, (name, choice)))
             for at, bound in open_paths
-            for choice in slot.choices
+            if at < len(modifiers)
+            for choice in choices.get(modifiers[at], ())
             if modifiers[at : at + len(choice.modifiers)] == choice.modifiers
         ]
+        if not open_paths:
+            return
     for at, bound in open_paths:
         if at == len(modifiers):
             yield bound
@@ -128,7 +150,7 @@ def _reordered(row: Form, modifiers: tuple[str, ...]) -> Iterator[Bindings]:
                 continue
             if _ordered(modifiers) != _ordered(used):
                 continue
-            if all(m in used and m in _REPEATABLE for m in left):
+            if all(m in used and m in REPEATABLE for m in left):
                 yield tuple(bound)
 
 
@@ -142,40 +164,14 @@ def _head(opcode: str, modifiers: tuple[str, ...]) -> int:
     longest, name = 0, opcode
     for count, modifier in enumerate(modifiers[:4], 1):
         name = f"{name}.{modifier}"
-        if name in _DOTTED_NAMES:
+        if name in DOTTED_NAMES:
             longest = count
     return longest
 
 
-_DOTTED_NAMES = frozenset(
-    """
-    applypriority.async.bulk applypriority.async.bulk.tensor bar.arrive bar.cta bar.cta.arrive bar.cta.red bar.red
-    bar.warp barrier.arrive barrier.red barrier.cluster.arrive barrier.cluster.wait barrier.cta barrier.cta.arrive
-    barrier.cta.red brx.idx clmad.hi clmad.lo clusterlaunchcontrol.query_cancel clusterlaunchcontrol.try_cancel.async
-    cp.async cp.async.bulk cp.async.bulk.commit_group cp.async.bulk.prefetch cp.async.bulk.prefetch.tensor
-    cp.async.bulk.tensor cp.async.bulk.wait_group cp.async.commit_group cp.async.mbarrier.arrive cp.async.wait_all
-    cp.async.wait_group cp.reduce.async.bulk cp.reduce.async.bulk.tensor createpolicy.cvt createpolicy.fractional
-    createpolicy.range cvt.pack cvta.to div.full dp2a.hi dp2a.lo fabric.submit fabric.submit.commit_group
-    fabric.try_atom.async fabric.try_get.async fabric.try_get.async.tensor fabric.try_pullred.async
-    fabric.try_put.async fabric.try_put.async.tensor fabric.try_red.async fabric.try_red.async.tensor fabric.wait
-    fence.proxy mad.hi mad.lo mad.wide mad24.hi mad24.lo madc.hi madc.lo mbarrier.arrive mbarrier.arrive.expect_tx
-    mbarrier.arrive_drop mbarrier.arrive_drop.expect_tx mbarrier.check_layout mbarrier.complete_tx mbarrier.expect_tx
-    mbarrier.init mbarrier.inval mbarrier.pending_count mbarrier.test_wait mbarrier.test_wait.parity
-    mbarrier.try_wait mbarrier.try_wait.parity membar.proxy mul.hi mul.lo mul.wide mul24.hi mul24.lo
-    multimem.cp.async.bulk multimem.cp.reduce.async.bulk multimem.ld_reduce multimem.red multimem.red.async
-    multimem.st multimem.st.async red.async setmaxnreg.dec setmaxnreg.inc shf.l shf.r st.async st.bulk suld.b
-    sured.b sured.p sust.b sust.p tcgen05.alloc tcgen05.commit tcgen05.cp tcgen05.dealloc tcgen05.fence tcgen05.ld
-    tcgen05.ld.red tcgen05.ld.red.spcompress tcgen05.ld.spcompress tcgen05.mma tcgen05.mma.ws tcgen05.shift
-    tcgen05.st tcgen05.wait tensormap.cp_fenceproxy tensormap.replace tex.base tex.grad tex.level txq.level
-    wgmma.commit_group wgmma.fence wgmma.mma_async wgmma.wait_group wmma.load.a wmma.load.b wmma.load.c wmma.mma
-    wmma.store.d
-    """.split()
-)
 
 
 _LONGEST_REORDERED = 16
-_REPEATABLE = frozenset(("sat", "relu", "satfinite", "sync", "uni", "cc", "approx", "NaN", "shiftamt"))
-"""What ptxas lets stand twice; of everything else it says "Duplicate" or "Multiple ... modifiers"."""
 
 
 def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
@@ -307,7 +303,7 @@ class _Resolver:
         return self.chosen.get(p.space) if p.space in self.row.choices else p.space
 
 
-@lru_cache(maxsize=None)
+@cache
 def _factor(text: str) -> tuple[str, str, str, int]:
     """Read `vec`, `dim-2`, `shape.n/2` of a vector's count: position, side of a shape, operator, its number."""
     found = re.fullmatch(r"(\w+)(?:\.([mnk]))?(?:([-/])(\d+))?", text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 Version = tuple[int, int]
 
@@ -69,7 +69,7 @@ class Target:
         return mine >= other
 
 
-@lru_cache(maxsize=None)
+@cache
 def target(name: str) -> Target:
     """Return the target of this name; ValueError for a name that no PTX version knows."""
     if name not in FIRST_PTX:
@@ -106,7 +106,7 @@ def version(text: str) -> Version:
     return int(major), int(minor)
 
 
-@lru_cache(maxsize=None)
+@cache
 def availability(ptx: Version, sm: str = "") -> Availability:
     """Return the availability that a row spells: `sm` is targets separated by spaces or `|`, each with its own first
     version after a colon where that differs from `ptx` ("sm_100a sm_110f:9.0")."""

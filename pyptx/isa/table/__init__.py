@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 from importlib import import_module
 
 from pyptx.isa.model import Form
@@ -17,7 +17,7 @@ SECTIONS = (
 """The table's files, in the manual's order."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _by_opcode() -> dict[str, tuple[Form, ...]]:
     found: dict[str, list[Form]] = {}
     for row in all_rows():
@@ -25,13 +25,13 @@ def _by_opcode() -> dict[str, tuple[Form, ...]]:
     return {opcode: tuple(rows) for opcode, rows in found.items()}
 
 
-@lru_cache(maxsize=None)
+@cache
 def all_rows() -> tuple[Form, ...]:
     """Return every row, in the manual's order."""
     return tuple(row for section in SECTIONS for row in import_module(f"{__name__}.{section}").FORMS)
 
 
-@lru_cache(maxsize=None)
+@cache
 def meanings() -> dict[str, str]:
     """Return the one-line meaning of each instruction, keyed by its name (`add`, `cp.async.bulk.tensor`)."""
     return {

@@ -19,6 +19,7 @@ from tools.corpus.source import Build, Source, read
 ROOT = Path(__file__).parent
 PRODUCERS = ("nvcc", "cub", "cutlass")
 CUTLASS = "cutlass-4.2.0.0"
+INTERNAL = re.compile(rb"(\d\d)(_(?:INTERNAL|GLOBAL__N_)_)[0-9a-f]{8}(_\d+_\w+?_cu_)[0-9a-f]{8}(\w*)")
 
 
 def main() -> None:
@@ -58,7 +59,9 @@ def record(source: Source, build: Build, path: Path) -> File:
     """The manifest's record of a file that was built."""
     data = path.read_bytes()
     target, version, names = described(data)
-    note = "absolute paths in .file lines made relative" if b"\t.file" in data else None
+    notes = ["absolute paths in .file lines made relative"] if b".file" in data else []
+    notes += ["hashes of paths in internal names zeroed"] if b"_INTERNAL_00000000" in data else []
+    note = "; ".join(notes) or None
     relative_source = source.path.relative_to(ROOT).as_posix()
     entries = source.entries(names)
     return File(path.name, build.version, build.flags, relative_source, target, version, digest(data), entries, note)
@@ -72,17 +75,25 @@ def compile_ptx(source: Source, build: Build, cache: Path) -> bytes:
     if build.producer == "cutlass":
         includes.append(str(install(CUTLASS, cache) / "cutlass_library" / "source" / "include"))
     output = cache / "out.ptx"
-    command = [str(home / "bin" / "nvcc"), "-ptx", f"-arch={build.target}", "-std=c++17", *build.flags]
+    command = [str(home / "bin" / "nvcc"), "-ptx", "-w", f"-arch={build.target}", "-std=c++17", *build.flags]
     command += [f"-I{path}" for path in includes] + ["-o", str(output), source.path.name]
     subprocess.run(command, check=True, cwd=source.path.parent, env={**os.environ, "CUDA_HOME": str(home)})
     return output.read_bytes()
 
 
 def relative(ptx: bytes, cache: Path) -> bytes:
-    """Cut this machine's directories from the paths of `.file` lines."""
+    """Cut this machine's directories from `.file` lines, and what depends on them from names of internal linkage."""
     for prefix in (f"{ROOT}/cuda/", f"{cache}/"):
         ptx = ptx.replace(f'"{prefix}'.encode(), b'"')
-    return re.sub(rb'(\.file\s+\d+ )"/(?:[^"]*/)?([^"/]+)"', rb'\1"\2"', ptx)
+    ptx = re.sub(rb'(\.file\s+\d+ )"/(?:[^"]*/)?([^"/]+)"', rb'\1"\2"', ptx)
+    return INTERNAL.sub(_internal, ptx)
+
+
+def _internal(match: re.Match[bytes]) -> bytes:
+    """Zero the hashes in a mangled name, whose length stands before it, and drop the number of the process."""
+    name = match[2] + b"0" * 8 + match[3] + b"0" * 8
+    process = int(match[1]) - len(name)
+    return str(len(name)).encode() + name + INTERNAL.sub(_internal, match[4][process:])
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 // CUTLASS device-level products, explicitly instantiated.
 //! build cutlass 13.0.88 sm_75 -DSIMT as=simt
 //! build cutlass 13.0.88 sm_80 -DAMPERE as=ampere
-//! build cutlass 13.1.115 sm_90a -DHOPPER as=hopper
-//! build cutlass 13.1.115 sm_100a -DBLACKWELL as=blackwell
+//! build cutlass 13.1.115 sm_90a -DHOPPER -DNDEBUG as=hopper
+//! build cutlass 13.1.115 sm_100a -DBLACKWELL -DNDEBUG as=blackwell
 //! kernel cutlass6Kernel gemm
 //! norun takes CUTLASS's parameter structure by value
 //! kernel cutlass13device_kernel gemm

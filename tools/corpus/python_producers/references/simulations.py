@@ -127,8 +127,8 @@ def heat(args: Args) -> Outputs:
 def caesar(args: Args) -> Outputs:
     text = args["text"].astype(np.int32)
     letter = (text >= 97) & (text <= 122)
-    turned: NDArray[Any] = np.where(letter, (text - 97 + int(args["shift"])) % 26 + 97, text)
-    return {"out": turned.astype(np.uint8)}
+    text[letter] = (text[letter] - 97 + int(args["shift"])) % 26 + 97
+    return {"out": text.astype(np.uint8)}
 
 
 def mix(args: Args) -> Outputs:

@@ -50,8 +50,9 @@ def polynomial(args: Args) -> Outputs:
 
 
 def lower_bound(args: Args) -> Outputs:
-    places: NDArray[Any] = np.searchsorted(args["keys"], args["queries"])
-    return {"out": places.astype(np.int32)}
+    keys: NDArray[np.int32] = args["keys"]
+    queries: NDArray[np.int32] = args["queries"]
+    return {"out": np.searchsorted(keys, queries).astype(np.int32)}
 
 
 def plus_one(args: Args) -> Outputs:

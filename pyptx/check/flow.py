@@ -113,7 +113,10 @@ def reads_and_writes(step: Step) -> Access:
         return reads, writes
     found = scope.found
     for wanted, given in zip(plan.signature, instruction.operands, strict=True):
-        symbol = found.get(given.name) if isinstance(given, RegisterOperand) else None
+        if not isinstance(given, RegisterOperand):
+            _collect(wanted, given, scope, reads, writes)
+            continue
+        symbol = found.get(given.name)
         if symbol is None or not symbol.plain:
             _collect(wanted, given, scope, reads, writes)
         elif wanted.access == "r":

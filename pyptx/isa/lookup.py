@@ -12,7 +12,6 @@ from functools import cache, lru_cache
 from itertools import product
 
 from pyptx.isa import notation, table
-from pyptx.isa.reading import DOTTED_NAMES, REPEATABLE
 from pyptx.isa.model import (
     Choice,
     Form,
@@ -25,6 +24,7 @@ from pyptx.isa.model import (
     OperandPattern,
     Slot,
 )
+from pyptx.isa.reading import DOTTED_NAMES, REPEATABLE
 from pyptx.types import ALL
 
 Bindings = tuple[tuple[str, Choice], ...]

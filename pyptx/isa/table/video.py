@@ -42,7 +42,8 @@ _30 = "3.0,sm_30"
 _MASK2 = "h0 h1 h10"
 _MASK4 = "b0 b1 b10 b2 b20 b21 b210 b3 b30 b31 b310 b32 b320 b321 b3210"
 _HALVES = " ".join("h" + "".join(digits) for digits in product("0123", repeat=2))
-_BYTES = " ".join("b" + "".join(digits) for digits in product("01234567", repeat=4))
+_BYTES = " ".join("b" + "".join(digits) for digits in product("01234567", repeat=4) if digits != tuple("1024"))
+"""ptxas reads .b1024 as a type, so those four bytes cannot be selected."""
 
 
 def _scalar(name: str) -> tuple[Form, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pyptx.check import (
     calls,
     dataflow,
+    directives,
     flow,
     launch,
     operands,
@@ -83,6 +84,8 @@ class _Walk:
     def module_statement(self, statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
         """Check one statement of the module, a whole function included."""
         yield from symbols.declare(statement, scope)
+        if isinstance(statement, Function):
+            yield from directives.directives(statement, self.where, self.version)
         if isinstance(statement, Function) and statement.definition:
             yield from self._function(statement, scope)
 

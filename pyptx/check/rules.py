@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyptx.check import (
     calls,
     dataflow,
+    directives,
     header,
     launch,
     operand_rules,
@@ -18,7 +19,8 @@ from pyptx.check import (
 from pyptx.diagnostics import Rule
 
 _CHECKS = (
-    spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, shared_memory, tensor_maps, scopes,
+    spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, directives, shared_memory,
+    tensor_maps, scopes,
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = tuple(sorted((rule for c in _CHECKS for rule in c.RULES), key=lambda rule: rule.code))

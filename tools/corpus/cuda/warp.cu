@@ -1,5 +1,5 @@
 // Votes, matches, reductions and shuffles of a warp.
-//! build nvrtc 12.6.85 sm_80 as=warp
+//! build nvrtc 12.6.85 sm_80
 #define KERNEL extern "C" __global__ void
 #define ALL 0xffffffffu
 

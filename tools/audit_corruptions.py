@@ -137,6 +137,11 @@ def ptxas_lines(text: str) -> set[int] | None:
     return {int(m) for m in re.findall(r"line (\d+); (?:error|fatal)", run.stdout + run.stderr)}
 
 
+def header_lines(text: str) -> set[int]:
+    """Return the lines of `.version` and `.target`, either of which may be blamed for not fitting the other."""
+    return {text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^\.(?:version|target)\b", text, re.M)}
+
+
 def our_lines(text: str) -> set[int]:
     """Return the lines in which parser or check see an error."""
     module, problems = parse(text, recover=True)
@@ -179,7 +184,7 @@ def main() -> int:
             continue
         rejected[stratum] += 1
         ours = our_lines(made.text)
-        good = bool(ours & (theirs | {made.line}))
+        good = bool(ours & (theirs | {made.line})) or (stratum == "header" and bool(ours & header_lines(made.text)))
         reported[stratum] += good
         if not good and sum(rejected.values()) - sum(reported.values()) <= arguments.show:
             edited = made.text.splitlines()[made.line - 1].strip()[:120]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyptx.check import (
     calls,
     dataflow,
-    directives,
     header,
     launch,
     operand_rules,
@@ -19,7 +18,7 @@ from pyptx.check import (
 from pyptx.diagnostics import Rule
 
 _CHECKS = (
-    spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, directives, shared_memory,
+    spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, shared_memory,
     tensor_maps, scopes,
 )  # fmt: skip
 

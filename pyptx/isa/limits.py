@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyptx.isa.targets import Target, target
+from pyptx.isa.targets import RENAMED, Target, target
 
 WARP_SIZE = 32
 KIB = 1024
 THREADS_PER_CTA = 1024
+STATIC_SHARED = 48 * KIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ _BY_ARCH = {
 
 def sm_limits(name: str) -> SmLimits:
     """Return the limits of a target (`sm_90a` and `sm_90` are one machine); ValueError for one without a row."""
-    arch = target(name).arch
+    arch = RENAMED.get(target(name).arch, target(name).arch)
     if arch not in _BY_ARCH:
         known = ", ".join(f"sm_{number}" for number in _BY_ARCH)
         raise ValueError(f"no limits known for {name}; known: {known}")
@@ -62,4 +63,6 @@ def sm_limits(name: str) -> SmLimits:
 def static_shared_limit(where: Target) -> int:
     """Return how many bytes of shared variables with a fixed size ptxas accepts: 48 KiB, and all that a CTA may have
     on targets with the suffix `a` (seen with ptxas 13.5)."""
-    return sm_limits(where.name).shared_per_cta if where.suffix == "a" else 48 * KIB
+    if where.suffix != "a":
+        return STATIC_SHARED
+    return sm_limits(where.name).shared_per_cta

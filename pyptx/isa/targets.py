@@ -41,7 +41,7 @@ ASSEMBLED = (
 """The targets of the newest ptxas."""
 
 _FAMILIES = ((100, 103, 107), (110,), (120, 121))
-_RENAMED = {101: 110}
+RENAMED = {101: 110}
 """sm_101 became sm_110 in PTX 9.0; both names mean one architecture."""
 
 
@@ -61,7 +61,7 @@ class Target:
 
     def provides(self, feature: Target) -> bool:
         """Tell whether code for this target may use what `feature` introduced."""
-        mine, other = _RENAMED.get(self.arch, self.arch), _RENAMED.get(feature.arch, feature.arch)
+        mine, other = RENAMED.get(self.arch, self.arch), RENAMED.get(feature.arch, feature.arch)
         if feature.suffix == "a":
             return self.suffix == "a" and mine == other
         if feature.suffix == "f":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pyptx.check import check
 from pyptx.diagnostics import Severity
+from pyptx.parser import parse
 from pyptx.toolchain import validate
 from tests.check.report import HEADER, report
 
@@ -44,3 +46,17 @@ def test_names(body: str, findings: list[str]) -> None:
 def test_ptxas_agrees(body: str, findings: list[str]) -> None:
     text = HEADER.format(target="sm_90a", version="8.6") + body + "\n    ret;\n}\n"
     assert bool([d for d in validate(text) if d.severity is Severity.ERROR]) == bool(findings)
+
+
+@pytest.mark.parametrize(
+    ("directive", "target", "version", "code"),
+    [
+        (".blocksareclusters .reqntid 128 .reqnctapercluster 2", "sm_90", "8.0", "PTX0301"),
+        (".blocksareclusters .reqntid 128 .reqnctapercluster 2", "sm_90", "9.0", None),
+        (".reqnctapercluster 2", "sm_80", "8.0", "PTX0302"),
+    ],
+)
+def test_directives_are_available(directive: str, target: str, version: str, code: str | None) -> None:
+    text = f".version {version}\n.target {target}\n.address_size 64\n.entry k() {directive} {{ ret; }}\n"
+    assert [d.code for d in check(parse(text))] == ([code] if code else [])
+    assert bool([d for d in validate(text) if d.severity is Severity.ERROR]) == bool(code)

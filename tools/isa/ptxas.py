@@ -46,7 +46,8 @@ def ptxas_path() -> str:
 
 def virtual_architecture(target: str) -> str:
     """Return the architecture for which ptxas parses a module of this target without compiling it."""
-    return target.replace("sm_", "compute_") if target in ASSEMBLED else "compute_75"
+    name = target.replace("sm_101", "sm_110")
+    return name.replace("sm_", "compute_") if name in ASSEMBLED else "compute_75"
 
 
 def verdicts(cases: Iterable[Case]) -> Iterator[tuple[Case, str | None]]:

@@ -1,14 +1,17 @@
-"""The four ways in which parsing and printing must lose nothing, as functions that return what they found wrong.
+"""The ways in which parsing and printing must lose nothing, as functions that return what they found wrong.
 
 Byte identity alone proves little: a parser that keeps the source passes it. So tokens are compared as the fields of the
 nodes give them, the text is printed again without any layout, and single edits must change single places.
+`python -m tests.lossless [FILE…]` runs them over whole files, by default the corpus, and prints counts.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
-from pyptx.emitter import emit
+from pyptx.emitter import emit, emit_statement
 from pyptx.ir import (
     AddressOperand,
     ImmediateOperand,
@@ -63,9 +66,9 @@ def restyling_keeps_meaning(text: str, emit: Emit = emit) -> str | None:
     return None
 
 
-def same_sass(text: str, sass: Callable[[str], str], emit: Emit = emit) -> str | None:
-    """The restyled text assembles to the same machine code; `sass` assembles and disassembles a text."""
-    return None if sass(restyled(text, emit)) == sass(text) else "the restyled text assembles to other code"
+def same_sass(text: str, equal: Callable[[str, str], bool], emit: Emit = emit) -> str | None:
+    """The restyled text assembles to the same machine code; `equal` compares the code of two texts."""
+    return None if equal(text, restyled(text, emit)) else "the restyled text assembles to other code"
 
 
 def edit_locality(text: str, emit: Emit = emit) -> str | None:
@@ -105,10 +108,6 @@ def _changed(operand: Operand) -> tuple[str, str, Operand] | None:
 
 def _delete(module: Module, node: Instruction, text: str, emit: Emit) -> str | None:
     printed = emit(_with(module, node, None))
-    layout = node.layout
-    assert layout is not None
-    from pyptx.emitter import emit_statement
-
     gone = emit_statement(node)
     if len(text) - len(printed) != len(gone):
         return f"deleting {gone!r} removed {len(text) - len(printed)} bytes"
@@ -138,3 +137,25 @@ def _one_change(text: str, printed: str, before: str, after: str) -> bool:
 
 def _with(module: Module, old: Statement, new: Statement | None) -> Module:
     return replace_statements(module, lambda statement: new if statement is old else statement)
+
+
+def main(arguments: list[str]) -> int:
+    """Run every test over files and print what was found."""
+    corpus = Path(__file__).parent / "corpus"
+    paths = [Path(name) for name in arguments] or sorted(corpus.rglob("*.ptx"))
+    checks = (byte_identity, token_identity, restyling_keeps_meaning, edit_locality)
+    failed = dict.fromkeys((check.__name__ for check in checks), 0)
+    for path in paths:
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+        for check in checks:
+            wrong = check(text)
+            if wrong is not None:
+                failed[check.__name__] += 1
+                print(f"{path}: {check.__name__}: {wrong}")  # noqa: T201
+    for name, count in failed.items():
+        print(f"{name}: {len(paths) - count} of {len(paths)} files")  # noqa: T201
+    return int(any(failed.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -75,7 +75,8 @@ class ScalarType(_Spelled):
     E2M1, E2M1X2, E2M1X4 = types.e2m1, types.e2m1x2, types.e2m1x4
     E2M3, E2M3X2, E2M3X4 = types.e2m3, types.e2m3x2, types.e2m3x4
     E3M2, E3M2X2, E3M2X4 = types.e3m2, types.e3m2x2, types.e3m2x4
-    UE8M0, UE8M0X2, UE4M3 = types.ue8m0, types.ue8m0x2, types.ue4m3
+    UE8M0, UE8M0X2, UE8M0X4, UE4M3 = types.ue8m0, types.ue8m0x2, types.ue8m0x4, types.ue4m3
+    E2M1P4X4 = types.e2m1p4x4
     S2F6, S2F6X2 = types.s2f6, types.s2f6x2
     PRED = types.pred
     TEXREF, SAMPLERREF, SURFREF = types.texref, types.samplerref, types.surfref

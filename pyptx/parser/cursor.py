@@ -10,16 +10,17 @@ from pyptx.ir.layout import Layout, layout_of
 from pyptx.ir.operands import number_value
 from pyptx.parser import rules
 from pyptx.parser.errors import Failure
-from pyptx.parser.lexer import next_token, stray, tail_at, trailing_nuls
+from pyptx.parser.lexer import next_token, padding, stray, tail_at
 
 
 class Cursor:
     """A place in the text with one token of look-ahead: `kind` and `token` are the next one, END at the end."""
 
-    __slots__ = ("end", "gap", "gaps", "kind", "start", "taken_end", "text", "token")
+    __slots__ = ("end", "gap", "gaps", "kind", "padding", "start", "taken_end", "text", "token")
 
     def __init__(self, text: str, at: int = 0) -> None:
         self.text = text
+        self.padding = padding(text)
         self.jump(at)
 
     def jump(self, at: int) -> None:
@@ -35,7 +36,7 @@ class Cursor:
         self.start = found.end(1)
         kind = found.lastgroup
         if kind is None:
-            if trailing_nuls(self.text, self.start):
+            if self.start >= self.padding:
                 self.gap += self.text[self.start :]
                 self.start = len(self.text)
             self.kind, self.token, self.end = ("END" if self.start == len(self.text) else "STRAY"), "", self.start

@@ -32,8 +32,9 @@ _NEXT = re.compile(
 )
 next_token = _NEXT.match
 tail_at = re.compile(TAIL).match
-trailing_nuls = re.compile(r"\0[\0 \t\r\n]*+\Z").match
-"""Some producers end the text with a NUL; it belongs to the gap at the end."""
+
+
+_PADDING = 4096
 
 
 class TokenKind(StrEnum):
@@ -71,7 +72,7 @@ def tokenize(source: str) -> list[Token]:
         kind = found.lastgroup
         if kind is None:
             if start < len(source):
-                if not trailing_nuls(source, start):
+                if start < padding(source):
                     raise _as_error(stray(source, start), source)
                 gap += source[start:]
             out.append(Token(TokenKind.END, "", line, start - line_start + 1, gap))
@@ -82,6 +83,15 @@ def tokenize(source: str) -> list[Token]:
         if "\n" in text:
             line += text.count("\n")
             line_start = source.rindex("\n", start, at) + 1
+
+
+def padding(source: str) -> int:
+    """Return where the NULs begin that some producers write at the end; they belong to the gap there."""
+    if source[-1:] not in ("\0", "\n", "\r", " ", "\t") or "\0" not in source[-_PADDING:]:
+        return len(source)
+    end = len(source.rstrip("\0 \t\r\n"))
+    at = source.find("\0", end)
+    return len(source) if at < 0 else at
 
 
 def stray(source: str, start: int) -> Failure:

@@ -19,6 +19,8 @@ from pyptx.parser.operands import DEEPEST
 from pyptx.parser.places import Lines
 from pyptx.parser.statements import Opening
 
+MOST_ERRORS = 1000
+"""After so many the rest of the text is not looked at."""
 _COLUMN = (1 << COLUMN_BITS) - 1
 
 
@@ -70,8 +72,22 @@ class Parsing:
                 self._unclosed()
                 continue
             self.clean = self._statement()
+            if len(self.diagnostics) >= MOST_ERRORS:
+                self._give_up()
         version, target, size = header
         return Module(version, target, size, tuple(self.body), layout_of((cursor.gap,)))
+
+    def _give_up(self) -> None:
+        """Put the rest of the text aside: this is no PTX."""
+        cursor = self.cursor
+        start, at = cursor.start, cursor.taken_end
+        if cursor.kind != "END":
+            cursor.skip_to(len(self.text))
+            self.body.append(SkippedText(self.text[start:], layout_of((self.text[at:start], ""))))
+        while self.open:
+            opening, outer = self.open.pop()
+            outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=layout_of(())))
+            self.body = outer
 
     def _plain_statements(self) -> None:
         """Parse as many plain statements as come here."""

@@ -1,0 +1,106 @@
+"""Printing: default spacing, and what editing does to the text around it."""
+
+from __future__ import annotations
+
+from pyptx.emitter import NVCC, emit, emit_statement
+from pyptx.ir import (
+    AddressOperand,
+    AddressSize,
+    Function,
+    FunctionDirective,
+    ImmediateOperand,
+    Instruction,
+    Label,
+    LinkingDirective,
+    Module,
+    Param,
+    Predicate,
+    RegDecl,
+    RegisterOperand,
+    ScalarType,
+    Statement,
+    StateSpace,
+    Target,
+    VarDecl,
+    VectorOperand,
+    Version,
+    replace_statements,
+    strip_layout,
+)
+from pyptx.parser import parse
+
+R1, R2 = RegisterOperand("%r1"), RegisterOperand("%r2")
+
+
+def module(*body: Statement) -> Module:
+    params = (Param(StateSpace.PARAM, ScalarType.U64, "a"), Param(StateSpace.PARAM, ScalarType.U32, "b"))
+    entry = Function(
+        True, "k", params, None, body, LinkingDirective.VISIBLE, (FunctionDirective("maxntid", (32, 1, 1)),)
+    )
+    return Module(Version(8, 0), Target(("sm_90a",)), AddressSize(64), (entry,))
+
+
+def test_default_spacing() -> None:
+    body = (
+        RegDecl(ScalarType.B32, "%r", 4),
+        VarDecl(StateSpace.SHARED, ScalarType.B8, "s", 16, 8),
+        Label("L"),
+        Instruction("ld", (".shared", ".v2", ".b32"), (VectorOperand((R1, R2)), AddressOperand("%r3", "4"))),
+        Instruction("mov", (".b32",), (R1, ImmediateOperand("-1")), Predicate("%p1", True)),
+        Instruction("ret"),
+    )
+    assert emit(module(*body)) == (
+        ".version 8.0\n.target sm_90a\n.address_size 64\n"
+        ".visible .entry k(\n\t.param .u64 a,\n\t.param .u32 b\n)\n.maxntid 32, 1, 1\n{\n"
+        "\t.reg .b32 %r<4>;\n\t.shared .align 8 .b8 s[16];\n\tL:\n"
+        "\tld.shared.v2.b32 {%r1, %r2}, [%r3+4];\n\t@!%p1 mov.b32 %r1, -1;\n\tret;\n}\n"
+    )
+
+
+def test_styles_space_only_what_has_no_layout() -> None:
+    built = module(Instruction("mov", (".b32",), (R1, R2)))
+    assert "\tmov.b32 \t%r1, %r2;\n" in emit(built, style=NVCC)
+    parsed = parse(emit(built))
+    assert emit(parsed, style=NVCC) == emit(built)
+    assert emit(strip_layout(parsed), style=NVCC) == emit(built, style=NVCC)
+
+
+TEXT = """.version 8.0
+.target sm_90
+.entry k()
+{
+    // before
+    add.s32   %r1,%r2 , %r3; // after
+    ret; }
+// end"""
+
+
+def edited(change: dict[str, object]) -> str:
+    return emit(
+        replace_statements(
+            parse(TEXT), lambda s: s.replace(**change) if isinstance(s, Instruction) and s.opcode == "add" else s
+        )
+    )
+
+
+def test_an_edit_keeps_its_surroundings() -> None:
+    assert edited({"opcode": "sub"}) == TEXT.replace("add", "sub")
+
+
+def test_a_structural_edit_respaces_one_statement_and_keeps_comments() -> None:
+    assert edited({"operands": (R1, R2)}) == TEXT.replace("add.s32   %r1,%r2 , %r3;", "add.s32 %r1, %r2;")
+    assert "    // before\n    add.sat.s32 %r1, %r2, %r3; // after\n" in edited({"modifiers": (".sat", ".s32")})
+    guarded = edited({"predicate": Predicate("%p1")})
+    assert "    // before\n    @%p1 add.s32 " in guarded
+    assert "; // after\n" in guarded
+
+
+def test_a_statement_after_a_last_comment_begins_a_line() -> None:
+    parsed = parse(".version 8.0\n.target sm_90\n.global .u32 x; // no line end")
+    longer = parsed.replace(directives=(*parsed.directives, VarDecl(StateSpace.GLOBAL, ScalarType.U32, "y")))
+    assert emit(longer).endswith("x; // no line end\n.global .u32 y;\n")
+    assert parse(emit(longer)) == longer
+
+
+def test_one_statement() -> None:
+    assert emit_statement(Instruction("ret")) == "ret;\n"

@@ -1,0 +1,72 @@
+"""Visiting, replacing and comparing modules."""
+
+from __future__ import annotations
+
+from pyptx.emitter import emit
+from pyptx.ir import (
+    Instruction,
+    IntrinsicScope,
+    Label,
+    Module,
+    Statement,
+    diff_modules,
+    normalize_module,
+    replace_statements,
+    strip_layout,
+    visit,
+)
+from pyptx.parser import parse
+
+TEXT = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n  { L: ret; }\n  exit; // last\n}\n"
+
+
+def opcodes(module: Module) -> list[str]:
+    return [s.opcode for s in visit(module) if isinstance(s, Instruction)]
+
+
+def test_visit_goes_in_the_order_of_the_text() -> None:
+    assert [type(s).__name__ for s in visit(parse(TEXT))] == [
+        *("Version", "Target", "AddressSize", "Function", "Block", "Label", "Instruction", "Instruction")
+    ]
+
+
+def test_replacing_nothing_returns_the_same_module() -> None:
+    module = parse(TEXT)
+    assert replace_statements(module, lambda statement: statement) is module
+
+
+def test_statements_are_replaced_added_and_removed() -> None:
+    def change(statement: Statement) -> Statement | list[Statement] | None:
+        if isinstance(statement, Label):
+            return None
+        if isinstance(statement, Instruction) and statement.opcode == "exit":
+            return [Instruction("trap"), statement]
+        return statement
+
+    changed = replace_statements(parse(TEXT), change)
+    assert opcodes(changed) == ["ret", "trap", "exit"]
+    assert emit(changed) == TEXT.replace(" L:", "").replace("  exit", "\ttrap;\n  exit")
+
+
+def test_the_header_can_be_replaced() -> None:
+    module = parse(TEXT)
+    changed = replace_statements(module, lambda s: s.replace(major=9) if s is module.version else s)
+    assert emit(changed) == TEXT.replace("8.0", "9.0")
+
+
+def test_differences_are_lines() -> None:
+    module = parse(TEXT)
+    other = parse(TEXT.replace("exit", "trap"))
+    assert diff_modules(module, strip_layout(module)) == []
+    assert diff_modules(module, other) == ["-  exit;", "+  trap;"]
+    assert diff_modules(module, other, entry_only=True) == ["-  exit;", "+  trap;"]
+    assert diff_modules(module, parse(TEXT + ".global .u32 x;"), entry_only=True) == []
+
+
+def test_normal_form_has_no_scopes() -> None:
+    module = parse(TEXT)
+    scoped = replace_statements(module, lambda s: IntrinsicScope("f", "", (s,)) if isinstance(s, Instruction) else s)
+    assert scoped != module
+    assert normalize_module(scoped) == normalize_module(module)
+    assert "// BEGIN f()" in emit(scoped)
+    assert normalize_module(parse(emit(scoped))) == normalize_module(module)

@@ -1,0 +1,122 @@
+"""Syntax errors: where, what, how to mend; several per text; recovery loses nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx.diagnostics import PtxError
+from pyptx.emitter import emit
+from pyptx.ir import Function, Instruction, SkippedText, visit
+from pyptx.parser import LexError, ParseError, PtxSyntaxError, parse
+
+HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
+
+
+def kernel(body: str) -> str:
+    """Return a module whose lines of `body` begin at line 7."""
+    return f"{HEAD}.entry k()\n{{\n    .reg .b32 %r<4>;\n{body}\n    ret;\n}}\n"
+
+
+CASES = [
+    ("add.s32 %r1, %r2, %r3\nmov.b32 %r1, 1;", "PTX0002", 7, 22, "expected `;` after the operands, found `mov`"),
+    ("add.s32 %r1, %r2 %r3;", "PTX0001", 7, 18, "expected `,` or `;` after the operands, found `%r3`"),
+    ("add.s32 %r1, %r2,\nmov.b32 %r1, 1;", "PTX0001", 7, 17, "expected an operand, found the instruction `mov.b32`"),
+    ("ret\n", "PTX0002", 7, 4, "expected `;` after `ret`, found `ret`"),
+    (".reg .b32 %x\n.reg .b32 %y;", "PTX0002", 7, 13, "expected `;` after the declaration, found `.reg`"),
+    ("add.s32 %r1, %r2, 09;", "PTX0006", 7, 19, "`09` is no PTX number"),
+    ("mov.f32 %r1, 1.5f;", "PTX0006", 7, 14, "`1.5f` is no PTX number"),
+    ("ld.shared.b32 %r1, [%r2-4];", "PTX0012", 7, 24, "expected `+`, found `-`"),
+    ("ld.shared.b32 %r1, [%r2;", "PTX0001", 7, 24, "expected `,` or `]`, found `;`"),
+    ("mov.b32 %r1, 1+%r2;", "PTX0012", 7, 16, "expected a constant, found `%r2`"),
+    ("mov.f32 %r1, -0f3F800000;", "PTX0012", 7, 15, "is exact and takes no operator"),
+    ("mov.b32 %r1, 1 ? 2;", "PTX0001", 7, 19, "expected `:`, found `;`"),
+    ("mov.b32 %r1, (%r2);", "PTX0001", 7, 14, "expected an operand, found a list in parentheses"),
+    ("mov.b32 {}, %r1;", "PTX0001", 7, 10, "expected an operand, found `}`"),
+    (".regs .b32 %x;", "PTX0008", 7, 1, "`.regs` is no directive that may stand in a function body"),
+    (".reg .f33 %x;", "PTX0009", 7, 6, "expected a type such as `.b32`, found `.f33`"),
+    ("%r1 = 4;", "PTX0001", 7, 1, "expected an instruction, found `%r1`"),
+    ("mov.b32 %r1, %r2;;", "PTX0001", 7, 18, "expected a statement, found `;`"),
+    ("@_ ret;", "PTX0001", 7, 2, "expected a predicate register, found `_`"),
+    ("mov.b32 %r1, `;", "PTX0005", 7, 14, "begins no PTX token"),
+    ("/* never", "PTX0004", 7, 1, "this comment never ends"),
+    ('.pragma "never;', "PTX0004", 7, 9, "this string never ends"),
+    ("{ ret;", "PTX0003", 4, 1, "the `{` of this function is never closed"),
+    ("}", "PTX0010", 8, 5, "expected a directive, found `ret`"),
+]
+
+
+@pytest.mark.parametrize(("body", "code", "line", "col", "message"), CASES, ids=[case[0] for case in CASES])
+def test_an_error_says_where_and_what(body: str, code: str, line: int, col: int, message: str) -> None:
+    text = kernel(body)
+    with pytest.raises(PtxSyntaxError) as caught:
+        parse(text)
+    first = caught.value.diagnostics[0]
+    assert (first.code, first.line, first.col) == (code, line, col)
+    assert message in first.message
+    assert (caught.value.line, caught.value.col) == (line, col)
+    assert "^" in str(caught.value)
+
+
+@pytest.mark.parametrize("body", [case[0] for case in CASES])
+def test_recovery_keeps_every_byte(body: str) -> None:
+    text = kernel(body)
+    module, diagnostics = parse(text, recover=True)
+    assert diagnostics
+    assert emit(module) == text
+
+
+def test_all_errors_are_reported() -> None:
+    text = kernel("add.s32 %r1 %r2;\nmov.b32 %r1, 1;\nmov.b32 %r1 1;\n.reg %x;")
+    with pytest.raises(PtxSyntaxError) as caught:
+        parse(text)
+    assert [d.line for d in caught.value.diagnostics] == [7, 9, 10]
+
+
+def test_recovery_keeps_the_good_statements() -> None:
+    module, diagnostics = parse(kernel("add.s32 %r1 %r2;\nmov.b32 %r1, 1;"), recover=True)
+    assert len(diagnostics) == 1
+    assert [s.opcode for s in visit(module) if isinstance(s, Instruction)] == ["mov", "ret"]
+    assert sum(isinstance(s, SkippedText) for s in visit(module)) == 1
+
+
+def test_a_missing_semicolon_does_not_cost_the_next_statement() -> None:
+    module, _ = parse(kernel("add.s32 %r1, %r2, %r3\nmov.b32 %r1, 1;"), recover=True)
+    assert [s.opcode for s in visit(module) if isinstance(s, Instruction)] == ["mov", "ret"]
+
+
+def test_the_body_after_a_bad_header_is_still_read() -> None:
+    text = f"{HEAD}.entry k() .maxntd 32\n{{\nadd.s32 %r1 1;\nret;\n}}\n.entry l() {{ ret; }}\n"
+    module, diagnostics = parse(text, recover=True)
+    assert [d.line for d in diagnostics] == [4, 6]
+    assert diagnostics[0].help == "did you mean `.maxntid`?"
+    assert [s.name for s in visit(module) if isinstance(s, Function)] == ["l"]
+    assert emit(module) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "hello", ".target sm_90\n", ".version 8\n", ".version 8.0\n.globl x;", "\0"]
+)
+def test_a_module_needs_its_header(text: str) -> None:
+    module, diagnostics = parse(text, recover=True)
+    assert len(diagnostics) >= 1
+    assert emit(module) == text
+
+
+def test_a_text_that_is_no_ptx_at_all_ends_early() -> None:
+    module, diagnostics = parse(HEAD + "} " * 5000, recover=True)
+    assert len(diagnostics) == 1000
+    assert emit(module) == HEAD + "} " * 5000
+
+
+def test_the_error_is_one_type() -> None:
+    assert ParseError is LexError is PtxSyntaxError
+    error = ParseError("no", 3, 4)
+    assert isinstance(error, PtxError)
+    assert (error.message, error.line, error.col) == ("no", 3, 4)
+    assert "no" in str(error)
+
+
+def test_crlf_and_tabs_count_as_columns() -> None:
+    with pytest.raises(PtxSyntaxError) as caught:
+        parse(kernel("\tadd.s32 %r1 %r2;").replace("\n", "\r\n"))
+    assert (caught.value.line, caught.value.col) == (7, 14)

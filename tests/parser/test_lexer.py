@@ -1,0 +1,79 @@
+"""Every text is a sequence of gaps and tokens, or an error with its place."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyptx.parser import LexError, Token, TokenKind, tokenize
+
+WORDS = "add .s32 .shared::cluster %r1 % $ _ 0x1F 0f3F800000 1.5e-3 .5 09 7U @ ! | || << :: ; { } [ ] # . 1e 0x / é"
+PIECES = st.sampled_from(
+    [*WORDS.split(), '"', '"a b"', "/* a\n*/", "/*c*/", "//c\n", "\n# 1\n", " ", "\t", "\n", "\r\n", "\0", "@@DWARF"]
+)
+TEXTS = st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=60)
+
+
+@given(TEXTS)
+def test_tokens_and_gaps_are_the_whole_text(text: str) -> None:
+    try:
+        tokens = tokenize(text)
+    except LexError as error:
+        found = error
+    else:
+        assert "".join(token.leading_whitespace + token.text for token in tokens) == text
+        assert tokens[-1].kind is TokenKind.END
+        assert_places(tokens, text)
+        return
+    assert found.diagnostics
+    assert 1 <= found.line <= text.count("\n") + 1
+
+
+def assert_places(tokens: list[Token], text: str) -> None:
+    lines = text.split("\n")
+    for token in tokens[:-1]:
+        assert lines[token.line - 1][token.col - 1 :].startswith(token.text.partition("\n")[0])
+
+
+def kinds(text: str) -> list[tuple[str, str]]:
+    return [(token.kind.value, token.text) for token in tokenize(text)][:-1]
+
+
+def test_kinds_of_tokens() -> None:
+    assert kinds("@%p1 ld.global::x.2d %r1,[a+0x4U]; // c") == [
+        ("punctuation", "@"), ("name", "%p1"), ("name", "ld"), ("dotted", ".global::x"), ("dotted", ".2d"),
+        ("name", "%r1"), ("punctuation", ","), ("punctuation", "["), ("name", "a"), ("punctuation", "+"),
+        ("number", "0x4U"), ("punctuation", "]"), ("punctuation", ";"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["1.", ".5", "1e5", "1.5E-3", "0f3F800000", "0D3ff0000000000000", "017", "0b11U", "0"])
+def test_numbers_are_one_token(text: str) -> None:
+    assert kinds(text) == [("number", text)]
+
+
+@pytest.mark.parametrize(("text", "parts"), [("09", ["0", "9"]), ("1.5f", ["1.5", "f"]), ("5u", ["5", "u"])])
+def test_what_is_no_number_falls_apart(text: str, parts: list[str]) -> None:
+    assert [text for _, text in kinds(text)] == parts
+
+
+def test_gaps_hold_comments_and_line_markers() -> None:
+    text = '# 1 "a.cu"\n/* x */ ret // y\n  # 2\n;'
+    assert [(t.text, t.leading_whitespace) for t in tokenize(text)] == [
+        ("ret", '# 1 "a.cu"\n/* x */ '),
+        (";", " // y\n  # 2\n"),
+        ("", ""),
+    ]
+
+
+def test_a_trailing_nul_is_gap() -> None:
+    assert tokenize("ret;\n\0")[-1] == Token(TokenKind.END, "", 2, 1, "\n\0")
+
+
+@pytest.mark.parametrize("text", ["/* x", '"abc', "a \0 b", "é", "$", "a # b", "`"])
+def test_stray_text_is_an_error_at_its_place(text: str) -> None:
+    with pytest.raises(LexError) as caught:
+        tokenize("x\n " + text)
+    assert caught.value.line == 2
+    assert caught.value.diagnostics[0].code in ("PTX0004", "PTX0005")

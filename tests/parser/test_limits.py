@@ -1,0 +1,95 @@
+"""Nothing recurses on the input, and time grows with its length only."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from pyptx.emitter import emit
+from pyptx.ir import Instruction, diff_modules, evaluate, module_tokens, normalize_module, parts_of, strip_layout, visit
+from pyptx.parser import PtxSyntaxError, parse
+
+HEAD = ".version 8.8\n.target sm_90a\n.address_size 64\n"
+
+
+def kernel(body: str) -> str:
+    return f"{HEAD}.entry k()\n{{\n{body}\n    ret;\n}}\n"
+
+
+DEEP = {
+    "parentheses": "mov.b32 %r1, " + "(" * 5000 + "1" + ")" * 5000 + ";",
+    "signs": "mov.b32 %r1, " + "-" * 5000 + "1;",
+    "vectors": "mov.b32 %r1, " + "{" * 5000 + "1" + "}" * 5000 + ";",
+    "conditionals": "mov.b32 %r1, " + "1?2:" * 5000 + "3;",
+    "conditionals inside": "mov.b32 %r1, " + "1?" * 5000 + "1" + ":2" * 5000 + ";",
+    "sums": "mov.b32 %r1, " + "1+" * 5000 + "1;",
+    "casts": "mov.b32 %r1, " + "(.s64)" * 5000 + "1;",
+    "blocks": "{" * 1000 + "ret;" + "}" * 1000,
+}
+
+
+@pytest.mark.parametrize("body", DEEP.values(), ids=DEEP)
+def test_deep_nesting(body: str) -> None:
+    text = kernel(body)
+    module = parse(text)
+    assert emit(module) == text
+    again = parse(text)
+    assert module == again
+    assert hash(module) == hash(again)
+    assert repr(module) == repr(again)
+    bare = strip_layout(module)
+    assert parse(emit(bare)) == bare == normalize_module(module)
+    assert module_tokens(bare) == module_tokens(module)
+    assert diff_modules(module, bare) == []
+    for statement in visit(module):
+        if isinstance(statement, Instruction):
+            for operand in statement.operands:
+                evaluate(operand)
+                assert list(parts_of(operand))
+
+
+@pytest.mark.parametrize("text", [kernel("{" * 20_001), kernel("mov.b32 %r1, " + "(" * 20_001)])
+def test_past_the_limit_there_is_a_diagnostic(text: str) -> None:
+    with pytest.raises(PtxSyntaxError) as caught:
+        parse(text)
+    assert caught.value.diagnostics[0].code == "PTX0011"
+
+
+LONG = {
+    "one line": lambda n: kernel("add.s32 %r1, %r2, %r3;" * (n // 22)),
+    "one name": lambda n: kernel("mov.b32 %" + "a" * n + ", 1;"),
+    "a vector": lambda n: kernel("mov.b32 {" + "%r1, " * (n // 5) + "%r1}, 1;"),
+    "an initialiser": lambda n: HEAD + ".global .b8 x[] = {" + "1, " * (n // 3) + "1};\n",
+    "labels": lambda n: kernel("a:" * (n // 2)),
+    "blank lines": lambda n: kernel("\n" * n),
+    "comments": lambda n: kernel("/**/" * (n // 4)),
+    "an open comment": lambda n: kernel("/*" + "*" * n),
+    "open parentheses": lambda n: kernel("mov.b32 %r1, " + "(" * n),
+    "closing braces": lambda n: kernel("}" * n),
+    "names": lambda n: kernel("foo\n" * (n // 4)),
+    "braces": lambda n: kernel("ret {{{{" * (n // 8)),
+    "NULs": lambda n: kernel("\0" * n),
+    "quotes": lambda n: kernel('"' * n),
+    "an unknown directive": lambda n: kernel("." + "a" * n),
+    "digits": lambda n: kernel("mov.b32 %r1, " + "1" * n + "x;"),
+    "an open section": lambda n: HEAD + ".section .debug_x { " + ".b8 1 " * (n // 6),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", LONG.values(), ids=LONG)
+def test_time_is_linear(make: object) -> None:
+    assert callable(make)
+    seconds = [least_time(str(make(size))) for size in (20_000, 160_000)]
+    assert seconds[1] < 8 * 3 * max(seconds[0], 0.002)
+
+
+def least_time(text: str) -> float:
+    """Return the least process time that parsing, with recovery, and printing took in three rounds."""
+    times: list[float] = []
+    for _ in range(3):
+        start = time.process_time()
+        module, _ = parse(text, recover=True)
+        assert emit(module) == text
+        times.append(time.process_time() - start)
+    return min(times)

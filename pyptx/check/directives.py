@@ -1,4 +1,4 @@
-"""Checks that a function's directives exist on the module's target and PTX version; the parser knows where they stand."""
+"""Checks that a function's directives exist on the target and PTX version; the parser knows where they may stand."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def _declared_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint 
         return (
             None if wanted.count == symbol.vector and _holds(wanted, symbol.type) else _not_scalar(wanted, name, symbol)
         )
-    if wanted.count > 1:
+    if wanted.count:
         return Complaint(
             OPERAND_KIND,
             f"`{wanted.name}` is a vector of {wanted.count} registers, found the single register `{name}`",
@@ -263,7 +263,7 @@ def _address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
 def _address_base(wanted: Operand, given: AddressOperand, scope: Scope) -> Complaint | None:
     name = given.base
     if name[0] in "-0123456789":
-        return None
+        return _absolute(wanted, text_of(given))
     symbol = scope.find(name) or scope.find(name.partition(".")[0])
     if symbol is None:
         return _undeclared(name, scope, None)
@@ -291,6 +291,15 @@ def _space(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     )
 
 
+def _absolute(wanted: Operand, shown: str) -> Complaint | None:
+    """ptxas takes a number for an address in local memory only."""
+    if wanted.space == "local":
+        return None
+    return Complaint(
+        OPERAND_KIND, f"the address `{shown}` is a number, which only .local allows", "put it in a register"
+    )
+
+
 def _address_rest(wanted: Operand, rest: tuple[Actual, ...], scope: Scope) -> Complaint | None:
     parts = wanted.parts[1:]
     if not len(parts) - wanted.optional_parts <= len(rest) <= len(parts):
@@ -310,7 +319,7 @@ def _other_address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | 
     if isinstance(given, IndexedOperand):
         symbol = scope.find(given.name)
         return _undeclared(given.name, scope, None) if symbol is None else None
-    return None
+    return _absolute(wanted, text_of(given))
 
 
 def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
@@ -322,7 +331,7 @@ def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     if len(given.elements) != wanted.count:
         return Complaint(
             OPERAND_COUNT,
-            f"`{wanted.name}` has {wanted.count} element{'s' if wanted.count > 1 else ''}, found {len(given.elements)}",
+            f"`{wanted.name}` has {wanted.count} element{'s' if wanted.count else ''}, found {len(given.elements)}",
         )
     for element in given.elements:
         found = _element(wanted, element, scope)
@@ -369,7 +378,7 @@ def _constant(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     value = evaluate(given)
     if value is None:
         return _expression(wanted, given, scope)
-    if wanted.kind not in (Kind.VALUE, Kind.IMMEDIATE, Kind.MOVABLE) or wanted.access != "r" or wanted.count > 1:
+    if wanted.kind not in (Kind.VALUE, Kind.IMMEDIATE, Kind.MOVABLE) or wanted.access != "r" or wanted.count:
         return _wrong_kind(wanted, f"`{text_of(given)}`", "a number")
     return _number(wanted, given, value)
 

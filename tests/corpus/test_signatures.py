@@ -28,6 +28,8 @@ def test_a_missing_argument_is_noticed() -> None:
 
 
 def test_sizes_of_parameters() -> None:
-    text = ".visible .entry k(\n\t.param .u64 .ptr .align 16 a,\n.param .align 4 .b8 b[12],\n\t.param .f16 c\n)\n{ ret; }"
+    text = (
+        ".visible .entry k(\n\t.param .u64 .ptr .align 16 a,\n.param .align 4 .b8 b[12],\n\t.param .f16 c\n)\n{ ret; }"
+    )
     assert parameters(text, "k") == [8, 12, 2]
     assert parameters(".entry none()\n{ ret; }", "none") == []

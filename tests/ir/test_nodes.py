@@ -143,8 +143,11 @@ def test_repr_shows_what_is_not_default() -> None:
         ("WARP_SZ", 32),
         ("0F3F800000", 1.0),
         ("1e5", 1e5),
-    ]
-    + [("0d3FF0000000000000", 1.0), ("-1.5", -1.5), (".5", 0.5), ("0", 0)],
+        ("0d3FF0000000000000", 1.0),
+        ("-1.5", -1.5),
+        (".5", 0.5),
+        ("0", 0),
+    ],
 )
 def test_values_of_numbers(text: str, value: float) -> None:
     assert ImmediateOperand(text).value == value

@@ -15,9 +15,9 @@ SAMPLES = [
     for path in sorted((Path(__file__).parent / "samples").glob("*.ptx"))
 ]
 BITS = (
-    '{ } ( ) [ ] ; , : . @ ! | " /* */ // \n \0 % $ _ 0 1e 0f 0x .b32 .reg .global .entry .func ret; = + - ? é # \r < >'
-)
-BITS += " generic( WARP_SZ 0f3F800000 .loc {ret;} L: .pragma call 1?2:3"
+    '{ } ( ) [ ] ; , : . @ ! | " /* */ // \n \0 % $ _ 0 1e 0f 0x .b32 .reg .global .entry .func ret; = + - ? é # \r < > '
+    "generic( WARP_SZ 0f3F800000 .loc {ret;} L: .pragma call 1?2:3"
+).split(" ")
 ROUNDS = 1000
 
 
@@ -30,7 +30,7 @@ def mutated(random: random.Random, text: str) -> str:
         text = random.choice(
             [
                 text[:at] + text[end:],
-                text[:at] + random.choice(BITS.split(" ")) + text[at:],
+                text[:at] + random.choice(BITS) + text[at:],
                 text[:at] + text[at:end] + text[at:],
                 text[:at] + text[other : other + 30] + text[at:],
                 text[:at],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -56,7 +57,7 @@ def test_past_the_limit_there_is_a_diagnostic(text: str) -> None:
     assert caught.value.diagnostics[0].code == "PTX0011"
 
 
-LONG = {
+LONG: dict[str, Callable[[int], str]] = {
     "one line": lambda n: kernel("add.s32 %r1, %r2, %r3;" * (n // 22)),
     "one name": lambda n: kernel("mov.b32 %" + "a" * n + ", 1;"),
     "a vector": lambda n: kernel("mov.b32 {" + "%r1, " * (n // 5) + "%r1}, 1;"),
@@ -78,9 +79,8 @@ LONG = {
 
 
 @pytest.mark.parametrize("make", LONG.values(), ids=LONG)
-def test_time_is_linear(make: object) -> None:
-    assert callable(make)
-    seconds = [least_time(str(make(size))) for size in (20_000, 160_000)]
+def test_time_is_linear(make: Callable[[int], str]) -> None:
+    seconds = [least_time(make(size)) for size in (20_000, 160_000)]
     assert seconds[1] < 8 * 3 * max(seconds[0], 0.002)
 
 

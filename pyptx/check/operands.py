@@ -296,7 +296,7 @@ def _absolute(wanted: Operand, shown: str) -> Complaint | None:
     if wanted.space == "local":
         return None
     return Complaint(
-        OPERAND_KIND, f"the address `{shown}` is a number, which only .local allows", "put it in a register"
+        OPERAND_KIND, f"the address `{shown}` is a number, only .local allows that", "put it in a register"
     )
 
 

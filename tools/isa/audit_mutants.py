@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from pyptx.check import check
 from pyptx.diagnostics import Severity
@@ -44,9 +44,8 @@ def _ours(cases: list[Case], where: str, version: tuple[int, int]) -> dict[Case,
     return {case: why.get(index) for index, case in enumerate(cases)}
 
 
-def report(mutants: Iterable[Mutant], show: int) -> bool:
+def report(wanted: Sequence[Mutant], show: int) -> bool:
     """Print the agreement; True when it is good enough."""
-    wanted = list({mutant.case: mutant for mutant in mutants}.values())
     ours = our_verdicts([mutant.case for mutant in wanted])
     theirs = dict(verdicts([mutant.case for mutant in wanted]))
     tried, differing, rejected = Counter[str](), Counter[str](), 0
@@ -80,8 +79,11 @@ def main() -> int:
     arguments = options.parse_args()
     source = Source(arguments.seed, arguments.opcode)
     strata = [arguments.stratum] if arguments.stratum else list(STRATA)
-    mutants = (source.mutant(strata[i % len(strata)]) for i in range(arguments.count))
-    return 0 if report(mutants, arguments.show) else 1
+    mutants: dict[Case, Mutant] = {}
+    while len(mutants) < arguments.count:
+        made = source.mutant(strata[len(mutants) % len(strata)])
+        mutants.setdefault(made.case, made)
+    return 0 if report(list(mutants.values()), arguments.show) else 1
 
 
 if __name__ == "__main__":

@@ -133,8 +133,8 @@ _ASYNC_STORES = (
         scope="gpu sys", type=MEM, since="8.7,sm_100", see=_ASYNC,
     ),
     form("st.async.mmio.release.sys{.global}.type  [a:w], b", type=MEM, since="8.7,sm_100", see=_ASYNC),
-    # ptxas also takes these, which lack the order or the mechanism that the manual demands. On sm_90 it parses the second
-    # and then fails with an internal error.
+    # ptxas also takes these, which lack the order or the mechanism that the manual demands. On sm_90 it parses the
+    # second and then fails with an internal error.
     form(
         "st.async{.weak}{.ss}.type  [a:w], b",
         weak="weak", ss="shared global@8.7,sm_100", type=MEM, since="8.1,sm_90", see=_ASYNC,

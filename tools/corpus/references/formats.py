@@ -81,3 +81,8 @@ def packed(args: Args) -> Results:
 def packed_single(args: Args) -> Results:
     a, b, c = (args[name].astype(float) for name in "abc")
     return {"y": np.stack([a * b + c, a + b, a * b]).astype(np.float32)}
+
+
+def fused_relu(args: Args) -> Results:
+    exact = args["a"].astype(float) * args["b"].astype(float) + args["c"].astype(float)
+    return {"y": np.maximum(exact, 0).astype(np.float16)}

@@ -139,3 +139,26 @@ def six_queens(_args: Args) -> Results:
 
 def pascal(_args: Args) -> Results:
     return {"y": np.array([[math.comb(n, k) & MASK for k in range(32)] for n in range(32)], np.uint32)}
+
+
+def carryless(args: Args) -> Results:
+    rows: list[list[int]] = []
+    for a, b, c in zip(_ints(args["a"]), _ints(args["b"]), _ints(args["c"]), strict=True):
+        product = 0
+        for bit in range(64):
+            product ^= (a << bit) * (b >> bit & 1)
+        rows.append([(product & (1 << 64) - 1) ^ c, (product >> 64) ^ c])
+    return {"y": np.array(rows, np.uint64)}
+
+
+def nth_set_bit(args: Args) -> Results:
+    columns = (_ints(args[name]) for name in ("mask", "base", "offset"))
+    return {"y": np.array([_nth(*row) for row in zip(*columns, strict=True)], np.uint32)}
+
+
+def _nth(mask: int, base: int, offset: int) -> int:
+    if offset == 0:
+        return base if mask >> base & 1 else MASK
+    places = range(base, 32) if offset > 0 else range(base, -1, -1)
+    found = [place for place in places if mask >> place & 1]
+    return found[abs(offset) - 1] if len(found) >= abs(offset) else MASK

@@ -70,3 +70,11 @@ def atomic_forms(_args: Args) -> Results:
     wide = int(lanes.sum()) << 30
     y = [64, 31, (1 << 32) - 1, 32 % 10, 96, (1 << 32) - 31, 5, 7, 77, shared, wide & 0xFFFFFFFF, wide >> 32]
     return {"y": np.array(y, np.uint32), "h": np.full(2, 32, np.float16)}
+
+
+def copied_twice(args: Args) -> Results:
+    return {"y": args["x"], "z": args["x"]}
+
+
+def half_cleared(args: Args) -> Results:
+    return {"y": np.where(np.arange(64) < 32, 0, args["x"]).astype(np.uint32)}

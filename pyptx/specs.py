@@ -1,0 +1,242 @@
+"""What a kernel's tensor looks like: dimensions (numbers or names), scalar type, memory layout and TMA box.
+
+Knows shapes and names of dtypes, not arrays and not PTX: which instruction uses a tile is somebody else's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from keyword import iskeyword
+
+from pyptx.types import PtxType
+
+Dim = int | str
+"""A dimension: a number, or the name of one that the arguments decide."""
+
+RESHAPED_WIDTH, PADDED_WIDTH = 64, 72
+"""Elements of the inner dimension of a rank-3 reshape, and of its box when stores are padded against bank conflicts."""
+
+
+class Layout(Enum):
+    """How the elements lie: row- or column-major, row-major and swizzled by TMA on its way to shared memory, or
+    unswizzled core matrices (8 rows of 16 bytes) one after the other."""
+
+    ROW = "row"
+    COL = "col"
+    TMA_128B = "tma_128b"
+    TMA_64B = "tma_64b"
+    TMA_32B = "tma_32b"
+    INTERLEAVED = "interleaved"
+
+    @property
+    def swizzle_bytes(self) -> int:
+        """The span of the swizzle in bytes, 0 without one."""
+        return _SWIZZLE_BYTES.get(self, 0)
+
+
+_SWIZZLE_BYTES = {Layout.TMA_128B: 128, Layout.TMA_64B: 64, Layout.TMA_32B: 32}
+_LAYOUT_OF_ROW = {16: Layout.ROW, 32: Layout.TMA_32B, 64: Layout.TMA_64B, 128: Layout.TMA_128B}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Tile:
+    """A tensor of a kernel. `tma_box` is what one TMA load moves, in the tile's own dimensions; `tma_rank` 3 views a
+    matrix as (64, rows, columns/64), fastest dimension first, as large Hopper GEMMs do; `tma_padding` makes the inner
+    box of such a view 72 wide."""
+
+    shape: tuple[Dim, ...]
+    dtype: PtxType
+    layout: Layout
+    tma_box: tuple[Dim, ...] | None
+    tma_rank: int
+    tma_padding: bool
+
+    def __init__(
+        self,
+        *dims_and_dtype: Dim | PtxType | Layout,
+        dtype: PtxType | None = None,
+        layout: Layout = Layout.ROW,
+        tma_box: tuple[Dim, ...] | None = None,
+        tma_rank: int = 2,
+        tma_padding: bool = False,
+    ) -> None:
+        dims = tuple(_dim(x) for x in dims_and_dtype if not isinstance(x, PtxType | Layout))
+        types = [x for x in (*dims_and_dtype, dtype) if isinstance(x, PtxType)]
+        layouts = {x for x in dims_and_dtype if isinstance(x, Layout)} | ({layout} - {Layout.ROW})
+        if len(set(types)) != 1:
+            raise ValueError(
+                f"Tile takes one scalar type, got {', '.join(map(str, types)) or 'none'}; try Tile('M', f32)"
+            )
+        if len(layouts) > 1:
+            raise ValueError(f"Tile takes one layout, got {', '.join(sorted(str(x) for x in layouts))}")
+        _set(self, "shape", dims)
+        _set(self, "dtype", types[0])
+        _set(self, "layout", next(iter(layouts), Layout.ROW))
+        _set(self, "tma_box", None if tma_box is None else tuple(_dim(x) for x in tma_box))
+        _set(self, "tma_rank", tma_rank)
+        _set(self, "tma_padding", tma_padding)
+        _check_tma(self)
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def symbolic_dims(self) -> tuple[str, ...]:
+        """The names among the dimensions, each once, in order."""
+        return tuple(dict.fromkeys(dim for dim in self.shape if isinstance(dim, str)))
+
+    def resolve_shape(self, env: dict[str, int]) -> tuple[int, ...]:
+        """Return the shape with every name replaced by its number; KeyError when one is not bound."""
+        return tuple(_number(dim, env) for dim in self.shape)
+
+    def resolve_box(self, env: dict[str, int]) -> tuple[int, ...]:
+        """Return what one TMA load moves, in the tile's dimensions: the whole tile when no box was given."""
+        return tuple(_number(dim, env) for dim in (self.shape if self.tma_box is None else self.tma_box))
+
+    def extract_env(self, array_shape: tuple[int, ...]) -> dict[str, int]:
+        """Return what each name must be for an array of this shape; ValueError when the shape does not fit."""
+        if len(array_shape) != self.rank:
+            raise ValueError(f"expected {self.rank} dimensions {self._shape_text()}, got shape {tuple(array_shape)}")
+        env: dict[str, int] = {}
+        for axis, (dim, size) in enumerate(zip(self.shape, array_shape, strict=True)):
+            expected = env.setdefault(dim, size) if isinstance(dim, str) else dim
+            if expected != size:
+                which = f"{dim} = {expected}" if isinstance(dim, str) else str(expected)
+                got = f"{size} (shape {tuple(array_shape)} for {self._shape_text()})"
+                raise ValueError(f"dimension {axis} must be {which}, got {got}")
+        return env
+
+    def matches(self, array_shape: tuple[int, ...], array_dtype_name: str) -> bool:
+        """Tell whether an array of this shape and dtype name (NumPy's, ml_dtypes', torch's or PTX's) fits."""
+        if array_dtype_name.removeprefix("torch.") not in array_dtype_names(self.dtype):
+            return False
+        try:
+            self.extract_env(array_shape)
+        except ValueError:
+            return False
+        return True
+
+    @classmethod
+    def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
+        """Return the K-major (M, K) operand: the swizzle that the rows of its tile fill, a box one swizzle span wide."""
+        return cls._operand((m, k), dtype, m if tile_m is None else tile_m, k if tile_k is None else tile_k)
+
+    @classmethod
+    def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
+        """Return the MN-major (K, N) operand; swizzle and box as for `wgmma_a`, by the N of its tile."""
+        return cls._operand((k, n), dtype, k if tile_k is None else tile_k, n if tile_n is None else tile_n)
+
+    @classmethod
+    def _operand(cls, shape: tuple[Dim, Dim], dtype: PtxType, rows: Dim, width: Dim) -> Tile:
+        span = 128 * 8 // dtype.bits
+        if isinstance(width, str):
+            # A width that only the arguments know is cut into whole spans of the widest swizzle.
+            return cls(*shape, dtype=dtype, layout=Layout.TMA_128B, tma_box=(rows, span))
+        row_bytes = width * dtype.bits // 8
+        layout = Layout.TMA_128B if row_bytes and row_bytes % 128 == 0 else _LAYOUT_OF_ROW.get(row_bytes)
+        if layout is None:
+            raise ValueError(
+                f"{width} elements of {dtype} are rows of {row_bytes} bytes; a wgmma operand has rows of 16, 32, 64 or "
+                "a multiple of 128 bytes: choose another tile width"
+            )
+        return cls(*shape, dtype=dtype, layout=layout, tma_box=(rows, min(width, span)))
+
+    def _shape_text(self) -> str:
+        return f"({', '.join(map(str, self.shape))}{',' if self.rank == 1 else ''})"
+
+    def __repr__(self) -> str:
+        parts = [*map(repr, self.shape), str(self.dtype)]
+        parts += [str(self.layout)] if self.layout is not Layout.ROW else []
+        parts += [f"tma_box={self.tma_box}"] if self.tma_box is not None else []
+        parts += [f"tma_rank={self.tma_rank}"] if self.tma_rank != 2 else []
+        parts += ["tma_padding=True"] if self.tma_padding else []
+        return f"Tile({', '.join(parts)})"
+
+
+def unify_envs(envs: Iterable[dict[str, int]]) -> dict[str, int]:
+    """Return all bindings as one; ValueError when two give one name different numbers."""
+    merged: dict[str, int] = {}
+    for env in envs:
+        for name, size in env.items():
+            if merged.setdefault(name, size) != size:
+                raise ValueError(f"dimension {name} is {merged[name]} in one tensor and {size} in another")
+    return merged
+
+
+def array_dtype_names(dtype: PtxType) -> tuple[str, ...]:
+    """Return the dtype names of arrays that hold this type, the one to allocate first. Untyped bits hold anything of
+    their width; formats that array libraries do not have, and packed ones, are held by integers of their width."""
+    bits = max(dtype.bits, 8)
+    containers = () if dtype.name in _STRICT else (f"uint{bits}", f"int{bits}")
+    others = (name for name, width in _BITS_OF_ARRAY.items() if width == bits) if dtype.kind == "b" else ()
+    return tuple(dict.fromkeys((*_ARRAY_NAMES.get(dtype.name, ()), *containers, *others, dtype.name)))
+
+
+_ARRAY_NAMES = {
+    "f16": ("float16",), "bf16": ("bfloat16",), "f32": ("float32",), "tf32": ("float32",), "f64": ("float64",),
+    "u8": ("uint8", "bool"), "u16": ("uint16",), "u32": ("uint32",), "u64": ("uint64",),
+    "s8": ("int8",), "s16": ("int16",), "s32": ("int32",), "s64": ("int64",),
+    "e4m3": ("float8_e4m3fn",), "e5m2": ("float8_e5m2",), "ue8m0": ("float8_e8m0fnu",),
+    "e2m3": ("float6_e2m3fn",), "e3m2": ("float6_e3m2fn",), "e2m1": ("float4_e2m1fn",),
+    "e2m1x2": ("float4_e2m1fn_x2",), "s4": ("int4",), "u4": ("uint4",),
+}  # fmt: skip
+_STRICT = {"f16", "bf16", "f32", "tf32", "f64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "e4m3", "e5m2"}
+_BITS_OF_ARRAY = {
+    "bool": 8, "uint8": 8, "int8": 8, "float8_e4m3fn": 8, "float8_e5m2": 8, "float8_e8m0fnu": 8,
+    "float6_e2m3fn": 8, "float6_e3m2fn": 8, "float4_e2m1fn": 8, "float4_e2m1fn_x2": 8,
+    "uint16": 16, "int16": 16, "float16": 16, "bfloat16": 16, "uint32": 32, "int32": 32, "float32": 32,
+    "uint64": 64, "int64": 64, "float64": 64, "complex64": 64, "complex128": 128,
+}  # fmt: skip
+
+
+def _set(tile: Tile, name: str, value: object) -> None:
+    object.__setattr__(tile, name, value)
+
+
+def _dim(value: object) -> Dim:
+    if isinstance(value, str):
+        if not value.isidentifier() or iskeyword(value):
+            raise ValueError(f"{value!r} cannot name a dimension: names are passed by keyword, as in kernel.ptx(M=64)")
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"a dimension is a number or a name, got {value!r}")
+    if value < 1:
+        raise ValueError(f"a dimension is at least 1, got {value}")
+    return value
+
+
+def _number(dim: Dim, env: dict[str, int]) -> int:
+    if isinstance(dim, int):
+        return dim
+    if dim not in env:
+        raise KeyError(f"dimension {dim} has no value; given: {', '.join(env) or 'none'}")
+    return env[dim]
+
+
+def _check_tma(tile: Tile) -> None:
+    if tile.tma_box is not None and len(tile.tma_box) != tile.rank:
+        raise ValueError(f"tma_box {tile.tma_box} needs one size for each of the {tile.rank} dimensions")
+    if tile.tma_rank == 3:
+        _check_reshape(tile)
+    elif tile.tma_rank != 2:
+        raise ValueError(
+            f"tma_rank is 2 (the tensor as it is) or 3 (viewed as 64 x rows x columns/64), not {tile.tma_rank}"
+        )
+    elif tile.tma_padding:
+        raise ValueError("tma_padding widens the inner box of the rank-3 view: it needs tma_rank=3")
+
+
+def _check_reshape(tile: Tile) -> None:
+    if tile.rank != 2 or tile.layout is Layout.COL:
+        raise ValueError(f"tma_rank=3 views a row-major matrix: {tile!r} is not one")
+    for width in (tile.shape[1], *(tile.tma_box or ())[1:]):
+        if isinstance(width, int) and width % RESHAPED_WIDTH:
+            raise ValueError(
+                f"tma_rank=3 cuts columns into {RESHAPED_WIDTH}s: {width} is not a multiple of {RESHAPED_WIDTH}"
+            )
+    if tile.tma_padding and tile.layout.swizzle_bytes:
+        raise ValueError("tma_padding and a swizzle are two answers to bank conflicts: a padded box has no swizzle")

@@ -14,7 +14,7 @@ from itertools import repeat
 from typing import Any, cast
 
 from pyptx.ir.base import COLUMN_BITS, tokens
-from pyptx.ir.directives import LocDirective
+from pyptx.ir.directives import LocDirective, SectionData
 from pyptx.ir.layout import Layout, layout_of
 from pyptx.ir.nodes import Instruction, Label, Predicate, Statement
 from pyptx.ir.operands import (
@@ -31,6 +31,7 @@ from pyptx.parser.errors import Failure
 from pyptx.parser.lexer import NAME, TAIL
 from pyptx.parser.operands import parse_operand
 from pyptx.parser.places import Lines
+from pyptx.parser.sections import section_statement
 
 _LARGEST = 1 << 15
 _LONGEST = 1024
@@ -45,6 +46,9 @@ _statements = re.compile(
     r"|\.loc[ \t]++(?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)(?=[ \t]*+\n)(?![ \t\r\n]*+[,/])))"
     rf"({TAIL})|",
     re.ASCII,
+).finditer
+_data_lines = re.compile(
+    r"([ \t\r\n]*+)\.b(?:8|16|32|64)[ \t]++[^\n/\"{}:;@]*+(?://[^\n]*+)?\n(?![ \t\r\n]*+[-+,/#])", re.ASCII
 ).finditer
 _list_parts = re.compile(
     r"(?:\A|(?<=,[ ]))(?:[^,{}()\[\]]|\{[^{}]*+\}|\([^()]*+\)|\[(?:[^\[\]{}]|\{[^{}]*+\})*+\])++(?=,[ ]|\Z)"
@@ -180,7 +184,7 @@ def _is_default(made: Operand, gaps: tuple[str, ...]) -> bool:
 class Plain:
     """Parses runs of plain statements, sharing what they share."""
 
-    __slots__ = ("guards", "heads", "labels", "layouts", "operands")
+    __slots__ = ("data", "guards", "heads", "labels", "layouts", "operands")
 
     def __init__(self) -> None:
         self.heads = Heads()
@@ -188,6 +192,7 @@ class Plain:
         self.guards: dict[str, tuple[Predicate, str]] = {}
         self.labels: dict[tuple[str, ...], _Entry] = {}
         self.layouts = 0
+        self.data: dict[str, tuple[SectionData, _Entry]] = {}
 
     def run(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
         """Append the plain statements from `at` on; return where the first other one begins. Raises TablesFull with
@@ -270,6 +275,42 @@ class Plain:
         if full:
             raise TablesFull
         return stop
+
+    def run_data(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
+        """Append the lines of data of a DWARF section from `at` on; return where something else begins. Lines repeat
+        so often that whole ones are remembered."""
+        lines.place(at)
+        if lines.line_start != at:
+            return at
+        line = lines.line
+        for found in _data_lines(text, at):
+            if found.start() != at:
+                break
+            made = self.data.get(found[0]) or self.data_line(found[0])
+            if made is None:
+                break
+            node, (layout, newlines, indent, total) = made
+            copy = SectionData(node.type, node.values)
+            _complete(copy, layout, (line + newlines) << COLUMN_BITS | indent)
+            append(copy)
+            line += total
+            at = found.end()
+        lines.line, lines.at, lines.line_start = line, at, at
+        return at
+
+    def data_line(self, text: str) -> tuple[SectionData, _Entry] | None:
+        """Parse one line of data by the full grammar, remembering it; None if it is more than that."""
+        cursor = Cursor(text)
+        try:
+            node = section_statement(cursor, None)
+        except Failure:
+            return None
+        if cursor.taken_end != len(text) or not isinstance(node, SectionData) or node.layout is None:
+            return None
+        made = (node, _measured(node.layout))
+        if len(text) < _LONGEST and len(self.data) < _LARGEST:
+            self.data[text] = made
+        return made
 
     def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:
         """Split operands with brackets among them."""

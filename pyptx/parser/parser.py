@@ -17,6 +17,7 @@ from pyptx.parser.errors import Failure, PtxSyntaxError
 from pyptx.parser.fast import TablesFull, tables
 from pyptx.parser.operands import DEEPEST
 from pyptx.parser.places import Lines
+from pyptx.parser.sections import section_statement
 from pyptx.parser.statements import Opening
 
 MOST_ERRORS = 1000
@@ -64,7 +65,7 @@ class Parsing:
         header = self._header()
         cursor = self.cursor
         while True:
-            if self.clean and self.fast and self.open and self.open[-1][0].kind != "section":
+            if self.clean and self.fast and self.open:
                 self._plain_statements()
             if cursor.kind == "END":
                 if not self.open:
@@ -92,6 +93,11 @@ class Parsing:
     def _plain_statements(self) -> None:
         """Parse as many plain statements as come here."""
         at = self.cursor.taken_end
+        if self.open[-1][0].kind == "section":
+            at = self.plain.run_data(self.text, at, self.body.append, self.lines)
+            if at > self.cursor.taken_end:
+                self.cursor.skip_to(at)
+            return
         while True:
             try:
                 at = self.plain.run(self.text, at, self.body.append, self.lines)
@@ -141,7 +147,7 @@ class Parsing:
             elif not self.open:
                 parsed = statements.module_statement(cursor, place)
             elif self.open[-1][0].kind == "section":
-                parsed = statements.section_statement(cursor, place)
+                parsed = section_statement(cursor, place)
             else:
                 parsed = statements.body_statement(cursor, place)
             if isinstance(parsed, Opening):

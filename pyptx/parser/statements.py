@@ -21,12 +21,11 @@ from pyptx.ir.directives import (
     LocDirective,
     PragmaDirective,
     Section,
-    SectionData,
     SectionLabel,
     Target,
     Version,
 )
-from pyptx.ir.kinds import LinkingDirective, Number, ScalarType, StateSpace
+from pyptx.ir.kinds import LinkingDirective, Number, StateSpace
 from pyptx.ir.nodes import Block, Function, Instruction, Label, Predicate, Statement
 from pyptx.ir.operands import Operand
 from pyptx.parser import rules
@@ -43,6 +42,7 @@ from pyptx.parser.declarations import (
 from pyptx.parser.errors import Failure
 from pyptx.parser.fast import ALONE
 from pyptx.parser.operands import parse_operand
+from pyptx.parser.sections import section_label, section_value
 
 
 @dataclass(slots=True)
@@ -89,21 +89,6 @@ def module_statement(cursor: Cursor, place: Origin) -> Parsed:
         help = "statements stand between the braces of an `.entry` or `.func`"
         raise Failure(rules.PLACE, cursor.start, len(cursor.token), message, help)
     return cursor.fail("a directive")
-
-
-def section_statement(cursor: Cursor, place: Origin) -> Statement:
-    """Parse a label or a line of data in a DWARF section."""
-    if cursor.kind == "NAME":
-        name = cursor.take()
-        cursor.expect(":", "after the label")
-        return Label(name, cursor.finish(), place)
-    if cursor.kind != "DOTTED" or cursor.token not in (".b8", ".b16", ".b32", ".b64"):
-        cursor.fail("`.b8`, `.b16`, `.b32`, `.b64`, a label or `}`")
-    kind = ScalarType.from_ptx(cursor.take())
-    values = [_section_value(cursor)]
-    while cursor.accept(","):
-        values.append(_section_value(cursor))
-    return SectionData(kind, tuple(values), cursor.finish(), place)
 
 
 def version(cursor: Cursor, place: Origin) -> Version:
@@ -240,7 +225,7 @@ def _loc(cursor: Cursor, place: Origin) -> LocDirective:
     inlined_at: tuple[int, int, int] | None = None
     if not intermediate and cursor.accept(","):
         _word(cursor, "function_name")
-        function_name = _section_label(cursor)
+        function_name = section_label(cursor)
         cursor.expect(",", "before `inlined_at`")
         _word(cursor, "inlined_at")
         inlined_at = (cursor.number("a file index"), cursor.number("a line"), cursor.number("a column"))
@@ -262,32 +247,6 @@ def _section(cursor: Cursor, place: Origin) -> Opening:
     return Opening(Section, {"name": name, "layout": cursor.finish(), "origin": place}, "section")
 
 
-def _section_value(cursor: Cursor) -> int | SectionLabel:
-    if cursor.kind == "NUMBER":
-        return cursor.number("an integer")
-    if cursor.token == "WARP_SZ":
-        cursor.fail("an integer, a label or a section")
-    if cursor.token == "-":
-        cursor.take()
-        text = cursor.token
-        value = -cursor.number("an integer")
-        return value if f"-{text}" == int.__repr__(value) else Number(value, f"-{text}")
-    return _section_label(cursor)
-
-
-def _section_label(cursor: Cursor) -> SectionLabel:
-    if cursor.kind not in ("NAME", "DOTTED"):
-        cursor.fail("an integer, a label or a section")
-    name = cursor.take()
-    if cursor.token == "+":
-        cursor.take()
-        return SectionLabel(name, cursor.number("an integer"))
-    if cursor.token == "-":
-        cursor.take()
-        return SectionLabel(name, None, cursor.name("a label"))
-    return SectionLabel(name)
-
-
 def _dwarf(cursor: Cursor, place: Origin) -> DwarfDirective:
     cursor.take()
     if cursor.kind == "NAME":
@@ -304,7 +263,7 @@ def _dwarf(cursor: Cursor, place: Origin) -> DwarfDirective:
 
 
 def _dwarf_value(cursor: Cursor) -> int | str | SectionLabel:
-    return f'"{cursor.string("a string")}"' if cursor.kind == "STRING" else _section_value(cursor)
+    return f'"{cursor.string("a string")}"' if cursor.kind == "STRING" else section_value(cursor)
 
 
 def _call_prototype(cursor: Cursor, place: Origin) -> CallPrototype:

@@ -15,8 +15,8 @@ SAMPLES = [
     for path in sorted((Path(__file__).parent / "samples").glob("*.ptx"))
 ]
 BITS = (
-    '{ } ( ) [ ] ; , : . @ ! | " /* */ // \n \0 % $ _ 0 1e 0f 0x .b32 .reg .global .entry .func ret; = + - ? é # \r < > '
-    "generic( WARP_SZ 0f3F800000 .loc {ret;} L: .pragma call 1?2:3"
+    '{ } ( ) [ ] ; , : . @ ! | " /* */ // \n \0 % $ _ 0 1e 0f 0x .b32 .reg .global .entry .func ret; = + - ? é # \r <'
+    " > generic( WARP_SZ 0f3F800000 .loc {ret;} L: .pragma call 1?2:3"
 ).split(" ")
 ROUNDS = 1000
 

@@ -51,12 +51,16 @@ STRATA = ("modifier", "type", "count", "immediate", "name", "label", "semicolon"
 
 @dataclass(frozen=True)
 class Corruption:
-    """An edited text, the line that was edited, and what kind of edit it was."""
+    """An edited text, the lines of the statement that was edited, and what kind of edit it was."""
 
     path: Path
     text: str
-    line: int
+    lines: range
     stratum: str
+
+    @property
+    def line(self) -> int:
+        return self.lines[0]
 
 
 def corrupt(path: Path, text: str, stratum: str, draw: random.Random) -> Corruption | None:
@@ -64,7 +68,9 @@ def corrupt(path: Path, text: str, stratum: str, draw: random.Random) -> Corrupt
     found = _header(text, draw) if stratum == "header" else _edit(text, stratum, draw)
     if found is None or found[1] == text:
         return None
-    return Corruption(path, found[1], text.count("\n", 0, found[0]) + 1, stratum)
+    first = text.count("\n", 0, found[0]) + 1
+    last = first + text.count("\n", found[0], text.find(";", found[0])) if stratum != "header" else first
+    return Corruption(path, found[1], range(first, last + 1), stratum)
 
 
 def _header(text: str, draw: random.Random) -> tuple[int, str] | None:
@@ -184,7 +190,7 @@ def main() -> int:
             continue
         rejected[stratum] += 1
         ours = our_lines(made.text)
-        good = bool(ours & (theirs | {made.line})) or (stratum == "header" and bool(ours & header_lines(made.text)))
+        good = bool(ours & (theirs | set(made.lines))) or (stratum == "header" and bool(ours & header_lines(made.text)))
         reported[stratum] += good
         if not good and sum(rejected.values()) - sum(reported.values()) <= arguments.show:
             edited = made.text.splitlines()[made.line - 1].strip()[:120]

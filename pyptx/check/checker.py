@@ -33,6 +33,7 @@ from pyptx.ir import (
     IntrinsicScope,
     Label,
     Module,
+    PragmaDirective,
     Statement,
     modifier_span,
     opcode_span,
@@ -84,6 +85,8 @@ class _Walk:
     def module_statement(self, statement: Statement, scope: Scope) -> Iterator[Diagnostic]:
         """Check one statement of the module, a whole function included."""
         yield from symbols.declare(statement, scope)
+        if isinstance(statement, PragmaDirective):
+            yield from directives.pragmas(statement, self.where, self.version)
         if isinstance(statement, Function):
             yield from directives.directives(statement, self.where, self.version)
         if isinstance(statement, Function) and statement.definition:
@@ -109,6 +112,8 @@ class _Walk:
                     break
                 elif isinstance(statement, Label):
                     body.items.append(Place(statement, scope, _targets(statement, scope)))
+                elif isinstance(statement, PragmaDirective):
+                    yield from directives.pragmas(statement, self.where, self.version)
                 else:
                     yield from symbols.declare(statement, scope)
             else:

@@ -6,9 +6,18 @@ from collections.abc import Iterator
 
 from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET
 from pyptx.diagnostics import Diagnostic
-from pyptx.ir import Function
+from pyptx.ir import Function, PragmaDirective
 from pyptx.isa import directives as known
 from pyptx.isa.targets import Target, Version
+
+
+def pragmas(statement: PragmaDirective, where: Target, version: Version) -> Iterator[Diagnostic]:
+    """Yield the strings of a `.pragma` that ptxas knows, but not for this target and version."""
+    for text in (statement.value, *statement.more):
+        found = known.pragma(text)
+        if found is not None and not found.available.on(where, version):
+            rule = OTHER_TARGET if found.available.first_version(where) is None else NEWER_VERSION
+            yield rule.found(statement.origin, f'`.pragma "{found.name}"` needs {found.available}')
 
 
 def directives(function: Function, where: Target, version: Version) -> Iterator[Diagnostic]:

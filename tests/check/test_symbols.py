@@ -10,7 +10,7 @@ from pyptx.parser import parse
 from pyptx.toolchain import validate
 from tests.check.report import HEADER, report
 
-CASES = [
+CASES: list[tuple[str, list[str]]] = [
     (".reg .b32 %r2;", ["PTX0402 1"]),
     (".reg .f32 %r<4>;", ["PTX0402 1"]),
     (".reg .b32 x, x;", ["PTX0402 1"]),

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyptx.isa.targets import ASSEMBLED
+from pyptx.toolchain import find_tool
 from tools.isa.synthesize import declarations, function_labels, module_variables
 
 Version = tuple[int, int]
@@ -38,10 +39,8 @@ _PLACE = re.compile(r"cases\.ptx, line (\d+); (?:error|fatal)\s*: (.*)")
 
 
 def ptxas_path() -> str:
-    """Return the ptxas of the installed wheel."""
-    import nvidia.cu13
-
-    return str(Path(nvidia.cu13.__path__[0]) / "bin" / "ptxas")
+    """Return the newest ptxas that is installed."""
+    return find_tool("ptxas").path
 
 
 def virtual_architecture(target: str) -> str:

@@ -35,7 +35,7 @@ class _Qualifiers(NamedTuple):
     attributes_first: bool
 
 
-def register_declaration(cursor: Cursor, place: Origin) -> RegDecl:
+def register_declaration(cursor: Cursor, place: Origin | None) -> RegDecl:
     """Parse `.reg …;`."""
     cursor.take()
     alignment, vector = _alignment(cursor), _vector(cursor)
@@ -50,7 +50,7 @@ def register_declaration(cursor: Cursor, place: Origin) -> RegDecl:
     return RegDecl(kind, first.name, first.count, vector, alignment, more, cursor.finish(), place)
 
 
-def variable_declaration(cursor: Cursor, place: Origin, linking: LinkingDirective | None = None) -> VarDecl:
+def variable_declaration(cursor: Cursor, place: Origin | None, linking: LinkingDirective | None = None) -> VarDecl:
     """Parse a variable of any state space but `.reg`."""
     space = StateSpace.from_ptx(cursor.take())
     bank = _bank(cursor)

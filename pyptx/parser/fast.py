@@ -13,10 +13,10 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any, cast
 
-from pyptx.ir.base import COLUMN_BITS, tokens
+from pyptx.ir.base import COLUMN_BITS, NOT_COMPARED, field_names, tokens
 from pyptx.ir.directives import LocDirective, SectionData
 from pyptx.ir.layout import Layout, layout_of
-from pyptx.ir.nodes import Instruction, Label, Predicate, Statement
+from pyptx.ir.nodes import Instruction, Label, Predicate, RegDecl, Statement, VarDecl
 from pyptx.ir.operands import (
     AddressOperand,
     ImmediateOperand,
@@ -27,9 +27,10 @@ from pyptx.ir.operands import (
     text_of,
 )
 from pyptx.parser.cursor import Cursor
+from pyptx.parser.declarations import register_declaration, variable_declaration
 from pyptx.parser.errors import Failure
 from pyptx.parser.lexer import NAME, TAIL
-from pyptx.parser.operands import parse_operand
+from pyptx.parser.operands import ALONE, parse_operand
 from pyptx.parser.places import Lines
 from pyptx.parser.sections import section_statement
 
@@ -37,12 +38,11 @@ _LARGEST = 1 << 15
 _LONGEST = 1024
 """Longer texts are not remembered."""
 _SINGLE = "\0"
-ALONE = frozenset({"ret", "exit", "trap", "brkpt"})
-"""Opcodes that no operand follows: without this a missing `;` after them would make the next opcode their operand."""
 _statements = re.compile(
     r"([ \t\r\n]*+(?://[^\n]*+\n[ \t\r\n]*+)*+)"
     r"(?:(@!?[%\w$]++[ \t]++)?([a-z][\w$]*+(?:\.[\w$]++(?:::[\w$]++)*+)*+)([ \t]*+)((?!\n)[^;:/\"#?=@]{0,4096}+);"
     r"|((?:[A-Za-z_]|[$%][\w$])[\w$]*+:"
+    r"|\.(?:reg|param)[ \t]++[^;/\"#={}\n]{0,200}+;"
     r"|\.loc[ \t]++(?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)[ ](?:[1-9]\d*+|0)(?=[ \t]*+\n)(?![ \t\r\n]*+[,/])))"
     rf"({TAIL})|",
     re.ASCII,
@@ -181,10 +181,14 @@ def _is_default(made: Operand, gaps: tuple[str, ...]) -> bool:
     return "".join(inner) == spaced(words) == text_of(made)
 
 
+_Declared = tuple[type[RegDecl | VarDecl], tuple[Any, ...], _Entry]
+"""A declaration to make again: its class, its fields, its layout."""
+
+
 class Plain:
     """Parses runs of plain statements, sharing what they share."""
 
-    __slots__ = ("data", "guards", "heads", "labels", "layouts", "operands")
+    __slots__ = ("data", "declared", "guards", "heads", "labels", "layouts", "operands")
 
     def __init__(self) -> None:
         self.heads = Heads()
@@ -192,6 +196,7 @@ class Plain:
         self.guards: dict[str, tuple[Predicate, str]] = {}
         self.labels: dict[tuple[str, ...], _Entry] = {}
         self.layouts = 0
+        self.declared: dict[tuple[str, str, str], _Declared] = {}
         self.data: dict[str, tuple[SectionData, _Entry]] = {}
 
     def run(self, text: str, at: int, append: Callable[[Statement], None], lines: Lines) -> int:
@@ -241,6 +246,10 @@ class Plain:
                     key = (lead, "", tail)
                     entry = self.labels.get(key) or self.label(key)
                     node = Label(other[:-1])
+                elif other[-1] == ";":
+                    key = (lead, other, tail)
+                    kind, fields, entry = self.declared.get(key) or self.declaration(key)
+                    node = kind(*fields)
                 else:
                     file, row, column = other[4:].split()
                     key = (lead, other[4 : -len(file) - len(row) - len(column) - 2], " ", " ", tail)
@@ -310,6 +319,21 @@ class Plain:
         made = (node, _measured(node.layout))
         if len(text) < _LONGEST and len(self.data) < _LARGEST:
             self.data[text] = made
+        return made
+
+    def declaration(self, key: tuple[str, str, str]) -> _Declared:
+        """Parse a declaration by the full grammar, remembering it: the same few stand in most functions."""
+        cursor = Cursor("".join(key))
+        parse = register_declaration if key[1].startswith(".reg") else variable_declaration
+        node = parse(cursor, None)
+        if cursor.taken_end != sum(map(len, key)) or node.layout is None:
+            raise _NotPlain
+        fields = tuple([getattr(node, name) for name in field_names(type(node)) if name not in NOT_COMPARED])
+        made = (type(node), fields, _measured(node.layout))
+        if len(self.declared) >= _LARGEST:
+            raise TablesFull
+        if sum(map(len, key)) < _LONGEST:
+            self.declared[key] = made
         return made
 
     def arguments(self, listing: str) -> tuple[tuple[Operand, ...], str]:

@@ -30,6 +30,8 @@ from pyptx.parser import rules
 from pyptx.parser.cursor import Cursor
 from pyptx.parser.errors import Failure
 
+ALONE = frozenset({"ret", "exit", "trap", "brkpt"})
+"""Opcodes that no operand follows: without this a missing `;` after them would make the next opcode their operand."""
 DEEPEST = 20_000
 _UNARY, _AFTER_NAME, _FIELD = 12, 0, -1
 _BINARY = {

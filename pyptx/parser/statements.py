@@ -40,8 +40,7 @@ from pyptx.parser.declarations import (
     variable_declaration,
 )
 from pyptx.parser.errors import Failure
-from pyptx.parser.fast import ALONE
-from pyptx.parser.operands import parse_operand
+from pyptx.parser.operands import ALONE, parse_operand
 from pyptx.parser.sections import section_label, section_value
 
 

@@ -8,18 +8,34 @@ from __future__ import annotations
 # Importing `typing` or `importlib` would cost more than this whole module.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from pyptx import ptx, reg, smem
+    from pyptx.decorator import Kernel, detect_arch, intrinsic, kernel
     from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
+    from pyptx.specs import Layout, Tile
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["Diagnostic", "PtxError", "Severity", "Span", "__version__"]
+__all__ = [
+    "Diagnostic", "Kernel", "Layout", "PtxError", "Severity", "Span", "Tile", "__version__", "detect_arch", "intrinsic",
+    "kernel", "ptx", "reg", "smem",
+]  # fmt: skip
 
 _HOME = {
     "Diagnostic": "pyptx.diagnostics",
+    "Kernel": "pyptx.decorator",
+    "Layout": "pyptx.specs",
     "PtxError": "pyptx.diagnostics",
     "Severity": "pyptx.diagnostics",
     "Span": "pyptx.diagnostics",
+    "Tile": "pyptx.specs",
+    "detect_arch": "pyptx.dsl.device",
+    "intrinsic": "pyptx.dsl.scopes",
+    "kernel": "pyptx.decorator",
+    "ptx": "",
+    "reg": "",
+    "smem": "",
 }
+"""Where each name lives; nowhere else for a module."""
 
 
 def __getattr__(name: str) -> object:
@@ -27,7 +43,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'pyptx' has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(_HOME[name]), name)
+    value = getattr(import_module(_HOME[name]), name) if _HOME[name] else import_module(f"pyptx.{name}")
     globals()[name] = value
     return value
 

@@ -1,0 +1,283 @@
+"""`@kernel` and `Kernel`: the facade over tracing, checking and NVIDIA's tools."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from pyptx.check import check as check_module
+from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame
+from pyptx.dsl import rules
+from pyptx.dsl.device import detect_arch
+from pyptx.dsl.finish import Traced
+from pyptx.dsl.key import Snapshot, fingerprint, snapshot
+from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
+from pyptx.dsl.run import Definition, raw_parameter, trace_kernel
+from pyptx.dsl.scopes import intrinsic
+from pyptx.dsl.trace import fail
+from pyptx.emitter import emit
+from pyptx.ir.directives import Module
+from pyptx.ir.nodes import FunctionDirective
+from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
+from pyptx.specs import Tile
+from pyptx.toolchain import assemble, resources, sass
+
+if TYPE_CHECKING:
+    from pyptx.toolchain import Cubin, Resources
+
+__all__ = ["Kernel", "detect_arch", "intrinsic", "kernel"]
+
+RESERVED = frozenset(
+    "lineinfo annotate out grid args schedule seed check poison watch on_hazard precision".split()
+)
+DEFAULT_ARCH = "sm_90a"
+_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_MOST_TRACES = 256
+
+
+class _Specialisation:
+    """One trace, and for what it stands: the variables it read with their values, and what it captured."""
+
+    __slots__ = ("captured", "dims", "texts", "traced")
+
+    def __init__(self, dims: dict[str, int], captured: Snapshot, traced: Traced) -> None:
+        self.dims, self.captured, self.traced = dims, captured, traced
+        self.texts: dict[tuple[bool, bool], tuple[Module, str]] = {}
+
+
+class Kernel:
+    """A kernel written in Python. Calling a method with shape variables and template parameters traces it for these."""
+
+    def __init__(self, function: Callable[..., Any], definition: Definition, **given: Any) -> None:
+        functools.update_wrapper(self, function)
+        self._definition = definition
+        self.in_specs: tuple[Tile, ...] = given["in_specs"]
+        self.out_specs: tuple[Tile, ...] = given["out_specs"]
+        self.grid = given["grid"]
+        self.block, self.cluster, self.smem = definition.block, definition.cluster, definition.smem
+        self.template_params: dict[str, Any] = given["template_params"]
+        self.arch, self.version = definition.arch, definition.version
+        self.notes: list[str] = []
+        self._traces: dict[object, list[_Specialisation]] = {}
+
+    @property
+    def name(self) -> str:
+        """The name of the entry in PTX."""
+        return self._definition.name
+
+    @property
+    def shape_variables(self) -> tuple[str, ...]:
+        """The names among the dimensions of the tensors, each once, in order."""
+        tiles = (*self.in_specs, *self.out_specs)
+        return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
+
+    def ptx(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> str:
+        """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
+        profilers and debuggers show the Python lines; `annotate` puts each Python line behind its statements."""
+        return self._written(self._specialised(kwargs), lineinfo, annotate)[1]
+
+    def module(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> Module:
+        """Return the same as nodes."""
+        return self._written(self._specialised(kwargs), lineinfo, annotate)[0]
+
+    def check(self, **kwargs: Any) -> list[Diagnostic]:
+        """Return what the checks find, at the Python lines; nothing when all is well."""
+        found = self._specialised(kwargs)
+        return [*check_module(found.traced.module), *found.traced.warnings]
+
+    def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
+        """Return the machine code. Messages of ptxas are at the Python lines."""
+        module, text = self._written(self._specialised(kwargs), lineinfo, False)
+        origins = origins_by_line(module)
+        return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
+
+    def sass(self, **kwargs: Any) -> str:
+        """Return the machine code as text."""
+        return sass(self.cubin(**kwargs))
+
+    def resources(self, **kwargs: Any) -> Resources:
+        """Return what ptxas says that one CTA takes: registers, spills, shared memory."""
+        return resources(self.cubin(**kwargs))[self.name]
+
+    def dynamic_smem(self, **kwargs: Any) -> int:
+        """Return how many bytes of dynamic shared memory a launch needs."""
+        return self._specialised(kwargs).traced.dynamic_shared
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name} for {self.arch}>"
+
+    def _target(self) -> str:
+        if self.arch != "auto":
+            return self.arch
+        try:
+            return detect_arch()
+        except PtxError:
+            self.notes[:] = [f"arch='auto': no GPU found, traced for {DEFAULT_ARCH}"]
+            return DEFAULT_ARCH
+
+    def _specialised(self, kwargs: Mapping[str, Any]) -> _Specialisation:
+        """Return the trace for these arguments, made now if none fits."""
+        dims, template = self._arguments(kwargs)
+        arch = self._target()
+        captured = snapshot(self._definition.function)
+        key = (arch, fingerprint(template))
+        known = self._traces.setdefault(key, [])
+        for made in known:
+            if made.captured == captured and all(dims[name] == value for name, value in made.dims.items()):
+                return made
+        traced, used = trace_kernel(self._definition, arch, dims, template)
+        made = _Specialisation({name: dims[name] for name in used}, captured, traced)
+        if len(known) >= _MOST_TRACES:
+            del known[0]
+        known.append(made)
+        return made
+
+    def _arguments(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
+        variables = self.shape_variables
+        unknown = [name for name in kwargs if name not in variables and name not in self.template_params]
+        template = {**self.template_params, **{n: v for n, v in kwargs.items() if n in self.template_params}}
+        missing = [name for name in variables if name not in kwargs]
+        missing += [name for name, value in template.items() if value is inspect.Parameter.empty]
+        if unknown or missing:
+            parts = [f"{label}: {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names]
+            wanted = ", ".join([*variables, *self.template_params]) or "nothing"
+            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"it takes by keyword: {wanted}")
+        dims = {name: kwargs[name] for name in variables}
+        wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
+        if wrong:
+            fail(rules.SPECIALISATION, f"kernel `{self.name}`: shape variables are positive integers, found {', '.join(wrong)}")
+        return dims, template
+
+    def _written(self, made: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
+        known = made.texts.get((lineinfo, annotate))
+        if known is None:
+            module = made.traced.module
+            if annotate:
+                module = annotated(module)
+            if lineinfo:
+                module = with_line_information(module)
+            known = made.texts[lineinfo, annotate] = module, emit(module)
+        return known
+
+
+@overload
+def kernel(fn: Callable[..., Any], /) -> Kernel: ...
+@overload
+def kernel(
+    fn: None = None,
+    *,
+    arch: str = DEFAULT_ARCH,
+    version: Version | None = None,
+    in_specs: Sequence[Tile] | None = None,
+    out_specs: Sequence[Tile] | None = None,
+    grid: Any = None,
+    block: tuple[int, int, int] = (1, 1, 1),
+    cluster: tuple[int, int, int] = (1, 1, 1),
+    smem: int = 0,
+    raw_params: Sequence[tuple[str, str]] | None = None,
+    extern_smem: bool | str = False,
+    reqntid: tuple[int, ...] | None = None,
+    raw_directives: Sequence[tuple[str, tuple[int | str, ...]]] | None = None,
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    fn: Callable[..., Any] | None = None,
+    *,
+    arch: str = DEFAULT_ARCH,
+    version: Version | None = None,
+    in_specs: Sequence[Tile] | None = None,
+    out_specs: Sequence[Tile] | None = None,
+    grid: Any = None,
+    block: tuple[int, int, int] = (1, 1, 1),
+    cluster: tuple[int, int, int] = (1, 1, 1),
+    smem: int = 0,
+    raw_params: Sequence[tuple[str, str]] | None = None,
+    extern_smem: bool | str = False,
+    reqntid: tuple[int, ...] | None = None,
+    raw_directives: Sequence[tuple[str, tuple[int | str, ...]]] | None = None,
+) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
+    """Make a kernel of a function. Its positional arguments are tensors, inputs before outputs; keyword-only ones are
+    template parameters.
+
+    `version=None` is the lowest PTX that the target and the instructions need. `grid` is a tuple, or a function of the
+    shape variables. `raw_params` are further scalar parameters, (type, name). `extern_smem` names the dynamic shared
+    memory (True: "smem"), `smem` is its size in bytes. `reqntid` and `raw_directives` are performance directives.
+    """
+    given: dict[str, Any] = {
+        "in_specs": tuple(in_specs or ()), "out_specs": tuple(out_specs or ()), "grid": grid,
+    }  # fmt: skip
+
+    def decorate(function: Callable[..., Any]) -> Kernel:
+        tiles = (*given["in_specs"], *given["out_specs"])
+        names, template = _signature(function, len(tiles), tiles)
+        directives = [] if reqntid is None else [FunctionDirective("reqntid", tuple(reqntid))]
+        directives += [FunctionDirective(name.removeprefix("."), tuple(values)) for name, values in raw_directives or ()]
+        definition = Definition(
+            function, function.__name__, _checked_arch(arch), _checked_version(version, arch),
+            tuple(zip(names, tiles, strict=True)), tuple((kind, name) for kind, name in raw_params or ()),
+            _three(block, "block"), _three(cluster, "cluster"), smem,
+            "smem" if extern_smem is True else extern_smem or None, tuple(directives),
+        )  # fmt: skip
+        for kind, name in definition.raw_params:
+            raw_parameter(kind, name)
+        return Kernel(function, definition, template_params=template, **given)
+
+    return decorate if fn is None else decorate(fn)
+
+
+def _signature(
+    function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the names of the tensors, and the template parameters with their defaults."""
+    if not _NAME.fullmatch(getattr(function, "__name__", "")):
+        fail(rules.DECLARATION, f"a kernel needs a name that PTX allows, found {getattr(function, '__name__', function)!r}",
+             help="write it with def")  # fmt: skip
+    parameters = inspect.signature(function).parameters.values()
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+        fail(rules.DECLARATION, f"`{function.__name__}` takes *args or **kwargs: a kernel's parameters are named")
+    if len(positional) != tensors:
+        fail(
+            rules.DECLARATION,
+            f"`{function.__name__}` takes {len(positional)} tensors ({', '.join(positional) or 'none'}), "
+            f"in_specs and out_specs describe {tensors}",
+            help="positional arguments are tensors; put template parameters behind `*`",
+        )
+    template = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    dims = {name for tile in tiles for name in tile.symbolic_dims}
+    taken = sorted((set(template) | dims) & RESERVED)
+    if taken or set(template) & dims:
+        both = sorted(set(template) & dims)
+        what = f"reserved: {', '.join(taken)}" if taken else f"both a dimension and a template parameter: {', '.join(both)}"
+        fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {what}", help="rename them")
+    return positional, template
+
+
+def _checked_arch(arch: str) -> str:
+    if arch != "auto" and arch not in FIRST_PTX:
+        fail(rules.DECLARATION, f"unknown arch {arch!r}", help=f"one of {', '.join(list(FIRST_PTX)[18:])}, auto")
+    return arch
+
+
+def _checked_version(version: Version | None, arch: str) -> Version | None:
+    if version is None:
+        return None
+    asked = tuple(version)
+    if asked not in PTX_VERSIONS:
+        fail(rules.DECLARATION, f"there is no PTX {version!r}", help=f"up to {NEWEST_PTX}; leave it out for the lowest")
+    first = FIRST_PTX[target(arch).name] if arch != "auto" else (1, 0)
+    if asked < first:
+        fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={version!r}",
+             help="leave version out for the lowest that works")  # fmt: skip
+    return asked[0], asked[1]
+
+
+def _three(dims: Sequence[int], what: str) -> tuple[int, int, int]:
+    made = (*dims, 1, 1)[:3]
+    if len(dims) > 3 or not all(isinstance(d, int) and d > 0 for d in made):
+        fail(rules.DECLARATION, f"`{what}` is up to three positive integers, found {dims!r}")
+    return made[0], made[1], made[2]
+
+

@@ -1,0 +1,83 @@
+"""The typing rules of the operators on registers: which type an operation has, what is widened, what is refused.
+
+Pure functions over types; knows no trace.
+"""
+
+from __future__ import annotations
+
+from pyptx.dsl import rules
+from pyptx.dsl.trace import fail
+from pyptx.types import PtxType, from_name
+
+SIGN_MATTERS = frozenset(("div", "rem", "max", "min", "lt", "le", "gt", "ge"))
+FLOAT_ARITHMETIC = frozenset(("f16", "f16x2", "bf16", "bf16x2", "f32", "f32x2", "f64"))
+FLOAT_COMPARED = frozenset(("f16", "f16x2", "bf16", "bf16x2", "f32", "f64"))
+_FLOAT_OPERATIONS = frozenset(("add", "sub", "mul", "truediv", "max", "min", "neg", "abs"))
+_INTEGER_BITS = (16, 32, 64)
+
+
+def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> PtxType:
+    """Return the type that an operation on two registers has; the narrower integer is widened to it."""
+    for one in (left, right):
+        check_operand(operation, one, symbol)
+    if left.kind == "f" or right.kind == "f":
+        if left != right:
+            fail(
+                rules.TYPES,
+                f"`{symbol}` of .{left} and .{right}: PTX has no such instruction",
+                help=f"convert one first: {cast_hint(right, left)}",
+            )
+        return left
+    wide = left if left.bits >= right.bits else right
+    signs = {left.kind, right.kind} - {"b"}
+    if operation in SIGN_MATTERS and len(signs) == 2 and left.bits == right.bits:
+        fail(
+            rules.TYPES,
+            f"`{symbol}` of .{left} and .{right}: the result depends on the sign",
+            help=f"say which is meant: {cast_hint(right, left)}, or declare both alike",
+        )
+    return wide
+
+
+def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
+    """Refuse a type that has no instruction for the operation."""
+    if dtype.kind == "pred":
+        fail(rules.TYPES, f"`{symbol}` on a predicate", help="predicates take & | ^ ~; ptx.selp makes a number of one")
+    if dtype.kind == "f":
+        compared = operation in ("eq", "ne", "lt", "le", "gt", "ge") and dtype.name in FLOAT_COMPARED
+        if compared or (operation in _FLOAT_OPERATIONS and dtype.name in FLOAT_ARITHMETIC):
+            return
+        if operation in ("and", "or", "xor", "not", "shl", "shr", "div", "rem"):
+            fail(rules.TYPES, f"`{symbol}` on .{dtype}: that is for integers", help=_integer_help(operation, dtype))
+        fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic in it", help=cast_hint(dtype, from_name("f32")))
+    if dtype.bits not in _INTEGER_BITS or "x" in dtype.name:
+        wide = from_name(f"{'s' if dtype.kind == 's' else 'u'}{32 if dtype.bits < 32 else 64}")
+        fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic in it", help=cast_hint(dtype, wide))
+
+
+def _integer_help(operation: str, dtype: PtxType) -> str:
+    if operation == "div":
+        return "write a / b"
+    return f"read its bits through a b{dtype.bits} register: reg.from_(x, b{dtype.bits})"
+
+
+def cast_hint(source: PtxType, to: PtxType) -> str:
+    """Return the call that converts."""
+    rounding = ", rounding='rn'" if to.kind == "f" and source.bits >= to.bits else ""
+    rounding = ", rounding='rzi'" if source.kind == "f" and to.kind != "f" else rounding
+    return f"ptx.cvt({to}, {source}, dst, src{rounding})"
+
+
+def unsigned(dtype: PtxType) -> PtxType:
+    """Return the type that an instruction names for this register: untyped bits count as unsigned."""
+    return from_name(f"u{dtype.bits}") if dtype.kind == "b" else dtype
+
+
+def untyped(dtype: PtxType) -> PtxType:
+    """Return the untyped bits of the same width."""
+    return from_name(f"b{dtype.bits}")
+
+
+def signed(dtype: PtxType) -> PtxType:
+    """Return the signed integer of the same width."""
+    return from_name(f"s{dtype.bits}")

@@ -1,0 +1,373 @@
+"""One instruction, from Python values to a checked node. The only way by which instructions enter a trace.
+
+A spelling is judged once per target (memoised), operands at every call; what is wrong is raised at the user's line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, NoReturn
+
+from pyptx.check import spelling as spellings
+from pyptx.check.complaint import Complaint
+from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE
+from pyptx.check.operands import misfit
+from pyptx.diagnostics import PtxError
+from pyptx.dsl import rules
+from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.values import Negation, Pair, Register, RegisterRange, Value, float_literal, integer_range, takes
+from pyptx.ir.nodes import Instruction, Predicate
+from pyptx.ir.operands import (
+    AddressOperand,
+    ImmediateOperand,
+    LabelOperand,
+    Operand,
+    ParenthesizedOperand,
+    RegisterOperand,
+    VectorOperand,
+)
+from pyptx.isa import special
+from pyptx.isa.model import Kind, Match
+from pyptx.isa.model import Operand as Wanted
+from pyptx.isa.targets import Target, Version
+from pyptx.types import f32, f64, from_name
+
+SINK = RegisterOperand("_")
+
+
+class Spelling:
+    """An opcode with its modifiers, each spelled once: two of the same spelling are the same object."""
+
+    __slots__ = ("dotted", "modifiers", "opcode")
+
+    def __init__(self, opcode: str, modifiers: tuple[str, ...]) -> None:
+        self.opcode, self.modifiers = opcode, modifiers
+        self.dotted = tuple(f".{word}" for word in modifiers)
+
+    def __str__(self) -> str:
+        return ".".join((self.opcode, *self.modifiers))
+
+
+@lru_cache(maxsize=1 << 16)
+def spelled(opcode: str, *modifiers: str) -> Spelling:
+    """Return the one object of a spelling; modifiers without dots."""
+    return Spelling(opcode, modifiers)
+
+
+class Plan(NamedTuple):
+    """One operand list of a usable match: what each place takes, and the PTX version that it needs on the target."""
+
+    match: Match
+    signature: tuple[Wanted, ...]
+    takes: tuple[frozenset[str] | None, ...]
+    version: Version
+
+
+Plans = dict[int, tuple[Plan, ...]]
+
+
+@lru_cache(maxsize=1 << 14)
+def _judged(spelling: Spelling, target: Target, version: Version) -> tuple[Complaint | None, Plans]:
+    verdict = spellings.verdict(spelling.opcode, spelling.modifiers, target, version)
+    by_count: dict[int, list[Plan]] = {}
+    for match in verdict.usable:
+        first = max((need.first_version(target) or (0, 0) for need in match.needs), default=(0, 0))
+        for signature in match.signatures:
+            plan = Plan(match, signature, tuple(_takes(operand) for operand in signature), first)
+            by_count.setdefault(len(signature), []).append(plan)
+    complaint = verdict.complaint if not verdict.usable else None
+    return complaint, {count: tuple(plans) for count, plans in by_count.items()}
+
+
+_REGISTER_KINDS = (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE)
+
+
+def _takes(wanted: Wanted) -> frozenset[str] | None:
+    if wanted.kind is Kind.PIPE and wanted.optional_parts:
+        wanted = wanted.parts[0]
+    plain = wanted.kind in _REGISTER_KINDS and wanted.type and not wanted.count
+    return takes(wanted.type, wanted.widenable) if plain and wanted.type else None
+
+
+def plans_of(trace: Trace, spelling: Spelling) -> Plans:
+    """Return the operand lists of a spelling on the trace's target, or raise why there are none."""
+    complaint, plans = _judged(spelling, trace.target, trace.judged_at)
+    if complaint is not None:
+        refuse(trace, complaint)
+    trace.plans[spelling] = plans
+    return plans
+
+
+def refuse(trace: Trace, found: Complaint) -> NoReturn:
+    """Raise a complaint of the checks at the user's line."""
+    help = found.help
+    if found.rule is spellings.NEWER_VERSION and trace.wanted is not None:
+        help = f"the kernel asks for version=({trace.wanted[0]}, {trace.wanted[1]}): ask for a newer one or leave it out"
+    elif found.rule is spellings.OTHER_TARGET and help is None:
+        help = f"the kernel is for arch='{trace.target}'"
+    raise PtxError([found.rule.found(trace.here(2), found.message, help=help)])
+
+
+def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Trace | None = None) -> Instruction:
+    """Add one instruction to the trace."""
+    if trace is None:
+        trace = current()
+    plans = trace.plans.get(spelling)
+    if plans is None:
+        plans = plans_of(trace, spelling)
+    candidates = plans.get(len(values))
+    if candidates is None:
+        _miscounted(trace, spelling, plans, len(values))
+    furthest, worst = -1, None
+    for plan in candidates:
+        operands: list[Operand] = []
+        for value, fitting, wanted in zip(values, plan.takes, plan.signature, strict=True):
+            if fitting is not None and isinstance(value, Register):
+                if value.type_name in fitting and value.trace is trace:
+                    operands.append(value.operand)
+                    continue
+            placed = place(value, wanted, trace)
+            if isinstance(placed, Complaint):
+                if len(operands) > furthest:
+                    furthest, worst = len(operands), placed
+                break
+            operands.append(placed)
+        else:
+            if plan.version > trace.needed:
+                trace.need(plan.version, f"`{spelling}`")
+            guard = None if pred is None else guard_of(pred, trace)
+            node = Instruction(spelling.opcode, spelling.dotted, tuple(operands), guard, None, trace.here(3))
+            trace.append(node)
+            return node
+    assert worst is not None
+    refuse(trace, worst)
+
+
+def emit_unchecked(spelling: Spelling, values: Sequence[Any], pred: Any, trace: Trace) -> Instruction:
+    """Add an instruction that the table does not know."""
+    operands = tuple(convert(value, None, trace) for value in values)
+    guard = None if pred is None else guard_of(pred, trace)
+    node = Instruction(spelling.opcode, spelling.dotted, operands, guard, None, trace.here(3))
+    trace.append(node)
+    return node
+
+
+def guard_of(pred: Any, trace: Trace) -> Predicate:
+    """Return the guard that `pred=` means."""
+    negated = isinstance(pred, Negation)
+    register = pred.reg if isinstance(pred, Negation) else pred
+    if not isinstance(register, Register):
+        refuse(trace, Complaint(GUARD, f"`pred` must be a predicate register or its negation `~p`, found {shown(pred)}"))
+    if register.trace is not trace:
+        foreign(register)
+    if register.type_name != "pred":
+        help = f"compare it first: pred={register.name.lstrip('%')} != 0"
+        refuse(trace, Complaint(GUARD, f"the guard `{register.name}` must be a predicate, it is .{register.type_name}", help))
+    return register.guard(negated)
+
+
+def foreign(register: Register) -> NoReturn:
+    """Refuse a register that does not belong here."""
+    if register.trace is None:
+        fail(rules.FOREIGN, f"`{register.name}` belongs to no kernel: it was made outside one, or its block is closed",
+             help="make it in the kernel function, or before `ptx.scope()`")  # fmt: skip
+    fail(rules.FOREIGN, f"`{register.name}` belongs to the kernel `{register.trace.name}`, not to this one",
+         help="pass values between kernels through memory or parameters")  # fmt: skip
+
+
+def _miscounted(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> NoReturn:
+    many = sorted(plans)
+    shape = ", ".join(str(operand) for operand in plans[many[-1]][-1].signature)
+    number = " or ".join(map(str, many))
+    plural = "" if many == [1] else "s"
+    refuse(trace, Complaint(
+        OPERAND_COUNT,
+        f"`{spelling}` takes {number} operand{plural}, found {found}",
+        f"its form is `{spelling} {shape}`" if shape else "it stands without operands",
+    ))  # fmt: skip
+
+
+def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
+    """Return the operand for a place of an instruction, or why the value does not fit it."""
+    if isinstance(value, Register):
+        return _place_register(value, wanted, trace)
+    if wanted.count:
+        if isinstance(value, RegisterRange):
+            return _place_range(value, wanted, trace)
+        if isinstance(value, list):
+            return _place_list(value, wanted, trace)
+    if isinstance(value, Pair) and wanted.kind is Kind.PIPE:
+        for side, part in ((value.left, wanted.parts[0]), (value.right, wanted.parts[1])):
+            placed = place(side, part, trace)
+            if isinstance(placed, Complaint):
+                return placed
+        return value.as_operand()
+    if isinstance(value, Negation) and value.reg.trace is not trace:
+        foreign(value.reg)
+    if wanted.kind is Kind.LABEL and isinstance(value, str):
+        trace.jumps.append((value, trace.here(3)))
+        return LabelOperand(value)
+    if isinstance(value, int | float) and wanted.kind is not Kind.ADDRESS:
+        number = _number(value, wanted)
+        return number if isinstance(number, Complaint) else misfit(wanted, number, trace.scope) or number
+    operand = convert(value, wanted, trace)
+    return misfit(wanted, operand, trace.scope) or operand
+
+
+def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | Complaint:
+    if value.trace is not trace:
+        foreign(value)
+    if wanted.kind is Kind.PIPE and wanted.optional_parts:
+        wanted = wanted.parts[0]
+    if wanted.kind is Kind.ADDRESS:
+        if len(wanted.parts) - wanted.optional_parts > 1:
+            return misfit(wanted, value.as_address(), trace.scope) or value.as_address()
+        if value.dtype.kind in ("b", "u", "s") and value.dtype.bits in (32, 64):
+            return value.as_address()
+        return Complaint(OPERAND_TYPE, f"an address is a 32- or 64-bit integer, `{value.name}` is .{value.type_name}")
+    if wanted.kind in _REGISTER_KINDS and wanted.type and wanted.count <= (1 if wanted.braceable else 0):
+        if value.type_name in takes(wanted.type, wanted.widenable):
+            return value.operand
+        return wrong_type(wanted, value)
+    return misfit(wanted, value.operand, trace.scope) or value.operand
+
+
+def wrong_type(wanted: Wanted, value: Register) -> Complaint:
+    """Return what to say of a register of another type."""
+    assert wanted.type is not None
+    allowed = sorted(takes(wanted.type, wanted.widenable) & _USUAL, key=_order(wanted.type))
+    kinds = " or ".join(f".{name}" for name in allowed[:4])
+    return Complaint(
+        OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found `{value.name}` of type .{value.type_name}",
+        f"it takes a register of type {kinds}",
+    )  # fmt: skip
+
+
+_USUAL = frozenset(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64, 128)) | frozenset(
+    ("f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "tf32", "pred", "e4m3x2", "e5m2x2", "e2m1x2")
+)
+
+
+def _order(first: str) -> Any:
+    return lambda name: (name != first, name)
+
+
+def _place_range(value: RegisterRange, wanted: Wanted, trace: Trace) -> Operand | Complaint:
+    if value.trace is not trace:
+        foreign(value.members[0])
+    if value.count != wanted.count:
+        return Complaint(
+            OPERAND_COUNT, f"`{wanted.name}` has {_elements(wanted.count)}, found `{value.base}` of {value.count}",
+            f"reg.array({value.dtype}, {wanted.count}) makes as many",
+        )  # fmt: skip
+    if wanted.type is None or value.dtype.name in takes(wanted.type, wanted.widenable):
+        return value.operand
+    return wrong_type(wanted, value.members[0])
+
+
+def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Complaint:
+    if len(values) != wanted.count:
+        return Complaint(OPERAND_COUNT, f"`{wanted.name}` has {_elements(wanted.count)}, found {len(values)}")
+    key = tuple(map(id, values))
+    known = trace.vectors.get(key)
+    if known is None and all(isinstance(v, Register) and v.trace is trace for v in values):
+        kinds = frozenset([v.type_name for v in values])
+        made = VectorOperand(tuple([v.operand for v in values]))
+        known = trace.vectors[key] = made, kinds, values
+    if known is not None and wanted.type is not None:
+        fitting = takes(wanted.type, wanted.widenable)
+        if known[1] <= fitting:
+            return known[0]
+        return wrong_type(wanted, next(v for v in values if v.type_name not in fitting))
+    one = wanted.scalar()
+    elements: list[Operand] = []
+    for value in values:
+        if value is None and "w" in wanted.access:
+            elements.append(SINK)
+            continue
+        placed = place(value, one, trace)
+        if isinstance(placed, Complaint):
+            return placed
+        elements.append(placed)
+    vector = VectorOperand(tuple(elements))
+    return misfit(wanted, vector, trace.scope) or vector
+
+
+def _elements(count: int) -> str:
+    return f"{count} element{'s' if count > 1 else ''}"
+
+
+def _number(value: int | float, wanted: Wanted) -> Operand | Complaint:
+    """Return a Python number as the operand's type spells it."""
+    kind = from_name(wanted.type) if wanted.type else None
+    if kind is not None and kind.name in ("f32", "f64"):
+        return float_literal(value, kind)
+    if isinstance(value, float):
+        if kind is not None and kind.name in ("b32", "b64"):
+            return float_literal(value, f32 if kind.bits == 32 else f64)
+        return ImmediateOperand(repr(value)) if value == value and abs(value) != float("inf") else float_literal(value, f64)
+    if kind is not None and kind.kind in ("b", "u", "s"):
+        low, high = integer_range(kind, lenient=True)
+        if not low <= value <= high:
+            return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` is .{kind}: {value} does not fit {low} to {high}")
+    return ImmediateOperand(str(int(value)))
+
+
+def convert(value: Any, wanted: Wanted | None, trace: Trace) -> Operand:
+    """Return any Python value as an operand, or raise: numbers, names, lists, tuples, addresses, allocations."""
+    bracket = wanted is not None and wanted.kind is Kind.ADDRESS
+    if isinstance(value, Value):
+        if isinstance(value, Register) and value.trace is not trace:
+            foreign(value)
+        return value.as_address() if bracket else value.as_operand()
+    if value is None:
+        return SINK
+    if isinstance(value, Operand):
+        return value
+    if isinstance(value, str):
+        return _named(value, bracket, trace)
+    if isinstance(value, int):
+        return AddressOperand(str(int(value))) if bracket else ImmediateOperand(str(int(value)))
+    if isinstance(value, float):
+        return float_literal(value, f32)
+    if isinstance(value, list | tuple):
+        items: list[Any] = list(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        part = wanted.scalar() if wanted is not None and wanted.count else None
+        elements = tuple([convert(item, part, trace) for item in items])
+        return VectorOperand(elements) if isinstance(value, list) else ParenthesizedOperand(elements)
+    name = wanted.name if wanted is not None else "an operand"
+    fail(
+        rules.OPERAND,
+        f"`{name}` cannot be {shown(value)}",
+        help="give a register, a number, a name (str), a list, an allocation, a barrier or ptx.addr(...)",
+    )
+
+
+def _named(name: str, bracket: bool, trace: Trace) -> Operand:
+    if bracket:
+        return AddressOperand(name)
+    if name.startswith("%"):
+        known = special.special_register(name)
+        if known is not None:
+            need_special(trace, known)
+        return RegisterOperand(name)
+    return LabelOperand(name)
+
+
+def need_special(trace: Trace, register: special.SpecialRegister) -> None:
+    """Note the PTX version of a special register, or refuse it on this target."""
+    first = register.available.first_version(trace.target)
+    if first is None:
+        refuse(trace, Complaint(
+            spellings.OTHER_TARGET, f"`{register.name}` is not available on {trace.target}: it needs {register.available}"
+        ))  # fmt: skip
+    trace.need(first, f"`{register.name}`")
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: what it is, shortened."""
+    if isinstance(value, Register):
+        return f"`{value.name}` of type .{value.type_name}"
+    text = repr(value)
+    return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

@@ -1,0 +1,96 @@
+"""The end of a trace: declarations, folded copies, shared memory that moved, labels that are missing; then the module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.dsl import rules
+from pyptx.dsl.rewrite import folded, relocated
+from pyptx.dsl.shared import dynamic_declaration, memory_of, moved_offsets
+from pyptx.dsl.trace import Trace
+from pyptx.ir.directives import AddressSize, FileDirective, Module, Target, Version
+from pyptx.ir.kinds import LinkingDirective
+from pyptx.ir.nodes import Function, FunctionDirective, Instruction, IntrinsicScope, Param, Statement
+
+Body = tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """One specialisation of a kernel: its module, what a launch needs to know, and what was doubtful."""
+
+    module: Module
+    dynamic_shared: int
+    tensor_maps: tuple[str, ...]
+    warnings: tuple[Diagnostic, ...]
+
+
+def finished_body(trace: Trace) -> Body:
+    """Return the whole body of the function: declarations, variables, statements, and a `ret` where none ends it."""
+    _refuse_open(trace)
+    if trace.pending:
+        raise PtxError(trace.pending)
+    _refuse_missing_labels(trace)
+    statements = folded([*trace.prologue, *trace.statements], trace.folds)
+    memory = memory_of(trace)
+    moved = moved_offsets(memory)
+    if moved:
+        statements = relocated(statements, moved, memory.symbol)
+    if not _ends(statements):
+        statements.append(Instruction("ret", (), (), None, None, None))
+    variables = [v for v in trace.variables if v.name not in moved]
+    return (*trace.top.statements(), *variables, *statements)
+
+
+def module_of(trace: Trace, functions: Iterable[Function]) -> Module:
+    """Return the module around finished functions."""
+    memory = memory_of(trace)
+    files = [FileDirective(index, path) for index, path in sorted(trace.files.items())]
+    dynamic = [dynamic_declaration(memory)] if memory.dynamic or memory.used else []
+    version = trace.wanted or trace.needed
+    return Module(
+        Version(*version), Target((trace.target.name,)), AddressSize(64),
+        (*files, *trace.module_variables, *dynamic, *functions),
+    )  # fmt: skip
+
+
+def entry(name: str, params: tuple[Param, ...], body: Body, directives: tuple[FunctionDirective, ...]) -> Function:
+    """Return the kernel's function."""
+    return Function(True, name, params, None, body, LinkingDirective.VISIBLE, directives)
+
+
+def _refuse_open(trace: Trace) -> None:
+    if trace.open:
+        found = [
+            rules.UNCLOSED.found(opened.origin, f"`{opened.what}` is opened here and never closed",
+                                 help="open blocks by `with`")  # fmt: skip
+            for opened in trace.open
+        ]
+        raise PtxError(found)
+
+
+def _refuse_missing_labels(trace: Trace) -> None:
+    missing = [jump for jump in trace.jumps if jump[0] not in trace.labels]
+    if missing:
+        raise PtxError(
+            rules.LABEL.found(origin, f"no label `{name}` in this kernel", help=_closest(name, trace.labels))
+            for name, origin in missing
+        )
+
+
+def _closest(name: str, labels: Iterable[str]) -> str:
+    close = get_close_matches(name, list(labels), 1)
+    return f"did you mean `{close[0]}`?" if close else f"place it with ptx.label('{name}')"
+
+
+def _ends(statements: list[Statement]) -> bool:
+    """Tell whether control cannot fall off the end."""
+    last = statements[-1] if statements else None
+    while isinstance(last, IntrinsicScope) and last.body:
+        last = last.body[-1]
+    return isinstance(last, Instruction) and last.predicate is None and last.opcode in ("ret", "exit", "bra")
+
+

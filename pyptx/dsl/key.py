@@ -1,0 +1,118 @@
+"""What a traced function depends on besides its arguments: closure cells, globals and defaults that it and, recursively,
+the user's own helpers name.
+
+Scalars, types, and tuples, lists, sets and dicts of these count by value, everything else by identity.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from enum import Enum
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, cast
+
+from pyptx.dsl.origin import PACKAGE
+from pyptx.types import PtxType
+
+Snapshot = tuple[object, ...]
+_BY_VALUE = (bool, int, float, complex, str, bytes, type(None), PtxType, Enum)
+
+
+class Same:
+    """A value that counts by identity. Holding it keeps its identity from being given to another."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def snapshot(function: Callable[..., Any]) -> Snapshot:
+    """Return what the function depends on now; equal snapshots mean the same trace."""
+    return tuple(_captured(function, set()))
+
+
+def fingerprint(value: object) -> object:
+    """Return a value for comparison: its type beside it, so that 1, 1.0 and True differ."""
+    if isinstance(value, _BY_VALUE):
+        return type(value), repr(value) if isinstance(value, float) else value
+    if isinstance(value, list | tuple):
+        return type(value), tuple(map(fingerprint, cast("list[object]", value)))
+    if isinstance(value, set | frozenset):
+        return type(value), frozenset(map(fingerprint, cast("set[object]", value)))
+    if isinstance(value, dict):
+        items = cast("dict[object, object]", value).items()
+        return dict, tuple((fingerprint(key), fingerprint(held)) for key, held in items)
+    return Same(value)
+
+
+def _captured(function: object, seen: set[int]) -> Iterator[object]:
+    plain = _plain(function)
+    if plain is None or id(plain) in seen:
+        return
+    seen.add(id(plain))
+    yield Same(plain.__code__)
+    for value in (*(plain.__defaults__ or ()), *(plain.__kwdefaults__ or {}).values()):
+        yield from _value(value, seen)
+    for name, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True):
+        try:
+            held = cell.cell_contents
+        except ValueError:
+            continue
+        yield name
+        yield from _value(held, seen)
+    yield from _globals(plain.__code__, plain.__globals__, seen)
+
+
+def _globals(code: CodeType, known: dict[str, Any], seen: set[int]) -> Iterator[object]:
+    for name in code.co_names:
+        if name in known:
+            yield name
+            value = known[name]
+            yield from _value(value, seen)
+            if isinstance(value, ModuleType) and not _foreign(value.__name__):
+                yield from _attributes(code, value, seen)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _globals(constant, known, seen)
+
+
+def _attributes(code: CodeType, module: ModuleType, seen: set[int]) -> Iterator[object]:
+    """Yield what the code may read of one of the user's own modules: `config.TILE`."""
+    for name in code.co_names:
+        if name in vars(module):
+            yield name
+            yield from _value(vars(module)[name], seen)
+
+
+def _value(value: object, seen: set[int]) -> Iterator[object]:
+    if _plain(value) is None:
+        yield fingerprint(value)
+    elif isinstance(value, MethodType):
+        yield Same(value.__self__)
+    yield from _captured(value, seen)
+
+
+def _plain(value: object) -> FunctionType | None:
+    """Return the user's own function behind a value, through decorators; None for everything else."""
+    while isinstance(value, MethodType):
+        value = value.__func__
+    inner = getattr(value, "__wrapped__", None) if isinstance(value, FunctionType) else None
+    if isinstance(value, FunctionType) and value.__code__.co_filename.startswith(PACKAGE) and inner is not None:
+        return _plain(inner)
+    if not isinstance(value, FunctionType) or value.__code__.co_filename.startswith(PACKAGE):
+        return None
+    return None if _foreign(value.__module__ or "") else value
+
+
+def _foreign(module: str) -> bool:
+    """Tell whether a module is Python's own or this package."""
+    root = module.partition(".")[0]
+    return root in sys.stdlib_module_names and root != "__main__" or root == "pyptx"

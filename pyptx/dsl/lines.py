@@ -1,0 +1,157 @@
+"""Python lines in a finished module: `.file`/`.loc` for profilers, comments for readers, and the way back from a line of
+the PTX text."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterator, Sequence
+from types import CodeType
+
+from pyptx.diagnostics import Origin, PythonFrame
+from pyptx.dsl.origin import lines_of
+from pyptx.emitter import DEFAULT, emit_statement
+from pyptx.emitter.styles import default_gaps
+from pyptx.ir.base import tokens
+from pyptx.ir.directives import FileDirective, LocDirective, Module, Section, SectionData, SectionLabel
+from pyptx.ir.kinds import ScalarType
+from pyptx.ir.layout import layout_of
+from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, Statement
+
+Place = tuple[str, int, int]
+
+
+class _Places:
+    """Resolves frames, reading each code object's table once."""
+
+    def __init__(self) -> None:
+        self._tables: dict[int, list[tuple[int, int]]] = {}
+        self._codes: list[CodeType] = []
+
+    def of(self, frame: PythonFrame) -> Place:
+        table = self._tables.get(id(frame.code))
+        if table is None:
+            table = self._tables[id(frame.code)] = lines_of(frame.code)
+            self._codes.append(frame.code)
+        line, column = table[frame.lasti // 2] if frame.lasti // 2 < len(table) else (frame.code.co_firstlineno, 1)
+        return frame.code.co_filename, line, column
+
+
+def with_line_information(module: Module) -> Module:
+    """Return the module with `.file` and `.loc`. A helper's line says where it was inlined, as far as PTX can."""
+    writer = _LineWriter(module)
+    functions = [writer.function(s) if isinstance(s, Function) else s for s in module.directives]
+    files = [FileDirective(index, path) for path, index in writer.files.items()]
+    return module.replace(directives=(*files, *functions, *writer.names()))
+
+
+class _LineWriter:
+    def __init__(self, module: Module) -> None:
+        self.places = _Places()
+        self.first = 1 + max((s.index for s in module.directives if isinstance(s, FileDirective)), default=0)
+        self.files: dict[str, int] = {}
+        self.functions: dict[str, int] = {}
+        self.size = 0
+
+    def function(self, function: Function) -> Function:
+        return function.replace(body=tuple(self._body(function.body)))
+
+    def _body(self, statements: Sequence[Statement]) -> Iterator[Statement]:
+        last: LocDirective | None = None
+        for statement in statements:
+            origin = statement.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+            if isinstance(statement, Block | IntrinsicScope):
+                yield statement.replace(body=tuple(self._body(statement.body)))
+                last = None
+                continue
+            if isinstance(statement, Instruction) and isinstance(origin, PythonFrame):
+                for loc in self._locs(origin):
+                    if loc != last:
+                        yield loc
+                    last = loc
+            yield statement
+
+    def _locs(self, frame: PythonFrame) -> Iterator[LocDirective]:
+        """Yield the line of each caller that is not yet known, then the frame's own, inlined there."""
+        if frame.caller is None:
+            yield self._loc(frame, None)
+            return
+        file, line, column = self.places.of(frame.caller)
+        yield from self._locs(frame.caller)
+        yield self._loc(frame, (self._file(file), line, column))
+
+    def _loc(self, frame: PythonFrame, inlined_at: tuple[int, int, int] | None) -> LocDirective:
+        file, line, column = self.places.of(frame)
+        name = None if inlined_at is None else SectionLabel("$pyptx_functions", self._name(frame.code.co_name))
+        return LocDirective(self._file(file), line, column, name, inlined_at)
+
+    def _file(self, path: str) -> int:
+        return self.files.setdefault(path.replace("\\", "/").replace('"', "'"), self.first + len(self.files))
+
+    def _name(self, name: str) -> int:
+        """Return where the name of an inlined function stands in `.debug_str`."""
+        if name not in self.functions:
+            self.functions[name] = self.size
+            self.size += len(name.encode()) + 1
+        return self.functions[name]
+
+    def names(self) -> list[Statement]:
+        """Return the section with the names of inlined functions."""
+        if not self.functions:
+            return []
+        data = [SectionData(ScalarType.B8, tuple(name.encode()) + (0,)) for name in self.functions]
+        return [Section(".debug_str", (Label("$pyptx_functions"), *data))]
+
+
+def annotated(module: Module) -> Module:
+    """Return the module with the Python line behind each instruction, where it differs from the one before."""
+    places = _Places()
+    functions = [
+        s.replace(body=tuple(_commented(s.body, places, 1))) if isinstance(s, Function) else s for s in module.directives
+    ]
+    return module.replace(directives=tuple(functions))
+
+
+def _commented(statements: Sequence[Statement], places: _Places, depth: int) -> Iterator[Statement]:
+    last: Place | None = None
+    for statement in statements:
+        if isinstance(statement, Block | IntrinsicScope):
+            yield statement.replace(body=tuple(_commented(statement.body, places, depth + 1)))
+            last = None
+            continue
+        if not isinstance(statement, Instruction) or not isinstance(statement.origin, PythonFrame):
+            yield statement
+            continue
+        file, line, _ = places.of(statement.origin)
+        if last == (file, line, 0):
+            yield statement
+            continue
+        last = (file, line, 0)
+        source = "".join(c if c.isprintable() else " " for c in linecache.getline(file, line).strip())
+        gaps = default_gaps(statement, tokens(statement), DEFAULT, depth)
+        gaps[-1] = f"  // {line}: {source}\n"
+        yield statement.replace(layout=layout_of(gaps))
+
+
+def origins_by_line(module: Module) -> dict[int, Origin | None]:
+    """Return where each line of the module's text was written. Printed without layouts, a statement is one line."""
+    found: dict[int, Origin | None] = {}
+    line = len([s for s in (module.version, module.target, module.address_size) if s is not None]) + 1
+    for statement in module.directives:
+        if isinstance(statement, Function):
+            head = emit_statement(statement.replace(body=())).count("\n") - 1
+            line = _number(statement.body, line + head, found) + 1
+        elif isinstance(statement, Section):
+            line += emit_statement(statement).count("\n")
+        else:
+            found[line] = statement.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+            line += 1
+    return found
+
+
+def _number(statements: Sequence[Statement], line: int, found: dict[int, Origin | None]) -> int:
+    for statement in statements:
+        found[line] = statement.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        line += 1
+        if isinstance(statement, Block | IntrinsicScope):
+            line = _number(statement.body, line, found) + 1
+    return line

@@ -1,0 +1,70 @@
+"""Where in the user's Python a statement was written: frames as (code, f_lasti), with the chain of helpers that led there.
+
+Reading `f_lineno` costs time proportional to the function, so lines are resolved only when somebody asks.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+
+from pyptx.diagnostics import PythonFrame
+
+PACKAGE = str(Path(__file__).parent.parent) + "/"
+
+Key = tuple[int, ...]
+Memo = dict[Key, PythonFrame]
+"""Frames already made. Codes stand in the key by identity (hashing a code object is slow); the frames keep them alive."""
+
+
+
+
+def is_ours(code: CodeType) -> bool:
+    """Tell whether a code object belongs to this package."""
+    return code.co_filename.startswith(PACKAGE) or code.co_filename.endswith("/contextlib.py")
+
+
+def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame | None:
+    """Return the user's place, its callers up to the kernel function behind it; `root` is the code that called that."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        if frame.f_code is root:
+            return None
+        frame = frame.f_back
+    if frame is None:
+        return None
+    back = frame.f_back
+    key: Key = (id(frame.f_code), frame.f_lasti)
+    if back is not None and back.f_code is root:
+        known = memo.get(key)
+        if known is None:
+            known = memo[key] = PythonFrame(frame.f_code, frame.f_lasti)
+        return known
+    return _chain(frame, root, memo)
+
+
+def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
+    places: list[tuple[CodeType, int]] = []
+    at: FrameType | None = frame
+    while at is not None and at.f_code is not root:
+        code = at.f_code
+        if not is_ours(code):
+            places.append((code, at.f_lasti))
+        at = at.f_back
+    if root is None or at is None:
+        del places[1:]
+    key = tuple(number for code, lasti in places for number in (id(code), lasti))
+    known = memo.get(key)
+    if known is None:
+        for code, lasti in reversed(places):
+            known = PythonFrame(code, lasti, known)
+        assert known is not None
+        memo[key] = known
+    return known
+
+
+def lines_of(code: CodeType) -> list[tuple[int, int]]:
+    """Return (line, column) of every instruction of a code object, columns from 1."""
+    first = code.co_firstlineno
+    return [(line or first, (col or 0) + 1) for line, _, col, _ in code.co_positions()]

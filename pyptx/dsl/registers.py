@@ -1,0 +1,481 @@
+"""Registers as the user holds them: `Reg` with typed operators, `RegArray`, `PipeRef`, `NegPred`; and how they are made."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn, overload
+
+from pyptx.dsl import rules
+from pyptx.dsl.arithmetic import check_operand, common_type, signed, unsigned, untyped
+from pyptx.dsl.emit import emit, foreign, shown, spelled
+from pyptx.dsl.trace import CURRENT, Trace, current, fail
+from pyptx.dsl.values import (
+    Negation,
+    Pair,
+    Register,
+    RegisterRange,
+    literal,
+    storage,
+    symbol_of,
+)
+from pyptx.types import PtxType, b16, b32, from_name, pred, u32
+
+
+class Reg(Register):
+    """A register of the kernel being traced. Operators add instructions and return fresh registers."""
+
+    __slots__ = ()
+
+    def __init__(self, name: str, dtype: PtxType) -> None:
+        super().__init__(name, dtype, CURRENT.get())
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"Reg({self.name!r}, {self.type_name})"
+
+    def __bool__(self) -> NoReturn:
+        fail(
+            rules.TRUTH,
+            f"`{self.name}` has no value while the kernel is written, so Python cannot decide on it",
+            help="use ptx.if_, ptx.while_, ptx.selp; combine conditions by & and |, negate them by ~",
+        )
+
+    def __index__(self) -> NoReturn:
+        fail(
+            rules.TRUTH,
+            f"`{self.name}` has no value while the kernel is written, so Python cannot count with it",
+            help="use ptx.range_ for loops; index shared memory or compute an address instead of a Python list",
+        )
+
+    __int__ = __float__ = __index__
+
+    def __iter__(self) -> NoReturn:
+        fail(rules.TRUTH, f"`{self.name}` is one register, not a sequence", help="reg.array makes several")
+
+    def __add__(self, other: Any) -> Reg:
+        return binary("add", "+", self, other)
+
+    def __radd__(self, other: Any) -> Reg:
+        return binary("add", "+", other, self)
+
+    def __sub__(self, other: Any) -> Reg:
+        return binary("sub", "-", self, other)
+
+    def __rsub__(self, other: Any) -> Reg:
+        return binary("sub", "-", other, self)
+
+    def __mul__(self, other: Any) -> Reg:
+        return binary("mul", "*", self, other)
+
+    def __rmul__(self, other: Any) -> Reg:
+        return binary("mul", "*", other, self)
+
+    def __floordiv__(self, other: Any) -> Reg:
+        return binary("div", "//", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Reg:
+        return binary("div", "//", other, self)
+
+    def __truediv__(self, other: Any) -> Reg:
+        return binary("truediv", "/", self, other)
+
+    def __rtruediv__(self, other: Any) -> Reg:
+        return binary("truediv", "/", other, self)
+
+    def __mod__(self, other: Any) -> Reg:
+        return binary("rem", "%", self, other)
+
+    def __rmod__(self, other: Any) -> Reg:
+        return binary("rem", "%", other, self)
+
+    def __and__(self, other: Any) -> Reg:
+        return logic("and", "&", self, other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Reg:
+        return logic("or", "|", self, other)
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Reg:
+        return logic("xor", "^", self, other)
+
+    __rxor__ = __xor__
+
+    def __lshift__(self, other: Any) -> Reg:
+        return shift("shl", "<<", self, other)
+
+    def __rlshift__(self, other: Any) -> Reg:
+        return shift("shl", "<<", other, self)
+
+    def __rshift__(self, other: Any) -> Reg:
+        return shift("shr", ">>", self, other)
+
+    def __rrshift__(self, other: Any) -> Reg:
+        return shift("shr", ">>", other, self)
+
+    def __iadd__(self, other: Any) -> Reg:
+        return _in_place("+=", self, self + other)
+
+    def __isub__(self, other: Any) -> Reg:
+        return _in_place("-=", self, self - other)
+
+    def __imul__(self, other: Any) -> Reg:
+        return _in_place("*=", self, self * other)
+
+    def __iand__(self, other: Any) -> Reg:
+        return _in_place("&=", self, self & other)
+
+    def __ior__(self, other: Any) -> Reg:
+        return _in_place("|=", self, self | other)
+
+    def __ixor__(self, other: Any) -> Reg:
+        return _in_place("^=", self, self ^ other)
+
+    def __ilshift__(self, other: Any) -> Reg:
+        return _in_place("<<=", self, self << other)
+
+    def __irshift__(self, other: Any) -> Reg:
+        return _in_place(">>=", self, self >> other)
+
+    def __neg__(self) -> Reg:
+        check_operand("neg", self.dtype, "-")
+        kind = self.dtype if self.dtype.kind == "f" else signed(self.dtype)
+        return _result("neg", kind, self.dtype, self)
+
+    def __abs__(self) -> Reg:
+        check_operand("abs", self.dtype, "abs")
+        return _result("abs", self.dtype, self.dtype, self)
+
+    def __invert__(self) -> Any:
+        if self.dtype.kind == "pred":
+            return NegPred(self)
+        check_operand("not", self.dtype, "~")
+        return _result("not", untyped(self.dtype), self.dtype, self)
+
+    def __lt__(self, other: Any) -> Reg:
+        return compare("lt", "<", self, other)
+
+    def __le__(self, other: Any) -> Reg:
+        return compare("le", "<=", self, other)
+
+    def __gt__(self, other: Any) -> Reg:
+        return compare("gt", ">", self, other)
+
+    def __ge__(self, other: Any) -> Reg:
+        return compare("ge", ">=", self, other)
+
+    def __eq__(self, other: Any) -> Reg:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return compare("eq", "==", self, other)
+
+    def __ne__(self, other: Any) -> Reg:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return compare("ne", "!=", self, other)
+
+    def max(self, other: Any) -> Reg:
+        """Return the larger of two, typed by the register."""
+        return binary("max", "max", self, other)
+
+    def min(self, other: Any) -> Reg:
+        """Return the smaller of two, typed by the register."""
+        return binary("min", "min", self, other)
+
+
+class NegPred(Negation):
+    """`~p`: emits nothing; instructions and guards read the predicate negated."""
+
+    __slots__ = ()
+    reg: Reg
+
+    def __init__(self, reg: Reg) -> None:
+        super().__init__(reg)
+
+    def __invert__(self) -> Reg:
+        return self.reg
+
+    def __and__(self, other: Any) -> Reg:
+        return logic("and", "&", self, other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Reg:
+        return logic("or", "|", self, other)
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Reg:
+        return logic("xor", "^", self, other)
+
+    __rxor__ = __xor__
+
+    def __bool__(self) -> NoReturn:
+        bool(self.reg)
+        raise AssertionError
+
+    def __repr__(self) -> str:
+        return f"~{self.reg!r}"
+
+
+Pred = Reg | NegPred
+
+
+class PipeRef(Pair):
+    """`a|b`, two destinations of one instruction."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"PipeRef({self.left!r}, {self.right!r})"
+
+
+class RegArray(RegisterRange):
+    """Registers declared as one range; as an operand, the vector of all of them."""
+
+    __slots__ = ()
+    members: tuple[Reg, ...]
+
+    def __init__(self, base: str, count: int, dtype: PtxType) -> None:
+        super().__init__(base, dtype, tuple([Reg(f"{base}{i}", dtype) for i in range(count)]), CURRENT.get())
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Any:
+        return iter(self.members)
+
+    def __repr__(self) -> str:
+        return f"RegArray({self.base!r}, {self.count}, {self.dtype})"
+
+    @overload
+    def __getitem__(self, idx: int) -> Reg: ...
+    @overload
+    def __getitem__(self, idx: slice) -> list[Reg]: ...
+    def __getitem__(self, idx: int | slice) -> Reg | list[Reg]:
+        if isinstance(idx, slice):
+            return list(self.members[idx])
+        return self.members[self._checked(idx)]
+
+    def __setitem__(self, idx: int, value: Any) -> None:
+        target = self.members[self._checked(idx)]
+        trace = current()
+        if isinstance(value, Register) and value.trace is not trace:
+            foreign(value)
+        move(target, value)
+        if isinstance(value, Register) and value is not target and storage(value.dtype) == storage(self.dtype):
+            trace.folds[id(trace.body[-1])] = value.name
+
+    def _checked(self, idx: int) -> int:
+        if isinstance(idx, Register):
+            idx.__index__()
+        if not isinstance(idx, int) or not -self.count <= idx < self.count:
+            fail(rules.INDEX, f"`{self.base}` has the registers 0 to {self.count - 1}, found index {idx!r}")
+        return idx
+
+    def regs(self) -> list[Reg]:
+        """Return the registers."""
+        return list(self.members)
+
+    def hw_order(self, *, reverse: bool = False) -> list[Reg]:
+        """Return the registers in order, or reversed."""
+        return list(reversed(self.members)) if reverse else list(self.members)
+
+
+def fresh(dtype: PtxType, name: str | None = None, trace: Trace | None = None) -> Reg:
+    """Return a new register of the trace; a name is made unique."""
+    trace = trace or current()
+    check_type(dtype)
+    letter, kept = storage(dtype)
+    if name is None:
+        full = trace.declarations.fresh(letter, kept)
+    else:
+        full = trace.name_for(f"%{name.removeprefix('%')}", "reg")
+        trace.declarations.named.append((kept, full))
+    trace.scope.names[full] = symbol_of(dtype)
+    made = Reg(full, dtype)
+    if trace.declarations is not trace.top:
+        trace.facts.setdefault(id(trace.declarations), []).append(made)
+    return made
+
+
+def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+    """Return new registers declared as one range."""
+    trace = current()
+    check_type(dtype)
+    if not isinstance(count, int) or count < 1:
+        fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
+    _, kept = storage(dtype)
+    wanted = f"%{name.removeprefix('%')}" if name else None
+    base = trace.name_for(wanted, "%v")
+    while any(f"{base}{i}" in trace.taken for i in range(count)):
+        base = trace.name_for(wanted, "%v")
+    base = base if not base[-1].isdigit() else f"{base}_"
+    trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
+    trace.declarations.ranges.append((kept, base, count))
+    made = RegArray(base, count, dtype)
+    symbol = symbol_of(dtype)
+    for register in made.members:
+        trace.scope.names[register.name] = symbol
+    if trace.declarations is not trace.top:
+        trace.facts.setdefault(id(trace.declarations), []).extend([made, *made.members])
+    return made
+
+
+def check_type(dtype: Any) -> None:
+    """Refuse what is no scalar type."""
+    if not isinstance(dtype, PtxType):
+        fail(rules.ARGUMENT, f"expected a type of pyptx.types such as u32, found {shown(dtype)}")
+
+
+def move(dst: Reg, src: Any) -> None:
+    """Emit the one `mov` that puts a value of any kind into a register of any type."""
+    emit(spelled("mov", move_type(dst.dtype)), (dst, _source(dst, src)))
+
+
+def move_type(dtype: PtxType) -> str:
+    """Return the type that `mov` names for a register of this type."""
+    if dtype.name in ("pred", "f32", "f64") or (dtype.kind in "us" and dtype.bits in (16, 32, 64) and "x" not in dtype.name):
+        return dtype.name
+    return storage(dtype)[1].ptx[1:]
+
+
+def _source(dst: Reg, src: Any) -> Any:
+    if isinstance(src, int | float) and not isinstance(src, bool):
+        return literal(src, dst.dtype) if dst.dtype.bits >= 8 or dst.dtype.kind == "pred" else src
+    return int(src) if isinstance(src, bool) else src
+
+
+def _result(opcode: str, kind: PtxType, dtype: PtxType, *sources: Any, modifiers: tuple[str, ...] = ()) -> Reg:
+    made = fresh(dtype)
+    emit(spelled(opcode, *modifiers, kind.name), (made, *sources))
+    return made
+
+
+def _in_place(symbol: str, old: Reg, new: Reg) -> Reg:
+    trace = current()
+    if trace.loops and old.serial <= trace.loops[-1].serial:
+        found = rules.LOST_UPDATE.found(
+            trace.here(3),
+            f"`{symbol}` makes a fresh register: the next round reads the old `{old.name}` again",
+            help=f"to change `{old.name}` itself, write it as destination: ptx.add({old.type_name}, x, x, …)",
+        )
+        trace.warnings.append(found)
+    return new
+
+
+def binary(operation: str, symbol: str, left: Any, right: Any) -> Reg:
+    """Emit an arithmetic instruction typed by its registers."""
+    left, right, dtype = _operands(operation, symbol, left, right)
+    kind, modifiers = dtype, ()
+    opcode = operation
+    if dtype.kind == "f":
+        opcode, modifiers = ("div", ("rn",)) if operation == "truediv" else (operation, ())
+        if operation == "truediv" and dtype.name not in ("f32", "f64"):
+            fail(rules.TYPES, f"`/` on .{dtype}: PTX divides f32 and f64 only", help="convert to f32 first")
+    else:
+        if operation == "truediv":
+            fail(rules.TYPES, f"`/` on .{dtype}", help="write a // b, which truncates toward zero as PTX does")
+        kind, modifiers = unsigned(dtype), (("lo",) if operation == "mul" else ())
+    return _result(opcode, kind, dtype, left, right, modifiers=modifiers)
+
+
+def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
+    """Emit `setp`, typed by its registers, and return the predicate."""
+    if isinstance(right, Register) and right.dtype.kind == "pred" and _is_pred(left):
+        fail(rules.TYPES, f"`{symbol}` on predicates", help="p ^ q is true where they differ")
+    left, right, dtype = _operands(operation, symbol, left, right)
+    made = fresh(pred)
+    kind = dtype
+    if dtype.kind == "b" and operation not in ("eq", "ne"):
+        kind = unsigned(dtype)
+    # An unordered `ne` is what `!=` means where a NaN may stand.
+    word = "neu" if operation == "ne" and dtype.kind == "f" else operation
+    emit(spelled("setp", word, kind.name), (made, left, right))
+    return made
+
+
+def logic(operation: str, symbol: str, left: Any, right: Any) -> Reg:
+    """Emit `and`, `or`, `xor` on bits or predicates."""
+    if _is_pred(left) or _is_pred(right):
+        sides: list[Any] = []
+        for side in (left, right):
+            if isinstance(side, bool):
+                sides.append(int(side))
+            elif _is_pred(side):
+                sides.append(side)
+            else:
+                fail(rules.TYPES, f"`{symbol}` of a predicate and {shown(side)}", help="compare it first: x != 0")
+        made = fresh(pred)
+        emit(spelled(operation, "pred"), (made, *sides))
+        return made
+    left, right, dtype = _operands(operation, symbol, left, right)
+    return _result(operation, untyped(dtype), dtype, left, right)
+
+
+def shift(operation: str, symbol: str, left: Any, right: Any) -> Reg:
+    """Emit `shl` or `shr`; the type is that of the shifted register, the amount is 32 bits."""
+    dtype = left.dtype if isinstance(left, Register) else right.dtype
+    check_operand(operation, dtype, symbol)
+    if not isinstance(left, Register):
+        left = literal(_integer(left, symbol), dtype)
+    if isinstance(right, Register):
+        check_operand(operation, right.dtype, symbol)
+        if right.dtype.bits == 64:
+            fail(rules.TYPES, f"`{symbol}` by a 64-bit register", help=f"ptx.cvt(u32, {right.dtype}, dst, src) first")
+        right = widen(right, u32) if right.dtype.bits < 32 else right
+    elif not 0 <= _integer(right, symbol) < dtype.bits:
+        fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}")
+    return _result(operation, untyped(dtype) if operation == "shl" else unsigned(dtype), dtype, left, right)
+
+
+def widen(source: Reg, to: PtxType) -> Reg:
+    """Emit the `cvt` that widens an integer by its own signedness."""
+    own = unsigned(source.dtype)
+    kind = from_name(f"{own.kind}{to.bits}")
+    made = fresh(kind)
+    emit(spelled("cvt", kind.name, own.name), (made, source))
+    return made
+
+
+def _is_pred(value: Any) -> bool:
+    return isinstance(value, Negation) or (isinstance(value, Register) and value.dtype.kind == "pred")
+
+
+def _integer(value: Any, symbol: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        fail(rules.TYPES, f"`{symbol}` takes registers and integers, found {shown(value)}")
+    return value
+
+
+def _operands(operation: str, symbol: str, left: Any, right: Any) -> tuple[Any, Any, PtxType]:
+    """Return both sides as instruction operands of one type."""
+    for side in (left, right):
+        if isinstance(side, Register) and side.trace is not current():
+            foreign(side)
+    if isinstance(left, Register) and isinstance(right, Register):
+        dtype = common_type(operation, left.dtype, right.dtype, symbol)
+        return _widened(left, dtype), _widened(right, dtype), dtype
+    known, other = (left, right) if isinstance(left, Register) else (right, left)
+    if not isinstance(other, int | float):
+        help = "write `is None`" if other is None else "operators take registers and numbers"
+        fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(other)}", help=help)
+    check_operand(operation, known.dtype, symbol)
+    value = constant(known.dtype, other)
+    return (left, value, known.dtype) if known is left else (value, right, known.dtype)
+
+
+def constant(dtype: PtxType, value: int | float) -> Any:
+    """Return a number as an operand of this type; half precision has no immediates, so it gets a register."""
+    number = literal(value, dtype)
+    if dtype.kind != "f" or dtype.name in ("f32", "f64"):
+        return number
+    made = fresh(dtype)
+    emit(spelled("mov", (b16 if dtype.bits == 16 else b32).name), (made, number))
+    return made
+
+
+def _widened(side: Any, dtype: PtxType) -> Any:
+    if side.dtype.kind != "f" and side.dtype.bits < dtype.bits:
+        return widen(side, dtype)
+    return side
+
+

@@ -1,0 +1,172 @@
+"""Rewrites of a finished trace: copies folded into the instruction before them, symbols that moved to another place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Statement
+from pyptx.ir.operands import (
+    AddressOperand,
+    BinaryOperand,
+    ImmediateOperand,
+    LabelOperand,
+    NegatedOperand,
+    Operand,
+    ParenthesizedOperand,
+    PipeOperand,
+    RegisterOperand,
+    VectorOperand,
+    number_value,
+)
+from pyptx.isa import lookup
+
+
+def folded(statements: list[Statement], copies: dict[int, str]) -> list[Statement]:
+    """Let the instruction before a copy write the copy's destination, where nothing else reads the value in between.
+
+    `copies` maps the identity of a `mov` to the register it reads.
+    """
+    if not copies:
+        return statements
+    counts = dict.fromkeys(copies.values(), 0)
+    for instruction in instructions(statements):
+        for name in names_in(instruction):
+            if name in counts:
+                counts[name] += 1
+    return _folded(statements, {key: name for key, name in copies.items() if counts[name] == 2})
+
+
+def _folded(statements: Sequence[Statement], copies: dict[int, str]) -> list[Statement]:
+    out: list[Statement] = []
+    for statement in statements:
+        if isinstance(statement, Block | IntrinsicScope):
+            out.append(statement.replace(body=tuple(_folded(statement.body, copies))))
+            continue
+        name = copies.get(id(statement))
+        if name is not None and out and isinstance(statement, Instruction):
+            writer = _writing(out[-1], name, statement.operands[0])
+            if writer is not None:
+                out[-1] = writer
+                continue
+        out.append(statement)
+    return out
+
+
+def _writing(statement: Statement, name: str, destination: Operand) -> Statement | None:
+    """Return the statement with another destination, None if it does not simply define that register last."""
+    if isinstance(statement, IntrinsicScope) and statement.body:
+        last = _writing(statement.body[-1], name, destination)
+        return None if last is None else statement.replace(body=(*statement.body[:-1], last))
+    if not isinstance(statement, Instruction) or statement.predicate is not None:
+        return None
+    if sum(found == name for found in names_in(statement)) != 1:
+        return None
+    for index, operand in enumerate(statement.operands):
+        if _writes(statement, index) and (operand == RegisterOperand(name) or isinstance(operand, VectorOperand)):
+            new = renamed(operand, name, destination)
+            if new is not operand:
+                operands = (*statement.operands[:index], new, *statement.operands[index + 1 :])
+                return statement.replace(operands=operands)
+    return None
+
+
+def _writes(instruction: Instruction, index: int) -> bool:
+    """Tell whether every reading of the instruction writes this operand without reading it."""
+    found = lookup.matches_of(instruction.opcode, tuple(word[1:] for word in instruction.modifiers))
+    count = len(instruction.operands)
+    signatures = [signature for match in found for signature in match.signatures if len(signature) == count]
+    return bool(signatures) and all(signature[index].access == "w" for signature in signatures)
+
+
+def renamed(operand: Operand, name: str, to: Operand) -> Operand:
+    """Return a register or vector with one register replaced."""
+    if isinstance(operand, RegisterOperand):
+        return to if operand.name == name else operand
+    if isinstance(operand, VectorOperand):
+        elements = tuple(renamed(element, name, to) for element in operand.elements)
+        return operand if all(a is b for a, b in zip(elements, operand.elements, strict=True)) else VectorOperand(elements)
+    return operand
+
+
+def instructions(statements: Sequence[Statement]) -> Iterator[Instruction]:
+    """Yield every instruction, those of inner bodies included."""
+    stack = [iter(statements)]
+    while stack:
+        for statement in stack[-1]:
+            if isinstance(statement, Instruction):
+                yield statement
+            elif isinstance(statement, Block | IntrinsicScope):
+                stack.append(iter(statement.body))
+                break
+        else:
+            stack.pop()
+
+
+def names_in(instruction: Instruction) -> Iterator[str]:
+    """Yield the names of registers in an instruction, once for each time they stand there."""
+    if instruction.predicate is not None:
+        yield instruction.predicate.register
+    stack = list(instruction.operands)
+    while stack:
+        operand = stack.pop()
+        if isinstance(operand, RegisterOperand):
+            yield operand.base
+        elif isinstance(operand, AddressOperand):
+            yield operand.base
+            stack += operand.rest
+        elif isinstance(operand, VectorOperand | ParenthesizedOperand):
+            stack += operand.elements
+        elif isinstance(operand, PipeOperand | BinaryOperand):
+            stack += (operand.left, operand.right)
+        elif isinstance(operand, NegatedOperand):
+            stack.append(operand.operand)
+
+
+def relocated(statements: Sequence[Statement], offsets: dict[str, int], symbol: str) -> list[Statement]:
+    """Return the statements with every name of `offsets` replaced by `symbol` plus its offset."""
+
+    def operand_of(operand: Operand) -> Operand:
+        return _relocated(operand, offsets, symbol)
+
+    return [_mapped(statement, operand_of) for statement in statements]
+
+
+def _mapped(statement: Statement, change: Callable[[Operand], Operand]) -> Statement:
+    if isinstance(statement, Instruction):
+        operands = tuple([change(operand) for operand in statement.operands])
+        same = all(new is old for new, old in zip(operands, statement.operands, strict=True))
+        return statement if same else statement.replace(operands=operands)
+    if isinstance(statement, Block | IntrinsicScope):
+        return statement.replace(body=tuple([_mapped(inner, change) for inner in statement.body]))
+    return statement
+
+
+def _relocated(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand:
+    if isinstance(operand, RegisterOperand | ImmediateOperand):
+        return operand
+    if isinstance(operand, LabelOperand) and operand.name in offsets:
+        return _plus(symbol, offsets[operand.name])
+    if isinstance(operand, AddressOperand):
+        rest = tuple([_relocated(part, offsets, symbol) for part in operand.rest])
+        if operand.base not in offsets:
+            same = all(new is old for new, old in zip(rest, operand.rest, strict=True))
+            return operand if same else operand.replace(rest=rest)
+        offset = offsets[operand.base] + (int(number_value(operand.offset)) if operand.offset else 0)
+        return AddressOperand(symbol, str(offset) if offset else None, rest, operand.offset_expression)
+    if isinstance(operand, BinaryOperand):
+        left, right = operand.left, operand.right
+        if isinstance(left, LabelOperand) and left.name in offsets and isinstance(right, ImmediateOperand):
+            step = int(right.value) if operand.operator == "+" else -int(right.value)
+            return _plus(symbol, offsets[left.name] + step)
+        return BinaryOperand(operand.operator, _relocated(left, offsets, symbol), _relocated(right, offsets, symbol))
+    if isinstance(operand, VectorOperand | ParenthesizedOperand):
+        elements = tuple([_relocated(element, offsets, symbol) for element in operand.elements])
+        same = all(new is old for new, old in zip(elements, operand.elements, strict=True))
+        return operand if same else type(operand)(elements)
+    return operand
+
+
+def _plus(symbol: str, offset: int) -> Operand:
+    if not offset:
+        return LabelOperand(symbol)
+    return BinaryOperand("+" if offset > 0 else "-", LabelOperand(symbol), ImmediateOperand(str(abs(offset))))

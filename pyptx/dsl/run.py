@@ -1,0 +1,130 @@
+"""Runs a kernel function once and returns the finished module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from pyptx.diagnostics import PtxError, PythonFrame
+from pyptx.dsl import rules
+from pyptx.dsl.finish import Traced, entry, finished_body, module_of
+from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of
+from pyptx.dsl.tensors import DESCRIPTOR_BYTES, TensorSpec
+from pyptx.dsl.trace import CURRENT, Trace, fail
+from pyptx.ir.kinds import ScalarType, StateSpace
+from pyptx.ir.nodes import FunctionDirective, Param
+from pyptx.isa.targets import Version, target
+from pyptx.specs import Tile
+
+TENSOR_ALIGN = 16
+_RAW = re.compile(r"(?:\.?align\s+(?P<align>\d+)\s+)?\.?(?P<type>[a-z]\w*)(?:\s*\[(?P<size>\d+)\])?")
+_SIZED = re.compile(r"(?P<name>[\w$%]+)(?:\s*\[(?P<size>\d+)\])?")
+
+
+class Definition(NamedTuple):
+    """What `@kernel` was given, checked."""
+
+    function: Callable[..., Any]
+    name: str
+    arch: str
+    version: Version | None
+    tensors: tuple[tuple[str, Tile], ...]
+    raw_params: tuple[tuple[str, str], ...]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    smem: int
+    extern_smem: str | None
+    directives: tuple[FunctionDirective, ...]
+
+
+def trace_kernel(
+    definition: Definition, arch: str, dims: Mapping[str, int], template: Mapping[str, Any]
+) -> tuple[Traced, frozenset[str]]:
+    """Return the kernel's module for these shape variables and template values, and the variables that were read."""
+    used: set[str] = set()
+
+    def read(name: str) -> int:
+        used.add(name)
+        return dims[name]
+
+    trace = Trace(target(arch), definition.version, definition.name, _call.__code__)
+    trace.facts["shared"] = SharedMemory(definition.smem, definition.extern_smem)
+    trace.facts["maps"], trace.facts["arrays"] = [], set()
+    params = _parameters(trace, definition)
+    specs = [TensorSpec(name, tile, read, trace) for name, tile in definition.tensors]
+    if definition.extern_smem is not None:
+        declare_dynamic(trace, memory_of(trace))
+    token = CURRENT.set(trace)
+    try:
+        _call(definition.function, specs, template)
+    finally:
+        CURRENT.reset(token)
+    body = finished_body(trace)
+    maps: tuple[str, ...] = tuple(trace.facts["maps"])
+    directives = _directives(trace, definition)
+    function = entry(definition.name, (*params, *map(_map_parameter, maps)), body, directives)
+    made = Traced(module_of(trace, (function,)), dynamic_bytes(memory_of(trace)), maps, tuple(trace.warnings))
+    return made, frozenset(used)
+
+
+def _call(function: Callable[..., Any], specs: Sequence[TensorSpec], template: Mapping[str, Any]) -> None:
+    """Call the user's function. Frames stop here: what called this is not the user's kernel."""
+    function(*specs, **template)
+
+
+def _parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:
+    params: list[Param] = []
+    for name, _ in definition.tensors:
+        trace.parameter(trace.claim(name, "parameter"), "u64")
+        params.append(
+            Param(StateSpace.PARAM, ScalarType.U64, name, ptr_state_space=StateSpace.GLOBAL, ptr_alignment=TENSOR_ALIGN)
+        )
+    for kind, name in definition.raw_params:
+        made = raw_parameter(kind, name)
+        trace.parameter(trace.claim(made.name, "parameter"), made.type.ptx[1:])
+        if made.array_size is not None:
+            trace.facts["arrays"].add(made.name)
+        params.append(made)
+    return tuple(params)
+
+
+def raw_parameter(kind: str, name: str) -> Param:
+    """Return the parameter that `("u32", "n")`, `("b8[64]", "config")`, `("align 64 b8", "map[128]")` declares."""
+    typed, named = _RAW.fullmatch(kind.strip()), _SIZED.fullmatch(name.strip())
+    if typed is None or named is None:
+        fail(rules.DECLARATION, f"a raw parameter is (type, name) such as ('u32', 'n') or ('b8[128]', 'map'), "
+                                f"found ({kind!r}, {name!r})")  # fmt: skip
+    try:
+        scalar = ScalarType.from_ptx(typed["type"])
+    except ValueError as wrong:
+        fail(rules.DECLARATION, str(wrong))
+    size = typed["size"] or named["size"]
+    align = int(typed["align"]) if typed["align"] else None
+    return Param(StateSpace.PARAM, scalar, named["name"], int(size) if size else None, align)
+
+
+def _map_parameter(name: str) -> Param:
+    return Param(StateSpace.PARAM, ScalarType.B8, name, DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
+
+
+def _directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective, ...]:
+    directives = list(definition.directives)
+    have = {directive.name for directive in directives}
+    if definition.cluster != (1, 1, 1) and not have & {"reqnctapercluster", "maxclusterrank"}:
+        directives.append(FunctionDirective("reqnctapercluster", definition.cluster))
+    changes = any(getattr(spelling, "opcode", "") == "setmaxnreg" for spelling in trace.plans)
+    sized = have & {"maxntid", "reqntid"}
+    if changes and "maxnreg" not in have and not ("minnctapersm" in have and sized):
+        # ptxas ignores setmaxnreg unless the count at entry is fixed.
+        if not sized and definition.block == (1, 1, 1):
+            place: PythonFrame | None = trace.facts.get("setmaxnreg")
+            raise PtxError([rules.DECLARATION.found(
+                place, "`setmaxnreg` needs the number of registers at entry, which nothing fixes here",
+                help="give the block size, block=(384, 1, 1), or raw_directives=[('maxnreg', (168,))]",
+            )])  # fmt: skip
+        if not sized:
+            directives.append(FunctionDirective("maxntid", definition.block))
+        if "minnctapersm" not in have:
+            directives.append(FunctionDirective("minnctapersm", (1,)))
+    return tuple(directives)

@@ -1,0 +1,162 @@
+"""Context managers of the trace: named scopes (`@intrinsic`, `ptx.expr`), blocks with registers of their own, and what
+they share: a body that an exception leaves is removed, a body that Python's `return` leaves is refused."""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar, cast
+
+from pyptx.dsl import rules
+from pyptx.dsl.origin import is_ours
+from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
+from pyptx.dsl.values import Register, RegisterRange
+from pyptx.ir.nodes import Block, IntrinsicScope, Statement
+from pyptx.types import PtxType
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_AFTER_EXIT = frozenset(
+    ("POP_TOP", "LOAD_CONST", "SWAP", "PRECALL", "CALL", "NOP", "CACHE", "RETURN_VALUE", "RETURN_CONST", "LOAD_FAST")
+)
+
+
+class Body:
+    """A `with` block of a kernel. Subclasses write what stands before and after its statements."""
+
+    what = "block"
+    trace: Trace
+    opened: OpenBody
+
+    def __enter__(self) -> Any:
+        self.trace = current()
+        self.opened = self.begin()
+        return self.value()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            self.trace.pop(self.opened, keep=False)
+            self.abandoned()
+            return
+        refuse_return(self.what)
+        self.end()
+
+    def begin(self) -> OpenBody:
+        """Open the body."""
+        return self.trace.push(self.what)
+
+    def value(self) -> Any:
+        """Return what `as` names."""
+        return None
+
+    def end(self) -> None:
+        """Close the body."""
+        self.trace.pop(self.opened)
+
+    def abandoned(self) -> None:
+        """Forget what an exception left behind."""
+
+
+def refuse_return(what: str) -> None:
+    """Refuse a Python `return` out of a `with` block: the rest of the kernel would be missing on every path.
+
+    Leaving by `return` and falling off the end both call `__exit__` without an exception, but from different places
+    of the code: after a `return` nothing but other exits comes before RETURN_VALUE.
+    """
+    frame = sys._getframe(2)
+    if is_ours(frame.f_code):
+        return
+    code, at = frame.f_code.co_code, frame.f_lasti + 2
+    names = dis.opname
+    while at < len(code) and names[code[at]] in _AFTER_EXIT:
+        if names[code[at]].startswith("RETURN"):
+            places = list(frame.f_code.co_positions())
+            first, last = places[frame.f_lasti // 2][:2]
+            line = places[at // 2][0]
+            more = any(place[0] is not None and last is not None and place[0] > last for place in places)
+            if more and line is not None and first is not None and last is not None and first <= line <= last:
+                fail(
+                    rules.PYTHON_EXIT,
+                    f"`return` inside `{what}` leaves the kernel while it is written, on every path",
+                    help="write ptx.ret() there, and put the rest of the kernel after the block",
+                )
+            return
+        at += 2
+
+
+class Scope(Body):
+    """`{ … }` with registers of its own."""
+
+    what = "ptx.scope()"
+
+    def begin(self) -> OpenBody:
+        self.own = Declarations(f"s{self.trace.number('scope')}_")
+        return self.trace.push(self.what, self._close, declarations=self.own)
+
+    def _close(self, body: tuple[Statement, ...]) -> Statement:
+        return Block((*self.own.statements(), *body), origin=self.opened.origin)
+
+
+class Named(Body):
+    """Statements between `// BEGIN name(args)` and `// END name`."""
+
+    def __init__(self, name: str, arguments: str = "", *, pure: bool = False) -> None:
+        self.what, self.name, self.arguments, self.pure = name, name, arguments, pure
+
+    def begin(self) -> OpenBody:
+        return self.trace.push(self.what, self._close, pure=self.pure)
+
+    def _close(self, body: tuple[Statement, ...]) -> Statement:
+        return IntrinsicScope(self.name, self.arguments, body, origin=self.opened.origin)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.trace.pop(self.opened, keep=kind is None)
+
+
+def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
+    """Make the statements that one call of a helper emits a named scope: comments `// BEGIN name(args)`, `// END name`."""
+    name = getattr(fn, "__name__", "intrinsic")
+    if not name.isidentifier():
+        name = "intrinsic"
+
+    @functools.wraps(fn)
+    def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
+        if CURRENT.get() is None:
+            return fn(*args, **kwargs)
+        with Named(name, arguments_text(args, kwargs)):
+            return fn(*args, **kwargs)
+
+    return scoped
+
+
+def arguments_text(args: tuple[object, ...], kwargs: dict[str, Any]) -> str:
+    """Return the arguments of a call for its comment: the same text in every run."""
+    return ", ".join([*map(_shown, args), *(f"{name}={_shown(value)}" for name, value in kwargs.items())])
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Register):
+        return value.name
+    if isinstance(value, RegisterRange):
+        return f"{value.base}<{value.count}>"
+    if value is None or isinstance(value, bool | int | float | PtxType):
+        return repr(value)
+    if isinstance(value, str):
+        return repr(value) if value.isprintable() and len(value) < 40 else "…"
+    if isinstance(value, list | tuple):
+        items = cast("list[object]", value)
+        inner = ", ".join(_shown(item) for item in items[:4]) + (", …" if len(items) > 4 else "")
+        return f"[{inner}]" if isinstance(value, list) else f"({inner})"
+    name = getattr(value, "name", None)
+    if isinstance(name, str) and name.isprintable():
+        return name
+    return getattr(value, "__name__", type(value).__name__) if not inspect.ismodule(value) else value.__name__

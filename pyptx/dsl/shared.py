@@ -1,0 +1,441 @@
+"""Shared memory: allocations, their elements and addresses, barriers; and how all of it moves to one dynamic symbol when
+it outgrows 48 KiB.
+
+Statements name an allocation by its own symbol. When everything moves, `relocate` rewrites those names at the end of the
+trace, in every operand alike, so no access can miss it.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Reg, check_type, fresh, move, move_type, widen
+from pyptx.dsl.scopes import Named
+from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.values import Register, Value
+from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
+from pyptx.ir.nodes import VarDecl
+from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, Operand
+from pyptx.isa.limits import KIB, sm_limits
+from pyptx.types import PtxType, u32
+
+STATIC_LIMIT = 48 * KIB
+DEFAULT_ALIGN = 128
+SWIZZLES = {"32B": 0x80, "64B": 0x180, "128B": 0x380}
+
+
+class Allocation:
+    """One piece of shared memory: its declaration, and where it lies if everything is dynamic."""
+
+    def __init__(self, declaration: VarDecl, size: int, align: int, offset: int) -> None:
+        self.declaration, self.size, self.align, self.offset = declaration, size, align, offset
+
+
+class SharedMemory:
+    """What one kernel has allocated. `managed` means that the user named the dynamic symbol and its size."""
+
+    def __init__(self, declared: int, symbol: str | None) -> None:
+        self.declared, self.managed = declared, symbol is not None
+        self.symbol = symbol or "smem"
+        self.used = symbol is not None
+        self.end = declared if self.managed else 0
+        self.static = 0
+        self.align = DEFAULT_ALIGN
+        self.allocations: list[Allocation] = []
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the allocations live behind the dynamic symbol."""
+        return self.managed or self.static > STATIC_LIMIT
+
+    def add(self, trace: Trace, dtype: PtxType, count: int, size: int, align: int, name: str | None, kind: str) -> str:
+        """Allocate; return the symbol."""
+        full = trace.name_for(name, kind)
+        self.end = -(-self.end // align) * align
+        declaration = VarDecl(
+            StateSpace.SHARED, ScalarType.from_ptx(dtype.name), full, count, align, origin=trace.here(2)
+        )
+        self.allocations.append(Allocation(declaration, size, align, self.end))
+        self.end += size
+        self.static = -(-self.static // align) * align + size
+        self.align = max(self.align, align)
+        limit = sm_limits(trace.target.name).shared_per_cta
+        if self.end > limit or self.static > limit:
+            fail(
+                rules.SHARED_SIZE,
+                f"{max(self.end, self.static):,} bytes of shared memory with `{full}`, "
+                f"{trace.target} has {limit:,} for a CTA",
+                help="use fewer stages or smaller tiles",
+            )
+        trace.variable(declaration)
+        return full
+
+
+def memory_of(trace: Trace) -> SharedMemory:
+    """Return the shared memory of a trace."""
+    return trace.facts["shared"]
+
+
+class SharedView(Value):
+    """A part of an allocation: what it holds, and where it begins: a number of bytes, or a register with the address."""
+
+    name: str
+    dtype: PtxType
+    shape: tuple[int, ...]
+    start: int = 0
+    register: Reg | None = None
+
+    def as_operand(self) -> Operand:
+        if self.register is not None:
+            return self.register.operand
+        return symbol_plus(self.name, self.start)
+
+    def as_address(self) -> Operand:
+        return AddressOperand(self.name if self.register is None else self.register.name,
+                              str(self.start) if self.start and self.register is None else None)  # fmt: skip
+
+    def address(self) -> Reg:
+        """Return a register with the address: one `mov`, or none where a register holds it already."""
+        if self.register is not None:
+            return self.register
+        made = fresh(u32)
+        move(made, symbol_plus(self.name, self.start))
+        return made
+
+    def __add__(self, other: Any) -> SharedAddress:
+        return shifted(self, other)
+
+    __radd__ = __add__
+
+    def __getitem__(self, idx: Any) -> Any:
+        indices = idx if isinstance(idx, tuple) else (idx,)
+        if len(indices) == len(self.shape) and len(indices) > 1:
+            return load(self.dtype, self._at(indices))
+        return self._slice(indices)
+
+    def __setitem__(self, idx: Any, value: Any) -> None:
+        indices = idx if isinstance(idx, tuple) else (idx,)
+        if len(indices) != len(self.shape):
+            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
+        store(self.dtype, self._at(indices), value)
+
+    def _slice(self, indices: tuple[Any, ...]) -> SharedSlice:
+        where = self._at(indices)
+        made = SharedSlice(self.owner(), indices[0])
+        made.shape = self.shape[len(indices) :]
+        made.start, made.register = where.start, where.register
+        return made
+
+    def owner(self) -> SharedAlloc:
+        """Return the whole allocation."""
+        raise NotImplementedError
+
+    def _at(self, indices: tuple[Any, ...]) -> SharedAddress:
+        """Return the address of an element or slice; registers among the indices make real address arithmetic."""
+        if len(indices) > len(self.shape):
+            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
+        constant, terms = 0, list[tuple[Reg, int]]()
+        for position, index in enumerate(indices):
+            stride = prod(self.shape[position + 1 :]) * self.dtype.bits // 8
+            if isinstance(index, Reg):
+                terms.append((index, stride))
+                continue
+            constant += self._checked(index, position) * stride
+        if not terms:
+            return SharedAddress(self.name, self.start + constant, self.register) if self.register is None else shifted(
+                self, constant
+            )  # fmt: skip
+        with Named("shared_address", self.name):
+            base = self.register
+            if base is None:
+                base = fresh(u32)
+                move(base, symbol_plus(self.name, self.start + constant))
+            elif constant:
+                base = base + constant
+            for index, stride in terms:
+                at = fresh(u32)
+                emit(spelled("mad", "lo", "u32"), (at, index32(index), stride, base))
+                base = at
+        return SharedAddress(self.name, 0, base)
+
+    def _checked(self, index: Any, position: int) -> int:
+        size = self.shape[position]
+        if isinstance(index, bool) or not isinstance(index, int) or not -size <= index < size:
+            fail(rules.INDEX, f"dimension {position} of `{self.name}` has the indices 0 to {size - 1}, found {shown(index)}")
+        return index % size
+
+
+class SharedAddress(SharedView):
+    """An address inside an allocation, without a shape."""
+
+    def __init__(self, name: str, start: int, register: Reg | None = None) -> None:
+        self.name, self.start, self.register = name, start, register
+        self.shape = ()
+
+
+class SharedAlloc(SharedView):
+    """An allocation of shared memory."""
+
+    def __init__(
+        self,
+        name: str,
+        dtype: PtxType,
+        shape: tuple[int, ...],
+        swizzle: str | None,
+        gmma_layout: object | None = None,
+        gmma_major: str | None = None,
+        byte_offset: int = 0,
+    ) -> None:
+        self.name, self.dtype, self.shape, self.swizzle = name, dtype, shape, swizzle
+        self.gmma_layout, self.gmma_major = gmma_layout, gmma_major
+        self.start = byte_offset
+
+    @property
+    def byte_offset(self) -> int:
+        """Where it begins, relative to its symbol."""
+        return self.start
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return -(-prod(self.shape) * self.dtype.bits // 8)
+
+    def owner(self) -> SharedAlloc:
+        return self
+
+    def __repr__(self) -> str:
+        return f"SharedAlloc({self.name!r}, {self.dtype}, {self.shape})"
+
+
+class SharedSlice(SharedView):
+    """One slice of an allocation, `alloc[stage]`; the stage is a number or a register."""
+
+    def __init__(self, alloc: SharedAlloc, stage: int | Reg) -> None:
+        self.alloc, self.stage = alloc, stage
+        self.name, self.dtype = alloc.name, alloc.dtype
+        self.shape = alloc.shape[1:]
+        self.start = alloc.start
+        if isinstance(stage, int):
+            self.start += stage * prod(self.shape) * self.dtype.bits // 8
+
+    @property
+    def byte_offset(self) -> int:
+        """Where it begins, relative to its symbol; for a register stage, `.register` holds the address."""
+        return self.start
+
+    def owner(self) -> SharedAlloc:
+        return self.alloc
+
+
+class MbarrierRef(Value):
+    """One barrier: as an address `[name+8*i]`, as a value that address. The index is a number or a register."""
+
+    def __init__(self, array: MbarrierArray, idx: int | Reg) -> None:
+        self.array, self.idx = array, idx
+        self.register: Reg | None = None
+        if isinstance(idx, Reg):
+            with Named("barrier_address", array.name):
+                base, self.register = fresh(u32), fresh(u32)
+                move(base, symbol_plus(array.name, array.byte_offset))
+                emit(spelled("mad", "lo", "u32"), (self.register, index32(idx), 8, base))
+
+    @property
+    def name(self) -> str:
+        """The symbol."""
+        return self.array.name
+
+    @property
+    def byte_offset(self) -> int:
+        """Where it is, relative to its symbol."""
+        return self.array.byte_offset + (8 * self.idx if isinstance(self.idx, int) else 0)
+
+    def as_operand(self) -> Operand:
+        return symbol_plus(self.name, self.byte_offset) if self.register is None else self.register.operand
+
+    def as_address(self) -> Operand:
+        if self.register is not None:
+            return self.register.as_address()
+        return AddressOperand(self.name, str(self.byte_offset) if self.byte_offset else None)
+
+    def address(self) -> Reg:
+        """Return a register with the address."""
+        if self.register is not None:
+            return self.register
+        made = fresh(u32)
+        move(made, self.as_operand())
+        return made
+
+
+class MbarrierArray(Value):
+    """Barriers side by side, 8 bytes each."""
+
+    def __init__(self, name: str, count: int, byte_offset: int = 0) -> None:
+        self.name, self.count, self.byte_offset = name, count, byte_offset
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, idx: int | Reg) -> MbarrierRef:
+        if isinstance(idx, Reg):
+            return MbarrierRef(self, idx)
+        if isinstance(idx, bool) or not isinstance(idx, int) or not -self.count <= idx < self.count:
+            fail(rules.INDEX, f"`{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}")
+        return MbarrierRef(self, idx % self.count)
+
+    def as_operand(self) -> Operand:
+        return symbol_plus(self.name, self.byte_offset)
+
+    def as_address(self) -> Operand:
+        return AddressOperand(self.name, str(self.byte_offset) if self.byte_offset else None)
+
+    def address(self) -> Reg:
+        """Return a register with the address of the first."""
+        return self[0].address()
+
+    def __repr__(self) -> str:
+        return f"MbarrierArray({self.name!r}, {self.count})"
+
+
+def symbol_plus(name: str, offset: int) -> Operand:
+    """Return `name` or `name+offset` as a value."""
+    if not offset:
+        return LabelOperand(name)
+    return BinaryOperand("+" if offset > 0 else "-", LabelOperand(name), ImmediateOperand(str(abs(offset))))
+
+
+def shifted(view: SharedView, other: Any) -> SharedAddress:
+    """Return the address so many bytes further."""
+    if isinstance(other, Reg):
+        return SharedAddress(view.name, 0, view.address() + index32(other))
+    if isinstance(other, bool) or not isinstance(other, int):
+        fail(rules.TYPES, f"an address takes a number of bytes, found {shown(other)}")
+    if view.register is not None:
+        return SharedAddress(view.name, 0, view.register + other if other else view.register)
+    return SharedAddress(view.name, view.start + other)
+
+
+def index32(index: Reg) -> Reg:
+    """Return an index as a 32-bit register: shared memory is smaller than that."""
+    if index.dtype.kind not in ("b", "u", "s"):
+        fail(rules.TYPES, f"an index is an integer register, found {shown(index)}")
+    if index.dtype.bits < 32:
+        return widen(index, u32)
+    if index.dtype.bits == 32:
+        return index
+    made = fresh(u32)
+    emit(spelled("cvt", "u32", "u64"), (made, index))
+    return made
+
+
+def allocate(
+    dtype: PtxType, shape: tuple[int, ...] | int, swizzle: str | None, align: int | None, name: str | None
+) -> SharedAlloc:
+    """Return a new allocation."""
+    trace, memory = current(), memory_of(current())
+    check_type(dtype)
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not dims or not all(isinstance(d, int) and not isinstance(d, bool) and d > 0 for d in dims):
+        fail(rules.ARGUMENT, f"a shape is positive integers, found {shape!r}")
+    if swizzle is not None and swizzle not in SWIZZLES:
+        fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
+    if align is not None and (not isinstance(align, int) or align < 1 or align & align - 1):
+        fail(rules.ARGUMENT, f"an alignment is a power of two, found {align!r}")
+    size = -(-prod(dims) * dtype.bits // 8)
+    full = memory.add(trace, _BYTES, size, size, align or DEFAULT_ALIGN, name, "smem")
+    symbol, offset = _symbol(memory, full)
+    return SharedAlloc(symbol, dtype, dims, swizzle, byte_offset=offset)
+
+
+def allocate_barriers(count: int, name: str | None) -> MbarrierArray:
+    """Return new barriers."""
+    trace, memory = current(), memory_of(current())
+    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+        fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
+    full = memory.add(trace, _BARRIER, count, 8 * count, 8, name, "mbar")
+    symbol, offset = _symbol(memory, full)
+    return MbarrierArray(symbol, count, offset)
+
+
+_BYTES = PtxType("b8", 8)
+_BARRIER = PtxType("b64", 64)
+
+
+def _symbol(memory: SharedMemory, name: str) -> tuple[str, int]:
+    """With a dynamic symbol of the user's own, addresses say so at once; else the allocation's own symbol stands."""
+    if not memory.managed:
+        return name, 0
+    declare_dynamic(current(), memory)
+    return memory.symbol, memory.allocations[-1].offset
+
+
+def load(dtype: PtxType, address: Any) -> Reg:
+    """Emit `ld.shared.T` into a fresh register."""
+    made = fresh(dtype)
+    emit(spelled("ld", "shared", memory_type(dtype)), (made, address))
+    return made
+
+
+def store(dtype: PtxType, address: Any, value: Any) -> None:
+    """Emit `st.shared.T`."""
+    emit(spelled("st", "shared", memory_type(dtype)), (address, value))
+
+
+def memory_type(dtype: PtxType) -> str:
+    """Return the type that loads and stores name for values of this type."""
+    check_type(dtype)
+    if dtype.kind in ("b", "u", "s") and dtype.bits in (8, 16, 32, 64) and "x" not in dtype.name:
+        return dtype.name
+    return f"b{dtype.bits}" if dtype.bits == 8 else move_type(dtype)
+
+
+def dynamic_base(name: str | None) -> Reg:
+    """Return a register with the address of the dynamic symbol."""
+    trace, memory = current(), memory_of(current())
+    if name is not None and name != memory.symbol:
+        if memory.managed or memory.used:
+            fail(rules.NAME, f"the dynamic shared memory of this kernel is `{memory.symbol}`, found {name!r}")
+        memory.symbol = name
+    memory.used = True
+    declare_dynamic(trace, memory)
+    made = fresh(u32)
+    move(made, LabelOperand(memory.symbol))
+    return made
+
+
+def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:
+    """Make the dynamic symbol known to the checks; its declaration is written at the end."""
+    if memory.symbol not in trace.scope.names:
+        trace.taken.add(memory.symbol)
+        kept = len(trace.variables)
+        trace.variable(dynamic_declaration(memory))
+        del trace.variables[kept:]
+
+
+def dynamic_declaration(memory: SharedMemory) -> VarDecl:
+    """Return `.extern .shared .align n .b8 name[]`."""
+    return VarDecl(StateSpace.SHARED, ScalarType.B8, memory.symbol, UNSIZED, memory.align, linking=LinkingDirective.EXTERN)
+
+
+def moved_offsets(memory: SharedMemory) -> dict[str, int]:
+    """Return where each allocation lies behind the dynamic symbol; nothing while all of it is static."""
+    return {a.declaration.name: a.offset for a in memory.allocations} if memory.dynamic else {}
+
+
+def dynamic_bytes(memory: SharedMemory) -> int:
+    """Return how many dynamic bytes a launch must ask for."""
+    return max(memory.declared, memory.end) if memory.dynamic else memory.declared
+
+
+def swizzled(offset: Reg, swizzle: str | None) -> Reg:
+    """Emit the XOR of a byte offset that TMA and wgmma apply in this swizzle mode: and, shr, xor."""
+    if swizzle is None:
+        return offset
+    if swizzle not in SWIZZLES:
+        fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
+    with Named("apply_swizzle", swizzle):
+        return offset ^ ((offset & SWIZZLES[swizzle]) >> 3)
+
+

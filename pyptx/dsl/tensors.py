@@ -1,0 +1,120 @@
+"""Tensors as a kernel's body sees them: name, type, shape, and the register with the address of their tensor map."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Reg, fresh
+from pyptx.dsl.trace import CURRENT, Trace, fail
+from pyptx.dsl.values import Value
+from pyptx.ir.operands import AddressOperand, LabelOperand, Operand
+from pyptx.specs import Layout, Tile
+from pyptx.types import PtxType, b64
+
+DESCRIPTOR_BYTES = 128
+
+
+class Shape(Sequence[int]):
+    """A tensor's dimensions as Python integers. Reading one makes it part of the specialisation."""
+
+    def __init__(self, dims: Sequence[int | str], read: Callable[[str], int]) -> None:
+        self._dims, self._read = tuple(dims), read
+
+    def __len__(self) -> int:
+        return len(self._dims)
+
+    def _value(self, dim: int | str) -> int:
+        return self._read(dim) if isinstance(dim, str) else dim
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[int, ...]: ...
+    def __getitem__(self, index: int | slice) -> int | tuple[int, ...]:
+        if isinstance(index, slice):
+            return tuple(self._value(dim) for dim in self._dims[index])
+        return self._value(self._dims[index])
+
+    def __iter__(self) -> Iterator[int]:
+        return (self._value(dim) for dim in self._dims)
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, Sequence) else NotImplemented  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(self._dims).replace("'", "")
+
+
+class TensorSpec(Value):
+    """One tensor parameter of the kernel. As an operand it is the parameter's symbol."""
+
+    def __init__(self, name: str, tile: Tile, read: Callable[[str], int], trace: Trace | None = None) -> None:
+        self.name, self.tile = name, tile
+        self.dtype: PtxType = tile.dtype
+        self.layout: Layout = tile.layout
+        self.shape = Shape(tile.shape, read)
+        self._trace = trace
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def as_operand(self) -> Operand:
+        return LabelOperand(self.name)
+
+    def as_address(self) -> Operand:
+        return AddressOperand(self.name)
+
+    def tma_desc(self) -> Any:
+        """Return a register with the address of the tensor's 128-byte map, a by-value parameter `<name>_tma_desc`.
+
+        It is made once, in the prologue, wherever this is first called. Outside a trace: a `TmaDescriptorHandle`.
+        """
+        trace = CURRENT.get()
+        if trace is None:
+            return TmaDescriptorHandle(self)
+        if self._trace is not trace:
+            fail(rules.FOREIGN, f"the tensor `{self.name}` belongs to another kernel", help="use this kernel's own parameters")
+        return descriptor_address(trace, self.name)
+
+    def __repr__(self) -> str:
+        return f"TensorSpec({self.name!r}, {self.dtype}, {self.shape!r})"
+
+
+class TmaDescriptorHandle:
+    """A tensor map that is named and not made: what `tma_desc()` gives outside a kernel."""
+
+    def __init__(self, tensor: TensorSpec) -> None:
+        self.tensor = tensor
+
+    @property
+    def name(self) -> str:
+        """The parameter's name."""
+        return f"{self.tensor.name}_tma_desc"
+
+    def __repr__(self) -> str:
+        return f"TmaDescriptorHandle({self.tensor!r})"
+
+
+def descriptor_address(trace: Trace, tensor: str) -> Reg:
+    """Return the generic address of a tensor map: `mov`, then `cvta.param`, without which ptxas assembles a wrong one."""
+    key = ("tensor map", tensor)
+    known: Reg | None = trace.once.get(key)
+    if known is not None:
+        return known
+    name = trace.claim(f"{tensor}_tma_desc", "tensor map")
+    trace.facts["maps"].append(name)
+    trace.parameter(name, "b8")
+    with trace.in_prologue():
+        plain, made = fresh(b64), fresh(b64)
+        emit(spelled("mov", "b64"), (plain, LabelOperand(name)))
+        emit(spelled("cvta", "param", "u64"), (made, plain))
+    trace.once[key] = made
+    return made

@@ -1,0 +1,299 @@
+"""One kernel being traced: its statements so far, the bodies that are open, the names that are taken.
+
+Holds state and no knowledge of instructions. `current()` is the trace that statements are added to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable
+from contextvars import ContextVar
+from types import CodeType
+from typing import Any, NoReturn
+
+from pyptx.check.symbols import Kind, Scope, Symbol
+from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame, Rule
+from pyptx.dsl import rules
+from pyptx.dsl.origin import Memo, frame_here
+from pyptx.ir.kinds import ScalarType
+from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
+from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
+
+CURRENT: ContextVar[Trace | None] = ContextVar("pyptx_trace", default=None)
+
+_NAME = re.compile(r"[A-Za-z][\w$]*|[_$%][\w$]+")
+_GENERATED = re.compile(r"%?(?:s\d+_)?(?:p|r|rs|rd|rq|f|fd|rb)\d*")
+_RESERVED = frozenset(("WARP_SZ",))
+
+
+class Declarations:
+    """The registers that one block declares: `%r<n>` of each class, ranges, and single names."""
+
+    __slots__ = ("counts", "named", "prefix", "ranges")
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        self.counts: dict[str, tuple[ScalarType, int]] = {}
+        self.ranges: list[tuple[ScalarType, str, int]] = []
+        self.named: list[tuple[ScalarType, str]] = []
+
+    def fresh(self, letter: str, storage: ScalarType) -> str:
+        """Return the next name of a class."""
+        known = self.counts.get(letter)
+        number = known[1] if known else 0
+        self.counts[letter] = storage, number + 1
+        return f"%{self.prefix}{letter}{number}"
+
+    def statements(self) -> list[Statement]:
+        """Return the declarations, generated names first."""
+        out: list[Statement] = []
+        for letter, (storage, count) in sorted(self.counts.items()):
+            out.append(RegDecl(storage, f"%{self.prefix}{letter}", count))
+        out += [RegDecl(storage, base, count) for storage, base, count in self.ranges]
+        out += [RegDecl(storage, name) for storage, name in self.named]
+        return out
+
+
+class OpenBody:
+    """A body that is not closed yet: what it will become, where it was opened, and where it began."""
+
+    __slots__ = ("body", "close", "declarations", "mark", "origin", "pure", "what")
+
+    def __init__(
+        self,
+        what: str,
+        origin: PythonFrame | None,
+        body: list[Statement],
+        close: Callable[[tuple[Statement, ...]], Statement] | None,
+        declarations: Declarations | None,
+        pure: bool,
+    ) -> None:
+        self.what, self.origin, self.body, self.close = what, origin, body, close
+        self.declarations, self.pure, self.mark = declarations, pure, len(body)
+
+
+class Trace:
+    """What a `@kernel` function has written so far."""
+
+    def __init__(self, target: Target, version: Version | None, name: str, root: CodeType | None = None) -> None:
+        self.target, self.wanted, self.name, self.root = target, version, name, root
+        self.judged_at: Version = version or NEWEST_PTX
+        self.needed: Version = FIRST_PTX[target.name]
+        self.statements: list[Statement] = []
+        self.body = self.statements
+        self.prologue: list[Statement] = []
+        self.open: list[OpenBody] = []
+        self.declarations = self.top = Declarations("")
+        self.scope = Scope()
+        self.taken: set[str] = set(_RESERVED)
+        self.numbers: dict[str, int] = {}
+        self.frames: Memo = {}
+        self.plans: dict[Any, Any] = {}
+        self.vectors: dict[tuple[int, ...], Any] = {}
+        self.once: dict[Hashable, Any] = {}
+        """What is emitted or declared once per kernel, wherever it is first asked for."""
+        self.variables: list[VarDecl] = []
+        self.module_variables: list[Statement] = []
+        self.files: dict[int, str] = {}
+        self.labels: dict[str, PythonFrame | None] = {}
+        self.jumps: list[tuple[str, PythonFrame | None]] = []
+        self.folds: dict[int, str] = {}
+        """Copies into register arrays, by identity of the statement, with the register that they read."""
+        self.warnings: list[Diagnostic] = []
+        self.pending: list[Diagnostic] = []
+        """Mistakes found where Python cannot raise (a generator that is being closed); the next statement does."""
+        self.pure = 0
+        self.serial = 0
+        self.loops: list[Any] = []
+        self.facts: dict[str, Any] = {}
+        """What helpers remember of this trace, by their own keys."""
+
+    def here(self, depth: int = 2) -> PythonFrame | None:
+        """Return the user's place."""
+        return frame_here(self.root, self.frames, depth)
+
+    def append(self, statement: Statement) -> None:
+        """Add a statement to the innermost open body."""
+        if self.pending:
+            raise PtxError(self.pending)
+        self.body.append(statement)
+
+    def need(self, version: Version, what: str) -> None:
+        """Note that something needs a PTX version."""
+        if version > self.needed:
+            if self.wanted is not None and version > self.wanted:
+                self.fail_version(version, what)
+            self.needed = version
+
+    def fail_version(self, version: Version, what: str) -> NoReturn:
+        """Refuse what the kernel's `version=` does not have."""
+        from pyptx.check.spelling import NEWER_VERSION
+
+        assert self.wanted is not None
+        fail(
+            NEWER_VERSION,
+            f"{what} needs PTX {version[0]}.{version[1]} on {self.target}, "
+            f"the kernel asks for version=({self.wanted[0]}, {self.wanted[1]})",
+            help=f"write version=({version[0]}, {version[1]}) or leave it out",
+        )
+
+    def next_serial(self) -> int:
+        """Count registers, in the order in which they were made."""
+        self.serial += 1
+        return self.serial
+
+    def number(self, kind: str) -> int:
+        """Count things of one kind, from 1."""
+        self.numbers[kind] = count = self.numbers.get(kind, 0) + 1
+        return count
+
+    def name_for(self, wanted: str | None, kind: str) -> str:
+        """Return a name that nothing has yet: the wanted one, with a number when it is taken or generated names could
+        meet it."""
+        if wanted is None:
+            name = f"{kind}_{self.number(kind)}"
+        else:
+            name = wanted
+            check_name(name.removeprefix("%"))
+        stem, count = name, 0
+        while name in self.taken or _GENERATED.fullmatch(name):
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        return name
+
+    def claim(self, name: str, what: str) -> str:
+        """Take a name that must stay as it is: a label, a variable or a parameter."""
+        check_name(name, symbol=True)
+        if name in self.taken:
+            fail(rules.NAME, f"the name `{name}` is taken in this kernel, it cannot be a {what} too", help="rename one")
+        self.taken.add(name)
+        return name
+
+    def push(
+        self,
+        what: str,
+        close: Callable[[tuple[Statement, ...]], Statement] | None = None,
+        *,
+        declarations: Declarations | None = None,
+        pure: bool = False,
+    ) -> OpenBody:
+        """Open a body. With `close` its statements become one statement at the end; without, they stay in line."""
+        if self.pending:
+            raise PtxError(self.pending)
+        if close is not None:
+            self.body = []
+        opened = OpenBody(what, self.here(3), self.body, close, declarations, pure)
+        self.open.append(opened)
+        if declarations is not None:
+            self.declarations = declarations
+        self.pure += pure
+        return opened
+
+    def pop(self, opened: OpenBody, *, keep: bool = True) -> None:
+        """Close a body; `keep=False` (an exception is leaving it) removes everything written since it was opened."""
+        if not self.open or self.open[-1] is not opened:
+            inner = self.open[-1] if self.open else None
+            if keep and inner is not None and opened in self.open:
+                fail(rules.UNCLOSED, f"`{opened.what}` ends here, but `{inner.what}` inside it is still open",
+                     notes=[f"`{inner.what}` was opened at {inner.origin}"])  # fmt: skip
+            while self.open and self.open[-1] is not opened:
+                self._close_last(keep=False)
+        self._close_last(keep=keep)
+
+    def _close_last(self, *, keep: bool) -> None:
+        opened = self.open.pop()
+        self.pure -= opened.pure
+        if opened.declarations is not None:
+            for owned in self.facts.pop(id(opened.declarations), ()):
+                owned.trace = None
+            self.declarations = next((o.declarations for o in reversed(self.open) if o.declarations), self.top)
+        if opened.close is None:
+            if not keep:
+                self._forget(opened.body[opened.mark :])
+                del opened.body[opened.mark :]
+            return
+        self.body = self.open[-1].body if self.open else self.statements
+        if keep:
+            self.body.append(opened.close(tuple(opened.body)))
+        else:
+            self._forget(opened.body)
+
+    def _forget(self, statements: list[Statement]) -> None:
+        """Drop the labels and jumps of statements that are removed."""
+        for statement in statements:
+            if isinstance(statement, Label):
+                self.labels.pop(statement.name, None)
+                self.taken.discard(statement.name)
+            elif isinstance(statement, Block | IntrinsicScope):
+                self._forget(list(statement.body))
+            elif isinstance(statement, Instruction) and statement.opcode == "bra":
+                origin = statement.origin
+                self.jumps = [j for j in self.jumps if j[1] is not origin]
+
+    def in_prologue(self) -> _Prologue:
+        """Return a context manager whose statements go to the start of the kernel."""
+        return _Prologue(self)
+
+    def variable(self, declaration: VarDecl) -> None:
+        """Declare a variable at the top of the function."""
+        self.variables.append(declaration)
+        space = declaration.state_space.ptx[1:]
+        self.scope.names[declaration.name] = Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space)
+
+
+    def parameter(self, name: str, type_name: str) -> None:
+        """Make a parameter known to the checks."""
+        self.scope.names[name] = Symbol(Kind.VARIABLE, type_name, "param", entry=True)
+
+
+class _Prologue:
+    """Sends statements to the start of the kernel, declared at function level."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> None:
+        trace = self.trace
+        self.saved = trace.body, trace.declarations, trace.open, trace.pure
+        trace.body, trace.declarations, trace.open, trace.pure = trace.prologue, trace.top, [], 0
+
+    def __exit__(self, *exception: object) -> None:
+        trace = self.trace
+        trace.body, trace.declarations, trace.open, trace.pure = self.saved
+
+
+def current() -> Trace:
+    """Return the trace of the kernel that is being written."""
+    trace = CURRENT.get()
+    if trace is None:
+        fail(
+            rules.OUTSIDE,
+            "this is used outside a kernel: there is no trace to add it to",
+            help="call it in a function decorated with @kernel, while that is traced (k.ptx(), k(...))",
+        )
+    return trace
+
+
+def place() -> PythonFrame | None:
+    """Return the user's place, inside a trace or not."""
+    trace = CURRENT.get()
+    return trace.here(2) if trace is not None else frame_here(None, {}, 2)
+
+
+def fail(rule: Rule, message: str, *, help: str | None = None, notes: list[str] | None = None) -> NoReturn:
+    """Raise the finding at the user's line."""
+    raise PtxError([rule.found(place(), message, notes=notes or (), help=help)])
+
+
+def check_name(name: str, *, symbol: bool = False) -> None:
+    """Refuse what PTX does not take for a name."""
+    if not isinstance(name, str) or not (_NAME if symbol else _STEM).fullmatch(name) or name in _RESERVED:
+        fail(
+            rules.NAME,
+            f"expected a PTX name (letters, digits, `_`, `$`, no digit first), found {name!r}",
+            help="PTX reserves WARP_SZ" if name in _RESERVED else None,
+        )
+
+
+_STEM = re.compile(r"[A-Za-z_$][\w$]*")

@@ -1,0 +1,234 @@
+"""What may stand as an operand besides Python's own numbers, strings, lists and tuples. Holds no trace logic."""
+
+from __future__ import annotations
+
+import math
+import struct
+from functools import cache, lru_cache
+
+from pyptx.check.fits import DECLARABLE, accepted
+from pyptx.check.symbols import Symbol, register
+from pyptx.dsl import rules
+from pyptx.dsl.trace import Trace, fail
+from pyptx.ir.kinds import ScalarType
+from pyptx.ir.nodes import Predicate
+from pyptx.ir.operands import (
+    AddressOperand,
+    ImmediateOperand,
+    NegatedOperand,
+    Operand,
+    PipeOperand,
+    RegisterOperand,
+    VectorOperand,
+)
+from pyptx.types import ALL, PtxType, from_name
+
+_ARITHMETIC_FLOATS = frozenset(("f32", "f64", "f16", "bf16"))
+
+
+class Value:
+    """Something of this package that stands for an operand."""
+
+    __slots__ = ()
+
+    def as_operand(self) -> Operand:
+        """Return it as a value: a register, a symbol, a vector."""
+        raise NotImplementedError(type(self).__name__)
+
+    def as_address(self) -> Operand:
+        """Return it where an address stands, in brackets."""
+        return self.as_operand()
+
+
+class Register(Value):
+    """A register: name, type, and the trace that it belongs to. Hashed by identity."""
+
+    __slots__ = ("_bracketed", "_guards", "dtype", "name", "operand", "serial", "trace", "type_name")
+
+    def __init__(self, name: str, dtype: PtxType, trace: Trace | None) -> None:
+        self.name, self.dtype, self.trace = name, dtype, trace
+        self.type_name = dtype.name
+        self.operand = RegisterOperand(name)
+        self.serial = 0 if trace is None else trace.next_serial()
+        self._bracketed: AddressOperand | None = None
+        self._guards: tuple[Predicate, Predicate] | None = None
+
+    def as_operand(self) -> Operand:
+        return self.operand
+
+    def as_address(self) -> Operand:
+        if self._bracketed is None:
+            self._bracketed = AddressOperand(self.name)
+        return self._bracketed
+
+    def guard(self, negated: bool) -> Predicate:
+        """Return `@%p` or `@!%p`."""
+        if self._guards is None:
+            self._guards = Predicate(self.name), Predicate(self.name, True)
+        return self._guards[negated]
+
+
+class RegisterRange(Value):
+    """Registers of one type, declared as one range and used as one vector."""
+
+    __slots__ = ("base", "count", "dtype", "members", "operand", "trace")
+
+    def __init__(self, base: str, dtype: PtxType, members: tuple[Register, ...], trace: Trace | None) -> None:
+        self.base, self.dtype, self.members, self.trace = base, dtype, members, trace
+        self.count = len(members)
+        self.operand = VectorOperand(tuple([register.operand for register in members]))
+
+    def as_operand(self) -> Operand:
+        return self.operand
+
+
+class Negation(Value):
+    """`~p`: a predicate read as its opposite."""
+
+    __slots__ = ("reg",)
+
+    def __init__(self, reg: Register) -> None:
+        self.reg = reg
+
+    def as_operand(self) -> Operand:
+        return NegatedOperand(self.reg.operand)
+
+
+class Pair(Value):
+    """`a|b`: two destinations. Either may be None, written `_`."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, left: Register | None, right: Register | None) -> None:
+        self.left, self.right = left, right
+
+    def as_operand(self) -> Operand:
+        left, right = (RegisterOperand("_") if side is None else side.operand for side in (self.left, self.right))
+        return PipeOperand(left, right)
+
+
+@cache
+def storage(dtype: PtxType) -> tuple[str, ScalarType]:
+    """Return the letters of a type's register class and the type its registers are declared with."""
+    if dtype.name == "pred":
+        return "p", ScalarType.PRED
+    if dtype.name in ("f32", "f64"):
+        return ("f", ScalarType.F32) if dtype.name == "f32" else ("fd", ScalarType.F64)
+    # ptxas wants real 8-bit registers for a pair of fp4 values, and moves no others.
+    if dtype.name == "e2m1x2":
+        return "rb", ScalarType.B8
+    for bits, letter, declared in _CLASSES:
+        if dtype.kind != "opaque" and dtype.bits <= bits and dtype.bits >= 6:
+            return letter, declared
+    fail(rules.TYPES, f"no register holds a value of type .{dtype.name}", help="use a type of 8 to 128 bits")
+
+
+_CLASSES = (
+    (16, "rs", ScalarType.B16), (32, "r", ScalarType.B32), (64, "rd", ScalarType.B64), (128, "rq", ScalarType.B128),
+)  # fmt: skip
+
+
+@cache
+def symbol_of(dtype: PtxType) -> Symbol:
+    """Return what the checks of operands know of a register of this type."""
+    return register(dtype.name if dtype.name in DECLARABLE and dtype.bits != 8 else storage(dtype)[1].ptx[1:])
+
+
+@cache
+def takes(wanted: str, widenable: bool) -> frozenset[str]:
+    """Return the types whose registers an operand of this type takes.
+
+    Stricter than ptxas, which sees `.b32` registers: an integer is no `f32`. Packed formats live in integer registers.
+    """
+    return frozenset(t.name for t in ALL if t.kind != "opaque" and 6 <= t.bits and _holds(t, wanted, widenable)) | (
+        frozenset(("pred",)) if wanted == "pred" else frozenset()
+    )
+
+
+def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
+    allowed, want = accepted(wanted, widenable), from_name(wanted)
+    kept = storage(have)[1].ptx[1:]
+    if have.name == wanted and kept in allowed:
+        return True
+    if have.kind in ("b", "u", "s"):
+        if kept not in allowed:
+            return False
+        return want.kind in ("b", "u", "s") or wanted not in _ARITHMETIC_FLOATS or have.kind == "b"
+    if have.name in ("f16x2", "f32", "f64") and have.name in allowed:
+        return True
+    return want.kind == "b" and kept in allowed
+
+
+def integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:
+    """Return the least and the largest integer of a type; `lenient` takes both signs, as ptxas does."""
+    low = -(1 << dtype.bits - 1) if dtype.kind == "s" or dtype.kind == "b" or lenient else 0
+    high = (1 << dtype.bits - 1) - 1 if dtype.kind == "s" and not lenient else (1 << dtype.bits) - 1
+    return low, high
+
+
+def literal(value: int | float, dtype: PtxType, *, lenient: bool = False) -> ImmediateOperand:
+    """Return a number as PTX spells it for this type, or refuse it."""
+    if dtype.kind == "pred":
+        if value not in (0, 1):
+            fail(rules.LITERAL, f"a predicate is True or False, found {value!r}")
+        return _decimal(int(value))
+    if dtype.kind == "f":
+        return _decimal(float_bits(value, dtype)) if dtype.name not in ("f32", "f64") else float_literal(value, dtype)
+    if isinstance(value, float):
+        fail(rules.LITERAL, f"expected an integer for .{dtype.name}, found {value!r}", help=f"write {int_near(value)}")
+    low, high = integer_range(dtype, lenient=lenient)
+    if not low <= value <= high:
+        fail(
+            rules.LITERAL,
+            f"{value} does not fit .{dtype.name}: {low} to {high}",
+            help=f"write {value & (1 << dtype.bits) - 1:#x} for the same bits" if low == 0 and value < 0 else None,
+        )
+    return _decimal(int(value))
+
+
+def int_near(value: float) -> str:
+    """Return an integer to suggest for a float."""
+    return str(round(value)) if math.isfinite(value) else "an integer"
+
+
+@lru_cache(maxsize=4096)
+def _decimal(value: int) -> ImmediateOperand:
+    return ImmediateOperand(str(value))
+
+
+def float_literal(value: int | float, dtype: PtxType) -> ImmediateOperand:
+    """Return `0f…` or `0d…`; integers must be exact."""
+    return ImmediateOperand(("0f%08X" if dtype.bits == 32 else "0d%016X") % float_bits(value, dtype))
+
+
+_PACKED = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q"), "tf32": ("<f", "<I"), "bf16": ("<f", "<I")}
+
+
+def float_bits(value: int | float, dtype: PtxType) -> int:
+    """Return the bits of a number in a floating-point type, rounded to nearest even; integers must be exact."""
+    if dtype.name not in _PACKED:
+        fail(rules.LITERAL, f"no literals of type .{dtype.name}", help="give the bits to a register of an integer type")
+    as_float, as_int = _PACKED[dtype.name]
+    try:
+        number = float(value)
+        bits = struct.unpack(as_int, struct.pack(as_float, number))[0]
+    except OverflowError:
+        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}")
+    if dtype.name == "tf32":
+        bits = _rounded(bits, 13) << 13
+    elif dtype.name == "bf16":
+        bits = _rounded(bits, 16)
+    if isinstance(value, int) and _exact(bits, dtype) != value:
+        fail(rules.LITERAL, f".{dtype.name} cannot hold {value} exactly", help=f"write {value}.0 to round it")
+    return bits
+
+
+def _rounded(bits: int, drop: int) -> int:
+    if bits & 0x7F800000 == 0x7F800000:
+        return bits >> drop | (1 if bits & (1 << drop) - 1 and not bits >> drop & (1 << 23 - drop) - 1 else 0)
+    return bits + (1 << drop - 1) - 1 + (bits >> drop & 1) >> drop
+
+
+def _exact(bits: int, dtype: PtxType) -> float:
+    as_float, as_int = _PACKED[dtype.name]
+    return struct.unpack(as_float, struct.pack(as_int, bits << 16 if dtype.name == "bf16" else bits))[0]

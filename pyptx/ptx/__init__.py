@@ -1,0 +1,92 @@
+"""Instructions: `ptx.inst` for every one of the table, a wrapper for the usual ones, control flow, families as modules.
+
+Names are loaded on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx.ptx import special as special
+    from pyptx.ptx.chain import inst, pipe
+    from pyptx.ptx.control import (
+        NamedBarrier,
+        PipelineState,
+        bra,
+        break_,
+        continue_,
+        elif_,
+        else_,
+        expr,
+        file_,
+        if_,
+        kloop,
+        label,
+        loc,
+        loop,
+        named_barrier,
+        pipeline,
+        pragma,
+        range_,
+        ret,
+        scope,
+        while_,
+    )
+    from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
+    from pyptx.ptx.scalar import (
+        add,
+        and_,
+        ctaid_x,
+        ctaid_y,
+        cvt,
+        elect_sync,
+        mad,
+        mov,
+        mul,
+        not_,
+        or_,
+        selp,
+        setmaxnreg,
+        setmaxnreg_dec,
+        setmaxnreg_inc,
+        setp,
+        shl,
+        shr,
+        sreg,
+        sub,
+        xor_,
+    )
+    from pyptx.ptx.text import raw
+
+_WHERE = {
+    "chain": "inst pipe",
+    "control": "NamedBarrier PipelineState bra break_ continue_ elif_ else_ expr file_ if_ kloop label loc loop "
+    "named_barrier pipeline pragma range_ ret scope while_",
+    "memory": "addr global_ptrs imm ld param sel st var",
+    "scalar": "add and_ ctaid_x ctaid_y cvt elect_sync mad mov mul not_ or_ selp setmaxnreg setmaxnreg_dec "
+    "setmaxnreg_inc setp shl shr sreg sub xor_",
+    "text": "raw",
+}
+_MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
+_FAMILIES = ("special",)
+
+__all__ = [  # noqa: PLE0604
+    *_MODULE_OF,  # pyright: ignore[reportUnsupportedDunderAll]
+    *_FAMILIES,
+]
+
+
+def __getattr__(name: str) -> object:
+    if name in _FAMILIES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,106 @@
+"""`ptx.inst.<op>.<mod>…(*operands)`: any instruction of the table, exactly one; and `ptx.pipe`, the same in a chain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import Spelling, emit, emit_unchecked, shown, spelled
+from pyptx.dsl.registers import Reg
+from pyptx.dsl.trace import current, fail
+from pyptx.types import PtxType
+
+
+def word(name: str) -> str:
+    """Return the modifier that a Python name spells: `global_`, `_2d`, `shared__cta`."""
+    if len(name) > 1 and name[0] == "_" and name[1].isdigit():
+        name = name[1:]
+    return name.removesuffix("_").replace("__", "::")
+
+
+def modifier_words(part: object) -> tuple[str, ...]:
+    """Return the modifiers that a value in brackets stands for: a type, or text with or without dots."""
+    if isinstance(part, PtxType):
+        return (part.name,)
+    if isinstance(part, str) and part.strip("."):
+        return tuple(part.strip(".").split("."))
+    fail(rules.ARGUMENT, f"a modifier in brackets is a type or a string, found {shown(part)}")
+
+
+class Chain:
+    """An opcode with the modifiers so far. The next is an attribute, or in brackets; calling it emits."""
+
+    def __init__(self, spelling: Spelling) -> None:
+        self._spelling = spelling
+
+    def __getattr__(self, name: str) -> Chain:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        longer = Chain(spelled(self._spelling.opcode, *self._spelling.modifiers, word(name)))
+        self.__dict__[name] = longer
+        return longer
+
+    def __getitem__(self, part: PtxType | str) -> Chain:
+        return Chain(spelled(self._spelling.opcode, *self._spelling.modifiers, *modifier_words(part)))
+
+    def __call__(self, *operands: Any, pred: Any = None, unchecked: bool = False) -> Any:
+        trace = current()
+        if unchecked:
+            emit_unchecked(self._spelling, operands, pred, trace)
+        else:
+            emit(self._spelling, operands, pred, trace)
+        return operands[0] if operands else None
+
+    def __repr__(self) -> str:
+        return f"ptx.inst.{self._spelling}"
+
+
+class Root:
+    """`ptx.inst`: its attributes are the opcodes."""
+
+    def __getattr__(self, name: str) -> Chain:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        made = Chain(spelled(word(name)))
+        self.__dict__[name] = made
+        return made
+
+    def __getitem__(self, spelling: str) -> Chain:
+        opcode, *modifiers = modifier_words(spelling)
+        return Chain(spelled(opcode, *modifiers))
+
+    def __repr__(self) -> str:
+        return "ptx.inst"
+
+
+class Pipe:
+    """`ptx.pipe(x)`: each call takes the previous destination as its first source; `.reg` is the last one."""
+
+    def __init__(self, reg: Reg, spelling: Spelling | None = None) -> None:
+        self.reg, self._spelling = reg, spelling
+
+    def __getattr__(self, name: str) -> Pipe:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return self[word(name)]
+
+    def __getitem__(self, part: PtxType | str) -> Pipe:
+        before = (self._spelling.opcode, *self._spelling.modifiers) if self._spelling else ()
+        return Pipe(self.reg, spelled(*before, *modifier_words(part)))
+
+    def __call__(self, dst: Reg, *more: Any, pred: Any = None) -> Pipe:
+        if self._spelling is None:
+            fail(rules.ARGUMENT, "ptx.pipe(x) needs an instruction before the call: ptx.pipe(x).add.s32(dst, 1)")
+        emit(self._spelling, (dst, self.reg, *more), pred, current())
+        return Pipe(dst)
+
+    def __repr__(self) -> str:
+        return f"ptx.pipe({self.reg!r})"
+
+
+inst = Root()
+
+
+def pipe(src: Reg) -> Pipe:
+    """Start a chain of instructions: `ptx.pipe(x).add.s32(y, 1).shl.b32(z, 2)`."""
+    return Pipe(src)

@@ -1,0 +1,530 @@
+"""Structured control flow, labels and branches, scopes, PTX text, pipelines and named barriers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from pyptx.diagnostics import PythonFrame
+from pyptx.dsl import rules
+from pyptx.dsl.arithmetic import unsigned
+from pyptx.dsl.emit import emit, guard_of, shown, spelled
+from pyptx.dsl.registers import NegPred, Pred, Reg, compare, fresh, move, widen
+from pyptx.dsl.scopes import Body, Named, Scope, intrinsic
+from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
+from pyptx.dsl.values import Register
+from pyptx.ir.directives import LocDirective, PragmaDirective
+from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
+from pyptx.ir.operands import RegisterOperand
+from pyptx.types import pred as pred_type
+from pyptx.types import s32, s64, u32
+
+BRA = spelled("bra")
+
+
+def label(name: str) -> None:
+    """Emit `name:`."""
+    trace = current()
+    check_name(name, symbol=True)
+    _place_label(trace, name)
+
+
+def _place_label(trace: Trace, name: str) -> None:
+    if trace.pure:
+        _refuse_control(trace, f"the label `{name}`")
+    here = trace.here(2)
+    if name in trace.labels:
+        fail(rules.LABEL, f"the label `{name}` is already in this kernel", help="give each label a name of its own",
+             notes=[f"it stands at {trace.labels[name]}"])  # fmt: skip
+    if name in trace.taken:
+        trace.claim(name, "label")
+    trace.taken.add(name)
+    trace.labels[name] = here
+    trace.append(Label(name, origin=here))
+
+
+def _refuse_control(trace: Trace, what: str) -> None:
+    outer = next(opened for opened in reversed(trace.open) if opened.pure)
+    fail(rules.NESTING, f"{what} inside `{outer.what}`: it groups instructions, control flow stays outside",
+         help="end the ptx.expr() block first, or use @intrinsic")  # fmt: skip
+
+
+def bra(label: str, *, pred: Pred | None = None) -> None:
+    """Emit `bra label`; the name of an enclosing `ptx.loop` is its start."""
+    trace = current()
+    inner = next((loop.start for loop in reversed(trace.loops) if loop.wanted == label), label)
+    check_name(inner, symbol=True)
+    jump(trace, inner, pred)
+
+
+def jump(trace: Trace, target: str, pred: Pred | None = None) -> None:
+    """Emit a branch to a label that may come later."""
+    if trace.pure:
+        _refuse_control(trace, f"the branch to `{target}`")
+    emit(BRA, (target,), pred, trace)
+
+
+def ret(*, pred: Pred | None = None) -> None:
+    """Emit `ret`."""
+    emit(spelled("ret"), (), pred)
+
+
+def condition(trace: Trace, pred: Any, what: str) -> Pred:
+    """Return the predicate that was meant, or say what is wrong with it."""
+    if callable(pred):
+        pred = pred()
+    if isinstance(pred, bool):
+        fail(rules.TYPES, f"`{what}` got Python's {pred}, not a predicate register",
+             help="Python already decided it: use a plain Python `if` there")  # fmt: skip
+    guard_of(pred, trace)
+    return pred
+
+
+def opposite(pred: Pred) -> Pred:
+    """Return the predicate read as its opposite."""
+    return pred.reg if isinstance(pred, NegPred) else NegPred(pred)
+
+
+class Chain:
+    """What an `if_` and the branches that follow it share: their number, how many conditions there were, whether they
+    jump to a common end, and where in which body the last one ended."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.conditions, self.jumps, self.closed = number, 0, False, False
+        self.body: list[Statement] = []
+        self.at = 0
+
+    @property
+    def otherwise(self) -> str:
+        """The label where the next alternative begins."""
+        return f"$if{self.number}_else{'' if self.conditions < 2 else self.conditions}"
+
+    @property
+    def done(self) -> str:
+        """The label after all of them."""
+        return f"$if{self.number}_end"
+
+
+class If(Body):
+    """`with ptx.if_(p):`, `elif_` and `else_`."""
+
+    def __init__(self, what: str, pred: Any = None) -> None:
+        self.what, self.pred = what, pred
+
+    def begin(self) -> OpenBody:
+        trace = self.trace
+        if trace.pure:
+            _refuse_control(trace, f"`{self.what}`")
+        if self.what == "ptx.if_":
+            test = condition(trace, self.pred, self.what)
+            self.chain = Chain(trace.number("if"))
+            opened = trace.push(self.what)
+        else:
+            self.chain = self._continued()
+            opened = trace.push(self.what)
+            opened.mark = self.chain.at + 1
+            if self.what == "ptx.else_":
+                self.chain.closed = True
+                return opened
+            test = condition(trace, self.pred, self.what)
+        self.chain.conditions += 1
+        jump(trace, self.chain.otherwise, opposite(test))
+        return opened
+
+    def _continued(self) -> Chain:
+        """Return the chain that this branch belongs to; the body before it now ends in a jump past the others."""
+        trace = self.trace
+        chain: Chain | None = trace.facts.get("if")
+        if chain is None or chain.closed or chain.body is not trace.body or not self._follows(chain):
+            fail(
+                rules.NESTING,
+                f"`{self.what}` must directly follow the `ptx.if_` or `ptx.elif_` that it belongs to",
+                help="compute a condition before the if_ or in the parentheses: with ptx.elif_(a < b):",
+            )
+        if chain.jumps:
+            del trace.body[chain.at + 1]
+            trace.labels.pop(chain.done)
+            trace.taken.discard(chain.done)
+        chain.jumps = True
+        after = trace.body[chain.at :]
+        del trace.body[chain.at :]
+        jump(trace, chain.done, None)
+        chain.at = len(trace.body)
+        trace.body += after
+        return chain
+
+    def _follows(self, chain: Chain) -> bool:
+        """Tell whether nothing stands between: for `elif_`, the statements of its own condition may."""
+        between = self.trace.body[chain.at + 1 + chain.jumps :]
+        here = self.trace.here(4)
+        if not between or here is None or self.what == "ptx.else_":
+            return not between
+        first, last = list(here.code.co_positions())[here.lasti // 2][:2]
+        return all(_within(statement, here, first or 0, last or 0) for statement in between)
+
+    def end(self) -> None:
+        trace, chain = self.trace, self.chain
+        trace.pop(self.opened)
+        if self.what != "ptx.else_":
+            chain.body, chain.at = trace.body, len(trace.body)
+            _place_label(trace, chain.otherwise)
+            trace.facts["if"] = chain
+        if chain.jumps:
+            _place_label(trace, chain.done)
+
+    def abandoned(self) -> None:
+        self.trace.facts.pop("if", None)
+        if self.chain.jumps:
+            _place_label(self.trace, self.chain.done)
+
+
+def _within(statement: Statement, here: PythonFrame, first: int, last: int) -> bool:
+    """Tell whether a statement was written by the expression of the `with` line `here`."""
+    frame: object = getattr(statement, "origin", None)
+    while isinstance(frame, PythonFrame):
+        if frame.code is here.code and frame.caller == here.caller:
+            return first <= frame.line <= last
+        frame = frame.caller
+    return False
+
+
+def if_(pred_reg: Pred) -> If:
+    """Open a block that runs where the predicate holds: `with ptx.if_(x == 0):`."""
+    return If("ptx.if_", pred_reg)
+
+
+def elif_(pred_reg: Pred) -> If:
+    """Open the next alternative of the `if_` before it. Its condition, written in the parentheses, is evaluated only
+    where the earlier ones failed."""
+    return If("ptx.elif_", pred_reg)
+
+
+def else_() -> If:
+    """Open the last alternative of the `if_` before it."""
+    return If("ptx.else_")
+
+
+class Loop(Body):
+    """A loop: where it starts, where `continue_` and `break_` go, and whether they were used."""
+
+    def __init__(self, what: str, wanted: str, pred: Any = None, first: Any = None) -> None:
+        self.what, self.wanted, self.pred, self.first = what, wanted, pred, first
+        self.breaks = self.continues = False
+
+    def begin(self) -> OpenBody:
+        trace = self.trace
+        if trace.pure:
+            _refuse_control(trace, f"`{self.what}`")
+        check_name(self.wanted, symbol=True)
+        self.start = _unique_label(trace, self.wanted)
+        self.next, self.done = f"{self.start}_next", f"{self.start}_end"
+        self.serial = trace.serial
+        opened = trace.push(self.what)
+        _place_label(trace, self.start)
+        trace.loops.append(self)
+        if self.first is not None:
+            self.breaks = True
+            jump(trace, self.done, opposite(condition(trace, self.first, self.what)))
+        return opened
+
+    def end(self) -> None:
+        trace = self.trace
+        if self.continues:
+            _place_label(trace, self.next)
+        self.step()
+        if callable(self.pred):
+            jump(trace, self.start, condition(trace, self.pred, self.what))
+        elif self.pred is None:
+            jump(trace, self.start, None)
+        else:
+            self._refuse_invariant(condition(trace, self.pred, self.what))
+            jump(trace, self.start, self.pred)
+        if self.breaks:
+            _place_label(trace, self.done)
+        trace.loops.pop()
+        trace.pop(self.opened)
+
+    def step(self) -> None:
+        """Emit what stands between the body and the jump back."""
+
+    def abandoned(self) -> None:
+        if self in self.trace.loops:
+            del self.trace.loops[self.trace.loops.index(self) :]
+
+    def _refuse_invariant(self, pred: Pred) -> None:
+        name = pred.reg.name if isinstance(pred, NegPred) else pred.name
+        if not _writes(self.trace.body[self.opened.mark :], name):
+            fail(
+                rules.INVARIANT,
+                f"the condition `{name}` of the loop `{self.wanted}` is never written in its body: it was evaluated "
+                "once, before the loop",
+                help="give the condition as a function: pred=lambda: i < n; or set the predicate in the body",
+            )
+
+
+def _unique_label(trace: Trace, wanted: str) -> str:
+    name, count = wanted, 0
+    while name in trace.taken or name in trace.labels:
+        count += 1
+        name = f"{wanted}_{count}"
+    return name
+
+
+def _writes(statements: list[Statement], name: str) -> bool:
+    """Tell whether some instruction names the register as its first operand."""
+    stack: list[Statement] = list(statements)
+    while stack:
+        statement = stack.pop()
+        if isinstance(statement, Instruction):
+            first = statement.operands[0] if statement.operands else None
+            named = {o.name for o in (first, getattr(first, "left", None), getattr(first, "right", None))
+                     if isinstance(o, RegisterOperand)}  # fmt: skip
+            if name in named:
+                return True
+        elif isinstance(statement, Block | IntrinsicScope):
+            stack += statement.body
+    return False
+
+
+def loop(label_name: str, *, pred: Any = None) -> Loop:
+    """Open a labelled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits the
+    condition at the end. Without `pred` it is left by `break_` or `bra`."""
+    return Loop("ptx.loop", label_name, pred)
+
+
+def while_(condition: Callable[[], Pred]) -> Loop:
+    """Open a loop whose condition, a function, is evaluated before each round."""
+    if not callable(condition):
+        fail(rules.INVARIANT, "`ptx.while_` takes a function: a comparison alone is evaluated once, before the loop",
+             help="write ptx.while_(lambda: i < n)")  # fmt: skip
+    return Loop("ptx.while_", "$while", None, condition)
+
+
+def break_(*, pred: Pred | None = None) -> None:
+    """Leave the innermost loop."""
+    trace = current()
+    inner = _innermost(trace, "ptx.break_()")
+    inner.breaks = True
+    jump(trace, inner.done, pred)
+
+
+def continue_(*, pred: Pred | None = None) -> None:
+    """Go on with the next round of the innermost loop: its step and condition come first."""
+    trace = current()
+    inner = _innermost(trace, "ptx.continue_()")
+    inner.continues = True
+    jump(trace, inner.next, pred)
+
+
+def _innermost(trace: Trace, what: str) -> Loop:
+    if not trace.loops:
+        fail(rules.NESTING, f"`{what}` outside a loop", help="it belongs in ptx.loop, ptx.while_ or ptx.range_")
+    return trace.loops[-1]
+
+
+class Counted(Loop):
+    """The loop of `range_`: a counter, its bound and step."""
+
+    def __init__(self, counter: Reg, stop: Any, by: Any, down: bool) -> None:
+        super().__init__("ptx.range_", "$range", None, lambda: compare("gt" if down else "lt", "range_", counter, stop))
+        self.counter, self.by = counter, by
+
+    def step(self) -> None:
+        emit(spelled("add", unsigned(self.counter.dtype).name), (self.counter, self.counter, self.by))
+
+
+def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, None]:
+    """Count in PTX: `for i in ptx.range_(0, n, 4):`. Bounds and step are integers or registers; a register step must be
+    positive. The body is written once; leave it by `ptx.break_()`."""
+    if stop is None:
+        start, stop = 0, start
+    trace = current()
+    dtype = _counter_type(start, stop, step)
+    if isinstance(step, int) and step == 0:
+        fail(rules.ARGUMENT, "the step of `ptx.range_` must not be 0")
+    if dtype.kind != "s" and isinstance(step, int) and step < 0:
+        fail(rules.ARGUMENT, f"`ptx.range_` counts down by {step} in .{dtype}, which has no values below 0",
+             help="use signed bounds: s32 registers or integers")  # fmt: skip
+    bounds = [_bound(value, dtype) for value in (start, stop, step)]
+    return _rounds(trace, dtype, bounds)
+
+
+def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None, None]:
+    start, stop, step = bounds
+    counter = fresh(dtype)
+    move(counter, start)
+    made = Counted(counter, stop, step, isinstance(step, int) and step < 0)
+    made.__enter__()
+    here = trace.here(2)
+    try:
+        yield counter
+    except GeneratorExit:
+        # Nothing can be raised out of a generator that is being closed; the next statement raises it.
+        trace.pop(made.opened, keep=False)
+        made.abandoned()
+        trace.pending.append(rules.PYTHON_EXIT.found(
+            here, "Python left the body of `ptx.range_` by `break` or `return`, which ends the tracing, not the loop",
+            help="write ptx.break_() or ptx.break_(pred=p)",
+        ))  # fmt: skip
+        raise
+    made.end()
+
+
+def _counter_type(*values: Any) -> Any:
+    registers = [value for value in values if isinstance(value, Register)]
+    for value in values:
+        if not isinstance(value, Register) and (isinstance(value, bool) or not isinstance(value, int)):
+            fail(rules.ARGUMENT, f"`ptx.range_` takes integers and integer registers, found {shown(value)}")
+    for register in registers:
+        if register.dtype.kind not in ("b", "u", "s") or register.dtype.bits not in (32, 64):
+            fail(rules.TYPES, f"`ptx.range_` counts in 32 or 64 bits, found {shown(register)}")
+    if not registers:
+        return s32 if all(-(1 << 31) <= value < 1 << 31 for value in values) else s64
+    widest = max(register.dtype.bits for register in registers)
+    wide = [register.dtype for register in registers if register.dtype.bits == widest]
+    if len({dtype.kind for dtype in wide} - {"b"}) > 1:
+        fail(rules.TYPES, f"`ptx.range_` of .{wide[0]} and .{wide[1]}: signed and unsigned bounds",
+             help="declare the bounds alike, or convert one")  # fmt: skip
+    return unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
+
+
+def _bound(value: Any, dtype: Any) -> Any:
+    if isinstance(value, Register) and value.dtype.bits < dtype.bits:
+        return widen(value, dtype)  # pyright: ignore[reportArgumentType]
+    return value
+
+
+def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label: str = "kloop") -> None:
+    """Repeat `body` total times: an int is unrolled in Python; a register makes a loop of `unroll` copies and a tail."""
+    if isinstance(total, int):
+        for _ in range(total):
+            body()
+        return
+    if not isinstance(total, Register):
+        fail(rules.ARGUMENT, f"`total` is an int or a register, found {shown(total)}")
+    if isinstance(unroll, bool) or not isinstance(unroll, int) or unroll < 1:
+        fail(rules.ARGUMENT, f"`unroll` is an integer of at least 1, found {shown(unroll)}")
+    left = fresh(total.dtype)
+    move(left, total)
+    kind = unsigned(total.dtype).name
+    for copies, name in ((unroll, loop_label), (1, f"{loop_label}_tail")):
+        if copies == 1 and name != loop_label and unroll == 1:
+            break
+        with Loop("ptx.kloop", name, None, lambda count=copies: compare("ge", "kloop", left, count)):
+            for _ in range(copies):
+                body()
+            emit(spelled("sub", kind), (left, left, copies))
+
+
+def scope() -> Scope:
+    """Open `{ … }`: registers made inside are declared there and are not seen outside."""
+    return Scope()
+
+
+def expr() -> Named:
+    """Group the instructions written inside under one comment; control flow inside is refused."""
+    return Named("expr", pure=True)
+
+
+def pragma(value: str) -> None:
+    """Emit `.pragma "value";`."""
+    trace = current()
+    trace.append(PragmaDirective(_quotable(value), origin=trace.here(2)))
+
+
+def loc(file_idx: int, line: int, col: int = 0) -> None:
+    """Emit `.loc file line column`."""
+    trace = current()
+    trace.append(LocDirective(file_idx, line, col, origin=trace.here(2)))
+
+
+def file_(file_idx: int, filename: str) -> None:
+    """Declare `.file index "name"` at module level."""
+    trace = current()
+    if trace.files.get(file_idx, filename) != filename:
+        fail(rules.NAME, f"file {file_idx} is already {trace.files[file_idx]!r}")
+    trace.files[file_idx] = _quotable(filename)
+
+
+def _quotable(text: str) -> str:
+    if '"' in text or "\n" in text or not text.isprintable():
+        fail(rules.ARGUMENT, f"expected text without quotes and line breaks, found {text!r}")
+    return text
+
+
+class PipelineState:
+    """Where a ring of `n_stages` buffers stands: `.cursor` (the stage) and `.phase` (flips each time round)."""
+
+    def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
+        if isinstance(n_stages, bool) or not isinstance(n_stages, int) or n_stages < 1:
+            fail(rules.ARGUMENT, f"expected a number of stages, found {shown(n_stages)}")
+        self.n_stages = n_stages
+        self.cursor = cursor if cursor is not None else _zero()
+        self.phase = phase if phase is not None else _zero()
+
+    @property
+    def stage(self) -> Reg:
+        """The same as `.cursor`."""
+        return self.cursor
+
+    @intrinsic
+    def advance(self) -> tuple[Reg, Reg]:
+        """Go to the next stage: setp, selp, xor, selp, add. Returns (stage, phase), the same registers as before."""
+        kind = unsigned(self.cursor.dtype).name
+        wraps, before, flipped = fresh(pred_type), fresh(self.cursor.dtype), fresh(self.phase.dtype)
+        emit(spelled("setp", "eq", kind), (wraps, self.cursor, self.n_stages - 1))
+        emit(spelled("selp", f"b{self.cursor.dtype.bits}"), (before, -1, self.cursor, wraps))
+        emit(spelled("xor", f"b{self.phase.dtype.bits}"), (flipped, self.phase, 1))
+        emit(spelled("selp", f"b{self.phase.dtype.bits}"), (self.phase, flipped, self.phase, wraps))
+        emit(spelled("add", kind), (self.cursor, before, 1))
+        return self.cursor, self.phase
+
+
+def _zero() -> Reg:
+    made = fresh(u32)
+    move(made, 0)
+    return made
+
+
+def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> PipelineState:
+    """Return the state of a ring of buffers; without registers given, two that start at 0."""
+    return PipelineState(n_stages, cursor=cursor, phase=phase)
+
+
+class NamedBarrier:
+    """A hardware barrier of the CTA by its number, for `count` threads or all."""
+
+    def __init__(self, barrier_id: Any, count: Any = None) -> None:
+        self.barrier_id, self.count = barrier_id, count
+
+    def sync(self, *, pred: Pred | None = None) -> None:
+        """Emit `bar.sync id[, count]`."""
+        emit(spelled("bar", "sync"), (self.barrier_id, *(() if self.count is None else (self.count,))), pred)
+
+    def arrive(self, *, pred: Pred | None = None) -> None:
+        """Emit `bar.arrive id, count`."""
+        if self.count is None:
+            fail(rules.ARGUMENT, "`arrive` needs the number of threads", help="ptx.named_barrier(1, count=128)")
+        emit(spelled("bar", "arrive"), (self.barrier_id, self.count), pred)
+
+
+def named_barrier(barrier_id: Any, *, count: Any = None) -> NamedBarrier:
+    """Return a named barrier: its number, and for how many threads."""
+    return NamedBarrier(barrier_id, count)
+
+
+def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:
+    """Emit a wait loop: again and again while the condition holds. A guard that is false skips the whole loop, not
+    only the branch back, which would spin for ever."""
+    trace = current()
+    if pred is None:
+        with Loop(name, f"${name}", again):
+            pass
+        return
+    done = _unique_label(trace, f"${name}_skip")
+    trace.taken.add(done)
+    jump(trace, done, opposite(condition(trace, pred, name)))
+    with Loop(name, f"${name}", again):
+        pass
+    trace.taken.discard(done)
+    _place_label(trace, done)

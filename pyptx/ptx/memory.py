@@ -1,0 +1,165 @@
+"""Parameters, addresses, variables, loads and stores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import convert, emit, foreign, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh, move_type
+from pyptx.dsl.scopes import Named
+from pyptx.dsl.shared import SharedView, memory_type
+from pyptx.dsl.tensors import TensorSpec
+from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import Register, RegisterRange, Value
+from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
+from pyptx.ir.nodes import VarDecl
+from pyptx.ir.operands import AddressOperand, ImmediateOperand, LabelOperand, Operand, RegisterOperand
+from pyptx.types import PtxType, b64
+
+
+def global_ptrs(*params: Any) -> tuple[Reg, ...]:
+    """Return the global address of each tensor: `ld.param.u64` and `cvta.to.global.u64` in place."""
+    pointers: list[Reg] = []
+    for param in params:
+        if not isinstance(param, TensorSpec | str):
+            fail(rules.ARGUMENT, f"`ptx.global_ptrs` takes the kernel's tensors or parameter names, found {shown(param)}")
+        pointer = fresh(b64)
+        emit(spelled("ld", "param", "u64"), (pointer, AddressOperand(param if isinstance(param, str) else param.name)))
+        emit(spelled("cvta", "to", "global", "u64"), (pointer, pointer))
+        pointers.append(pointer)
+    return tuple(pointers)
+
+
+def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
+    """Read a scalar parameter: `ld.param.T`; of an array parameter, its address: `mov.T`."""
+    trace = current()
+    made = dst if dst is not None else fresh(dtype)
+    if name in trace.facts["arrays"]:
+        emit(spelled("mov", move_type(dtype)), (made, LabelOperand(name)))
+    else:
+        emit(spelled("ld", "param", memory_type(dtype)), (made, AddressOperand(name)))
+    return made
+
+
+def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
+    """Return the address `[base]` or `[base+offset]`. A register offset is added by one `add` into a fresh register.
+
+    A list of coordinates makes `[map, {x, y}]`; a texture with its sampler `[tex, samp, {x, y}]`.
+    """
+    trace = current()
+    if isinstance(offset, list) or more:
+        parts = [convert(part, None, trace) for part in (offset, *more)]
+        return _bracketed(base, None, tuple(parts))
+    if isinstance(offset, Register):
+        return _indexed(base, offset)
+    if offset is not None and (isinstance(offset, bool) or not isinstance(offset, int)):
+        fail(rules.ARGUMENT, f"an offset is an integer or a register, found {shown(offset)}")
+    if offset is not None and not -(1 << 31) <= offset < 1 << 31:
+        fail(rules.LITERAL, f"an address offset has 32 bits, signed, found {offset}", help="add it to a register first")
+    return _bracketed(base, offset, ())
+
+
+def _bracketed(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
+    if isinstance(base, Register):
+        if base.trace is not current():
+            foreign(base)
+        return AddressOperand(base.name, _offset(offset), rest)
+    if isinstance(base, str):
+        return AddressOperand(base, _offset(offset), rest)
+    inner = base.as_address() if isinstance(base, Value) else base
+    if not isinstance(inner, AddressOperand):
+        fail(rules.ARGUMENT, f"an address begins with a register, a symbol or an allocation, found {shown(base)}")
+    total = int(inner.offset or 0) + (offset or 0)
+    return AddressOperand(inner.base, _offset(total or None), (*inner.rest, *rest))
+
+
+def _offset(value: int | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _indexed(base: Any, offset: Register) -> AddressOperand:
+    with Named("addr", f"{getattr(base, 'name', base)}, {offset.name}"):
+        if isinstance(base, SharedView):
+            at: Any = base + offset
+            return at.as_address()
+        if not isinstance(base, Register):
+            operand = base.as_operand() if isinstance(base, Value) else convert(base, None, current())
+            held = fresh(b64)
+            emit(spelled("mov", "b64"), (held, operand))
+            base = held
+        return AddressOperand((base + offset).name)
+
+
+def var(
+    state_space: str,
+    dtype: PtxType,
+    name: str,
+    *,
+    size: int | None = None,
+    align: int | None = None,
+    linking: str | None = None,
+) -> str:
+    """Declare a variable: `.space .align A .T name[size]`. With linking it stands at module level, and may have no size."""
+    trace = current()
+    try:
+        space, kind = StateSpace.from_ptx(state_space), ScalarType.from_ptx(dtype.name)
+        link = None if linking is None else LinkingDirective.from_ptx(linking)
+    except ValueError as wrong:
+        fail(rules.ARGUMENT, str(wrong))
+    trace.claim(name, "variable")
+    extent = UNSIZED if size is None and link is LinkingDirective.EXTERN and space is StateSpace.SHARED else size
+    made = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.here(2))
+    kept = len(trace.variables)
+    trace.variable(made)
+    if link is not None:
+        del trace.variables[kept:]
+        trace.module_variables.append(made)
+    return name
+
+
+def imm(text: str) -> ImmediateOperand:
+    """Return a number as it is spelled: `ptx.imm("0x10")`."""
+    made = ImmediateOperand(text)
+    try:
+        _ = made.value
+    except ValueError:
+        fail(rules.ARGUMENT, f"{text!r} is no number of PTX", help="spell it as PTX does: 16, 0x10, 1.5, 0f3F800000")
+    return made
+
+
+def sel(reg: Register, part: str) -> RegisterOperand:
+    """Return a part of a register where the instruction takes one: `ptx.sel(r, "b0")`."""
+    if reg.trace is not current():
+        foreign(reg)
+    return RegisterOperand(f"{reg.name}.{part.removeprefix('.')}")
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(word for word in (text or "").split(".") if word and word != "generic")
+
+
+def _vector(value: Any) -> tuple[tuple[str, ...], Any]:
+    """Return the `.vN` that a list or range of registers needs, and the value as an operand."""
+    if isinstance(value, RegisterRange):
+        return (f"v{value.count}",), value
+    if isinstance(value, list | tuple):
+        items: list[Any] = list(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return (f"v{len(items)}",), items
+    return (), value
+
+
+def ld(
+    dtype: PtxType, dst: Any, addr: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
+) -> None:
+    """Emit `ld.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector load."""
+    vector, target = _vector(dst)
+    emit(spelled("ld", *_words(space), *_words(cache), *vector, memory_type(dtype)), (target, addr), pred)
+
+
+def st(
+    dtype: PtxType, addr: Any, src: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
+) -> None:
+    """Emit `st.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector store."""
+    vector, source = _vector(src)
+    emit(spelled("st", *_words(space), *_words(cache), *vector, memory_type(dtype)), (addr, source), pred)

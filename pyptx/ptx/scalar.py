@@ -1,0 +1,189 @@
+"""One wrapper, one instruction: copies, arithmetic, logic, comparison, conversion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.arithmetic import unsigned, untyped
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, check_type, fresh, move_type
+from pyptx.dsl.trace import fail
+from pyptx.dsl.values import Pair, Register, literal
+from pyptx.ptx import special
+from pyptx.types import PtxType, from_name
+
+
+def sreg(name: str) -> Reg:
+    """Read any special register, typed by the table."""
+    return special.read(name)
+
+
+def ctaid_x() -> Reg:
+    """Read %ctaid.x."""
+    return special.read("%ctaid.x")
+
+
+def ctaid_y() -> Reg:
+    """Read %ctaid.y."""
+    return special.read("%ctaid.y")
+
+
+def mov(dtype: PtxType, dst: Reg, src: Any, *, pred: Pred | None = None) -> None:
+    """Emit `mov.T`."""
+    check_type(dtype)
+    if isinstance(src, int | float) and dtype.kind == "f":
+        src = literal(src, dtype)
+    emit(spelled("mov", move_type(dtype)), (dst, src), pred)
+
+
+def _arithmetic(opcode: str, dtype: PtxType, operands: tuple[Any, ...], pred: Any, *modes: str) -> None:
+    check_type(dtype)
+    emit(spelled(opcode, *modes, unsigned(dtype).name), operands, pred)
+
+
+def add(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+    """Emit `add.T`."""
+    _arithmetic("add", dtype, (dst, a, b), pred)
+
+
+def sub(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+    """Emit `sub.T`."""
+    _arithmetic("sub", dtype, (dst, a, b), pred)
+
+
+def mul(dtype: PtxType, dst: Reg, a: Any, b: Any, *, mode: str | None = None, pred: Pred | None = None) -> None:
+    """Emit `mul[.lo|.hi|.wide].T`; integers default to `.lo`."""
+    if mode is None and dtype.kind in ("b", "u", "s"):
+        mode = "lo"
+    _arithmetic("mul", dtype, (dst, a, b), pred, *(() if mode is None else (mode,)))
+
+
+def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
+    """Emit `mad.<mode>.T` (integers) or `fma.rn.T` (floats): `mad(dtype, dst, a, b, c)`, or `mad(a, b, c)` into a fresh
+    register typed by its registers; `wide` gives the register twice as wide."""
+    if len(args) == 5:
+        dtype, dst, *sources = args
+    elif len(args) == 3:
+        registers = [value for value in args if isinstance(value, Register)]
+        if not registers:
+            fail(rules.ARGUMENT, "`ptx.mad(a, b, c)` needs a register", help="compute constants in Python")
+        dtype = registers[0].dtype
+        wide = mode == "wide"
+        dst = fresh(from_name(f"{unsigned(dtype).kind}{dtype.bits * 2}") if wide else dtype)
+        sources = list(args)
+    else:
+        fail(rules.ARGUMENT, f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {len(args)} arguments")
+    check_type(dtype)
+    if dtype.kind == "f":
+        emit(spelled("fma", "rn", dtype.name), (dst, *sources), pred)
+    else:
+        emit(spelled("mad", mode, unsigned(dtype).name), (dst, *sources), pred)
+    return dst
+
+
+def shl(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+    """Emit `shl.bN`."""
+    emit(spelled("shl", untyped(dtype).name), (dst, a, b), pred)
+
+
+def shr(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+    """Emit `shr.T`."""
+    check_type(dtype)
+    emit(spelled("shr", dtype.name), (dst, a, b), pred)
+
+
+def _logic(opcode: str, dtype: PtxType, operands: tuple[Any, ...], pred: Any) -> None:
+    check_type(dtype)
+    emit(spelled(opcode, "pred" if dtype.kind == "pred" else untyped(dtype).name), operands, pred)
+
+
+def and_(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+    """Emit `and.bN` or `and.pred`."""
+    _logic("and", dtype, (dst, a, b), pred)
+
+
+def or_(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+    """Emit `or.bN` or `or.pred`."""
+    _logic("or", dtype, (dst, a, b), pred)
+
+
+def xor_(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+    """Emit `xor.bN` or `xor.pred`."""
+    _logic("xor", dtype, (dst, a, b), pred)
+
+
+def not_(dtype: PtxType, dst: Reg, src: Any, *, pred: Pred | None = None) -> None:
+    """Emit `not.bN` or `not.pred`."""
+    _logic("not", dtype, (dst, src), pred)
+
+
+_EITHER = frozenset(("eq", "ne"))
+
+
+def setp(
+    cmp_op: str,
+    dtype: PtxType,
+    pred_out: Reg | Pair,
+    a: Any,
+    b: Any,
+    *,
+    pred_negate: Pred | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `setp.cmp[.ftz].T p, a, b`. `pred_negate=p` is `pred=~p`."""
+    check_type(dtype)
+    words = cmp_op.strip(".").split(".")
+    if pred_negate is not None:
+        if pred is not None:
+            fail(rules.ARGUMENT, "`pred` and `pred_negate` are both given", help="combine the two predicates first")
+        pred = ~pred_negate
+    kind = dtype if words[0] in _EITHER else unsigned(dtype)
+    emit(spelled("setp", *words, kind.name), (pred_out, a, b), pred)
+
+
+def selp(dtype: PtxType, dst: Reg, true_val: Any, false_val: Any, pred_reg: Pred, *, pred: Pred | None = None) -> None:
+    """Emit `selp.T`."""
+    check_type(dtype)
+    emit(spelled("selp", move_type(dtype)), (dst, true_val, false_val, pred_reg), pred)
+
+
+def cvt(
+    dst_type: PtxType,
+    src_type: PtxType,
+    dst: Reg,
+    src: Any,
+    *,
+    rounding: str | None = None,
+    ftz: bool = False,
+    sat: bool = False,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `cvt[.rnd][.ftz][.sat].D.S`. A list of two sources makes a packed conversion: [high, low]."""
+    check_type(dst_type)
+    check_type(src_type)
+    words = [*(rounding or "").strip(".").split("."), "ftz" if ftz else "", "sat" if sat else ""]
+    sources: list[Any] = list(src) if isinstance(src, list | tuple) else [src]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    emit(spelled("cvt", *filter(None, words), dst_type.name, src_type.name), (dst, *sources), pred)
+
+
+def elect_sync(dst: Reg, pred_out: Reg, membermask: int | Reg) -> None:
+    """Emit `elect.sync d|p, mask`."""
+    emit(spelled("elect", "sync"), (Pair(dst, pred_out), membermask))
+
+
+def setmaxnreg(count: int, *, inc: bool = True, pred: Pred | None = None) -> None:
+    """Emit `setmaxnreg.inc.sync.aligned.u32 n`, or `.dec`."""
+    if isinstance(count, bool) or not isinstance(count, int):
+        fail(rules.ARGUMENT, f"`setmaxnreg` takes a number, found {shown(count)}")
+    emit(spelled("setmaxnreg", "inc" if inc else "dec", "sync", "aligned", "u32"), (count,), pred)
+
+
+def setmaxnreg_inc(reg_count: int, *, pred: Pred | None = None) -> None:
+    """Emit `setmaxnreg.inc.sync.aligned.u32 n`."""
+    setmaxnreg(reg_count, inc=True, pred=pred)
+
+
+def setmaxnreg_dec(reg_count: int, *, pred: Pred | None = None) -> None:
+    """Emit `setmaxnreg.dec.sync.aligned.u32 n`."""
+    setmaxnreg(reg_count, inc=False, pred=pred)

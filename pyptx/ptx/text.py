@@ -1,0 +1,62 @@
+"""`ptx.raw`: PTX text into the trace."""
+
+from __future__ import annotations
+
+from pyptx.check import symbols
+from pyptx.diagnostics import PtxError, PythonFrame
+from pyptx.dsl import rules
+from pyptx.dsl.emit import plans_of, spelled
+from pyptx.dsl.trace import Trace, current, fail
+from pyptx.ir.nodes import Block, Function, Instruction, Label, RegDecl, Statement, VarDecl
+from pyptx.ir.operands import LabelOperand
+from pyptx.parser import PtxSyntaxError, parse
+
+_HEAD = ".version 9.5\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{\n"
+_HEAD_LINES = _HEAD.count("\n")
+
+
+def raw(text: str) -> None:
+    """Parse one or several PTX statements and add each exactly once."""
+    trace = current()
+    if not isinstance(text, str):
+        fail(rules.ARGUMENT, f"`ptx.raw` takes text, found {type(text).__name__}")
+    here = trace.here(2)
+    try:
+        module = parse(f"{_HEAD}{text}\n}}\n")
+    except PtxSyntaxError as wrong:
+        raise PtxError(
+            rules.PTX_TEXT.found(here, f"line {max(1, d.line - _HEAD_LINES)} of the text: {d.message}", help=d.help)
+            for d in wrong.diagnostics
+        ) from None
+    if len(module.directives) != 1 or not isinstance(module.directives[0], Function):
+        fail(rules.PTX_TEXT, "the text closes a brace that it did not open", help="give whole statements")
+    for statement in module.directives[0].body:
+        trace.append(_adopted(statement, trace, here, outer=True))
+
+
+def _adopted(statement: Statement, trace: Trace, here: PythonFrame | None, *, outer: bool) -> Statement:
+    """Return a parsed statement as one of the trace's: at the user's place, its names known."""
+    if isinstance(statement, Block):
+        body = tuple(_adopted(inner, trace, here, outer=False) for inner in statement.body)
+        return Block(body, origin=here)
+    if isinstance(statement, Instruction):
+        spelling = spelled(statement.opcode, *(word[1:] for word in statement.modifiers))
+        plans = trace.plans.get(spelling) or plans_of(trace, spelling)
+        candidates = plans.get(len(statement.operands), next(iter(plans.values())))
+        trace.need(min(plan.version for plan in candidates), f"`{spelling}`")
+        target = statement.operands[0] if statement.operands else None
+        if outer and statement.opcode == "bra" and isinstance(target, LabelOperand):
+            trace.jumps.append((target.name, here))
+    elif isinstance(statement, Label) and outer:
+        if statement.name in trace.labels:
+            fail(rules.LABEL, f"the label `{statement.name}` is already in this kernel")
+        trace.labels[statement.name] = here
+        trace.taken.add(statement.name)
+    elif isinstance(statement, RegDecl | VarDecl) and outer:
+        for found in symbols.declare(statement, trace.scope):
+            raise PtxError([found.at(here)])
+        trace.taken.update(item.name for item in statement.declarators)
+    changes = {name: None for name in ("layout",) if name in statement.__match_args__}
+    return statement.replace(**changes, origin=here)
+
+

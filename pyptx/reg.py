@@ -1,0 +1,51 @@
+"""Registers: `reg.scalar(u32, 0)`, `reg.array(f32, 64)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, RegArray, fresh, fresh_range, move
+from pyptx.dsl.trace import fail
+from pyptx.types import PtxType, from_name
+
+__all__ = ["NegPred", "PipeRef", "Pred", "Reg", "RegArray", "alloc", "alloc_array", "array", "from_", "scalar", "wgmma_frag"]
+
+
+def scalar(dtype: PtxType, init: int | float | None = None, name: str | None = None) -> Reg:
+    """Return one register; with `init`, one `mov` gives it a value."""
+    made = fresh(dtype, name)
+    if init is not None:
+        move(made, init)
+    return made
+
+
+def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+    """Return `count` registers, declared as one range `%base<count>`."""
+    return fresh_range(dtype, count, name)
+
+
+def from_(src: Any, dtype: PtxType) -> Reg:
+    """Return a fresh register with a copy of a register, number or symbol's address: one `mov`."""
+    made = fresh(dtype)
+    move(made, src)
+    return made
+
+
+def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> RegArray:
+    """Return the registers of one thread's part of an m×n accumulator of a warp group."""
+    bits = m * n * dtype.bits
+    if bits % (128 * 32):
+        fail(rules.ARGUMENT, f"{m}×{n} values of .{dtype} do not fill whole registers of 128 threads")
+    packed = dtype if dtype.bits == 32 else from_name(f"{dtype}x2")
+    return fresh_range(packed, bits // (128 * 32), name)
+
+
+def alloc(dtype: PtxType) -> Reg:
+    """Return one register without a value."""
+    return fresh(dtype)
+
+
+def alloc_array(dtype: PtxType, count: int) -> RegArray:
+    """Return `count` registers without values."""
+    return fresh_range(dtype, count)

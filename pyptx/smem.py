@@ -1,0 +1,75 @@
+"""Shared memory: `smem.alloc(bf16, (128, 64))`, `smem.mbarrier(4)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl import shared as _shared
+from pyptx.dsl.registers import Reg
+from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedAlloc, SharedSlice
+from pyptx.dsl.trace import fail
+from pyptx.types import PtxType
+
+__all__ = [
+    "MbarrierArray", "MbarrierRef", "SharedAlloc", "SharedSlice", "alloc", "apply_swizzle", "base", "load", "mbarrier",
+    "store", "wgmma_tile",
+]  # fmt: skip
+
+
+def alloc(
+    dtype: PtxType,
+    shape: tuple[int, ...] | int,
+    swizzle: str | None = None,
+    align: int | None = None,
+    name: str | None = None,
+) -> SharedAlloc:
+    """Allocate shared memory: `.shared .align A .b8 name[bytes]`, A being 128 unless given.
+
+    Past 48 KiB in all, every allocation of the kernel lies behind one dynamic symbol. `swizzle` is for descriptors and
+    checks; element access is linear.
+    """
+    return _shared.allocate(dtype, shape, swizzle, align, name)
+
+
+def wgmma_tile(
+    dtype: PtxType, shape: tuple[int, int], major: str = "K", *, align: int | None = None, name: str | None = None
+) -> SharedAlloc:
+    """Allocate an operand of wgmma, with the layout that its descriptor needs: (M, K) for K-major, (K, N) for MN-major."""
+    from pyptx.wgmma_layout import layout_for_a, layout_for_b
+
+    if major not in ("K", "MN"):
+        fail(rules.ARGUMENT, f"major is 'K' or 'MN', found {major!r}")
+    rows, columns = shape
+    if major == "K":
+        layout = layout_for_a(dtype=dtype, m=rows, k=columns)
+    else:
+        layout = layout_for_b(dtype=dtype, k=rows, n=columns)
+    made = _shared.allocate(dtype, shape, layout.smem_swizzle, align or 1024, name)
+    made.gmma_layout, made.gmma_major = layout, major
+    return made
+
+
+def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
+    """Allocate barriers: `.shared .align 8 .b64 name[count]`."""
+    return _shared.allocate_barriers(count, name)
+
+
+def base(name: str | None = None) -> Reg:
+    """Return a register with the address of the dynamic shared memory."""
+    return _shared.dynamic_base(name)
+
+
+def load(dtype: PtxType, address: Any) -> Reg:
+    """Emit `ld.shared.T` into a fresh register."""
+    return _shared.load(dtype, address)
+
+
+def store(dtype: PtxType, address: Any, value: Any) -> None:
+    """Emit `st.shared.T`."""
+    _shared.store(dtype, address, value)
+
+
+def apply_swizzle(logical_offset: Reg, swizzle: str | None) -> Reg:
+    """Return where a byte offset lies in this swizzle mode (`32B`, `64B`, `128B`): and, shr, xor."""
+    return _shared.swizzled(logical_offset, swizzle)

@@ -21,7 +21,7 @@ test: lint  ## the whole suite: lint, types, layers, tidy, generated files, test
 lint: $(VENV)/.test  ## everything of `make test` but the tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.tidy
 	$(BIN)/python -m tools.generate --check

@@ -169,8 +169,6 @@ def _head(opcode: str, modifiers: tuple[str, ...]) -> int:
     return longest
 
 
-
-
 _LONGEST_REORDERED = 16
 
 
@@ -178,7 +176,11 @@ def _first_fitting(slot: Slot, left: list[str]) -> Choice | None:
     """Return the choice whose first modifier stands earliest in the text, the longest of several: types keep their
     relative order."""
     fitting = [c for c in slot.choices if all(left.count(m) >= c.modifiers.count(m) for m in c.modifiers)]
-    return min(fitting, key=lambda c: (left.index(c.modifiers[0]), -len(c.modifiers)), default=None)
+    return min(
+        fitting,
+        key=lambda c: (left.index(c.modifiers[0]), -len(c.modifiers), *map(left.index, c.modifiers)),
+        default=None,
+    )
 
 
 def _mismatch(opcode: str, modifiers: tuple[str, ...]) -> Mismatch:

@@ -37,8 +37,13 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
         for node in current:
             if type(node) is Instruction:
                 layout, operands, guard = node.layout, node.operands, node.predicate
-                if layout is not None and layout.form and layout.arity == len(operands):
-                    texts = [text_of(operand) for operand in operands]
+                if layout is None:
+                    if out and out[-1][-1:] != "\n":
+                        write("\n")
+                    write(_spaced(node, style, len(waiting)))
+                    continue
+                if layout.form and layout.arity == len(operands):
+                    texts = [o._text or text_of(o) for o in operands]  # pyright: ignore[reportPrivateUsage]
                     head = node.opcode + "".join(node.modifiers)
                     if guard is None:
                         if not layout.guarded:
@@ -61,6 +66,16 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
                 return
             current, node = waiting.pop()
             _close(node, out, style, len(waiting))
+
+
+def _spaced(node: Instruction, style: Style, depth: int) -> str:
+    """Return an instruction's line as the style spaces it: what `default_gaps` says, without taking it into tokens."""
+    guard, operands = node.predicate, node.operands
+    mark = "" if guard is None else f"@!{guard.register} " if guard.negated else f"@{guard.register} "
+    head = f"{style.indent * depth}{mark}{node.opcode}{''.join(node.modifiers)}"
+    if not operands:
+        return f"{head};\n"
+    return f"{head}{style.after_opcode}{', '.join([text_of(operand) for operand in operands])};\n"
 
 
 def _write_tokens(node: Statement, out: list[str], style: Style, depth: int) -> None:

@@ -212,8 +212,11 @@ class _Literal(str):
 def tokens(node: Node) -> tuple[str, ...]:
     """Return the node's own tokens, computed from its fields. A body (of a block, function or section) is not part
     of it; its closing brace is neither."""
+    parts = tuple(node.parts())
+    if all([type(part) is str for part in parts]):
+        return cast("tuple[str, ...]", parts)
     out: list[str] = []
-    stack: list[Iterator[str | Node]] = [iter(node.parts())]
+    stack: list[Iterator[str | Node]] = [iter(parts)]
     while stack:
         for part in stack[-1]:
             if isinstance(part, str):

@@ -213,7 +213,7 @@ def tokens(node: Node) -> tuple[str, ...]:
     """Return the node's own tokens, computed from its fields. A body (of a block, function or section) is not part
     of it; its closing brace is neither."""
     parts = tuple(node.parts())
-    if all([type(part) is str for part in parts]):
+    if {*map(type, parts)} <= {str}:
         return cast("tuple[str, ...]", parts)
     out: list[str] = []
     stack: list[Iterator[str | Node]] = [iter(parts)]

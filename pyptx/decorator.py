@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "detect_arch", "intrinsic", "kernel"]
 
-RESERVED = frozenset(
-    "lineinfo annotate out grid args schedule seed check poison watch on_hazard precision".split()
-)
+RESERVED = frozenset("lineinfo annotate out grid args schedule seed check poison watch on_hazard precision".split())
 DEFAULT_ARCH = "sm_90a"
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _MOST_TRACES = 256
@@ -142,13 +140,20 @@ class Kernel:
         missing = [name for name in variables if name not in kwargs]
         missing += [name for name, value in template.items() if value is inspect.Parameter.empty]
         if unknown or missing:
-            parts = [f"{label}: {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names]
+            parts = [
+                f"{label}: {', '.join(names)}" for label, names in (("missing", missing), ("unknown", unknown)) if names
+            ]
             wanted = ", ".join([*variables, *self.template_params]) or "nothing"
-            fail(rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"it takes by keyword: {wanted}")
+            fail(
+                rules.SPECIALISATION, f"kernel `{self.name}`: {'; '.join(parts)}", help=f"it takes by keyword: {wanted}"
+            )
         dims = {name: kwargs[name] for name in variables}
         wrong = [f"{n}={v!r}" for n, v in dims.items() if isinstance(v, bool) or not isinstance(v, int) or v < 1]
         if wrong:
-            fail(rules.SPECIALISATION, f"kernel `{self.name}`: shape variables are positive integers, found {', '.join(wrong)}")
+            fail(
+                rules.SPECIALISATION,
+                f"kernel `{self.name}`: shape variables are positive integers, found {', '.join(wrong)}",
+            )
         return dims, template
 
     def _written(self, made: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
@@ -213,7 +218,9 @@ def kernel(
         tiles = (*given["in_specs"], *given["out_specs"])
         names, template = _signature(function, len(tiles), tiles)
         directives = [] if reqntid is None else [FunctionDirective("reqntid", tuple(reqntid))]
-        directives += [FunctionDirective(name.removeprefix("."), tuple(values)) for name, values in raw_directives or ()]
+        directives += [
+            FunctionDirective(name.removeprefix("."), tuple(values)) for name, values in raw_directives or ()
+        ]
         definition = Definition(
             function, function.__name__, _checked_arch(arch), _checked_version(version, arch),
             tuple(zip(names, tiles, strict=True)), tuple((kind, name) for kind, name in raw_params or ()),
@@ -227,9 +234,7 @@ def kernel(
     return decorate if fn is None else decorate(fn)
 
 
-def _signature(
-    function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
-) -> tuple[list[str], dict[str, Any]]:
+def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the tensors, and the template parameters with their defaults."""
     if not _NAME.fullmatch(getattr(function, "__name__", "")):
         fail(rules.DECLARATION, f"a kernel needs a name that PTX allows, found {getattr(function, '__name__', function)!r}",
@@ -250,7 +255,11 @@ def _signature(
     taken = sorted((set(template) | dims) & RESERVED)
     if taken or set(template) & dims:
         both = sorted(set(template) & dims)
-        what = f"reserved: {', '.join(taken)}" if taken else f"both a dimension and a template parameter: {', '.join(both)}"
+        what = (
+            f"reserved: {', '.join(taken)}"
+            if taken
+            else f"both a dimension and a template parameter: {', '.join(both)}"
+        )
         fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {what}", help="rename them")
     return positional, template
 
@@ -279,5 +288,3 @@ def _three(dims: Sequence[int], what: str) -> tuple[int, int, int]:
     if len(dims) > 3 or not all(isinstance(d, int) and d > 0 for d in made):
         fail(rules.DECLARATION, f"`{what}` is up to three positive integers, found {dims!r}")
     return made[0], made[1], made[2]
-
-

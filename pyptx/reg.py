@@ -9,7 +9,19 @@ from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, RegArray, fresh, fr
 from pyptx.dsl.trace import fail
 from pyptx.types import PtxType, from_name
 
-__all__ = ["NegPred", "PipeRef", "Pred", "Reg", "RegArray", "alloc", "alloc_array", "array", "from_", "scalar", "wgmma_frag"]
+__all__ = [
+    "NegPred",
+    "PipeRef",
+    "Pred",
+    "Reg",
+    "RegArray",
+    "alloc",
+    "alloc_array",
+    "array",
+    "from_",
+    "scalar",
+    "wgmma_frag",
+]
 
 
 def scalar(dtype: PtxType, init: int | float | None = None, name: str | None = None) -> Reg:

@@ -49,7 +49,9 @@ def check_operand(operation: str, dtype: PtxType, symbol: str) -> None:
             return
         if operation in ("and", "or", "xor", "not", "shl", "shr", "div", "rem"):
             fail(rules.TYPES, f"`{symbol}` on .{dtype}: that is for integers", help=_integer_help(operation, dtype))
-        fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic in it", help=cast_hint(dtype, from_name("f32")))
+        fail(
+            rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic in it", help=cast_hint(dtype, from_name("f32"))
+        )
     if dtype.bits not in _INTEGER_BITS or "x" in dtype.name:
         wide = from_name(f"{'s' if dtype.kind == 's' else 'u'}{32 if dtype.bits < 32 else 64}")
         fail(rules.TYPES, f"`{symbol}` on .{dtype}: PTX has no arithmetic in it", help=cast_hint(dtype, wide))

@@ -103,7 +103,9 @@ def refuse(trace: Trace, found: Complaint) -> NoReturn:
     """Raise a complaint of the checks at the user's line."""
     help = found.help
     if found.rule is spellings.NEWER_VERSION and trace.wanted is not None:
-        help = f"the kernel asks for version=({trace.wanted[0]}, {trace.wanted[1]}): ask for a newer one or leave it out"
+        help = (
+            f"the kernel asks for version=({trace.wanted[0]}, {trace.wanted[1]}): ask for a newer one or leave it out"
+        )
     elif found.rule is spellings.OTHER_TARGET and help is None:
         help = f"the kernel is for arch='{trace.target}'"
     raise PtxError([found.rule.found(trace.here(2), found.message, help=help)])
@@ -158,12 +160,17 @@ def guard_of(pred: Any, trace: Trace) -> Predicate:
     negated = isinstance(pred, Negation)
     register = pred.reg if isinstance(pred, Negation) else pred
     if not isinstance(register, Register):
-        refuse(trace, Complaint(GUARD, f"`pred` must be a predicate register or its negation `~p`, found {shown(pred)}"))
+        refuse(
+            trace, Complaint(GUARD, f"`pred` must be a predicate register or its negation `~p`, found {shown(pred)}")
+        )
     if register.trace is not trace:
         foreign(register)
     if register.type_name != "pred":
         help = f"compare it first: pred={register.name.lstrip('%')} != 0"
-        refuse(trace, Complaint(GUARD, f"the guard `{register.name}` must be a predicate, it is .{register.type_name}", help))
+        refuse(
+            trace,
+            Complaint(GUARD, f"the guard `{register.name}` must be a predicate, it is .{register.type_name}", help),
+        )
     return register.guard(negated)
 
 
@@ -209,10 +216,27 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
         trace.jumps.append((value, trace.here(3)))
         return LabelOperand(value)
     if isinstance(value, int | float) and wanted.kind is not Kind.ADDRESS:
-        number = _number(value, wanted)
-        return number if isinstance(number, Complaint) else misfit(wanted, number, trace.scope) or number
+        return _place_number(value, wanted, trace)
+    if isinstance(value, ImmediateOperand):
+        key = id(wanted), ImmediateOperand, value.text
+        if key not in trace.numbers_placed:
+            trace.numbers_placed[key] = misfit(wanted, value, trace.scope) or value
+        return trace.numbers_placed[key]
     operand = convert(value, wanted, trace)
     return misfit(wanted, operand, trace.scope) or operand
+
+
+def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand | Complaint:
+    """Memoised: the trace keeps the plans, and so the identity of each place, alive."""
+    key = id(wanted), type(value), value
+    known = trace.numbers_placed.get(key)
+    if known is None:
+        number = _number(value, wanted)
+        known = number if isinstance(number, Complaint) else misfit(wanted, number, trace.scope) or number
+        # -0.0 and 0.0 are one key and two numbers.
+        if value or type(value) is not float:
+            trace.numbers_placed[key] = known
+    return known
 
 
 def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | Complaint:
@@ -306,7 +330,11 @@ def _number(value: int | float, wanted: Wanted) -> Operand | Complaint:
     if isinstance(value, float):
         if kind is not None and kind.name in ("b32", "b64"):
             return float_literal(value, f32 if kind.bits == 32 else f64)
-        return ImmediateOperand(repr(value)) if value == value and abs(value) != float("inf") else float_literal(value, f64)
+        return (
+            ImmediateOperand(repr(value))
+            if value == value and abs(value) != float("inf")
+            else float_literal(value, f64)
+        )
     if kind is not None and kind.kind in ("b", "u", "s"):
         low, high = integer_range(kind, lenient=True)
         if not low <= value <= high:

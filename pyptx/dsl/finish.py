@@ -65,8 +65,9 @@ def entry(name: str, params: tuple[Param, ...], body: Body, directives: tuple[Fu
 def _refuse_open(trace: Trace) -> None:
     if trace.open:
         found = [
-            rules.UNCLOSED.found(opened.origin, f"`{opened.what}` is opened here and never closed",
-                                 help="open blocks by `with`")  # fmt: skip
+            rules.UNCLOSED.found(
+                opened.origin, f"`{opened.what}` is opened here and never closed", help="open blocks by `with`"
+            )  # fmt: skip
             for opened in trace.open
         ]
         raise PtxError(found)
@@ -92,5 +93,3 @@ def _ends(statements: list[Statement]) -> bool:
     while isinstance(last, IntrinsicScope) and last.body:
         last = last.body[-1]
     return isinstance(last, Instruction) and last.predicate is None and last.opcode in ("ret", "exit", "bra")
-
-

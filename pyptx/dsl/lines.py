@@ -106,7 +106,8 @@ def annotated(module: Module) -> Module:
     """Return the module with the Python line behind each instruction, where it differs from the one before."""
     places = _Places()
     functions = [
-        s.replace(body=tuple(_commented(s.body, places, 1))) if isinstance(s, Function) else s for s in module.directives
+        s.replace(body=tuple(_commented(s.body, places, 1))) if isinstance(s, Function) else s
+        for s in module.directives
     ]
     return module.replace(directives=tuple(functions))
 

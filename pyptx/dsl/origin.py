@@ -18,8 +18,6 @@ Memo = dict[Key, PythonFrame]
 """Frames already made. Codes stand in the key by identity (hashing a code object is slow); the frames keep them alive."""
 
 
-
-
 def is_ours(code: CodeType) -> bool:
     """Tell whether a code object belongs to this package."""
     return code.co_filename.startswith(PACKAGE) or code.co_filename.endswith("/contextlib.py")
@@ -45,22 +43,30 @@ def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame
 
 
 def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
-    places: list[tuple[CodeType, int]] = []
+    if root is None:
+        return PythonFrame(frame.f_code, frame.f_lasti)
+    key: list[int] = []
     at: FrameType | None = frame
-    while at is not None and at.f_code is not root:
+    while at is not None:
         code = at.f_code
-        if not is_ours(code):
-            places.append((code, at.f_lasti))
+        if code is root:
+            break
+        if not code.co_filename.startswith(PACKAGE):
+            key += (id(code), at.f_lasti)
         at = at.f_back
-    if root is None or at is None:
-        del places[1:]
-    key = tuple(number for code, lasti in places for number in (id(code), lasti))
-    known = memo.get(key)
-    if known is None:
-        for code, lasti in reversed(places):
-            known = PythonFrame(code, lasti, known)
-        assert known is not None
-        memo[key] = known
+    known = memo.get(tuple(key))
+    if known is not None:
+        return known
+    places: list[tuple[CodeType, int]] = []
+    at = frame
+    while at is not None and at.f_code is not root:
+        if not is_ours(at.f_code):
+            places.append((at.f_code, at.f_lasti))
+        at = at.f_back
+    for code, lasti in reversed(places):
+        known = PythonFrame(code, lasti, known)
+    assert known is not None
+    memo[tuple(key)] = known
     return known
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NoReturn, overload
 
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import check_operand, common_type, signed, unsigned, untyped
-from pyptx.dsl.emit import emit, foreign, shown, spelled
+from pyptx.dsl.emit import Spelling, emit, foreign, shown, spelled
 from pyptx.dsl.trace import CURRENT, Trace, current, fail
 from pyptx.dsl.values import (
     Negation,
@@ -17,6 +18,7 @@ from pyptx.dsl.values import (
     storage,
     symbol_of,
 )
+from pyptx.ir.operands import ImmediateOperand
 from pyptx.types import PtxType, b16, b32, from_name, pred, u32
 
 
@@ -333,7 +335,9 @@ def move(dst: Reg, src: Any) -> None:
 
 def move_type(dtype: PtxType) -> str:
     """Return the type that `mov` names for a register of this type."""
-    if dtype.name in ("pred", "f32", "f64") or (dtype.kind in "us" and dtype.bits in (16, 32, 64) and "x" not in dtype.name):
+    if dtype.name in ("pred", "f32", "f64") or (
+        dtype.kind in "us" and dtype.bits in (16, 32, 64) and "x" not in dtype.name
+    ):
         return dtype.name
     return storage(dtype)[1].ptx[1:]
 
@@ -362,20 +366,40 @@ def _in_place(symbol: str, old: Reg, new: Reg) -> Reg:
     return new
 
 
-def binary(operation: str, symbol: str, left: Any, right: Any) -> Reg:
-    """Emit an arithmetic instruction typed by its registers."""
-    left, right, dtype = _operands(operation, symbol, left, right)
-    kind, modifiers = dtype, ()
-    opcode = operation
-    if dtype.kind == "f":
-        opcode, modifiers = ("div", ("rn",)) if operation == "truediv" else (operation, ())
-        if operation == "truediv" and dtype.name not in ("f32", "f64"):
-            fail(rules.TYPES, f"`/` on .{dtype}: PTX divides f32 and f64 only", help="convert to f32 first")
-    else:
+@lru_cache(maxsize=4096)
+def _arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | None) -> tuple[PtxType, Spelling]:
+    """Return the type of an operation on two registers, or on one and a number, and the instruction for it."""
+    if right is None:
+        check_operand(operation, left, symbol)
+    dtype = left if right is None else common_type(operation, left, right, symbol)
+    if dtype.kind != "f":
         if operation == "truediv":
             fail(rules.TYPES, f"`/` on .{dtype}", help="write a // b, which truncates toward zero as PTX does")
-        kind, modifiers = unsigned(dtype), (("lo",) if operation == "mul" else ())
-    return _result(opcode, kind, dtype, left, right, modifiers=modifiers)
+        modes = ("lo",) if operation == "mul" else ()
+        return dtype, spelled(operation, *modes, unsigned(dtype).name)
+    if operation != "truediv":
+        return dtype, spelled(operation, dtype.name)
+    if dtype.name not in ("f32", "f64"):
+        fail(rules.TYPES, f"`/` on .{dtype}: PTX divides f32 and f64 only", help="convert to f32 first")
+    return dtype, spelled("div", "rn", dtype.name)
+
+
+def binary(operation: str, symbol: str, left: Any, right: Any) -> Reg:
+    """Emit an arithmetic instruction typed by its registers."""
+    if isinstance(left, Register) and isinstance(right, Register):
+        dtype, spelling = _arithmetic(operation, symbol, left.dtype, right.dtype)
+        if left.dtype is not dtype or right.dtype is not dtype:
+            left, right = _widened(left, dtype), _widened(right, dtype)
+    elif isinstance(left, Register):
+        dtype, spelling = _arithmetic(operation, symbol, left.dtype, None)
+        right = constant(left, right, symbol)
+    else:
+        dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
+        left = constant(right, left, symbol)
+    trace = current()
+    made = fresh(dtype, None, trace)
+    emit(spelling, (made, left, right), None, trace)
+    return made
 
 
 def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
@@ -455,17 +479,20 @@ def _operands(operation: str, symbol: str, left: Any, right: Any) -> tuple[Any, 
         dtype = common_type(operation, left.dtype, right.dtype, symbol)
         return _widened(left, dtype), _widened(right, dtype), dtype
     known, other = (left, right) if isinstance(left, Register) else (right, left)
-    if not isinstance(other, int | float):
-        help = "write `is None`" if other is None else "operators take registers and numbers"
-        fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(other)}", help=help)
     check_operand(operation, known.dtype, symbol)
-    value = constant(known.dtype, other)
+    value = constant(known, other, symbol)
     return (left, value, known.dtype) if known is left else (value, right, known.dtype)
 
 
-def constant(dtype: PtxType, value: int | float) -> Any:
-    """Return a number as an operand of this type; half precision has no immediates, so it gets a register."""
-    number = literal(value, dtype)
+def constant(known: Register, other: Any, symbol: str) -> Any:
+    """Return the number beside a register as an operand; half precision has no immediates, so it gets a register."""
+    if not isinstance(other, int | float):
+        if isinstance(other, Negation):
+            check_operand(symbol, pred, symbol)
+        help = "write `is None`" if other is None else "operators take registers and numbers"
+        fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(other)}", help=help)
+    dtype = known.dtype
+    number = _literal(type(other), other, dtype) if other else literal(other, dtype)
     if dtype.kind != "f" or dtype.name in ("f32", "f64"):
         return number
     made = fresh(dtype)
@@ -473,9 +500,13 @@ def constant(dtype: PtxType, value: int | float) -> Any:
     return made
 
 
+@lru_cache(maxsize=4096)
+def _literal(kind: type, value: int | float, dtype: PtxType) -> ImmediateOperand:
+    """Memoised by type too: 1, True and 1.0 are one key."""
+    return literal(value, dtype)
+
+
 def _widened(side: Any, dtype: PtxType) -> Any:
     if side.dtype.kind != "f" and side.dtype.bits < dtype.bits:
         return widen(side, dtype)
     return side
-
-

@@ -84,7 +84,9 @@ def renamed(operand: Operand, name: str, to: Operand) -> Operand:
         return to if operand.name == name else operand
     if isinstance(operand, VectorOperand):
         elements = tuple(renamed(element, name, to) for element in operand.elements)
-        return operand if all(a is b for a, b in zip(elements, operand.elements, strict=True)) else VectorOperand(elements)
+        return (
+            operand if all(a is b for a, b in zip(elements, operand.elements, strict=True)) else VectorOperand(elements)
+        )
     return operand
 
 

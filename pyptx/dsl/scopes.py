@@ -130,10 +130,18 @@ def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(fn)
     def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
-        if CURRENT.get() is None:
+        trace = CURRENT.get()
+        if trace is None:
             return fn(*args, **kwargs)
-        with Named(name, arguments_text(args, kwargs)):
-            return fn(*args, **kwargs)
+        text = arguments_text(args, kwargs)
+        opened = trace.push(name, lambda body: IntrinsicScope(name, text, body, None, None, opened.origin))
+        kept = False
+        try:
+            result = fn(*args, **kwargs)
+            kept = True
+        finally:
+            trace.pop(opened, keep=kept)
+        return result
 
     return scoped
 

@@ -164,7 +164,10 @@ class SharedView(Value):
     def _checked(self, index: Any, position: int) -> int:
         size = self.shape[position]
         if isinstance(index, bool) or not isinstance(index, int) or not -size <= index < size:
-            fail(rules.INDEX, f"dimension {position} of `{self.name}` has the indices 0 to {size - 1}, found {shown(index)}")
+            fail(
+                rules.INDEX,
+                f"dimension {position} of `{self.name}` has the indices 0 to {size - 1}, found {shown(index)}",
+            )
         return index % size
 
 
@@ -416,7 +419,9 @@ def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:
 
 def dynamic_declaration(memory: SharedMemory) -> VarDecl:
     """Return `.extern .shared .align n .b8 name[]`."""
-    return VarDecl(StateSpace.SHARED, ScalarType.B8, memory.symbol, UNSIZED, memory.align, linking=LinkingDirective.EXTERN)
+    return VarDecl(
+        StateSpace.SHARED, ScalarType.B8, memory.symbol, UNSIZED, memory.align, linking=LinkingDirective.EXTERN
+    )
 
 
 def moved_offsets(memory: SharedMemory) -> dict[str, int]:
@@ -437,5 +442,3 @@ def swizzled(offset: Reg, swizzle: str | None) -> Reg:
         fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
     with Named("apply_swizzle", swizzle):
         return offset ^ ((offset & SWIZZLES[swizzle]) >> 3)
-
-

@@ -81,7 +81,11 @@ class TensorSpec(Value):
         if trace is None:
             return TmaDescriptorHandle(self)
         if self._trace is not trace:
-            fail(rules.FOREIGN, f"the tensor `{self.name}` belongs to another kernel", help="use this kernel's own parameters")
+            fail(
+                rules.FOREIGN,
+                f"the tensor `{self.name}` belongs to another kernel",
+                help="use this kernel's own parameters",
+            )
         return descriptor_address(trace, self.name)
 
     def __repr__(self) -> str:

@@ -90,6 +90,7 @@ class Trace:
         self.frames: Memo = {}
         self.plans: dict[Any, Any] = {}
         self.vectors: dict[tuple[int, ...], Any] = {}
+        self.numbers_placed: dict[tuple[int, type, int | float | str], Any] = {}
         self.once: dict[Hashable, Any] = {}
         """What is emitted or declared once per kernel, wherever it is first asked for."""
         self.variables: list[VarDecl] = []
@@ -240,7 +241,6 @@ class Trace:
         self.variables.append(declaration)
         space = declaration.state_space.ptx[1:]
         self.scope.names[declaration.name] = Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space)
-
 
     def parameter(self, name: str, type_name: str) -> None:
         """Make a parameter known to the checks."""

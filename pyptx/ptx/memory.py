@@ -23,7 +23,9 @@ def global_ptrs(*params: Any) -> tuple[Reg, ...]:
     pointers: list[Reg] = []
     for param in params:
         if not isinstance(param, TensorSpec | str):
-            fail(rules.ARGUMENT, f"`ptx.global_ptrs` takes the kernel's tensors or parameter names, found {shown(param)}")
+            fail(
+                rules.ARGUMENT, f"`ptx.global_ptrs` takes the kernel's tensors or parameter names, found {shown(param)}"
+            )
         pointer = fresh(b64)
         emit(spelled("ld", "param", "u64"), (pointer, AddressOperand(param if isinstance(param, str) else param.name)))
         emit(spelled("cvta", "to", "global", "u64"), (pointer, pointer))

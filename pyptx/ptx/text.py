@@ -58,5 +58,3 @@ def _adopted(statement: Statement, trace: Trace, here: PythonFrame | None, *, ou
         trace.taken.update(item.name for item in statement.declarators)
     changes = {name: None for name in ("layout",) if name in statement.__match_args__}
     return statement.replace(**changes, origin=here)
-
-

@@ -1,0 +1,111 @@
+"""How long tracing and printing a kernel takes per instruction, and that it grows linearly.
+
+    python benchmarks/trace.py [--most 200000]
+
+Times are process times, the best of three.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from pyptx import Kernel, kernel, ptx, reg  # noqa: E402
+from pyptx.dsl.scopes import intrinsic  # noqa: E402
+from pyptx.types import b64, f32, pred, u32  # noqa: E402
+
+SIZES = (1_000, 20_000, 200_000)
+
+
+def adds(count: int) -> Kernel:
+    """Return a kernel of plain additions."""
+
+    @kernel
+    def plain() -> None:
+        a, b, c = reg.scalar(u32), reg.scalar(u32), reg.scalar(u32)
+        for _ in range(count // 2):
+            ptx.inst.add.u32(a, b, c)
+            ptx.inst.mad.lo.u32(c, a, b, 7)
+
+    return plain
+
+
+def operators(count: int) -> Kernel:
+    """Return a kernel of operators, each making a register."""
+
+    @kernel
+    def expression() -> None:
+        x = reg.scalar(u32, 1)
+        for _ in range(count // 2):
+            x = x * 3 + 1
+
+    return expression
+
+
+def products(count: int) -> Kernel:
+    """Return a kernel of wgmma with 128 accumulator registers."""
+
+    @kernel
+    def matrix() -> None:
+        d, a, b, p = reg.array(f32, 128), reg.scalar(b64), reg.scalar(b64), reg.scalar(pred)
+        multiply = ptx.inst.wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16
+        for _ in range(count):
+            multiply(d, a, b, p, 1, 1, 0, 0)
+
+    return matrix
+
+
+def helpers(count: int) -> Kernel:
+    """Return a kernel whose instructions are written three helpers deep."""
+
+    def first(x: Any) -> None:
+        second(x)
+
+    @intrinsic
+    def second(x: Any) -> None:
+        third(x)
+
+    def third(x: Any) -> None:
+        ptx.add(u32, x, x, 1)
+
+    @kernel
+    def deep() -> None:
+        x = reg.scalar(u32, 0)
+        for _ in range(count):
+            first(x)
+
+    return deep
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print microseconds per instruction."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, default=SIZES[-1])
+    most: int = parser.parse_args(arguments).most
+    print(f"{'µs per instruction':20}" + "".join(f"{size:>12,}" for size in SIZES if size <= most))
+    for make in (adds, operators, products, helpers):
+        times = [_best(make, size) / size * 1e6 for size in SIZES if size <= most]
+        print(f"{make.__name__:20}" + "".join(f"{t:12.2f}" for t in times), flush=True)
+    return 0
+
+
+def _best(make: Callable[[int], Kernel], size: int) -> float:
+    best = float("inf")
+    for _ in range(3 if size < 100_000 else 1):
+        made = make(size)
+        gc.collect()
+        start = time.process_time()
+        made.ptx()
+        best = min(best, time.process_time() - start)
+    return best
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

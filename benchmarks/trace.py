@@ -13,13 +13,13 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pyptx import Kernel, kernel, ptx, reg  # noqa: E402
-from pyptx.dsl.scopes import intrinsic  # noqa: E402
-from pyptx.types import b64, f32, pred, u32  # noqa: E402
+from pyptx import Kernel, kernel, ptx, reg
+from pyptx.dsl.scopes import intrinsic
+from pyptx.reg import Reg
+from pyptx.types import b64, f32, pred, u32
 
 SIZES = (1_000, 20_000, 200_000)
 
@@ -65,14 +65,14 @@ def products(count: int) -> Kernel:
 def helpers(count: int) -> Kernel:
     """Return a kernel whose instructions are written three helpers deep."""
 
-    def first(x: Any) -> None:
+    def first(x: Reg) -> None:
         second(x)
 
     @intrinsic
-    def second(x: Any) -> None:
+    def second(x: Reg) -> None:
         third(x)
 
-    def third(x: Any) -> None:
+    def third(x: Reg) -> None:
         ptx.add(u32, x, x, 1)
 
     @kernel

@@ -6,10 +6,10 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame
+from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.finish import Traced
@@ -18,6 +18,7 @@ from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
 from pyptx.dsl.run import Definition, raw_parameter, trace_kernel
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import fail
+from pyptx.dsl.values import is_integer
 from pyptx.emitter import emit
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import FunctionDirective
@@ -50,7 +51,7 @@ class Kernel:
     """A kernel written in Python. Calling a method with shape variables and template parameters traces it for these."""
 
     def __init__(self, function: Callable[..., Any], definition: Definition, **given: Any) -> None:
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(cast("Any", self), function)
         self._definition = definition
         self.in_specs: tuple[Tile, ...] = given["in_specs"]
         self.out_specs: tuple[Tile, ...] = given["out_specs"]
@@ -237,8 +238,8 @@ def kernel(
 def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]) -> tuple[list[str], dict[str, Any]]:
     """Return the names of the tensors, and the template parameters with their defaults."""
     if not _NAME.fullmatch(getattr(function, "__name__", "")):
-        fail(rules.DECLARATION, f"a kernel needs a name that PTX allows, found {getattr(function, '__name__', function)!r}",
-             help="write it with def")  # fmt: skip
+        found = getattr(function, "__name__", function)
+        fail(rules.DECLARATION, f"a kernel needs a name that PTX allows, found {found!r}", help="write it with def")
     parameters = inspect.signature(function).parameters.values()
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
@@ -285,6 +286,6 @@ def _checked_version(version: Version | None, arch: str) -> Version | None:
 
 def _three(dims: Sequence[int], what: str) -> tuple[int, int, int]:
     made = (*dims, 1, 1)[:3]
-    if len(dims) > 3 or not all(isinstance(d, int) and d > 0 for d in made):
+    if len(dims) > 3 or not all(is_integer(d, 1) for d in made):
         fail(rules.DECLARATION, f"`{what}` is up to three positive integers, found {dims!r}")
     return made[0], made[1], made[2]

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 from pyptx.check import spelling as spellings
 from pyptx.check.complaint import Complaint
-from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE
+from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_TYPE
 from pyptx.check.operands import misfit
 from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
@@ -125,10 +125,10 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
     for plan in candidates:
         operands: list[Operand] = []
         for value, fitting, wanted in zip(values, plan.takes, plan.signature, strict=True):
-            if fitting is not None and isinstance(value, Register):
-                if value.type_name in fitting and value.trace is trace:
-                    operands.append(value.operand)
-                    continue
+            plain = isinstance(value, Register) and value.trace is trace
+            if plain and fitting is not None and value.type_name in fitting:
+                operands.append(value.operand)
+                continue
             placed = place(value, wanted, trace)
             if isinstance(placed, Complaint):
                 if len(operands) > furthest:
@@ -203,7 +203,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
         if isinstance(value, RegisterRange):
             return _place_range(value, wanted, trace)
         if isinstance(value, list):
-            return _place_list(value, wanted, trace)
+            return _place_list(cast("list[Any]", value), wanted, trace)
     if isinstance(value, Pair) and wanted.kind is Kind.PIPE:
         for side, part in ((value.left, wanted.parts[0]), (value.right, wanted.parts[1])):
             placed = place(side, part, trace)
@@ -260,7 +260,8 @@ def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | 
 def wrong_type(wanted: Wanted, value: Register) -> Complaint:
     """Return what to say of a register of another type."""
     assert wanted.type is not None
-    allowed = sorted(takes(wanted.type, wanted.widenable) & _USUAL, key=_order(wanted.type))
+    first = wanted.type
+    allowed = sorted(takes(first, wanted.widenable) & _USUAL, key=lambda name: (name != first, name))
     kinds = " or ".join(f".{name}" for name in allowed[:4])
     return Complaint(
         OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found `{value.name}` of type .{value.type_name}",
@@ -271,10 +272,6 @@ def wrong_type(wanted: Wanted, value: Register) -> Complaint:
 _USUAL = frozenset(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64, 128)) | frozenset(
     ("f32", "f64", "f16", "bf16", "f16x2", "bf16x2", "tf32", "pred", "e4m3x2", "e5m2x2", "e2m1x2")
 )
-
-
-def _order(first: str) -> Any:
-    return lambda name: (name != first, name)
 
 
 def _place_range(value: RegisterRange, wanted: Wanted, trace: Trace) -> Operand | Complaint:
@@ -359,17 +356,16 @@ def convert(value: Any, wanted: Wanted | None, trace: Trace) -> Operand:
         return AddressOperand(str(int(value))) if bracket else ImmediateOperand(str(int(value)))
     if isinstance(value, float):
         return float_literal(value, f32)
-    if isinstance(value, list | tuple):
-        items: list[Any] = list(value)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        part = wanted.scalar() if wanted is not None and wanted.count else None
-        elements = tuple([convert(item, part, trace) for item in items])
-        return VectorOperand(elements) if isinstance(value, list) else ParenthesizedOperand(elements)
-    name = wanted.name if wanted is not None else "an operand"
-    fail(
-        rules.OPERAND,
-        f"`{name}` cannot be {shown(value)}",
-        help="give a register, a number, a name (str), a list, an allocation, a barrier or ptx.addr(...)",
-    )
+    if not isinstance(value, list | tuple):
+        name = wanted.name if wanted is not None else "an operand"
+        fail(
+            rules.OPERAND,
+            f"`{name}` cannot be {shown(value)}",
+            help="give a register, a number, a name (str), a list, an allocation, a barrier or ptx.addr(...)",
+        )
+    part = wanted.scalar() if wanted is not None and wanted.count else None
+    elements = tuple([convert(item, part, trace) for item in cast("list[Any]", value)])
+    return VectorOperand(elements) if isinstance(value, list) else ParenthesizedOperand(elements)
 
 
 def _named(name: str, bracket: bool, trace: Trace) -> Operand:
@@ -387,9 +383,8 @@ def need_special(trace: Trace, register: special.SpecialRegister) -> None:
     """Note the PTX version of a special register, or refuse it on this target."""
     first = register.available.first_version(trace.target)
     if first is None:
-        refuse(trace, Complaint(
-            spellings.OTHER_TARGET, f"`{register.name}` is not available on {trace.target}: it needs {register.available}"
-        ))  # fmt: skip
+        message = f"`{register.name}` is not available on {trace.target}: it needs {register.available}"
+        refuse(trace, Complaint(spellings.OTHER_TARGET, message))
     trace.need(first, f"`{register.name}`")
 
 

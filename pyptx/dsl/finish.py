@@ -1,4 +1,4 @@
-"""The end of a trace: declarations, folded copies, shared memory that moved, labels that are missing; then the module."""
+"""The end of a trace: declarations, folded copies, shared memory that moved, missing labels; then the module."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _refuse_open(trace: Trace) -> None:
         found = [
             rules.UNCLOSED.found(
                 opened.origin, f"`{opened.what}` is opened here and never closed", help="open blocks by `with`"
-            )  # fmt: skip
+            )
             for opened in trace.open
         ]
         raise PtxError(found)

@@ -1,5 +1,5 @@
-"""What a traced function depends on besides its arguments: closure cells, globals and defaults that it and, recursively,
-the user's own helpers name.
+"""What a traced function depends on besides its arguments: closure cells, globals and defaults that it names and,
+recursively, the user's own helpers.
 
 Scalars, types, and tuples, lists, sets and dicts of these count by value, everything else by identity.
 """
@@ -43,10 +43,11 @@ def fingerprint(value: object) -> object:
     """Return a value for comparison: its type beside it, so that 1, 1.0 and True differ."""
     if isinstance(value, _BY_VALUE):
         return type(value), repr(value) if isinstance(value, float) else value
+    kind: type = type(value)
     if isinstance(value, list | tuple):
-        return type(value), tuple(map(fingerprint, cast("list[object]", value)))
+        return kind, tuple(map(fingerprint, cast("list[object]", value)))
     if isinstance(value, set | frozenset):
-        return type(value), frozenset(map(fingerprint, cast("set[object]", value)))
+        return kind, frozenset(map(fingerprint, cast("set[object]", value)))
     if isinstance(value, dict):
         items = cast("dict[object, object]", value).items()
         return dict, tuple((fingerprint(key), fingerprint(held)) for key, held in items)
@@ -115,4 +116,4 @@ def _plain(value: object) -> FunctionType | None:
 def _foreign(module: str) -> bool:
     """Tell whether a module is Python's own or this package."""
     root = module.partition(".")[0]
-    return root in sys.stdlib_module_names and root != "__main__" or root == "pyptx"
+    return (root in sys.stdlib_module_names and root != "__main__") or root == "pyptx"

@@ -1,5 +1,5 @@
-"""Python lines in a finished module: `.file`/`.loc` for profilers, comments for readers, and the way back from a line of
-the PTX text."""
+"""Python lines in a finished module: `.file`/`.loc` for profilers, comments for readers, and the way back from a line
+of the PTX text."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class _LineWriter:
         """Return the section with the names of inlined functions."""
         if not self.functions:
             return []
-        data = [SectionData(ScalarType.B8, tuple(name.encode()) + (0,)) for name in self.functions]
+        data = [SectionData(ScalarType.B8, (*name.encode(), 0)) for name in self.functions]
         return [Section(".debug_str", (Label("$pyptx_functions"), *data))]
 
 

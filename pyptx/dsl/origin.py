@@ -1,4 +1,4 @@
-"""Where in the user's Python a statement was written: frames as (code, f_lasti), with the chain of helpers that led there.
+"""Where in the user's Python a statement was written: frames as (code, f_lasti), with the chain of helpers behind them.
 
 Reading `f_lineno` costs time proportional to the function, so lines are resolved only when somebody asks.
 """
@@ -15,7 +15,7 @@ PACKAGE = str(Path(__file__).parent.parent) + "/"
 
 Key = tuple[int, ...]
 Memo = dict[Key, PythonFrame]
-"""Frames already made. Codes stand in the key by identity (hashing a code object is slow); the frames keep them alive."""
+"""Frames already made. Codes are keyed by identity (hashing one is slow); the frames keep them alive."""
 
 
 def is_ours(code: CodeType) -> bool:
@@ -25,7 +25,7 @@ def is_ours(code: CodeType) -> bool:
 
 def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame | None:
     """Return the user's place, its callers up to the kernel function behind it; `root` is the code that called that."""
-    frame: FrameType | None = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         if frame.f_code is root:
             return None

@@ -1,4 +1,4 @@
-"""Registers as the user holds them: `Reg` with typed operators, `RegArray`, `PipeRef`, `NegPred`; and how they are made."""
+"""Registers as the user holds them: `Reg` with typed operators, `RegArray`, `PipeRef`, `NegPred`; and making them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pyptx.dsl.values import (
     Pair,
     Register,
     RegisterRange,
+    is_integer,
     literal,
     storage,
     symbol_of,
@@ -269,7 +270,7 @@ class RegArray(RegisterRange):
     def _checked(self, idx: int) -> int:
         if isinstance(idx, Register):
             idx.__index__()
-        if not isinstance(idx, int) or not -self.count <= idx < self.count:
+        if not is_integer(idx) or not -self.count <= idx < self.count:
             fail(rules.INDEX, f"`{self.base}` has the registers 0 to {self.count - 1}, found index {idx!r}")
         return idx
 
@@ -295,7 +296,7 @@ def fresh(dtype: PtxType, name: str | None = None, trace: Trace | None = None) -
     trace.scope.names[full] = symbol_of(dtype)
     made = Reg(full, dtype)
     if trace.declarations is not trace.top:
-        trace.facts.setdefault(id(trace.declarations), []).append(made)
+        trace.declarations.owned.append(made)
     return made
 
 
@@ -303,7 +304,7 @@ def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray
     """Return new registers declared as one range."""
     trace = current()
     check_type(dtype)
-    if not isinstance(count, int) or count < 1:
+    if not is_integer(count, 1):
         fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
     _, kept = storage(dtype)
     wanted = f"%{name.removeprefix('%')}" if name else None
@@ -318,7 +319,7 @@ def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray
     for register in made.members:
         trace.scope.names[register.name] = symbol
     if trace.declarations is not trace.top:
-        trace.facts.setdefault(id(trace.declarations), []).extend([made, *made.members])
+        trace.declarations.owned += [made, *made.members]
     return made
 
 
@@ -451,7 +452,7 @@ def shift(operation: str, symbol: str, left: Any, right: Any) -> Reg:
     return _result(operation, untyped(dtype) if operation == "shl" else unsigned(dtype), dtype, left, right)
 
 
-def widen(source: Reg, to: PtxType) -> Reg:
+def widen(source: Register, to: PtxType) -> Reg:
     """Emit the `cvt` that widens an integer by its own signedness."""
     own = unsigned(source.dtype)
     kind = from_name(f"{own.kind}{to.bits}")

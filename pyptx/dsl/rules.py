@@ -139,8 +139,8 @@ DECLARATION = Rule(
 LOST_UPDATE = Rule(
     "PTX0830",
     "in-place operator inside a loop",
-    "`x += 1` makes a fresh register, so the next round of the loop reads the old `x` again. To change a register, name "
-    "it as the destination.",
+    "`x += 1` makes a fresh register, so the next round of the loop reads the old `x` again. To change a register, "
+    "name it as the destination.",
     "i = reg.scalar(s32, 0)\nwith ptx.loop('top'):\n    i += 1\n    ptx.break_(pred=i > 4)",
     "i = reg.scalar(s32, 0)\nwith ptx.loop('top'):\n    ptx.add(s32, i, i, 1)\n    ptx.break_(pred=i > 4)",
     Severity.WARNING,

@@ -50,7 +50,6 @@ def trace_kernel(
 
     trace = Trace(target(arch), definition.version, definition.name, _call.__code__)
     trace.facts["shared"] = SharedMemory(definition.smem, definition.extern_smem)
-    trace.facts["maps"], trace.facts["arrays"] = [], set()
     params = _parameters(trace, definition)
     specs = [TensorSpec(name, tile, read, trace) for name, tile in definition.tensors]
     if definition.extern_smem is not None:
@@ -61,7 +60,7 @@ def trace_kernel(
     finally:
         CURRENT.reset(token)
     body = finished_body(trace)
-    maps: tuple[str, ...] = tuple(trace.facts["maps"])
+    maps: tuple[str, ...] = tuple(trace.maps)
     directives = _directives(trace, definition)
     function = entry(definition.name, (*params, *map(_map_parameter, maps)), body, directives)
     made = Traced(module_of(trace, (function,)), dynamic_bytes(memory_of(trace)), maps, tuple(trace.warnings))
@@ -84,7 +83,7 @@ def _parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:
         made = raw_parameter(kind, name)
         trace.parameter(trace.claim(made.name, "parameter"), made.type.ptx[1:])
         if made.array_size is not None:
-            trace.facts["arrays"].add(made.name)
+            trace.array_parameters.add(made.name)
         params.append(made)
     return tuple(params)
 

@@ -70,7 +70,7 @@ def refuse_return(what: str) -> None:
     Leaving by `return` and falling off the end both call `__exit__` without an exception, but from different places
     of the code: after a `return` nothing but other exits comes before RETURN_VALUE.
     """
-    frame = sys._getframe(2)
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     if is_ours(frame.f_code):
         return
     code, at = frame.f_code.co_code, frame.f_lasti + 2
@@ -123,7 +123,7 @@ class Named(Body):
 
 
 def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
-    """Make the statements that one call of a helper emits a named scope: comments `// BEGIN name(args)`, `// END name`."""
+    """Make the statements that one call of a helper emits a named scope: `// BEGIN name(args)`, `// END name`."""
     name = getattr(fn, "__name__", "intrinsic")
     if not name.isidentifier():
         name = "intrinsic"

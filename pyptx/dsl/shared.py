@@ -1,21 +1,21 @@
-"""Shared memory: allocations, their elements and addresses, barriers; and how all of it moves to one dynamic symbol when
-it outgrows 48 KiB.
+"""Shared memory: allocations, their elements and addresses, barriers; and how all of it moves to one dynamic symbol
+when it outgrows 48 KiB.
 
-Statements name an allocation by its own symbol. When everything moves, `relocate` rewrites those names at the end of the
-trace, in every operand alike, so no access can miss it.
+Statements name an allocation by its own symbol. When everything moves, `relocated` rewrites those names at the end of
+the trace, in every operand alike, so no access can miss it.
 """
 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, check_type, fresh, move, move_type, widen
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.trace import Trace, current, fail
-from pyptx.dsl.values import Register, Value
+from pyptx.dsl.values import Value, is_integer
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import VarDecl
 from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, Operand
@@ -80,7 +80,7 @@ def memory_of(trace: Trace) -> SharedMemory:
 
 
 class SharedView(Value):
-    """A part of an allocation: what it holds, and where it begins: a number of bytes, or a register with the address."""
+    """A part of an allocation: what it holds, and where it begins: so many bytes in, or at an address in a register."""
 
     name: str
     dtype: PtxType
@@ -111,13 +111,13 @@ class SharedView(Value):
     __radd__ = __add__
 
     def __getitem__(self, idx: Any) -> Any:
-        indices = idx if isinstance(idx, tuple) else (idx,)
+        indices = _indices(idx)
         if len(indices) == len(self.shape) and len(indices) > 1:
             return load(self.dtype, self._at(indices))
         return self._slice(indices)
 
     def __setitem__(self, idx: Any, value: Any) -> None:
-        indices = idx if isinstance(idx, tuple) else (idx,)
+        indices = _indices(idx)
         if len(indices) != len(self.shape):
             fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
         store(self.dtype, self._at(indices), value)
@@ -284,7 +284,7 @@ class MbarrierArray(Value):
     def __getitem__(self, idx: int | Reg) -> MbarrierRef:
         if isinstance(idx, Reg):
             return MbarrierRef(self, idx)
-        if isinstance(idx, bool) or not isinstance(idx, int) or not -self.count <= idx < self.count:
+        if not is_integer(idx) or not -self.count <= idx < self.count:
             fail(rules.INDEX, f"`{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}")
         return MbarrierRef(self, idx % self.count)
 
@@ -300,6 +300,10 @@ class MbarrierArray(Value):
 
     def __repr__(self) -> str:
         return f"MbarrierArray({self.name!r}, {self.count})"
+
+
+def _indices(idx: Any) -> tuple[Any, ...]:
+    return cast("tuple[Any, ...]", idx) if isinstance(idx, tuple) else (idx,)
 
 
 def symbol_plus(name: str, offset: int) -> Operand:
@@ -340,11 +344,11 @@ def allocate(
     trace, memory = current(), memory_of(current())
     check_type(dtype)
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
-    if not dims or not all(isinstance(d, int) and not isinstance(d, bool) and d > 0 for d in dims):
+    if not dims or not all(is_integer(d, 1) for d in dims):
         fail(rules.ARGUMENT, f"a shape is positive integers, found {shape!r}")
     if swizzle is not None and swizzle not in SWIZZLES:
         fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
-    if align is not None and (not isinstance(align, int) or align < 1 or align & align - 1):
+    if align is not None and (not is_integer(align, 1) or align & align - 1):
         fail(rules.ARGUMENT, f"an alignment is a power of two, found {align!r}")
     size = -(-prod(dims) * dtype.bits // 8)
     full = memory.add(trace, _BYTES, size, size, align or DEFAULT_ALIGN, name, "smem")
@@ -355,7 +359,7 @@ def allocate(
 def allocate_barriers(count: int, name: str | None) -> MbarrierArray:
     """Return new barriers."""
     trace, memory = current(), memory_of(current())
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+    if not is_integer(count, 1):
         fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
     full = memory.add(trace, _BARRIER, count, 8 * count, 8, name, "mbar")
     symbol, offset = _symbol(memory, full)

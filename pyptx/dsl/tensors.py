@@ -108,13 +108,13 @@ class TmaDescriptorHandle:
 
 
 def descriptor_address(trace: Trace, tensor: str) -> Reg:
-    """Return the generic address of a tensor map: `mov`, then `cvta.param`, without which ptxas assembles a wrong one."""
+    """Return the generic address of a tensor map: `mov`, then `cvta.param`, without which ptxas makes a wrong one."""
     key = ("tensor map", tensor)
     known: Reg | None = trace.once.get(key)
     if known is not None:
         return known
     name = trace.claim(f"{tensor}_tma_desc", "tensor map")
-    trace.facts["maps"].append(name)
+    trace.maps.append(name)
     trace.parameter(name, "b8")
     with trace.in_prologue():
         plain, made = fresh(b64), fresh(b64)

@@ -29,13 +29,15 @@ _RESERVED = frozenset(("WARP_SZ",))
 class Declarations:
     """The registers that one block declares: `%r<n>` of each class, ranges, and single names."""
 
-    __slots__ = ("counts", "named", "prefix", "ranges")
+    __slots__ = ("counts", "named", "owned", "prefix", "ranges")
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.counts: dict[str, tuple[ScalarType, int]] = {}
         self.ranges: list[tuple[ScalarType, str, int]] = []
         self.named: list[tuple[ScalarType, str]] = []
+        self.owned: list[Any] = []
+        """The registers of an inner block, which end with it."""
 
     def fresh(self, letter: str, storage: ScalarType) -> str:
         """Return the next name of a class."""
@@ -100,6 +102,8 @@ class Trace:
         self.jumps: list[tuple[str, PythonFrame | None]] = []
         self.folds: dict[int, str] = {}
         """Copies into register arrays, by identity of the statement, with the register that they read."""
+        self.maps: list[str] = []
+        self.array_parameters: set[str] = set()
         self.warnings: list[Diagnostic] = []
         self.pending: list[Diagnostic] = []
         """Mistakes found where Python cannot raise (a generator that is being closed); the next statement does."""
@@ -206,7 +210,7 @@ class Trace:
         opened = self.open.pop()
         self.pure -= opened.pure
         if opened.declarations is not None:
-            for owned in self.facts.pop(id(opened.declarations), ()):
+            for owned in opened.declarations.owned:
                 owned.trace = None
             self.declarations = next((o.declarations for o in reversed(self.open) if o.declarations), self.top)
         if opened.close is None:
@@ -286,7 +290,7 @@ def fail(rule: Rule, message: str, *, help: str | None = None, notes: list[str] 
     raise PtxError([rule.found(place(), message, notes=notes or (), help=help)])
 
 
-def check_name(name: str, *, symbol: bool = False) -> None:
+def check_name(name: object, *, symbol: bool = False) -> None:
     """Refuse what PTX does not take for a name."""
     if not isinstance(name, str) or not (_NAME if symbol else _STEM).fullmatch(name) or name in _RESERVED:
         fail(

@@ -117,10 +117,10 @@ def storage(dtype: PtxType) -> tuple[str, ScalarType]:
     # ptxas wants real 8-bit registers for a pair of fp4 values, and moves no others.
     if dtype.name == "e2m1x2":
         return "rb", ScalarType.B8
-    for bits, letter, declared in _CLASSES:
-        if dtype.kind != "opaque" and dtype.bits <= bits and dtype.bits >= 6:
-            return letter, declared
-    fail(rules.TYPES, f"no register holds a value of type .{dtype.name}", help="use a type of 8 to 128 bits")
+    fitting = [(letter, kept) for bits, letter, kept in _CLASSES if dtype.kind != "opaque" and 6 <= dtype.bits <= bits]
+    if not fitting:
+        fail(rules.TYPES, f"no register holds a value of type .{dtype.name}", help="use a type of 8 to 128 bits")
+    return fitting[0]
 
 
 _CLASSES = (
@@ -140,9 +140,8 @@ def takes(wanted: str, widenable: bool) -> frozenset[str]:
 
     Stricter than ptxas, which sees `.b32` registers: an integer is no `f32`. Packed formats live in integer registers.
     """
-    return frozenset(t.name for t in ALL if t.kind != "opaque" and 6 <= t.bits and _holds(t, wanted, widenable)) | (
-        frozenset(("pred",)) if wanted == "pred" else frozenset()
-    )
+    names = [t.name for t in ALL if t.kind != "opaque" and t.bits >= 6 and _holds(t, wanted, widenable)]
+    return frozenset([*names, "pred"] if wanted == "pred" else names)
 
 
 def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
@@ -157,6 +156,11 @@ def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
     if have.name in ("f16x2", "f32", "f64") and have.name in allowed:
         return True
     return want.kind == "b" and kept in allowed
+
+
+def is_integer(value: object, low: int | None = None) -> bool:
+    """Tell whether a value is an integer (not a bool) of at least `low`."""
+    return isinstance(value, int) and not isinstance(value, bool) and (low is None or value >= low)
 
 
 def integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx.ptx import special as special
+    from pyptx.ptx import special
     from pyptx.ptx.chain import inst, pipe
     from pyptx.ptx.control import (
         NamedBarrier,
@@ -72,10 +72,13 @@ _WHERE = {
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
 _FAMILIES = ("special",)
 
-__all__ = [  # noqa: PLE0604
-    *_MODULE_OF,  # pyright: ignore[reportUnsupportedDunderAll]
-    *_FAMILIES,
-]
+__all__ = [
+    "NamedBarrier", "PipelineState", "add", "addr", "and_", "bra", "break_", "continue_", "ctaid_x", "ctaid_y",
+    "cvt", "elect_sync", "elif_", "else_", "expr", "file_", "global_ptrs", "if_", "imm", "inst", "kloop", "label",
+    "ld", "loc", "loop", "mad", "mov", "mul", "named_barrier", "not_", "or_", "param", "pipe", "pipeline", "pragma",
+    "range_", "raw", "ret", "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl",
+    "shr", "special", "sreg", "st", "sub", "var", "while_", "xor_",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -22,9 +22,9 @@ def modifier_words(part: object) -> tuple[str, ...]:
     """Return the modifiers that a value in brackets stands for: a type, or text with or without dots."""
     if isinstance(part, PtxType):
         return (part.name,)
-    if isinstance(part, str) and part.strip("."):
-        return tuple(part.strip(".").split("."))
-    fail(rules.ARGUMENT, f"a modifier in brackets is a type or a string, found {shown(part)}")
+    if not isinstance(part, str) or not part.strip("."):
+        fail(rules.ARGUMENT, f"a modifier in brackets is a type or a string, found {shown(part)}")
+    return tuple(part.strip(".").split("."))
 
 
 class Chain:

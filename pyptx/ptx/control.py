@@ -12,7 +12,7 @@ from pyptx.dsl.emit import emit, guard_of, shown, spelled
 from pyptx.dsl.registers import NegPred, Pred, Reg, compare, fresh, move, widen
 from pyptx.dsl.scopes import Body, Named, Scope, intrinsic
 from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
-from pyptx.dsl.values import Register
+from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.ir.operands import RegisterOperand
@@ -287,8 +287,8 @@ def _writes(statements: list[Statement], name: str) -> bool:
 
 
 def loop(label_name: str, *, pred: Any = None) -> Loop:
-    """Open a labelled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits the
-    condition at the end. Without `pred` it is left by `break_` or `bra`."""
+    """Open a labelled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits
+    the condition at the end. Without `pred` it is left by `break_` or `bra`."""
     return Loop("ptx.loop", label_name, pred)
 
 
@@ -395,14 +395,12 @@ def _bound(value: Any, dtype: Any) -> Any:
 
 
 def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label: str = "kloop") -> None:
-    """Repeat `body` total times: an int is unrolled in Python; a register makes a loop of `unroll` copies and a tail."""
+    """Repeat `body` total times: an int is unrolled in Python; a register loops over `unroll` copies, then a tail."""
     if isinstance(total, int):
         for _ in range(total):
             body()
         return
-    if not isinstance(total, Register):
-        fail(rules.ARGUMENT, f"`total` is an int or a register, found {shown(total)}")
-    if isinstance(unroll, bool) or not isinstance(unroll, int) or unroll < 1:
+    if not is_integer(unroll, 1):
         fail(rules.ARGUMENT, f"`unroll` is an integer of at least 1, found {shown(unroll)}")
     left = fresh(total.dtype)
     move(left, total)
@@ -456,7 +454,7 @@ class PipelineState:
     """Where a ring of `n_stages` buffers stands: `.cursor` (the stage) and `.phase` (flips each time round)."""
 
     def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
-        if isinstance(n_stages, bool) or not isinstance(n_stages, int) or n_stages < 1:
+        if not is_integer(n_stages, 1):
             fail(rules.ARGUMENT, f"expected a number of stages, found {shown(n_stages)}")
         self.n_stages = n_stages
         self.cursor = cursor if cursor is not None else _zero()

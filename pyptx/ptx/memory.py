@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import convert, emit, foreign, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh, move_type
+from pyptx.dsl.registers import Pred, Reg, binary, fresh, move_type
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.shared import SharedView, memory_type
+from pyptx.dsl.shared import SharedView, memory_type, shifted
 from pyptx.dsl.tensors import TensorSpec
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Register, RegisterRange, Value
@@ -37,7 +37,7 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     """Read a scalar parameter: `ld.param.T`; of an array parameter, its address: `mov.T`."""
     trace = current()
     made = dst if dst is not None else fresh(dtype)
-    if name in trace.facts["arrays"]:
+    if name in trace.array_parameters:
         emit(spelled("mov", move_type(dtype)), (made, LabelOperand(name)))
     else:
         emit(spelled("ld", "param", memory_type(dtype)), (made, AddressOperand(name)))
@@ -51,7 +51,7 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     """
     trace = current()
     if isinstance(offset, list) or more:
-        parts = [convert(part, None, trace) for part in (offset, *more)]
+        parts = [convert(part, None, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
         return _bracketed(base, None, tuple(parts))
     if isinstance(offset, Register):
         return _indexed(base, offset)
@@ -83,14 +83,15 @@ def _offset(value: int | None) -> str | None:
 def _indexed(base: Any, offset: Register) -> AddressOperand:
     with Named("addr", f"{getattr(base, 'name', base)}, {offset.name}"):
         if isinstance(base, SharedView):
-            at: Any = base + offset
-            return at.as_address()
-        if not isinstance(base, Register):
-            operand = base.as_operand() if isinstance(base, Value) else convert(base, None, current())
-            held = fresh(b64)
-            emit(spelled("mov", "b64"), (held, operand))
-            base = held
-        return AddressOperand((base + offset).name)
+            at = shifted(base, offset).register
+        else:
+            if not isinstance(base, Register):
+                operand = base.as_operand() if isinstance(base, Value) else convert(base, None, current())
+                base = fresh(b64)
+                emit(spelled("mov", "b64"), (base, operand))
+            at = binary("add", "+", base, offset)
+        assert at is not None
+        return AddressOperand(at.name)
 
 
 def var(
@@ -102,7 +103,7 @@ def var(
     align: int | None = None,
     linking: str | None = None,
 ) -> str:
-    """Declare a variable: `.space .align A .T name[size]`. With linking it stands at module level, and may have no size."""
+    """Declare a variable: `.space .align A .T name[size]`. With linking it stands at module level."""
     trace = current()
     try:
         space, kind = StateSpace.from_ptx(state_space), ScalarType.from_ptx(dtype.name)

@@ -9,7 +9,7 @@ from pyptx.dsl.arithmetic import unsigned, untyped
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, check_type, fresh, move_type
 from pyptx.dsl.trace import fail
-from pyptx.dsl.values import Pair, Register, literal
+from pyptx.dsl.values import Pair, Register, is_integer, literal
 from pyptx.ptx import special
 from pyptx.types import PtxType, from_name
 
@@ -174,7 +174,7 @@ def elect_sync(dst: Reg, pred_out: Reg, membermask: int | Reg) -> None:
 
 def setmaxnreg(count: int, *, inc: bool = True, pred: Pred | None = None) -> None:
     """Emit `setmaxnreg.inc.sync.aligned.u32 n`, or `.dec`."""
-    if isinstance(count, bool) or not isinstance(count, int):
+    if not is_integer(count):
         fail(rules.ARGUMENT, f"`setmaxnreg` takes a number, found {shown(count)}")
     emit(spelled("setmaxnreg", "inc" if inc else "dec", "sync", "aligned", "u32"), (count,), pred)
 

@@ -18,8 +18,6 @@ _HEAD_LINES = _HEAD.count("\n")
 def raw(text: str) -> None:
     """Parse one or several PTX statements and add each exactly once."""
     trace = current()
-    if not isinstance(text, str):
-        fail(rules.ARGUMENT, f"`ptx.raw` takes text, found {type(text).__name__}")
     here = trace.here(2)
     try:
         module = parse(f"{_HEAD}{text}\n}}\n")

@@ -9,42 +9,19 @@ from pyptx.emitter import emit
 from pyptx.ir import module_tokens
 from pyptx.parser import tokenize
 from pyptx.parser.parser import Parsing, parse
+from tools.audit_fuzz import mutated
 
 SAMPLES = [
     path.read_bytes().decode("utf-8", "surrogateescape")
     for path in sorted((Path(__file__).parent / "samples").glob("*.ptx"))
 ]
-BITS = (
-    '{ } ( ) [ ] ; , : . @ ! | " /* */ // \n \0 % $ _ 0 1e 0f 0x .b32 .reg .global .entry .func ret; = + - ? é # \r <'
-    " > generic( WARP_SZ 0f3F800000 .loc {ret;} L: .pragma call 1?2:3"
-).split(" ")
 ROUNDS = 1000
-
-
-def mutated(random: random.Random, text: str) -> str:
-    """Return the text after a few edits."""
-    for _ in range(random.choice([1, 1, 1, 2, 3, 8])):
-        at = random.randrange(len(text) + 1)
-        end = at + random.choice([1, 1, 2, 5, 20, 100])
-        other = random.randrange(len(text) + 1)
-        text = random.choice(
-            [
-                text[:at] + text[end:],
-                text[:at] + random.choice(BITS) + text[at:],
-                text[:at] + text[at:end] + text[at:],
-                text[:at] + text[other : other + 30] + text[at:],
-                text[:at],
-                text[:at] + chr(random.randrange(128)) + text[at + 1 :],
-                "".join(line for line in text.splitlines(keepends=True) if random.random() > 0.02),
-            ]
-        )
-    return text
 
 
 def test_mutated_samples(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(ROUNDS):
-        text = mutated(chance, chance.choice(SAMPLES))
+        text = mutated(chance.choice(SAMPLES), chance)
         module, diagnostics = parse(text, recover=True)
         assert emit(module) == text
         grammar = Parsing(text, fast=False)

@@ -122,7 +122,7 @@ class Tile:
 
     @classmethod
     def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
-        """Return the K-major (M, K) operand: the swizzle that the rows of its tile fill, a box one swizzle span wide."""
+        """Return the K-major (M, K) operand: the swizzle that its tile's rows fill, a box one span wide."""
         return cls._operand((m, k), dtype, m if tile_m is None else tile_m, k if tile_k is None else tile_k)
 
     @classmethod

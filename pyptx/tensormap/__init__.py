@@ -1,0 +1,18 @@
+"""Tensor maps: what TMA needs to know of a tensor, the driver's rules for it, and its 128 bytes.
+
+Knows nothing of PTX text, of arrays and of the driver itself: maps for a GPU are encoded by the driver.
+"""
+
+from __future__ import annotations
+
+from pyptx.tensormap.bits import SIZE, decode, encode, replace_field
+from pyptx.tensormap.maps import TensorMap
+from pyptx.tensormap.modes import ElementType, Fill, Im2col, Im2colMode, Interleave, L2Promotion, Swizzle, element_type
+from pyptx.tensormap.requirements import problems, validate
+from pyptx.tensormap.rules import RULES
+from pyptx.tensormap.tiles import tensor_map
+
+__all__ = [
+    "RULES", "SIZE", "ElementType", "Fill", "Im2col", "Im2colMode", "Interleave", "L2Promotion", "Swizzle", "TensorMap",
+    "decode", "element_type", "encode", "problems", "replace_field", "tensor_map", "validate",
+]  # fmt: skip

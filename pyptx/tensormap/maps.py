@@ -1,0 +1,57 @@
+"""The tensor map as a value, and what follows from it: sizes and the bytes that one copy moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from pyptx.tensormap.modes import ElementType, Fill, Im2col, Im2colMode, Interleave, L2Promotion, Swizzle
+
+W128_PIXELS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A tensor as TMA sees it; every tuple starts with the fastest dimension. `strides` are bytes between neighbours
+    in dimensions 1 and up (dimension 0 is contiguous). `box` belongs to tiled maps, `im2col` to the others."""
+
+    dtype: ElementType
+    address: int
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...] = ()
+    element_strides: tuple[int, ...] = ()
+    interleave: Interleave = Interleave.NONE
+    swizzle: Swizzle = Swizzle.NONE
+    l2_promotion: L2Promotion = L2Promotion.NONE
+    fill: Fill = Fill.ZERO
+    im2col: Im2col | None = None
+
+    def __post_init__(self) -> None:
+        if not self.element_strides:
+            object.__setattr__(self, "element_strides", (1,) * len(self.dims))
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The elements that one copy takes along each dimension of the box; for im2col, channels and pixels."""
+        if self.im2col is not None:
+            pixels = W128_PIXELS if self.im2col.mode is Im2colMode.W128 else self.im2col.pixels
+            return (self.im2col.channels, pixels)
+        strides = (1 if self.interleave is Interleave.NONE else self.element_strides[0], *self.element_strides[1:])
+        return tuple(-(-size // stride) for size, stride in zip(self.box, strides, strict=True))
+
+    @property
+    def inner_bytes(self) -> int:
+        """The bytes of one row of the box in shared memory: what a swizzle's span must hold."""
+        inner = self.im2col.channels if self.im2col is not None else self.box[0]
+        return inner * self.dtype.shared_bits // 8
+
+    @property
+    def box_bytes(self) -> int:
+        """The bytes of shared memory that one copy fills, elements outside the tensor and padding included."""
+        return prod(self.steps) * self.dtype.shared_bits // 8

@@ -1,0 +1,180 @@
+"""The choices in a tensor map: element types, swizzles, interleave, fill, L2 promotion, im2col boxes.
+
+Values are those that PTX's `tensormap.replace` writes; the driver's enumerations differ and stand beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from pyptx.types import PtxType
+
+
+class ElementType(IntEnum):
+    """The element of a tensor map. Every 16 elements of the padded types fill 16 bytes of shared memory."""
+
+    U8 = 0
+    U16 = 1
+    U32 = 2
+    S32 = 3
+    U64 = 4
+    S64 = 5
+    F16 = 6
+    F32 = 7
+    F32_FTZ = 8
+    F64 = 9
+    BF16 = 10
+    TF32 = 11
+    TF32_FTZ = 12
+    B4X16 = 13
+    B4X16_P64 = 14
+    B6X16_P32 = 15
+
+    @property
+    def bits(self) -> int:
+        """The width of one element in global memory."""
+        return _BITS[self]
+
+    @property
+    def shared_bits(self) -> int:
+        """The width of one element in shared memory, padding included."""
+        return 8 if self.is_padded else _BITS[self]
+
+    @property
+    def is_padded(self) -> bool:
+        """Tell whether elements are spread over more bytes in shared memory than in global memory."""
+        return self in (ElementType.B4X16_P64, ElementType.B6X16_P32)
+
+    @property
+    def is_float(self) -> bool:
+        """Tell whether out-of-bounds elements can be NaN."""
+        return self in _FLOATS
+
+    @property
+    def driver_value(self) -> int:
+        """The value of CUtensorMapDataType."""
+        return _DRIVER_VALUE.get(self, int(self))
+
+
+_BITS = {
+    ElementType.U8: 8, ElementType.U16: 16, ElementType.U32: 32, ElementType.S32: 32, ElementType.U64: 64,
+    ElementType.S64: 64, ElementType.F16: 16, ElementType.F32: 32, ElementType.F32_FTZ: 32, ElementType.F64: 64,
+    ElementType.BF16: 16, ElementType.TF32: 32, ElementType.TF32_FTZ: 32, ElementType.B4X16: 4,
+    ElementType.B4X16_P64: 4, ElementType.B6X16_P32: 6,
+}  # fmt: skip
+_FLOATS = {
+    ElementType.F16, ElementType.F32, ElementType.F32_FTZ, ElementType.F64, ElementType.BF16, ElementType.TF32,
+    ElementType.TF32_FTZ,
+}  # fmt: skip
+_DRIVER_VALUE = {ElementType.F64: 8, ElementType.BF16: 9, ElementType.F32_FTZ: 10}
+
+_ELEMENT_OF_TYPE = {
+    "b8": ElementType.U8, "u8": ElementType.U8, "s8": ElementType.U8, "e4m3": ElementType.U8, "e5m2": ElementType.U8,
+    "ue8m0": ElementType.U8, "ue4m3": ElementType.U8, "e2m1x2": ElementType.U8, "b16": ElementType.U16,
+    "u16": ElementType.U16, "s16": ElementType.U16, "b32": ElementType.U32, "u32": ElementType.U32,
+    "s32": ElementType.S32, "b64": ElementType.U64, "u64": ElementType.U64, "s64": ElementType.S64,
+    "f16": ElementType.F16, "bf16": ElementType.BF16, "f32": ElementType.F32, "tf32": ElementType.TF32,
+    "f64": ElementType.F64, "f16x2": ElementType.U32, "bf16x2": ElementType.U32, "e2m1": ElementType.B4X16,
+    "e2m3": ElementType.B6X16_P32, "e3m2": ElementType.B6X16_P32,
+}  # fmt: skip
+
+
+def element_type(dtype: PtxType) -> ElementType:
+    """Return what a tensor map calls elements of this type; ValueError for one that TMA cannot move by element."""
+    if dtype.name not in _ELEMENT_OF_TYPE:
+        raise ValueError(f"TMA has no element type for {dtype}; it has {', '.join(_ELEMENT_OF_TYPE)}")
+    return _ELEMENT_OF_TYPE[dtype.name]
+
+
+class Interleave(IntEnum):
+    """Channels grouped in slices of 16 or 32 bytes, or not."""
+
+    NONE = 0
+    B16 = 1
+    B32 = 2
+
+
+class Fill(IntEnum):
+    """What elements outside the tensor read as."""
+
+    ZERO = 0
+    NAN = 1
+
+
+class L2Promotion(IntEnum):
+    """How many bytes L2 fetches at a time."""
+
+    NONE = 0
+    B64 = 1
+    B128 = 2
+    B256 = 3
+
+
+class Swizzle(Enum):
+    """How chunks of `atom` bytes are exchanged within `span` bytes of shared memory, line by line. Values: the
+    `swizzle_mode` and `swizzle_atomicity` of `tensormap.replace`, span, atom."""
+
+    NONE = (0, 0, 0, 0)
+    B32 = (1, 0, 32, 16)
+    B64 = (2, 0, 64, 16)
+    B128 = (3, 0, 128, 16)
+    B96 = (4, 0, 96, 16)
+    B128_ATOM_32B = (3, 1, 128, 32)
+    B128_ATOM_32B_FLIP_8B = (3, 2, 128, 32)
+    B128_ATOM_64B = (3, 3, 128, 64)
+
+    @property
+    def mode(self) -> int:
+        """The value of `tensormap.replace.tile.swizzle_mode`."""
+        return self.value[0]
+
+    @property
+    def atomicity(self) -> int:
+        """The value of `tensormap.replace.tile.swizzle_atomicity`."""
+        return self.value[1]
+
+    @property
+    def span(self) -> int:
+        """How many bytes of a row the pattern covers, 0 without swizzle."""
+        return self.value[2]
+
+    @property
+    def atom(self) -> int:
+        """How many bytes stay together, 0 without swizzle."""
+        return self.value[3]
+
+    @property
+    def flips_8_bytes(self) -> bool:
+        """Tell whether the halves of every 16 bytes change places in odd lines."""
+        return self is Swizzle.B128_ATOM_32B_FLIP_8B
+
+    @property
+    def driver_value(self) -> int | None:
+        """The value of CUtensorMapSwizzle; None for the one that the driver does not offer."""
+        return None if self is Swizzle.B96 else self.mode + self.atomicity
+
+    @property
+    def origin_alignment(self) -> int:
+        """The boundary on which the repeating pattern starts, 16 bytes without swizzle."""
+        return {0: 16, 32: 256, 64: 512, 96: 256, 128: 1024}[self.span]
+
+
+class Im2colMode(IntEnum):
+    """Which pixels a load of a convolution's input takes: along N, D, H, W; along W; 128 of W."""
+
+    IM2COL = 1
+    W = 2
+    W128 = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Im2col:
+    """The box of an im2col load. Corners are offsets of the box from the image's borders, fastest dimension (W) first;
+    the W modes have one. `pixels` is ignored by W128."""
+
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    channels: int
+    pixels: int
+    mode: Im2colMode = Im2colMode.IM2COL

@@ -1,0 +1,44 @@
+"""From a `Tile` and an address to a tensor map: the order of dimensions, the rank-3 view, swizzle and box."""
+
+from __future__ import annotations
+
+from math import prod
+
+from pyptx.diagnostics import PtxError
+from pyptx.specs import PADDED_WIDTH, RESHAPED_WIDTH, Layout, Tile
+from pyptx.tensormap import rules
+from pyptx.tensormap.maps import TensorMap
+from pyptx.tensormap.modes import L2Promotion, Swizzle, element_type
+from pyptx.tensormap.requirements import validate
+
+_SWIZZLE = {Layout.TMA_128B: Swizzle.B128, Layout.TMA_64B: Swizzle.B64, Layout.TMA_32B: Swizzle.B32}
+
+
+def tensor_map(
+    tile: Tile, env: dict[str, int], address: int, *, l2_promotion: L2Promotion = L2Promotion.NONE
+) -> TensorMap:
+    """Return the map of a contiguous tensor of this tile at this address; PtxError with everything that the driver
+    would refuse. `env` binds the tile's names, those of its box included."""
+    element = element_type(tile.dtype)
+    dims, box = _fastest_first(tile, tile.resolve_shape(env)), _fastest_first(tile, tile.resolve_box(env))
+    strides = tuple(prod(dims[:i]) * element.bits // 8 for i in range(1, len(dims)))
+    if tile.tma_rank == 3:
+        _check_whole_columns(dims[0], box[0])
+        dims = (RESHAPED_WIDTH, dims[1], dims[0] // RESHAPED_WIDTH)
+        strides = (strides[0], RESHAPED_WIDTH * element.bits // 8)
+        box = (PADDED_WIDTH if tile.tma_padding else RESHAPED_WIDTH, box[1], box[0] // RESHAPED_WIDTH)
+    swizzle = _SWIZZLE.get(tile.layout, Swizzle.NONE)
+    return validate(TensorMap(element, address, dims, strides, box, swizzle=swizzle, l2_promotion=l2_promotion))
+
+
+def _fastest_first(tile: Tile, dims: tuple[int, ...]) -> tuple[int, ...]:
+    return dims if tile.layout is Layout.COL else dims[::-1]
+
+
+def _check_whole_columns(*widths: int) -> None:
+    for width in widths:
+        if width % RESHAPED_WIDTH:
+            message = (
+                f"a rank-3 view cuts columns into {RESHAPED_WIDTH}s: {width} is not a multiple of {RESHAPED_WIDTH}"
+            )
+            raise PtxError([rules.SIZE.found(None, message, help="pad the columns, or use tma_rank=2")])

@@ -1,0 +1,89 @@
+"""Tensor maps of tiles: order of dimensions, strides, boxes, the rank-3 view; and the enumerations of the driver."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from pyptx.diagnostics import PtxError
+from pyptx.specs import Layout, Tile
+from pyptx.tensormap import ElementType, Fill, Interleave, L2Promotion, Swizzle, TensorMap, element_type, tensor_map
+from pyptx.types import bf16, e4m3, f32, pred, s16, tf32
+
+BF16, U8 = ElementType.BF16, ElementType.U8
+ENV = {"M": 512, "K": 256, "tile": 128}
+TILES = [
+    (Tile("M", "K", bf16, Layout.TMA_128B, tma_box=("tile", 64)),
+     TensorMap(BF16, 64, (256, 512), (512,), (64, 128), swizzle=Swizzle.B128)),
+    (Tile("M", "K", e4m3, Layout.TMA_64B, tma_box=(8, 64)),
+     TensorMap(U8, 64, (256, 512), (256,), (64, 8), swizzle=Swizzle.B64)),
+    (Tile("M", "K", bf16, Layout.COL, tma_box=(64, 8)), TensorMap(BF16, 64, (512, 256), (1024,), (64, 8))),
+    (Tile("K", f32), TensorMap(ElementType.F32, 64, (256,), (), (256,))),
+    (Tile(3, "M", 8, tf32, tma_box=(1, 16, 8)), TensorMap(ElementType.TF32, 64, (8, 512, 3), (32, 16384), (8, 16, 1))),
+    (
+        Tile("M", "K", bf16, Layout.TMA_128B, tma_box=(128, 128), tma_rank=3),
+        TensorMap(BF16, 64, (64, 512, 4), (512, 128), (64, 128, 2), swizzle=Swizzle.B128),
+    ),
+    (
+        Tile("M", "K", bf16, tma_box=(128, 64), tma_rank=3, tma_padding=True),
+        TensorMap(BF16, 64, (64, 512, 4), (512, 128), (72, 128, 1)),
+    ),
+    (Tile.wgmma_b("K", "M", bf16, tile_k=64, tile_n=32),
+     TensorMap(BF16, 64, (512, 256), (1024,), (32, 64), swizzle=Swizzle.B64)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tile", "expected"), TILES, ids=[repr(t) for t, _ in TILES])
+def test_the_map_of_a_tile(tile: Tile, expected: TensorMap) -> None:
+    assert tensor_map(tile, ENV, 64) == expected
+
+
+def test_l2_promotion_is_the_callers_choice() -> None:
+    tile = Tile("K", f32)
+    assert tensor_map(tile, ENV, 64, l2_promotion=L2Promotion.B256).l2_promotion is L2Promotion.B256
+
+
+def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
+    with pytest.raises(
+        PtxError, match=r"a row of the box is 512 bytes, more than the 128 .*\n.*help: copy boxes 64 elem"
+    ):
+        tensor_map(Tile(8, "K", bf16, Layout.TMA_128B), ENV, 0)
+    with pytest.raises(PtxError, match=r"must advance by a multiple of 16 bytes.* got 10\n"):
+        tensor_map(Tile(8, 5, bf16, tma_box=(8, 8)), {}, 0)
+    with pytest.raises(PtxError, match=r"96 is not a multiple of 64\n.*pad the columns, or use tma_rank=2"):
+        tensor_map(Tile("M", "K", bf16, tma_rank=3, tma_box=(8, 64)), {"M": 64, "K": 96}, 0)
+
+
+def test_types_that_tma_has_no_element_for() -> None:
+    assert element_type(s16) is ElementType.U16
+    with pytest.raises(ValueError, match=r"no element type for pred; it has b8, u8"):
+        element_type(pred)
+
+
+DRIVER_NAMES = {
+    ElementType.U8: "UINT8", ElementType.U16: "UINT16", ElementType.U32: "UINT32", ElementType.S32: "INT32",
+    ElementType.U64: "UINT64", ElementType.S64: "INT64", ElementType.F16: "FLOAT16", ElementType.F32: "FLOAT32",
+    ElementType.F64: "FLOAT64", ElementType.BF16: "BFLOAT16", ElementType.F32_FTZ: "FLOAT32_FTZ",
+    ElementType.TF32: "TFLOAT32", ElementType.TF32_FTZ: "TFLOAT32_FTZ", ElementType.B4X16: "16U4_ALIGN8B",
+    ElementType.B4X16_P64: "16U4_ALIGN16B", ElementType.B6X16_P32: "16U6_ALIGN16B",
+}  # fmt: skip
+
+
+def test_numbers_are_the_drivers() -> None:
+    driver: Any = import_module("cuda.bindings.driver")
+    assert {name: e.driver_value for e, name in DRIVER_NAMES.items()} == {
+        member.name.removeprefix("CU_TENSOR_MAP_DATA_TYPE_"): member.value for member in driver.CUtensorMapDataType
+    }
+    assert {re.sub(r"^B(\d+)", r"\1B", s.name): s.driver_value for s in Swizzle if s is not Swizzle.B96} == {
+        member.name.removeprefix("CU_TENSOR_MAP_SWIZZLE_"): member.value for member in driver.CUtensorMapSwizzle
+    }
+    assert Swizzle.B96.driver_value is None
+    for ours, theirs in (
+        (L2Promotion, driver.CUtensorMapL2promotion),
+        (Interleave, driver.CUtensorMapInterleave),
+        (Fill, driver.CUtensorMapFloatOOBfill),
+    ):
+        assert [int(member) for member in ours] == [int(member) for member in theirs]

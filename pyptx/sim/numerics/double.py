@@ -1,0 +1,197 @@
+"""add, mul, fma, div, sqrt of f64 in every direction.
+
+Manual: Floating-Point Instructions. Results are found as a nearest float64 and the sign of what it lacks, with the
+operands scaled to the middle of the range, then scaled back with a single rounding.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.sim.numerics.arrays import F64, I64, Mask, quiet
+from pyptx.sim.numerics.rounding import to_odd, two_sum
+
+_SPLIT = 2.0**27 + 1.0
+_FAR = 300
+"""Operands further apart than this many powers of two only leave a trace of the smaller one."""
+_MAXIMUM = np.finfo(np.float64).max
+
+
+def add(a: F64, b: F64, rounding: str = "rn") -> F64:
+    """Return a + b."""
+    with quiet():
+        total, error = two_sum(a, b)
+        if rounding == "rn":
+            return total
+        result = _directed(total, error, rounding)
+        result = np.where(np.isinf(total) & np.isfinite(a) & np.isfinite(b), _overflow(total, rounding), result)
+    return _zero_sign(result, a, b, rounding)
+
+
+def mul(a: F64, b: F64, rounding: str = "rn") -> F64:
+    """Return a * b."""
+    with quiet():
+        if rounding == "rn":
+            return a * b
+        (x, ex), (y, ey) = _scaled(a), _scaled(b)
+        product, error = _two_product(x, y)
+        return _unless_special(_round(product, error, ex + ey, rounding), a * b, _ordinary(a) & _ordinary(b))
+
+
+def div(a: F64, b: F64, rounding: str = "rn") -> F64:
+    """Return a / b."""
+    with quiet():
+        if rounding == "rn":
+            return a / b
+        (x, ex), (y, ey) = _scaled(a), _scaled(b)
+        quotient = x / y
+        high, low = _two_product(quotient, y)
+        rest = ((x - high) - low) * np.sign(y)
+        return _unless_special(_round(quotient, rest, ex - ey, rounding), a / b, _ordinary(a) & _ordinary(b))
+
+
+def sqrt(a: F64, rounding: str = "rn") -> F64:
+    """Return the square root."""
+    with quiet():
+        if rounding == "rn":
+            return np.sqrt(a)
+        x, exponent = _scaled(a)
+        odd = exponent & 1
+        x, exponent = np.ldexp(x, odd), exponent - odd
+        root = np.sqrt(x)
+        high, low = _two_product(root, root)
+        return _unless_special(_round(root, (x - high) - low, exponent // 2, rounding), np.sqrt(a), _ordinary(a) & (a > 0))
+
+
+def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
+    """Return a * b + c, rounded once."""
+    with quiet():
+        plain = a * b + c
+        ordinary = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+        if rounding == "rn" and bool(np.all(_middling(a * b) & _middling(a) & _middling(b) & _middling(c))):
+            total, _ = _sum_product(*_two_product(a, b), c)
+            return total
+        (x, ex), (y, ey), (z, ez) = _scaled(a), _scaled(b), _scaled(c)
+        high, low = _two_product(x, y)
+        product_exponent = np.where(high == 0, -5000, ex + ey)
+        addend_exponent = np.where(z == 0, -5000, ez)
+        exponent = np.maximum(product_exponent, addend_exponent)
+        down = np.maximum(product_exponent - exponent, -_FAR)
+        total, rest = _sum_product(
+            np.ldexp(high, down), np.ldexp(low, down), np.ldexp(z, np.maximum(addend_exponent - exponent, -_FAR))
+        )
+        result = _round(total, rest, exponent, rounding)
+    # An exact sum of zero: plain arithmetic may have underflowed, so its sign is that of the two terms.
+    zero = ordinary & (total == 0)
+    same = (np.signbit(a) ^ np.signbit(b)) == np.signbit(c)
+    signed = np.where(same, np.copysign(0.0, c), -0.0 if rounding == "rm" else 0.0)
+    return np.where(zero, signed, np.where(ordinary, result, plain))
+
+
+def _middling(x: F64) -> Mask:
+    size = np.abs(x)
+    return (size == 0) | ((size > 2.0**-900) & (size < 2.0**900))
+
+
+def _ordinary(x: F64) -> Mask:
+    return np.isfinite(x) & (x != 0)
+
+
+def _unless_special(result: F64, plain: F64, ordinary: Mask) -> F64:
+    return np.where(ordinary, result, plain)
+
+
+def _scaled(x: F64) -> tuple[F64, I64]:
+    fraction, exponent = np.frexp(x)
+    return fraction, exponent.astype(np.int64)
+
+
+def _two_product(a: F64, b: F64) -> tuple[F64, F64]:
+    """Return the rounded product and its error (Dekker, with Veltkamp's splitting)."""
+    product = a * b
+    t = _SPLIT * a
+    a_high = t - (t - a)
+    a_low = a - a_high
+    t = _SPLIT * b
+    b_high = t - (t - b)
+    b_low = b - b_high
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, error
+
+
+def _sum_product(high: F64, low: F64, c: F64) -> tuple[F64, F64]:
+    """Return high + low + c rounded to nearest, and a number with the sign of what is missing.
+
+    Boldo and Melquiond's fused multiply-add: the tail is rounded to odd before the last addition.
+    """
+    part, part_error = two_sum(c, low)
+    total, total_error = two_sum(high, part)
+    tail, tail_error = two_sum(part_error, total_error)
+    result, rest = two_sum(total, to_odd(tail, tail_error))
+    return result, np.where(rest != 0, rest, tail_error)
+
+
+def _directed(nearest: F64, rest: F64, rounding: str) -> F64:
+    """Move the nearest number to its neighbour where the exact value lies on the other side."""
+    match rounding:
+        case "rz":
+            move = ((rest < 0) & (nearest > 0)) | ((rest > 0) & (nearest < 0))
+            return np.where(move, np.nextafter(nearest, 0.0), nearest)
+        case "rm":
+            return np.where(rest < 0, np.nextafter(nearest, -np.inf), nearest)
+        case "rp":
+            return np.where(rest > 0, np.nextafter(nearest, np.inf), nearest)
+        case _:
+            return nearest
+
+
+def _overflow(x: F64, rounding: str) -> F64:
+    """Return what a finite value past the range becomes."""
+    match rounding:
+        case "rz":
+            return np.copysign(_MAXIMUM, x)
+        case "rm":
+            return np.where(x > 0, _MAXIMUM, x)
+        case "rp":
+            return np.where(x < 0, -_MAXIMUM, x)
+        case _:
+            return x
+
+
+def _round(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
+    """Return (nearest + rest) * 2**exponent rounded once; of `rest` only the sign counts, and |rest| <= half an ulp."""
+    _, position = np.frexp(nearest)
+    power = position + exponent
+    inside = np.clip(exponent, -5000, 5000).astype(np.int32)
+    result = _scale(_directed(nearest, rest, rounding), inside)
+    result = np.where(np.isinf(result) | (power > 1024), _overflow(np.copysign(np.inf, nearest), rounding), result)
+    low = power <= -1021
+    return np.where(low, _round_subnormal(nearest, rest, inside, rounding), result) if low.any() else result
+
+
+def _scale(x: F64, exponent: I64) -> F64:
+    half = exponent // 2
+    return np.ldexp(np.ldexp(x, half), exponent - half)
+
+
+def _round_subnormal(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
+    units = np.ldexp(nearest, np.clip(exponent + 1074, -_FAR, 60).astype(np.int32))
+    whole = np.rint(units)
+    left = units - whole
+    side = np.where(left != 0, np.sign(left), np.sign(rest))
+    match rounding:
+        case "rz":
+            step = np.where(side * units < 0, side, 0.0)
+        case "rm":
+            step = np.where(side < 0, -1.0, 0.0)
+        case "rp":
+            step = np.where(side > 0, 1.0, 0.0)
+        case _:
+            step = np.where((np.abs(left) == 0.5) & (np.sign(rest) == np.sign(left)), np.sign(left), 0.0)
+    return np.copysign(np.ldexp(np.abs(whole + step), -1074), nearest)
+
+
+def _zero_sign(result: F64, a: F64, b: F64, rounding: str) -> F64:
+    if rounding != "rm":
+        return result
+    return np.where((result == 0) & (np.signbit(a) | np.signbit(b)), -0.0, result)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
 from pyptx.sim.numerics.arithmetic import finish, wide
+from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
 from pyptx.sim.numerics.rounding import flush
 
 _FUNCTIONS: dict[str, Callable[[F64], F64]] = {

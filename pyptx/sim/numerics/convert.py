@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim.numerics.arrays import F64, Array, quiet
 from pyptx.sim.numerics.arithmetic import finish, wide
+from pyptx.sim.numerics.arrays import F64, Array, quiet
 from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.rounding import encode, flush, to_odd, two_sum
 

@@ -16,6 +16,7 @@ from pyptx.ir import (
     ParenthesizedOperand,
     PipeOperand,
     RegisterOperand,
+    UnaryOperand,
     VectorOperand,
 )
 from pyptx.ir.operands import Operand as Actual
@@ -146,27 +147,28 @@ def _assume_written(step: Step, writes: list[Register]) -> None:
 
 
 def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
-    if wanted.kind is OperandKind.PIPE and not isinstance(given, PipeOperand):
-        wanted = wanted.parts[0]
-    if isinstance(given, RegisterOperand | LabelOperand):
-        if wanted.access != "r":
-            _add(given.name, scope, writes)
-        if wanted.access != "w":
-            _add(given.name, scope, reads)
-    elif isinstance(given, AddressOperand):
-        _add(given.base, scope, reads)
-        for part, inner in zip(wanted.parts[1:], given.rest, strict=False):
-            _collect(part, inner, scope, reads, writes)
-    elif isinstance(given, VectorOperand | ParenthesizedOperand):
-        for element in given.elements:
-            _collect(wanted, element, scope, reads, writes)
-    elif isinstance(given, PipeOperand) and wanted.parts:
-        _collect(wanted.parts[0], given.left, scope, reads, writes)
-        _collect(wanted.parts[1], given.right, scope, reads, writes)
-    elif isinstance(given, NegatedOperand):
-        _collect(wanted, given.operand, scope, reads, writes)
-    elif isinstance(given, IndexedOperand):
-        _collect(wanted, given.index, scope, reads, writes)
+    """Add what an operand that is more than one register reads and writes, from the left to the right."""
+    todo = [(wanted, given)]
+    while todo:
+        wanted, given = todo.pop()
+        if wanted.kind is OperandKind.PIPE and not isinstance(given, PipeOperand):
+            wanted = wanted.parts[0]
+        if isinstance(given, RegisterOperand | LabelOperand):
+            if wanted.access != "r":
+                _add(given.name, scope, writes)
+            if wanted.access != "w":
+                _add(given.name, scope, reads)
+        elif isinstance(given, AddressOperand):
+            _add(given.base, scope, reads)
+            todo += reversed(list(zip(wanted.parts[1:], given.rest, strict=False)))
+        elif isinstance(given, VectorOperand | ParenthesizedOperand):
+            todo += [(wanted, element) for element in reversed(given.elements)]
+        elif isinstance(given, PipeOperand) and wanted.parts:
+            todo += [(wanted.parts[1], given.right), (wanted.parts[0], given.left)]
+        elif isinstance(given, NegatedOperand | UnaryOperand):
+            todo.append((wanted, given.operand))
+        elif isinstance(given, IndexedOperand):
+            todo.append((wanted, given.index))
 
 
 def _add(name: str, scope: Scope, into: list[Register]) -> None:

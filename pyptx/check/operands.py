@@ -12,7 +12,8 @@ from pyptx.check.complaint import Complaint
 from pyptx.check.fits import ADDRESS_REGISTERS, accepted
 from pyptx.check.operand_rules import IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
 from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET
-from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, closest, register
+from pyptx.check.suggestions import meant
+from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, register
 from pyptx.check.symbols import Kind as Means
 from pyptx.ir import (
     AddressOperand,
@@ -148,14 +149,14 @@ def _register(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
         if known is not None:
             return _special(wanted, known, scope)
     if wanted.kind is Kind.LABEL:
-        return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", closest(name, scope))
+        return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", meant(name, scope))
     if wanted.kind is Kind.FUNCTION:
-        return Complaint(UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", closest(name, scope))
+        return Complaint(UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", meant(name, scope))
     return _undeclared(name, scope, None)
 
 
 def _undeclared(name: str, scope: Scope, index: int | None) -> Complaint:
-    return Complaint(UNDECLARED, f"`{name}` is not declared here", closest(name, scope), operand=index)
+    return Complaint(UNDECLARED, f"`{name}` is not declared here", meant(name, scope), operand=index)
 
 
 def _symbol(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:

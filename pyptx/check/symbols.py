@@ -106,34 +106,45 @@ def register(type_name: str, vector: int = 0, declaration: Statement | Param | N
 
 @dataclass(slots=True)
 class Scope:
-    """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol); `header` is the module's target."""
+    """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol); `header` is the module's target.
+
+    `longest` is the length of the longest base; `found` remembers what was looked up; `near` and `indexed` belong to
+    `suggestions`.
+    """
 
     parent: Scope | None = None
     header: tuple[Target, Version] | None = None
     names: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
     ranges: dict[str, tuple[int, Symbol]] = field(default_factory=dict[str, tuple[int, Symbol]])
     found: dict[str, Symbol] = field(default_factory=dict[str, Symbol])
+    longest: int = 0
+    near: dict[str, str] = field(default_factory=dict[str, str])
+    indexed: list[int] = field(default_factory=lambda: [0, 0])
+
+    def chain(self) -> Iterator[Scope]:
+        """Yield this block and those around it, the innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
 
     def find(self, name: str) -> Symbol | None:
         """Return what a name means here, None when nothing declares it."""
-        known = self.found.get(name)
-        if known is not None:
-            return known
-        symbol = self._own(name)
-        if symbol is None and self.parent is not None:
-            symbol = self.parent.find(name)
-        if symbol is not None:
-            self.found[name] = symbol
-        return symbol
+        for scope in self.chain():
+            symbol = scope.found.get(name) or scope._own(name)
+            if symbol is not None:
+                self.found[name] = symbol
+                return symbol
+        return None
 
     def _own(self, name: str) -> Symbol | None:
         symbol = self.names.get(name)
         if symbol is not None or not self.ranges:
             return symbol
         base = name.rstrip("0123456789")
-        while len(base) < len(name):
+        while len(base) < len(name) and len(base) <= self.longest:
             known = self.ranges.get(base)
-            if known is not None and int(name[len(base) :]) < known[0]:
+            if known is not None and _index(name[len(base) :]) < known[0]:
                 return known[1]
             base = name[: len(base) + 1]
         return None
@@ -151,6 +162,7 @@ class Scope:
         if base in self.ranges:
             return False
         self.ranges[base] = (count, symbol)
+        self.longest = max(self.longest, len(base))
         self.found.clear()
         return True
 
@@ -162,6 +174,15 @@ class Scope:
             for base, (count, _) in scope.ranges.items():
                 yield f"{base}{max(0, count - 1)}"
             scope = scope.parent
+
+
+def _index(digits: str) -> int:
+    """Return the number in a range that digits spell; Python refuses to read thousands of them."""
+    return int(digits.lstrip("0")[:_MOST_DIGITS] or "0")
+
+
+_MOST_DIGITS = 20
+"""More than any range has."""
 
 
 def declare(statement: Statement, scope: Scope) -> Iterator[Diagnostic]:

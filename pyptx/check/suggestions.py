@@ -1,0 +1,82 @@
+"""Guesses what a name that nothing declares was meant to be. Costs time proportional to the names, however many
+guesses are asked for: a declared name is found by what remains of it when one character is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+
+from pyptx.check.symbols import Scope
+from pyptx.isa import special
+
+_LONGEST = 64
+_SURE = 4
+"""Names as long may differ in one character; of shorter ones, one must be the other with a character more."""
+_MOST_SCOPES = 32
+
+_CUDA = {"threadIdx": "%tid", "blockIdx": "%ctaid", "blockDim": "%ntid", "gridDim": "%nctaid", "warpSize": "WARP_SZ"}
+
+
+def meant(name: str, scope: Scope) -> str | None:
+    """Return the remedy for a name that nothing declares: the name that was probably meant, or the range it misses."""
+    if len(name) > _LONGEST:
+        return None
+    base, _, component = name.partition(".")
+    if base in _CUDA:
+        return f"PTX calls it `{_CUDA[base]}{'.' * bool(component)}{component}`"
+    digits = name[len(name.rstrip("0123456789")) :]
+    stem = name.removesuffix(digits) if digits else name
+    for block in islice(scope.chain(), _MOST_SCOPES):
+        found = _in_block(name, stem, digits, block)
+        if found is not None:
+            return found
+    near = _near(name, _special_names())
+    return f"did you mean `{near}`?" if near else None
+
+
+def _in_block(name: str, stem: str, digits: str, scope: Scope) -> str | None:
+    known = scope.ranges.get(stem)
+    if known is not None and digits:
+        return f"`{stem}<{known[0]}>` declares `{stem}0` to `{stem}{known[0] - 1}`" if known[0] else None
+    _extend(scope)
+    near = _near(name, scope.near)
+    if near is None and digits:
+        base = _near(stem, scope.near)
+        near = f"{base}{digits}" if base is not None and scope.find(f"{base}{digits}") is not None else None
+    return f"did you mean `{near}`?" if near and scope.find(near) is not None else None
+
+
+def _extend(scope: Scope) -> None:
+    """Enter the names declared since the last time."""
+    for which, names in enumerate((scope.names, scope.ranges)):
+        if len(names) == scope.indexed[which]:
+            continue
+        for name in islice(names, scope.indexed[which], None):
+            for key in _keys(name):
+                scope.near.setdefault(key, name)
+        scope.indexed[which] = len(names)
+
+
+def _near(name: str, index: dict[str, str]) -> str | None:
+    for key in _keys(name):
+        found = index.get(key)
+        if found is not None and found != name and (key in (name.lower(), found.lower()) or len(name) >= _SURE):
+            return found
+    return None
+
+
+def _keys(name: str) -> Iterator[str]:
+    """Yield a name in small letters, and what is left of it without one of its characters."""
+    small = name.lower()
+    if len(small) <= _LONGEST:
+        yield small
+        for at in range(len(small) if len(small) > 1 else 0):
+            yield small[:at] + small[at + 1 :]
+
+
+@cache
+def _special_names() -> dict[str, str]:
+    components = [f"{r.name}.{c}" for r in special.SPECIAL_REGISTERS if r.vector for c in special.COMPONENTS]
+    names = [*components, *(r.name for r in special.SPECIAL_REGISTERS)]
+    return {key: name for name in reversed(names) for key in _keys(name)}

@@ -308,10 +308,7 @@ def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray
         fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
     _, kept = storage(dtype)
     wanted = f"%{name.removeprefix('%')}" if name else None
-    base = trace.name_for(wanted, "%v")
-    while any(f"{base}{i}" in trace.taken for i in range(count)):
-        base = trace.name_for(wanted, "%v")
-    base = base if not base[-1].isdigit() else f"{base}_"
+    base = _range_base(trace, wanted, count)
     trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
     trace.declarations.ranges.append((kept, base, count))
     made = RegArray(base, count, dtype)
@@ -321,6 +318,15 @@ def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray
     if trace.declarations is not trace.top:
         trace.declarations.owned += [made, *made.members]
     return made
+
+
+def _range_base(trace: Trace, wanted: str | None, count: int) -> str:
+    """Return a base that gives `count` new names. One that ends in a digit could meet another's: it gets a `_`."""
+    while True:
+        base = trace.name_for(wanted, "%v")
+        base = f"{base}_" if base[-1].isdigit() else base
+        if not any(f"{base}{i}" in trace.taken for i in range(count)):
+            return base
 
 
 def check_type(dtype: Any) -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import linecache
+import re
 import sys
 from collections.abc import Callable
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from pyptx.dsl import rules
@@ -24,12 +26,15 @@ R = TypeVar("R")
 _AFTER_EXIT = frozenset(
     ("POP_TOP", "LOAD_CONST", "SWAP", "PRECALL", "CALL", "NOP", "CACHE", "RETURN_VALUE", "RETURN_CONST", "LOAD_FAST")
 )
+_RETURN = re.compile(r"(?:^|[:;]\s*)return\b")
 
 
 class Body:
     """A `with` block of a kernel. Subclasses write what stands before and after its statements."""
 
     what = "block"
+    decides = True
+    """Whether the GPU decides if the block runs, so that Python must not leave it early."""
     trace: Trace
     opened: OpenBody
 
@@ -45,7 +50,8 @@ class Body:
             self.trace.pop(self.opened, keep=False)
             self.abandoned()
             return
-        refuse_return(self.what)
+        if self.decides:
+            refuse_return(self.what)
         self.end()
 
     def begin(self) -> OpenBody:
@@ -68,20 +74,15 @@ def refuse_return(what: str) -> None:
     """Refuse a Python `return` out of a `with` block: the rest of the kernel would be missing on every path.
 
     Leaving by `return` and falling off the end both call `__exit__` without an exception, but from different places
-    of the code: after a `return` nothing but other exits comes before RETURN_VALUE.
+    of the code: after a `return` nothing but other exits comes before RETURN_VALUE, and its line is just before.
     """
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     if is_ours(frame.f_code):
         return
     code, at = frame.f_code.co_code, frame.f_lasti + 2
-    names = dis.opname
-    while at < len(code) and names[code[at]] in _AFTER_EXIT:
-        if names[code[at]].startswith("RETURN"):
-            places = list(frame.f_code.co_positions())
-            first, last = places[frame.f_lasti // 2][:2]
-            line = places[at // 2][0]
-            more = any(place[0] is not None and last is not None and place[0] > last for place in places)
-            if more and line is not None and first is not None and last is not None and first <= line <= last:
+    while at < len(code) and dis.opname[code[at]] in _AFTER_EXIT:
+        if dis.opname[code[at]].startswith("RETURN"):
+            if _leaves_early(frame.f_code, frame.f_lasti // 2):
                 fail(
                     rules.PYTHON_EXIT,
                     f"`return` inside `{what}` leaves the kernel while it is written, on every path",
@@ -91,10 +92,22 @@ def refuse_return(what: str) -> None:
         at += 2
 
 
+def _leaves_early(code: CodeType, at: int) -> bool:
+    """Tell whether the call of `__exit__` at this index belongs to a `return` with more of the function behind it."""
+    places = [place[:2] for place in code.co_positions()]
+    block, before = places[at], at
+    while before and places[before] in (block, (None, None)):
+        before -= 1
+    line, last = places[before][0], block[1]
+    more = any(first is not None and last is not None and first > last for first, _ in places)
+    return more and line is not None and _RETURN.search(linecache.getline(code.co_filename, line).strip()) is not None
+
+
 class Scope(Body):
     """`{ … }` with registers of its own."""
 
     what = "ptx.scope()"
+    decides = False
 
     def begin(self) -> OpenBody:
         self.own = Declarations(f"s{self.trace.number('scope')}_")

@@ -17,6 +17,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.origin import Memo, frame_here
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
+from pyptx.isa.special import special_register
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
 
 CURRENT: ContextVar[Trace | None] = ContextVar("pyptx_trace", default=None)
@@ -161,7 +162,7 @@ class Trace:
             name = wanted
             check_name(name.removeprefix("%"))
         stem, count = name, 0
-        while name in self.taken or _GENERATED.fullmatch(name):
+        while name in self.taken or _GENERATED.fullmatch(name) or special_register(name) is not None:
             count += 1
             name = f"{stem}_{count}"
         self.taken.add(name)

@@ -1,0 +1,427 @@
+"""Bad input: each is an error at the user's line, with what was expected and what to write instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from pyptx import PtxError, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, u8, u16, u32, u64
+
+from .tracing import code, refused, traced
+
+
+def test_nothing_works_outside_a_kernel() -> None:
+    for use in (lambda: reg.scalar(u32), lambda: ptx.ret(), lambda: smem.alloc(f32, 4), lambda: ptx.inst.bar.sync(0)):
+        with pytest.raises(PtxError, match=r"test_errors\.py:\d+: error\[PTX0801\]"):
+            use()
+
+
+def test_a_register_of_another_kernel_is_refused() -> None:
+    kept: list[Any] = []
+
+    @kernel
+    def other() -> None:
+        kept.append(reg.scalar(u32, 1))
+
+    other.ptx()
+
+    def operand() -> None:
+        ptx.inst.add.u32(reg.scalar(u32), kept[0], 1)  # here
+
+    def operator() -> None:
+        _ = kept[0] + 1  # here
+
+    def guard() -> None:
+        ptx.ret(pred=kept[1])  # here
+
+    def address() -> None:
+        ptx.addr(kept[0])  # here
+
+    refused(operand, "PTX0802", "`other`")
+    refused(operator, "PTX0802", "`other`")
+    refused(address, "PTX0802", "`other`")
+
+    @kernel
+    def second() -> None:
+        kept.append(reg.scalar(pred, 1))
+
+    second.ptx()
+    refused(guard, "PTX0802", "`second`")
+
+
+def test_a_register_of_a_closed_block_is_refused() -> None:
+    def body() -> None:
+        with ptx.scope():
+            inner = reg.scalar(u32, 1)
+        _ = inner + 1  # here
+
+    refused(body, "PTX0802", "closed")
+
+
+def test_a_block_that_is_never_closed_is_reported_where_it_was_opened() -> None:
+    def body() -> None:
+        p = reg.scalar(pred, 1)
+        ptx.if_(p).__enter__()  # here
+        ptx.ret()
+
+    refused(body, "PTX0811", "ptx.if_")
+
+
+def test_return_inside_a_block_is_refused() -> None:
+    def direct() -> None:
+        p = reg.scalar(pred, 1)
+        with ptx.if_(p):  # here
+            return
+        ptx.ret()
+
+    def nested(early: bool = True) -> None:
+        p = reg.scalar(pred, 1)
+        with ptx.loop("top"):
+            with ptx.if_(p):  # here
+                if early:
+                    return
+                ptx.inst.bar.sync(0)
+            ptx.inst.bar.sync(1)
+
+    def helper_at_its_end(p: Any) -> None:
+        with ptx.if_(p):
+            ptx.inst.bar.sync(2)
+
+    def fine() -> int:
+        p = reg.scalar(pred, 1)
+        helper_at_its_end(p)
+        with ptx.if_(p):
+            ptx.inst.bar.sync(0)
+        return 3
+
+    refused(direct, "PTX0812", "ptx.ret()")
+    def calls_nested() -> None:
+        nested()
+
+    with pytest.raises(PtxError, match=r"PTX0812.*ptx\.if_"):
+        traced(calls_nested).ptx()
+    assert len(code(fine)) == 7
+
+
+def test_an_exception_leaves_no_half_written_block() -> None:
+    def body() -> None:
+        p = reg.scalar(pred, 1)
+        for opened in (lambda: ptx.if_(p), lambda: ptx.loop("top"), ptx.scope, ptx.expr):
+            try:
+                with opened():
+                    ptx.inst.bar.sync(1)
+                    raise KeyError
+            except KeyError:
+                pass
+        with ptx.if_(p):
+            ptx.inst.bar.sync(2)
+        try:
+            with ptx.else_():
+                raise KeyError
+        except KeyError:
+            pass
+        with ptx.loop("top", pred=lambda: p):
+            ptx.inst.bar.sync(3)
+
+    assert code(body) == [
+        "mov.pred %p0, 1;", "@!%p0 bra $if2_else;", "bar.sync 2;", "bra $if2_end;", "$if2_else:", "$if2_end:", "top:",
+        "bar.sync 3;", "@%p0 bra top;",
+    ]  # fmt: skip
+
+
+def test_an_exception_in_an_intrinsic_removes_its_statements() -> None:
+    @intrinsic
+    def failing() -> None:
+        ptx.inst.bar.sync(1)
+        raise KeyError
+
+    def body() -> None:
+        with pytest.raises(KeyError):
+            failing()
+        ptx.inst.bar.sync(2)
+
+    assert code(body) == ["bar.sync 2;"]
+
+
+def test_else_follows_its_if_directly() -> None:
+    def alone() -> None:
+        with ptx.else_():  # here
+            pass
+
+    def separated() -> None:
+        p = reg.scalar(pred, 1)
+        with ptx.if_(p):
+            pass
+        ptx.inst.bar.sync(0)
+        with ptx.else_():  # here
+            pass
+
+    def twice() -> None:
+        p = reg.scalar(pred, 1)
+        with ptx.if_(p):
+            pass
+        with ptx.else_():
+            pass
+        with ptx.else_():  # here
+            pass
+
+    def late_condition() -> None:
+        x = reg.scalar(u32, 1)
+        with ptx.if_(x == 1):
+            pass
+        p = x == 2
+        with ptx.elif_(p):  # here
+            pass
+
+    for body in (alone, separated, twice, late_condition):
+        refused(body, "PTX0810", "directly")
+
+
+def test_control_flow_inside_an_expression_is_refused() -> None:
+    def body() -> None:
+        p = reg.scalar(pred, 1)
+        with ptx.expr():
+            with ptx.if_(p):  # here
+                pass
+
+    refused(body, "PTX0810", "ptx.expr")
+
+
+def test_break_outside_a_loop_is_refused() -> None:
+    def body() -> None:
+        ptx.break_()  # here
+
+    refused(body, "PTX0810", "ptx.range_")
+
+
+def test_labels_are_placed_once_and_exist() -> None:
+    def twice() -> None:
+        ptx.label("a")
+        ptx.label("a")  # here
+
+    def nowhere() -> None:
+        ptx.label("done")
+        ptx.bra("dome")  # here
+
+    def elsewhere() -> None:
+        ptx.inst.bra("nope")  # here
+
+    refused(twice, "PTX0813", "already")
+    refused(nowhere, "PTX0813", "did you mean `done`?")
+    refused(elsewhere, "PTX0813", "nope")
+
+
+def test_an_instruction_of_another_target_is_refused() -> None:
+    def body() -> None:
+        ptx.inst.wgmma.fence.sync.aligned()  # here
+
+    refused(body, "PTX0302", "sm_90a", "arch='sm_80'", arch="sm_80")
+
+
+@pytest.mark.parametrize(
+    ("call", "rule", "words"),
+    [
+        (lambda x: ptx.inst.addd.u32(x, x, 1), "PTX0101", ("did you mean `add`?",)),
+        (lambda x: ptx.inst.add.rn.u32(x, x, 1), "PTX0102", (".rn",)),
+        (lambda x: ptx.inst.mul.u32(x, x, 1), "PTX0102", (".lo",)),
+        (lambda x: ptx.inst.add.u32(x, x), "PTX0201", ("takes 3 operands, found 2", "add.u32 d")),
+        (lambda x: ptx.inst.add.f32(x, x, x), "PTX0203", (".u32", ".f32")),
+        (lambda x: ptx.inst.add.u64(x, x, 1), "PTX0203", (".u32", "u64")),
+        (lambda x: ptx.inst.add.u32(x, x, 1.5), "PTX0203", ("1.5",)),
+        (lambda x: ptx.inst.add.u32(x, x, 1 << 32), "PTX0204", ("4294967296",)),
+        (lambda x: ptx.inst.bar.sync(16), "PTX0204", ("0 to 15",)),
+        (lambda x: ptx.inst.add.u32(x, x, "nothing"), "PTX0401", ("nothing",)),
+        (lambda x: ptx.inst.add.u32(x, x, object()), "PTX0806", ("object",)),
+        (lambda x: ptx.inst.ld.global_.v2.u32([x], ptx.addr(reg.scalar(u64))), "PTX0201", ("2 elements",)),
+        (lambda x: ptx.inst.ld.shared.u32(x, reg.scalar(f32)), "PTX0203", ("address",)),
+        (lambda x: ptx.inst.bar.sync(0, pred=x), "PTX0206", ("predicate", "!= 0")),
+        (lambda x: ptx.sreg("%tidd.x"), "PTX0401", ("%tid",)),
+        (lambda x: ptx.sreg("tid"), "PTX0401", ("%tid.x",)),
+        (lambda x: x + reg.scalar(f32), "PTX0804", ("ptx.cvt(u32, f32",)),
+        (lambda x: x < reg.scalar(s32), "PTX0804", ("sign",)),
+        (lambda x: x + None, "PTX0804", ("NoneType",)),
+        (lambda x: x + 1.5, "PTX0805", ("1.5",)),
+        (lambda x: x + -1, "PTX0805", ("0 to 4294967295", "0xffffffff")),
+        (lambda x: x << 32, "PTX0805", ("0 to 31",)),
+        (lambda x: reg.scalar(f32, 1) // 2, "PTX0804", ("a / b",)),
+        (lambda x: reg.scalar(f32, 1) & 1, "PTX0804", ("b32",)),
+        (lambda x: reg.scalar(u8, 1) + 1, "PTX0804", ("u32",)),
+        (lambda x: reg.scalar(pred, 1) + 1, "PTX0804", ("predicate",)),
+        (lambda x: reg.scalar(pred, 1) & x, "PTX0804", ("!= 0",)),
+        (lambda x: reg.scalar(u32, 1.5), "PTX0805", ("write 2",)),
+        (lambda x: reg.scalar(u16, 70000), "PTX0805", ("65535",)),
+        (lambda x: reg.scalar(f32, (1 << 24) + 1), "PTX0805", ("exactly",)),
+        (lambda x: reg.array(u32, 4)[4], "PTX0816", ("0 to 3",)),
+        (lambda x: reg.array(u32, 4)[x], "PTX0803", ("count",)),
+        (lambda x: smem.mbarrier(2)[2], "PTX0816", ("0 to 1",)),
+        (lambda x: smem.alloc(f32, (4, 4))[4], "PTX0816", ("0 to 3",)),
+        (lambda x: smem.alloc(f32, (4, 4))[1, 2, 3], "PTX0816", ("2 dimensions",)),
+        (lambda x: smem.alloc(f32, 1 << 20), "PTX0817", ("232,448",)),
+        (lambda x: smem.alloc(f32, 0), "PTX0818", ("positive",)),
+        (lambda x: smem.alloc(f32, 4, swizzle="256B"), "PTX0818", ("128B",)),
+        (lambda x: ptx.range_(0, 4, 0), "PTX0818", ("0",)),
+        (lambda x: ptx.range_(x, 0, -1), "PTX0818", ("signed",)),
+        (lambda x: ptx.if_(True).__enter__(), "PTX0804", ("Python",)),
+        (lambda x: ptx.if_(x).__enter__(), "PTX0206", ("predicate",)),
+        (lambda x: ptx.var("shared", u32, "two words"), "PTX0815", ("two words",)),
+        (lambda x: ptx.var("nowhere", u32, "x"), "PTX0818", (".shared",)),
+        (lambda x: ptx.param(u32, "missing"), "PTX0401", ("missing",)),
+        (lambda x: ptx.addr(x, 1.5), "PTX0818", ("1.5",)),
+        (lambda x: ptx.raw("}"), "PTX0819", ()),
+        (lambda x: ptx.raw("add.u32 %r0, %r0"), "PTX0819", ("`;`",)),
+        (lambda x: ptx.imm("abc"), "PTX0818", ("abc",)),
+        (lambda x: reg.scalar("u32"), "PTX0818", ("pyptx.types",)),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_one_call_names_its_remedy(call: Any, rule: str, words: tuple[str, ...]) -> None:
+    @kernel
+    def body() -> None:
+        call(reg.scalar(u32, 1))
+
+    with pytest.raises(PtxError) as caught:
+        body.ptx()
+    found = caught.value.diagnostics[0]
+    assert found.code == rule, caught.value
+    assert found.origin is not None and found.origin.file == __file__
+    assert all(word in str(caught.value) for word in words), caught.value
+
+
+def test_the_error_of_a_helper_names_the_helper_and_keeps_its_callers() -> None:
+    def helper(x: Any) -> None:
+        ptx.inst.add.f32(x, x, x)
+
+    def body() -> None:
+        helper(reg.scalar(u32, 1))
+
+    with pytest.raises(PtxError) as caught:
+        traced(body).ptx()
+    origin: Any = caught.value.diagnostics[0].origin
+    assert (origin.code, origin.caller.code, origin.caller.caller) == (helper.__code__, body.__code__, None)
+
+
+def test_recursion_is_only_pythons() -> None:
+    def endless(x: Any) -> None:
+        endless(x + 1)
+
+    def body() -> None:
+        endless(reg.scalar(u32, 1))
+
+    with pytest.raises(RecursionError):
+        traced(body).ptx()
+
+    def counted(x: Any, n: int) -> None:
+        if n:
+            counted(x + 1, n - 1)
+
+    def ends() -> None:
+        counted(reg.scalar(u32, 1), 50)
+
+    assert len(code(ends)) == 51
+
+
+def test_names_never_meet_generated_or_special_ones() -> None:
+    def body() -> None:
+        for name in ("r0", "r", "tid", "x", "x", "v_1_0"):
+            reg.scalar(u32, 1, name=name)
+        reg.array(f32, 2, name="x")
+        reg.array(f32, 2)
+        smem.alloc(u32, 4, name="add")
+        ptx.st(u32, "add", reg.scalar(u32, 2), space="shared")
+
+    text = traced(body).ptx()
+    declared = re.findall(r"(%[\w$]+)(?:<\d+>)?;", "\n".join(x for x in text.splitlines() if ".reg" in x))
+    assert len(declared) == len(set(declared))
+    assert "%tid;" not in text
+    assert code(body)[-1] == "st.shared.u32 [add], %r0;"
+
+
+def test_arguments_of_a_kernel_are_listed() -> None:
+    @kernel(in_specs=(Tile("M", "N", f32),))
+    def body(a: Any, *, depth: int, unroll: int = 2) -> None: ...
+
+    with pytest.raises(PtxError, match=r"missing: N, depth; unknown: K"):
+        body.ptx(M=4, K=8)
+    with pytest.raises(PtxError, match="positive integers, found M=0"):
+        body.ptx(M=0, N=4, depth=1)
+    assert body.template_params["unroll"] == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"arch": "sm_1"}, "unknown arch"),
+        ({"version": (42, 0)}, "there is no PTX"),
+        ({"block": (1, 2, 3, 4)}, "three"),
+        ({"raw_params": [("u99", "n")]}, "u99"),
+        ({"raw_params": [("u32", "a b")]}, "raw parameter"),
+        ({"in_specs": (Tile(4, f32),)}, "takes 0 tensors"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_at_once(options: dict[str, Any], message: str) -> None:
+    def body() -> None: ...
+
+    with pytest.raises(PtxError, match=message):
+        kernel(**options)(body)
+
+
+def test_reserved_words_are_no_parameters() -> None:
+    def body(*, seed: int = 1) -> None: ...
+
+    with pytest.raises(PtxError, match="reserved: seed"):
+        kernel(body)
+
+
+def test_an_in_place_operator_in_a_loop_is_a_warning() -> None:
+    @kernel
+    def body() -> None:
+        i = reg.scalar(s32, 0)
+        with ptx.loop("top", pred=lambda: i < 3):
+            i += 1
+            j = i + 1
+            j += 1
+
+    found = body.check()
+    assert [d.code for d in found if d.code.startswith("PTX08")] == ["PTX0830"]
+
+
+def test_half_precision_needs_its_target() -> None:
+    def body() -> None:
+        a = reg.scalar(bf16, 1.0)
+        _ = a + a  # here
+
+    refused(body, "PTX0302", "sm_90", arch="sm_80")
+    assert code(body)[-1] == "add.bf16 %rs1, %rs0, %rs0;"
+
+
+def test_bits_and_types_that_do_not_mix() -> None:
+    def body() -> None:
+        x, f, d, h = reg.scalar(b32, -1), reg.scalar(f32, 1), reg.scalar(f64, 2.5), reg.scalar(f16, 0.5)
+        _ = x >> 1, f + 1, d * 2.0, h * 1.5, f != 2, -f, -x, ~x, abs(f), f / 3
+
+    assert code(body) == [
+        "mov.b32 %r0, -1;", "mov.f32 %f0, 0f3F800000;", "mov.f64 %fd0, 0d4004000000000000;", "mov.b16 %rs0, 14336;",
+        "shr.u32 %r1, %r0, 1;", "add.f32 %f1, %f0, 0f3F800000;", "mul.f64 %fd1, %fd0, 0d4000000000000000;",
+        "mov.b16 %rs1, 15872;", "mul.f16 %rs2, %rs0, %rs1;", "setp.neu.f32 %p0, %f0, 0f40000000;", "neg.f32 %f2, %f0;",
+        "neg.s32 %r2, %r0;", "not.b32 %r3, %r0;", "abs.f32 %f3, %f0;", "div.rn.f32 %f4, %f0, 0f40400000;",
+    ]  # fmt: skip
+
+
+def test_a_branch_of_python_ends_with_a_block() -> None:
+    """What follows in the code is another branch, not the rest of this one."""
+
+    def either(p: Any, first: bool) -> None:
+        if first:
+            with ptx.if_(p):
+                ptx.inst.bar.sync(0)
+        else:
+            ptx.inst.bar.sync(1)
+
+    def body() -> None:
+        p = reg.scalar(pred, 1)
+        either(p, True)
+        either(p, False)
+
+    assert [line for line in code(body) if "bar" in line] == ["bar.sync 0;", "bar.sync 1;"]

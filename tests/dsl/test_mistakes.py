@@ -1,0 +1,324 @@
+"""Mistakes that tools of this field have made, by their number in the interface's list; each is impossible here, or an
+error at its place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from pyptx import PtxError, Tile, kernel, ptx, reg, smem
+from pyptx.types import f32, pred, s32, u32, u64
+
+from .tracing import accepted, code, refused, traced
+
+
+def test_01_python_if_on_a_register_is_refused() -> None:
+    def body() -> None:
+        x = reg.scalar(u32, 1)
+        if x == 0:  # here
+            ptx.ret()
+
+    refused(body, "PTX0803", "ptx.if_")
+
+
+def test_01_python_while_and_not_on_registers_are_refused() -> None:
+    def loop() -> None:
+        x = reg.scalar(u32, 1)
+        while x < 3:  # here
+            ptx.ret()
+
+    def negated() -> None:
+        p = reg.scalar(pred, 1)
+        _ = not ~p  # here
+
+    refused(loop, "PTX0803")
+    refused(negated, "PTX0803")
+
+
+def test_02_slices_of_an_allocation_have_addresses_of_their_own() -> None:
+    def body() -> None:
+        tile, x = smem.alloc(f32, (4, 8), name="tile"), reg.scalar(f32)
+        ptx.ld(f32, x, tile[0], space="shared")
+        ptx.ld(f32, x, tile[1], space="shared")
+        ptx.ld(f32, x, tile[-1], space="shared")
+
+    assert code(body) == [f"ld.shared.f32 %f0, [tile{at}];" for at in ("", "+32", "+96")]
+
+
+def test_02_a_barrier_keeps_its_index_as_a_value_and_as_an_address() -> None:
+    def body() -> None:
+        bars = smem.mbarrier(4, name="bars")
+        ptx.inst.mov.u32(reg.scalar(u32), bars[3])
+        ptx.inst.mbarrier.init.shared__cta.b64(bars[2], 1)
+        ptx.inst.mbarrier.init.shared__cta.b64(bars[reg.scalar(u32, 1)], 1)
+
+    assert code(body) == [
+        "mov.u32 %r0, bars+24;",
+        "mbarrier.init.shared::cta.b64 [bars+16], 1;",
+        "mov.u32 %r1, 1;",
+        "mov.u32 %r2, bars;",
+        "mad.lo.u32 %r3, %r1, 8, %r2;",
+        "mbarrier.init.shared::cta.b64 [%r3], 1;",
+    ]
+
+
+def test_03_everything_moves_to_dynamic_shared_memory_alike() -> None:
+    def body() -> None:
+        first, big = smem.alloc(f32, (16,), name="first"), smem.alloc(f32, (128, 128), name="big")
+        bars = smem.mbarrier(2, name="bars")
+        row = reg.scalar(u32, 3)
+        x = big[1, 2]
+        big[row, 0] = x
+        ptx.st(f32, first[4], x, space="shared")
+        ptx.inst.mov.u32(reg.scalar(u32), bars[1])
+        ptx.raw("ld.shared.f32 %f0, [big+8];")
+
+    text = traced(body).ptx()
+    accepted(text)
+    assert ".extern .shared .align 128 .b8 smem[];" in text
+    assert not {"first", "big", "bars"} & set(text.replace("[", " ").replace("+", " ").split())
+    assert code(body) == [
+        "mov.u32 %r0, 3;",
+        "ld.shared.f32 %f0, [smem+648];",
+        "mov.u32 %r1, smem+128;",
+        "mad.lo.u32 %r2, %r0, 512, %r1;",
+        "st.shared.f32 [%r2], %f0;",
+        "st.shared.f32 [smem+16], %f0;",
+        "mov.u32 %r3, smem+65672;",
+        "ld.shared.f32 %f0, [smem+136];",
+    ]
+    assert traced(body).dynamic_smem() == 65680
+
+
+def test_04_a_tensor_map_is_loaded_in_the_prologue() -> None:
+    @kernel(in_specs=(Tile(64, 64, f32),))
+    def uses_map(a: Any) -> None:
+        p = reg.scalar(u32, 0) == 0
+        with ptx.if_(p):
+            first = a.tma_desc()
+        with ptx.scope():
+            assert a.tma_desc() is first
+
+    text = uses_map.ptx()
+    accepted(text)
+    lines = [line.strip() for line in text.splitlines()]
+    assert lines.index("cvta.param.u64 %rd1, %rd0;") < lines.index("mov.u32 %r0, 0;")
+    assert text.count("mov.b64 %rd0, a_tma_desc;") == 1
+    assert ".param .align 128 .b8 a_tma_desc[128]" in text
+
+
+def test_05_raw_text_is_added_once() -> None:
+    def body() -> None:
+        ptx.raw(".reg .u32 %mine; mov.u32 %mine, 1; add.u32 %mine, %mine, 2;")
+
+    assert code(body) == ["mov.u32 %mine, 1;", "add.u32 %mine, %mine, 2;"]
+
+
+def test_06_a_condition_evaluated_before_its_loop_is_refused() -> None:
+    def body() -> None:
+        i = reg.scalar(u32, 0)
+        with ptx.loop("top", pred=i < 4):  # here
+            ptx.add(u32, i, i, 1)
+
+    refused(body, "PTX0814", "lambda")
+
+
+def test_06_a_condition_given_as_a_function_is_evaluated_at_the_end() -> None:
+    def body() -> None:
+        i = reg.scalar(u32, 0)
+        with ptx.loop("top", pred=lambda: i < 4):
+            ptx.add(u32, i, i, 1)
+
+    assert code(body) == [
+        "mov.u32 %r0, 0;", "top:", "add.u32 %r0, %r0, 1;", "setp.lt.u32 %p0, %r0, 4;", "@%p0 bra top;",
+    ]  # fmt: skip
+
+
+def test_07_counted_loops_count_down_and_to_registers() -> None:
+    def body() -> None:
+        n = reg.scalar(s32, 10)
+        for i in ptx.range_(n, 0, -2):
+            ptx.break_(pred=i == 4)
+            ptx.continue_()
+
+    assert code(body) == [
+        "mov.s32 %r0, 10;", "mov.s32 %r1, %r0;", "$range:", "setp.gt.s32 %p0, %r1, 0;", "@!%p0 bra $range_end;",
+        "setp.eq.s32 %p1, %r1, 4;", "@%p1 bra $range_end;", "bra $range_next;", "$range_next:",
+        "add.s32 %r1, %r1, -2;", "bra $range;", "$range_end:",
+    ]  # fmt: skip
+
+
+def test_07_python_break_in_a_counted_loop_is_refused() -> None:
+    def body() -> None:
+        for i in ptx.range_(0, 8):  # here
+            if i is not None:
+                break
+        ptx.ret()
+
+    refused(body, "PTX0812", "ptx.break_()")
+
+
+def test_08_a_guard_skips_a_whole_wait_loop() -> None:
+    from pyptx.ptx.control import guarded_loop
+
+    def body() -> None:
+        p, x = reg.scalar(pred, 1), reg.scalar(u32, 0)
+        guarded_loop("wait", p, lambda: x == 0)
+
+    lines = code(body)
+    skip = lines.index("@!%p0 bra $wait_skip;")
+    assert skip < lines.index("$wait:") < lines.index("@%p1 bra $wait;") < lines.index("$wait_skip:")
+
+
+def test_09_operators_follow_the_sign_of_the_register() -> None:
+    def body() -> None:
+        a, b, wide = reg.scalar(s32), reg.scalar(u32), reg.scalar(u64)
+        _ = a >> 1, b >> 1, a.max(2), a * 3, a < 0, b < 1, a // 2, a % 2, wide + a, wide + b
+
+    assert [line.split()[0] for line in code(body)] == [
+        "shr.s32", "shr.u32", "max.s32", "mul.lo.s32", "setp.lt.s32", "setp.lt.u32", "div.s32", "rem.s32", "cvt.s64.s32",
+        "add.u64", "cvt.u64.u32", "add.u64",
+    ]  # fmt: skip
+
+
+def test_11_scopes_keep_labels_and_branches_in_order() -> None:
+    from pyptx import intrinsic
+
+    @intrinsic
+    def count_down(x: Any) -> None:
+        ptx.label("again")
+        ptx.sub(u32, x, x, 1)
+        ptx.bra("again", pred=x != 0)
+
+    def body() -> None:
+        count_down(reg.scalar(u32, 3))
+
+    assert code(body) == [
+        "mov.u32 %r0, 3;", "again:", "sub.u32 %r0, %r0, 1;", "setp.ne.u32 %p0, %r0, 0;", "@%p0 bra again;",
+    ]  # fmt: skip
+
+
+def test_13_text_without_its_semicolon_is_refused() -> None:
+    def body() -> None:
+        ptx.raw("bar.sync 0")  # here
+
+    refused(body, "PTX0819", "`;`")
+
+
+def test_14_a_changed_closure_variable_is_traced_again() -> None:
+    step = 1
+
+    @kernel
+    def body() -> None:
+        reg.scalar(u32, step)
+
+    assert "mov.u32 %r0, 1;" in body.ptx()
+    step = 2
+    assert "mov.u32 %r0, 2;" in body.ptx()
+
+
+_TWICE = """
+from pyptx import kernel, ptx, reg, smem, intrinsic
+from pyptx.types import f32, u32
+@intrinsic
+def part(x, cfg): return x + cfg["step"]
+@kernel
+def k():
+    tile = smem.alloc(f32, (64, 256))
+    x = part(reg.scalar(u32, 1, name="x"), {"step": 3})
+    acc = reg.array(f32, 4, name="acc")
+    with ptx.if_((x == 1) | (x > 7)):
+        acc[0] = tile[x, 3]
+    with ptx.else_():
+        ptx.kloop(x, unroll=2, body=lambda: ptx.add(u32, x, x, 1))
+print(k.ptx())
+"""
+
+
+def test_14_two_processes_and_two_traces_write_the_same_bytes() -> None:
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", _TWICE], capture_output=True, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."}
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert runs[0] == runs[1]
+    assert len(runs[0]) > 500
+
+
+def test_19_addresses_take_offsets_of_either_sign_and_registers() -> None:
+    def body() -> None:
+        base, i, x = reg.scalar(u64, 64), reg.scalar(s32, -1), reg.scalar(u32)
+        ptx.ld(u32, x, ptx.addr(base, -4))
+        ptx.ld(u32, x, ptx.addr(base, 8))
+        ptx.ld(u32, x, ptx.addr(base, i))
+
+    assert code(body)[2:] == [
+        "ld.global.u32 %r1, [%rd0+-4];", "ld.global.u32 %r1, [%rd0+8];", "cvt.s64.s32 %rd1, %r0;",
+        "add.u64 %rd2, %rd0, %rd1;", "ld.global.u32 %r1, [%rd2];",
+    ]  # fmt: skip
+
+
+def test_20_labels_never_meet() -> None:
+    def body() -> None:
+        n = reg.scalar(u32, 5)
+        for _ in range(2):
+            ptx.kloop(n, unroll=4, body=lambda: None)
+        with ptx.if_(n == 0):
+            with ptx.if_(n == 1):
+                ptx.inst.bar.sync(0)
+            with ptx.else_():
+                ptx.inst.bar.sync(1)
+        with ptx.else_():
+            with ptx.if_(n == 2):
+                ptx.inst.bar.sync(2)
+        for _ in range(2):
+            with ptx.loop("top", pred=lambda: n == 9):
+                ptx.bra("top", pred=n == 3)
+
+    labels = [line for line in code(body) if line.endswith(":")]
+    assert len(labels) == len(set(labels)) == 15
+
+
+def test_24_tracing_is_linear() -> None:
+    """Twenty times as many statements take less than forty times as long."""
+    import time
+
+    def seconds(count: int) -> float:
+        def body() -> None:
+            x = reg.scalar(u32, 0)
+            for _ in range(count):
+                ptx.inst.add.u32(x, x, 1)
+
+        made = traced(body)
+        start = time.process_time()
+        made.ptx()
+        return time.process_time() - start
+
+    seconds(1000)
+    assert seconds(20_000) < 40 * max(seconds(1000), 0.002)
+
+
+def test_26_the_version_is_the_lowest_that_works() -> None:
+    def plain() -> None:
+        ptx.inst.bar.sync(0)
+
+    def newer() -> None:
+        ptx.elect_sync(reg.scalar(u32), reg.scalar(pred), -1)
+
+    assert traced(plain, arch="sm_75").ptx().startswith(".version 6.3\n")
+    assert traced(plain, arch="sm_90a").ptx().startswith(".version 8.0\n")
+    assert traced(plain, arch="sm_121f").ptx().startswith(".version 8.8\n")
+    assert traced(newer, arch="sm_90").ptx().startswith(".version 8.0\n")
+    with pytest.raises(PtxError, match="sm_90a needs PTX 8.0"):
+        traced(plain, version=(7, 8))
+
+
+def test_26_a_version_too_low_names_the_instruction() -> None:
+    def body() -> None:
+        ptx.elect_sync(reg.scalar(u32), reg.scalar(pred), -1)  # here
+
+    refused(body, "PTX0301", "elect.sync", "version=(7, 8)", arch="sm_90", version=(7, 8))

@@ -1,0 +1,187 @@
+"""Registers: folding of copies into arrays, widening, predicates, names, the pieces of a vector."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx import PtxError, kernel, ptx, reg
+from pyptx.dsl.values import float_bits
+from pyptx.reg import NegPred, PipeRef
+from pyptx.types import b16, b32, b64, bf16, e4m3, f16, f32, f64, pred, s16, s32, s64, tf32, u8, u16, u32, u64
+
+from .tracing import accepted, code, traced
+
+
+def test_a_copy_into_an_array_becomes_the_destination_of_the_instruction_before() -> None:
+    def body() -> None:
+        r, x = reg.array(f32, 4, name="acc"), reg.scalar(f32, 2.0)
+        r[0] = x * x
+        r[-1] = x + 1
+        y = x * 3
+        r[1] = y
+        ptx.st(f32, ptx.addr("out"), y, space="shared")
+        r[2] = 4.0
+
+    def wrapped() -> None:
+        ptx.var("shared", f32, "out")
+        body()
+
+    assert code(wrapped)[1:] == [
+        "mul.f32 %acc0, %f0, %f0;", "add.f32 %acc3, %f0, 0f3F800000;", "mul.f32 %f3, %f0, 0f40400000;",
+        "mov.f32 %acc1, %f3;", "st.shared.f32 [out], %f3;", "mov.f32 %acc2, 0f40800000;",
+    ]  # fmt: skip
+
+
+def test_a_copy_is_not_folded_past_a_guard_a_label_or_into_a_source() -> None:
+    def body() -> None:
+        r, x, p = reg.array(u32, 3, name="acc"), reg.scalar(u32, 1), reg.scalar(pred, 1)
+        y = reg.scalar(u32)
+        ptx.add(u32, y, x, 1, pred=p)
+        r[0] = y
+        z = x + 1
+        ptx.label("here")
+        r[1] = z
+        w = reg.scalar(u32)
+        ptx.inst.st.shared.u32(ptx.addr(reg.scalar(u32)), w)
+        r[2] = w
+
+    lines = code(body)
+    assert [line for line in lines if line.startswith("mov.u32 %acc")] == [
+        "mov.u32 %acc0, %r1;", "mov.u32 %acc1, %r2;", "mov.u32 %acc2, %r3;",
+    ]  # fmt: skip
+
+
+def test_a_loaded_vector_is_folded_and_scopes_are_looked_into() -> None:
+    from pyptx import intrinsic
+
+    @intrinsic
+    def double(x: reg.Reg) -> reg.Reg:
+        return x + x
+
+    def body() -> None:
+        r, a = reg.array(f32, 2, name="acc"), reg.scalar(u64, 0)
+        x, y = reg.scalar(f32), reg.scalar(f32)
+        ptx.ld(f32, [x, y], a)
+        r[0] = x
+        r[1] = double(y)
+
+    assert code(body)[1:] == ["ld.global.v2.f32 {%acc0, %f1}, [%rd0];", "add.f32 %acc1, %f1, %f1;"]
+
+
+def test_the_narrower_integer_is_widened_by_its_own_sign() -> None:
+    def body() -> None:
+        h, w, d = reg.scalar(s16), reg.scalar(b32), reg.scalar(s64)
+        _ = h + w, w + d, d - h, (d < w), w << h
+
+    assert code(body) == [
+        "cvt.s32.s16 %r1, %rs0;", "add.u32 %r2, %r1, %r0;", "cvt.u64.u32 %rd1, %r0;", "add.s64 %rd2, %rd1, %rd0;",
+        "cvt.s64.s16 %rd3, %rs0;", "sub.s64 %rd4, %rd0, %rd3;", "cvt.u64.u32 %rd5, %r0;",
+        "setp.lt.s64 %p0, %rd0, %rd5;", "cvt.s32.s16 %r3, %rs0;",
+        "shl.b32 %r4, %r0, %r3;",
+    ]  # fmt: skip
+
+
+def test_predicates_combine_and_negate() -> None:
+    def body() -> None:
+        x = reg.scalar(u32)
+        p, q = x == 1, x != 2
+        _ = p & ~q, ~p | q, p ^ q
+        assert isinstance(~p, NegPred)
+        assert ~~p is p
+        ptx.inst.bar.sync(0, pred=~(p & q))
+
+    assert code(body)[2:] == [
+        "and.pred %p2, %p0, !%p1;", "or.pred %p3, !%p0, %p1;", "xor.pred %p4, %p0, %p1;", "and.pred %p5, %p0, %p1;",
+        "@!%p5 bar.sync 0;",
+    ]  # fmt: skip
+
+
+def test_registers_are_hashed_by_identity() -> None:
+    @kernel
+    def body() -> None:
+        x, y = reg.scalar(u32), reg.scalar(u32)
+        assert {x: 1, y: 2}[x] == 1
+        assert len({x, y, x}) == 2
+
+    body.ptx()
+
+
+def test_two_destinations_and_parts_of_registers() -> None:
+    def body() -> None:
+        d, p, x = reg.scalar(b32), reg.scalar(pred), reg.scalar(b32)
+        ptx.inst.shfl.sync.idx.b32(PipeRef(d, p), x, 0, 31, -1)
+        ptx.inst.shfl.sync.idx.b32(d, x, 0, 31, ptx.imm("0xffffffff"))
+        ptx.setp("lt", u32, PipeRef(p, reg.scalar(pred)), x, 3)
+        ptx.inst.mov.b64([d, None], reg.scalar(b64))
+        ptx.inst.mov.b32(d, [reg.scalar(b16), reg.scalar(u16)])
+
+    assert code(body) == [
+        "shfl.sync.idx.b32 %r0|%p0, %r1, 0, 31, -1;", "shfl.sync.idx.b32 %r0, %r1, 0, 31, 0xffffffff;",
+        "setp.lt.u32 %p0|%p1, %r1, 3;", "mov.b64 {%r0, _}, %rd0;", "mov.b32 %r0, {%rs0, %rs1};",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [u8, u16, s32, u64, f16, bf16, tf32, f32, f64, pred])
+def test_every_type_takes_an_initial_value_in_one_mov(dtype: reg.PtxType) -> None:
+    def body() -> None:
+        reg.scalar(dtype, 1)
+        reg.from_(reg.scalar(dtype), dtype)
+
+    assert len(code(body)) == 2
+
+
+def test_small_floats_keep_their_type_in_wider_registers() -> None:
+    def body() -> None:
+        x = reg.scalar(e4m3)
+        ptx.st(e4m3, ptx.addr(reg.scalar(u64)), x)
+
+    text = traced(body).ptx()
+    accepted(text)
+    assert ".reg .b16 %rs<1>;" in text and "st.global.b8" in text
+
+
+def test_accumulator_fragments_have_the_right_count() -> None:
+    @kernel
+    def body() -> None:
+        assert reg.wgmma_frag(m=64, n=256, dtype=f32).count == 128
+        half = reg.wgmma_frag(m=64, n=64, dtype=f16)
+        assert (half.count, half.dtype.name) == (16, "f16x2")
+        assert [r.name for r in reg.array(u32, 3, name="a").hw_order(reverse=True)] == ["%a2", "%a1", "%a0"]
+
+    body.ptx()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "bits"),
+    [
+        (bf16, 1.0, 0x3F80), (bf16, 1.00390625, 0x3F80), (bf16, 1.01171875, 0x3F82), (bf16, float("inf"), 0x7F80),
+        (f16, 65504.0, 0x7BFF), (f16, 1, 0x3C00), (tf32, 1.0, 0x3F800000), (f32, -0.0, 0x80000000),
+        (f64, 0.1, 0x3FB999999999999A),
+    ],
+)  # fmt: skip
+def test_literals_round_to_nearest_even(dtype: reg.PtxType, value: float, bits: int) -> None:
+    assert float_bits(value, dtype) == bits
+
+
+def test_a_nan_stays_one_in_every_format() -> None:
+    assert float_bits(float("nan"), bf16) & 0x7F80 == 0x7F80
+    assert float_bits(float("nan"), bf16) & 0x7F
+
+
+def test_negative_zero_and_zero_are_two_numbers() -> None:
+    def body() -> None:
+        x = reg.scalar(f32)
+        for zero in (0.0, -0.0, 0):
+            ptx.inst.add.f32(x, x, zero)
+            _ = x + zero
+
+    assert [line.split()[-1] for line in code(body)] == ["0f00000000;"] * 2 + ["0f80000000;"] * 2 + ["0f00000000;"] * 2
+
+
+def test_an_array_is_refused_where_its_count_is_wrong() -> None:
+    @kernel
+    def body() -> None:
+        ptx.inst.ld.global_.v4.f32(reg.array(f32, 2), ptx.addr(reg.scalar(u64)))
+
+    with pytest.raises(PtxError, match=r"reg\.array\(f32, 4\)"):
+        body.ptx()

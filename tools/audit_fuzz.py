@@ -110,9 +110,8 @@ def time_shapes() -> bool:
         growth = large / max(small, 1e-3)
         linear = growth < 8
         good &= linear
-        print(
-            f"{name:20} {small * 1e3:8.1f} ms, four times as long {large * 1e3:8.1f} ms{'' if linear else '  SUPERLINEAR'}"
-        )
+        verdict = "" if linear else "  SUPERLINEAR"
+        print(f"{name:20} {small * 1e3:8.1f} ms, four times as long {large * 1e3:8.1f} ms{verdict}")
     text = HEADER + ".entry k() {" + " add.s32 a, b, c;" * 6_200_000 + "}"
     print(f"one line of {len(text) / 1e6:.0f} MB: {_time(text):.1f} s")
     return good

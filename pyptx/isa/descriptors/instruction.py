@@ -1,0 +1,198 @@
+"""The 32-bit instruction descriptor of `tcgen05.mma`: shapes, types, transposition ("Instruction descriptor"), and
+which of them go together (the tables of "Matrix Shape" and "Transpose and Negate operations")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyptx.isa.descriptors.fields import Fields, mask, pack, unpack
+from pyptx.types import PtxType, from_name
+
+KINDS = ("f16", "tf32", "f8f6f4", "i8", "mxf8f6f4", "mxf4", "mxf4nvf4")
+_BLOCK_SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
+_SIGNS: Fields = {
+    "negate_a": (13, 1),
+    "negate_b": (14, 1),
+    "transpose_a": (15, 1),
+    "transpose_b": (16, 1),
+    "n": (17, 6),
+}
+_PLAIN: Fields = {
+    "selector": (0, 2), "sparse": (2, 1), "saturate": (3, 1), "d": (4, 2), "a": (7, 3), "b": (10, 3), **_SIGNS,
+    "m": (24, 5), "shift": (30, 2),
+}  # fmt: skip
+_SCALED: Fields = {
+    "sparse": (2, 1), "b_scale": (4, 2), "a": (7, 3), "b": (10, 3), **_SIGNS, "scale": (23, 1), "m": (27, 2),
+    "a_scale": (29, 2),
+}  # fmt: skip
+_FP4: Fields = {**_SCALED, "b": (10, 2), "k96": (31, 1)}
+_SMALL_FLOATS = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5}
+_INPUTS: dict[str, dict[str, int]] = {
+    "f16": {"f16": 0, "bf16": 1}, "tf32": {"tf32": 2}, "f8f6f4": _SMALL_FLOATS, "i8": {"u8": 0, "s8": 1},
+    "mxf8f6f4": _SMALL_FLOATS, "mxf4": {"e2m1": 1}, "mxf4nvf4": {"e2m1": 1},
+}  # fmt: skip
+_OUTPUTS: dict[str, dict[str, int]] = {
+    "f16": {"f16": 0, "f32": 1}, "tf32": {"f32": 1}, "f8f6f4": {"f16": 0, "f32": 1}, "i8": {"s32": 2},
+    "mxf8f6f4": {"f32": 0}, "mxf4": {"f32": 0}, "mxf4nvf4": {"f32": 0},
+}  # fmt: skip
+_SCALES: dict[str, dict[str, int]] = {
+    "mxf8f6f4": {"ue8m0": 1}, "mxf4": {"ue8m0": 1}, "mxf4nvf4": {"ue4m3": 0, "ue8m0": 1},
+}  # fmt: skip
+_DENSE_K = {"f16": 16, "tf32": 8, "f8f6f4": 32, "i8": 32, "mxf8f6f4": 32, "mxf4": 64, "mxf4nvf4": 64}
+_SHIFTS = (0, 8, 16, 32)
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionDescriptor:
+    """What one `tcgen05.mma` computes. `max_shift` is in columns (`.ws` only); scale-factor ids are bytes of a word.
+    Without `scale` a block-scaled kind takes ue8m0, mxf4nvf4 ue4m3."""
+
+    kind: str
+    m: int
+    n: int
+    a: PtxType
+    b: PtxType
+    d: PtxType
+    transpose_a: bool = False
+    transpose_b: bool = False
+    negate_a: bool = False
+    negate_b: bool = False
+    sparse: bool = False
+    sparsity_selector: int = 0
+    saturate: bool = False
+    max_shift: int = 0
+    scale: PtxType | None = None
+    a_scale_id: int = 0
+    b_scale_id: int = 0
+    k96: bool = False
+
+    @property
+    def k(self) -> int:
+        """The K of the operation, which the kind and the sparsity decide."""
+        return 96 if self.k96 else _DENSE_K[_known(self.kind)] * (2 if self.sparse else 1)
+
+    def encode(self) -> int:
+        """Return the 32 bits; ValueError for what they cannot hold."""
+        fields, low = _fields(self.kind), 7 if self.kind in _BLOCK_SCALED else 4
+        if self.n % 8 or self.m % (1 << low):
+            raise ValueError(
+                f"M is a multiple of {1 << low} and N of 8 for kind {self.kind}, got {self.m} and {self.n}"
+            )
+        values = {
+            "sparse": int(self.sparse), "a": self._code(_INPUTS, self.a, "A"), "b": self._code(_INPUTS, self.b, "B"),
+            "negate_a": int(self.negate_a), "negate_b": int(self.negate_b), "transpose_a": int(self.transpose_a),
+            "transpose_b": int(self.transpose_b), "n": self.n >> 3, "m": self.m >> low,
+        }  # fmt: skip
+        self._code(_OUTPUTS, self.d, "D")
+        if self.kind in _BLOCK_SCALED:
+            scales = _SCALES[self.kind]
+            code = self._code(_SCALES, self.scale, "scale factor") if self.scale else next(iter(scales.values()))
+            values |= {"a_scale": self.a_scale_id, "b_scale": self.b_scale_id, "scale": code}
+        else:
+            if self.max_shift not in _SHIFTS:
+                raise ValueError(f"the maximum shift is 0, 8, 16 or 32 columns, got {self.max_shift}")
+            values |= {"saturate": int(self.saturate), "d": _OUTPUTS[self.kind][self.d.name]}
+            values |= {"selector": self.sparsity_selector, "shift": _SHIFTS.index(self.max_shift)}
+        return pack(fields, values | ({"k96": int(self.k96)} if "k96" in fields else {}))
+
+    @staticmethod
+    def decode(kind: str, bits: int) -> InstructionDescriptor:
+        """Return the descriptor that an instruction of this kind reads in these 32 bits; ValueError for a reserved bit
+        that is not 0 and for type codes that the kind does not have."""
+        fields = _fields(kind)
+        if stray := bits & ~mask(fields):
+            raise ValueError(f"an instruction descriptor of kind {kind} has no bits {stray:#x}: they must be 0")
+        f = unpack(fields, bits)
+        scaled = kind in _BLOCK_SCALED
+        return InstructionDescriptor(
+            kind,
+            f["m"] << (7 if scaled else 4),
+            f["n"] << 3,
+            _type(_INPUTS[kind], f["a"], "A"),
+            _type(_INPUTS[kind], f["b"], "B"),
+            _type(_OUTPUTS[kind], f.get("d", 0), "D"),
+            *(bool(f[name]) for name in ("transpose_a", "transpose_b", "negate_a", "negate_b", "sparse")),
+            sparsity_selector=f.get("selector", 0),
+            saturate=bool(f.get("saturate", 0)),
+            max_shift=_SHIFTS[f.get("shift", 0)],
+            scale=_type(_SCALES[kind], f["scale"], "scale factor") if scaled else None,
+            a_scale_id=f.get("a_scale", 0),
+            b_scale_id=f.get("b_scale", 0),
+            k96=bool(f.get("k96", 0)),
+        )
+
+    def problems(self, *, cta_group: int = 1, ws: bool = False) -> list[str]:
+        """Return what the manual's tables forbid of this operation, each as a sentence."""
+        return [*_shape_problems(self, cta_group, ws), *_option_problems(self, cta_group, ws)]
+
+    def _code(self, table: dict[str, dict[str, int]], dtype: PtxType, what: str) -> int:
+        codes = table[self.kind]
+        if dtype.name not in codes:
+            raise ValueError(f"{what} of kind {self.kind} is {' or '.join(codes)}, not {dtype}")
+        return codes[dtype.name]
+
+
+def _known(kind: str) -> str:
+    if kind not in KINDS:
+        raise ValueError(f"tcgen05.mma has no kind {kind!r}; it has {', '.join(KINDS)}")
+    return kind
+
+
+def _fields(kind: str) -> Fields:
+    return {"mxf8f6f4": _SCALED, "mxf4": _FP4, "mxf4nvf4": _FP4}.get(_known(kind), _PLAIN)
+
+
+def _type(codes: dict[str, int], code: int, what: str) -> PtxType:
+    for name, number in codes.items():
+        if number == code:
+            return from_name(name)
+    raise ValueError(f"no type of {what} has the code {code}; known: {codes}")
+
+
+def _shapes(kind: str, cta_group: int, ws: bool, sparse: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the allowed M and N, both empty when the combination does not exist."""
+    scaled = kind in _BLOCK_SCALED
+    if ws:
+        valid = cta_group == 1 and not scaled
+        return ((32, 64, 128), (64, 128) if sparse else (64, 128, 256)) if valid else ((), ())
+    if cta_group == 2:
+        rows = (256,) if scaled and sparse else (128, 256)
+        return rows, tuple(range(32, 257, 32)) if kind == "i8" else tuple(range(16, 257, 16))
+    columns = (8, 16, 24, *range(32, 257, 16)) if kind == "i8" else tuple(range(8, 257, 8))
+    return ((128,) if scaled else (64, 128)), columns
+
+
+def _shape_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
+    rows, columns = _shapes(_known(op.kind), cta_group, ws, op.sparse)
+    how = f"kind {op.kind}{' .ws' if ws else ''} in cta_group {cta_group}{', sparse' if op.sparse else ''}"
+    if not rows:
+        yield f"{how} does not exist"
+        return
+    if op.m not in rows:
+        yield f"{how} has M = {' or '.join(map(str, rows))}, not {op.m}"
+    if op.n not in columns:
+        first, second, last = columns[0], columns[1], columns[-1]
+        listed = ", ".join(map(str, columns)) if len(columns) <= 3 else f"{first}, {second} … {last}"
+        yield f"{how} has N = {listed}, not {op.n}"
+    step = 16 * cta_group
+    if op.transpose_b and op.b.bits == 8 and op.n % step:
+        yield f"a transposed 8-bit B has N in steps of {step} in cta_group {cta_group}, not {op.n}"
+
+
+def _option_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Iterator[str]:
+    for name, transposed, dtype in (("A", op.transpose_a, op.a), ("B", op.transpose_b, op.b)):
+        if transposed and (op.kind in ("mxf4", "mxf4nvf4") or dtype.bits < 8):
+            yield f"{name} of type {dtype} in kind {op.kind} cannot be transposed"
+    if op.kind == "i8" and (op.negate_a or op.negate_b):
+        yield "integers cannot be negated (kind i8)"
+    if op.saturate and op.kind != "i8":
+        yield f"only kind i8 saturates, not {op.kind}"
+    if op.sparsity_selector and not op.sparse:
+        yield "the sparsity selector needs a sparse A"
+    if op.max_shift and not ws:
+        yield "the maximum shift belongs to `.ws`"
+    if op.kind in ("mxf4", "mxf4nvf4") and (op.a_scale_id | op.b_scale_id) & 1:
+        yield f"scale factor ids of kind {op.kind} are 0 or 2"
+    if op.k96 and (op.sparse or op.kind not in ("mxf4", "mxf4nvf4")):
+        yield "K = 96 is for dense mxf4 and mxf4nvf4"

@@ -1,0 +1,112 @@
+"""64-bit descriptors of matrices in shared memory: `wgmma` ("Matrix Descriptor Format") and `tcgen05` ("Shared memory
+descriptor"). Addresses and offsets are bytes, multiples of 16, and stand in the descriptor divided by 16."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx.isa.descriptors.fields import Fields, mask, pack, unpack
+from pyptx.tensormap import Swizzle
+
+_WGMMA: Fields = {"start": (0, 14), "leading": (16, 14), "stride": (32, 14), "base_offset": (49, 3), "swizzle": (62, 2)}
+_TCGEN05: Fields = {
+    "start": (0, 14), "leading": (16, 14), "stride": (32, 14), "version": (46, 3), "base_offset": (49, 3),
+    "lbo_mode": (52, 1), "swizzle": (61, 3),
+}  # fmt: skip
+_WGMMA_CODE = {Swizzle.NONE: 0, Swizzle.B128: 1, Swizzle.B64: 2, Swizzle.B32: 3}
+_TCGEN05_CODE = {Swizzle.NONE: 0, Swizzle.B128_ATOM_32B: 1, Swizzle.B128: 2, Swizzle.B64: 4, Swizzle.B32: 6}
+_LIMIT = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class WgmmaDescriptor:
+    """A shared-memory operand of `wgmma.mma_async`."""
+
+    address: int
+    leading_byte_offset: int
+    stride_byte_offset: int
+    swizzle: Swizzle = Swizzle.NONE
+    base_offset: int = 0
+
+    def encode(self) -> int:
+        """Return the 64 bits; ValueError for what they cannot hold."""
+        values = _addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
+        code = _code(_WGMMA_CODE, self.swizzle, "wgmma")
+        return pack(_WGMMA, {**values, "base_offset": self.base_offset, "swizzle": code})
+
+    @staticmethod
+    def decode(bits: int) -> WgmmaDescriptor:
+        """Return the descriptor in these 64 bits; bits without a meaning are ignored, as the hardware does."""
+        found = unpack(_WGMMA, bits)
+        return WgmmaDescriptor(
+            found["start"] << 4,
+            found["leading"] << 4,
+            found["stride"] << 4,
+            _swizzle(_WGMMA_CODE, found["swizzle"]),
+            found["base_offset"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Tcgen05Descriptor:
+    """A shared-memory operand of `tcgen05.mma` or `tcgen05.cp`. `lbo_mode` 1: `leading_byte_offset` is an address (of
+    the second chunk of a 48-byte K, sm_103a only). `version` is 1 on every Blackwell."""
+
+    address: int
+    leading_byte_offset: int
+    stride_byte_offset: int
+    swizzle: Swizzle = Swizzle.NONE
+    base_offset: int = 0
+    lbo_mode: int = 0
+    version: int = 1
+
+    def encode(self) -> int:
+        """Return the 64 bits; ValueError for what they cannot hold."""
+        values = _addresses(self.address, self.leading_byte_offset, self.stride_byte_offset)
+        code = _code(_TCGEN05_CODE, self.swizzle, "tcgen05")
+        if self.lbo_mode == 1 and (self.swizzle is not Swizzle.B128 or self.base_offset):
+            raise ValueError("an absolute leading address needs the 128-byte swizzle (16-byte atoms) and base offset 0")
+        rest = {"version": self.version, "base_offset": self.base_offset, "lbo_mode": self.lbo_mode, "swizzle": code}
+        return pack(_TCGEN05, {**values, **rest})
+
+    @staticmethod
+    def decode(bits: int) -> Tcgen05Descriptor:
+        """Return the descriptor in these 64 bits; ValueError for a swizzle code or a reserved bit that must not be."""
+        found = unpack(_TCGEN05, bits)
+        if stray := bits & ~mask(_TCGEN05):
+            raise ValueError(f"a tcgen05 shared-memory descriptor has no bits {stray:#x}: they must be 0")
+        return Tcgen05Descriptor(
+            found["start"] << 4,
+            found["leading"] << 4,
+            found["stride"] << 4,
+            _swizzle(_TCGEN05_CODE, found["swizzle"]),
+            found["base_offset"],
+            found["lbo_mode"],
+            found["version"],
+        )
+
+
+def matrix_base_offset(pattern_start: int, swizzle: Swizzle) -> int:
+    """Return the base offset for a swizzle pattern that starts at this address: 0 on its own boundary (1024, 512 or
+    256 bytes), otherwise the address's bits 7–9."""
+    return pattern_start >> 7 & 7 if swizzle.span and pattern_start % swizzle.origin_alignment else 0
+
+
+def _addresses(address: int, leading: int, stride: int) -> dict[str, int]:
+    for what, value in (("start address", address), ("leading byte offset", leading), ("stride byte offset", stride)):
+        if value % 16 or not 0 <= value < _LIMIT:
+            raise ValueError(f"the {what} of a matrix is a multiple of 16 below 256 KiB, got {value}")
+    return {"start": address >> 4, "leading": leading >> 4, "stride": stride >> 4}
+
+
+def _code(codes: dict[Swizzle, int], swizzle: Swizzle, user: str) -> int:
+    if swizzle not in codes:
+        raise ValueError(f"{user} cannot read swizzle {swizzle.name}; it reads {', '.join(s.name for s in codes)}")
+    return codes[swizzle]
+
+
+def _swizzle(codes: dict[Swizzle, int], code: int) -> Swizzle:
+    for swizzle, number in codes.items():
+        if number == code:
+            return swizzle
+    raise ValueError(f"there is no swizzle with the code {code}")

@@ -69,6 +69,7 @@ FORMS = (
     form("isspacep.space  p:w.pred, a:.u32", space=_GENERIC_SPACE, ptx=(2, 0), sm="sm_20", see=_ISSPACEP),
     form("cvta.ss.size     p:w, a:mov", ss=_GENERIC_SPACE, size="u32 u64", ptx=(2, 0), sm="sm_20", see=_CVTA),
     form("cvta.to.ss.size  p:w, a", ss=_GENERIC_SPACE, size="u32 u64", ptx=(2, 0), sm="sm_20", see=_CVTA),
-    form("mapa{.shared::cluster}.type        d, a:mov, b:.u32", type="u32 u64", since="7.8,sm_90", see=_MAPA),
-    form("getctarank{.shared::cluster}.type  d:w.u32, a:mov", type="u32 u64", since="7.8,sm_90", see=_RANK),
+    # The manual has the unsigned types only; ptxas takes the signed ones too.
+    form("mapa{.shared::cluster}.type        d, a:mov, b:.u32", type="u32 u64 s32 s64", since="7.8,sm_90", see=_MAPA),
+    form("getctarank{.shared::cluster}.type  d:w.u32, a:mov", type="u32 u64 s32 s64", since="7.8,sm_90", see=_RANK),
 )  # fmt: skip

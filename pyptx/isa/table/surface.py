@@ -67,7 +67,7 @@ def _accesses() -> Iterator[Form]:
                 spelled, _, since = op_type.partition("@")
                 op, _, ctype = spelled.partition(".")
                 yield form(
-                    f"sured.{unit}.{op}.geom.{ctype}.clamp  [a:wvar.surfref, {coordinates}], b",
+                    f"sured.{unit}.{op}.geom.{ctype}.clamp  [a:wvar.surfref, {coordinates}], b:.{ctype}+",
                     geom=geom, clamp=_CLAMP, since=since or "2.0,sm_20", see=_SURED,
                 )  # fmt: skip
 

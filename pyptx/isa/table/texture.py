@@ -62,6 +62,13 @@ _GEOMETRIES = (
     _Geometry("a2d", "f32", "c:.b32*4", "*2", "{, e:.s32*2}", _DEPTH),
     _Geometry("cube", "f32", "c:.f32*4", "*4", "", _DEPTH),
     _Geometry("acube", "f32", "c:.b32*4", "*4", "", _DEPTH),
+    # As PTX 1.x wrote them, with coordinates that are ignored.
+    _Geometry("1d", "s32", "c:.s32*4", "*1", "{, e:.s32~}"),
+    _Geometry("2d", "s32", "c:.s32*4", "*2", "{, e:.s32*2}"),
+    _Geometry("a1d", "s32", "c:.b32*4", "*1", "{, e:.s32~}"),
+    _Geometry("1d", "f32", "c:.f32*4", "*1", "{, e:.s32~}", _DEPTH),
+    _Geometry("2d", "f32", "c:.f32*4", "*2", "{, e:.s32*2}", _DEPTH),
+    _Geometry("a1d", "f32", "c:.b32*4", "*1", "{, e:.s32~}", _DEPTH),
 )
 
 
@@ -85,23 +92,12 @@ def _tex() -> Iterator[Form]:
         yield from _lookups(".level", "3.1", f", lod:.{geometry.ctype}", geometry)
         partials = f", dPdx:.f32{geometry.gradient}, dPdy:.f32{geometry.gradient}"
         yield from _lookups(".grad", "4.3" if "cube" in geometry.names else "3.1", partials, geometry)
-    # As PTX 1.x wrote them, with coordinates that are ignored.
-    for geom, ctype, element in (
-        ("1d 2d", "s32", "s32"),
-        ("1d 2d", "f32", "f32"),
-        ("a1d", "s32", "b32"),
-        ("a1d", "f32", "b32"),
-    ):
-        for texture in _TEXTURE:
-            yield form(
-                f"tex{{.base}}.geom.result.{ctype}  d:w_.result/1*result, {texture}c:.{element}*4]",
-                base="base@3.1", geom=geom, result=_RESULT, see=_TEX,
-            )  # fmt: skip
 
 
 def _tld4() -> Iterator[Form]:
     for geom, coordinates, offset, first in (
         ("2d", "c:.f32*2", "{, e:.s32*2}", "2.2"),
+        ("2d", "c:.f32*4", "{, e:.s32*2}", "2.2"),
         ("a2d", "c:.b32*4", "{, e:.s32*2}", _EXTRAS),
         ("cube", "c:.f32*4", "", _EXTRAS),
         ("acube", "c:.b32*4", "", _EXTRAS),

@@ -27,7 +27,7 @@ from pyptx.ir.operands import (
     RegisterOperand,
     VectorOperand,
 )
-from pyptx.isa import special
+from pyptx.isa import lookup, special
 from pyptx.isa.model import Kind, Match
 from pyptx.isa.model import Operand as Wanted
 from pyptx.isa.targets import Target, Version
@@ -68,16 +68,16 @@ Plans = dict[int, tuple[Plan, ...]]
 
 
 @lru_cache(maxsize=1 << 14)
-def _judged(spelling: Spelling, target: Target, version: Version) -> tuple[Complaint | None, Plans]:
-    verdict = spellings.verdict(spelling.opcode, spelling.modifiers, target, version)
+def _judged(spelling: Spelling, target: Target, version: Version) -> Plans:
     by_count: dict[int, list[Plan]] = {}
-    for match in verdict.usable:
+    for match in lookup.matches_of(spelling.opcode, spelling.modifiers):
+        if spellings.lacks(match, target, version) is not None:
+            continue
         first = max((need.first_version(target) or (0, 0) for need in match.needs), default=(0, 0))
         for signature in match.signatures:
             plan = Plan(match, signature, tuple(_takes(operand) for operand in signature), first)
             by_count.setdefault(len(signature), []).append(plan)
-    complaint = verdict.complaint if not verdict.usable else None
-    return complaint, {count: tuple(plans) for count, plans in by_count.items()}
+    return {count: tuple(plans) for count, plans in by_count.items()}
 
 
 _REGISTER_KINDS = (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE)
@@ -90,11 +90,14 @@ def _takes(wanted: Wanted) -> frozenset[str] | None:
     return takes(wanted.type, wanted.widenable) if plain and wanted.type else None
 
 
-def plans_of(trace: Trace, spelling: Spelling) -> Plans:
-    """Return the operand lists of a spelling on the trace's target, or raise why there are none."""
-    complaint, plans = _judged(spelling, trace.target, trace.judged_at)
-    if complaint is not None:
-        refuse(trace, complaint)
+def plans_of(trace: Trace, spelling: Spelling, count: int) -> Plans:
+    """Return the operand lists of a spelling on the trace's target, or raise why there are none; remedies take `count`
+    operands."""
+    plans = _judged(spelling, trace.target, trace.judged_at)
+    if not plans:
+        found = spellings.verdict(spelling.opcode, spelling.modifiers, trace.target, trace.judged_at, count)
+        assert found.complaint is not None
+        refuse(trace, found.complaint)
     trace.plans[spelling] = plans
     return plans
 
@@ -117,7 +120,7 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
         trace = current()
     plans = trace.plans.get(spelling)
     if plans is None:
-        plans = plans_of(trace, spelling)
+        plans = plans_of(trace, spelling, len(values))
     candidates = plans.get(len(values))
     if candidates is None:
         _miscounted(trace, spelling, plans, len(values))

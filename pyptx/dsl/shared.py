@@ -156,8 +156,8 @@ class SharedView(Value):
             elif constant:
                 base = base + constant
             for index, stride in terms:
-                at = fresh(u32)
-                emit(spelled("mad", "lo", "u32"), (at, index32(index), stride, base))
+                narrow, at = index32(index), fresh(u32)
+                emit(spelled("mad", "lo", "u32"), (at, narrow, stride, base))
                 base = at
         return SharedAddress(self.name, 0, base)
 

@@ -87,7 +87,7 @@ class Trace:
         self.prologue: list[Statement] = []
         self.open: list[OpenBody] = []
         self.declarations = self.top = Declarations("")
-        self.scope = Scope()
+        self.scope = Scope(header=(target, self.judged_at))
         self.taken: set[str] = set(_RESERVED)
         self.numbers: dict[str, int] = {}
         self.frames: Memo = {}
@@ -260,12 +260,13 @@ class _Prologue:
 
     def __enter__(self) -> None:
         trace = self.trace
-        self.saved = trace.body, trace.declarations, trace.open, trace.pure
+        self.saved = trace.body, trace.declarations, trace.open, trace.pure, trace.statements
         trace.body, trace.declarations, trace.open, trace.pure = trace.prologue, trace.top, [], 0
+        trace.statements = trace.prologue
 
     def __exit__(self, *exception: object) -> None:
         trace = self.trace
-        trace.body, trace.declarations, trace.open, trace.pure = self.saved
+        trace.body, trace.declarations, trace.open, trace.pure, trace.statements = self.saved
 
 
 def current() -> Trace:

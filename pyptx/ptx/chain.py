@@ -8,6 +8,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, emit_unchecked, shown, spelled
 from pyptx.dsl.registers import Reg
 from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import Pair, Register, RegisterRange
 from pyptx.types import PtxType
 
 
@@ -49,7 +50,8 @@ class Chain:
             emit_unchecked(self._spelling, operands, pred, trace)
         else:
             emit(self._spelling, operands, pred, trace)
-        return operands[0] if operands else None
+        first = operands[0] if operands else None
+        return first if isinstance(first, Register | Pair | RegisterRange | list) else None
 
     def __repr__(self) -> str:
         return f"ptx.inst.{self._spelling}"

@@ -39,7 +39,7 @@ def _adopted(statement: Statement, trace: Trace, here: PythonFrame | None, *, ou
         return Block(body, origin=here)
     if isinstance(statement, Instruction):
         spelling = spelled(statement.opcode, *(word[1:] for word in statement.modifiers))
-        plans = trace.plans.get(spelling) or plans_of(trace, spelling)
+        plans = trace.plans.get(spelling) or plans_of(trace, spelling, len(statement.operands))
         candidates = plans.get(len(statement.operands), next(iter(plans.values())))
         trace.need(min(plan.version for plan in candidates), f"`{spelling}`")
         target = statement.operands[0] if statement.operands else None

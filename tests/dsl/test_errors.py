@@ -98,6 +98,7 @@ def test_return_inside_a_block_is_refused() -> None:
         return 3
 
     refused(direct, "PTX0812", "ptx.ret()")
+
     def calls_nested() -> None:
         nested()
 
@@ -183,9 +184,8 @@ def test_else_follows_its_if_directly() -> None:
 def test_control_flow_inside_an_expression_is_refused() -> None:
     def body() -> None:
         p = reg.scalar(pred, 1)
-        with ptx.expr():
-            with ptx.if_(p):  # here
-                pass
+        with ptx.expr(), ptx.if_(p):  # here
+            pass
 
     refused(body, "PTX0810", "ptx.expr")
 

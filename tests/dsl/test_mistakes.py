@@ -241,7 +241,10 @@ print(k.ptx())
 def test_14_two_processes_and_two_traces_write_the_same_bytes() -> None:
     runs = [
         subprocess.run(
-            [sys.executable, "-c", _TWICE], capture_output=True, check=True, env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."}
+            [sys.executable, "-c", _TWICE],
+            capture_output=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": "."},
         ).stdout
         for seed in ("1", "2")
     ]
@@ -272,9 +275,8 @@ def test_20_labels_never_meet() -> None:
                 ptx.inst.bar.sync(0)
             with ptx.else_():
                 ptx.inst.bar.sync(1)
-        with ptx.else_():
-            with ptx.if_(n == 2):
-                ptx.inst.bar.sync(2)
+        with ptx.else_(), ptx.if_(n == 2):
+            ptx.inst.bar.sync(2)
         for _ in range(2):
             with ptx.loop("top", pred=lambda: n == 9):
                 ptx.bra("top", pred=n == 3)

@@ -1,0 +1,257 @@
+"""`@kernel`: specialisation, parameters, directives, line information, the tools behind the methods."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from pyptx import PtxError, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx.types import bf16, f32, u32, u64
+
+from .tracing import accepted, code, traced
+
+GLOBAL_STEP = 3
+TABLE = [1, 2]
+
+
+def test_only_dimensions_that_are_read_trace_again() -> None:
+    runs = iter(range(9))  # counts by identity, unlike a list
+
+    @kernel(in_specs=(Tile("M", "N", f32),))
+    def body(a: Any) -> None:
+        next(runs)
+        reg.scalar(u32, a.shape[1])
+
+    body.ptx(M=1, N=8)
+    body.ptx(M=2, N=8)
+    assert "mov.u32 %r0, 16;" in body.ptx(M=2, N=16)
+    body.ptx(M=9, N=8)
+    assert next(runs) == 2
+
+
+def test_a_shape_unpacks_compares_and_slices() -> None:
+    @kernel(in_specs=(Tile("M", 4, f32),))
+    def body(a: Any) -> None:
+        m, n = a.shape
+        assert (m, n) == (8, 4) == a.shape
+        assert a.shape[-1:] == (4,)
+        assert (a.name, a.rank, a.dtype) == ("a", 2, f32)
+
+    body.ptx(M=8)
+
+
+def test_template_parameters_globals_helpers_and_containers_are_part_of_the_key() -> None:
+    global GLOBAL_STEP
+    options = {"depth": 2}
+
+    def helper() -> int:
+        return GLOBAL_STEP + options["depth"] + TABLE[0]
+
+    @kernel
+    def body(*, extra: int = 0) -> None:
+        reg.scalar(u32, helper() + extra)
+
+    def value(**kwargs: int) -> int:
+        found = re.search(r"mov.u32 %r0, (\d+);", body.ptx(**kwargs))
+        assert found
+        return int(found[1])
+
+    assert value() == 6
+    GLOBAL_STEP = 10
+    assert value() == 13
+    options["depth"] = 5
+    assert value() == 16
+    TABLE[0] = 7
+    assert value() == 22
+    assert value(extra=100) == 122
+    GLOBAL_STEP, TABLE[0] = 3, 1
+
+
+def test_true_one_and_one_point_zero_are_three_templates() -> None:
+    @kernel
+    def body(*, t: object) -> None:
+        reg.scalar(f32 if isinstance(t, float) else u32, 1)
+        if isinstance(t, bool):
+            ptx.inst.bar.sync(0)
+
+    assert len({body.ptx(t=True), body.ptx(t=1), body.ptx(t=1.0)}) == 3
+
+
+def test_parameters_stand_in_order() -> None:
+    @kernel(in_specs=(Tile(64, 64, bf16),), out_specs=(Tile(64, f32),), raw_params=[("u32", "n"), ("b8[64]", "config")])
+    def body(a: Any, out: Any) -> None:
+        desc = a.tma_desc()
+        (pointer,) = ptx.global_ptrs(out)
+        n, config = ptx.param(u32, "n"), ptx.param(u64, "config")
+        ptx.st(u32, ptx.addr(pointer, 4), n)
+        ptx.inst.prefetch.tensormap(ptx.addr(desc))
+
+    text = body.ptx()
+    accepted(text)
+    params = re.findall(r"\.param .* (\S+?)(?:\[\d+\])?,?\n", text[: text.index("{")])
+    assert params == ["a", "out", "n", "config", "a_tma_desc"]
+    assert ".param .u64 .ptr .global .align 16 a," in text
+    assert "mov.u64 %rd3, config;" in text
+
+
+def test_setmaxnreg_gets_the_register_count_that_it_needs() -> None:
+    def body() -> None:
+        ptx.setmaxnreg(240)
+
+    assert ".maxntid 384, 1, 1\n.minnctapersm 1\n" in traced(body, block=(384, 1, 1)).ptx()
+    fixed = traced(body, block=(384, 1, 1), raw_directives=[("maxnreg", (168,))]).ptx()
+    assert ".maxnreg 168" in fixed and "minnctapersm" not in fixed
+    required = traced(body, reqntid=(384,)).ptx()
+    assert ".reqntid 384\n.minnctapersm 1" in required
+    with pytest.raises(PtxError, match="maxnreg"):
+        traced(body).ptx()
+    cubin = traced(body, block=(384, 1, 1)).cubin()
+    assert not [d for d in cubin.diagnostics if "setmaxnreg" in d.message]
+
+
+def test_a_cluster_and_dynamic_memory_of_ones_own() -> None:
+    def body() -> None:
+        tile = smem.alloc(f32, (8, 8))
+        assert tile.byte_offset == 1024
+        base = smem.base()
+        ptx.st(f32, tile[1], reg.scalar(f32, 1), space="shared")
+        ptx.st(u32, ptx.addr(base), reg.scalar(u32), space="shared")
+
+    made = traced(body, cluster=(2, 1, 1), smem=1000, extern_smem="dynamic")
+    text = made.ptx()
+    accepted(text)
+    assert ".reqnctapercluster 2, 1, 1" in text
+    assert ".extern .shared .align 128 .b8 dynamic[];" in text
+    assert "st.shared.f32 [dynamic+1056], %f0;" in text
+    assert made.dynamic_smem() == 1024 + 256
+
+
+def test_line_information_names_the_python_lines() -> None:
+    def helper(x: reg.Reg) -> reg.Reg:
+        return x * 5  # in the helper
+
+    def body() -> None:
+        x = reg.scalar(u32, 1)  # first
+        with ptx.if_(x == 2):  # second
+            ptx.st(u32, ptx.addr(reg.scalar(u64)), helper(x))  # third
+
+    made = traced(body)
+    text = made.ptx(lineinfo=True)
+    accepted(text)
+    first = body.__code__.co_firstlineno
+    assert f'.file 1 "{__file__}"' in text
+    lines = text.splitlines()
+    before = {
+        line.split()[0]: lines[at - 1].split() for at, line in enumerate(lines) if lines[at - 1].startswith("\t.loc")
+    }
+    assert before["mov.u32"][2] == str(first + 1)
+    assert before["setp.eq.u32"][2] == str(first + 2)
+    assert before["st.global.u32"][2] == str(first + 3)
+    inlined = before["mul.lo.u32"]
+    assert inlined[2] == str(helper.__code__.co_firstlineno + 1)
+    assert inlined[-4:-2] == ["inlined_at", "1"] and inlined[-2] == str(first + 3)
+    assert "function_name" in inlined and ".section .debug_str" in text
+    assert made.cubin(lineinfo=True).data
+
+
+def test_annotations_show_the_source_and_change_nothing() -> None:
+    def body() -> None:
+        x = reg.scalar(u32, 1)
+        _ = x + 2  # the sum
+
+    made = traced(body)
+    text = made.ptx(annotate=True)
+    accepted(text)
+    assert re.search(r"add\.u32 %r1, %r0, 2;  // \d+: _ = x \+ 2  # the sum\n", text)
+    assert re.sub(r"  // .*", "", text) == made.ptx()
+
+
+def test_messages_of_ptxas_point_at_the_python_line() -> None:
+    @kernel
+    def body() -> None:
+        x = reg.scalar(u32, 1)
+        ptx.inst.made.up.u32(x, x, unchecked=True)  # here
+
+    with pytest.raises(PtxError) as caught:
+        body.cubin()
+    assert any(d.origin is not None and d.origin.file == __file__ for d in caught.value.diagnostics)
+
+
+def test_what_the_table_does_not_know_is_emitted_on_request_and_reported() -> None:
+    def body() -> None:
+        ptx.inst.fresh.op.u32(reg.scalar(u32), [reg.scalar(u32), None], ptx.addr("x"), 1, unchecked=True)
+
+    made = traced(body)
+    assert "fresh.op.u32 %r0, {%r1, _}, [x], 1;" in made.ptx()
+    assert "PTX0101" in {d.code for d in made.check()}
+
+
+def test_check_is_clean_and_finds_what_only_a_whole_kernel_shows() -> None:
+    def fine() -> None:
+        x = reg.scalar(u32, 1)
+        ptx.st(u32, ptx.addr(reg.scalar(u64, 64)), x)
+
+    def unset() -> None:
+        ptx.st(u32, ptx.addr(reg.scalar(u64, 64)), reg.scalar(u32))
+
+    assert traced(fine).check() == []
+    found = traced(unset).check()
+    assert [d.origin.file for d in found if d.origin] == [__file__]
+
+
+def test_resources_and_sass_come_from_the_cubin() -> None:
+    def body() -> None:
+        ptx.st(u32, ptx.addr(reg.scalar(u64, 64)), reg.scalar(u32, 7))
+
+    made = traced(body)
+    assert made.resources().registers > 0
+    assert "EXIT" in made.sass()
+
+
+def test_intrinsics_nest_and_keep_their_values() -> None:
+    @intrinsic
+    def inner(x: reg.Reg, by: int) -> reg.Reg:
+        return x + by
+
+    @intrinsic
+    def outer(x: reg.Reg, *, options: list[int]) -> reg.Reg:
+        return inner(x, options[0])
+
+    def body() -> None:
+        assert outer(reg.scalar(u32, 1), options=[2]).name == "%r1"
+
+    text = traced(body).ptx()
+    accepted(text)
+    marks = [line.strip() for line in text.splitlines() if "//" in line]
+    assert marks == ["// BEGIN outer(%r0, options=[2])", "// BEGIN inner(%r0, 2)", "// END inner", "// END outer"]
+    assert inner.__name__ == "inner"
+
+
+def test_an_intrinsic_is_transparent_outside_a_kernel() -> None:
+    @intrinsic
+    def plus(a: int, b: int) -> int:
+        return a + b
+
+    assert plus(1, 2) == 3
+
+
+def test_auto_arch_without_a_device_says_so() -> None:
+    def body() -> None: ...
+
+    made = traced(body, arch="auto")
+    text = made.ptx()
+    if made.notes:
+        assert ".target sm_90a" in text and "no GPU" in made.notes[0]
+
+
+def test_one_kernel_may_trace_another() -> None:
+    @kernel
+    def first() -> None:
+        reg.scalar(u32, 1)
+
+    def body() -> None:
+        reg.scalar(u32, len(first.ptx()) and 2)
+
+    assert code(body) == ["mov.u32 %r0, 2;"]

@@ -1,0 +1,188 @@
+"""Structured control flow, scopes, pipelines, barriers."""
+
+from __future__ import annotations
+
+from pyptx import kernel, ptx, reg
+from pyptx.types import f32, pred, s32, s64, u32, u64
+from tests.dsl.tracing import accepted, code, traced
+
+
+def test_elif_evaluates_its_condition_only_where_the_others_failed() -> None:
+    def body() -> None:
+        x = reg.scalar(u32)
+        with ptx.if_(x == 1):
+            ptx.inst.bar.sync(1)
+        with ptx.elif_(
+            x + 1 == 2,
+        ):
+            ptx.inst.bar.sync(2)
+        with ptx.elif_(lambda: x == 3):  # pyright: ignore[reportArgumentType]
+            ptx.inst.bar.sync(3)
+        with ptx.else_():
+            ptx.inst.bar.sync(4)
+
+    assert code(body) == [
+        "setp.eq.u32 %p0, %r0, 1;", "@!%p0 bra $if1_else;", "bar.sync 1;", "bra $if1_end;",
+        "$if1_else:", "add.u32 %r1, %r0, 1;", "setp.eq.u32 %p1, %r1, 2;", "@!%p1 bra $if1_else2;", "bar.sync 2;",
+        "bra $if1_end;",
+        "$if1_else2:", "setp.eq.u32 %p2, %r0, 3;", "@!%p2 bra $if1_else3;", "bar.sync 3;", "bra $if1_end;",
+        "$if1_else3:", "bar.sync 4;", "$if1_end:",
+    ]  # fmt: skip
+
+
+def test_if_elif_without_else_ends_properly() -> None:
+    def body() -> None:
+        p, q = reg.scalar(pred), reg.scalar(pred)
+        with ptx.if_(p):
+            ptx.inst.bar.sync(1)
+        with ptx.elif_(~q):
+            ptx.inst.bar.sync(2)
+        ptx.inst.bar.sync(3)
+
+    assert code(body) == [
+        "@!%p0 bra $if1_else;", "bar.sync 1;", "bra $if1_end;", "$if1_else:", "@%p1 bra $if1_else2;", "bar.sync 2;",
+        "$if1_else2:", "$if1_end:", "bar.sync 3;",
+    ]  # fmt: skip
+
+
+def test_while_tests_before_each_round() -> None:
+    def body() -> None:
+        i = reg.scalar(u32, 0)
+        with ptx.while_(lambda: i < 4):
+            ptx.add(u32, i, i, 1)
+            ptx.continue_(pred=i == 2)
+            ptx.break_()
+
+    assert code(body) == [
+        "mov.u32 %r0, 0;", "$while:", "setp.lt.u32 %p0, %r0, 4;", "@!%p0 bra $while_end;", "add.u32 %r0, %r0, 1;",
+        "setp.eq.u32 %p1, %r0, 2;", "@%p1 bra $while_next;", "bra $while_end;", "$while_next:", "bra $while;",
+        "$while_end:",
+    ]  # fmt: skip
+
+
+def test_range_is_typed_by_its_operands() -> None:
+    @kernel
+    def body() -> None:
+        a, b, c = reg.scalar(u32, 3), reg.scalar(s32, 3), reg.scalar(s64, 3)
+        kinds = [next(iter([i.dtype for i in loop])) for loop in (
+            ptx.range_(4), ptx.range_(0, a), ptx.range_(b, 10), ptx.range_(b, c), ptx.range_(0, 1 << 40),
+        )]  # fmt: skip
+        assert kinds == [s32, u32, s32, s64, s64]
+
+    text = body.ptx()
+    accepted(text)
+    assert "cvt.s64.s32" in text
+
+
+def test_a_register_step_and_nested_loops() -> None:
+    def body() -> None:
+        n, step = reg.scalar(u32, 8), reg.scalar(u32, 2)
+        for i in ptx.range_(0, n, step):
+            for _ in ptx.range_(i, n):
+                ptx.continue_()
+            ptx.break_()
+
+    lines = code(body)
+    assert "add.u32 %r2, %r2, %r1;" in lines
+    assert [line for line in lines if line.endswith(":")] == [
+        "$range:", "$range_1:", "$range_1_next:", "$range_1_end:", "$range_end:",
+    ]  # fmt: skip
+
+
+def test_kloop_unrolls_numbers_and_loops_over_registers() -> None:
+    def body() -> None:
+        ptx.kloop(3, unroll=2, body=lambda: ptx.inst.bar.sync(0))
+        n = reg.scalar(u32, 7)
+        ptx.kloop(n, unroll=4, body=lambda: ptx.inst.bar.sync(1), loop_label="k")
+
+    assert code(body) == [
+        "bar.sync 0;", "bar.sync 0;", "bar.sync 0;", "mov.u32 %r0, 7;", "mov.u32 %r1, %r0;",
+        "k:", "setp.ge.u32 %p0, %r1, 4;", "@!%p0 bra k_end;", *["bar.sync 1;"] * 4, "sub.u32 %r1, %r1, 4;", "bra k;",
+        "k_end:",
+        "k_tail:", "setp.ge.u32 %p1, %r1, 1;", "@!%p1 bra k_tail_end;", "bar.sync 1;", "sub.u32 %r1, %r1, 1;",
+        "bra k_tail;", "k_tail_end:",
+    ]  # fmt: skip
+
+
+def test_a_predicate_set_in_the_body_repeats_the_loop() -> None:
+    def body() -> None:
+        i, again = reg.scalar(u32, 0), reg.scalar(pred)
+        with ptx.loop("top", pred=again), ptx.scope():
+            ptx.setp("lt", u32, again, i, 3)
+
+    assert code(body)[-1] == "@%p0 bra top;"
+
+
+def test_scopes_declare_their_own_registers() -> None:
+    def body() -> None:
+        with ptx.scope():
+            reg.scalar(f32, 1.0)
+            reg.array(u32, 2, name="mine")
+            with ptx.scope():
+                reg.scalar(u32, 1, name="inner")
+        reg.scalar(u32, 2)
+
+    text = traced(body).ptx()
+    accepted(text)
+    assert "\t\t.reg .f32 %s1_f<1>;\n\t\t.reg .b32 %mine<2>;\n" in text
+    assert "\t\t\t.reg .b32 %inner;\n" in text
+
+
+def test_expr_groups_and_reorders_nothing() -> None:
+    def body() -> None:
+        with ptx.expr():
+            x = reg.scalar(u32, 1) + 2
+        _ = x * 3
+
+    text = traced(body).ptx()
+    assert text.index("BEGIN expr") < text.index("add.u32") < text.index("END expr") < text.index("mul.lo")
+
+
+def test_a_pipeline_advances_in_place() -> None:
+    def body() -> None:
+        state = ptx.pipeline(3)
+        stage, phase = state.advance()
+        assert (stage is state.cursor, phase is state.phase) == (True, True)
+
+    assert code(body) == [
+        "mov.u32 %r0, 0;", "mov.u32 %r1, 0;", "setp.eq.u32 %p0, %r0, 2;", "selp.b32 %r2, -1, %r0, %p0;",
+        "xor.b32 %r3, %r1, 1;", "selp.b32 %r1, %r3, %r1, %p0;", "add.u32 %r0, %r2, 1;",
+    ]  # fmt: skip
+
+
+def test_small_statements() -> None:
+    def body() -> None:
+        ptx.file_(7, "a.cu")
+        ptx.loc(7, 12, 3)
+        ptx.pragma("nounroll")
+        ptx.label("end")
+        ptx.named_barrier(1, count=64).sync()
+        ptx.named_barrier(2).sync(pred=reg.scalar(pred, 1))
+        ptx.bra("end", pred=reg.scalar(pred, 1))
+        ptx.ret()
+
+    assert '.file 7 "a.cu"' in traced(body).ptx()
+    assert code(body) == [
+        ".loc 7 12 3", '.pragma "nounroll";', "end:", "bar.sync 1, 64;", "mov.pred %p0, 1;", "@%p0 bar.sync 2;",
+        "mov.pred %p1, 1;", "@%p1 bra end;",
+    ]  # fmt: skip
+
+
+def test_raw_text_has_blocks_labels_and_is_checked_for_its_target() -> None:
+    def body() -> None:
+        x = reg.scalar(u64, 8, name="x")
+        ptx.raw(
+            """
+            { .reg .u32 %t; // a comment
+              ld.global.u32 %t, [%x+4];
+            }
+            again: setp.eq.u64 %p9, %x, 0;
+            @%p9 bra again;
+        """.replace("setp", ".reg .pred %p9; setp")
+        )
+        ptx.bra("again", pred=x == 0)
+
+    assert code(body)[1:] == [
+        "{", "ld.global.u32 %t, [%x+4];", "}", "again:", "setp.eq.u64 %p9, %x, 0;", "@%p9 bra again;",
+        "setp.eq.u64 %p0, %x, 0;", "@%p0 bra again;",
+    ]  # fmt: skip

@@ -1,0 +1,141 @@
+"""The wrappers of one instruction, and `ptx.inst` itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyptx import ptx, reg, smem
+from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f32, f64, pred, s32, u8, u16, u32, u64
+from tests.dsl.tracing import code, traced
+
+
+class Some:
+    """Registers of each kind, made in the order that gives them the names in the tests."""
+
+    def __init__(self) -> None:
+        self.r, self.f, self.rd, self.p, self.rs = (reg.alloc(t) for t in (b32, f32, b64, pred, b16))
+        self.fd = reg.alloc(f64)
+
+
+CASES: list[tuple[Callable[[Some], Any], str]] = [
+    (lambda x: ptx.mov(u32, x.r, 5), "mov.u32 %r0, 5;"),
+    (lambda x: ptx.mov(f32, x.f, 1, pred=x.p), "@%p0 mov.f32 %f0, 0f3F800000;"),
+    (lambda x: ptx.mov(bf16, x.rs, 1.0, pred=~x.p), "@!%p0 mov.b16 %rs0, 16256;"),
+    (lambda x: ptx.add(s32, x.r, x.r, -3), "add.s32 %r0, %r0, -3;"),
+    (lambda x: ptx.sub(f64, x.fd, x.fd, 2.5), "sub.f64 %fd0, %fd0, 0d4004000000000000;"),
+    (lambda x: ptx.mul(u32, x.r, x.r, 3), "mul.lo.u32 %r0, %r0, 3;"),
+    (lambda x: ptx.mul(s32, x.rd, x.r, x.r, mode="wide"), "mul.wide.s32 %rd0, %r0, %r0;"),
+    (lambda x: ptx.mul(f32, x.f, x.f, x.f), "mul.f32 %f0, %f0, %f0;"),
+    (lambda x: ptx.mad(u32, x.r, x.r, 4, x.r), "mad.lo.u32 %r0, %r0, 4, %r0;"),
+    (lambda x: ptx.mad(f32, x.f, x.f, x.f, 1.0), "fma.rn.f32 %f0, %f0, %f0, 0f3F800000;"),
+    (lambda x: ptx.mad(x.r, 4, x.r), "mad.lo.u32 %r1, %r0, 4, %r0;"),
+    (lambda x: ptx.mad(x.r, x.r, x.rd, mode="wide"), "mad.wide.u32 %rd1, %r0, %r0, %rd0;"),
+    (lambda x: ptx.shl(u32, x.r, x.r, 3), "shl.b32 %r0, %r0, 3;"),
+    (lambda x: ptx.shr(s32, x.r, x.r, x.r), "shr.s32 %r0, %r0, %r0;"),
+    (lambda x: ptx.and_(u32, x.r, x.r, 0xFFFFFFFF), "and.b32 %r0, %r0, 4294967295;"),
+    (lambda x: ptx.or_(pred, x.p, x.p, ~x.p), "or.pred %p0, %p0, !%p0;"),
+    (lambda x: ptx.xor_(u64, x.rd, x.rd, 1), "xor.b64 %rd0, %rd0, 1;"),
+    (lambda x: ptx.not_(b16, x.rs, x.rs), "not.b16 %rs0, %rs0;"),
+    (lambda x: ptx.setp("lt", s32, x.p, x.r, 0), "setp.lt.s32 %p0, %r0, 0;"),
+    (lambda x: ptx.setp("ltu.ftz", f32, x.p, x.f, 0, pred_negate=x.p), "@!%p0 setp.ltu.ftz.f32 %p0, %f0, 0f00000000;"),
+    (lambda x: ptx.selp(f32, x.f, 1.0, x.f, x.p), "selp.f32 %f0, 0f3F800000, %f0, %p0;"),
+    (lambda x: ptx.cvt(f32, s32, x.f, x.r, rounding="rn"), "cvt.rn.f32.s32 %f0, %r0;"),
+    (lambda x: ptx.cvt(u8, u32, x.rs, x.r, sat=True), "cvt.sat.u8.u32 %rs0, %r0;"),
+    (lambda x: ptx.cvt(bf16x2, f32, x.r, [x.f, x.f], rounding="rn"), "cvt.rn.bf16x2.f32 %r0, %f0, %f0;"),
+    (lambda x: ptx.ld(f32, x.f, x.rd), "ld.global.f32 %f0, [%rd0];"),
+    (lambda x: ptx.ld(u32, x.r, ptx.addr(x.rd, 8), cache="nc"), "ld.global.nc.u32 %r0, [%rd0+8];"),
+    (lambda x: ptx.ld(f32, [x.f, x.f], x.rd, space=""), "ld.v2.f32 {%f0, %f0}, [%rd0];"),
+    (lambda x: ptx.ld(bf16, x.rs, x.r, space="shared"), "ld.shared.b16 %rs0, [%r0];"),
+    (lambda x: ptx.st(f32, x.rd, reg.array(f32, 4, name="v")), "st.global.v4.f32 [%rd0], {%v0, %v1, %v2, %v3};"),
+    (lambda x: ptx.st(u32, x.r, 7, space="shared::cluster"), "st.shared::cluster.u32 [%r0], 7;"),
+    (lambda x: ptx.elect_sync(x.r, x.p, 0xFFFFFFFF), "elect.sync %r0|%p0, 4294967295;"),
+    (lambda x: smem.store(u32, x.r, 1), "st.shared.u32 [%r0], 1;"),
+    (lambda x: smem.load(f16, x.r), "ld.shared.b16 %rs1, [%r0];"),
+    (lambda x: ptx.special.laneid(), "mov.u32 %r1, %laneid;"),
+    (lambda x: ptx.special.clusterid.z(), "mov.u32 %r1, %clusterid.z;"),
+    (lambda x: ptx.sreg("clock64"), "mov.u64 %rd1, %clock64;"),
+    (lambda x: ptx.ctaid_y(), "mov.u32 %r1, %ctaid.y;"),
+    (lambda x: ptx.inst.ld.global_[f32](x.f, x.rd), "ld.global.f32 %f0, [%rd0];"),
+    (lambda x: ptx.inst["add.s32"](x.r, x.r, True), "add.s32 %r0, %r0, 1;"),
+    (lambda x: ptx.inst.and_.b32(x.r, x.r, ptx.imm("0x10")), "and.b32 %r0, %r0, 0x10;"),
+    (lambda x: ptx.inst.cp.async_.wait_all(), "cp.async.wait_all;"),
+    (lambda x: ptx.inst.mov.u32(x.r, "%tid.y"), "mov.u32 %r0, %tid.y;"),
+    (lambda x: ptx.inst.vadd.u32.u32.u32(x.r, ptx.sel(x.r, "b1"), x.r), "vadd.u32.u32.u32 %r0, %r0.b1, %r0;"),
+    (
+        lambda x: ptx.inst.cp.async_.bulk.prefetch.tensor._2d.L2.global_(ptx.addr(x.rd, [x.r, 4])),
+        "cp.async.bulk.prefetch.tensor.2d.L2.global [%rd0, {%r0, 4}];",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "expected"), CASES, ids=[expected for _, expected in CASES])
+def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[Some], Any], expected: str) -> None:
+    def body() -> None:
+        call(Some())
+
+    assert code(body) == [expected]
+
+
+def test_inst_returns_its_destination_and_pipe_passes_it_on() -> None:
+    def body() -> None:
+        x, y, z = reg.alloc(u32), reg.alloc(u32), reg.alloc(u32)
+        assert ptx.inst.add.u32(x, y, z) is x
+        assert ptx.inst.bar.sync(0) is None
+        assert ptx.pipe(x).add.u32(y, 1).shl.b32(z, 2, pred=reg.alloc(pred)).reg is z
+
+    assert code(body) == ["add.u32 %r0, %r1, %r2;", "bar.sync 0;", "add.u32 %r1, %r0, 1;", "@%p0 shl.b32 %r2, %r1, 2;"]
+
+
+def test_the_chain_is_the_same_object_each_time() -> None:
+    assert ptx.inst.add.u32 is ptx.inst.add.u32
+    assert repr(ptx.inst.cp.async_.bulk) == "ptx.inst.cp.async.bulk"
+
+
+def test_variables_of_every_space() -> None:
+    def body() -> None:
+        x = reg.alloc(u32)
+        for space in ("shared", "local"):
+            ptx.ld(u32, x, ptx.addr(ptx.var(space, u32, f"my_{space}", size=4, align=16), 4), space=space)
+        ptx.var("shared", u16, "dynamic", align=16, linking="extern")
+        ptx.var("global", u32, "counter", linking="visible")
+        ptx.inst.atom.add.global_.u32(x, ptx.addr("counter"), 1)
+
+    text = traced(body).ptx()
+    assert code(body)
+    assert ".extern .shared .align 16 .u16 dynamic[];" in text.split(".visible .entry")[0]
+    assert ".local .align 16 .u32 my_local[4];" in text
+
+
+def test_elements_of_shared_memory_are_loaded_and_stored() -> None:
+    def body() -> None:
+        tile = smem.alloc(f16, (4, 2, 8), name="t")
+        i, j = reg.alloc(u32), reg.alloc(u64)
+        x = tile[1, 0, 3]
+        tile[i, 1, j] = x
+        part = tile[2]
+        _ = part[1, i]
+        line = smem.alloc(u32, 8, name="line")
+        line[i] = 5
+        ptx.ld(u32, i, line[3], space="shared")
+        assert line[3].address().dtype == u32
+
+    assert code(body) == [
+        "ld.shared.b16 %rs0, [t+38];", "mov.u32 %r1, t+16;", "mad.lo.u32 %r2, %r0, 32, %r1;", "cvt.u32.u64 %r3, %rd0;",
+        "mad.lo.u32 %r4, %r3, 2, %r2;", "st.shared.b16 [%r4], %rs0;", "mov.u32 %r5, t+80;",
+        "mad.lo.u32 %r6, %r0, 2, %r5;", "ld.shared.b16 %rs1, [%r6];", "mov.u32 %r7, line;",
+        "mad.lo.u32 %r8, %r0, 4, %r7;", "st.shared.u32 [%r8], 5;", "ld.shared.u32 %r0, [line+12];",
+        "mov.u32 %r9, line+12;",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("swizzle", "mask"), [("32B", 0x80), ("64B", 0x180), ("128B", 0x380)])
+def test_swizzles_xor_the_row_into_the_column(swizzle: str, mask: int) -> None:
+    def body() -> None:
+        offset = reg.alloc(u32)
+        assert smem.apply_swizzle(offset, None) is offset
+        smem.apply_swizzle(offset, swizzle)
+
+    assert code(body) == [f"and.b32 %r1, %r0, {mask};", "shr.u32 %r2, %r1, 3;", "xor.b32 %r3, %r0, %r2;"]

@@ -15,7 +15,8 @@ from pyptx.parser.errors import Failure, PtxSyntaxError
 from pyptx.parser.places import span_at
 
 _COMMENT = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/"
-GAP = rf"(?:(?<![^\n])[ \t]*+\#[^\n]*+|[ \t\r\f]++|\n(?:[ \t]*+\#[^\n]*+)?|//[^\n]*+|{_COMMENT})*+"
+_LINE_MARK = r'[ \t]*+\#[ \t]*+(?:line)?[ \t]*+\d++[ \t]++"[^"\n]*+"(?:[ \t]++\d++)*+[ \t\r]*+(?=\n|\Z)'
+GAP = rf"(?:(?<![^\n]){_LINE_MARK}|[ \t\r\f]++|\n(?:{_LINE_MARK})?|//[^\n]*+|{_COMMENT})*+"
 TAIL = rf"(?:[ \t\r\f]*+(?:{_COMMENT}[ \t\r\f]*+)*+(?://[^\n]*+)?(?:\n|\Z))?"
 """The rest of the line after a statement's last token, if nothing but gap is left on it."""
 NAME = r"(?:[A-Za-z_][\w$]*+|[$%][\w$]++)"
@@ -105,7 +106,7 @@ def stray(source: str, start: int) -> Failure:
         return Failure(rules.STRAY, start, 1, f"a name must follow `{character}`")
     help = "outside comments and strings PTX is ASCII" if ord(character) > 126 else None
     if character == "#":
-        help = "a preprocessor line begins with `#` at the start of a line"
+        help = 'a comment begins with `//`; the only line with `#` is `# 1 "file.cu"`, on a line of its own'
     return Failure(rules.STRAY, start, 1, f"the character {character!r} begins no PTX token", help)
 
 

@@ -107,7 +107,7 @@ def test_crlf_and_a_trailing_nul_are_not_canonical() -> None:
     assert formatted(parse(UGLY.replace("\n", "\r\n") + "\0"), style=STYLES["spaces"]) == NEAT
 
 
-GAPS = st.lists(st.sampled_from([" ", "\n", "\t", "\r\n", "/* c */", "// d\n", "/* e\n */", "\n# 7\n"]), max_size=4)
+GAPS = st.lists(st.sampled_from([" ", "\n", "\t", "\r\n", "/* c */", "// d\n", "/* e\n */", '\n# 7 "f"\n']), max_size=4)
 
 
 @settings(max_examples=300)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pyptx.parser import LexError, Token, TokenKind, tokenize
 
 WORDS = "add .s32 .shared::cluster %r1 % $ _ 0x1F 0f3F800000 1.5e-3 .5 09 7U @ ! | || << :: ; { } [ ] # . 1e 0x / é"
+LINE_MARK = '\n# 1 "f"\n'
 PIECES = st.sampled_from(
-    [*WORDS.split(), '"', '"a b"', "/* a\n*/", "/*c*/", "//c\n", "\n# 1\n", " ", "\t", "\n", "\r\n", "\0", "@@DWARF"]
+    [*WORDS.split(), '"', '"a b"', "/* a\n*/", "/*c*/", "//c\n", LINE_MARK, " ", "\t", "\n", "\r\n", "\0", "@@DWARF"]
 )
 TEXTS = st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=60)
 
@@ -59,16 +60,22 @@ def test_what_is_no_number_falls_apart(text: str, parts: list[str]) -> None:
 
 
 def test_gaps_hold_comments_and_line_markers() -> None:
-    text = '# 1 "a.cu"\n/* x */ ret // y\n  # 2\n;'
+    text = '# 1 "a.cu"\n/* x */ ret // y\n  #line 2 "b" 1\n;'
     assert [(t.text, t.leading_whitespace) for t in tokenize(text)] == [
         ("ret", '# 1 "a.cu"\n/* x */ '),
-        (";", " // y\n  # 2\n"),
+        (";", ' // y\n  #line 2 "b" 1\n'),
         ("", ""),
     ]
 
 
 def test_a_trailing_nul_is_gap() -> None:
     assert tokenize("ret;\n\0")[-1] == Token(TokenKind.END, "", 2, 1, "\n\0")
+
+
+@pytest.mark.parametrize("text", ["# a comment\n", "#\n", "# 1\n", '# 1 "a" b\n', "#pragma once\n"])
+def test_other_lines_with_a_number_sign_are_no_comments(text: str) -> None:
+    with pytest.raises(LexError, match="a comment begins with `//`"):
+        tokenize("ret;\n" + text)
 
 
 @pytest.mark.parametrize("text", ["/* x", '"abc', "a \0 b", "é", "$", "a # b", "`"])

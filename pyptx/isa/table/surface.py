@@ -55,12 +55,21 @@ def _accesses() -> Iterator[Form]:
             f"sust.b.geom{{.cop}}.v4.type.clamp       {written}, b:.type+*4",
             geom=geom, cop="wb cg cs wt", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
         )  # fmt: skip
+        # ptxas also stores one value in every element of a vector.
+        for vec, types in (("v2", _ONE_OR_TWO), ("v4", _FOUR)):
+            yield form(
+                f"sust.b.geom{{.cop}}.{vec}.type.clamp  {written}, b:.type+",
+                geom=geom, cop="wb cg cs wt", type=types, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
+            )  # fmt: skip
         # The manual has no arrays and no cache operators here; ptxas takes both.
         yield form(
             f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {written}, b:.b32+*vec",
             geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4",
             clamp=_CLAMP, ptx=(2, 0), sm="sm_20", see=_SUST,
         )  # fmt: skip
+
+
+def _reductions() -> Iterator[Form]:
     for geom, coordinates in (("1d", "c:.b32~"), ("2d", "c:.b32*2"), ("3d 1d 2d", "c:.b32*4"), ("1d", "c:.b32*2")):
         for unit, choices in (("b", _RED_BYTES), ("p", _RED_TEXELS)):
             for op_type in choices.split():
@@ -74,6 +83,7 @@ def _accesses() -> Iterator[Form]:
 
 FORMS = (
     *_accesses(),
+    *_reductions(),
     form(
         "suq.query.b32  d, [a:var.surfref]",
         query="width height depth channel_data_type@2.1 channel_order@2.1 array_size@4.1 memory_layout@4.2",

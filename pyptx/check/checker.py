@@ -23,6 +23,7 @@ from pyptx.check.body import Body, Place, Step
 from pyptx.check.complaint import Complaint
 from pyptx.check.operand_rules import GUARD
 from pyptx.check.operands import Plan
+from pyptx.check.suggestions import meant
 from pyptx.check.symbols import Kind, Scope
 from pyptx.diagnostics import Diagnostic
 from pyptx.ir import (
@@ -141,7 +142,7 @@ class _Walk:
 
     def _verdict(self, instruction: Instruction) -> tuple[Complaint | None, dict[int, list[Plan]]]:
         modifiers = tuple(m[1:] for m in instruction.modifiers)
-        verdict = spelling.verdict(instruction.opcode, modifiers, self.where, self.version)
+        verdict = spelling.verdict(instruction.opcode, modifiers, self.where, self.version, len(instruction.operands))
         return verdict.complaint, operands.plans(verdict.usable)
 
 
@@ -154,7 +155,7 @@ def _targets(label: Label, scope: Scope) -> BranchTargets | None:
 def _guard(name: str, scope: Scope) -> Complaint | None:
     symbol = scope.find(name)
     if symbol is None:
-        return Complaint(symbols.UNDECLARED, f"the guard `{name}` is not declared here", symbols.closest(name, scope))
+        return Complaint(symbols.UNDECLARED, f"the guard `{name}` is not declared here", meant(name, scope))
     if symbol.kind is Kind.REGISTER and symbol.type == "pred":
         return None
     shown = f"a register declared .{symbol.type}" if symbol.kind is Kind.REGISTER else f"a {symbol.kind}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pyptx.check.complaint import Complaint
+from pyptx.check.corrections import corrections, similar
 from pyptx.diagnostics import Rule, Severity
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Match, Mismatch
-from pyptx.isa.targets import Target, Version
+from pyptx.isa.targets import FIRST_PTX, Availability, Target, Version
 
 _FRAME = """\
 .version 8.5
@@ -90,13 +91,13 @@ class Verdict:
     complaint: Complaint | None
 
 
-def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Version) -> Verdict:
-    """Judge a spelling (modifiers without dots) under a module header."""
+def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Version, count: int) -> Verdict:
+    """Judge a spelling (modifiers without dots) under a module header; remedies take `count` operands."""
     matches = lookup.matches_of(opcode, modifiers)
     if not matches:
         found = lookup.lookup(opcode, modifiers)
         assert isinstance(found, Mismatch)
-        return Verdict((), _misspelled(found))
+        return Verdict((), _misspelled(found, corrections(opcode, modifiers, count, where, version)))
     usable = tuple(m for m in matches if lacks(m, where, version) is None)
     if not usable:
         return Verdict((), _unavailable(matches, where, version))
@@ -108,7 +109,10 @@ def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
     spelled = _spell(match.form.opcode, match.modifiers)
     gone = match.form.removed
     if gone is not None and gone.on(where, version):
-        return Complaint(REMOVED, f"`{spelled}` is not supported from {gone}")
+        synced = ("sync", *match.modifiers)
+        follows = lookup.matches_of(match.form.opcode, synced)
+        hint = f"`{_spell(match.form.opcode, synced)}` takes its place, with a mask of lanes" if follows else None
+        return Complaint(REMOVED, f"`{spelled}` is not supported from {gone}", hint)
     for need in match.needs:
         if need.on(where, version):
             continue
@@ -119,7 +123,18 @@ def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
                 f"`{spelled}` needs PTX {_dotted(first)} on {where}, the module is `.version {_dotted(version)}`",
                 f"write `.version {_dotted(first)}` or newer",
             )
-        return Complaint(OTHER_TARGET, f"`{spelled}` is not available on {where}: it needs {need}")
+        return Complaint(
+            OTHER_TARGET, f"`{spelled}` is not available on {where}: it needs {need}", _suffix(need, where)
+        )
+    return None
+
+
+def _suffix(need: Availability, where: Target) -> str | None:
+    """Return the remedy if the same architecture has it under its name with a suffix."""
+    for suffix in ("f", "a"):
+        other = Target(where.arch, suffix)
+        if not where.suffix and other.name in FIRST_PTX and need.first_version(other) is not None:
+            return f"write `.target {other}`"
     return None
 
 
@@ -130,35 +145,38 @@ def _unavailable(matches: tuple[Match, ...], where: Target, version: Version) ->
     return min(reasons, key=lambda reason: order.index(reason.rule))
 
 
-def _misspelled(found: Mismatch) -> Complaint:
+def _misspelled(found: Mismatch, remedies: list[tuple[str, ...]]) -> Complaint:
     if not found.known:
-        return Complaint(
-            UNKNOWN_OPCODE, f"unknown instruction `{found.opcode}`", _closest(found.opcode, table.opcodes())
-        )
+        near = similar(found.opcode, table.opcodes())
+        hint = f"did you mean `{near}`?" if near else _NO_OPCODE
+        return Complaint(UNKNOWN_OPCODE, f"unknown instruction `{found.opcode}`", hint)
     expected = [f"`.{word}`" for word in found.expected if word]
+    spelled = [f"`{_spell(found.opcode, remedy)}`" for remedy in remedies]
+    hint = f"did you mean {_one_of(spelled)}?" if spelled else None
     if found.at == len(found.modifiers):
-        spelled = _spell(found.opcode, found.modifiers)
+        hint = hint if len(expected) <= _MOST_SHOWN else None
+        whole = _spell(found.opcode, found.modifiers)
         return Complaint(
-            MISSING_MODIFIER, f"`{spelled}` is incomplete: expected {_one_of(expected)} next", modifier=found.at - 1
+            MISSING_MODIFIER, f"`{whole}` is incomplete: expected {_one_of(expected)} next", hint, found.at - 1
         )
     wrong = found.modifiers[found.at]
     before = _spell(found.opcode, found.modifiers[: found.at])
-    wanted = _one_of(expected) if expected else "nothing"
-    hint = _closest(wrong, found.expected) if expected else f"`{before}` is complete; remove `.{wrong}`"
-    return Complaint(ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`: expected {wanted}", hint, found.at)
+    if not expected:
+        return Complaint(ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`, which is complete", hint, found.at)
+    near = similar(wrong, found.expected)
+    hint = hint or (f"did you mean `.{near}`?" if near else None)
+    return Complaint(
+        ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`: expected {_one_of(expected)}", hint, found.at
+    )
+
+
+_NO_OPCODE = "an instruction begins with its opcode, as in `mov.b32`; a label ends in `:`"
 
 
 def _reordered(match: Match) -> Complaint | None:
     if match.canonical is None:
         return None
     return Complaint(NOT_CANONICAL, f"the manual's order is `{_spell(match.form.opcode, match.canonical)}`")
-
-
-def _closest(word: str, words: tuple[str, ...]) -> str | None:
-    from difflib import get_close_matches
-
-    close = get_close_matches(word, [w for w in words if w], 1, 0.6)
-    return f"did you mean `{close[0]}`?" if close else None
 
 
 _MOST_SHOWN = 12

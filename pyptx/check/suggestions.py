@@ -14,6 +14,8 @@ _LONGEST = 64
 _SURE = 4
 """Names as long may differ in one character; of shorter ones, one must be the other with a character more."""
 _MOST_SCOPES = 32
+_RANGE = "<"
+"""Marks the entries of ranges such as `%r<8>`, whose own names are not declared."""
 
 _CUDA = {"threadIdx": "%tid", "blockIdx": "%ctaid", "blockDim": "%ntid", "gridDim": "%nctaid", "warpSize": "WARP_SZ"}
 
@@ -42,25 +44,25 @@ def _in_block(name: str, stem: str, digits: str, scope: Scope) -> str | None:
     _extend(scope)
     near = _near(name, scope.near)
     if near is None and digits:
-        base = _near(stem, scope.near)
+        base = _near(stem, scope.near, _RANGE)
         near = f"{base}{digits}" if base is not None and scope.find(f"{base}{digits}") is not None else None
     return f"did you mean `{near}`?" if near and scope.find(near) is not None else None
 
 
 def _extend(scope: Scope) -> None:
     """Enter the names declared since the last time."""
-    for which, names in enumerate((scope.names, scope.ranges)):
+    for which, (names, mark) in enumerate(((scope.names, ""), (scope.ranges, _RANGE))):
         if len(names) == scope.indexed[which]:
             continue
         for name in islice(names, scope.indexed[which], None):
             for key in _keys(name):
-                scope.near.setdefault(key, name)
+                scope.near.setdefault(key + mark, name)
         scope.indexed[which] = len(names)
 
 
-def _near(name: str, index: dict[str, str]) -> str | None:
+def _near(name: str, index: dict[str, str], mark: str = "") -> str | None:
     for key in _keys(name):
-        found = index.get(key)
+        found = index.get(key + mark)
         if found is not None and found != name and (key in (name.lower(), found.lower()) or len(name) >= _SURE):
             return found
     return None

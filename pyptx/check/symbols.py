@@ -279,11 +279,3 @@ def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
 def duplicate(name: str, what: str, origin: Origin | None) -> Diagnostic:
     """Return the finding for a name that its block has already."""
     return DUPLICATE.found(origin, f"{what} `{name}` is already declared in this block", help="rename one of them")
-
-
-def closest(name: str, scope: Scope) -> str | None:
-    """Return a suggestion for a name that nothing declares."""
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, dict.fromkeys(scope.known_names()), 1, 0.7)
-    return f"did you mean `{close[0]}`?" if close else None

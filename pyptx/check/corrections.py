@@ -1,0 +1,107 @@
+"""Says how a misspelled instruction becomes a legal one: the one modifier to put in, to exchange or to remove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import SequenceMatcher, get_close_matches
+from functools import cache
+from typing import NamedTuple
+
+from pyptx.isa import lookup, table
+from pyptx.isa.model import Choice, Slot
+from pyptx.isa.targets import Target, Version
+
+Words = tuple[str, ...]
+
+_LONGEST = 32
+_MOST_TRIED = 24
+_MOST_GIVEN = 3
+_ALIKE = 0.6
+_SAME_RANK = 0.1
+
+
+class _Edit(NamedTuple):
+    """At word `at`: put one of `choices` where `taken` words are, which may be none, or just remove a word."""
+
+    at: int
+    taken: int
+    choices: tuple[Choice, ...]
+
+
+def similar(word: str, words: tuple[str, ...]) -> str | None:
+    """Return the word most like this one, whatever the case of its letters."""
+    small = {known.lower(): known for known in reversed(words) if known}
+    close = get_close_matches(word.lower(), small, 1, _ALIKE)
+    return small[close[0]] if close else None
+
+
+def corrections(opcode: str, words: Words, count: int, where: Target, version: Version) -> list[Words]:
+    """Return the likeliest modifiers that are legal on this target, take so many operands, and are one edit away."""
+    if len(words) > _LONGEST:
+        return []
+    edits = {edit for row in table.rows(opcode) for slots in lookup.sequences(row) for edit in _edits(slots, words)}
+    every = (rank for edit in edits for rank in _ranked(edit, words, _words(opcode)))
+    ranked = sorted(every, key=lambda rank: (rank[0], rank[2].at, rank[1], rank[3]))
+    found: list[tuple[float, _Edit, Words]] = []
+    for unlikely, _, edit, edited in ranked[:_MOST_TRIED]:
+        if found and (edit.at != found[0][1].at or unlikely > found[0][0] + _SAME_RANK):
+            continue
+        if _legal(opcode, edited, count, where, version) and edited not in (known for _, _, known in found):
+            found.append((unlikely, edit, edited))
+    return [edited for _, _, edited in found[:_MOST_GIVEN]]
+
+
+def _legal(opcode: str, words: Words, count: int, where: Target, version: Version) -> bool:
+    return any(
+        all(need.on(where, version) for need in match.needs)
+        and not (match.form.removed and match.form.removed.on(where, version))
+        and any(len(signature) == count for signature in match.signatures)
+        for match in lookup.matches_of(opcode, words)
+    )
+
+
+@cache
+def _words(opcode: str) -> frozenset[str]:
+    """Return every modifier that some form of the instruction has."""
+    sequences = (slots for row in table.rows(opcode) for slots in lookup.sequences(row))
+    return frozenset(m for slots in sequences for slot in slots for choice in slot.choices for m in choice.modifiers)
+
+
+def _ranked(edit: _Edit, words: Words, known: frozenset[str]) -> Iterator[tuple[float, int, _Edit, Words]]:
+    """Yield what the edit makes, each with how unlikely it was meant: typing errors of words that the instruction does
+    not have first, then a modifier left out, one too many, and one exchanged for another."""
+    before, after = words[: edit.at], words[edit.at + edit.taken :]
+    if not edit.choices:
+        yield 0.8, 0, edit, before + after
+    for order, choice in enumerate(edit.choices):
+        unlikely = 0.5
+        replaced = words[edit.at : edit.at + edit.taken]
+        if not set(replaced) < set(choice.modifiers):
+            unlikely = 1 - SequenceMatcher(None, ".".join(replaced).lower(), choice.text.lower()).ratio()
+            if known.issuperset(replaced) or unlikely > 1 - _ALIKE:
+                unlikely += 0.6
+        yield unlikely, order, edit, before + choice.modifiers + after
+
+
+def _edits(slots: tuple[Slot, ...], words: Words) -> set[_Edit]:
+    """Return the single edits after which the words fill these positions."""
+    if len(slots) > len(words) + 1:
+        return set()
+    states: set[tuple[int, _Edit | None]] = {(0, None)}
+    for slot in slots:
+        following: set[tuple[int, _Edit | None]] = set()
+        for at, edit in _with_one_removed(states, words):
+            if edit is None:
+                following.add((at, _Edit(at, 0, slot.choices)))
+            for choice in slot.choices:
+                taken = len(choice.modifiers)
+                if words[at : at + taken] == choice.modifiers:
+                    following.add((at + taken, edit))
+                elif edit is None:
+                    following |= {(at + n, _Edit(at, n, (choice,))) for n in {1, taken} if at + n <= len(words)}
+        states = following
+    return {edit for at, edit in _with_one_removed(states, words) if edit is not None and at == len(words)}
+
+
+def _with_one_removed(states: set[tuple[int, _Edit | None]], words: Words) -> set[tuple[int, _Edit | None]]:
+    return states | {(at + 1, _Edit(at, 1, ())) for at, edit in states if edit is None and at < len(words)}

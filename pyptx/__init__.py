@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from pyptx import ptx, reg, smem
     from pyptx.decorator import Kernel, detect_arch, intrinsic, kernel
     from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
+    from pyptx.dsl.tensors import TensorSpec
     from pyptx.specs import Layout, Tile
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
-    "Diagnostic", "Kernel", "Layout", "PtxError", "Severity", "Span", "Tile", "__version__", "detect_arch", "intrinsic",
-    "kernel", "ptx", "reg", "smem",
+    "Diagnostic", "Kernel", "Layout", "PtxError", "Severity", "Span", "TensorSpec", "Tile", "__version__",
+    "detect_arch", "intrinsic", "kernel", "ptx", "reg", "smem",
 ]  # fmt: skip
 
 _HOME = {
@@ -27,6 +28,7 @@ _HOME = {
     "PtxError": "pyptx.diagnostics",
     "Severity": "pyptx.diagnostics",
     "Span": "pyptx.diagnostics",
+    "TensorSpec": "pyptx.dsl.tensors",
     "Tile": "pyptx.specs",
     "detect_arch": "pyptx.dsl.device",
     "intrinsic": "pyptx.dsl.scopes",

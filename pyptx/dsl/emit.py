@@ -90,7 +90,7 @@ def _takes(wanted: Wanted) -> frozenset[str] | None:
     return takes(wanted.type, wanted.widenable) if plain and wanted.type else None
 
 
-def plans_of(trace: Trace, spelling: Spelling, count: int) -> Plans:
+def plans_of(trace: Trace, spelling: Spelling, count: int = 0) -> Plans:
     """Return the operand lists of a spelling on the trace's target, or raise why there are none; remedies take `count`
     operands."""
     plans = _judged(spelling, trace.target, trace.judged_at)

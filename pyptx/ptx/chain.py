@@ -28,6 +28,9 @@ def modifier_words(part: object) -> tuple[str, ...]:
     return tuple(part.strip(".").split("."))
 
 
+_DESTINATIONS: tuple[type, ...] = (Register, Pair, RegisterRange, list)
+
+
 class Chain:
     """An opcode with the modifiers so far. The next is an attribute, or in brackets; calling it emits."""
 
@@ -50,8 +53,8 @@ class Chain:
             emit_unchecked(self._spelling, operands, pred, trace)
         else:
             emit(self._spelling, operands, pred, trace)
-        first = operands[0] if operands else None
-        return first if isinstance(first, Register | Pair | RegisterRange | list) else None
+        first: Any = operands[0] if operands else None
+        return first if isinstance(first, _DESTINATIONS) else None
 
     def __repr__(self) -> str:
         return f"ptx.inst.{self._spelling}"

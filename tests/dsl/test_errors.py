@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
@@ -221,9 +222,7 @@ def test_an_instruction_of_another_target_is_refused() -> None:
     refused(body, "PTX0302", "sm_90a", "arch='sm_80'", arch="sm_80")
 
 
-@pytest.mark.parametrize(
-    ("call", "rule", "words"),
-    [
+ONE_CALL: list[tuple[Callable[[reg.Reg], object], str, tuple[str, ...]]] = [
         (lambda x: ptx.inst.addd.u32(x, x, 1), "PTX0101", ("did you mean `add`?",)),
         (lambda x: ptx.inst.add.rn.u32(x, x, 1), "PTX0102", (".rn",)),
         (lambda x: ptx.inst.mul.u32(x, x, 1), "PTX0102", (".lo",)),
@@ -255,7 +254,7 @@ def test_an_instruction_of_another_target_is_refused() -> None:
         (lambda x: reg.scalar(u16, 70000), "PTX0805", ("65535",)),
         (lambda x: reg.scalar(f32, (1 << 24) + 1), "PTX0805", ("exactly",)),
         (lambda x: reg.array(u32, 4)[4], "PTX0816", ("0 to 3",)),
-        (lambda x: reg.array(u32, 4)[x], "PTX0803", ("count",)),
+        (lambda x: reg.array(u32, 4)[cast("int", x)], "PTX0803", ("count",)),
         (lambda x: smem.mbarrier(2)[2], "PTX0816", ("0 to 1",)),
         (lambda x: smem.alloc(f32, (4, 4))[4], "PTX0816", ("0 to 3",)),
         (lambda x: smem.alloc(f32, (4, 4))[1, 2, 3], "PTX0816", ("2 dimensions",)),
@@ -264,7 +263,7 @@ def test_an_instruction_of_another_target_is_refused() -> None:
         (lambda x: smem.alloc(f32, 4, swizzle="256B"), "PTX0818", ("128B",)),
         (lambda x: ptx.range_(0, 4, 0), "PTX0818", ("0",)),
         (lambda x: ptx.range_(x, 0, -1), "PTX0818", ("signed",)),
-        (lambda x: ptx.if_(True).__enter__(), "PTX0804", ("Python",)),
+        (lambda x: ptx.if_(cast("reg.Reg", True)).__enter__(), "PTX0804", ("Python",)),
         (lambda x: ptx.if_(x).__enter__(), "PTX0206", ("predicate",)),
         (lambda x: ptx.var("shared", u32, "two words"), "PTX0815", ("two words",)),
         (lambda x: ptx.var("nowhere", u32, "x"), "PTX0818", (".shared",)),
@@ -273,10 +272,14 @@ def test_an_instruction_of_another_target_is_refused() -> None:
         (lambda x: ptx.raw("}"), "PTX0819", ()),
         (lambda x: ptx.raw("add.u32 %r0, %r0"), "PTX0819", ("`;`",)),
         (lambda x: ptx.imm("abc"), "PTX0818", ("abc",)),
-        (lambda x: reg.scalar("u32"), "PTX0818", ("pyptx.types",)),
-    ],
-)  # fmt: skip
-def test_a_mistake_in_one_call_names_its_remedy(call: Any, rule: str, words: tuple[str, ...]) -> None:
+        (lambda x: reg.scalar(cast("reg.PtxType", "u32")), "PTX0818", ("pyptx.types",)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "rule", "words"), ONE_CALL)
+def test_a_mistake_in_one_call_names_its_remedy(
+    call: Callable[[reg.Reg], object], rule: str, words: tuple[str, ...]
+) -> None:
     @kernel
     def body() -> None:
         call(reg.scalar(u32, 1))
@@ -285,7 +288,8 @@ def test_a_mistake_in_one_call_names_its_remedy(call: Any, rule: str, words: tup
         body.ptx()
     found = caught.value.diagnostics[0]
     assert found.code == rule, caught.value
-    assert found.origin is not None and found.origin.file == __file__
+    assert found.origin is not None
+    assert found.origin.file == __file__
     assert all(word in str(caught.value) for word in words), caught.value
 
 

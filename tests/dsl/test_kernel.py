@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from pyptx import PtxError, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx import PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.types import bf16, f32, u32, u64
 
 from .tracing import accepted, code, traced
 
-GLOBAL_STEP = 3
+global_step = 3
 TABLE = [1, 2]
 
 
@@ -20,7 +20,7 @@ def test_only_dimensions_that_are_read_trace_again() -> None:
     runs = iter(range(9))  # counts by identity, unlike a list
 
     @kernel(in_specs=(Tile("M", "N", f32),))
-    def body(a: Any) -> None:
+    def body(a: TensorSpec) -> None:
         next(runs)
         reg.scalar(u32, a.shape[1])
 
@@ -33,7 +33,7 @@ def test_only_dimensions_that_are_read_trace_again() -> None:
 
 def test_a_shape_unpacks_compares_and_slices() -> None:
     @kernel(in_specs=(Tile("M", 4, f32),))
-    def body(a: Any) -> None:
+    def body(a: TensorSpec) -> None:
         m, n = a.shape
         assert (m, n) == (8, 4) == a.shape
         assert a.shape[-1:] == (4,)
@@ -43,30 +43,30 @@ def test_a_shape_unpacks_compares_and_slices() -> None:
 
 
 def test_template_parameters_globals_helpers_and_containers_are_part_of_the_key() -> None:
-    global GLOBAL_STEP
+    global global_step
     options = {"depth": 2}
 
     def helper() -> int:
-        return GLOBAL_STEP + options["depth"] + TABLE[0]
+        return global_step + options["depth"] + TABLE[0]
 
     @kernel
     def body(*, extra: int = 0) -> None:
         reg.scalar(u32, helper() + extra)
 
-    def value(**kwargs: int) -> int:
+    def value(**kwargs: Any) -> int:
         found = re.search(r"mov.u32 %r0, (\d+);", body.ptx(**kwargs))
         assert found
         return int(found[1])
 
     assert value() == 6
-    GLOBAL_STEP = 10
+    global_step = 10
     assert value() == 13
     options["depth"] = 5
     assert value() == 16
     TABLE[0] = 7
     assert value() == 22
     assert value(extra=100) == 122
-    GLOBAL_STEP, TABLE[0] = 3, 1
+    global_step, TABLE[0] = 3, 1
 
 
 def test_true_one_and_one_point_zero_are_three_templates() -> None:
@@ -81,10 +81,10 @@ def test_true_one_and_one_point_zero_are_three_templates() -> None:
 
 def test_parameters_stand_in_order() -> None:
     @kernel(in_specs=(Tile(64, 64, bf16),), out_specs=(Tile(64, f32),), raw_params=[("u32", "n"), ("b8[64]", "config")])
-    def body(a: Any, out: Any) -> None:
+    def body(a: TensorSpec, out: TensorSpec) -> None:
         desc = a.tma_desc()
         (pointer,) = ptx.global_ptrs(out)
-        n, config = ptx.param(u32, "n"), ptx.param(u64, "config")
+        n, _ = ptx.param(u32, "n"), ptx.param(u64, "config")
         ptx.st(u32, ptx.addr(pointer, 4), n)
         ptx.inst.prefetch.tensormap(ptx.addr(desc))
 
@@ -102,7 +102,8 @@ def test_setmaxnreg_gets_the_register_count_that_it_needs() -> None:
 
     assert ".maxntid 384, 1, 1\n.minnctapersm 1\n" in traced(body, block=(384, 1, 1)).ptx()
     fixed = traced(body, block=(384, 1, 1), raw_directives=[("maxnreg", (168,))]).ptx()
-    assert ".maxnreg 168" in fixed and "minnctapersm" not in fixed
+    assert ".maxnreg 168" in fixed
+    assert "minnctapersm" not in fixed
     required = traced(body, reqntid=(384,)).ptx()
     assert ".reqntid 384\n.minnctapersm 1" in required
     with pytest.raises(PtxError, match="maxnreg"):
@@ -151,8 +152,10 @@ def test_line_information_names_the_python_lines() -> None:
     assert before["st.global.u32"][2] == str(first + 3)
     inlined = before["mul.lo.u32"]
     assert inlined[2] == str(helper.__code__.co_firstlineno + 1)
-    assert inlined[-4:-2] == ["inlined_at", "1"] and inlined[-2] == str(first + 3)
-    assert "function_name" in inlined and ".section .debug_str" in text
+    assert inlined[-4:-2] == ["inlined_at", "1"]
+    assert inlined[-2] == str(first + 3)
+    assert "function_name" in inlined
+    assert ".section .debug_str" in text
     assert made.cubin(lineinfo=True).data
 
 
@@ -176,7 +179,7 @@ def test_messages_of_ptxas_point_at_the_python_line() -> None:
 
     with pytest.raises(PtxError) as caught:
         body.cubin()
-    assert any(d.origin is not None and d.origin.file == __file__ for d in caught.value.diagnostics)
+    assert {d.origin.file for d in caught.value.diagnostics if d.origin} == {__file__}
 
 
 def test_what_the_table_does_not_know_is_emitted_on_request_and_reported() -> None:
@@ -243,7 +246,8 @@ def test_auto_arch_without_a_device_says_so() -> None:
     made = traced(body, arch="auto")
     text = made.ptx()
     if made.notes:
-        assert ".target sm_90a" in text and "no GPU" in made.notes[0]
+        assert ".target sm_90a" in text
+        assert "no GPU" in made.notes[0]
 
 
 def test_one_kernel_may_trace_another() -> None:

@@ -137,7 +137,8 @@ def test_small_floats_keep_their_type_in_wider_registers() -> None:
 
     text = traced(body).ptx()
     accepted(text)
-    assert ".reg .b16 %rs<1>;" in text and "st.global.b8" in text
+    assert ".reg .b16 %rs<1>;" in text
+    assert "st.global.b8" in text
 
 
 def test_accumulator_fragments_have_the_right_count() -> None:

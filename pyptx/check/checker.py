@@ -50,16 +50,34 @@ def check(module: Module, target: str | None = None, *, unused: bool = False) ->
     `target` checks it for another architecture than its own; `unused` also reports registers nobody reads.
     """
     findings = list(headers.header(module))
-    where = (targets.target(target) if target else headers.architecture(module)) or targets.target("sm_75")
-    version = (int(module.version.major), int(module.version.minor))
-    walk = _Walk(where, version)
-    scope = Scope(header=(where, version))
-    for statement in module.directives:
-        findings += walk.module_statement(statement, scope)
-    findings += walk.found
+    where = architecture(module, target)
+    walk = _walk(module, where, findings)
     for body in walk.bodies:
         findings += function_findings(body, where, unused)
     return sorted(findings, key=lambda d: (d.line, d.col))
+
+
+def bodies(module: Module) -> tuple[list[Body], Scope, list[Diagnostic]]:
+    """Return every function that has a body, the module's names, and what is wrong with the instructions: what a
+    reader of a module that was checked needs, without the checks of whole functions."""
+    findings: list[Diagnostic] = []
+    walk = _walk(module, architecture(module), findings)
+    return walk.bodies, walk.names, findings
+
+
+def architecture(module: Module, target: str | None = None) -> Target:
+    """Return the architecture to check for: the one asked for, or the module's own."""
+    return (targets.target(target) if target else headers.architecture(module)) or targets.target("sm_75")
+
+
+def _walk(module: Module, where: Target, findings: list[Diagnostic]) -> _Walk:
+    version = (int(module.version.major), int(module.version.minor))
+    scope = Scope(header=(where, version))
+    walk = _Walk(where, version, scope)
+    for statement in module.directives:
+        findings += walk.module_statement(statement, scope)
+    findings += walk.found
+    return walk
 
 
 def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagnostic]:
@@ -77,8 +95,8 @@ def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagn
 class _Walk:
     """The state of one run: the header, and the verdicts on spellings already seen."""
 
-    def __init__(self, where: Target, version: Version) -> None:
-        self.where, self.version = where, version
+    def __init__(self, where: Target, version: Version, names: Scope) -> None:
+        self.where, self.version, self.names = where, version, names
         self.verdicts: dict[tuple[str, tuple[str, ...]], tuple[Complaint | None, dict[int, list[Plan]]]] = {}
         self.bodies: list[Body] = []
         self.found: list[Diagnostic] = []

@@ -1,0 +1,22 @@
+"""Runs PTX on a CPU, from an `ir.Module`. Names are loaded on first use, NumPy with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyptx.sim.arguments import Struct
+    from pyptx.sim.launch import Result, run
+    from pyptx.sim.machine import Stats
+    from pyptx.sim.rules import RULES
+
+__all__ = ["RULES", "Result", "Stats", "Struct", "run"]
+_MODULE_OF = {"run": "launch", "Result": "launch", "Stats": "machine", "Struct": "arguments", "RULES": "rules"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)

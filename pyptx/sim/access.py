@@ -1,0 +1,90 @@
+"""Loads and stores of lanes: from resolved offsets to registers and back. Knows nothing of how addresses are checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Mixed, Site
+
+
+def load(
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, dtype: np.dtype[Any], outs: tuple[Array | None, ...]
+) -> None:
+    """Load one element per output and lane, consecutive in memory; an output of None is left out."""
+    size = dtype.itemsize * len(outs)
+    if mask is not None:
+        _masked_load(site, lanes, mask, space, address, dtype, outs)
+        return
+    try:
+        region, offsets = site.memory.resolve(site, space, lanes, address, size, "r")
+    except Mixed:
+        for part in by_window(address):
+            _masked_load(site, lanes, part, space, address, dtype, outs)
+        return
+    index = offsets >> (dtype.itemsize.bit_length() - 1)
+    for element, out in enumerate(outs):
+        if out is None:
+            continue
+        view = region.view(dtype, element)
+        if out.dtype == dtype and index.ndim:
+            view.take(index, out=out, mode="clip")
+        else:
+            out[...] = view[index]
+
+
+def _masked_load(
+    site: Site, lanes: Lanes, mask: Array, space: str, address: Any, dtype: np.dtype[Any], outs: tuple[Array | None, ...]
+) -> None:
+    active = np.flatnonzero(mask)
+    if not len(active):
+        return
+    if len(active) == lanes.n:
+        load(site, lanes, None, space, address, dtype, outs)
+        return
+    some = lanes.shape.of(lanes.index[active])
+    part = address[active] if isinstance(address, np.ndarray) and address.ndim else address
+    values = tuple(None if out is None else np.empty(some.n, out.dtype) for out in outs)
+    load(site, some, None, space, part, dtype, values)
+    for out, value in zip(outs, values, strict=True):
+        if out is not None:
+            out[active] = value
+
+
+def store(
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, dtype: np.dtype[Any], values: tuple[Array | None, ...]
+) -> None:
+    """Store one element per value and lane; of lanes that hit the same bytes, the last one wins."""
+    if mask is not None:
+        active = np.flatnonzero(mask)
+        if not len(active):
+            return
+        if len(active) < lanes.n:
+            some = lanes.shape.of(lanes.index[active])
+            part = tuple(v[active] if v is not None and v.ndim else v for v in values)
+            where = address[active] if isinstance(address, np.ndarray) and address.ndim else address
+            store(site, some, None, space, where, dtype, part)
+            return
+    try:
+        region, offsets = site.memory.resolve(site, space, lanes, address, dtype.itemsize * len(values), "w")
+    except Mixed:
+        for part_mask in by_window(address):
+            store(site, lanes, part_mask, space, address, dtype, values)
+        return
+    index = offsets >> (dtype.itemsize.bit_length() - 1)
+    for element, value in enumerate(values):
+        if value is None:
+            continue
+        if index.ndim:
+            region.view(dtype, element)[index] = value
+        else:
+            region.view(dtype, element)[index] = value[-1] if value.ndim else value
+
+
+def by_window(address: Array) -> list[Array]:
+    """Return one mask per 4-GiB window that the addresses fall into; all of global memory is one."""
+    window = np.minimum(address >> 32, 0x7F)
+    return [window == w for w in np.unique(window)]

@@ -1,0 +1,123 @@
+"""Turns Python arguments into parameter bytes and global buffers, and copies the buffers back. Knows no lanes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyptx.diagnostics import Origin
+from pyptx.ir import Param
+from pyptx.sim import rules
+from pyptx.sim.formats import Array
+from pyptx.sim.frames import aligned, laid_out
+from pyptx.sim.variables import GLOBAL_BASE, GUARD, Allocation
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A structure passed by value: its size and what stands at which byte offset; arrays become addresses."""
+
+    size: int
+    fields: Sequence[tuple[int, Any]]
+
+
+@dataclass(slots=True)
+class Buffers:
+    """The arrays of a launch in global memory, each once however often it is passed."""
+
+    next: int
+    allocations: list[Allocation] = field(default_factory=list[Allocation])
+    arrays: list[tuple[Array, int]] = field(default_factory=list["tuple[Array, int]"])
+
+    def address(self, array: Array, name: str) -> int:
+        """Return where an array lies, placing it on first sight."""
+        for known, address in self.arrays:
+            if known is array:
+                return address
+        address = aligned(self.next, 256)
+        data = np.ascontiguousarray(array)
+        self.allocations.append(
+            Allocation(address, data.nbytes, name, bytearray(data.tobytes()), writable=array.flags.writeable)
+        )
+        self.next = address + data.nbytes + GUARD
+        self.arrays.append((array, address))
+        return address
+
+    def write_back(self, arena: Array) -> None:
+        """Copy every writable array's bytes back to it."""
+        for array, address in self.arrays:
+            if array.flags.writeable:
+                start = address - GLOBAL_BASE
+                flat = arena[start : start + array.nbytes].view(array.dtype)
+                array[...] = flat.reshape(array.shape)
+
+
+def parameter_bytes(
+    params: Iterable[Param], args: Sequence[Any] | Mapping[str, Any], buffers: Buffers, origin: Origin | None
+) -> tuple[bytearray, dict[str, Array]]:
+    """Return the bytes of the parameter space, and the arrays by their parameter's name."""
+    placed, end = laid_out(params)
+    names = [param.name for param, _, _ in placed]
+    if isinstance(args, Mapping):
+        missing = [n for n in names if n not in args]
+        unknown = [n for n in args if n not in names]
+        if missing or unknown:
+            text = f"missing {missing}, unknown {unknown}; the parameters are {names}"
+            raise rules.error(rules.ARGUMENTS, origin, text)
+        values = [args[n] for n in names]
+    else:
+        values = list(args)
+    if len(values) != len(placed):
+        text = f"the kernel has {len(placed)} parameters, found {len(values)} arguments"
+        raise rules.error(rules.ARGUMENTS, origin, text)
+    data = bytearray(end)
+    arrays: dict[str, Array] = {}
+    for (param, offset, size), value in zip(placed, values, strict=True):
+        made = _bytes(param, size, value, buffers, origin)
+        data[offset : offset + size] = made
+        if isinstance(value, np.ndarray) and value.ndim:
+            arrays[param.name] = value
+    return data, arrays
+
+
+def _bytes(param: Param, size: int, value: Any, buffers: Buffers, origin: Origin | None) -> bytes:
+    if isinstance(value, Struct):
+        made = bytearray(value.size)
+        for offset, item in value.fields:
+            part = _plain(item, buffers, param.name)
+            made[offset : offset + len(part)] = part
+        data = bytes(made)
+    elif isinstance(value, int | float) and not isinstance(value, np.generic):
+        data = _number(param, value, size)
+    else:
+        data = _plain(value, buffers, param.name)
+    if len(data) != size:
+        text = f"`{param.name}` is {param.type.ptx} of {size} bytes, the argument has {len(data)}"
+        raise rules.error(rules.ARGUMENTS, origin, text)
+    return data
+
+
+def _plain(value: Any, buffers: Buffers, name: str) -> bytes:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if isinstance(value, np.ndarray) and value.ndim:
+        return buffers.address(value, name).to_bytes(8, "little")
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tobytes()
+    raise rules.error(rules.ARGUMENTS, None, f"`{name}`: a {type(value).__name__} cannot be passed")
+
+
+def _number(param: Param, value: float, size: int) -> bytes:
+    kind = param.type.ptx[1:]
+    if kind in ("f32", "f64") or (isinstance(value, float) and size in (4, 8)):
+        return struct.pack("<f" if size == 4 else "<d", value)
+    if isinstance(value, float) and size == 2:
+        return struct.pack("<e", value)
+    wide = 8 * size
+    if not -(1 << (wide - 1)) <= value < 1 << wide:
+        raise rules.error(rules.ARGUMENTS, None, f"`{param.name}` is {param.type.ptx}, {value} does not fit")
+    return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")

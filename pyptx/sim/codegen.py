@@ -1,0 +1,291 @@
+"""Turns a block into a Python function over register views, once per machine; the function returns the next block's
+number, or a negative code when the scheduler must decide.
+
+The text is made of our own names and checked numbers. Two functions per block: `bind` makes one for a range of lanes,
+whose registers are slices; `spread` runs any lanes on gathered registers and scatters what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
+from pyptx.ir import (
+    LabelOperand,
+    PipeOperand,
+    RegisterOperand,
+    VectorOperand,
+    opcode_span,
+)
+from pyptx.ir.operands import Operand as Actual
+from pyptx.isa.model import Kind as OperandKind
+from pyptx.isa.model import Operand
+from pyptx.sim import calls, rules
+from pyptx.sim.formats import CLASSES, dtype_of, suffix_of
+from pyptx.sim.operands import Operands, Unreadable
+from pyptx.sim.program import BRANCH, CALL, FALL, RET, Block, Program
+from pyptx.sim.registers import CARRY, Row
+from pyptx.sim.semantics.registry import operation
+from pyptx.sim.semantics.vocabulary import Kind, Operation
+from pyptx.sim.special import MOVING
+
+DIVERGED, CONTROL = -1, -2
+"""What a block's function returns when lanes leave it two ways, or by a call, a barrier, the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A place for a result: the view to write, and the type of the value; no view for `_`."""
+
+    view: str | None
+    type: str
+
+
+@dataclass(slots=True)
+class Source:
+    """A block's compiled text and what it names."""
+
+    make: Callable[..., Any]
+    constants: dict[str, Any]
+    sites: dict[str, Step]
+
+
+class Writer:
+    """Writes the text of one block."""
+
+    def __init__(self, program: Program, block: Block) -> None:
+        self.program, self.block = program, block
+        self.operands = Operands(program, block)
+        self.lines: list[str] = []
+        self.sites: dict[str, Step] = {}
+        self.temporaries = 0
+
+    def source(self) -> Source:
+        """Return the compiled block."""
+        if self.block.after_call is not None:
+            calls.take_results(self, self.block.after_call)
+        if self.block.pc == self.block.code.entry:
+            calls.take_parameters(self)
+        for step in self.block.body:
+            self.step(step)
+        if self.block.ending == CALL:
+            calls.pass_arguments(self, self.block.steps[-1])
+        if self.block.ending == RET:
+            calls.leave_results(self)
+        text = self._text()
+        namespace: dict[str, Any] = {"np": np, "putmask": np.putmask, "count": np.count_nonzero}
+        exec(compile(text, f"<block {self.block.pc}>", "exec"), namespace)
+        return Source(namespace["make"], self.operands.constants, self.sites)
+
+    def step(self, step: Step) -> None:
+        """Write one instruction."""
+        plan = step.plan
+        assert plan is not None
+        op = operation(plan.match, plan.signature)
+        if op is None:
+            raise unsupported(step)
+        if op.kind is Kind.NOTHING:
+            return
+        try:
+            self._operation(step, op, plan.signature)
+        except Unreadable as why:
+            raise unsupported(step, str(why)) from None
+
+    def _operation(self, step: Step, op: Operation, signature: tuple[Operand, ...]) -> None:
+        mask = self.guard(step)
+        ins: list[str] = []
+        outs: list[Output | list[Output]] = []
+        addresses: list[str] = []
+        for wanted, given in zip(signature, step.instruction.operands, strict=True):
+            self._operand(wanted, given, step, ins, outs, addresses)
+        if op.carry and "r" in op.carry:
+            ins.append(self.operands.view(CARRY))
+        if op.carry and "w" in op.carry:
+            outs.append(Output(self.operands.view(CARRY, reads=False), "pred"))
+        if op.kind is Kind.MEMORY:
+            self._memory(step, op, mask, addresses, outs, ins)
+            return
+        flat = [o for item in outs for o in (item if isinstance(item, list) else [item])]
+        before = ["M", "L"] if op.kind is Kind.LANES else []
+        function = self.operands.constant(op.function) if op.function is not None else ""
+        call = f"{function}({', '.join([*before, *ins])})"
+        one = flat[0] if len(flat) == 1 else None
+        if op.kind is Kind.INTO and one is not None and one.view and mask is None and self._exact(one):
+            self.lines.append(f"{function}({', '.join([*ins, one.view])})")
+            self.operands.wrote(one.view, False)
+        elif one is not None:
+            self.assign(one, call, mask)
+        elif not flat:
+            self.lines.append(call)
+        else:
+            names = [self.temporary() for _ in flat]
+            self.lines.append(f"{', '.join(names)} = {call}")
+            for output, name in zip(flat, names, strict=True):
+                self.assign(output, name, mask)
+
+    def _memory(
+        self, step: Step, op: Operation, mask: str | None, addresses: list[str], outs: list[Any], ins: list[str]
+    ) -> None:
+        flat = [o for item in outs for o in (item if isinstance(item, list) else [item])]
+        site = f"S{len(self.sites)}"
+        self.sites[site] = step
+        for output in flat:
+            if output.view:
+                self.operands.wrote(output.view, mask is not None)
+        views = ", ".join(o.view or "None" for o in flat)
+        results = f"({views}{',' if len(flat) == 1 else ''})"
+        function = self.operands.constant(op.function)
+        self.lines.append(f"{function}({', '.join([site, 'L', str(mask), *addresses, results, *ins])})")
+
+    def _operand(
+        self, wanted: Operand, given: Actual, step: Step, ins: list[str], outs: list[Any], addresses: list[str]
+    ) -> None:
+        if wanted.kind is OperandKind.ADDRESS:
+            space, address = self.operands.address(given, wanted.space, step)
+            addresses += [repr(space), address]
+            for part, inner in zip(wanted.parts[1:], getattr(given, "rest", ()), strict=False):
+                self._operand(part, inner, step, ins, outs, addresses)
+            return
+        if wanted.kind is OperandKind.PIPE:
+            pair = (given.left, given.right) if isinstance(given, PipeOperand) else (given,)
+            for part, inner in zip(wanted.parts, pair, strict=False):
+                self._operand(part, inner, step, ins, outs, addresses)
+            if len(pair) < len(wanted.parts):
+                outs.append(Output(None, "pred"))
+            return
+        if wanted.access != "r":
+            if isinstance(given, VectorOperand):
+                outs.append([self.output(wanted, element, step) for element in given.elements])
+            else:
+                outs += self._wide(self.output(wanted, given, step), given, step)
+        if wanted.access != "w":
+            ins.append(self.value(wanted, given, step))
+
+    def _wide(self, output: Output, given: Actual, step: Step) -> list[Output]:
+        """Return the two halves of a 128-bit result."""
+        if output.type != "b128" or not isinstance(given, RegisterOperand) or output.view is None:
+            return [output]
+        found = self.operands.row(given.name, step.scope)
+        assert found is not None
+        return [Output(self.operands.view(found[0], "", half, reads=False), "b64") for half in (0, 1)]
+
+    def value(self, wanted: Operand, given: Actual, step: Step) -> str:
+        """Return the expression of an input, a tuple for a vector."""
+        if isinstance(given, VectorOperand) and (wanted.count or len(given.elements) > 1):
+            items = [
+                "None" if isinstance(e, RegisterOperand | LabelOperand) and e.name == "_" else self.read(e, wanted.type, step)
+                for e in given.elements
+            ]
+            return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        if wanted.type == "b128" and isinstance(given, RegisterOperand):
+            found = self.operands.row(given.name, step.scope)
+            if found is not None:
+                return f"({self.operands.view(found[0])}, {self.operands.view(found[0], '', 1)})"
+        if wanted.count and isinstance(given, RegisterOperand):
+            return self._vector_register(wanted, given, step)
+        return self.read(given, wanted.type, step)
+
+    def _vector_register(self, wanted: Operand, given: RegisterOperand, step: Step) -> str:
+        found = self.operands.row(given.name, step.scope)
+        if found is None or found[0].count < wanted.count:
+            return self.read(given, wanted.type, step)
+        suffix = suffix_of(dtype_of(wanted.type or found[0].type))
+        names = [self.operands.view(found[0], suffix, n) for n in range(found[0].count)]
+        return f"({', '.join(names)})"
+
+    def read(self, given: Actual, type_name: str | None, step: Step) -> str:
+        """Return the expression of a scalar input."""
+        return self.operands.read(given, type_name, step.scope)
+
+    def output(self, wanted: Operand, given: Actual, step: Step) -> Output:
+        """Return where a result goes."""
+        if isinstance(given, RegisterOperand | LabelOperand):
+            if given.name == "_":
+                return Output(None, wanted.type or "b32")
+            found = self.operands.row(given.name, step.scope)
+            if found is not None:
+                type_name = wanted.type or found[0].type
+                return Output(self._target(found[0], found[1], type_name), type_name)
+        raise Unreadable("destination")
+
+    def _target(self, row: Row, element: int, type_name: str) -> str:
+        dtype = dtype_of(type_name)
+        same = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
+        return self.operands.view(row, suffix_of(dtype) if same else "", element, reads=False)
+
+    def _exact(self, output: Output) -> bool:
+        letter = self.operands.views[output.view or ""][0]
+        return dtype_of(output.type).itemsize == np.dtype(CLASSES[letter]).itemsize
+
+    def assign(self, output: Output, expression: str, mask: str | None) -> None:
+        """Write a value to where it goes, in the lanes of the mask."""
+        if output.view is None:
+            return
+        if dtype_of(output.type).kind == "f" and not self._exact(output):
+            expression = f"({expression}).view('u{dtype_of(output.type).itemsize}')"
+        if mask is None:
+            self.lines.append(f"{output.view}[...] = {expression}")
+        else:
+            self.lines.append(f"putmask({output.view}, {mask}, {expression})")
+        self.operands.wrote(output.view, mask is not None)
+
+    def temporary(self) -> str:
+        """Return a fresh name."""
+        self.temporaries += 1
+        return f"t{self.temporaries}"
+
+    def guard(self, step: Step) -> str | None:
+        """Return the mask of a guarded instruction."""
+        predicate = step.instruction.predicate
+        if predicate is None or (step is self.block.steps[0] and self.block.converges):
+            return None
+        name = self.read(LabelOperand(predicate.register), "pred", step)
+        return f"(~{name})" if predicate.negated else name
+
+    def _text(self) -> str:
+        leave, o = self._leave(), self.operands
+        views = {f"{letter}{index}": (letter, "", index) for letter, _, index in o.views.values()} | o.views
+        slices = [f"{name} = R[{letter + suffix!r}][{index}, lo:hi]" for name, (letter, suffix, index) in views.items()]
+        gather = ["n = L.n", "i = L.index"]
+        for name, (letter, suffix, index) in views.items():
+            if suffix:
+                gather.append(f"{name} = {letter}{index}.view(R[{letter + suffix!r}].dtype)")
+            elif name in o.gathered:
+                gather.append(f"{name} = R[{letter!r}][{index}].take(i)")
+            else:
+                gather.append(f"{name} = np.empty(n, {CLASSES[letter]!r})")
+        scatter = [f"R[{base[0]!r}][{base[1:]}][i] = {base}" for base in o.written]
+        fixed = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items() if key not in MOVING]
+        fresh = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items() if key in MOVING]
+        fresh += ["sp = M.sp[L.sel]"] if o.uses_stack else []
+        lines = ["def make(M, R, K):", *(f" {name} = K[{name!r}]" for name in (*o.constants, *self.sites))]
+        lines += [" def bind(L):", "  lo = L.lo; hi = L.hi; n = L.n", *(f"  {line}" for line in (*slices, *fixed))]
+        lines += ["  def run():", *(f"   {line}" for line in (*fresh, *self.lines, *leave)), "  return run"]
+        spread = (*gather, *fixed, *fresh, *self.lines, *scatter, *leave)
+        return "\n".join([*lines, " def spread(L):", *(f"  {line}" for line in spread), " return bind, spread", ""])
+
+    def _leave(self) -> list[str]:
+        block = self.block
+        if block.ending == FALL:
+            return [f"return {block.pc + 1}"]
+        if block.ending != BRANCH:
+            return [f"return {CONTROL}"]
+        predicate = block.steps[-1].instruction.predicate
+        if predicate is None:
+            return [f"return {block.targets[0]}"]
+        name = self.read(LabelOperand(predicate.register), "pred", block.steps[-1])
+        none, every = block.pc + 1, block.targets[0]
+        if predicate.negated:
+            none, every = every, none
+        return [f"c = count({name})", f"return {every} if c == n else {none} if c == 0 else {DIVERGED}"]
+
+
+def unsupported(step: Step, why: str = "") -> PtxError:
+    """Return the error for an instruction without semantics."""
+    text = f"`{step.instruction.full_opcode}` is not simulated"
+    return rules.error(rules.UNSUPPORTED, opcode_span(step.instruction), text, notes=(why,) if why else ())

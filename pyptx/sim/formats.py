@@ -1,0 +1,65 @@
+"""How PTX types lie in NumPy arrays: which register class holds them and which dtype reads them. Knows no instruction."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.types import from_name
+
+Array = NDArray[Any]
+
+CLASSES = {"p": "?", "h": "u2", "r": "u4", "d": "u8"}
+"""The register classes by their letter: predicates, 16, 32 and 64 bits. 128 bits are two of 64."""
+
+VIEWS = {"p": "?", "h": "u2", "hi": "i2", "r": "u4", "ri": "i4", "rf": "f4", "d": "u8", "di": "i8", "df": "f8"}
+"""What a register can be read as: the letter of its class and a suffix."""
+
+_CLASS_OF_BITS = {8: "h", 16: "h", 32: "r", 64: "d", 128: "d"}
+
+
+def register_class(type_name: str) -> str:
+    """Return the class of a register declared with this type."""
+    return "p" if type_name == "pred" else _CLASS_OF_BITS[container_bits(type_name)]
+
+
+@cache
+def container_bits(type_name: str) -> int:
+    """Return the width of the smallest unsigned integer that holds a value of this type."""
+    bits = from_name(type_name).bits
+    return next(width for width in (8, 16, 32, 64, 128) if width >= bits)
+
+
+@cache
+def dtype_of(type_name: str) -> np.dtype[Any]:
+    """Return the dtype that a value of this type is computed in: its own for integers, f32, f64 and predicates, else
+    the unsigned integer with its bits."""
+    kind = from_name(type_name).kind
+    if kind == "pred":
+        return np.dtype(np.bool_)
+    if type_name in ("f32", "f64"):
+        return np.dtype(type_name.replace("f32", "f4").replace("f64", "f8"))
+    bits = container_bits(type_name)
+    scalar = type_name[1:].isdigit()
+    return np.dtype(f"{'i' if kind == 's' and scalar else 'u'}{bits // 8}")
+
+
+def suffix_of(dtype: np.dtype[Any]) -> str:
+    """Return the suffix of the register view with this dtype."""
+    return {"i": "i", "f": "f"}.get(dtype.kind, "")
+
+
+def constant(value: int | float, type_name: str) -> Array:
+    """Return an immediate as a 0-d array: integers wrap, a number given for untyped bits keeps its bits."""
+    dtype = dtype_of(type_name)
+    if dtype.kind == "b":
+        return np.array(bool(value))
+    if dtype.kind == "f":
+        return np.array(float(value), dtype)
+    if isinstance(value, float):
+        return np.array(value, f"f{max(4, dtype.itemsize)}").view(f"u{max(4, dtype.itemsize)}").astype(dtype)
+    wrapped = value & ((1 << 8 * dtype.itemsize) - 1)
+    return np.array(wrapped, f"u{dtype.itemsize}").view(dtype)

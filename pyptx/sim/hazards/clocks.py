@@ -1,0 +1,325 @@
+"""Who knows of whose accesses: vector clocks of lanes, by the happens-before edges of the memory model.
+
+Time is one counter for all, ticked by every release, so an access is known when its time is not after what the reader
+knows of its agent. Lanes that know the same share a row; a row splits when some of its lanes learn more. What a whole
+warp, CTA or cluster has synchronised is a `floor`, one number instead of a column per thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.sim.hazards.events import Clock, Ints, Space
+
+SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL = range(5)
+"""What a row knows: any edge; through a proxy fence, per space; through edges whose scope spans CTAs, per space."""
+KINDS = 5
+ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
+CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
+WARP, CTA, CLUSTER = range(3)
+PRIOR = 0
+"""The column of everything in earlier grids."""
+NEVER = np.iinfo(np.int32).max
+
+
+@dataclass(slots=True)
+class Stamp:
+    """What a release hands on: the knowledge of one row, and of agents outside its cluster."""
+
+    domain: int
+    known: Clock
+    foreign: dict[int, Clock]
+
+    def copy(self) -> Stamp:
+        return Stamp(self.domain, self.known.copy(), dict(self.foreign))
+
+    def merge(self, other: Stamp) -> Stamp:
+        """Return the union of both."""
+        if other.domain == self.domain:
+            known, foreign = wider(self.known, other.known), dict(self.foreign)
+        else:
+            known, foreign = self.known, dict(self.foreign)
+            _join(foreign, other.domain, other.known)
+        for domain, value in other.foreign.items():
+            if domain == self.domain:
+                known = wider(known, value)
+            else:
+                _join(foreign, domain, value)
+        return Stamp(self.domain, known, foreign)
+
+
+def wider(a: Clock, b: Clock) -> Clock:
+    """Return the larger of two arrays of clocks, of which one may have fewer columns."""
+    if a.shape[1] < b.shape[1]:
+        a, b = b, a
+    out = a.copy()
+    np.maximum(out[:, : b.shape[1]], b, out=out[:, : b.shape[1]])
+    return out
+
+
+def _join(foreign: dict[int, Clock], domain: int, value: Clock) -> None:
+    foreign[domain] = wider(foreign[domain], value) if domain in foreign else value
+
+
+class Clocks:
+    """The knowledge of every lane of the resident grids. Row w is warp w's until its lanes diverge."""
+
+    def __init__(self) -> None:
+        self.now = 2
+        self.version = 0
+        self.table = np.zeros((0, KINDS, 1), np.int32)
+        self.floors = np.zeros((0, KINDS, 3), np.int32)
+        self.row_of = np.zeros(0, np.int32)
+        self.crossed_own = np.zeros((0, 2), np.int32)
+        self.row_warp = np.zeros(0, np.int32)
+        self.base_row = np.zeros(0, np.int32)
+        self.dirty = np.zeros(0, np.bool_)
+        self.domain_of = np.zeros(0, np.int32)
+        self.first_thread = np.zeros(0, np.int64)
+        self.cta_span = np.zeros((0, 2), np.int32)
+        self.foreign: dict[int, dict[int, Clock]] = {}
+        self.splits: dict[int, set[int]] = {}
+        self._free: list[int] = []
+
+    def tick(self) -> int:
+        """Return the present time and move on: what follows is not covered by what was released now."""
+        self.now += 1
+        return self.now - 1
+
+    def add_warps(self, warps: int) -> int:
+        """Make room for warps; return the first one's number."""
+        first, row = len(self.domain_of), len(self.table)
+        self._grow_rows(warps)
+        rows = np.arange(row, row + warps, dtype=np.int32)
+        self.base_row = np.concatenate([self.base_row, rows])
+        self.row_warp[rows] = np.arange(first, first + warps)
+        self.row_of = np.concatenate([self.row_of, np.full(warps * 32, -1, np.int32)])
+        self.crossed_own = np.concatenate([self.crossed_own, np.zeros((warps * 32, 2), np.int32)])
+        self.domain_of = np.concatenate([self.domain_of, np.zeros(warps, np.int32)])
+        self.first_thread = np.concatenate([self.first_thread, np.zeros(warps, np.int64)])
+        self.cta_span = np.concatenate([self.cta_span, np.zeros((warps, 2), np.int32)])
+        return first
+
+    def _grow_rows(self, more: int) -> None:
+        columns = self.table.shape[2]
+        self.table = np.concatenate([self.table, np.zeros((more, KINDS, columns), np.int32)])
+        self.floors = np.concatenate([self.floors, np.zeros((more, KINDS, 3), np.int32)])
+        self.row_warp = np.concatenate([self.row_warp, np.zeros(more, np.int32)])
+        self.dirty = np.concatenate([self.dirty, np.zeros(more, np.bool_)])
+
+    def ensure_columns(self, columns: int) -> None:
+        """Make room for channels of asynchronous operations."""
+        have = self.table.shape[2]
+        if columns > have:
+            wide = np.zeros((len(self.table), KINDS, max(columns, have + have // 2 + 8)), np.int32)
+            wide[:, :, :have] = self.table
+            self.table = wide
+
+    def start(self, threads: Ints, domain: int, first_thread: int, cta_span: tuple[int, int], prior: int) -> None:
+        """Begin the life of a CTA's threads: they know what came before their grid and nothing else."""
+        warps = np.unique(threads >> 5)
+        rows = self.base_row[warps]
+        self.table[rows] = 0
+        self.floors[rows] = 0
+        self.dirty[rows] = False
+        self.table[rows, :, PRIOR] = prior
+        self.domain_of[warps] = domain
+        self.first_thread[warps] = first_thread
+        self.cta_span[warps] = cta_span
+        self.version += 1
+        for warp, row in zip(warps.tolist(), rows.tolist(), strict=True):
+            self.row_of[warp * 32 : warp * 32 + 32] = -1
+            for other in self.splits.pop(warp, set()):
+                self._release_row(other)
+            self.foreign.pop(row, None)
+        self.row_of[threads] = self.base_row[threads >> 5]
+        self.crossed_own[threads] = 0
+
+    def stop(self, threads: Ints) -> None:
+        """End the life of threads: those of their row go on without them."""
+        self.row_of[threads] = -1
+        self.version += 1
+
+    def columns_of(self, threads: Ints) -> Ints:
+        """Return the threads' columns in rows of their own cluster."""
+        return threads - self.first_thread[threads >> 5] + 1
+
+    def rows(self, threads: Ints) -> list[int]:
+        """Return the rows that hold these threads."""
+        rows = self.row_of[threads]
+        first = int(rows[0])
+        return [first] if len(rows) == 1 or (rows == first).all() else np.unique(rows).tolist()
+
+    def own_rows(self, threads: Ints) -> list[int]:
+        """Return rows that hold exactly these threads, splitting those that hold others too."""
+        found: list[int] = []
+        for row in self.rows(threads):
+            warp = int(self.row_warp[row])
+            lanes = self.row_of[warp * 32 : warp * 32 + 32] == row
+            mine = threads[self.row_of[threads] == row]
+            if len(mine) < int(lanes.sum()):
+                row = self._split(row, warp, mine)
+            found.append(row)
+        return found
+
+    def _split(self, row: int, warp: int, threads: Ints) -> int:
+        if not self._free:
+            count = len(self.table)
+            self._grow_rows(max(16, count // 8))
+            self._free = list(range(len(self.table) - 1, count - 1, -1))
+        new = self._free.pop()
+        self.table[new], self.floors[new], self.dirty[new] = self.table[row], self.floors[row], True
+        self.row_warp[new] = warp
+        if row in self.foreign:
+            self.foreign[new] = dict(self.foreign[row])
+        self.row_of[threads] = new
+        self.splits.setdefault(warp, set()).add(new)
+        self.version += 1
+        return new
+
+    def _release_row(self, row: int) -> None:
+        self.foreign.pop(row, None)
+        self._free.append(row)
+
+    def knowledge(self, row: int) -> Stamp:
+        """Return all that a row knows, the floors written out as columns."""
+        known = self.table[row].copy()
+        floors = self.floors[row]
+        if floors.any():
+            warp = int(self.row_warp[row])
+            base = int(self.first_thread[warp])
+            low, high = self.cta_span[warp]
+            lane = warp * 32 - base + 1
+            for part, level in ((slice(lane, lane + 32), WARP), (slice(low, high), CTA), (slice(1, None), CLUSTER)):
+                if level == CLUSTER:
+                    part = slice(1, self._threads_of_cluster(warp) + 1)
+                if floors[:, level].any():
+                    np.maximum(known[:, part], floors[:, level : level + 1], out=known[:, part])
+        return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self.foreign.get(row, {})))
+
+    def _threads_of_cluster(self, warp: int) -> int:
+        domain = self.domain_of[warp]
+        base = self.first_thread[warp]
+        last = int(base >> 5)
+        while last < len(self.domain_of) and self.domain_of[last] == domain:
+            last += 1
+        return last * 32 - int(base)
+
+    def publish(self, threads: Ints) -> Stamp:
+        """Return what a release by these threads hands on, without moving time."""
+        stamp: Stamp | None = None
+        for row in self.rows(threads):
+            mine = threads[self.row_of[threads] == row]
+            part = self.knowledge(row)
+            columns = self.columns_of(mine)
+            for kind in ORDER:
+                part.known[kind, columns] = self.now
+            for index, kind in enumerate(CROSS):
+                part.known[kind, columns] = np.maximum(part.known[kind, columns], self.crossed_own[mine, index])
+            stamp = part if stamp is None else stamp.merge(part)
+        assert stamp is not None
+        return stamp
+
+    def release(self, threads: Ints) -> Stamp:
+        """Return what a release by these threads hands on."""
+        stamp = self.publish(threads)
+        self.now += 1
+        return stamp
+
+    def acquire(self, threads: Ints, stamp: Stamp, kinds: Sequence[int] = range(KINDS)) -> None:
+        """Let threads learn a stamp, in the given kinds of knowledge."""
+        everything = len(kinds) == KINDS
+        for row in self.own_rows(threads):
+            self.dirty[row] = True
+            home = int(self.domain_of[self.row_warp[row]])
+            for domain, value in ((stamp.domain, stamp.known), *stamp.foreign.items()):
+                if domain != home:
+                    _join(self.foreign.setdefault(row, {}), domain, value)
+                    continue
+                width = min(value.shape[1], self.table.shape[2])
+                if everything:
+                    mine = self.table[row, :, :width]
+                    np.maximum(mine, value[:, :width], out=mine)
+                else:
+                    for kind in kinds:
+                        mine = self.table[row, kind, :width]
+                        np.maximum(mine, value[kind, :width], out=mine)
+
+    def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(KINDS)) -> None:
+        """Let threads know a channel of their own cluster up to a time."""
+        for row in self.own_rows(threads):
+            self.dirty[row] = True
+            for kind in kinds:
+                self.table[row, kind, column] = max(self.table[row, kind, column], time)
+
+    def cross(self, threads: Ints, spaces: Sequence[Space]) -> None:
+        """`fence.proxy.async`: what these threads have seen, and their own accesses, have crossed."""
+        for row in self.own_rows(threads):
+            for space, kind in ((Space.SHARED, CROSSED_SHARED), (Space.GLOBAL, CROSSED_GLOBAL)):
+                if space in spaces:
+                    np.maximum(self.table[row, kind], self.table[row, SEEN], out=self.table[row, kind])
+                    np.maximum(self.floors[row, kind], self.floors[row, SEEN], out=self.floors[row, kind])
+            for domain, value in list(self.foreign.get(row, {}).items()):
+                crossed = value.copy()
+                for space, kind in ((Space.SHARED, CROSSED_SHARED), (Space.GLOBAL, CROSSED_GLOBAL)):
+                    if space in spaces:
+                        np.maximum(crossed[kind], crossed[SEEN], out=crossed[kind])
+                self.foreign[row][domain] = crossed
+        for index, space in enumerate((Space.SHARED, Space.GLOBAL)):
+            if space in spaces:
+                self.crossed_own[threads, index] = self.now
+        self.now += 1
+
+    def synchronise(self, threads: Ints, level: int | None) -> None:
+        """A barrier of these threads. `level` says that they are all of a warp, a CTA or a cluster."""
+        rows = self.rows(threads)
+        quiet = level is not None and not self.dirty[rows].any()
+        if quiet and not any(int(self.row_warp[row]) in self.splits for row in rows):
+            assert level is not None
+            if self._raise_floors(threads, np.array(rows), level):
+                self.now += 1
+                return
+        stamp = self.publish(threads)
+        self.acquire(threads, stamp)
+        for warp in {int(self.row_warp[row]) for row in self.rows(threads)}:
+            if warp in self.splits:
+                self._merge_rows(warp, threads[threads >> 5 == warp])
+        if level is not None:
+            for kind in ORDER:
+                self.floors[np.array(self.rows(threads))[:, None], kind, np.arange(level + 1)] = self.now
+        self.now += 1
+
+    def _raise_floors(self, threads: Ints, rows: Ints, level: int) -> bool:
+        """Raise the floors only; False when what has crossed differs from thread to thread."""
+        own = self.crossed_own[threads]
+        low, high = own.min(axis=0), own.max(axis=0)
+        crossed = [max(int(low[i]), int(self.floors[rows, kind, level].max())) for i, kind in enumerate(CROSS)]
+        if any(int(high[i]) > crossed[i] for i in range(2)) or self.floors[rows][:, CROSS, :level].max(initial=0) > min(
+            crossed
+        ):
+            return False
+        for kind in ORDER:
+            self.floors[rows, kind, : level + 1] = self.now
+        for i, kind in enumerate(CROSS):
+            self.floors[rows, kind, : level + 1] = crossed[i]
+        return True
+
+    def _merge_rows(self, warp: int, threads: Ints) -> None:
+        """Give lanes of a warp that now know the same one row."""
+        base, extra = int(self.base_row[warp]), self.splits[warp]
+        kept = self.rows(threads)[0]
+        self.row_of[threads] = kept
+        lanes = self.row_of[warp * 32 : warp * 32 + 32]
+        if kept != base and not (lanes == base).any():
+            self.table[base], self.floors[base], self.dirty[base] = self.table[kept], self.floors[kept], True
+            self.foreign[base] = self.foreign.get(kept, {})
+            self.row_of[threads] = base
+        self.version += 1
+        for row in [row for row in extra if not (lanes == row).any()]:
+            extra.discard(row)
+            self._release_row(row)
+        if not extra:
+            del self.splits[warp]

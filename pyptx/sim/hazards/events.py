@@ -1,0 +1,151 @@
+"""The words in which the machine tells the hazard engine what happened.
+
+Knows no program and no address map: places, threads and bytes are plain values. docs/hazards.md lists the calls.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from pyptx.diagnostics import Origin
+
+Ints = npt.NDArray[np.int64]
+Clock = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+
+
+class Space(StrEnum):
+    """Where bytes lie. A place in tensor memory is `(column * 8 + lane // 16) * 16`: see `tensor_cells`."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    TENSOR = "tensor"
+
+
+class Scope(IntEnum):
+    """The threads that a strong operation is meant for, from narrow to wide."""
+
+    CTA = 1
+    CLUSTER = 2
+    GPU = 3
+    SYS = 4
+
+
+class Sem(StrEnum):
+    """`.weak` accesses are ordered by others; the rest are strong."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+    SC = "sc"
+
+    @property
+    def releases(self) -> bool:
+        return self in (Sem.RELEASE, Sem.ACQ_REL, Sem.SC)
+
+    @property
+    def acquires(self) -> bool:
+        return self in (Sem.ACQUIRE, Sem.ACQ_REL, Sem.SC)
+
+
+class Family(IntEnum):
+    """Who performs an access: a thread, or the asynchronous operation that it started."""
+
+    THREAD = 0
+    CP_ASYNC = 1
+    ST_ASYNC = 2
+    BULK_LOAD = 3
+    BULK_STORE = 4
+    WGMMA = 5
+    TCGEN05 = 6
+    TMEM_LD = 7
+    TMEM_ST = 8
+
+    @property
+    def async_proxy(self) -> bool:
+        """Whether its shared and global accesses go through the async proxy (*Proxies*)."""
+        return self in (Family.BULK_LOAD, Family.BULK_STORE, Family.WGMMA, Family.TCGEN05)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One instruction: where it was written, and its text for messages."""
+
+    origin: Origin | None
+    text: str = ""
+
+    def __str__(self) -> str:
+        where = str(self.origin) if self.origin else ""
+        return f"`{self.text}` at {where}" if where and self.text else f"`{self.text}`" if self.text else where
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What an instruction does to memory, apart from who and where: build it once per instruction.
+
+    `readonly` is `ld.global.nc` and `ld.proxy::readonly`; `aligned` accesses are made by the warp as a whole.
+    """
+
+    place: Place
+    space: Space
+    size: int
+    writes: bool
+    reads: bool = True
+    sem: Sem = Sem.WEAK
+    scope: Scope = Scope.CTA
+    readonly: bool = False
+    family: Family = Family.THREAD
+
+    @property
+    def strong(self) -> bool:
+        return self.sem is not Sem.WEAK
+
+    @property
+    def async_proxy(self) -> bool:
+        return self.family.async_proxy and self.space is not Space.TENSOR
+
+    @property
+    def verb(self) -> str:
+        return "updates" if self.reads and self.writes else "writes" if self.writes else "reads"
+
+
+def load(place: Place, space: Space, size: int, sem: Sem = Sem.WEAK, scope: Scope = Scope.CTA) -> Access:
+    """Return the access of a load of `size` bytes per lane."""
+    return Access(place, space, size, False, True, sem, scope)
+
+
+def store(place: Place, space: Space, size: int, sem: Sem = Sem.WEAK, scope: Scope = Scope.CTA) -> Access:
+    """Return the access of a store of `size` bytes per lane."""
+    return Access(place, space, size, True, False, sem, scope)
+
+
+def atomic(place: Place, space: Space, size: int, sem: Sem = Sem.RELAXED, scope: Scope = Scope.GPU) -> Access:
+    """Return the access of `atom` or `red`."""
+    return Access(place, space, size, True, True, sem, scope)
+
+
+@dataclass(frozen=True, slots=True)
+class Bytes:
+    """Runs of equal length in one space: `starts` are byte addresses, as the engine numbers them."""
+
+    space: Space
+    starts: Ints
+    length: int
+
+    @staticmethod
+    def run(space: Space, start: int, length: int) -> Bytes:
+        """Return one contiguous run."""
+        return Bytes(space, np.array([start], np.int64), length)
+
+
+def tensor_cells(base: int, column: int, columns: int, lane: int = 0, lanes: int = 128) -> Bytes:
+    """Return a rectangle of tensor memory of the CTA whose tensor memory starts at `base`."""
+    first, count = lane // 16, (lane + lanes - 1) // 16 - lane // 16 + 1
+    starts = base + (np.arange(column, column + columns, dtype=np.int64) * 8 + first) * 16
+    return Bytes(Space.TENSOR, starts, count * 16)

@@ -1,0 +1,56 @@
+"""Sets of threads that execute an instruction together, with what the engine asks about them worked out once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from pyptx.sim.hazards.events import Ints
+
+
+class Group:
+    """Threads in the order of the machine's lanes. Make one per group and keep it: its properties are remembered."""
+
+    def __init__(self, threads: Ints) -> None:
+        self.threads = np.asarray(threads, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.threads)
+
+    @cached_property
+    def lanes(self) -> Ints:
+        return self.threads & 31
+
+    @cached_property
+    def _by_warp(self) -> tuple[Ints, Ints]:
+        warps = self.threads >> 5
+        first = int(warps[0])
+        if (warps == first).all():
+            return np.array([first], np.int64), np.zeros(len(warps), np.int64)
+        unique, inverse = np.unique(warps, return_inverse=True)
+        return unique, inverse.astype(np.int64)
+
+    @property
+    def warps(self) -> Ints:
+        """The warps, without repetition."""
+        return self._by_warp[0]
+
+    @property
+    def warp_index(self) -> Ints:
+        """Per thread, the position of its warp in `warps`."""
+        return self._by_warp[1]
+
+    @cached_property
+    def masks(self) -> Ints:
+        """Per warp, the mask of its lanes."""
+        found = np.zeros(len(self.warps), np.int64)
+        np.bitwise_or.at(found, self.warp_index, np.int64(1) << self.lanes)
+        return found
+
+    @cached_property
+    def first(self) -> int:
+        return int(self.threads[0])
+
+    def __getitem__(self, chosen: Ints) -> Group:
+        return Group(self.threads[chosen])

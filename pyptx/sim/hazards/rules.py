@@ -1,0 +1,396 @@
+"""Every hazard code: what it means, the section of the manual that says so, and how to mend it.
+
+Errors are wrong on hardware. Warnings are what the manual asks for and published kernels omit.
+"""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Rule, Severity
+from pyptx.sim.hazards.examples import EXAMPLES
+
+REMEDIES: dict[str, str] = {}
+_found: list[Rule] = []
+
+
+def _rule(number: int, title: str, why: str, remedy: str, severity: Severity) -> Rule:
+    code = f"PTX{number:04d}"
+    wrong, right = EXAMPLES.get(number, ("", ""))
+    rule = Rule(code, title, why, wrong, right, severity)
+    REMEDIES[code] = remedy
+    _found.append(rule)
+    return rule
+
+
+def _error(number: int, title: str, why: str, remedy: str) -> Rule:
+    return _rule(number, title, why, remedy, Severity.ERROR)
+
+
+def _warning(number: int, title: str, why: str, remedy: str) -> Rule:
+    return _rule(number, title, why, remedy, Severity.WARNING)
+
+
+# Races
+RACE = _error(
+    901,
+    "data race",
+    "Two accesses overlap, at least one writes, and nothing orders them (Memory Consistency Model, Data-Race).",
+    "order them: a barrier, or a release after the first and an acquire before the second",
+)
+LANE_RACE = _error(
+    902,
+    "data race between lanes of one warp",
+    "Lanes are independent threads. `shfl`, `vote` and `elect` converge them but order no memory (bar.warp.sync).",
+    "put `bar.warp.sync` with the mask of both lanes between the accesses",
+)
+NARROW_SCOPE = _error(
+    903,
+    "release or acquire too narrow",
+    "Data written for another CTA needs a scope that holds both threads (Morally strong operations); only the wide "
+    "scope makes ptxas write caches back and invalidate them.",
+    "use `.release.cluster` on the arrive and `.acquire.cluster` on the wait, or `.gpu` across clusters",
+)
+MIXED_SIZE = _error(
+    904,
+    "strong accesses that overlap partly",
+    "Strong accesses of different bytes are not morally strong to each other; such a race voids the model (Conflict).",
+    "access the location with one size everywhere",
+)
+READONLY = _error(
+    905,
+    "read-only load of bytes written in the same grid",
+    "`ld.global.nc` reads through a cache that no fence refreshes: the bytes must be constant for the whole kernel.",
+    "use a plain `ld.global`",
+)
+BEFORE_PRIMARY = _error(
+    906,
+    "access of an overlapping grid's data before griddepcontrol.wait",
+    "A dependent grid may run before its prerequisite ended; only `griddepcontrol.wait` orders it after (griddepcontrol).",
+    "execute `griddepcontrol.wait` before reading the primary's results and before overwriting what it reads",
+)
+# Uninitialised
+UNINITIALISED_SHARED = _error(
+    910, "shared memory read before it was written", "Shared memory starts undefined.", "write it first"
+)
+UNINITIALISED_REGISTER = _error(
+    911, "register read before it was written", "Registers start undefined.", "initialise it on every path"
+)
+UNINITIALISED_TENSOR = _error(
+    912,
+    "tensor memory read before it was written",
+    "Columns handed out by `tcgen05.alloc` are undefined.",
+    "clear the accumulator: the first `tcgen05.mma` with `enable-input-d` false",
+)
+# Proxies
+WRITE_THEN_ASYNC_READ = _error(
+    920,
+    "generic write, then async-proxy read, with no proxy fence",
+    "The async proxy does not see generic writes until a proxy fence lies on the path between them (Proxies; membar / fence).",
+    "put `fence.proxy.async` after the writes, before the barrier; or in the issuing thread after it",
+)
+WRITE_THEN_ASYNC_WRITE = _error(
+    921,
+    "generic write, then async-proxy overwrite, with no proxy fence",
+    "Without a proxy fence the older generic write may land after the copy (Proxies; membar / fence).",
+    "put `fence.proxy.async` between the write and the copy, in either thread",
+)
+CP_ASYNC_THEN_ASYNC_READ = _warning(
+    922,
+    "cp.async data read by the async proxy, with no proxy fence",
+    "Non-bulk `cp.async` writes through the generic proxy, so the manual asks for a fence; CUTLASS main loops omit it.",
+    "put `fence.proxy.async` after the wait for the copies",
+)
+READ_THEN_ASYNC_WRITE = _warning(
+    923,
+    "generic read, then async-proxy overwrite, with no proxy fence",
+    "The manual orders a generic read before an async overwrite by a proxy fence only; ldmatrix-fed main loops omit it.",
+    "put `fence.proxy.async` after the reads, before the slot is handed back",
+)
+STORE_THEN_ASYNC_READ = _warning(
+    924,
+    "bulk store, then async read by another CTA, with no proxy fence",
+    "The hand-over between the CTAs runs through the generic proxy, so the reader needs a proxy fence after it.",
+    "put `fence.proxy.async.global` after the acquire",
+)
+MAP_NOT_ACQUIRED = _error(
+    925,
+    "tensor map in global memory used without an acquire",
+    "Maps are read through the tensormap proxy, which neither kernel start nor ordinary fences acquire (membar / fence).",
+    "execute `fence.proxy.tensormap::generic.acquire` on the map (`.sys` if the host wrote it) once per CTA",
+)
+MAP_NOT_RELEASED = _error(
+    926,
+    "edited tensor map used without a release",
+    "`tensormap.replace` writes through the generic proxy; the map must be released to the tensormap proxy.",
+    "use `tensormap.cp_fenceproxy` or `fence.proxy.tensormap::generic.release` after the edits, then a barrier",
+)
+MAP_IN_USE = _error(
+    927,
+    "tensor map edited while a copy may still read it",
+    "The copy reads its map at any time until it has completed.",
+    "wait for the copies that use the map before editing it",
+)
+BARRIER_NOT_VISIBLE = _error(
+    928,
+    "mbarrier used before its initialisation is visible",
+    "Threads of the CTA need a barrier after `mbarrier.init`; other CTAs need a cluster barrier that releases it.",
+    "`fence.mbarrier_init.release.cluster` and `barrier.cluster.arrive`/`.wait`, or `bar.sync` within the CTA",
+)
+ALIAS = _error(
+    929,
+    "one location through two addresses, with no alias fence",
+    "Multimem and unicast addresses of one location are different proxies (Proxies).",
+    "put `fence.proxy.alias` between the accesses",
+)
+# Asynchronous results too early
+LOAD_TOO_EARLY = _error(
+    930,
+    "asynchronous copy touched before its mbarrier phase was observed",
+    "The bytes land at any time until the phase that counts them completes and is observed (Async operations).",
+    "wait for the phase of this copy: check the parity and that the waiting thread hands on by a barrier",
+)
+CP_ASYNC_TOO_EARLY = _error(
+    931,
+    "cp.async data touched before its wait",
+    "`cp.async.wait_group` covers the groups of the executing thread only; other threads need a barrier after it.",
+    "every copying thread waits for its groups, then a barrier, then the data",
+)
+STORE_TOO_EARLY = _error(
+    932,
+    "results of a bulk store used before it completed",
+    "`cp.async.bulk.wait_group.read` says that the source was read, not that the writes are done.",
+    "use `cp.async.bulk.wait_group` without `.read` in the thread that committed, then release",
+)
+WGMMA_TOO_EARLY = _error(
+    933,
+    "wgmma registers accessed before wgmma.wait_group",
+    "Accumulators and register operands belong to the operation until the group was waited for (Asynchronous wgmma).",
+    "`wgmma.commit_group` and `wgmma.wait_group` before touching the registers",
+)
+WGMMA_NO_FENCE = _error(
+    934,
+    "wgmma without wgmma.fence",
+    "The first wgmma, and every one after other accesses to its registers, needs `wgmma.fence` by all four warps.",
+    "put `wgmma.fence.sync.aligned` before it",
+)
+TENSOR_TOO_EARLY = _error(
+    935,
+    "tensor memory touched before tcgen05.commit was observed",
+    "tcgen05.mma, cp and shift complete when an mbarrier phase that `tcgen05.commit` signals is observed.",
+    "`tcgen05.commit` by the issuing thread, and wait for the mbarrier phase",
+)
+TCGEN05_FENCE_RELAXED = _error(
+    936,
+    "tcgen05 hand-over by a relaxed barrier without tcgen05.fence",
+    "With relaxed arrive or wait only the tcgen05 fences order the operations (tcgen05.fence).",
+    "`tcgen05.fence::before_thread_sync` before the arrive and `::after_thread_sync` after the wait",
+)
+TCGEN05_FENCE = _warning(
+    937,
+    "tcgen05 hand-over without tcgen05.fence",
+    "The manual pairs every hand-over with before/after_thread_sync; CUTLASS omits them with acquire/release edges.",
+    "`tcgen05.fence::before_thread_sync` before the arrive and `::after_thread_sync` after the wait",
+)
+TENSOR_LOAD_PENDING = _error(
+    938,
+    "tensor memory overwritten or handed back before tcgen05.wait::ld",
+    "`tcgen05.ld` reads asynchronously; only `tcgen05.wait::ld` says that it is done with the columns.",
+    "`tcgen05.wait::ld.sync.aligned` before the arrive, store, MMA or dealloc",
+)
+TENSOR_STORE_PENDING = _error(
+    939,
+    "tensor memory used before tcgen05.wait::st",
+    "`tcgen05.st` writes asynchronously; only `tcgen05.wait::st` says that the columns are written.",
+    "`tcgen05.wait::st.sync.aligned` before the columns are used",
+)
+# Asynchronous sources reused too early
+WGMMA_SOURCE = _error(
+    940,
+    "shared operand of wgmma overwritten before wgmma.wait_group",
+    "wgmma reads shared memory until its group was waited for by the warpgroup.",
+    "`wgmma.wait_group` before the slot is released",
+)
+TCGEN05_SOURCE = _error(
+    941,
+    "shared operand of tcgen05 overwritten before its commit was observed",
+    "The tensor core reads the operands after the issuing thread went on; a plain arrive does not cover it.",
+    "release the slot by `tcgen05.commit` to its mbarrier, not by a plain arrive",
+)
+STORE_SOURCE = _error(
+    942,
+    "source of a bulk store overwritten before it was read",
+    "The copy reads its source until `wait_group.read` of the thread that committed it; others need a barrier after it.",
+    "`cp.async.bulk.wait_group.read` in the committing thread, then a barrier",
+)
+FOREIGN_COMMIT = _error(
+    943,
+    "commit by another thread than the one that issued",
+    "Commits track the operations of the executing thread only.",
+    "issue and commit from the same thread",
+)
+# Tensor memory
+NOT_ALLOCATED = _error(
+    945, "tensor memory not allocated", "Columns must lie inside a live allocation.", "allocate them first"
+)
+ALLOC_SIZE = _error(
+    946,
+    "tensor memory allocation",
+    "Columns: a power of two from 32 to 512, by one whole warp, never growing in a CTA, none after relinquishing.",
+    "allocate once, the largest first",
+)
+DEALLOC = _error(
+    947,
+    "tensor memory handed back wrongly",
+    "Every allocation is freed exactly once, before the CTA exits, when nobody uses the columns any more.",
+    "synchronise all users, then one warp deallocates what was allocated",
+)
+WRONG_QUARTER = _error(
+    948,
+    "tensor memory lanes of another warp",
+    "Warp w of a warpgroup reaches lanes 32w … 32w+31 (tcgen05.ld, access restrictions).",
+    "let each warp address its own quarter",
+)
+CTA_GROUP = _error(
+    949,
+    "two values of .cta_group in one kernel",
+    "All tcgen05 instructions of a kernel name the same `.cta_group`.",
+    "use one value everywhere",
+)
+# mbarriers
+NOT_A_BARRIER = _error(
+    950, "mbarrier operation on no barrier", "The object must be initialised and not invalidated.", "mbarrier.init"
+)
+REINITIALISED = _error(
+    951, "mbarrier.init of a live barrier", "A live mbarrier must be invalidated first.", "`mbarrier.inval` first"
+)
+BARRIER_BYTES = _error(
+    952, "ordinary access to a live mbarrier", "Only mbarrier operations may touch it.", "keep data elsewhere"
+)
+TOO_MANY_ARRIVALS = _error(
+    953,
+    "mbarrier arrival beyond its count",
+    "The pending count would become negative.",
+    "initialise the barrier with the number of arrivals per phase",
+)
+TRANSACTION_RANGE = _error(
+    954, "mbarrier transaction count out of range", "±(2^20 - 1) bytes.", "expect less per phase"
+)
+BYTES_DIFFER = _error(
+    955,
+    "expected and completed bytes differ",
+    "A phase ends when the bytes that completed are those expected; a copy counts its full box, also out of bounds.",
+    "expect exactly the bytes of the copies that signal this barrier",
+)
+PHASE_ALIAS = _error(
+    956,
+    "mbarrier wait passed by aliasing",
+    "Parity cannot tell a phase from the one two later; the barrier ran ahead of a thread that should hold it back.",
+    "let the waiting thread take part in releasing the slot, or flip its parity each round",
+)
+PHASE_UNOBSERVED = _warning(
+    957,
+    "mbarrier phase that nobody observed",
+    "Each phase must be observed by a wait before an arrive on the next.",
+    "wait for every phase",
+)
+REMOTE_OPERATION = _error(
+    958,
+    "mbarrier operation that is not allowed on another CTA's barrier",
+    "Remote barriers take arrive, arrive_drop, expect_tx and complete_tx without result only.",
+    "wait on a barrier of the own CTA",
+)
+COUNT_RANGE = _error(959, "mbarrier count out of range", "1 … 2^20 - 1 (`.layout::v1`: 511).", "use a legal count")
+# Convergence
+DIVERGENT = _error(
+    960,
+    "aligned instruction in a divergent warp",
+    "`.aligned` promises that all threads of the warp execute the same instruction.",
+    "reconverge first, or use the form without .aligned",
+)
+NOT_IN_MASK = _error(
+    961, "executing lane not in its member mask", "The mask must name the executing lane.", "add the lane to the mask"
+)
+SHFL_SOURCE = _error(
+    962,
+    "value taken from a lane that takes no part",
+    "`shfl.sync` from an inactive or unnamed lane gives an undefined value.",
+    "shuffle between participating lanes only",
+)
+EXITED_LANES = _warning(
+    963,
+    "bar.warp.sync names exited lanes",
+    "The manual does not say that exited lanes count as arrived.",
+    "name live lanes only",
+)
+WARPGROUP = _error(
+    964,
+    "not executed by a whole warpgroup",
+    "wgmma and setmaxnreg are executed by four warps, the first of a rank that is a multiple of four.",
+    "let whole warpgroups take the branch",
+)
+SETMAXNREG = _error(
+    965,
+    "setmaxnreg out of range or direction",
+    "24 … 256 in steps of 8; .dec not above, .inc not below the current count; the CTA's pool must suffice.",
+    "balance the counts of all warpgroups",
+)
+ELECT = _error(966, "elect.sync with a wrong mask", "The mask names the executing lanes.", "use the converged mask")
+CTA_PAIR = _error(
+    967, "CTA pair mismatch", "`.cta_group::2` needs both CTAs of a pair, alive and in step.", "launch clusters of two"
+)
+# Barriers
+BARRIER_COUNT = _error(
+    970,
+    "bar count or id that cannot match",
+    "Ids 0 … 15; counts multiples of the warp size; all participants of a round give the same count.",
+    "use one count per barrier",
+)
+BARRIER_MIXED = _error(
+    971, "bar.red mixed with sync or arrive", "An active barrier takes one kind of operation.", "use one kind"
+)
+BARRIER_TWICE = _error(
+    972,
+    "warp arrives twice in one round of a barrier",
+    "The round would complete without the warps that it waits for.",
+    "use two barriers, or wait in between",
+)
+CLUSTER_BARRIER = _error(
+    973,
+    "barrier.cluster arrive and wait out of step",
+    "Each thread arrives once, then waits, per round.",
+    "pair every arrive with a wait",
+)
+# Lifetimes
+PEER_NOT_STARTED = _error(
+    980,
+    "access to another CTA before any cluster barrier",
+    "A CTA of the cluster may not have started yet (cluster barrier).",
+    "`barrier.cluster.arrive` and `.wait` first",
+)
+PEER_EXITED = _error(
+    981,
+    "access to a CTA that may have exited",
+    "Shared memory ends with its CTA; it must stay until its last remote user is done.",
+    "`barrier.cluster.arrive` and `.wait` by all, before exit",
+)
+LANDS_AFTER_EXIT = _error(
+    982,
+    "copy still landing in shared memory at exit",
+    "The memory may already belong to another CTA.",
+    "wait for every copy before exit",
+)
+STORE_AT_EXIT = _warning(
+    983,
+    "exit while a bulk store may still read its source",
+    "The manual asks for the wait; published kernels leave it out.",
+    "`cp.async.bulk.wait_group.read 0` before exit",
+)
+ABSENT_CTA = _error(
+    984, "multicast to an absent CTA", "The mask names ranks of the cluster.", "mask off ranks beyond the cluster"
+)
+# Hangs
+DEADLOCK = _error(
+    990, "deadlock", "Nothing can run: every thread waits for what cannot happen.", "see the wait-for graph in the notes"
+)
+LIVELOCK = _error(991, "no progress", "Threads run, but nothing they wait for changes.", "see who should change it")
+
+RULES: tuple[Rule, ...] = tuple(_found)

@@ -1,0 +1,127 @@
+"""What was last done to every byte: references to records, in granules of 16 bytes that split where accesses are finer.
+
+Knows bytes and references, not what makes two accesses conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from pyptx.sim.hazards.events import Ints
+
+Refs = npt.NDArray[np.int32]
+Cells = slice | Ints
+SIZES = (16, 8, 4, 2, 1)
+LEVEL = {size: level for level, size in enumerate(SIZES)}
+SLOTS = 4
+"""Concurrent readers kept side by side; more of them are kept in interned sets."""
+
+
+class Plane:
+    """The cells of one granule size. Arrays are zero pages until touched."""
+
+    def __init__(self, cells: int) -> None:
+        self.write: Refs = np.zeros(cells, np.int32)
+        self.reads: list[Refs] = [np.zeros(cells, np.int32)]
+        self.sets: Refs | None = None
+        self.winner: Refs = np.zeros(cells, np.int32)
+
+    def slot(self, index: int) -> Refs:
+        """Return a plane of readers."""
+        while index >= len(self.reads):
+            self.reads.append(np.zeros_like(self.write))
+        return self.reads[index]
+
+    def clear_reads(self, cells: Cells) -> None:
+        """Forget the readers of cells that were written."""
+        for plane in self.reads:
+            plane[cells] = 0
+        if self.sets is not None:
+            self.sets[cells] = 0
+
+
+class Shadow:
+    """The shadow of one range of addresses. `fresh`: bytes count as uninitialised until written."""
+
+    def __init__(self, size: int, fresh: bool, name: str = "") -> None:
+        self.granules = -(-size // 16)
+        self.size, self.fresh, self.name = size, fresh, name
+        self.level = np.zeros(self.granules, np.uint8)
+        self.split = False
+        self._planes: dict[int, Plane] = {}
+
+    def plane(self, level: int) -> Plane:
+        """Return the cells of one level."""
+        found = self._planes.get(level)
+        if found is None:
+            found = self._planes[level] = Plane(self.granules << level)
+        return found
+
+    def clear(self, start: int, size: int) -> None:
+        """Forget a range: the memory of a CTA that begins."""
+        self.level[start // 16 : -(-(start + size) // 16)] = 0
+        for level, plane in self._planes.items():
+            part = slice(start // SIZES[level], -(-(start + size) // SIZES[level]))
+            plane.write[part] = 0
+            plane.clear_reads(part)
+
+    def lanes(self, addresses: Ints, size: int) -> Iterator[tuple[Plane, Ints, Ints | None]]:
+        """Yield planes with the cells of naturally aligned accesses, and whose lane each cell is (None: in order)."""
+        want = LEVEL[size]
+        granules = addresses >> 4
+        levels = self.level[granules]
+        if want and not (levels >= want).all():
+            self._refine(np.unique(granules[levels < want]), want)
+            levels = self.level[granules]
+        if not self.split or (levels == want).all():
+            yield self.plane(want), addresses >> (4 - want), None
+            return
+        for level in np.unique(levels).tolist():
+            chosen = np.flatnonzero(levels == level)
+            factor = 1 << (level - want)
+            first = addresses[chosen] >> (4 - level)
+            if factor == 1:
+                yield self.plane(level), first, chosen
+            else:
+                yield self.plane(level), (first[:, None] + np.arange(factor)).ravel(), np.repeat(chosen, factor)
+
+    def runs(self, starts: Ints, length: int) -> Iterator[tuple[Plane, Cells]]:
+        """Yield planes with the cells of runs of bytes."""
+        unit = 16
+        while unit > 1 and (length % unit or (starts % unit).any()):
+            unit //= 2
+        if len(starts) == 1 and unit == 16:
+            part = slice(int(starts[0]) >> 4, (int(starts[0]) + length) >> 4)
+            if not self.split or not self.level[part].any():
+                yield self.plane(0), part
+                return
+        addresses = starts if length == unit else (starts[:, None] + np.arange(0, length, unit)).ravel()
+        for plane, cells, _ in self.lanes(addresses, unit):
+            yield plane, cells
+
+    def _refine(self, granules: Ints, level: int) -> None:
+        """Split granules into finer ones, which inherit what was done to the whole."""
+        self.split = True
+        old = self.level[granules]
+        for coarse in np.unique(old).tolist():
+            if coarse in self._planes:
+                self._copy(self._planes[coarse], self.plane(level), granules[old == coarse], coarse, level)
+        self.level[granules] = level
+
+    @staticmethod
+    def _copy(source: Plane, target: Plane, granules: Ints, coarse: int, level: int) -> None:
+        factor = 1 << (level - coarse)
+        before = ((granules << coarse)[:, None] + np.arange(1 << coarse)).ravel()
+        after = (before[:, None] << (level - coarse)) + np.arange(factor)
+        target.write[after] = source.write[before][:, None]
+        for slot, plane in enumerate(source.reads):
+            values = plane[before]
+            if slot == 0 or values.any():
+                target.slot(slot)[after] = values[:, None]
+        if source.sets is not None and source.sets[before].any():
+            if target.sets is None:
+                target.sets = np.zeros_like(target.write)
+            target.sets[after] = source.sets[before][:, None]

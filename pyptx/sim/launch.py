@@ -1,0 +1,131 @@
+"""Runs an entry of a module over a grid: arguments in, batches of CTAs, results out. The public entry point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyptx.ir import Module
+from pyptx.sim import rules
+from pyptx.sim.arguments import Buffers, parameter_bytes
+from pyptx.sim.codegen import Source
+from pyptx.sim.formats import Array
+from pyptx.sim.machine import Launch, Machine, Stats
+from pyptx.sim.memory import Region, regions_of
+from pyptx.sim.program import Program, prepare
+from pyptx.sim.scheduler import Scheduler
+from pyptx.sim.variables import PARAM_BASE
+
+Dim = int | Sequence[int]
+BATCH_LANES = 8192
+LIMIT = 50_000_000
+_MOST_THREADS = 1024
+_MOST_SHARED = 232448
+
+
+@dataclass(slots=True)
+class Result:
+    """What a launch left: the arrays it was given (updated in place), what it printed, and counts."""
+
+    outputs: dict[str, Array]
+    stats: Stats
+    printed: str = ""
+    hazards: list[Any] = field(default_factory=list[Any])
+
+
+def run(
+    module: Module,
+    entry: str | None = None,
+    *,
+    grid: Dim = 1,
+    block: Dim = 1,
+    args: Sequence[Any] | Mapping[str, Any] = (),
+    cluster: Dim = 1,
+    shared: int = 0,
+    schedule: str = "eager",
+    seed: int = 0,
+    limit: int = LIMIT,
+    cooperative: bool = False,
+    batch_lanes: int = BATCH_LANES,
+) -> Result:
+    """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
+    launch succeeded. PtxError says what was wrong with the launch or the kernel."""
+    program = prepare(module, entry)
+    shape = _shape(program, _dim3(grid, "grid"), _dim3(block, "block"), _dim3(cluster, "cluster"), shared)
+    if schedule != "eager":
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` is")
+    launch = Launch(program, *shape, shared, limit)
+    buffers = Buffers(program.variables.next_global)
+    data, order = parameter_bytes(program.entry.function.params, args, buffers, program.entry.function.origin)
+    arena, regions = regions_of([*program.variables.allocations, *buffers.allocations])
+    params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
+    stats, printed = Stats(), list[str]()
+    _run_batches(launch, arena, regions, params, stats, printed, cooperative, batch_lanes)
+    buffers.write_back(arena)
+    return Result(order, stats, "".join(printed))
+
+
+def _run_batches(
+    launch: Launch, arena: Array, regions: list[Region], params: Region, stats: Stats, printed: list[str],
+    cooperative: bool, batch_lanes: int,
+) -> None:  # fmt: skip
+    total = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    threads = launch.block[0] * launch.block[1] * launch.block[2]
+    at_once = total
+    if not (cooperative or launch.program.communicates):
+        at_once = max(1, batch_lanes // (threads * launch.cluster_size)) * launch.cluster_size
+    at_once = min(at_once, total)
+    sources: dict[int, Source] = {}
+    machine: Machine | None = None
+    with np.errstate(all="ignore"):
+        for first in range(0, total, at_once):
+            ctas = min(at_once, total - first)
+            if machine is None or machine.shape.ctas != ctas:
+                machine = Machine(launch, ctas, arena, regions, params, sources, stats, printed)
+            machine.begin(np.arange(first, first + ctas))
+            Scheduler(machine).run()
+            stats.batches += 1
+    stats.lanes = total * threads
+
+
+def _dim3(value: Dim, what: str) -> tuple[int, int, int]:
+    values = [value] if isinstance(value, int) else [int(v) for v in value]
+    values += [1] * (3 - len(values))
+    if len(values) != 3 or any(v < 1 for v in values):
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"{what} is {tuple(values)}: one to three positive numbers expected")
+    return values[0], values[1], values[2]
+
+
+def _shape(
+    program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], cluster: tuple[int, int, int], shared: int
+) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]:
+    """Return the launch's dimensions, checked against the entry's own directives."""
+    function = program.entry.function
+    directives = {d.name: d.values for d in function.directives}
+    required = directives.get("reqntid")
+    if required is not None:
+        wanted = tuple(int(v) for v in (*required, 1, 1)[:3])
+        if wanted != block:
+            raise rules.error(rules.LAUNCH_SHAPE, function.origin, f"block is {block}, the kernel requires {wanted}")
+    named = directives.get("reqnctapercluster")
+    if named and cluster == (1, 1, 1):
+        made = [int(v) for v in (*named, 1, 1)[:3]]
+        cluster = (made[0], made[1], made[2])
+    threads = block[0] * block[1] * block[2]
+    if threads > _MOST_THREADS:
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"a block of {threads} threads; at most {_MOST_THREADS} are possible")
+    if any(g % c for g, c in zip(grid, cluster, strict=True)):
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"grid {grid} is no multiple of the cluster {cluster}")
+    used = program.variables.dynamic_base() - 1024 + shared
+    if shared < 0 or used > _MOST_SHARED:
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"{used} bytes of shared memory; at most {_MOST_SHARED} are possible")
+    return grid, block, cluster
+
+
+def _padded(data: bytearray) -> Array:
+    made = np.zeros(-(-max(1, len(data)) // 16) * 16, np.uint8)
+    made[: len(data)] = np.frombuffer(bytes(data), np.uint8)
+    return made

@@ -1,0 +1,128 @@
+"""The registers, memory and special registers of one batch of CTAs, and the functions that run its blocks.
+
+What runs when is the scheduler's; what an instruction computes is in `semantics`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyptx.sim import special
+from pyptx.sim.codegen import Source, Writer
+from pyptx.sim.effects import Effects
+from pyptx.sim.formats import CLASSES, VIEWS, Array
+from pyptx.sim.lanes import Lanes, Shape
+from pyptx.sim.memory import Memory, Region, Site
+from pyptx.sim.program import Program
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What stays the same during a launch."""
+
+    program: Program
+    grid: Dim3
+    block: Dim3
+    cluster: Dim3
+    dynamic: int
+    limit: int
+
+    @property
+    def cluster_size(self) -> int:
+        return self.cluster[0] * self.cluster[1] * self.cluster[2]
+
+
+@dataclass(slots=True)
+class Stats:
+    """What a run did: instructions issued (once per group of lanes), and by how many lanes."""
+
+    instructions: int = 0
+    lane_instructions: int = 0
+    batches: int = 0
+    lanes: int = 0
+    approximate: set[str] = field(default_factory=set[str])
+
+
+class Machine:
+    """The state of one batch. `printed` collects what the kernel prints."""
+
+    def __init__(
+        self, launch: Launch, ctas: int, arena: Array, regions: list[Region], params: Region, sources: dict[int, Source],
+        stats: Stats, printed: list[str],
+    ) -> None:  # fmt: skip
+        self.launch, self.program, self.sources = launch, launch.program, sources
+        self.stats, self.printed = stats, printed
+        self.shape = Shape(launch.block, ctas)
+        lanes = self.shape.lanes
+        totals = launch.program.entry.rows.used
+        self.registers: dict[str, Array] = {
+            letter: np.zeros((max(1, totals[letter]), lanes), dtype) for letter, dtype in CLASSES.items()
+        }
+        self.views = {name: self.registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
+        variables = launch.program.variables
+        shared = variables.dynamic_base() + launch.dynamic - 1024
+        self.ctaid = np.zeros((3, ctas), np.int64)
+        nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
+        self.memory = Memory(
+            self.shape, arena, regions, params, shared, self.ctaid, nothing, launch.cluster_size,
+        )  # fmt: skip
+        self.sp = np.zeros(lanes, np.int64)
+        self.effects = Effects()
+        self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
+        self._equal = special.launch_values(launch.grid, launch.block, launch.cluster, shared, launch.dynamic)
+        self._own = special.thread_values(self.shape)
+
+    def begin(self, numbers: Array) -> None:
+        """Make the state fresh for a batch of CTAs with these numbers."""
+        for matrix in self.registers.values():
+            matrix.fill(0)
+        self.memory.reset_batch()
+        self.memory.ensure_local(self.program.entry.frame.size, None)
+        self.sp.fill(0)
+        ctaid, inside = special.coordinates(numbers, self.launch.grid, self.launch.cluster)
+        self.ctaid[...] = ctaid
+        cluster = np.array(self.launch.cluster)
+        rank = inside[0] + cluster[0] * (inside[1] + cluster[1] * inside[2])
+        values = {"%cluster_ctarank": rank}
+        for at, axis in enumerate("xyz"):
+            values[f"%ctaid.{axis}"] = ctaid[at]
+            values[f"%cluster_ctaid.{axis}"] = inside[at]
+            values[f"%clusterid.{axis}"] = ctaid[at] // cluster[at]
+        for name, per_cta in values.items():
+            made = self._own.setdefault(name, np.zeros(self.shape.lanes, np.uint32))
+            made[...] = per_cta[self.shape.cta]
+
+    def special(self, name: str, lanes: Lanes) -> Array:
+        """Return a special register in some lanes."""
+        if name in special.MOVING:
+            return special.moving(name, self.stats.instructions)
+        own = self._own.get(name)
+        if own is not None:
+            return own[lanes.sel]
+        return np.array(self._equal.get(name, 0), np.uint32)
+
+    def runner(self, pc: int, lanes: Lanes) -> Callable[[], int]:
+        """Return the function that runs a block in some lanes."""
+        made = self.blocks.get(pc)
+        if made is None:
+            made = self.blocks[pc] = self._make(pc)
+        bind, spread = made
+        if lanes.positions is not None:
+            return lambda: spread(lanes)
+        run = lanes.bound[pc] = bind(lanes)
+        return run
+
+    def _make(self, pc: int) -> tuple[Any, Any]:
+        block = self.program.blocks[pc]
+        source = self.sources.get(pc)
+        if source is None:
+            source = self.sources[pc] = Writer(self.program, block).source()
+        name = block.code.function.name
+        sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}
+        return source.make(self, self.views, {**source.constants, **sites})

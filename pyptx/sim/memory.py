@@ -1,0 +1,295 @@
+"""The state spaces of a launch: where bytes lie, and which access to them is in bounds, aligned and allowed.
+
+An access resolves to a region and byte offsets in it, one per lane. `watch` is told of every access: the place where
+hazard tracking attaches. Knows no instruction but the place (`Site`) that errors name.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from pyptx.diagnostics import Origin, PtxError
+from pyptx.ir import Instruction, opcode_span
+from pyptx.sim import rules
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes, Shape
+from pyptx.sim.variables import (
+    GLOBAL_BASE,
+    LOCAL_WINDOW,
+    PARAM_BASE,
+    SHARED_BASE,
+    SHARED_WINDOW,
+    Allocation,
+)
+
+RANK_SHIFT = 24
+"""In the shared::cluster window, the rank of the CTA plus one stands above this many bits; 0 is the own CTA."""
+_WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDOW >> 32: "local"}
+
+
+class Region:
+    """Bytes with one owner, and their views by dtype. `low` is the address of the first byte."""
+
+    __slots__ = ("_views", "data", "low", "name", "size", "space", "writable")
+
+    def __init__(self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True) -> None:
+        self.name, self.space, self.low, self.size, self.data, self.writable = name, space, low, size, data, writable
+        self._views: dict[tuple[np.dtype[Any], int], Array] = {}
+
+    def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
+        """Return the bytes as elements of a dtype, from the n-th element on."""
+        found = self._views.get((dtype, element))
+        if found is None:
+            whole = len(self.data) // dtype.itemsize * dtype.itemsize
+            found = self._views[dtype, element] = self.data[:whole].view(dtype)[element:]
+        return found
+
+
+class Watch(Protocol):
+    """What hazard tracking implements: it sees every access before it takes place."""
+
+    def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
+        """Take note of bytes `offsets … offsets+size-1` (one offset per lane) read (`r`), written (`w`) or both."""
+        ...
+
+
+class Site:
+    """One instruction that accesses memory: its place, and the region that its last access hit."""
+
+    __slots__ = ("function", "instruction", "memory", "region")
+
+    def __init__(self, memory: Memory, instruction: Instruction, function: str) -> None:
+        self.memory, self.instruction, self.function = memory, instruction, function
+        self.region = memory.nothing
+
+    @property
+    def origin(self) -> Origin | None:
+        return opcode_span(self.instruction)
+
+
+@dataclass(slots=True)
+class Memory:
+    """All memory of a launch; shared and local memory belong to the batch of CTAs that runs."""
+
+    shape: Shape
+    arena: Array
+    regions: list[Region]
+    params: Region
+    shared_size: int
+    ctaid: Array
+    nothing: Region
+    cluster: int = 1
+    watch: Watch | None = None
+    shared: Region = field(init=False)
+    local: Region = field(init=False)
+    starts: list[int] = field(init=False)
+    everything: Region = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.starts = [region.low for region in self.regions]
+        self.everything = Region("global memory", "global", GLOBAL_BASE, len(self.arena), self.arena)
+        stride = -(-max(self.shared_size, 16) // 16) * 16
+        data = np.zeros(stride * self.shape.ctas, np.uint8)
+        self.shared = Region("shared memory", "shared", SHARED_BASE, self.shared_size, data)
+        self.shape.shared_base = np.arange(self.shape.ctas)[self.shape.cta] * stride
+        self.shape.shared_stride = stride
+        self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
+
+    def reset_batch(self) -> None:
+        """Clear what belongs to a batch of CTAs."""
+        self.shared.data.fill(0)
+        self.local.data.fill(0)
+
+    def ensure_local(self, size: int, origin: Origin | None) -> None:
+        """Make local memory of at least this size per thread, keeping what is there."""
+        if size <= self.local.size:
+            return
+        if size > 512 * 1024:
+            raise rules.error(rules.STACK, origin, f"a thread needs {size} bytes of local memory, the limit is 524288")
+        size = -(-max(size, 2 * self.local.size) // 64) * 64
+        lanes = self.shape.lanes
+        data = np.zeros((lanes, size), np.uint8)
+        data[:, : self.local.size] = self.local.data.reshape(lanes, self.local.size)
+        self.local = Region("local memory", "local", 0, size, data.reshape(-1))
+
+    def resolve(self, site: Site, space: str, lanes: Lanes, address: Any, size: int, kind: str) -> tuple[Region, Array]:
+        """Return the region that an access of `size` bytes hits and the offsets in it; PtxError if it is not legal."""
+        if space == "":
+            region, offsets = self._generic(site, lanes, address, size)
+        elif space == "shared":
+            region, offsets = self._shared(site, lanes, address, size)
+        elif space == "local":
+            region, offsets = self._local(site, lanes, address, size)
+        elif space == "param":
+            region, offsets = self._param(site, lanes, address, size)
+        else:
+            region, offsets = self._global(site, lanes, address, size, space)
+        if kind != "r" and not region.writable:
+            raise self._fault(rules.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
+        if self.watch is not None:
+            self.watch.access(site, lanes, region, np.broadcast_to(offsets, lanes.n), size, kind)
+        return region, offsets
+
+    def _global(self, site: Site, lanes: Lanes, address: Any, size: int, space: str) -> tuple[Region, Any]:
+        region = site.region
+        if isinstance(address, int):
+            region = self._region_at(address)
+            if region is None or address + size > region.low + region.size:
+                raise self._outside(site, lanes, 0, address, size)
+            return region, self._checked(site, lanes, np.array(address - region.low), address, size)
+        offsets = np.subtract(address, region.low, dtype=np.uint64)
+        if size > region.size or offsets.max() > region.size - size:
+            region, offsets = self._search(site, lanes, address, size)
+            if space == "const" and region.space != "const":
+                raise self._fault(rules.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
+        return region, self._checked(site, lanes, offsets.view(np.int64), address, size)
+
+    def _checked(self, site: Site, lanes: Lanes, offsets: Array, address: Any, size: int) -> Array:
+        if size > 1 and np.bitwise_or.reduce(offsets, axis=None) & (size - 1):
+            bad = int(np.flatnonzero(np.atleast_1d(offsets) & (size - 1))[0])
+            raise self._fault(rules.MISALIGNED, site, lanes, bad, address, size, f"not a multiple of {size}")
+        return offsets
+
+    def _region_at(self, address: int) -> Region | None:
+        at = bisect_right(self.starts, address) - 1
+        return self.regions[at] if at >= 0 else None
+
+    def _search(self, site: Site, lanes: Lanes, address: Array, size: int) -> tuple[Region, Array]:
+        """Find the one region that all lanes hit, or check every lane by itself."""
+        region = self._region_at(int(address[0]))
+        if region is not None:
+            offsets = np.subtract(address, region.low, dtype=np.uint64)
+            if size <= region.size and offsets.max() <= region.size - size:
+                site.region = region
+                return region, offsets
+        at = np.searchsorted(np.array(self.starts, np.uint64), address, "right") - 1
+        ends = np.array([r.low + r.size for r in self.regions], np.uint64)
+        wrong = at < 0
+        wrong |= (ends[at] - np.minimum(address, ends[at])) < size
+        if wrong.any():
+            bad = int(np.flatnonzero(wrong)[0])
+            raise self._outside(site, lanes, bad, address, size)
+        return self.everything, np.subtract(address, GLOBAL_BASE, dtype=np.uint64)
+
+    def _shared(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
+        region = self.shared
+        offsets = np.asarray(address).astype(np.int64)
+        offsets -= SHARED_BASE
+        base: Array = lanes.of("shared", self.shape.shared_base)
+        if (offsets.view(np.uint64) if offsets.ndim else offsets).max() > region.size - size or (
+            not offsets.ndim and offsets < 0
+        ):
+            offsets, base = self._cluster(site, lanes, address, size)
+        self._checked(site, lanes, offsets, address, size)
+        return region, offsets + base
+
+    def _cluster(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Array, Array]:
+        """Resolve shared addresses of other CTAs of the cluster."""
+        whole = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
+        rank = (whole >> RANK_SHIFT) - 1
+        offsets = (whole & ((1 << RANK_SHIFT) - 1)) - SHARED_BASE
+        wrong = (offsets < 0) | (offsets > self.shared.size - size) | (rank >= self.cluster)
+        if wrong.any():
+            raise self._outside(site, lanes, int(np.flatnonzero(wrong)[0]), address, size, "shared")
+        cta = np.where(rank < 0, lanes.cta, lanes.cta // self.cluster * self.cluster + rank)
+        return offsets, cta * self.shape.shared_stride
+
+    def _local(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
+        region = self.local
+        offsets = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
+        if offsets.min() < 0 or offsets.max() > region.size - size:
+            bad = int(np.flatnonzero((offsets < 0) | (offsets > region.size - size))[0])
+            raise self._outside(site, lanes, bad, address, size, "local")
+        self._checked(site, lanes, offsets, address, size)
+        return region, offsets + lanes.index * region.size
+
+    def _param(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
+        offsets = np.asarray(address).astype(np.int64)
+        if offsets.min() < 0 or offsets.max() > self.params.size - size:
+            bad = int(np.argmax(np.atleast_1d((offsets < 0) | (offsets > self.params.size - size))))
+            raise self._outside(site, lanes, bad, address, size, "param")
+        return self.params, self._checked(site, lanes, offsets, address, size)
+
+    def _generic(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Any]:
+        if isinstance(address, int):
+            address = np.full(lanes.n, address, np.uint64)
+        region = site.region
+        offsets = np.subtract(address, region.low, dtype=np.uint64)
+        if size <= region.size and offsets.max() <= region.size - size:
+            return region, self._checked(site, lanes, offsets.view(np.int64), address, size)
+        window = int(address[0]) >> 32
+        if address.min() >> 32 != window or (address.max() >> 32 != window and window in _WINDOW):
+            if address.min() >= GLOBAL_BASE:
+                return self._global(site, lanes, address, size, "global")
+            raise Mixed
+        inside = address - (window << 32)
+        space = _WINDOW.get(window)
+        if space == "shared":
+            return self._shared(site, lanes, inside, size)
+        if space == "local":
+            return self._local(site, lanes, inside, size)
+        if space == "param":
+            return self._param(site, lanes, inside, size)
+        return self._global(site, lanes, address, size, "global")
+
+    def _outside(
+        self, site: Site, lanes: Lanes, at: int, address: Any, size: int, space: str = "global"
+    ) -> PtxError:
+        where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
+        return self._fault(rules.OUT_OF_BOUNDS, site, lanes, at, address, size, self._nearest(where, space))
+
+    def _nearest(self, address: int, space: str) -> str:
+        if space == "shared":
+            return f"shared memory is {SHARED_BASE:#x} … {SHARED_BASE + self.shared.size - 1:#x} ({self.shared.size} bytes)"
+        if space == "local":
+            return f"the thread has {self.local.size} bytes of local memory"
+        if space == "param":
+            return f"the kernel has {self.params.size} bytes of parameters"
+        if not self.regions:
+            return "there is no global memory"
+        if address < 1 << 16:
+            return "a null pointer"
+        nearest = min(self.regions, key=lambda r: max(r.low - address, address - (r.low + r.size - 1), 0))
+        after = address - (nearest.low + nearest.size)
+        by = f"{after} bytes after its end" if after >= 0 else f"{nearest.low - address} bytes before its start"
+        by = by if after >= 0 or address < nearest.low else "reaching over its end"
+        return f"the nearest allocation is `{nearest.name}`, {nearest.size} bytes at {nearest.low:#x}: {by}"
+
+    def _fault(
+        self, rule: rules.Rule, site: Site, lanes: Lanes, at: int, address: Any, size: int, why: str
+    ) -> PtxError:
+        where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
+        text = f"`{site.instruction.full_opcode}` accesses {size} byte{'s' if size > 1 else ''} at {where:#x}: {why}"
+        return rules.error(rule, site.origin, text, notes=(self.place(lanes, at, site.function),))
+
+    def place(self, lanes: Lanes, at: int, function: str) -> str:
+        """Say which thread the n-th of these lanes is."""
+        lane = int(lanes.index[at])
+        thread, cta = divmod(lane, self.shape.ctas)
+        x, y, _ = self.shape.block
+        tid = (thread % x, thread // x % y, thread // (x * y))
+        ctaid = tuple(int(v) for v in self.ctaid[:, cta])
+        return f"in `{function}`, CTA {ctaid}, thread {tid}, one of {lanes.n} here"
+
+
+class Mixed(Exception):
+    """The lanes of one generic access hit different state spaces: the caller splits them."""
+
+
+def regions_of(allocations: list[Allocation]) -> tuple[Array, list[Region]]:
+    """Return global memory with the first contents of each allocation, and its regions in address order."""
+    ordered = sorted(allocations, key=lambda a: a.address)
+    end = ordered[-1].address + ordered[-1].size if ordered else GLOBAL_BASE
+    arena = np.zeros(-(-(end - GLOBAL_BASE) // 64) * 64 + 64, np.uint8)
+    regions: list[Region] = []
+    for item in ordered:
+        start = item.address - GLOBAL_BASE
+        if item.first is not None:
+            arena[start : start + item.size] = np.frombuffer(bytes(item.first), np.uint8)
+        data = arena[start : start + -(-item.size // 64) * 64]
+        regions.append(Region(item.name, item.space, item.address, item.size, data, item.writable))
+    return arena, regions

@@ -1,0 +1,277 @@
+"""Dot products as tensor cores make them, bit for bit (`precision="hardware"`), and quickly (`"float32"`).
+
+Each product is cut toward zero some bits below the largest exponent among the addend's and the products', the latter
+being sums of the factors' exponents; the cut terms are summed exactly. Most terms lose nothing, so the sum of all is
+one float64 matmul, and only results with a term that loses bits are summed term by term.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from pyptx.sim.numerics import double
+from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
+from pyptx.sim.numerics.formats import FORMATS
+from pyptx.sim.numerics.maxplus import greatest_sum
+from pyptx.sim.numerics.rounding import canonical
+from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Rule
+
+ZERO_EXPONENT = -126
+"""A zero counts as the smallest normal f32, whatever its format."""
+NOTHING = 8000
+"""Position of the lowest bit of zero: above every other."""
+_BIAS = 127
+_DENSE = 0.25
+"""From this share of results that lose bits on, all of them are summed term by term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A matrix of factors with the exponent and the lowest bit's position of each element."""
+
+    values: F64
+    exponents: I16
+    lows: I16
+    finite: bool
+
+    def part(self, start: int, stop: int, axis: int) -> Operand:
+        """Return some of the factors along K."""
+        cut = (..., slice(start, stop)) if axis == -1 else (..., slice(start, stop), slice(None))
+        return Operand(self.values[cut], self.exponents[cut], self.lows[cut], self.finite)
+
+
+def operand(values: F32, name: str, scale: I16 | None = None) -> Operand:
+    """Prepare decoded factors of a format; `scale` holds exponents of powers of two to multiply with."""
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    field = ((bits >> np.uint32(23)) & np.uint32(255)).astype(np.int16)
+    fraction = (bits & np.uint32(0x7FFFFF)) | np.where(field > 0, np.uint32(0x800000), np.uint32(0))
+    base = np.maximum(field, 1)
+    zero = fraction == 0
+    exponents = np.maximum(base - np.int16(_BIAS), np.int16(max(FORMATS[name].least_exponent, ZERO_EXPONENT)))
+    exponents = np.where(zero, np.int16(ZERO_EXPONENT), exponents)
+    lowest = (fraction & (~fraction + np.uint32(1))).astype(np.float32).view(np.uint32) >> np.uint32(23)
+    lows = np.where(zero, np.int16(NOTHING), lowest.astype(np.int16) + base - np.int16(2 * _BIAS + 23))
+    finite = bool((field < 255).all())
+    wide = values.astype(np.float64)
+    if scale is not None:
+        with quiet():
+            wide = np.ldexp(wide, scale)
+        exponents, lows = exponents + scale, np.where(zero, np.int16(NOTHING), lows + scale)
+    return Operand(wide, exponents, lows, finite)
+
+
+def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
+    """Return a @ b + c over the last two axes, every step of K summed and rounded as the rule says.
+
+    A has the shape (..., M, K), B (..., K, N), C (..., M, N); an f16 accumulator comes and goes as values of f16.
+    """
+    depth = a.values.shape[-1]
+    for start in range(0, depth, rule.step):
+        stop = min(start + rule.step, depth)
+        c = _step(a.part(start, stop, -1), b.part(start, stop, -2), c, rule)
+    return c
+
+
+def _step(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
+    with quiet():
+        fields = _fields(c)
+        finite = a.finite and b.finite and int(fields.max(initial=0)) < 255
+        special = None
+        if not finite:
+            special = np.matmul(a.values, b.values) + c
+            a, b, c = _finite(a), _finite(b), np.where(np.isfinite(c), c, np.float32(0))
+            fields = _fields(c)
+        result = _sum_finite(a, b, c, _addend_exponents(c, fields, rule.output), rule)
+    if special is None:
+        return result
+    return canonical(np.where(np.isfinite(special), result, special.astype(np.float32)))
+
+
+def _finite(x: Operand) -> Operand:
+    if x.finite:
+        return x
+    good = np.isfinite(x.values)
+    return Operand(
+        np.where(good, x.values, 0.0),
+        np.where(good, x.exponents, np.int16(ZERO_EXPONENT)),
+        np.where(good, x.lows, np.int16(NOTHING)),
+        True,
+    )
+
+
+def _fields(c: F32) -> I16:
+    """Return the exponent fields, read from the upper halves of the numbers."""
+    upper = np.ascontiguousarray(c).view(np.int16).reshape(*c.shape, 2)[..., 1]
+    return (upper >> np.int16(7)) & np.int16(255)
+
+
+def _addend_exponents(c: F32, fields: I16, output: str) -> I16:
+    exponents = np.maximum(fields, np.int16(1)) - np.int16(_BIAS)
+    if output == "f16":
+        return np.where(c == 0, exponents, np.maximum(exponents, np.int16(-14)))
+    return exponents
+
+
+def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule) -> F32:
+    top = np.maximum(greatest_sum(a.exponents, b.exponents), of_c)
+    threshold = top - np.int16(rule.fraction)
+    lossy = _may_lose(a, b, threshold, int(top.max(initial=0)) - rule.fraction)
+    cut = _cut_addend(c, of_c, threshold)
+    count = int(np.count_nonzero(lossy))
+    if count > _DENSE * lossy.size:
+        total = _sum_all(a, b, threshold)
+        total += cut
+    else:
+        total = np.matmul(a.values, b.values)
+        total += cut
+        if count:
+            _sum_again(total, np.flatnonzero(lossy), a, b, cut, threshold)
+    return _rounded(total, int(top.min(initial=0)) - rule.fraction, rule.output)
+
+
+def _may_lose(a: Operand, b: Operand, threshold: I16, highest: int) -> Mask:
+    """Tell which results may have a product with bits below the threshold."""
+    low = greatest_sum(-a.lows, -b.lows, floor=-highest)
+    return low > -threshold
+
+
+def _cut_addend(c: F32, of_c: I16, threshold: I16) -> F64:
+    """Drop the bits of C below the threshold, toward zero."""
+    drop = np.maximum(threshold - of_c + np.int16(23), np.int16(0))
+    drop = np.where(drop > 23, np.int16(31), drop).astype(np.uint32)
+    kept: U32 = np.left_shift(np.uint32(0xFFFFFFFF), drop)
+    kept &= c.view(np.uint32)
+    return kept.view(np.float32).astype(np.float64)
+
+
+def _powers(exponents: I16) -> F64:
+    """Return powers of two."""
+    return ((exponents.astype(np.int64) + 1023) << 52).view(np.float64)
+
+
+def _sum_all(a: Operand, b: Operand, threshold: I16) -> F64:
+    """Sum the cut products of every result."""
+    unit = _powers(-threshold)
+    total = np.zeros(threshold.shape)
+    term = np.empty_like(total)
+    for k in range(a.values.shape[-1]):
+        np.multiply(a.values[..., :, k, None], b.values[..., None, k, :], out=term)
+        term *= unit
+        np.trunc(term, out=term)
+        total += term
+    total *= _powers(threshold)
+    return total
+
+
+def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, threshold: I16) -> None:
+    """Sum the cut products of some results, in place."""
+    depth, columns, rows = a.values.shape[-1], b.values.shape[-1], a.values.shape[-2]
+    left = np.broadcast_to(a.values, (*total.shape[:-1], depth)).reshape(-1, depth)
+    right = np.swapaxes(np.broadcast_to(b.values, (*total.shape[:-2], depth, columns)), -1, -2).reshape(-1, depth)
+    row, column = np.divmod(places, columns)
+    terms = left.take(row, axis=0)
+    terms *= right.take(column + (row // rows) * columns, axis=0)
+    at = threshold.reshape(-1)[places]
+    terms *= _powers(-at)[:, None]
+    np.trunc(terms, out=terms)
+    total.reshape(-1)[places] = (terms @ np.ones(depth)) * _powers(at) + cut.reshape(-1)[places]
+
+
+_KEPT = {"f32": np.uint64(0xFFFFFFFFE0000000), "f32_13": np.uint64(0xFFFFFF8000000000)}
+_DIGITS = {"f32": 23, "f32_13": 13}
+
+
+def _rounded(total: F64, lowest: int, output: str) -> F32:
+    """Round exact sums, of which none has a bit below 2**lowest."""
+    if output == "f16":
+        return total.astype(np.float16).astype(np.float32)
+    bits = total.view(np.uint64)
+    if lowest < -126 and bool((small := np.abs(total) < 2.0**-126).any()):
+        unit = 2.0 ** (-126 - _DIGITS[output])
+        total[small] = np.trunc(total[small] / unit) * unit
+    bits &= _KEPT[output]
+    return total.astype(np.float32)
+
+
+def fast_dot(a: F32, b: F32, c: F32, output: str = "f32") -> F32:
+    """Return a @ b + c summed in float32, which products of 12 bits and fewer enter exactly."""
+    with quiet():
+        result = np.matmul(a, b)
+        result += c
+        if output == "f16":
+            result = result.astype(np.float16).astype(np.float32)
+    return canonical(result)
+
+
+def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
+    """Return the product of 4-bit factors with block scales: runs of 16 products are exact, then scaled and cut.
+
+    A has the shape (..., M, K) and its scales (..., M, blocks); B (..., K, N) with (..., blocks, N).
+    """
+    depth = a.shape[-1]
+    block = depth // scale_a.shape[-1]
+    with quiet():
+        special = np.isnan(scale_a).any(-1)[..., :, None] | np.isnan(scale_b).any(-2)[..., None, :] | ~np.isfinite(c)
+        fields = _fields(c)
+        top = np.where(special, np.int16(0), _addend_exponents(c, fields, "f32"))
+        runs: list[F64] = []
+        for start in range(0, depth, BLOCK_RUN):
+            left, left_exponent = _scale_parts(scale_a[..., :, start // block, None])
+            right, right_exponent = _scale_parts(scale_b[..., None, start // block, :])
+            run = np.matmul(a[..., start : start + BLOCK_RUN], b[..., start : start + BLOCK_RUN, :])
+            exponent = left_exponent + right_exponent
+            top = np.maximum(top, exponent)
+            runs.append(np.ldexp(run.astype(np.float64) * left * right, exponent))
+        threshold = top - np.int16(BLOCK_FRACTION)
+        total = np.trunc(np.ldexp(c.astype(np.float64), -threshold))
+        for run in runs:
+            total += np.trunc(np.ldexp(run, -threshold))
+        total = np.where(special, 0.0, np.ldexp(total, threshold))
+        result = _rounded(total, int(threshold.min(initial=0)), "f32")
+        infinite = np.isinf(c) & ~np.isnan(scale_a).any(-1)[..., :, None] & ~np.isnan(scale_b).any(-2)[..., None, :]
+    return canonical(np.where(special, np.where(infinite, c, np.float32(np.nan)), result))
+
+
+def _scale_parts(scale: F32) -> tuple[F64, I16]:
+    """Return significand and exponent of unsigned scale factors; zero keeps the exponent of zeros."""
+    values = np.abs(scale.astype(np.float64))
+    fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
+    # ue4m3 has subnormals below 2**-6; ue8m0 has none, and no fraction that would show.
+    shift = np.where((fraction != 0.5) & (exponent < -5), exponent + 5, 0)
+    exponent = np.where(fraction == 0, ZERO_EXPONENT, exponent - 1 - shift)
+    return np.ldexp(fraction, shift + 1), exponent.astype(np.int16)
+
+
+def double_dot(a: F64, b: F64, c: F64) -> F64:
+    """Return a @ b + c as a chain of fused multiply-adds in the order of K."""
+    for k in range(a.shape[-1]):
+        c = double.fma(*np.broadcast_arrays(a[..., :, k, None], b[..., None, k, :]), c)
+    return c
+
+
+_S32 = np.iinfo(np.int32)
+
+
+def integer_dot(a: Array, b: Array, c: Array, *, satfinite: bool = False) -> Array:
+    """Return a @ b + c of integers in 32 bits, wrapping or held at the ends of the range."""
+    total = np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64) + c
+    return np.clip(total, _S32.min, _S32.max).astype(np.int32) if satfinite else total.astype(np.int32)
+
+
+def binary_dot(a: Array, b: Array, c: Array, operation: str) -> Array:
+    """Return the population counts of `and` or `xor` of bit rows of A and bit columns of B, plus C. Bits are 0 and 1."""
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    both = np.matmul(x, y)
+    if operation == "xor":
+        both = x.sum(-1)[..., :, None] + y.sum(-2)[..., None, :] - 2 * both
+    return (both.astype(np.int64) + c).astype(np.int32)
+
+
+@cache
+def bits_of_bytes() -> Array:
+    """Return the eight bits of every byte, lowest first."""
+    table = (np.arange(256)[:, None] >> np.arange(8)) & 1
+    return table.astype(np.uint8)

@@ -1,0 +1,47 @@
+"""Which sum each tensor core makes: fraction bits, products taken at once, rounding of the result.
+
+Facts of MMA-Sim (arXiv 2511.10909), measured there on hardware. What it does not cover takes the rule of its kin:
+fp8 of `mma` on Hopper and later, 6-bit types, sparse and weight-stationary forms, `cta_group::2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ELEMENT_BITS = {
+    "f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8,
+}  # fmt: skip
+"""Bits that an element takes in the tensor core: the 4- and 6-bit types of kind f8f6f4 travel as bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How products are summed: each cut `fraction` bits below the largest exponent, `step` of them at once.
+
+    `output` is the rounding of every step's result: "f32" and "f32_13" cut to 23 and 13 fraction bits, "f16" rounds
+    to nearest even.
+    """
+
+    fraction: int
+    step: int
+    output: str
+
+
+BLOCK_FRACTION = 35
+"""Fraction bits for sums of 16 block-scaled 4-bit products."""
+BLOCK_RUN = 16
+
+
+def rule(instruction: str, sm: int, name: str, accumulator: str = "f32") -> Rule:
+    """Return the rule of `mma`, `wgmma` or `tcgen05` for operands of this format on sm_`sm`."""
+    fp8 = name in ("e4m3", "e5m2")
+    narrow = fp8 and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
+    fraction = 13 if narrow else 23 if sm < 75 else 24 if sm < 90 else 25
+    output = "f32_13" if narrow and accumulator == "f32" else accumulator
+    return Rule(fraction, _step(sm, name), output)
+
+
+def _step(sm: int, name: str) -> int:
+    """Return how many products one step takes: 256 bits of operands, half of that up to Ada, a quarter on Volta."""
+    bits = 64 if sm < 75 else 128 if sm < 90 else 256
+    return bits // ELEMENT_BITS[name]

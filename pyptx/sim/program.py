@@ -1,0 +1,315 @@
+"""Prepares a module for running: reachable functions as blocks of steps, registers as rows, variables as addresses.
+
+Reads `ir` through the checker's walk; knows no lanes, no memory contents and no semantics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyptx.check import checker
+from pyptx.check.body import Body, Place, Step
+from pyptx.check.symbols import Kind, Scope, Symbol
+from pyptx.diagnostics import Diagnostic
+from pyptx.ir import (
+    AddressOperand,
+    AliasDirective,
+    Function,
+    IndexedOperand,
+    Instruction,
+    LabelOperand,
+    Module,
+    RegisterOperand,
+    opcode_span,
+)
+from pyptx.ir.walk import parts_of
+from pyptx.sim import rules
+from pyptx.sim.frames import Frame
+from pyptx.sim.registers import Rows
+from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP, Variables
+
+Name = tuple[str, int]
+"""A name and the identity of its declaration."""
+
+BARRIERS = frozenset(("bar", "barrier"))
+FALL, BRANCH, TABLE, CALL, RET, EXIT, TRAP, WAIT = "fall", "branch", "table", "call", "ret", "exit", "trap", "wait"
+_ENDING = {"bra": BRANCH, "brx": TABLE, "call": CALL, "ret": RET, "exit": EXIT, "trap": TRAP}
+_WARP_WIDE = frozenset(("shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma"))
+_POLLS = frozenset(("nanosleep", "atom", "mbarrier"))
+
+
+@dataclass(slots=True)
+class Block:
+    """Straight-line code. `ending` says how lanes leave it; the last step is that instruction unless it falls through.
+    `converges`: the first step needs the lanes its member mask names."""
+
+    pc: int
+    code: Code
+    steps: list[Step] = field(default_factory=list[Step])
+    ending: str = FALL
+    targets: tuple[int, ...] = ()
+    converges: bool = False
+    polls: bool = False
+    after_call: Step | None = None
+
+    @property
+    def body(self) -> list[Step]:
+        """The steps that are plain computation."""
+        return self.steps if self.ending == FALL else self.steps[:-1]
+
+
+@dataclass(slots=True)
+class Code:
+    """One function, ready to run: its first block, its registers and its frame in local memory."""
+
+    function: Function
+    number: int
+    rows: Rows
+    frame: Frame
+    entry: int = 0
+    recursive: bool = False
+    callees: set[str] = field(default_factory=set[str])
+
+
+@dataclass(slots=True)
+class Program:
+    """Everything that one entry can reach."""
+
+    module: Module
+    entry: Code
+    codes: list[Code]
+    blocks: list[Block]
+    variables: Variables
+    by_name: dict[str, Code]
+    communicates: bool
+
+    def code_at(self, address: int) -> Code | None:
+        """Return the function that has this address."""
+        number, rest = divmod(address - FUNCTION_BASE, FUNCTION_STEP)
+        return self.codes[number] if rest == 0 and 0 <= number < len(self.codes) else None
+
+
+def prepare(module: Module, entry: str | None) -> Program:
+    """Return the program of an entry; PtxError when it is missing or one of its instructions is illegal."""
+    bodies, names, findings = checker.bodies(module)
+    by_name = {body.function.name: body for body in bodies}
+    chosen = _entry(module, by_name, entry)
+    aliases = {s.name: s.aliasee for s in module.directives if isinstance(s, AliasDirective)}
+    builder = _Builder(module, by_name, aliases, findings, names)
+    builder.add(chosen)
+    builder.run()
+    builder.variables.settle()
+    _mark_recursion(builder.codes)
+    communicates = _communicates(builder.blocks)
+    return Program(module, builder.codes[0], builder.codes, builder.blocks, builder.variables, builder.found, communicates)
+
+
+def _entry(module: Module, bodies: dict[str, Body], name: str | None) -> str:
+    entries = [n for n, body in bodies.items() if body.function.is_entry]
+    if name in entries:
+        return str(name)
+    if name is None and len(entries) == 1:
+        return entries[0]
+    shown = ", ".join(f"`{n}`" for n in entries) or "none"
+    wanted = f"no entry `{name}`" if name is not None else "the module has several entries, name one"
+    raise rules.error(rules.MISSING_ENTRY, module.origin, f"{wanted}; its entries are {shown}")
+
+
+class _Builder:
+    """Collects functions until no new one is reachable."""
+
+    def __init__(
+        self, module: Module, bodies: dict[str, Body], aliases: dict[str, str], findings: list[Diagnostic], names: Scope
+    ) -> None:
+        self.bodies, self.aliases, self.findings = bodies, aliases, findings
+        self.variables = Variables(module, names, self.add)
+        self.codes: list[Code] = []
+        self.blocks: list[Block] = []
+        self.found: dict[str, Code] = {}
+        self.totals = Rows.totals()
+
+    def add(self, name: str) -> int:
+        """Return the number of a function, which becomes reachable; -1 for an undefined one."""
+        name = self.aliases.get(name, name)
+        if name in self.found:
+            return self.found[name].number
+        body = self.bodies.get(name)
+        if body is None:
+            return -1
+        frame = Frame.of(body.function)
+        code = Code(body.function, len(self.codes), Rows(self.totals), frame)
+        self.found[name] = code
+        self.codes.append(code)
+        return code.number
+
+    def run(self) -> None:
+        done = 0
+        while done < len(self.codes):
+            code = self.codes[done]
+            body = self.bodies[code.function.name]
+            self._references(code, body)
+            _cut(code, body, self.blocks)
+            done += 1
+
+    def _references(self, code: Code, body: Body) -> None:
+        """Allocate the variables and find the functions that a body names."""
+        seen: set[Name] = set()
+        for param in (*(code.function.return_params or ()), *code.function.params):
+            if param.state_space.ptx == ".reg":
+                symbol = body.items[0].scope.find(param.name) if body.items else None
+                if symbol is not None:
+                    code.rows.add((param.name, id(symbol)), symbol)
+        for step in body.steps:
+            self._legal(step)
+            if step.instruction.predicate is not None:
+                self._name(step.instruction.predicate.register, step, code, seen)
+            for operand in step.instruction.operands:
+                for name in names_in(operand):
+                    self._name(name, step, code, seen)
+
+    def _legal(self, step: Step) -> None:
+        if step.plan is None:
+            line = opcode_span(step.instruction)
+            why = [d for d in self.findings if line is not None and d.line == line.line]
+            notes = tuple(d.message for d in why[:2])
+            text = f"`{step.instruction.full_opcode}` is not legal here"
+            raise rules.error(rules.ILLEGAL, line, text, notes=notes)
+
+    def _name(self, name: str, step: Step, code: Code, seen: set[Name]) -> None:
+        symbol, name = resolved(name, step.scope)
+        if symbol is None or (name, id(symbol)) in seen:
+            return
+        seen.add((name, id(symbol)))
+        if symbol.kind is Kind.REGISTER:
+            code.rows.add((name, id(symbol)), symbol)
+        elif symbol.kind is Kind.FUNCTION:
+            code.callees.add(self.aliases.get(name, name))
+            self.add(name)
+        elif symbol.kind is Kind.VARIABLE:
+            if symbol.space in ("local", "param"):
+                if not code.frame.has(name, symbol):
+                    code.frame.add(name, symbol)
+            else:
+                self.variables.address(name, symbol)
+
+
+def names_in(operand: object) -> Iterator[str]:
+    """Yield every name an operand mentions."""
+    for part in parts_of(operand):  # pyright: ignore[reportArgumentType]
+        if isinstance(part, RegisterOperand | LabelOperand | IndexedOperand):
+            yield part.name
+        elif isinstance(part, AddressOperand):
+            yield part.base
+
+
+def resolved(name: str, scope: Scope) -> tuple[Symbol | None, str]:
+    """Return what a name means, and the name without the component that a vector register may have."""
+    symbol = scope.find(name)
+    if symbol is None and "." in name:
+        base = name.partition(".")[0]
+        return scope.find(base), base
+    return symbol, name
+
+
+def _cut(code: Code, body: Body, blocks: list[Block]) -> None:
+    """Append a function's blocks; the last one is an implied `ret`."""
+    first = len(blocks)
+    code.entry = first
+    places: dict[Name, int] = {}
+    lists = {(p.label.name, id(p.scope)): p for p in body.items if isinstance(p, Place)}
+    blocks.append(Block(first, code))
+    for item in body.items:
+        if isinstance(item, Place):
+            if blocks[-1].steps or blocks[-1].after_call:
+                blocks.append(Block(len(blocks), code))
+            places[item.label.name, id(item.scope)] = len(blocks) - 1
+            continue
+        wide = _is_warp_wide(item)
+        if wide and (blocks[-1].steps or blocks[-1].after_call):
+            blocks.append(Block(len(blocks), code))
+        blocks[-1].steps.append(item)
+        blocks[-1].converges = blocks[-1].converges or wide
+        ending = _ending(item)
+        if ending is not None:
+            blocks[-1].ending = ending
+            after = item if ending == CALL else None
+            blocks.append(Block(len(blocks), code, after_call=after))
+        elif wide and item.instruction.predicate is not None:
+            blocks.append(Block(len(blocks), code))
+    blocks[-1].ending = RET
+    blocks[-1].steps.append(_RETURN)
+    for block in blocks[first:]:
+        if block.ending in (BRANCH, TABLE):
+            block.targets = _targets(block.steps[-1], places, lists)
+    _mark_polling(blocks, first)
+
+
+_RETURN = Step(Instruction("ret"), Scope(), None)
+
+
+def _is_warp_wide(step: Step) -> bool:
+    instruction = step.instruction
+    if instruction.opcode in _WARP_WIDE:
+        return True
+    return instruction.opcode in BARRIERS and instruction.modifiers[:1] == (".warp",)
+
+
+def _ending(step: Step) -> str | None:
+    opcode = step.instruction.opcode
+    if opcode in BARRIERS and step.instruction.modifiers[:1] != (".warp",):
+        return WAIT
+    return _ENDING.get(opcode)
+
+
+def _targets(step: Step, places: dict[Name, int], lists: dict[Name, Place]) -> tuple[int, ...]:
+    label = step.instruction.operands[-1]
+    assert isinstance(label, LabelOperand)
+    place = lists.get(_declared(label.name, step.scope, lists))
+    if place is not None and place.targets is not None:
+        return tuple(places[_declared(name, place.scope, lists)] for name in place.targets.labels)
+    return (places[_declared(label.name, step.scope, lists)],)
+
+
+def _declared(name: str, scope: Scope, places: dict[Name, Place]) -> Name:
+    inner: Scope | None = scope
+    while inner is not None:
+        if (name, id(inner)) in places:
+            return name, id(inner)
+        inner = inner.parent
+    raise KeyError(name)
+
+
+def _mark_polling(blocks: list[Block], first: int) -> None:
+    """Mark the blocks that jump back over code which looks at memory others change."""
+    looks = [any(_looks(step) for step in block.steps) for block in blocks[first:]]
+    for block in blocks[first:]:
+        for target in block.targets if block.ending in (BRANCH, TABLE) else ():
+            if target <= block.pc and any(looks[target - first : block.pc - first + 1]):
+                block.polls = True
+
+
+def _looks(step: Step) -> bool:
+    instruction = step.instruction
+    if instruction.opcode == "ld":
+        return any(m in (".volatile", ".acquire", ".relaxed", ".mmio") for m in instruction.modifiers)
+    return instruction.opcode in _POLLS
+
+
+def _communicates(blocks: list[Block]) -> bool:
+    """Say whether CTAs may wait for one another: a loop polls memory, or the grid or cluster synchronises."""
+    return any(block.polls for block in blocks)
+
+
+def _mark_recursion(codes: list[Code]) -> None:
+    """Mark functions that can reach themselves; with an indirect call, every function whose address is taken may be
+    reached from it, which `callees` already holds."""
+    by_name = {code.function.name: code for code in codes}
+    for code in codes:
+        todo, seen = list(code.callees), set[str]()
+        while todo:
+            name = todo.pop()
+            if name in by_name and name not in seen:
+                seen.add(name)
+                todo += by_name[name].callees
+        code.recursive = code.function.name in seen

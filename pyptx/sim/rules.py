@@ -1,0 +1,35 @@
+"""The codes of what a simulated launch reports. Every one is an error at a place of the PTX, or of the launch."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Diagnostic, Origin, PtxError, Rule
+
+
+def _rule(number: int, title: str, why: str) -> Rule:
+    return Rule(f"PTX08{number:02d}", title, why, "", "")
+
+
+MISSING_ENTRY = _rule(1, "no such entry", "A launch names a `.entry` of the module.")
+ARGUMENTS = _rule(2, "arguments do not fit", "Every parameter needs one argument of its size.")
+LAUNCH_SHAPE = _rule(3, "launch shape", "Grid, block and cluster are positive and within the limits of the target.")
+UNDEFINED_EXTERN = _rule(4, "undefined external symbol", "A function or variable is declared but nowhere defined.")
+UNSUPPORTED = _rule(5, "instruction not simulated", "The simulator has no semantics for this form.")
+ILLEGAL = _rule(6, "illegal instruction", "The instruction is not legal PTX, so it has no meaning to simulate.")
+OUT_OF_BOUNDS = _rule(10, "access out of bounds", "An access must lie inside one allocation of its state space.")
+MISALIGNED = _rule(11, "misaligned access", "An address must be a multiple of the size of the whole access.")
+WRONG_SPACE = _rule(12, "wrong state space", "An address belongs to another state space than the instruction names.")
+READ_ONLY = _rule(13, "write to read-only memory", "Constants and kernel parameters cannot be written.")
+TRAP = _rule(20, "trap", "The kernel executed `trap`, or an assertion failed.")
+DEADLOCK = _rule(21, "deadlock", "No thread can run: every one waits for something that cannot happen.")
+STEP_LIMIT = _rule(22, "step limit", "The launch executed more instructions than allowed; it may never end.")
+BAD_CALL = _rule(23, "call of no function", "An indirect call goes to the address of a function.")
+STACK = _rule(24, "stack overflow", "Local memory of a thread is limited to 512 KiB.")
+BAD_BRANCH = _rule(25, "branch index out of range", "The index of brx.idx selects a label of its list.")
+
+RULES: tuple[Rule, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Rule))
+
+
+def error(rule: Rule, origin: Origin | None, message: str, *, help: str | None = None, notes: tuple[str, ...] = ()) -> PtxError:
+    """Return a finding of a rule, ready to raise."""
+    found: Diagnostic = rule.found(origin, message, help=help, notes=notes)
+    return PtxError([found])

@@ -1,0 +1,405 @@
+"""Decides which lanes run next. Every lane has its own place; lanes at one place and depth of calls run as a group.
+
+Deepest call first, then lowest block first: groups that part meet again behind the branch. A group runs until it passes
+another runnable one. A group that jumps back in a loop that polls memory is parked until the others have run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
+from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, opcode_span
+from pyptx.ir.operands import Operand
+from pyptx.sim import builtins, rules
+from pyptx.sim.barriers import CtaBarriers, ClusterBarriers, Waiting
+from pyptx.sim.calls import callee_name, parts_of_call
+from pyptx.sim.codegen import DIVERGED
+from pyptx.sim.formats import CLASSES, Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.machine import Machine
+from pyptx.sim.operands import Operands
+from pyptx.sim.program import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
+from pyptx.sim.variables import FUNCTION_BASE
+
+Key = tuple[int, int]
+"""Minus the depth of calls, and the block: the order in which groups run."""
+
+_LONGEST_LOOP = 512
+"""How often a group may jump back while others could run."""
+
+
+class Scheduler:
+    """The run of one batch."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.program, self.shape = machine, machine.program, machine.shape
+        self.blocks = machine.program.blocks
+        self.ready: dict[Key, list[Lanes]] = {}
+        self.parked: list[tuple[Key, Lanes]] = []
+        self.converging: dict[int, list[Waiting]] = {}
+        self.alive = np.ones(self.shape.lanes, np.bool_)
+        self.live = self.shape.lanes
+        self.barriers = CtaBarriers(self.shape)
+        self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
+        self.returns: list[Array] = []
+        self.saved: dict[tuple[int, int], dict[str, Array]] = {}
+
+    def run(self) -> None:
+        """Run until every lane has left."""
+        self.push(0, self.program.entry.entry, self.shape.all())
+        while True:
+            if not self.ready:
+                if self.parked:
+                    for key, lanes in self.parked:
+                        self.ready.setdefault(key, []).append(lanes)
+                    self.parked = []
+                elif not self.live:
+                    return
+                elif not self._retry():
+                    raise self._deadlock()
+                continue
+            key = min(self.ready)
+            self._group(-key[0], key[1], self.shape.merged(self.ready.pop(key)))
+
+    def push(self, depth: int, pc: int, lanes: Lanes) -> None:
+        """Make lanes runnable at a block."""
+        self.ready.setdefault((-depth, pc), []).append(lanes)
+
+    def _group(self, depth: int, pc: int, lanes: Lanes) -> None:
+        machine, stats, blocks = self.machine, self.machine.stats, self.blocks
+        jumps = 0
+        while True:
+            block = blocks[pc]
+            if block.converges:
+                found = self._converge(block, depth, lanes)
+                if found is None:
+                    return
+                lanes = found
+            run = lanes.bound.get(pc) or machine.runner(pc, lanes)
+            after = run()
+            stats.instructions += len(block.steps)
+            stats.lane_instructions += len(block.steps) * lanes.n
+            if stats.instructions > machine.launch.limit:
+                raise self._too_long(block)
+            if after < 0:
+                self._leave(block, depth, lanes, after)
+                return
+            if after <= pc and (self.ready or self.parked):
+                jumps += 1
+                if block.polls or jumps > _LONGEST_LOOP:
+                    self.parked.append(((-depth, after), lanes))
+                    return
+            if self.ready and (-depth, after) >= min(self.ready):
+                self.push(depth, after, lanes)
+                return
+            pc = after
+
+    def _leave(self, block: Block, depth: int, lanes: Lanes, how: int) -> None:
+        """Move lanes that leave a block two ways, or by a call, a barrier, the end."""
+        step = block.steps[-1]
+        if how == DIVERGED:
+            taken, others = lanes.split(self._guard(step, block, lanes))
+            if taken is not None:
+                self._jump(block, depth, block.targets[0], taken)
+            if others is not None:
+                self.push(depth, block.pc + 1, others)
+            return
+        if step.instruction.predicate is not None:
+            chosen, others = lanes.split(self._guard(step, block, lanes))
+            if others is not None:
+                self.push(depth, block.pc + 1, others)
+            if chosen is None:
+                return
+            lanes = chosen
+        _LEAVING[block.ending](self, block, depth, lanes)
+
+    def _jump(self, block: Block, depth: int, target: int, lanes: Lanes) -> None:
+        if target <= block.pc and block.polls:
+            self.parked.append(((-depth, target), lanes))
+        else:
+            self.push(depth, target, lanes)
+
+    def _guard(self, step: Step, block: Block, lanes: Lanes) -> Array:
+        predicate = step.instruction.predicate
+        assert predicate is not None
+        values = self.value(LabelOperand(predicate.register), step, block, lanes)
+        return ~values if predicate.negated else values
+
+    def value(self, given: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
+        """Return an operand's value in every lane: a register's bits or a number."""
+        operands = Operands(self.program, block)
+        if isinstance(given, ImmediateOperand):
+            return np.full(lanes.n, int(given.value))
+        if isinstance(given, RegisterOperand | LabelOperand):
+            found = operands.row(given.name, step.scope)
+            if found is not None:
+                return self.machine.registers[found[0].letter][found[0].index + found[1]][lanes.sel]
+        expression = operands.read(given, None if not isinstance(given, LabelOperand) else "pred", step.scope)
+        scope: dict[str, Any] = dict(operands.constants)
+        for name, (letter, suffix, index) in operands.views.items():
+            scope[name] = self.machine.views[letter + suffix][index][lanes.sel]
+        return np.broadcast_to(eval(expression, scope), lanes.n)
+
+    def _exit(self, block: Block, depth: int, lanes: Lanes) -> None:
+        self.alive[lanes.sel] = False
+        self.live -= lanes.n
+        self.barriers.live -= np.bincount(lanes.cta, minlength=self.shape.ctas)
+        self.clusters.live -= np.bincount(self.clusters.cluster(lanes), minlength=len(self.clusters.live))
+        self.clusters.turn()
+        if self.live:
+            self._release()
+
+    def _trap(self, block: Block, depth: int, lanes: Lanes) -> None:
+        where = self.machine.memory.place(lanes, 0, block.code.function.name)
+        raise rules.error(rules.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,))
+
+    def _table(self, block: Block, depth: int, lanes: Lanes) -> None:
+        step = block.steps[-1]
+        index = self.value(step.instruction.operands[0], step, block, lanes)
+        for at in np.unique(index):
+            some = lanes.subset(index == at)
+            if int(at) >= len(block.targets):
+                text = f"index {int(at)} of {len(block.targets)} labels"
+                raise rules.error(rules.BAD_BRANCH, opcode_span(step.instruction), text)
+            if some is not None:
+                self._jump(block, depth, block.targets[int(at)], some)
+
+    def _call(self, block: Block, depth: int, lanes: Lanes) -> None:
+        step = block.steps[-1]
+        name = callee_name(step)
+        if name is not None:
+            code = self.program.by_name.get(name)
+            self._enter(code, name, block, depth, lanes)
+            return
+        address = self.value(parts_of_call(step)[1], step, block, lanes)
+        for at in np.unique(address):
+            some = lanes.subset(address == at)
+            code = self.program.code_at(int(at))
+            if code is None:
+                text = f"{int(at):#x} is the address of no function (they start at {FUNCTION_BASE:#x})"
+                raise rules.error(rules.BAD_CALL, opcode_span(step.instruction), text)
+            if some is not None:
+                self._enter(code, code.function.name, block, depth, some)
+
+    def _enter(self, code: Code | None, name: str, block: Block, depth: int, lanes: Lanes) -> None:
+        origin = opcode_span(block.steps[-1].instruction)
+        if code is None:
+            builtins.call(self.machine, name, block.code.frame.size, lanes, origin)
+            self.push(depth, block.pc + 1, lanes)
+            return
+        if depth >= len(self.returns):
+            self.returns.append(np.zeros(self.shape.lanes, np.int64))
+        self.returns[depth][lanes.sel] = block.pc + 1
+        if block.code.recursive:
+            self._save(block.code, depth, lanes)
+        self.machine.sp[lanes.sel] += block.code.frame.size
+        self.machine.memory.ensure_local(int(self.machine.sp[lanes.sel].max()) + code.frame.size, origin)
+        self.push(depth + 1, code.entry, lanes)
+
+    def _save(self, code: Code, depth: int, lanes: Lanes, back: bool = False) -> None:
+        """Keep the registers of a function that may be entered again, or bring them back."""
+        kept = self.saved.get((depth, code.number))
+        rows = {
+            letter: [r.index + n for r in code.rows.of.values() if r.letter == letter for n in range(r.count)]
+            for letter in CLASSES
+        }
+        if kept is None:
+            kept = self.saved[depth, code.number] = {
+                letter: np.zeros((len(rows[letter]), self.shape.lanes), dtype) for letter, dtype in CLASSES.items()
+            }
+        for letter, indices in rows.items():
+            matrix = self.machine.registers[letter]
+            for at, row in enumerate(indices):
+                if back:
+                    matrix[row, lanes.sel] = kept[letter][at, lanes.sel]
+                else:
+                    kept[letter][at, lanes.sel] = matrix[row, lanes.sel]
+
+    def _return(self, block: Block, depth: int, lanes: Lanes) -> None:
+        if depth == 0:
+            self._exit(block, depth, lanes)
+            return
+        places = self.returns[depth - 1][lanes.sel]
+        for pc in np.unique(places):
+            some = lanes.subset(places == pc)
+            code = self.blocks[int(pc)].code
+            if some is not None:
+                self.machine.sp[some.sel] -= code.frame.size
+                if code.recursive:
+                    self._save(code, depth - 1, some, back=True)
+                self.push(depth - 1, int(pc), some)
+
+    def _converge(self, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
+        """Return the lanes that may run a warp-wide instruction now; the others wait."""
+        step = block.steps[0]
+        if step.instruction.predicate is not None:
+            chosen, others = lanes.split(self._guard(step, block, lanes))
+            if others is not None:
+                self.push(depth, block.pc + 1, others)
+            if chosen is None:
+                return None
+            lanes = chosen
+        waiting = self.converging.pop(block.pc, None)
+        if waiting is not None:
+            lanes = self.shape.merged([lanes, *(item.lanes for item in waiting)])
+        if self._whole_warps(lanes):
+            return lanes
+        mask = self._members(step, block, lanes)
+        if mask is None:
+            return lanes
+        chosen, others = lanes.split(self._together(lanes, mask))
+        if others is not None:
+            self.converging[block.pc] = [Waiting(others, block.pc, depth, block.pc)]
+        return chosen
+
+    def _whole_warps(self, lanes: Lanes) -> bool:
+        if lanes.n == self.live:
+            return True
+        unit = 32 * self.shape.ctas
+        return lanes.positions is None and not lanes.lo % unit and (not lanes.hi % unit or lanes.hi == self.shape.lanes)
+
+    def _members(self, step: Step, block: Block, lanes: Lanes) -> Array | None:
+        """Return the member mask of a warp-wide instruction, None for one without."""
+        plan = step.plan
+        assert plan is not None
+        for wanted, given in zip(plan.signature, step.instruction.operands, strict=True):
+            if wanted.name == "membermask":
+                return self.value(given, step, block, lanes).astype(np.uint32)
+        if any(m in (".aligned", ".sync") for m in step.instruction.modifiers):
+            return np.full(lanes.n, 0xFFFFFFFF, np.uint32)
+        return None
+
+    def _together(self, lanes: Lanes, mask: Array) -> Array:
+        """Return the lanes whose members are all here or have left."""
+        warps = self.shape.warps * self.shape.ctas
+        here = _bits(self.shape.warp[lanes.sel], self.shape.lane[lanes.sel], warps)
+        living = np.flatnonzero(self.alive)
+        alive = _bits(self.shape.warp[living], self.shape.lane[living], warps)
+        warp = self.shape.warp[lanes.sel]
+        return (mask & alive[warp] & ~here[warp]) == 0
+
+    def _wait(self, block: Block, depth: int, lanes: Lanes) -> None:
+        step = block.steps[-1]
+        modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]
+        if modifiers[0] == "cluster":
+            self._cluster(block, depth, lanes, modifiers[1])
+        else:
+            self._cta_barrier(block, depth, lanes, modifiers)
+
+    def _cluster(self, block: Block, depth: int, lanes: Lanes, what: str) -> None:
+        if what == "arrive":
+            self.clusters.arrive(lanes)
+            self.push(depth, block.pc + 1, lanes)
+        else:
+            self.clusters.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+        self._release()
+
+    def _cta_barrier(self, block: Block, depth: int, lanes: Lanes, modifiers: list[str]) -> None:
+        step = block.steps[-1]
+        operands = list(step.instruction.operands)
+        reduces = modifiers[0] == "red"
+        predicate = None
+        if reduces:
+            predicate = self._predicate(operands.pop(), step, block, lanes)
+            operands.pop(0)
+        numbers = self.value(operands[0], step, block, lanes)
+        counts = self.value(operands[1], step, block, lanes) if len(operands) > 1 else None
+        for number in np.unique(numbers):
+            chosen = numbers == number
+            some = lanes.subset(chosen)
+            assert some is not None
+            count = None if counts is None else int(counts[chosen][0])
+            self.barriers.arrive(some, int(number), count, None if predicate is None else predicate[chosen])
+            if modifiers[0] == "arrive":
+                self.push(depth, block.pc + 1, some)
+            else:
+                self.barriers.waiting.setdefault(int(number), []).append(Waiting(some, block.pc + 1, depth, block.pc))
+            self._release_barrier(int(number))
+
+    def _predicate(self, given: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
+        inner = getattr(given, "operand", None)
+        values = self.value(given if inner is None else inner, step, block, lanes).astype(np.bool_)
+        return values if inner is None else ~values
+
+    def _release(self) -> None:
+        for number in list(self.barriers.waiting):
+            self._release_barrier(number)
+        for item, lanes in self.clusters.release():
+            self.push(item.depth, item.pc, lanes)
+
+    def _release_barrier(self, number: int) -> None:
+        gone, arrived, true = self.barriers.release(number)
+        for item, lanes in gone:
+            self._reduce(self.blocks[item.at], lanes, arrived, true)
+            self.push(item.depth, item.pc, lanes)
+
+    def _reduce(self, block: Block, lanes: Lanes, arrived: Array, true: Array) -> None:
+        """Write the result of a reducing barrier."""
+        instruction = block.steps[-1].instruction
+        if ".red" not in instruction.modifiers:
+            return
+        target = instruction.operands[0]
+        assert isinstance(target, RegisterOperand | LabelOperand)
+        found = Operands(self.program, block).row(target.name, block.steps[-1].scope)
+        if found is None:
+            return
+        count = true[lanes.cta]
+        if ".and" in instruction.modifiers:
+            result = count == arrived[lanes.cta]
+        else:
+            result = count > 0 if ".or" in instruction.modifiers else count
+        self.machine.registers[found[0].letter][found[0].index][lanes.sel] = result
+
+    def _retry(self) -> bool:
+        """Look again at lanes that wait for others of their warp, some of which may have left."""
+        for pc, items in list(self.converging.items()):
+            for item in items:
+                block = self.blocks[pc]
+                mask = self._members(block.steps[0], block, item.lanes)
+                if mask is None or self._together(item.lanes, mask).any():
+                    del self.converging[pc]
+                    for again in items:
+                        self.push(again.depth, pc, again.lanes)
+                    return True
+        self._release()
+        return bool(self.ready)
+
+    def _deadlock(self) -> PtxError:
+        items = [w for group in self.converging.values() for w in group]
+        items += [w for group in self.barriers.waiting.values() for w in group] + self.clusters.waiting
+        notes = tuple(self._waits(item) for item in items[:8])
+        first = self.blocks[items[0].at].steps[-1].instruction if items else None
+        origin = opcode_span(first) if first is not None else None
+        return rules.error(rules.DEADLOCK, origin, "no thread can run: every one waits", notes=notes)
+
+    def _waits(self, item: Waiting) -> str:
+        block = self.blocks[item.at]
+        step = block.steps[0] if block.converges else block.steps[-1]
+        place = self.machine.memory.place(item.lanes, 0, block.code.function.name)
+        line = opcode_span(step.instruction)
+        at = f" at line {line.line}" if line is not None else ""
+        return f"{item.lanes.n} threads wait in `{step.instruction.full_opcode}`{at}: {place}"
+
+    def _too_long(self, block: Block) -> PtxError:
+        text = f"more than {self.machine.launch.limit} instructions were issued; the kernel may never end"
+        origin = opcode_span(block.steps[0].instruction) if block.steps else None
+        return rules.error(rules.STEP_LIMIT, origin, text, help="pass a higher `limit` if it is meant to run longer")
+
+
+def _bits(warp: Array, lane: Array, warps: int) -> Array:
+    """Return which lanes of each warp are named, as a mask."""
+    return np.bincount(warp, weights=(1 << lane.astype(np.int64)).astype(np.float64), minlength=warps).astype(np.uint32)
+
+
+_LEAVING = {
+    CALL: Scheduler._call,
+    RET: Scheduler._return,
+    EXIT: Scheduler._exit,
+    TRAP: Scheduler._trap,
+    TABLE: Scheduler._table,
+    WAIT: Scheduler._wait,
+}  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,182 @@
+"""Manual: mov, shfl.sync, prmt, isspacep, cvta, mapa, getctarank."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import RANK_SHIFT
+from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, lanes, value
+from pyptx.sim.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
+
+_WINDOW = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_BASE}
+_WINDOW_SIZE = 1 << 32
+
+
+def _mov(match: Match, signature: Signature) -> Operation | None:
+    d, a = signature
+    if a.count and d.count:
+        return value(lambda v: tuple(np.array(x) for x in v))
+    if a.count:
+        return _pack(dtype_of(d.type or "b64"), d.type)
+    if d.count:
+        return _unpack(d.count, dtype_of(d.type or "b32"), match.modifiers[-1])
+    if d.type == "b128":
+        return value(lambda v: (np.array(v[0]), np.array(v[1])))
+    return COPY
+
+
+def _pack(dtype: np.dtype[Any], type_name: str | None) -> Operation:
+    def pack(parts: tuple[Array, ...]) -> Any:
+        bits = 8 * parts[0].dtype.itemsize
+        if type_name == "b128":
+            low, high = (parts[0], parts[1]) if len(parts) == 2 else (_joined(parts[:2], 32, "u8"), _joined(parts[2:], 32, "u8"))
+            return np.array(low), np.array(high)
+        return _joined(parts, bits, dtype.str)
+
+    return value(pack)
+
+
+def _joined(parts: tuple[Array, ...], bits: int, dtype: str) -> Array:
+    whole = parts[0].astype(dtype)
+    for at, part in enumerate(parts[1:], 1):
+        whole = whole | (part.astype(dtype) << np.array(bits * at, dtype))
+    return whole
+
+
+def _unpack(count: int, dtype: np.dtype[Any], whole: str) -> Operation:
+    bits = 8 * dtype.itemsize
+
+    def unpack(a: Any) -> tuple[Array, ...]:
+        if whole == "b128":
+            if count == 2:
+                return np.array(a[0]), np.array(a[1])
+            return tuple((half >> np.array(shift, half.dtype)).astype(dtype) for half in a for shift in (0, 32))
+        return tuple((a >> np.array(bits * at, a.dtype)).astype(dtype) for at in range(count))
+
+    return value(unpack)
+
+
+def _cvta(match: Match, signature: Signature) -> Operation | None:
+    space = match.chosen["ss"].partition("::")[0]
+    offset = _WINDOW.get(space, 0)
+    dtype = dtype_of(match.chosen["size"])
+    if not offset:
+        return COPY
+    if "to" in match.modifiers:
+        return value(lambda a: a - np.array(offset, dtype))
+    return value(lambda a: a + np.array(offset, dtype))
+
+
+def _isspacep(match: Match, signature: Signature) -> Operation | None:
+    space = match.chosen["space"]
+    kind = space.partition("::")[0]
+    if kind in ("global", "const"):
+        return lanes(partial(_is_global, kind == "const"))
+    low = _WINDOW[kind]
+    if space == "shared::cta":
+        return value(lambda a: (a >= low) & (a < low + (1 << RANK_SHIFT)))
+    return value(lambda a: (a >= low) & (a < low + _WINDOW_SIZE))
+
+
+def _is_global(constant: bool, machine: Any, group: Lanes, address: Array) -> Array:
+    inside = np.zeros(np.shape(address), np.bool_)
+    for region in machine.memory.regions:
+        if region.space == "const":
+            inside |= (address >= region.low) & (address < region.low + region.size)
+    return inside if constant else (address >= GLOBAL_BASE) & ~inside
+
+
+def _mapa(match: Match, signature: Signature) -> Operation | None:
+    dtype = dtype_of(match.chosen["type"])
+    window = 0 if "shared::cluster" in match.modifiers else SHARED_WINDOW
+
+    def mapa(a: Array, rank: Array) -> Array:
+        offset = (a.astype("u8") - np.uint64(window)) & np.uint64((1 << RANK_SHIFT) - 1)
+        return (offset + ((rank.astype("u8") + np.uint64(1)) << np.uint64(RANK_SHIFT)) + np.uint64(window)).astype(dtype)
+
+    return value(mapa)
+
+
+def _getctarank(match: Match, signature: Signature) -> Operation | None:
+    window = 0 if "shared::cluster" in match.modifiers else SHARED_WINDOW
+
+    def rank(machine: Any, group: Lanes, address: Array) -> Array:
+        named = ((address.astype("u8") - np.uint64(window)) >> np.uint64(RANK_SHIFT)).astype("u4")
+        own = machine.special("%cluster_ctarank", group)
+        return np.where(named == 0, own, named - np.uint32(1))
+
+    return lanes(rank)
+
+
+def _prmt(match: Match, signature: Signature) -> Operation | None:
+    mode = match.chosen.get("mode")
+    return value(_SELECTIONS[mode] if mode else _prmt_bytes)
+
+
+def _prmt_bytes(a: Array, b: Array, c: Array) -> Array:
+    both = a.astype("u8") | (b.astype("u8") << np.uint64(32))
+    made = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
+    for at in range(4):
+        select = (c >> np.uint32(4 * at)).astype("u8")
+        byte = (both >> (np.uint64(8) * (select & np.uint64(7)))) & np.uint64(0xFF)
+        sign = np.where(byte & np.uint64(0x80), np.uint64(0xFF), np.uint64(0))
+        made |= np.where(select & np.uint64(8), sign, byte).astype("u4") << np.uint32(8 * at)
+    return made
+
+
+def _by_table(table: tuple[int, int, int, int]) -> Any:
+    selectors = np.array(table, np.uint32)
+    return lambda a, b, c: _prmt_bytes(a, b, selectors[c & np.uint32(3)])
+
+
+_SELECTIONS = {
+    "f4e": _by_table((0x3210, 0x4321, 0x5432, 0x6543)),
+    "b4e": _by_table((0x5670, 0x6701, 0x7012, 0x0123)),
+    "rc8": _by_table((0x0000, 0x1111, 0x2222, 0x3333)),
+    "ecl": _by_table((0x3210, 0x3211, 0x3222, 0x3333)),
+    "ecr": _by_table((0x0000, 0x1110, 0x2210, 0x3210)),
+    "rc16": _by_table((0x1010, 0x3232, 0x1010, 0x3232)),
+}
+
+
+def _shfl(match: Match, signature: Signature) -> Operation | None:
+    return lanes(partial(_shuffle, match.chosen["mode"]))
+
+
+def _shuffle(mode: str, machine: Any, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Any:
+    """Read the value of another lane of the warp; out of its segment a lane reads itself and the predicate is false."""
+    shape = group.shape
+    lane = group.of("lane", shape.lane)
+    bound, segment = c & np.uint32(31), (c >> np.uint32(8)) & np.uint32(31)
+    limit = (lane & segment) | (bound & ~segment)
+    own = b & np.uint32(31)
+    if mode == "idx":
+        source = (lane & segment) | (own & ~segment)
+    elif mode == "bfly":
+        source = lane ^ own
+    else:
+        source = (lane.astype("i4") - own.astype("i4")) if mode == "up" else lane + own
+        source = source.astype("i8")
+    inside = source.astype("i8") >= limit if mode == "up" else source.astype("i8") <= limit
+    source = np.where(inside, source, lane).astype("i8")
+    whole = np.zeros(shape.lanes, a.dtype)
+    whole[group.sel] = a
+    at = group.of("warp_base", shape.warp_base) + source * shape.ctas
+    return whole[np.minimum(at, shape.lanes - 1)], inside
+
+
+BUILDERS: dict[str, Builder] = {
+    "mov": _mov,
+    "shfl": _shfl,
+    "prmt": _prmt,
+    "isspacep": _isspacep,
+    "cvta": _cvta,
+    "mapa": _mapa,
+    "getctarank": _getctarank,
+}

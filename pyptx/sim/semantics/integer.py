@@ -1,0 +1,243 @@
+"""Manual: Integer Arithmetic Instructions. Registers wrap, so signed and unsigned differ only where the bodies say so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.semantics.bits import (
+    clmul, count_leading, count_ones, extended, lanes_of, mul_hi, reversed_bits, saturated, truncated_divide, wide,
+)
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, type_of, value  # fmt: skip
+
+
+def _add(match: Match, signature: Signature) -> Operation | None:
+    return _sum(np.add, match)
+
+
+def _sub(match: Match, signature: Signature) -> Operation | None:
+    return _sum(np.subtract, match)
+
+
+def _sum(function: Any, match: Match) -> Operation | None:
+    kind = type_of(match)
+    if kind[-2:] in ("x2", "x4"):
+        saturates = "sat" in match.modifiers
+        return value(lambda a, b: lanes_of(kind, function, a, b, saturates=saturates))
+    if "sat" in match.modifiers:
+        return value(lambda a, b: saturated(function(wide(a), wide(b)), dtype_of(kind)))
+    return into(function)
+
+
+def _mul(match: Match, signature: Signature) -> Operation | None:
+    kind, mode = match.modifiers[-1], match.modifiers[0]
+    if mode == "lo":
+        return into(np.multiply)
+    if mode == "hi":
+        return value(mul_hi)
+    target = np.dtype(f"{dtype_of(kind).kind}{2 * dtype_of(kind).itemsize}")
+    return value(lambda a, b: np.multiply(a.astype(target), b.astype(target)))
+
+
+def _mad(match: Match, signature: Signature) -> Operation | None:
+    kind, mode = match.modifiers[-1], match.modifiers[0]
+    if mode == "lo":
+        return value(lambda a, b, c: np.add(a * b, c))
+    if mode == "hi" and "sat" in match.modifiers:
+        return value(lambda a, b, c: saturated(wide(mul_hi(a, b)) + wide(c), dtype_of(kind)))
+    if mode == "hi":
+        return value(lambda a, b, c: mul_hi(a, b) + c)
+    target = np.dtype(f"{dtype_of(kind).kind}{2 * dtype_of(kind).itemsize}")
+    return value(lambda a, b, c: a.astype(target) * b.astype(target) + c)
+
+
+def _mul24(match: Match, signature: Signature) -> Operation | None:
+    return value(_product24(match.modifiers[0]))
+
+
+def _mad24(match: Match, signature: Signature) -> Operation | None:
+    product = _product24(match.modifiers[0])
+    if "sat" in match.modifiers:
+        return value(lambda a, b, c: saturated(wide(product(a, b)) + wide(c), np.dtype("i4")))
+    return value(lambda a, b, c: product(a, b) + c)
+
+
+def _product24(mode: str) -> Any:
+    """Return the product of the low 24 bits: its low 32 bits, or bits 16 to 47."""
+    shift = 0 if mode == "lo" else 16
+
+    def product(a: Array, b: Array) -> Array:
+        small = [(x << np.array(8, x.dtype)).astype(f"{x.dtype.kind}8") >> 8 for x in (a, b)]
+        return ((small[0] * small[1]) >> np.array(shift, small[0].dtype)).astype(a.dtype)
+
+    return product
+
+
+def _sad(match: Match, signature: Signature) -> Operation | None:
+    return value(lambda a, b, c: c + np.where(a < b, b - a, a - b))
+
+
+def _div(match: Match, signature: Signature) -> Operation | None:
+    return value(lambda a, b: truncated_divide(a, b)[0])
+
+
+def _rem(match: Match, signature: Signature) -> Operation | None:
+    return value(lambda a, b: truncated_divide(a, b)[1])
+
+
+def _abs(match: Match, signature: Signature) -> Operation | None:
+    return into(np.abs)
+
+
+def _neg(match: Match, signature: Signature) -> Operation | None:
+    kind = type_of(match)
+    return value(lambda a: lanes_of(kind, np.negative, a)) if kind == "s8x4" else into(np.negative)
+
+
+def _min(match: Match, signature: Signature) -> Operation | None:
+    return _extreme(np.minimum, match)
+
+
+def _max(match: Match, signature: Signature) -> Operation | None:
+    return _extreme(np.maximum, match)
+
+
+def _extreme(function: Any, match: Match) -> Operation | None:
+    kind, relu = type_of(match), "relu" in match.modifiers
+    chosen = (lambda a, b: np.maximum(function(a, b), a.dtype.type(0))) if relu else function
+    if kind[-2:] in ("x2", "x4"):
+        return value(lambda a, b: lanes_of(kind, chosen, a, b))
+    return value(chosen) if relu else into(function)
+
+
+def _popc(match: Match, signature: Signature) -> Operation | None:
+    return value(count_ones)
+
+
+def _clz(match: Match, signature: Signature) -> Operation | None:
+    return value(count_leading)
+
+
+def _bfind(match: Match, signature: Signature) -> Operation | None:
+    bits = 8 * dtype_of(type_of(match)).itemsize
+    shift = "shiftamt" in match.modifiers
+
+    def bfind(a: Array) -> Array:
+        plain = a.view(f"u{bits // 8}")
+        bare = np.where(a < 0, ~plain, plain) if a.dtype.kind == "i" else plain
+        leading = count_leading(bare).astype("i4")
+        return np.where(bare == 0, -1, leading if shift else bits - 1 - leading).astype("i4").view("u4")
+
+    return value(bfind)
+
+
+def _fns(match: Match, signature: Signature) -> Operation | None:
+    return value(_nth_set)
+
+
+def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
+    """Find the n-th set bit from a place on, upwards or downwards (manual: fns)."""
+    step = np.where(offset.astype("i4") < 0, -1, 1)
+    wanted = np.where(offset.astype("i4") == 0, 1, np.abs(offset.astype("i4")))
+    whole = np.broadcast(mask, base, offset).shape
+    found, seen = np.full(whole, 0xFFFFFFFF, np.uint32), np.zeros(whole, np.int64)
+    for move in range(32):
+        at = base.astype("i4") + step * move
+        valid = (at >= 0) & (at < 32) & ((offset != 0) | (move == 0))
+        is_set = valid & ((mask >> (at & 31).astype("u4")) & np.uint32(1)).astype(bool)
+        seen = seen + is_set
+        found = np.where(is_set & (seen == wanted) & (found == np.uint32(0xFFFFFFFF)), at.astype("u4"), found)
+    return found
+
+
+def _brev(match: Match, signature: Signature) -> Operation | None:
+    return value(reversed_bits)
+
+
+def _bfe(match: Match, signature: Signature) -> Operation | None:
+    dtype = dtype_of(type_of(match))
+    bits = 8 * dtype.itemsize
+
+    def bfe(a: Array, b: Array, c: Array) -> Array:
+        start, length = (b & np.uint32(0xFF)).astype("i8"), (c & np.uint32(0xFF)).astype("i8")
+        return extended(a, start, length, bits)
+
+    return value(bfe)
+
+
+def _bfi(match: Match, signature: Signature) -> Operation | None:
+    dtype = dtype_of(type_of(match))
+    bits = 8 * dtype.itemsize
+
+    def bfi(a: Array, b: Array, c: Array, d: Array) -> Array:
+        start, length = (c & np.uint32(0xFF)).astype("u8"), (d & np.uint32(0xFF)).astype("u8")
+        ones = np.uint64(0xFFFFFFFFFFFFFFFF)
+        field = np.where(length >= 64, ones, (np.uint64(1) << np.minimum(length, np.uint64(63))) - np.uint64(1))
+        start_in = np.minimum(start, np.uint64(63))
+        mask = np.where(start >= bits, np.uint64(0), field << start_in)
+        moved = np.where(start >= bits, np.uint64(0), a.astype("u8") << start_in)
+        return ((b.astype("u8") & ~mask) | (moved & mask)).astype(dtype)
+
+    return value(bfi)
+
+
+def _szext(match: Match, signature: Signature) -> Operation | None:
+    clamp = match.chosen["mode"] == "clamp"
+
+    def szext(a: Array, b: Array) -> Array:
+        width = b.astype("i8") if clamp else (b & np.uint32(31)).astype("i8")
+        return np.where(width >= 32, a, extended(a, np.zeros_like(width), np.minimum(width, 32), 32))
+
+    return value(szext)
+
+
+def _bmsk(match: Match, signature: Signature) -> Operation | None:
+    clamp = match.chosen["mode"] == "clamp"
+
+    def bmsk(a: Array, b: Array) -> Array:
+        start, width = a.astype("u8"), b.astype("u8")
+        if clamp:
+            start, width = np.minimum(start, np.uint64(32)), np.minimum(width, np.uint64(32))
+        else:
+            start, width = start & np.uint64(31), width & np.uint64(31)
+        return ((((np.uint64(1) << width) - np.uint64(1)) << start) & np.uint64(0xFFFFFFFF)).astype("u4")
+
+    return value(bmsk)
+
+
+def _dp4a(match: Match, signature: Signature) -> Operation | None:
+    return value(_dot(match.modifiers[-2], match.modifiers[-1], 8, 0))
+
+
+def _dp2a(match: Match, signature: Signature) -> Operation | None:
+    return value(_dot(match.modifiers[-2], match.modifiers[-1], 16, 0 if match.modifiers[0] == "lo" else 2))
+
+
+def _dot(atype: str, btype: str, bits: int, first: int) -> Any:
+    """Return the dot product of a's parts of `bits` bits with bytes of b, added to c."""
+
+    def dot(a: Array, b: Array, c: Array) -> Array:
+        total = c.astype("i8")
+        for at in range(32 // bits):
+            x = (a >> np.uint32(bits * at)).astype(f"{'i' if atype[0] == 's' else 'u'}{bits // 8}")
+            y = (b >> np.uint32(8 * (at + first))).astype("i1" if btype[0] == "s" else "u1")
+            total = total + x.astype("i8") * y.astype("i8")
+        return total.astype(c.dtype)
+
+    return dot
+
+
+def _clmad(match: Match, signature: Signature) -> Operation | None:
+    half = match.chosen["mode"]
+    return value(lambda a, b, c: clmul(a, b, half) ^ c)
+
+
+BUILDERS: dict[str, Builder] = {
+    "add": _add, "sub": _sub, "mul": _mul, "mad": _mad, "clmad": _clmad, "mul24": _mul24, "mad24": _mad24, "sad": _sad,
+    "div": _div, "rem": _rem, "abs": _abs, "neg": _neg, "min": _min, "max": _max, "popc": _popc, "clz": _clz,
+    "bfind": _bfind, "fns": _fns, "brev": _brev, "bfe": _bfe, "bfi": _bfi, "szext": _szext, "bmsk": _bmsk,
+    "dp4a": _dp4a, "dp2a": _dp2a,
+}  # fmt: skip

@@ -1,0 +1,35 @@
+"""Manual: ld, ld.global.nc, ldu. Cache operators, hints and orderings change no value while lanes run in program order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.access import load
+from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+
+
+def _ld(match: Match, signature: Signature) -> Operation | None:
+    kind = match.chosen.get("vec_type", match.chosen.get("type", "b128")).rpartition(".")[2]
+    dtype = np.dtype("u8") if kind == "b128" else dtype_of(kind)
+    return memory(partial(_load, np.dtype(f"u{dtype.itemsize}") if dtype.kind == "f" else dtype))
+
+
+def _load(
+    dtype: np.dtype[Any], site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *_: Any
+) -> None:
+    views = tuple(_raw(out) for out in outs)
+    load(site, lanes, mask, space, address, dtype, views)
+
+
+def _raw(out: Array | None) -> Array | None:
+    return out.view(f"u{out.dtype.itemsize}") if out is not None and out.dtype.kind == "f" else out
+
+
+BUILDERS: dict[str, Builder] = {"ld": _ld, "ldu": _ld}

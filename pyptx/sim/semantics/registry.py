@@ -1,0 +1,37 @@
+"""Joins semantics to the instruction table: finds the module that mirrors a row's file, and asks it for an operation."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+from pyptx.isa import table
+from pyptx.isa.model import Form, Match
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature
+
+
+@cache
+def section_of() -> dict[int, str]:
+    """Return the table file of every row, by the row's identity."""
+    return {
+        id(row): section for section in table.SECTIONS for row in import_module(f"pyptx.isa.table.{section}").FORMS
+    }
+
+
+@cache
+def builders(section: str) -> dict[str, Builder]:
+    """Return the builders of the module that mirrors a table file, by opcode; none where it is not written."""
+    name = f"pyptx.sim.semantics.{section}"
+    return import_module(name).BUILDERS if find_spec(name) is not None else {}
+
+
+def operation(match: Match, signature: Signature) -> Operation | None:
+    """Return what a spelling does, None when it has no semantics."""
+    builder = builders(section(match.form)).get(match.form.opcode)
+    return builder(match, signature) if builder is not None else None
+
+
+def section(form: Form) -> str:
+    """Return the table file that a row stands in."""
+    return section_of()[id(form)]

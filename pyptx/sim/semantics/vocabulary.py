@@ -1,0 +1,69 @@
+"""The words that semantics are written in: kinds of operation, and the small helpers that many bodies use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from pyptx.isa.model import Match, Operand
+
+
+class Kind(Enum):
+    """How generated code calls the function of an operation."""
+
+    INTO = "into"
+    """`f(inputs…, out)`, or `f(inputs…)` for the value: a NumPy ufunc."""
+    VALUE = "value"
+    """`f(inputs…)` returns the result, a tuple for several."""
+    LANES = "lanes"
+    """`f(machine, lanes, inputs…)` returns the result: it needs to know which lanes run."""
+    MEMORY = "memory"
+    """`f(site, lanes, mask, address, outs, inputs…)` reads and writes memory and the outputs itself."""
+    NOTHING = "nothing"
+    """No effect on what is computed: hints, and fences while lanes run in program order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What one spelling does. `carry` says whether it reads (`r`) or writes (`w`) the carry flag, then the last input
+    or output; `raw` asks for inputs as whole registers, whatever the operand's type."""
+
+    kind: Kind
+    function: Callable[..., Any] | None = None
+    carry: str = ""
+
+
+Signature = tuple[Operand, ...]
+Builder = Callable[[Match, Signature], "Operation | None"]
+"""Returns what a spelling of its opcode does, None for one that has no semantics yet."""
+
+NOTHING = Operation(Kind.NOTHING)
+COPY = Operation(Kind.VALUE)
+"""The result is the input."""
+
+
+def into(function: Callable[..., Any]) -> Operation:
+    """Return the operation of a ufunc."""
+    return Operation(Kind.INTO, function)
+
+
+def value(function: Callable[..., Any], carry: str = "") -> Operation:
+    """Return the operation of a function of values."""
+    return Operation(Kind.VALUE, function, carry)
+
+
+def lanes(function: Callable[..., Any]) -> Operation:
+    """Return the operation of a function of lanes and values."""
+    return Operation(Kind.LANES, function)
+
+
+def memory(function: Callable[..., Any]) -> Operation:
+    """Return the operation of a function that accesses memory."""
+    return Operation(Kind.MEMORY, function)
+
+
+def type_of(match: Match) -> str:
+    """Return the type that a spelling ends in or names `type`."""
+    return match.chosen.get("type") or match.modifiers[-1]

@@ -1,0 +1,196 @@
+"""Addresses and first contents of module variables: `.global`, `.const`, `.shared`. Knows the address map, no lanes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyptx.check.symbols import Kind, Scope, Symbol
+from pyptx.ir import (
+    BinaryOperand,
+    GenericOperand,
+    ImmediateOperand,
+    LabelOperand,
+    MaskOperand,
+    Module,
+    RegisterOperand,
+    VarDecl,
+    VectorOperand,
+    evaluate,
+)
+from pyptx.ir.nodes import Declarator
+from pyptx.ir.operands import Operand, number_value
+from pyptx.sim import rules
+from pyptx.sim.frames import aligned, declarator_of, size_and_alignment
+
+PARAM_BASE = 0x1_0000_0000
+SHARED_WINDOW = 0x2_0000_0000
+LOCAL_WINDOW = 0x3_0000_0000
+FUNCTION_BASE = 0x4_0000_0000
+FUNCTION_STEP = 16
+GLOBAL_BASE = 0x7F_0000_0000
+"""The generic address space: kernel parameters, the windows of shared and local memory, functions, and from
+GLOBAL_BASE on global memory and constants."""
+
+SHARED_BASE = 1024
+"""Where shared variables start in their window; the start belongs to the system, and address 0 stays invalid."""
+GUARD = 256
+"""Bytes between two global allocations that belong to nobody."""
+
+
+@dataclass(slots=True)
+class Allocation:
+    """Bytes of global memory with one owner. `first` are its contents at the start."""
+
+    address: int
+    size: int
+    name: str
+    first: bytearray | None = None
+    space: str = "global"
+    writable: bool = True
+
+
+@dataclass(slots=True)
+class Variables:
+    """The variables that a program names; `functions` numbers a function whose address is taken."""
+
+    module: Module
+    names: Scope
+    functions: Callable[[str], int]
+    next_global: int = GLOBAL_BASE
+    next_shared: int = SHARED_BASE
+    dynamic_alignment: int = 16
+    placed: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    allocations: list[Allocation] = field(default_factory=list[Allocation])
+    dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    undefined: dict[tuple[str, int], VarDecl] = field(default_factory=dict[tuple[str, int], VarDecl])
+
+    def address(self, name: str, symbol: Symbol) -> int:
+        """Return a variable's address in its space, placing it on first sight."""
+        key = (name, id(symbol))
+        found = self.placed.get(key)
+        if found is None:
+            self._place(key, symbol)
+            found = self.placed[key]
+        return found
+
+    def dynamic_base(self) -> int:
+        """Return where dynamic shared memory starts."""
+        return aligned(self.next_shared, self.dynamic_alignment)
+
+    def settle(self) -> None:
+        """Give the arrays of dynamic shared memory their address, once every other one has its own."""
+        for key in self.dynamic:
+            self.placed[key] = self.dynamic_base()
+
+    def _place(self, key: tuple[str, int], symbol: Symbol) -> None:
+        declared = symbol.declaration
+        assert isinstance(declared, VarDecl)
+        item = declarator_of(key[0], declared)
+        size, alignment = size_and_alignment(declared, item)
+        if symbol.space == "shared":
+            self._place_shared(key, declared, size, alignment)
+            return
+        if declared.linking is not None and declared.linking.ptx == ".extern":
+            defined = self._definition(key[0], declared)
+            if defined is None:
+                raise rules.error(
+                    rules.UNDEFINED_EXTERN, declared.origin, f"`{key[0]}` is external and nothing defines it"
+                )
+            declared, item = defined
+            size, alignment = size_and_alignment(declared, item)
+        address = aligned(self.next_global, max(alignment, 256))
+        self.next_global = address + size + GUARD
+        self.placed[key] = address
+        contents = bytearray(size)
+        self.allocations.append(Allocation(address, size, key[0], contents, symbol.space, symbol.space != "const"))
+        self._initialise(contents, declared, item)
+
+    def _definition(self, name: str, declared: VarDecl) -> tuple[VarDecl, Declarator] | None:
+        for statement in self.module.directives:
+            if isinstance(statement, VarDecl) and statement is not declared:
+                for item in statement.declarators:
+                    if item.name == name and (statement.linking is None or statement.linking.ptx != ".extern"):
+                        return statement, item
+        return None
+
+    def _place_shared(self, key: tuple[str, int], declared: VarDecl, size: int, alignment: int) -> None:
+        if declared.linking is not None and declared.linking.ptx == ".extern":
+            self.dynamic_alignment = max(self.dynamic_alignment, alignment)
+            self.dynamic.append(key)
+            self.placed[key] = SHARED_BASE
+            return
+        address = aligned(self.next_shared, alignment)
+        self.placed[key] = address
+        self.next_shared = address + size
+
+    def _initialise(self, contents: bytearray, declared: VarDecl, item: Declarator) -> None:
+        if item.initializer is None:
+            return
+        width = max(8, declared.type.bits) // 8
+        kind = declared.type.ptx[1:]
+        sizes = ([int(item.array_size)] if item.array_size is not None else []) + [int(d) for d in item.dims]
+        if declared.vector:
+            sizes.append(declared.vector)
+        self._fill(contents, 0, list(item.initializer), sizes[1:], width, kind)
+
+    def _fill(
+        self, contents: bytearray, offset: int, values: list[str | Operand], inner: list[int], width: int, kind: str
+    ) -> None:
+        step = width
+        for size in inner:
+            step *= size
+        for value in values:
+            if isinstance(value, VectorOperand):
+                self._fill(contents, offset, list(value.elements), inner[1:], width, kind)
+                offset += step
+            else:
+                data = self._bytes(value, width, kind)
+                contents[offset : offset + len(data)] = data
+                offset += len(data)
+
+    def _bytes(self, value: str | Operand, width: int, kind: str) -> bytes:
+        if isinstance(value, MaskOperand):
+            whole = self._value(value.operand)
+            mask = int(number_value(value.mask))
+            picked, shift = 0, 0
+            for byte in range(8):
+                if mask >> 8 * byte & 0xFF:
+                    picked |= (int(whole) >> 8 * byte & 0xFF) << shift
+                    shift += 8
+            return picked.to_bytes(width, "little")
+        number = self._value(value)
+        if kind in ("f32", "f64"):
+            return struct.pack("<f" if kind == "f32" else "<d", float(number))
+        if isinstance(number, float):
+            return struct.pack("<f" if width == 4 else "<d", number)[:width]
+        return (number & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+
+    def _value(self, value: str | Operand) -> int | float:
+        if isinstance(value, str):
+            try:
+                return number_value(value)
+            except ValueError:
+                return self._symbol(value)
+        if isinstance(value, GenericOperand):
+            return self._symbol(value.symbol, generic=True)
+        if isinstance(value, LabelOperand | RegisterOperand):
+            return self._symbol(value.name)
+        if isinstance(value, BinaryOperand) and value.operator in "+-":
+            left, right = self._value(value.left), self._value(value.right)
+            return left + right if value.operator == "+" else left - right
+        if isinstance(value, ImmediateOperand):
+            return value.value
+        found = evaluate(value)
+        return 0 if found is None else found
+
+    def _symbol(self, name: str, generic: bool = False) -> int:
+        symbol = self.names.find(name)
+        if symbol is None:
+            return 0
+        if symbol.kind is Kind.FUNCTION:
+            number = self.functions(name)
+            return FUNCTION_BASE + FUNCTION_STEP * number if number >= 0 else 0
+        address = self.address(name, symbol)
+        return address + SHARED_WINDOW if generic and symbol.space == "shared" else address

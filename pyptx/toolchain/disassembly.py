@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyptx.diagnostics import PtxError
 from pyptx.toolchain.assembler import assemble, assemble_with_nvjitlink, assemble_with_ptxas
 from pyptx.toolchain.cubin import Cubin, Engine
-from pyptx.toolchain.elf import Elf, Section, attributes, read_elf, relocations
+from pyptx.toolchain.elf import Elf, Section, Symbol, attributes, read_elf, relocations
 from pyptx.toolchain.process import DEFAULT_TIMEOUT, private_folder, run
 from pyptx.toolchain.tools import find_tool
 
@@ -116,6 +116,8 @@ def _relocatable(ptx: str, target: str | None, engine: Engine | None) -> Cubin:
 
 _SKIPPED = (".debug", ".nv_debug_", ".note", ".rel.debug", ".rela.debug", ".rel.nv_debug_", ".rela.nv_debug_")
 _TABLES = {"", ".strtab", ".shstrtab", ".symtab", ".symtab_shndx", ".nv.callgraph", ".nv.prototype", ".nv.rel.action"}
+_MERCURY = ".nv.merc"
+"""Sections of the second form that ptxas writes for newer architectures, each named after its counterpart."""
 _WITH_SYMBOLS = {0x0A, 0x0F, 0x11, 0x12, 0x23, 0x2F}
 """Attributes that hold symbol numbers, which depend on the order of the text; those about sizes are named instead."""
 
@@ -124,26 +126,37 @@ def _program(cubin: Cubin) -> dict[str, object]:
     """Return what makes the program, by section name, without anything that depends on order or on debugging."""
     elf = read_elf(cubin.data)
     parts: dict[str, object] = {}
+    symbols: dict[str, list[Symbol]] = {}
     for section in elf.sections:
-        if section.name in _TABLES or section.name.startswith(_SKIPPED):
+        name = section.name.removeprefix(_MERCURY)
+        if name in _TABLES or name.startswith(_SKIPPED):
             continue
         parts[section.name] = _content(elf, section)
     for symbol in elf.symbols:
         inside = elf.sections[symbol.section].name if 0 < symbol.section < len(elf.sections) else str(symbol.section)
         if symbol.name and (inside in parts or inside.isdigit()):
-            parts[f"{inside}: {symbol.name}"] = symbol._replace(section=0)
-    return parts
+            name = _stable(symbol.name)
+            symbols.setdefault(f"{inside}: {name}", []).append(symbol._replace(section=0, name=name))
+    return parts | {name: sorted(same) for name, same in symbols.items()}
+
+
+def _stable(name: str) -> str:
+    """Drop the number that ptxas gives a function's own shared variables (`$tile__12`): it counts lines of the text."""
+    return _NUMBERED.sub(r"\1", name) if name.startswith("$") else name
+
+
+_NUMBERED = re.compile(r"(.*)__\d+")
 
 
 def _content(elf: Elf, section: Section) -> object:
     if section.name.startswith(".rel"):
-        return relocations(elf, section)
+        return tuple(sorted((at, kind, _stable(name), more) for at, kind, name, more in relocations(elf, section)))
     if section.name == ".nv.info":
         return tuple(sorted(_named(elf, *row) for row in attributes(section)))
     if section.name.startswith(".nv.info."):
         return tuple(sorted(row for row in attributes(section) if row[0] not in _WITH_SYMBOLS))
-    if section.name == ".nv_debug.shared":
-        # The shared variables of relocatable code. It holds nothing, and nvJitLink marks it as if it did.
+    if section.name.startswith((".nv_debug.shared", ".nv.shared")):
+        # Shared variables. The file holds nothing for them, and nvJitLink marks them as if it did.
         return section.size
     return (section.flags, section.size, section.data)
 
@@ -153,5 +166,5 @@ def _named(elf: Elf, attribute: int, value: bytes) -> tuple[int, str, bytes]:
     if attribute in _WITH_SYMBOLS and len(value) >= 4:
         index = int.from_bytes(value[:4], "little")
         if index < len(elf.symbols):
-            return attribute, elf.symbols[index].name, value[4:]
+            return attribute, _stable(elf.symbols[index].name), value[4:]
     return attribute, "", value

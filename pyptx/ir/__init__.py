@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         VectorOperand,
         text_of,
     )
-    from pyptx.ir.spans import guard_span, modifier_span, opcode_span, operand_span, part_span, token_span
+    from pyptx.ir.spans import guard_span, modifier_span, opcode_span, operand_span, part_span, token_span, word_span
     from pyptx.ir.walk import (
         body_of,
         children,
@@ -92,7 +92,7 @@ _WHERE = {
     "operands": "AddressOperand BinaryOperand CastOperand ConditionalOperand ConstantAddressOperand FieldOperand "
     "GenericOperand ImmediateOperand IndexedOperand LabelOperand MaskOperand NegatedOperand Operand "
     "ParenthesizedOperand PipeOperand RegisterOperand UnaryOperand VectorOperand text_of",
-    "spans": "guard_span modifier_span opcode_span operand_span part_span token_span",
+    "spans": "guard_span modifier_span opcode_span operand_span part_span token_span word_span",
     "walk": "body_of children diff_modules module_tokens normalize_module parts_of replace_statements strip_layout "
     "visit",
 }
@@ -165,6 +165,7 @@ __all__ = [
     "operand_span",
     "part_span",
     "token_span",
+    "word_span",
     "body_of",
     "children",
     "diff_modules",

@@ -47,6 +47,12 @@ def guard_span(node: Instruction) -> Origin | None:
     return token_span(node, 0, _guard(node) or 1)
 
 
+def word_span(node: Node, word: str) -> Origin | None:
+    """Return the place of the first token that is this word; the node's own where none is."""
+    words = tokens(node)
+    return token_span(node, words.index(word)) if word in words else node.origin
+
+
 def part_span(node: Node, part: Node) -> Origin | None:
     """Return the place of a node among another's parts (a parameter or directive of a function, a declarator)."""
     at = 0

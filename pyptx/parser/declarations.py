@@ -26,6 +26,7 @@ ON_ENTRIES = {
     ".blocksareclusters": 0, ".pragma": 0,
 }  # fmt: skip
 """Directives between the header of an entry and its body, and how many integers they may take."""
+_OF_BODIES = frozenset((".reg", ".shared", ".local", ".loc", ".branchtargets"))
 ON_FUNCTIONS = {".noreturn": 0, ".abi_preserve": 1, ".abi_preserve_control": 1}
 
 
@@ -123,6 +124,8 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
             continue
         most = known.get(cursor.token)
         if most is None:
+            if cursor.token in _OF_BODIES:
+                cursor.fail("`{` before the body")
             what = "an entry" if known is ON_ENTRIES else "a device function"
             message = f"`{shortened(cursor.token)}` is no directive of {what}"
             raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))

@@ -77,6 +77,7 @@ class Parsing:
         self.diagnostics: list[Diagnostic] = []
         self.headless = False
         self.clean = True
+        self.adrift = False
 
     def module(self) -> Module:
         """Parse the whole text."""
@@ -174,6 +175,7 @@ class Parsing:
                     raise Failure(rules.DEPTH, start, 1, message)
                 self.open.append((parsed, self.body))
                 self.body = []
+                self.adrift = False
             else:
                 self.body.append(parsed)
         except Failure as failure:
@@ -204,7 +206,12 @@ class Parsing:
         self.body = outer
 
     def _report(self, failure: Failure) -> None:
-        """Turn a failure into a diagnostic; failures come in the order of the text."""
+        """Turn a failure into a diagnostic; failures come in the order of the text. What follows a statement of the
+        module that failed is mostly the body it should have opened: its statements and closing brace are no news."""
+        if not self.open:
+            lost, self.adrift = self.adrift, failure.rule is not rules.BRACE
+            if lost and failure.rule in (rules.PLACE, rules.BRACE):
+                return
         place = self.lines.place(failure.start)
         span = Span(place >> COLUMN_BITS, place & _COLUMN, max(1, failure.length))
         if self.diagnostics and self.diagnostics[-1].origin == span:

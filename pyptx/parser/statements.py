@@ -116,9 +116,12 @@ def address_size(cursor: Cursor, place: Origin) -> AddressSize:
 
 def unknown_directive(cursor: Cursor, known: dict[str, Any]) -> NoReturn:
     """Fail for a directive that may not stand here, with the nearest one that may."""
-    where = "at module level" if known is _IN_MODULE else "in a function body"
+    where, other = ("at module level", _IN_BODY) if known is _IN_MODULE else ("in a function body", _IN_MODULE)
     message = f"`{shortened(cursor.token)}` is no directive that may stand {where}"
-    raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))
+    help = nearest(cursor.token, known)
+    if cursor.token in other:
+        help = "it stands in a function body" if other is _IN_BODY else "it stands outside functions"
+    raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, help)
 
 
 def _header_word(cursor: Cursor, word: str, help: str) -> None:
@@ -150,7 +153,8 @@ def _guarded(cursor: Cursor, place: Origin) -> Instruction:
 def _instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Predicate | None) -> Instruction:
     if opcode[0] == "%":
         length = len(opcode)
-        help = "the result is the first operand: `mov.b32 %r1, %r2;`"
+        guard = cursor.kind == "NAME" and cursor.gap
+        help = f"a guard begins with `@`: `@{opcode}`" if guard else _RESULT
         message = f"expected an instruction, found `{shortened(opcode)}`"
         raise Failure(rules.UNEXPECTED, cursor.taken_end - length, length, message, help)
     modifiers: list[str] = []
@@ -170,11 +174,14 @@ def _instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Predicat
     return Instruction(opcode, tuple(modifiers), tuple(operands), predicate, cursor.finish(), place)
 
 
+_RESULT = "the result is the first operand: `mov.b32 %r1, %r2;`"
+
+
 def _linked(cursor: Cursor, place: Origin) -> Parsed:
     linking = LinkingDirective.from_ptx(cursor.take())
     parse = _AFTER_LINKING.get(cursor.token)
     if parse is None or (parse is _function and linking is LinkingDirective.COMMON):
-        cursor.fail("a function or a variable")
+        cursor.fail("a function or a variable", nearest(cursor.token, _AFTER_LINKING))
     return parse(cursor, place, linking)
 
 
@@ -192,7 +199,7 @@ def _function(cursor: Cursor, place: Origin, linking: LinkingDirective | None = 
         cursor.take()
         return Function(**fields, definition=False, layout=cursor.finish())
     if cursor.token != "{":
-        cursor.fail("`{` or `;`")
+        cursor.fail("`{` before the body, or `;`")
     cursor.take()
     return Opening(Function, {**fields, "layout": cursor.finish()}, "function")
 

@@ -120,3 +120,33 @@ def test_crlf_and_tabs_count_as_columns() -> None:
     with pytest.raises(PtxSyntaxError) as caught:
         parse(kernel("\tadd.s32 %r1 %r2;").replace("\n", "\r\n"))
     assert (caught.value.line, caught.value.col) == (7, 14)
+
+
+def test_a_missing_opening_brace_is_one_error() -> None:
+    text = f"{HEAD}.entry k()\n.reg .b32 %r<4>;\nmov.b32 %r1, 1;\nL: bra L;\nret;\n}}\n.entry l() {{ ret; }}\n"
+    module, diagnostics = parse(text, recover=True)
+    assert [(d.line, d.message) for d in diagnostics] == [(5, "expected `{` before the body, found `.reg`")]
+    assert [s.name for s in visit(module) if isinstance(s, Function)] == ["l"]
+
+
+def test_statements_outside_functions_are_one_error_until_the_next_function() -> None:
+    text = f"{HEAD}mov.b32 %r1, 1;\nret;\n}}\n.entry k() {{ ret; }}\n}}\nret;\n"
+    assert [(d.line, d.code) for d in parse(text, recover=True)[1]] == [(4, "PTX0010"), (8, "PTX0003"), (9, "PTX0010")]
+
+
+@pytest.mark.parametrize(
+    ("body", "help"),
+    [
+        ("%p1 bra L;", "a guard begins with `@`: `@%p1`"),
+        ("%r1 = add.s32 %r2, %r3;", "the result is the first operand: `mov.b32 %r1, %r2;`"),
+        (".extern .shared .b8 x[];", "it stands outside functions"),
+        (".entry x() { ret; }", "it stands outside functions"),
+        ("# a comment", 'a comment begins with `//`; the only line with `#` is `# 1 "file.cu"`, on a line of its own'),
+    ],
+)
+def test_the_remedy_is_what_was_meant(body: str, help: str) -> None:
+    assert parse(kernel(body), recover=True)[1][0].help == help
+
+
+def test_a_misspelled_word_after_visible() -> None:
+    assert parse(f"{HEAD}.visible .enrty k() {{ ret; }}\n", recover=True)[1][0].help == "did you mean `.entry`?"

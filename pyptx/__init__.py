@@ -9,7 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pyptx import ptx, reg, smem
-    from pyptx.decorator import Kernel, detect_arch, intrinsic, kernel
+    from pyptx.decorator import Kernel, combine, detect_arch, intrinsic, kernel
     from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
     from pyptx.dsl.tensors import TensorSpec
     from pyptx.specs import Layout, Tile
@@ -18,7 +18,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Diagnostic", "Kernel", "Layout", "PtxError", "Severity", "Span", "TensorSpec", "Tile", "__version__",
-    "detect_arch", "intrinsic", "kernel", "ptx", "reg", "smem",
+    "combine", "detect_arch", "intrinsic", "kernel", "ptx", "reg", "smem",
 ]  # fmt: skip
 
 _HOME = {
@@ -30,6 +30,7 @@ _HOME = {
     "Span": "pyptx.diagnostics",
     "TensorSpec": "pyptx.dsl.tensors",
     "Tile": "pyptx.specs",
+    "combine": "pyptx.decorator",
     "detect_arch": "pyptx.dsl.device",
     "intrinsic": "pyptx.dsl.scopes",
     "kernel": "pyptx.decorator",

@@ -12,16 +12,16 @@ from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.device import detect_arch
-from pyptx.dsl.finish import Traced
+from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
-from pyptx.dsl.run import Definition, raw_parameter, trace_kernel
+from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic
-from pyptx.dsl.trace import fail
+from pyptx.dsl.trace import Trace, Unit, fail
 from pyptx.dsl.values import is_integer
 from pyptx.emitter import emit
 from pyptx.ir.directives import Module
-from pyptx.ir.nodes import FunctionDirective
+from pyptx.ir.nodes import Function, FunctionDirective
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
 from pyptx.specs import Tile
 from pyptx.toolchain import assemble, resources, sass
@@ -29,7 +29,7 @@ from pyptx.toolchain import assemble, resources, sass
 if TYPE_CHECKING:
     from pyptx.toolchain import Cubin, Resources
 
-__all__ = ["Kernel", "detect_arch", "intrinsic", "kernel"]
+__all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 
 RESERVED = frozenset("lineinfo annotate out grid args schedule seed check poison watch on_hazard precision".split())
 DEFAULT_ARCH = "sm_90a"
@@ -108,6 +108,12 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"
 
+    def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
+        """Trace the kernel into a module that others share; `combine` does this."""
+        dims, template = self._arguments(kwargs)
+        trace, function, _ = trace_entry(self._definition, self._target(), dims, template, unit)
+        return trace, function
+
     def _target(self) -> str:
         if self.arch != "auto":
             return self.arch
@@ -167,6 +173,25 @@ class Kernel:
                 module = with_line_information(module)
             known = made.texts[lineinfo, annotate] = module, emit(module)
         return known
+
+
+def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:
+    """Return one module with several kernels, each alone or as (kernel, arguments); they share device functions, tables
+    and texts."""
+    unit, made = Unit(), list[tuple[Trace, Function]]()
+    for item in kernels:
+        one, arguments = item if isinstance(item, tuple) else (item, dict[str, Any]())
+        made.append(one.entry_in(unit, **arguments))
+    targets = {trace.target.name for trace, _ in made}
+    names = [function.name for _, function in made]
+    if len(targets) != 1 or len(set(names)) != len(names):
+        fail(
+            rules.DECLARATION,
+            f"one module has one target and kernels of different names, found {', '.join(sorted(targets)) or 'nothing'}"
+            f" and {', '.join(names)}",
+            help="make a module for each target",
+        )
+    return module_of([trace for trace, _ in made], [function for _, function in made])
 
 
 @overload

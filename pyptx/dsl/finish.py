@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -45,15 +45,18 @@ def finished_body(trace: Trace) -> Body:
     return (*trace.top.statements(), *variables, *statements)
 
 
-def module_of(trace: Trace, functions: Iterable[Function]) -> Module:
-    """Return the module around finished functions."""
-    memory = memory_of(trace)
-    files = [FileDirective(index, path) for index, path in sorted(trace.files.items())]
-    dynamic = [dynamic_declaration(memory)] if memory.dynamic or memory.used else []
-    version = trace.wanted or trace.needed
+def module_of(traces: Sequence[Trace], functions: Iterable[Function]) -> Module:
+    """Return the module around the finished functions of traces that share a unit."""
+    unit, where = traces[0].unit, traces[0].target
+    memories = [memory_of(trace) for trace in traces]
+    align = max(memory.align for memory in memories)
+    symbols = dict.fromkeys(memory.symbol for memory in memories if memory.dynamic or memory.used)
+    dynamic = [dynamic_declaration(symbol, align) for symbol in symbols]
+    files = [FileDirective(index, path) for index, path in sorted(unit.files.items())]
+    version = max(trace.wanted or trace.needed for trace in traces)
     return Module(
-        Version(*version), Target((trace.target.name,)), AddressSize(64),
-        (*files, *trace.module_variables, *dynamic, *functions),
+        Version(*version), Target((where.name,)), AddressSize(64),
+        (*files, *unit.variables, *dynamic, *unit.functions.values(), *functions),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pyptx.diagnostics import PtxError, PythonFrame
@@ -11,9 +11,9 @@ from pyptx.dsl import rules
 from pyptx.dsl.finish import Traced, entry, finished_body, module_of
 from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of
 from pyptx.dsl.tensors import DESCRIPTOR_BYTES, TensorSpec
-from pyptx.dsl.trace import CURRENT, Trace, fail
+from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
 from pyptx.ir.kinds import ScalarType, StateSpace
-from pyptx.ir.nodes import FunctionDirective, Param
+from pyptx.ir.nodes import Function, FunctionDirective, Param
 from pyptx.isa.targets import Version, target
 from pyptx.specs import Tile
 
@@ -42,34 +42,42 @@ def trace_kernel(
     definition: Definition, arch: str, dims: Mapping[str, int], template: Mapping[str, Any]
 ) -> tuple[Traced, frozenset[str]]:
     """Return the kernel's module for these shape variables and template values, and the variables that were read."""
+    trace, function, used = trace_entry(definition, arch, dims, template, Unit())
+    module = module_of([trace], [function])
+    return Traced(module, dynamic_bytes(memory_of(trace)), tuple(trace.maps), tuple(trace.warnings)), used
+
+
+def trace_entry(
+    definition: Definition, arch: str, dims: Mapping[str, int], template: Mapping[str, Any], unit: Unit
+) -> tuple[Trace, Function, frozenset[str]]:
+    """Return the trace of a kernel in a module that others may share, its entry, and the shape variables it read."""
     used: set[str] = set()
 
     def read(name: str) -> int:
         used.add(name)
         return dims[name]
 
-    trace = Trace(target(arch), definition.version, definition.name, _call.__code__)
+    trace = Trace(target(arch), definition.version, definition.name, unit)
     trace.facts["shared"] = SharedMemory(definition.smem, definition.extern_smem)
     params = _parameters(trace, definition)
     specs = [TensorSpec(name, tile, read, trace) for name, tile in definition.tensors]
     if definition.extern_smem is not None:
         declare_dynamic(trace, memory_of(trace))
+    run_function(trace, definition.function, *specs, **template)
+    body = finished_body(trace)
+    params = (*params, *map(_map_parameter, trace.maps))
+    function = entry(definition.name, params, body, _directives(trace, definition))
+    return trace, function, frozenset(used)
+
+
+def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Call the user's function with the trace current. Frames stop here: what called this is not the user's kernel."""
+    trace.root = run_function.__code__
     token = CURRENT.set(trace)
     try:
-        _call(definition.function, specs, template)
+        function(*args, **kwargs)
     finally:
         CURRENT.reset(token)
-    body = finished_body(trace)
-    maps: tuple[str, ...] = tuple(trace.maps)
-    directives = _directives(trace, definition)
-    function = entry(definition.name, (*params, *map(_map_parameter, maps)), body, directives)
-    made = Traced(module_of(trace, (function,)), dynamic_bytes(memory_of(trace)), maps, tuple(trace.warnings))
-    return made, frozenset(used)
-
-
-def _call(function: Callable[..., Any], specs: Sequence[TensorSpec], template: Mapping[str, Any]) -> None:
-    """Call the user's function. Frames stop here: what called this is not the user's kernel."""
-    function(*specs, **template)
 
 
 def _parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:

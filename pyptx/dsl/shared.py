@@ -417,15 +417,13 @@ def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:
     if memory.symbol not in trace.scope.names:
         trace.taken.add(memory.symbol)
         kept = len(trace.variables)
-        trace.variable(dynamic_declaration(memory))
+        trace.variable(dynamic_declaration(memory.symbol, memory.align))
         del trace.variables[kept:]
 
 
-def dynamic_declaration(memory: SharedMemory) -> VarDecl:
+def dynamic_declaration(symbol: str, align: int) -> VarDecl:
     """Return `.extern .shared .align n .b8 name[]`."""
-    return VarDecl(
-        StateSpace.SHARED, ScalarType.B8, memory.symbol, UNSIZED, memory.align, linking=LinkingDirective.EXTERN
-    )
+    return VarDecl(StateSpace.SHARED, ScalarType.B8, symbol, UNSIZED, align, linking=LinkingDirective.EXTERN)
 
 
 def moved_offsets(memory: SharedMemory) -> dict[str, int]:

@@ -16,7 +16,7 @@ from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame, Rule
 from pyptx.dsl import rules
 from pyptx.dsl.origin import Memo, frame_here
 from pyptx.ir.kinds import ScalarType
-from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
+from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
 from pyptx.isa.special import special_register
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
 
@@ -75,11 +75,26 @@ class OpenBody:
         self.declarations, self.pure, self.mark = declarations, pure, len(body)
 
 
+class Unit:
+    """What the functions of one module share: names, variables, device functions, files."""
+
+    def __init__(self) -> None:
+        self.scope = Scope()
+        self.names: set[str] = set()
+        self.variables: list[VarDecl] = []
+        self.functions: dict[str, Function] = {}
+        """Device functions, by name, in the order in which they must stand."""
+        self.files: dict[int, str] = {}
+        self.once: dict[Hashable, Any] = {}
+
+
 class Trace:
     """What a `@kernel` function has written so far."""
 
-    def __init__(self, target: Target, version: Version | None, name: str, root: CodeType | None = None) -> None:
-        self.target, self.wanted, self.name, self.root = target, version, name, root
+    def __init__(self, target: Target, version: Version | None, name: str, unit: Unit | None = None) -> None:
+        self.target, self.wanted, self.name = target, version, name
+        self.unit = unit or Unit()
+        self.root: CodeType | None = None
         self.judged_at: Version = version or NEWEST_PTX
         self.needed: Version = FIRST_PTX[target.name]
         self.statements: list[Statement] = []
@@ -87,7 +102,7 @@ class Trace:
         self.prologue: list[Statement] = []
         self.open: list[OpenBody] = []
         self.declarations = self.top = Declarations("")
-        self.scope = Scope(header=(target, self.judged_at))
+        self.scope = Scope(self.unit.scope, header=(target, self.judged_at))
         self.taken: set[str] = set(_RESERVED)
         self.numbers: dict[str, int] = {}
         self.frames: Memo = {}
@@ -97,8 +112,6 @@ class Trace:
         self.once: dict[Hashable, Any] = {}
         """What is emitted or declared once per kernel, wherever it is first asked for."""
         self.variables: list[VarDecl] = []
-        self.module_variables: list[Statement] = []
-        self.files: dict[int, str] = {}
         self.labels: dict[str, PythonFrame | None] = {}
         self.jumps: list[tuple[str, PythonFrame | None]] = []
         self.folds: dict[int, str] = {}
@@ -167,6 +180,21 @@ class Trace:
             name = f"{stem}_{count}"
         self.taken.add(name)
         return name
+
+    def module_name_for(self, wanted: str | None, kind: str) -> str:
+        """Return a name for something at module level, which no function of the module has yet."""
+        name = self.name_for(wanted, kind)
+        while name in self.unit.names:
+            name = self.name_for(wanted, kind)
+        self.unit.names.add(name)
+        return name
+
+    def module_variable(self, declaration: VarDecl) -> None:
+        """Declare a variable at module level."""
+        self.unit.variables.append(declaration)
+        space = declaration.state_space.ptx[1:]
+        symbol = Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space, declaration=declaration)
+        self.unit.scope.names[declaration.name] = symbol
 
     def claim(self, name: str, what: str) -> str:
         """Take a name that must stay as it is: a label, a variable or a parameter."""

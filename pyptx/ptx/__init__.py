@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx.ptx import special
+    from pyptx.ptx import mma, special, tcgen05, wgmma
     from pyptx.ptx.chain import inst, pipe
     from pyptx.ptx.control import (
         NamedBarrier,
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
         scope,
         while_,
     )
+    from pyptx.ptx.functions import assert_, const, func, printf, trap
+    from pyptx.ptx.matrix import ldmatrix, movmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
     from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
     from pyptx.ptx.scalar import (
         add,
@@ -64,20 +66,24 @@ _WHERE = {
     "chain": "inst pipe",
     "control": "NamedBarrier PipelineState bra break_ continue_ elif_ else_ expr file_ if_ kloop label loc loop "
     "named_barrier pipeline pragma range_ ret scope while_",
+    "functions": "assert_ const func printf trap",
+    "matrix": "ldmatrix movmatrix stmatrix stmatrix_x4_trans_f32_bf16",
     "memory": "addr global_ptrs imm ld param sel st var",
     "scalar": "add and_ ctaid_x ctaid_y cvt elect_sync mad mov mul not_ or_ selp setmaxnreg setmaxnreg_dec "
     "setmaxnreg_inc setp shl shr sreg sub xor_",
     "text": "raw",
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
-_FAMILIES = ("special",)
+_FAMILIES = ("mma", "special", "tcgen05", "wgmma")
 
 __all__ = [
-    "NamedBarrier", "PipelineState", "add", "addr", "and_", "bra", "break_", "continue_", "ctaid_x", "ctaid_y",
-    "cvt", "elect_sync", "elif_", "else_", "expr", "file_", "global_ptrs", "if_", "imm", "inst", "kloop", "label",
-    "ld", "loc", "loop", "mad", "mov", "mul", "named_barrier", "not_", "or_", "param", "pipe", "pipeline", "pragma",
-    "range_", "raw", "ret", "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl",
-    "shr", "special", "sreg", "st", "sub", "var", "while_", "xor_",
+    "NamedBarrier", "PipelineState", "add", "addr", "and_", "assert_", "bra", "break_", "const", "continue_",
+    "ctaid_x", "ctaid_y", "cvt", "elect_sync", "elif_", "else_", "expr", "file_", "func", "global_ptrs", "if_",
+    "imm", "inst", "kloop", "label", "ld", "ldmatrix", "loc", "loop", "mad", "mma", "mov", "movmatrix", "mul",
+    "named_barrier", "not_", "or_", "param", "pipe", "pipeline", "pragma", "printf", "range_", "raw", "ret",
+    "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl", "shr", "special",
+    "sreg", "st", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "tcgen05", "trap", "var", "wgmma", "while_",
+    "xor_",
 ]  # fmt: skip
 
 

@@ -439,9 +439,10 @@ def loc(file_idx: int, line: int, col: int = 0) -> None:
 def file_(file_idx: int, filename: str) -> None:
     """Declare `.file index "name"` at module level."""
     trace = current()
-    if trace.files.get(file_idx, filename) != filename:
-        fail(rules.NAME, f"file {file_idx} is already {trace.files[file_idx]!r}")
-    trace.files[file_idx] = _quotable(filename)
+    files = trace.unit.files
+    if files.get(file_idx, filename) != filename:
+        fail(rules.NAME, f"file {file_idx} is already {files[file_idx]!r}", help="give it another number")
+    files[file_idx] = _quotable(filename)
 
 
 def _quotable(text: str) -> str:

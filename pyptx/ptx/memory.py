@@ -113,11 +113,10 @@ def var(
     trace.claim(name, "variable")
     extent = UNSIZED if size is None and link is LinkingDirective.EXTERN and space is StateSpace.SHARED else size
     made = VarDecl(space, kind, name, extent, align, linking=link, origin=trace.here(2))
-    kept = len(trace.variables)
-    trace.variable(made)
     if link is not None:
-        del trace.variables[kept:]
-        trace.module_variables.append(made)
+        trace.module_variable(made)
+    else:
+        trace.variable(made)
     return name
 
 

@@ -1,0 +1,277 @@
+"""Device functions, module-level constants, `printf`, `trap` and assertions."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from pyptx.check.symbols import Kind, Symbol
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.finish import finished_body
+from pyptx.dsl.registers import Pred, Reg, fresh, move, widen
+from pyptx.dsl.run import run_function
+from pyptx.dsl.scopes import Named, Scope, intrinsic
+from pyptx.dsl.shared import SharedMemory, memory_type
+from pyptx.dsl.trace import Trace, check_name, current, fail
+from pyptx.dsl.values import Register, literal, storage
+from pyptx.ir.kinds import LinkingDirective, ScalarType, StateSpace
+from pyptx.ir.nodes import Function, FunctionDirective, Param, Statement, VarDecl
+from pyptx.ir.operands import AddressOperand, LabelOperand
+from pyptx.ptx.control import If
+from pyptx.types import PtxType, b32, b64, f64, s32, u32, u64
+
+Signature = tuple[tuple[PtxType, ...], tuple[PtxType, ...]]
+
+
+class DeviceFunction:
+    """A `.func` of the module. Calling it inside a kernel emits a call; its body is traced once per module."""
+
+    def __init__(
+        self, function: Callable[..., Any], params: Sequence[PtxType] | None, returns: Sequence[PtxType] | None
+    ) -> None:
+        functools.update_wrapper(self, function)  # pyright: ignore[reportArgumentType]
+        self.function, self.name = function, function.__name__
+        check_name(self.name, symbol=True)
+        self._given = params, returns
+
+    def signature(self) -> Signature:
+        """Return the types of the parameters and of what it returns: as given, or from the annotations."""
+        names = list(inspect.signature(self.function).parameters)
+        params, returns = self._given
+        if params is None or returns is None:
+            noted = inspect.get_annotations(self.function, eval_str=True)
+            missing = [name for name in names if not isinstance(noted.get(name), PtxType)]
+            if params is None and missing:
+                fail(
+                    rules.DECLARATION,
+                    f"`{self.name}`: no type for {', '.join(missing)}",
+                    help="annotate with types of pyptx.types, x: f32, or give @ptx.func(params=(f32,), returns=(f32,))",
+                )
+            params = [noted[name] for name in names] if params is None else params
+            back: Any = noted.get("return") if returns is None else returns
+            returns = () if back is None else (back,) if isinstance(back, PtxType) else tuple(back)
+        if len(params) != len(names):
+            fail(rules.DECLARATION, f"`{self.name}` takes {len(names)} arguments, `params` has {len(params)} types")
+        return tuple(params), tuple(returns)
+
+    def __call__(self, *args: Any) -> Any:
+        trace = current()
+        params, returns = self.signature()
+        if len(args) != len(params):
+            fail(rules.ARGUMENT, f"`{self.name}` takes {len(params)} arguments, found {len(args)}")
+        self._define(trace, params, returns)
+        results = call(trace, self.name, list(zip(params, args, strict=True)), returns)
+        return None if not results else results[0] if len(results) == 1 else tuple(results)
+
+    def _define(self, trace: Trace, params: Sequence[PtxType], returns: Sequence[PtxType]) -> None:
+        """Trace the body unless the module has it; a function that calls itself meets its own name."""
+        owner = trace.unit.once.get(("function", self.name))
+        if owner is not None:
+            if owner is not self:
+                fail(rules.NAME, f"two device functions are named `{self.name}`", help="rename one")
+            return
+        trace.unit.once["function", self.name] = self
+        taken = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_{i}") for i, t in enumerate(params)]
+        given = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_result{i}") for i, t in enumerate(returns)]
+        head = Function(False, self.name, tuple(taken), tuple(given) or None)
+        declare(trace, head)
+        body = self._body(trace, params, returns)
+        trace.unit.functions[self.name] = head.replace(body=body)
+
+    def _body(self, outer: Trace, params: Sequence[PtxType], returns: Sequence[PtxType]) -> tuple[Statement, ...]:
+        inner = Trace(outer.target, outer.wanted, self.name, outer.unit)
+        inner.facts["shared"] = SharedMemory(0, None)
+        for prefix, kinds in ((f"{self.name}_", params), (f"{self.name}_result", returns)):
+            for index, kind in enumerate(kinds):
+                inner.parameter(f"{prefix}{index}", kind.name)
+
+        def write() -> None:
+            arguments = [fresh(kind) for kind in params]
+            for index, register in enumerate(arguments):
+                address = AddressOperand(f"{self.name}_{index}")
+                emit(spelled("ld", "param", memory_type(register.dtype)), (register, address))
+            self._leave(returns, self.function(*arguments))
+
+        run_function(inner, write)
+        outer.need(inner.needed, f"`{self.name}`")
+        return finished_body(inner)
+
+    def _leave(self, returns: Sequence[PtxType], result: Any) -> None:
+        results: list[Any] = list(result) if isinstance(result, tuple) else [] if result is None else [result]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        if len(results) != len(returns):
+            fail(rules.ARGUMENT, f"`{self.name}` returns {len(results)} values, it declares {len(returns)}",
+                 help="annotate what it returns: -> f32, or returns=(f32, u32)")  # fmt: skip
+        for index, (kind, value) in enumerate(zip(returns, results, strict=True)):
+            _store(f"{self.name}_result{index}", kind, value)
+
+    def __repr__(self) -> str:
+        return f"<device function {self.name}>"
+
+
+@overload
+def func(fn: Callable[..., Any], /) -> DeviceFunction: ...
+@overload
+def func(
+    fn: None = None, *, params: Sequence[PtxType] | None = None, returns: Sequence[PtxType] | None = None
+) -> Callable[[Callable[..., Any]], DeviceFunction]: ...
+def func(
+    fn: Callable[..., Any] | None = None,
+    *,
+    params: Sequence[PtxType] | None = None,
+    returns: Sequence[PtxType] | None = None,
+) -> DeviceFunction | Callable[[Callable[..., Any]], DeviceFunction]:
+    """Make a device function: its arguments are registers, what it returns are registers. Types come from the
+    annotations, or from `params=` and `returns=`."""
+    if fn is not None:
+        return DeviceFunction(fn, params, returns)
+    return lambda function: DeviceFunction(function, params, returns)
+
+
+def declare(trace: Trace, function: Function) -> None:
+    """Make a function's name known to the checks."""
+    if function.name in trace.taken or function.name in trace.unit.names or function.name == trace.name:
+        fail(rules.NAME, f"the name `{function.name}` is taken in this module", help="rename the function")
+    trace.unit.names.add(function.name)
+    trace.unit.scope.names[function.name] = Symbol(Kind.FUNCTION, declaration=function)
+
+
+def _parameter_type(kind: PtxType) -> ScalarType:
+    """Return the type of a function's parameter: untyped bits of at least 32 for what is smaller."""
+    declared = storage(kind)[1]
+    return ScalarType.B32 if declared.bits < 32 else declared
+
+
+def _store(name: str, kind: PtxType, value: Any) -> None:
+    emit(spelled("st", "param", memory_type(kind)), (AddressOperand(name), _argument(kind, value)))
+
+
+def _argument(kind: PtxType, value: Any) -> Any:
+    return literal(value, kind) if isinstance(value, int | float) else value
+
+
+def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequence[PtxType]) -> list[Reg]:
+    """Emit a call: parameters declared in a block of their own, stored, the call, results loaded."""
+    made = [fresh(kind) for kind in returns]
+    with Named("call", name), Scope():
+        for prefix, kinds in (("arg", [kind for kind, _ in args]), ("result", returns)):
+            for index, kind in enumerate(kinds):
+                trace.append(VarDecl(StateSpace.PARAM, _parameter_type(kind), f"{prefix}{index}"))
+                trace.parameter(f"{prefix}{index}", kind.name)
+        for index, (kind, value) in enumerate(args):
+            _store(f"arg{index}", kind, value)
+        results, arguments = (
+            tuple(LabelOperand(f"{prefix}{i}") for i in range(count))
+            for prefix, count in (("result", len(returns)), ("arg", len(args)))
+        )
+        given: tuple[Any, ...] = (name,) if not args and not returns else (name, arguments)
+        emit(spelled("call", "uni"), (results, *given) if returns else given, None, trace)
+        for index, register in enumerate(made):
+            emit(spelled("ld", "param", memory_type(register.dtype)), (register, AddressOperand(f"result{index}")))
+    return made
+
+
+def const(dtype: PtxType, values: Sequence[int | float], *, name: str | None = None, space: str = "const") -> str:
+    """Declare a table at module level: `.const .T name[n] = {…}`, or in `space="global"`. Returns its name."""
+    trace = current()
+    if space not in ("const", "global"):
+        fail(rules.ARGUMENT, f"a table lives in 'const' or 'global', found {space!r}")
+    if not values:
+        fail(rules.ARGUMENT, "a table has at least one value")
+    kind = ScalarType.from_ptx(memory_type(dtype))
+    texts = tuple(literal(value, dtype).text for value in values)
+    full = trace.module_name_for(name, "table")
+    trace.module_variable(VarDecl(StateSpace.from_ptx(space), kind, full, len(texts), initializer=texts))
+    return full
+
+
+def _text(trace: Trace, text: str) -> Reg:
+    """Return the generic address of a string, ended by a zero, that the module holds once."""
+    name = trace.unit.once.get(("text", text))
+    if name is None:
+        data = (*text.encode(), 0)
+        name = trace.unit.once["text", text] = trace.module_name_for(None, "$text")
+        initial = tuple(map(str, data))
+        trace.module_variable(VarDecl(StateSpace.GLOBAL, ScalarType.B8, name, len(data), 1, initial))
+    plain, made = fresh(b64), fresh(b64)
+    move(plain, LabelOperand(name))
+    emit(spelled("cvta", "global", "u64"), (made, plain))
+    return made
+
+
+def _external(
+    trace: Trace, name: str, params: Sequence[ScalarType], returns: Sequence[ScalarType], *words: str
+) -> None:
+    """Declare a function that the driver provides."""
+    if name in trace.unit.functions:
+        return
+    taken, given = (
+        tuple(Param(StateSpace.PARAM, kind, f"{name}_{prefix}{i}") for i, kind in enumerate(kinds))
+        for prefix, kinds in (("", params), ("result", returns))
+    )
+    made = Function(
+        False, name, taken, given or None, linking=LinkingDirective.EXTERN, definition=False,
+        directives=tuple(FunctionDirective(word) for word in words),
+    )  # fmt: skip
+    declare(trace, made)
+    trace.unit.functions[name] = made
+
+
+@intrinsic
+def printf(text: str, *values: Any) -> None:
+    """Print from the GPU: `ptx.printf("i=%d x=%f\\n", i, x)`. Values are registers or numbers, widened as C does."""
+    trace = current()
+    words = [_promoted(value) for value in values]
+    _external(trace, "vprintf", (ScalarType.B64, ScalarType.B64), (ScalarType.B32,))
+    buffer: Any = 0
+    if words:
+        name = trace.name_for(None, "$printf")
+        trace.variable(VarDecl(StateSpace.LOCAL, ScalarType.B8, name, 8 * len(words), 8))
+        for index, word in enumerate(words):
+            kind = memory_type(word.dtype)
+            emit(spelled("st", "local", kind), (AddressOperand(name, str(8 * index) if index else None), word))
+        plain, buffer = fresh(b64), fresh(b64)
+        move(plain, LabelOperand(name))
+        emit(spelled("cvta", "local", "u64"), (buffer, plain))
+    call(trace, "vprintf", [(b64, _text(trace, text)), (b64, buffer)], [b32])
+
+
+def _promoted(value: Any) -> Reg:
+    """Return a value as C passes it to printf: doubles, and integers of 32 or 64 bits."""
+    if isinstance(value, bool) or not isinstance(value, Register | int | float):
+        fail(rules.ARGUMENT, f"`ptx.printf` prints registers and numbers, found {shown(value)}")
+    if not isinstance(value, Register):
+        kind = f64 if isinstance(value, float) else s32 if -(1 << 31) <= value < 1 << 31 else u64
+        made = fresh(kind)
+        move(made, value)
+        return made
+    if value.dtype.kind == "f" and value.dtype.bits < 64:
+        made = fresh(f64)
+        emit(spelled("cvt", "f64", value.dtype.name), (made, value))
+        return made
+    if value.dtype.kind == "pred":
+        made = fresh(u32)
+        emit(spelled("selp", "u32"), (made, 1, 0, value))
+        return made
+    return widen(value, s32 if value.dtype.kind == "s" else u32) if value.dtype.bits < 32 else value  # pyright: ignore[reportReturnType]
+
+
+def trap(*, pred: Pred | None = None) -> None:
+    """Emit `trap`: the kernel ends with an error."""
+    emit(spelled("trap"), (), pred)
+
+
+@intrinsic
+def assert_(pred: Pred, message: str = "assertion failed") -> None:
+    """End the kernel with a message that names the Python line, where the predicate is false."""
+    trace = current()
+    here = trace.here()
+    file, line, name = (here.file, here.line, here.code.co_name) if here else ("<kernel>", 0, trace.name)
+    kinds = (ScalarType.B64, ScalarType.B64, ScalarType.B32, ScalarType.B64, ScalarType.B64)
+    _external(trace, "__assertfail", kinds, (), "noreturn")
+    with If("ptx.if_", ~pred):
+        texts = [_text(trace, text) for text in (message, file, name)]
+        arguments = [(b64, texts[0]), (b64, texts[1]), (b32, line), (b64, texts[2]), (b64, 1)]
+        call(trace, "__assertfail", arguments, ())

@@ -1,0 +1,141 @@
+"""Device functions, tables, printf, assertions."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx import PtxError, combine, kernel, ptx, reg, smem
+from pyptx.emitter import emit
+from pyptx.types import bf16, f32, pred, s32, u8, u32, u64
+from tests.dsl.tracing import accepted, traced
+
+
+def scale_body(x: reg.Reg, n: reg.Reg) -> reg.Reg:
+    y = reg.scalar(f32, 1.0)
+    with ptx.if_(n == 0):
+        ptx.mul(f32, y, x, 2.0)
+    return y
+
+
+# What a user writes as `def scale(x: f32, n: u32) -> f32:` under @ptx.func.
+scale_body.__annotations__.update({"x": f32, "n": u32, "return": f32})
+scale_body.__name__ = "scale"
+scale = ptx.func(scale_body)
+
+
+def test_a_device_function_is_defined_once_and_called() -> None:
+    def body() -> None:
+        x = reg.scalar(f32, 3.0)
+        y = scale(x, 0)
+        ptx.st(f32, ptx.addr(reg.scalar(u64, 64)), scale(y, reg.scalar(u32, 1)))
+
+    made = traced(body)
+    text = made.ptx()
+    accepted(text)
+    assert text.count(".func (.param .f32 scale_result0) scale(") == 1
+    assert text.count("call.uni (result0), scale, (arg0, arg1);") == 2
+    assert text.index(".func") < text.index(".visible .entry")
+    assert made.check() == []
+    assert made.cubin().data
+
+
+@ptx.func(params=(u32,), returns=(u32,))
+def factorial(n: reg.Reg) -> reg.Reg:
+    out = reg.scalar(u32, 1)
+    with ptx.if_(n > 1):
+        ptx.mov(u32, out, n * factorial(n - 1))
+    return out
+
+
+def test_a_function_may_call_itself() -> None:
+    def body() -> None:
+        ptx.st(u32, ptx.addr(reg.scalar(u64, 64)), factorial(reg.scalar(u32, 5)))
+
+    made = traced(body)
+    accepted(made.ptx())
+    assert made.ptx().count(".func") == 1
+
+
+def test_wrong_calls_of_a_device_function() -> None:
+    def few() -> None:
+        scale(reg.scalar(f32, 1.0))
+
+    def other_type() -> None:
+        scale(reg.scalar(u32, 1), 2)
+
+    with pytest.raises(PtxError, match="takes 2 arguments, found 1"):
+        traced(few).ptx()
+    with pytest.raises(PtxError, match="PTX0203"):
+        traced(other_type).ptx()
+    with pytest.raises(PtxError, match="PTX0801"):
+        scale(1, 2)
+
+
+def test_tables_are_module_constants() -> None:
+    def body() -> None:
+        name = ptx.const(f32, [1.0, 0.5, -2], name="weights")
+        other = ptx.const(s32, [-1, 7], space="global")
+        small = ptx.const(bf16, [1.0])
+        x, y = reg.scalar(f32), reg.scalar(s32)
+        ptx.ld(f32, x, ptx.addr(name, 4), space="const")
+        ptx.ld(s32, y, ptx.addr(other, 4))
+        ptx.ld(bf16, reg.scalar(bf16), ptx.addr(small), space="const")
+
+    text = traced(body).ptx()
+    accepted(text)
+    assert ".const .f32 weights[3] = {0f3F800000, 0f3F000000, 0fC0000000};" in text
+    assert ".global .s32 table_1[2] = {-1, 7};" in text
+
+
+def test_printf_passes_what_c_would() -> None:
+    def body() -> None:
+        i, x, b = reg.scalar(s32, -1), reg.scalar(f32, 1.5), reg.scalar(u8, 3)
+        ptx.printf("i=%d x=%f b=%u p=%d n=%d\n", i, x, b, i < 0, 7)
+        ptx.printf("plain\n")
+        ptx.printf("plain\n")
+
+    made = traced(body)
+    text = made.ptx()
+    accepted(text)
+    assert made.cubin().data
+    assert text.count(".global .align 1 .b8 $text") == 2
+    assert "cvt.f64.f32" in text
+    assert ".extern .func (.param .b32 vprintf_result0) vprintf" in text
+
+
+def test_assertions_name_the_python_line() -> None:
+    @kernel
+    def body() -> None:
+        x = reg.scalar(u32, 3)
+        check = ptx.assert_
+        check(x == 3, "x is three")
+        ptx.trap(pred=x == 4)
+
+    text = body.ptx()
+    accepted(text)
+    assert body.cubin().data
+    line = body.__wrapped__.__code__.co_firstlineno + 4  # pyright: ignore[reportFunctionMemberAccess, reportUnknownMemberType, reportUnknownVariableType, reportAttributeAccessIssue]
+    assert f"st.param.b32 [arg2], {line};" in text
+    assert ", ".join(map(str, b"x is three")) in text
+    assert ".noreturn" in text
+
+
+def test_several_kernels_share_one_module() -> None:
+    @kernel
+    def first() -> None:
+        scale(reg.scalar(f32, 1.0), 1)
+        ptx.printf("same\n")
+        smem.alloc(f32, (128, 128))[1].address()
+
+    @kernel
+    def second(*, n: int) -> None:
+        scale(reg.scalar(f32, 1.0), n)
+        ptx.printf("same\n")
+        ptx.elect_sync(reg.scalar(u32), reg.scalar(pred), -1)
+        smem.alloc(f32, (128, 128), align=1024)[1].address()
+
+    text = emit(combine(first, (second, {"n": 3})))
+    accepted(text)
+    assert [text.count(word) for word in (".visible .entry", "scale(", ".b8 $text", ".extern .shared")] == [2, 1, 1, 1]
+    with pytest.raises(PtxError, match="different names"):
+        combine(first, first)

@@ -36,6 +36,7 @@ from pyptx.ir import (
     Module,
     PragmaDirective,
     Statement,
+    guard_span,
     modifier_span,
     opcode_span,
     operand_span,
@@ -155,7 +156,7 @@ class _Walk:
         if instruction.predicate is not None:
             misfit = _guard(instruction.predicate.register, scope)
             if misfit is not None:
-                self.found.append(placed(misfit, instruction))
+                self.found.append(misfit.rule.found(guard_span(instruction), misfit.message, help=misfit.help))
         return Step(instruction, scope, plan)
 
     def _verdict(self, instruction: Instruction) -> tuple[Complaint | None, dict[int, list[Plan]]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyptx.check.corrections import similar
 from pyptx.diagnostics import Diagnostic, Rule
-from pyptx.ir import Module
+from pyptx.ir import Module, token_span, word_span
 from pyptx.isa import targets
 
 _FRAME = ".version {}\n.target {}\n.address_size 64\n.visible .entry k() {{ ret; }}\n"
@@ -20,7 +21,8 @@ UNKNOWN_VERSION = Rule(
 UNKNOWN_TARGET = Rule(
     "PTX0311",
     "unknown target",
-    "No PTX version has an architecture or target option of this name.",
+    "No PTX version has an architecture or target option of this name. ptxas ignores a wrong suffix in silence: it "
+    "takes `sm_90A` for sm_90, and then rejects what only sm_90a has.",
     _FRAME.format("8.5", "sm_91"),
     _FRAME.format("8.5", "sm_90"),
 )
@@ -40,9 +42,14 @@ TARGET_OPTIONS = frozenset(("texmode_unified", "texmode_independent", "debug", "
 def architecture(module: Module) -> targets.Target | None:
     """Return the module's architecture, None when it names none that exists."""
     for name in module.target.targets:
-        if name in targets.FIRST_PTX:
-            return targets.target(name)
+        if _real(name) in targets.FIRST_PTX:
+            return targets.target(_real(name))
     return None
+
+
+def _real(name: str) -> str:
+    """Return the architecture's name; ptxas takes a virtual one (`compute_90a`) for it."""
+    return "sm_" + name.removeprefix("compute_") if name.startswith("compute_") else name
 
 
 def header(module: Module) -> Iterator[Diagnostic]:
@@ -51,24 +58,25 @@ def header(module: Module) -> Iterator[Diagnostic]:
     if version not in targets.PTX_VERSIONS:
         newest = ".".join(map(str, targets.NEWEST_PTX))
         yield UNKNOWN_VERSION.found(
-            module.version.origin, f"there is no PTX version {version[0]}.{version[1]}", help=f"the newest is {newest}"
+            token_span(module.version, 1),
+            f"there is no PTX version {version[0]}.{version[1]}",
+            help=f"the newest is {newest}",
         )
     for name in module.target.targets:
         if name in TARGET_OPTIONS:
             continue
-        first = targets.FIRST_PTX.get(name)
+        first = targets.FIRST_PTX.get(_real(name))
+        place = word_span(module.target, name)
         if first is None:
-            yield UNKNOWN_TARGET.found(module.target.origin, f"there is no target `{name}`", help=_nearest(name))
+            yield UNKNOWN_TARGET.found(place, f"there is no target `{name}`", help=_nearest(name))
         elif first > version:
             yield TARGET_TOO_NEW.found(
-                module.target.origin,
+                place,
                 f"{name} needs PTX {first[0]}.{first[1]}, the module is `.version {version[0]}.{version[1]}`",
                 help=f"write `.version {first[0]}.{first[1]}` or newer",
             )
 
 
 def _nearest(name: str) -> str | None:
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, [*targets.FIRST_PTX, *TARGET_OPTIONS], 1, 0.6)
-    return f"did you mean `{close[0]}`?" if close else None
+    near = similar(name, (*targets.FIRST_PTX, *TARGET_OPTIONS))
+    return f"did you mean `{near}`?" if near else None

@@ -149,10 +149,19 @@ def _register(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
         if known is not None:
             return _special(wanted, known, scope)
     if wanted.kind is Kind.LABEL:
-        return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", meant(name, scope))
+        return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", meant(name, scope) or _INWARD)
     if wanted.kind is Kind.FUNCTION:
-        return Complaint(UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", meant(name, scope))
+        return Complaint(
+            UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", _function_remedy(name, scope)
+        )
     return _undeclared(name, scope, None)
+
+
+_INWARD = "a label is seen in its own block and the blocks inside; put it outside, or correct its name"
+
+
+def _function_remedy(name: str, scope: Scope) -> str:
+    return meant(name, scope) or f"declare it before the kernel: `.extern .func {name} (…);`"
 
 
 def _undeclared(name: str, scope: Scope, index: int | None) -> Complaint:
@@ -328,17 +337,21 @@ def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     if not wanted.count:
         if wanted.braceable and len(given.elements) == 1:
             return _element(wanted, given.elements[0], scope)
-        return _wrong_kind(wanted, f"`{text_of(given)}`", "a vector")
+        return _wrong_kind(wanted, f"`{text_of(given)}`", "a vector", _LONE)
     if len(given.elements) != wanted.count:
         return Complaint(
             OPERAND_COUNT,
-            f"`{wanted.name}` has {wanted.count} element{'s' if wanted.count else ''}, found {len(given.elements)}",
+            f"`{wanted.name}` has {wanted.count} elements, found {len(given.elements)}",
+            f"write {wanted.count} registers in braces",
         )
     for element in given.elements:
         found = _element(wanted, element, scope)
         if found is not None:
             return found
     return None
+
+
+_LONE = "name one register, or give the instruction its vector modifier (`.v2`, `.v4`)"
 
 
 def _element(wanted: Operand, element: Actual, scope: Scope) -> Complaint | None:
@@ -416,7 +429,8 @@ def _bounded(wanted: Operand, given: Actual, value: int) -> Complaint | None:
     if low <= value <= high and (value - low) % step == 0:
         return None
     multiple = f" in steps of {step}" if step > 1 else ""
-    return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` must be {low} to {high}{multiple}, found {text_of(given)}")
+    bounds = f"{low}" if low == high else f"{low} to {high}{multiple}"
+    return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` must be {bounds}, found {text_of(given)}")
 
 
 def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:

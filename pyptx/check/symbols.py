@@ -23,6 +23,8 @@ from pyptx.ir import (
     RegDecl,
     Statement,
     VarDecl,
+    part_span,
+    word_span,
 )
 from pyptx.isa.targets import Target, Version
 
@@ -67,7 +69,15 @@ UNKNOWN_FUNCTION = Rule(
     _FRAME.format("call helper;").replace(".visible", ".func helper() { ret; }\n.visible"),
 )
 
-RULES = (UNDECLARED, DUPLICATE, UNKNOWN_LABEL, UNKNOWN_FUNCTION)
+ALIGNMENT = Rule(
+    "PTX0408",
+    "alignment that is no power of two",
+    "Variables and parameters are aligned to 1, 2, 4, 8, … bytes.",
+    _FRAME.format(".shared .align 12 .b8 tile[64];"),
+    _FRAME.format(".shared .align 16 .b8 tile[64];"),
+)
+
+RULES = (UNDECLARED, DUPLICATE, UNKNOWN_LABEL, UNKNOWN_FUNCTION, ALIGNMENT)
 
 
 class Kind(StrEnum):
@@ -205,10 +215,11 @@ def _declare_registers(statement: RegDecl, scope: Scope) -> Iterator[Diagnostic]
         else:
             fresh = scope.declare_range(item.name, item.count, symbol)
         if not fresh:
-            yield duplicate(item.name, "register", statement.origin)
+            yield duplicate(item.name, "register", word_span(statement, item.name), scope)
 
 
 def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
+    yield from _alignment(statement, statement.name, statement.alignment)
     space = statement.state_space.ptx[1:]
     symbol = Symbol(Kind.VARIABLE, statement.type.ptx[1:], space, statement.vector or 0, declaration=statement)
     for item in statement.declarators:
@@ -217,7 +228,13 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
         else:
             fresh = scope.declare(item.name, symbol) or _redeclares(scope.find(item.name), statement)
         if not fresh:
-            yield duplicate(item.name, "variable", statement.origin)
+            yield duplicate(item.name, "variable", word_span(statement, item.name), scope)
+
+
+def _alignment(statement: Statement, name: str, bytes: int | None) -> Iterator[Diagnostic]:
+    if bytes is not None and bytes.bit_count() != 1:
+        place = word_span(statement, ".align")
+        yield ALIGNMENT.found(place, f"the alignment of `{name}` must be a power of two, found {int(bytes)}")
 
 
 def _redeclares(known: Symbol | None, statement: VarDecl) -> bool:
@@ -230,7 +247,7 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
     known = scope.names.get(function.name)
     before = known.declaration if known else None
     if known is not None and not (isinstance(before, Function) and not (before.definition and function.definition)):
-        yield duplicate(function.name, "function", function.origin)
+        yield duplicate(function.name, "function", word_span(function, function.name), scope)
         return
     scope.names[function.name] = Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function)
     scope.found.pop(function.name, None)
@@ -241,6 +258,7 @@ def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagn
     scope = Scope(module, module.header)
     findings: list[Diagnostic] = []
     for param in (*(function.return_params or ()), *function.params):
+        findings += _alignment(function, param.name, param.alignment)
         space = param.state_space.ptx[1:]
         type_name, vector = param.type.ptx[1:], param.vector or 0
         if space == "reg":
@@ -248,7 +266,7 @@ def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagn
         else:
             symbol = Symbol(Kind.VARIABLE, type_name, space, vector, function.is_entry, param)
         if not scope.declare(param.name, symbol) and param.name != "_":
-            findings.append(duplicate(param.name, "parameter", function.origin))
+            findings.append(duplicate(param.name, "parameter", part_span(function, param), scope))
     return scope, findings
 
 
@@ -267,7 +285,7 @@ def declare_labels(body: tuple[Statement, ...], scope: Scope) -> Iterator[Diagno
         elif isinstance(follower, BranchTargets | CallTargets):
             symbol = Symbol(Kind.TARGETS, declaration=follower)
         if not scope.declare(statement.name, symbol):
-            yield duplicate(statement.name, "label", statement.origin)
+            yield duplicate(statement.name, "label", word_span(statement, statement.name), scope)
 
 
 def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
@@ -276,6 +294,9 @@ def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
     return inner, list(declare_labels(block.body, inner))
 
 
-def duplicate(name: str, what: str, origin: Origin | None) -> Diagnostic:
+def duplicate(name: str, what: str, origin: Origin | None, scope: Scope) -> Diagnostic:
     """Return the finding for a name that its block has already."""
-    return DUPLICATE.found(origin, f"{what} `{name}` is already declared in this block", help="rename one of them")
+    first = scope.names.get(name) or scope.ranges.get(name, (0, None))[1]
+    place = first.declaration.origin if first is not None and first.declaration is not None else None
+    where = f", in line {place.line}" if place is not None else ""
+    return DUPLICATE.found(origin, f"{what} `{name}` is already declared in this block{where}", help="rename one")

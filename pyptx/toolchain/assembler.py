@@ -18,7 +18,7 @@ from pyptx.toolchain.process import DEFAULT_TIMEOUT, private_folder, run
 from pyptx.toolchain.tools import ToolMissing, find_tool
 
 _TARGET = re.compile(r"(?:sm|compute)_(\d+[af]?)")
-_DIRECTIVE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|\.target\s+(sm_\d+[af]?)", re.DOTALL)
+_DIRECTIVE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|\.target\s+(?:sm|compute)_(\d+[af]?)", re.DOTALL)
 
 
 def assemble(
@@ -122,9 +122,9 @@ def default_target(ptx: str) -> str:
     """Return the target that a module's `.target` names; the oldest that is still assembled when it is older than
     that (PTX runs on newer GPUs), or when there is none."""
     for match in _DIRECTIVE.finditer(ptx):
-        if name := match[1]:
-            old = int(name[3:].rstrip("af")) < int(ASSEMBLED[0][3:])
-            return ASSEMBLED[0] if old else name
+        if number := match[1]:
+            old = int(number.rstrip("af")) < int(ASSEMBLED[0][3:])
+            return ASSEMBLED[0] if old else f"sm_{number}"
     return ASSEMBLED[0]
 
 

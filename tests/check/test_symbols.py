@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pyptx.check import check
-from pyptx.diagnostics import Severity
+from pyptx.diagnostics import Severity, Span
 from pyptx.parser import parse
 from pyptx.toolchain import validate
-from tests.check.report import HEADER, report
+from tests.check.report import BODY_LINE, HEADER, report
 
 CASES: list[tuple[str, list[str]]] = [
     (".reg .b32 %r2;", ["PTX0402 1"]),
@@ -60,3 +60,36 @@ def test_directives_are_available(directive: str, target: str, version: str, cod
     text = f".version {version}\n.target {target}\n.address_size 64\n.entry k() {directive} {{ ret; }}\n"
     assert [d.code for d in check(parse(text))] == ([code] if code else [])
     assert bool([d for d in validate(text) if d.severity is Severity.ERROR]) == bool(code)
+
+
+@pytest.mark.parametrize(
+    ("declaration", "line"),
+    [
+        (".shared .align 12 .b8 x[16];", 1),
+        (".local .align 0 .b8 x[16];", 1),
+        (".shared .align 1 .b8 x[16];", None),
+        (".shared .align 4096 .b8 x[16];", None),
+    ],
+)
+def test_alignments_are_powers_of_two(declaration: str, line: int | None) -> None:
+    assert report(declaration) == ([f"PTX0408 {line}"] if line else [])
+    text = HEADER.format(target="sm_90a", version="8.6") + declaration + "\n    ret;\n}\n"
+    assert bool(validate(text)) == bool(line)
+
+
+def test_the_alignment_of_a_parameter() -> None:
+    text = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k(.param .align 12 .b8 x[16]) { ret; }\n"
+    assert [d.code for d in check(parse(text))] == ["PTX0408"]
+
+
+def test_a_guard_is_pointed_at() -> None:
+    text = HEADER.format(target="sm_90a", version="8.6") + "@!%r1 ret;\n@%p9 ret;\n    ret;\n}\n"
+    found = [(d.code, d.origin) for d in check(parse(text)) if d.code < "PTX0500"]
+    assert found == [("PTX0206", Span(BODY_LINE, 1, 5)), ("PTX0401", Span(BODY_LINE + 1, 1, 4))]
+
+
+def test_a_second_declaration_names_the_line_of_the_first() -> None:
+    text = ".version 8.6\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 x;\n.reg .f32 y, x;\nret; }\n"
+    found = check(parse(text))[0]
+    assert (found.line, found.col) == (6, 14)
+    assert found.message == "register `x` is already declared in this block, in line 5"

@@ -48,11 +48,11 @@ def disagreements() -> Iterator[str | None]:
                 yield None if error else f"{instruction} {below}: accepted"
 
 
-def main() -> int:
+def main(argv: list[str] | None = None) -> int:
     """Run the audit; exit 1 when ptxas disagrees."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--show", type=int, default=40, help="how many disagreements to print")
-    arguments = options.parse_args()
+    arguments = options.parse_args(argv)
     answers = list(disagreements())
     wrong = [answer for answer in answers if answer]
     for answer in wrong[: arguments.show]:

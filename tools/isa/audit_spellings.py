@@ -82,12 +82,16 @@ def cases(rows: Iterable[Form], below: bool) -> Iterator[Case]:
     """Yield every spelling with every operand list, at its own places or at the places below."""
     for row in rows:
         for bound in lookup.spellings(row):
-            match = lookup.match_of(row, bound)
-            own = own_places(match.needs, row.removed)
-            for place in [b for o in own for b in places_below(match.needs, o, row.removed)] if below else own:
-                for text in list(instructions(match))[: 1 if below else None]:
-                    group = match.chosen.get("cta_group", "")
-                    yield Case(text, place.where.name, place.version, f"{row.opcode}{group}")
+            yield from cases_of(row, bound, below)
+
+
+def cases_of(row: Form, bound: lookup.Bindings, below: bool) -> Iterator[Case]:
+    """Yield the cases of one spelling."""
+    match = lookup.match_of(row, bound)
+    own = own_places(match.needs, row.removed)
+    for place in [b for o in own for b in places_below(match.needs, o, row.removed)] if below else own:
+        for text in list(instructions(match))[: 1 if below else None]:
+            yield Case(text, place.where.name, place.version, f"{row.opcode}{match.chosen.get('cta_group', '')}")
 
 
 def rows_of(section: str | None, opcode: str | None) -> tuple[Form, ...]:

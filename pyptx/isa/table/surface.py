@@ -40,7 +40,7 @@ def _accesses() -> Iterator[Form]:
         address = f"[a:var.surfref, {coordinates}]"
         written = f"[a:wvar.surfref, {coordinates}]"
         yield form(
-            f"suld.b.geom{{.cop}}{{.vec}}.type.clamp  d:w_.type+*vec, {address}",
+            f"suld.b.geom{{.cop}}{{.vec}}.type.clamp  d:w_.type+~*vec, {address}",
             geom=geom, cop="ca cg cs cv", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
         )  # fmt: skip
         yield form(
@@ -48,7 +48,7 @@ def _accesses() -> Iterator[Form]:
             geom=geom, cop="ca cg cs cv", type=_FOUR, clamp=_CLAMP, ptx=(1, 5), see=_SULD,
         )  # fmt: skip
         yield form(
-            f"sust.b.geom{{.cop}}{{.vec}}.type.clamp  {written}, b:.type+*vec",
+            f"sust.b.geom{{.cop}}{{.vec}}.type.clamp  {written}, b:.type+~*vec",
             geom=geom, cop="wb cg cs wt", vec="v2", type=_ONE_OR_TWO, clamp=_CLAMP, ptx=(1, 5), see=_SUST,
         )  # fmt: skip
         yield form(
@@ -63,7 +63,7 @@ def _accesses() -> Iterator[Form]:
             )  # fmt: skip
         # The manual has no arrays and no cache operators here; ptxas takes both.
         yield form(
-            f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {written}, b:.b32+*vec",
+            f"sust.p.geom{{.cop}}{{.vec}}.b32.clamp   {written}, b:.b32+~*vec",
             geom=geom.replace("a1d", "a1d@4.1,sm_30").replace("a2d", "a2d@4.1,sm_30"), cop="wb cg cs wt", vec="v2 v4",
             clamp=_CLAMP, ptx=(2, 0), sm="sm_20", see=_SUST,
         )  # fmt: skip

@@ -9,7 +9,10 @@ from pyptx.dsl import shared as _shared
 from pyptx.dsl.registers import Reg
 from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedAlloc, SharedSlice
 from pyptx.dsl.trace import fail
+from pyptx.dsl.values import is_integer
+from pyptx.ptx.descriptors import tile_layout
 from pyptx.types import PtxType
+from pyptx.wgmma_layout import Major
 
 __all__ = [
     "MbarrierArray", "MbarrierRef", "SharedAlloc", "SharedSlice", "alloc", "apply_swizzle", "base", "load", "mbarrier",
@@ -33,19 +36,18 @@ def alloc(
 
 
 def wgmma_tile(
-    dtype: PtxType, shape: tuple[int, int], major: str = "K", *, align: int | None = None, name: str | None = None
+    dtype: PtxType, shape: tuple[int, ...], major: str = "K", *, align: int | None = None, name: str | None = None
 ) -> SharedAlloc:
-    """Allocate an operand of wgmma, with the layout that its descriptor needs: (M, K) for K-major, (K, N) for MN-major."""
-    from pyptx.wgmma_layout import layout_for_a, layout_for_b
-
+    """Allocate an operand of wgmma or tcgen05, with the layout that its descriptor needs: (M, K) or (N, K) when
+    K-major, (K, M) or (K, N) when MN-major. Dimensions before these count tiles of a ring: index them by a number or register.
+    """
     if major not in ("K", "MN"):
         fail(rules.ARGUMENT, f"major is 'K' or 'MN', found {major!r}")
-    rows, columns = shape
-    if major == "K":
-        layout = layout_for_a(dtype=dtype, m=rows, k=columns)
-    else:
-        layout = layout_for_b(dtype=dtype, k=rows, n=columns)
-    made = _shared.allocate(dtype, shape, layout.smem_swizzle, align or 1024, name)
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    if len(dims) < 2 or not all(is_integer(dim, 1) for dim in dims):
+        fail(rules.ARGUMENT, f"a tile has two dimensions, found shape {shape!r}", help="write (64, 64) for 64 x 64")
+    layout = tile_layout(dtype, dims, Major.of(major))
+    made = _shared.allocate(dtype, dims, layout.smem_swizzle, align or 1024, name)
     made.gmma_layout, made.gmma_major = layout, major
     return made
 

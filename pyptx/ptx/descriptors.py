@@ -1,0 +1,197 @@
+"""Matrix descriptors in registers, for wgmma and tcgen05: an address, divided by 16, under constant bits.
+
+Which bits mean what is known by `isa.descriptors`, which layout a tile has by `wgmma_layout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import gcd
+from typing import Any, NoReturn
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Reg, fresh, move
+from pyptx.dsl.scopes import Named
+from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView, memory_of, symbol_plus
+from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.values import Register, is_integer
+from pyptx.ir.operands import ImmediateOperand
+from pyptx.isa.swizzle import by_name
+from pyptx.types import PtxType, b32, b64, u32, u64
+from pyptx.wgmma_layout import GmmaLayout, Major, layout_for_a, layout_for_b
+
+START = 0x3FFF0
+"""Address bits that a descriptor keeps: 14, above the 16 bytes that every start is a multiple of. The others say which
+CTA of the cluster a shared address belongs to."""
+
+Encode = Callable[[GmmaLayout], int]
+"""The constant bits of a descriptor for this layout."""
+
+
+def checked(what: str, encode: Callable[[], int]) -> int:
+    """Return encoded bits, or say at the user's line what they cannot hold."""
+    try:
+        return encode()
+    except ValueError as wrong:
+        fail(rules.ARGUMENT, f"{what}: {wrong}", help="offsets are bytes, as the manual's canonical layouts name them")
+
+
+def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
+    """Return a register with `((base + offset) & mask) >> 4 | bits`."""
+    if not is_integer(offset):
+        fail(rules.ARGUMENT, f"a byte offset is an integer, found {shown(offset)}", help="add registers to the base")
+    address = _address(base, offset)
+    kept, start, wide, made = fresh(b32), fresh(u32), fresh(u64), fresh(b64)
+    emit(spelled("and", "b32"), (kept, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))
+    emit(spelled("shr", "u32"), (start, kept, 4))
+    emit(spelled("cvt", "u64", "u32"), (wide, start))
+    emit(spelled("or", "b64"), (made, wide, ImmediateOperand(f"{bits:#x}")))
+    return made
+
+
+def _address(base: Any, offset: int) -> Any:
+    """Return a 32-bit register with an address in shared memory, so many bytes further."""
+    if isinstance(base, str) or (isinstance(base, SharedView) and base.register is None):
+        name, start = (base, 0) if isinstance(base, str) else (base.name, base.start)
+        made = fresh(u32)
+        move(made, symbol_plus(name, start + offset))
+        return made
+    register = base.register if isinstance(base, SharedView) else base
+    if isinstance(register, int) and is_integer(register, 0):
+        made = fresh(u32)
+        move(made, register + offset)
+        return made
+    if not isinstance(register, Register) or register.dtype.bits not in (32, 64) or register.dtype.kind not in "bus":
+        fail(
+            rules.ARGUMENT,
+            f"a descriptor needs an address in shared memory, found {shown(base)}",
+            help="give an allocation, a slice of one, or a register with an address: tile.address()",
+        )
+    if register.dtype.bits == 64:
+        narrow = fresh(u32)
+        emit(spelled("cvt", "u32", "u64"), (narrow, register))
+        register = narrow
+    if not offset:
+        return register
+    made = fresh(u32)
+    emit(spelled("add", "s32"), (made, register, offset))
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix operand that lies in an allocation: its layout, its extents, and whether K is contiguous."""
+
+    view: SharedView
+    layout: GmmaLayout
+    major: Major
+    rows: int
+    """Extent along M or N."""
+    depth: int
+    """Extent along K."""
+
+    def step(self, k: int) -> int:
+        """Return how many bytes further the matrix begins at this K."""
+        width = self.layout.layout_type.row_bytes
+        if self.major is Major.MN:
+            return k * width
+        byte = k * self.view.dtype.bits // 8
+        return byte // width * self.layout.stripe_bytes + byte % width
+
+
+def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Matrix:
+    """Return what an allocation or slice is as an operand. Made by `wgmma_tile`, its layout is known; otherwise the
+    recorded swizzle must be the one that its shape asks for, and `transposed` says which dimension is K."""
+    owner = view.alloc if isinstance(view, SharedSlice) else view
+    if not isinstance(owner, SharedAlloc):
+        _refuse(name, f"`{view.name}` plus some bytes has no layout", "give the allocation itself, or a descriptor")
+    if owner.dtype.bits != dtype.bits:
+        _refuse(name, f"`{owner.name}` holds .{owner.dtype}, the instruction wants .{dtype}", f"allocate it as {dtype}")
+    layout = owner.gmma_layout
+    major = Major.of(owner.gmma_major) if owner.gmma_major is not None else Major(transposed)
+    if transposed and major is Major.K:
+        _refuse(name, f"`{owner.name}` is K-major, so it is not transposed", f"leave trans_{name} out")
+    if not isinstance(layout, GmmaLayout):
+        layout = _inferred(owner, major, name)
+    _check_place(view, owner, layout, name)
+    first, second = owner.shape[-2:]
+    rows, depth = (first, second) if major is Major.K else (second, first)
+    return Matrix(view, layout, major, rows, depth)
+
+
+def _inferred(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
+    if len(owner.shape) < 2:
+        _refuse(name, f"`{owner.name}` has one dimension", "allocate it by smem.wgmma_tile(dtype, (rows, columns))")
+    layout = tile_layout(owner.dtype, owner.shape, major)
+    if by_name(owner.swizzle) is not by_name(layout.smem_swizzle):
+        _refuse(
+            name,
+            f"`{owner.name}` was allocated with swizzle {owner.swizzle}, rows of this width want {layout.smem_swizzle}",
+            "allocate it by smem.wgmma_tile, or build the descriptor for your own layout",
+        )
+    return layout
+
+
+def tile_layout(dtype: PtxType, shape: tuple[int, ...], major: Major) -> GmmaLayout:
+    """Return the layout of a tile whose last two dimensions are (M or N, K), or (K, M or N) when MN-major."""
+    first, second = shape[-2:]
+    try:
+        if major is Major.K:
+            return layout_for_a(dtype=dtype, m=first, k=second)
+        return layout_for_b(dtype=dtype, k=first, n=second)
+    except ValueError as wrong:
+        fail(rules.ARGUMENT, str(wrong), help="choose another tile width, or swap the dimensions and the major")
+
+
+def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name: str) -> None:
+    """Refuse a view that begins inside a swizzle pattern, and rows of a tile that lies in several stripes."""
+    origin = max(by_name(layout.smem_swizzle).origin_alignment, 16)
+    if len(view.shape) < 2 and layout.stripes > 1:
+        _refuse(
+            name,
+            f"`{owner.name}` lies in {layout.stripes} stripes, a row of it is not one piece",
+            f"make it several tiles, of shape (tiles, rows, columns), and take {owner.name}[tile]",
+        )
+    known = _alignment(current(), owner)
+    if view.register is None:
+        known = gcd(known, view.start)
+    elif isinstance(view, SharedSlice):
+        size = owner.dtype.bits
+        for dim in owner.shape[len(owner.shape) - len(view.shape) :]:
+            size *= dim
+        known = gcd(known, owner.start, size // 8)
+    if known % origin:
+        _refuse(
+            name,
+            f"the {layout.smem_swizzle or 'unswizzled'} layout starts on {origin} bytes, `{view.name}` on {known}",
+            f"allocate it with align={origin}, and tiles of a multiple of 8 rows",
+        )
+
+
+def _alignment(trace: Trace, owner: SharedAlloc) -> int:
+    memory = memory_of(trace)
+    if memory.managed and owner.name == memory.symbol:
+        return memory.align
+    return next((a.align for a in memory.allocations if a.declaration.name == owner.name), 16)
+
+
+def _refuse(name: str, message: str, remedy: str) -> NoReturn:
+    fail(rules.ARGUMENT, f"operand `{name}`: {message}", help=remedy)
+
+
+def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
+    """Return a matrix's descriptor: for a constant address built once, in the prologue; else here."""
+    trace, view = current(), found.view
+    bits = encode(found.layout)
+    if view.register is not None:
+        with Named(what, f"{view.name}[{view.register.name}]" + (f"+{offset}" if offset else "")):
+            return with_address(view, offset, bits)
+    start = view.start + offset
+    key = what, view.name, start, bits
+    known: Reg | None = trace.once.get(key)
+    if known is None:
+        with trace.in_prologue(), Named(what, f"{view.name}+{start}" if start else view.name):
+            known = trace.once[key] = with_address(view, offset, bits)
+    return known

@@ -1,0 +1,54 @@
+"""Registers that stand for a part of a matrix, as operands: one register, a list, a range, each a vector."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import shown
+from pyptx.dsl.registers import check_type
+from pyptx.dsl.trace import fail
+from pyptx.dsl.values import Register, RegisterRange
+from pyptx.types import PtxType
+
+
+def vector(value: Any) -> Any:
+    """Return registers as the operand `{…}`; one register alone is a vector of one."""
+    if isinstance(value, RegisterRange | list):
+        return cast("object", value)
+    if isinstance(value, tuple):
+        return list(cast("tuple[Any, ...]", value))
+    return [value] if isinstance(value, Register) else value
+
+
+def registers(value: Any, what: str) -> list[Register]:
+    """Return the registers of a fragment one by one."""
+    if isinstance(value, Register):
+        return [value]
+    if isinstance(value, RegisterRange):
+        return list(value.members)
+    items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
+    for item in items:
+        if not isinstance(item, Register):
+            fail(rules.ARGUMENT, f"`{what}` is registers: reg.array(…) or a list of them, found {shown(item)}")
+    return items
+
+
+def shape_word(shape: Any, instruction: str) -> str:
+    """Return `m64n128k16` for (64, 128, 16)."""
+    numbers = tuple(cast("tuple[object, ...]", shape)) if isinstance(shape, tuple | list) else ()
+    if len(numbers) != 3 or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        fail(
+            rules.ARGUMENT,
+            f"`shape` of {instruction} is three numbers (m, n, k), found {shape!r}",
+            help="write shape=(16, 8, 16)",
+        )
+    m, n, k = numbers
+    return f"m{m}n{n}k{k}"
+
+
+def type_words(*dtypes: PtxType) -> tuple[str, ...]:
+    """Return the types as modifiers."""
+    for dtype in dtypes:
+        check_type(dtype)
+    return tuple(dtype.name for dtype in dtypes)

@@ -1,0 +1,176 @@
+"""Matrices between shared memory and the registers of a warp: ldmatrix, stmatrix, movmatrix, a transposing epilogue."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, RegArray, fresh
+from pyptx.dsl.scopes import intrinsic
+from pyptx.dsl.shared import SharedAddress, SharedView, shifted
+from pyptx.dsl.trace import fail
+from pyptx.dsl.values import Register, is_integer
+from pyptx.ptx.fragments import registers, vector
+from pyptx.ptx.memory import addr
+from pyptx.types import PtxType, b32, u32
+
+GROUP = 8
+"""f32 registers of a thread that one `stmatrix.x4` stores: 16 columns of a warp's 16 rows."""
+
+
+def _words(layout: str, shape: str) -> tuple[str, ...]:
+    """Return shape and count: `layout` is "x4", or both in one as in "m8n8.x4"."""
+    found = [word for word in str(layout).split(".") if word]
+    return tuple(found) if len(found) > 1 else (shape, *found)
+
+
+def _format(dtype: PtxType | str) -> tuple[str, ...]:
+    return tuple((dtype.name if isinstance(dtype, PtxType) else dtype).strip(".").split("."))
+
+
+def ldmatrix(
+    *,
+    dst: RegArray | list[Reg] | Reg,
+    src: Any,
+    layout: str = "x4",
+    trans: bool = False,
+    dtype: PtxType | str = "b16",
+    space: str = "shared",
+    pred: Pred | None = None,
+) -> None:
+    """Emit `ldmatrix.sync.aligned.m8n8.<x1|x2|x4>[.trans].shared.b16`.
+
+    `layout` is the count, or shape and count: "m8n8.x4", "m16n16.x1" (with `trans=True`, `dtype="b8"`), "m8n16.x2".
+    `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared" or "shared::cta".
+    """
+    words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), space, *_format(dtype))
+    emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(dst), src), pred)
+
+
+def stmatrix(
+    *,
+    smem: Any,
+    regs: RegArray | list[Reg] | Reg,
+    layout: str = "x4",
+    trans: bool = False,
+    shape: str = "m8n8",
+    space: str = "shared",
+    pred: Pred | None = None,
+) -> None:
+    """Emit `stmatrix.sync.aligned.m8n8.<x1|x2|x4>[.trans].shared.b16`.
+
+    Shape "m16n8" holds bytes, `.b8`, and needs `trans=True`. `layout` may name the shape too: "m16n8.x2".
+    """
+    named, *count = _words(layout, shape)
+    dtype = "b8" if named == "m16n8" else "b16"
+    words = (named, *count, *(("trans",) if trans else ()), space, dtype)
+    emit(spelled("stmatrix", "sync", "aligned", *words), (smem, vector(regs)), pred)
+
+
+def movmatrix(*, dst: Reg, src: Reg, pred: Pred | None = None) -> None:
+    """Emit `movmatrix.sync.aligned.m8n8.trans.b16`: transpose an 8 x 8 matrix across the warp."""
+    emit(spelled("movmatrix", "sync", "aligned", "m8n8", "trans", "b16"), (dst, src), pred)
+
+
+@intrinsic
+def stmatrix_x4_trans_f32_bf16(
+    *,
+    frag: RegArray | list[Reg],
+    smem_base: Any,
+    lane: Reg,
+    row_stride: int,
+    tmp_bf16: RegArray | list[Reg] | None = None,
+    tmp_pack: RegArray | list[Reg] | None = None,
+) -> None:
+    """Store a warp's f32 accumulator as bf16, transposed: row n of the tile in shared memory is column n.
+
+    `frag` is the warp's 16 rows of a wgmma or mma.m16n8 accumulator, 8 registers for every 16 columns. `smem_base` is
+    where the warp's own 16 rows begin in row 0 of the tile; rows lie `row_stride` bytes apart. `lane` is 0 to 31.
+
+    Emits the lane's address once: `and.b32` ×3, `shr.u32`, `shl.b32`, `or.b32`, `mad.lo.u32`, `add` (a `mov` first for
+    a symbol). Then for every 8 registers four packs and `stmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; a pack is
+    `cvt.rn.bf16x2.f32`, or with `tmp_bf16` twice `cvt.rn.bf16.f32` and `mov.b32 {lo, hi}`. The lists of temporaries are
+    used from the start again when they end.
+    """
+    values = registers(frag, "frag")
+    _check_epilogue(values, lane, row_stride)
+    packs = _temporaries(tmp_pack, "tmp_pack", 4, "b32") or [fresh(b32) for _ in range(4)]
+    halves = _temporaries(tmp_bf16, "tmp_bf16", GROUP, "bf16")
+    at = _lane_address(smem_base, lane, row_stride)
+    for first in range(0, len(values), GROUP):
+        stored: list[Register] = []
+        for pair in range(first // 2, first // 2 + 4):
+            packed = packs[pair % len(packs)]
+            _pack(packed, values[2 * pair], values[2 * pair + 1], halves, 2 * pair)
+            stored.append(packed)
+        offset = first // GROUP * 16 * row_stride
+        emit(_TRANSPOSED, (addr(at, offset or None), stored))
+
+
+_TRANSPOSED = spelled("stmatrix", "sync", "aligned", "m8n8", "x4", "trans", "shared", "b16")
+
+
+def _check_epilogue(values: list[Register], lane: Any, row_stride: Any) -> None:
+    if not values or len(values) % GROUP:
+        fail(
+            rules.ARGUMENT,
+            f"`frag` is {GROUP} f32 registers for every 16 columns, found {len(values)}",
+            help="give the whole accumulator, or a slice of it: frag=acc[0:32]",
+        )
+    if not is_integer(row_stride, 16) or row_stride % 16:
+        fail(
+            rules.ARGUMENT,
+            f"`row_stride` is a multiple of 16 bytes, found {shown(row_stride)}",
+            help="a row of 72 bf16 is row_stride=144",
+        )
+    if not isinstance(lane, Register) or lane.dtype.bits != 32 or lane.dtype.kind == "f":
+        fail(rules.ARGUMENT, f"`lane` is a 32-bit register, found {shown(lane)}", help="lane=ptx.special.laneid()")
+
+
+def _temporaries(given: Any, name: str, least: int, dtype: str) -> list[Register]:
+    if given is None:
+        return []
+    found = registers(given, name)
+    if len(found) < least or len(found) % least:
+        fail(
+            rules.ARGUMENT,
+            f"`{name}` is a multiple of {least} registers, found {len(found)}",
+            help=f"{name}=reg.array({dtype}, {least}), or leave it out",
+        )
+    return found
+
+
+def _pack(packed: Register, low: Register, high: Register, halves: list[Register], first: int) -> None:
+    if not halves:
+        emit(spelled("cvt", "rn", "bf16x2", "f32"), (packed, high, low))
+        return
+    pair = [halves[(first + i) % len(halves)] for i in range(2)]
+    for half, value in zip(pair, (low, high), strict=True):
+        emit(spelled("cvt", "rn", "bf16", "f32"), (half, value))
+    emit(spelled("mov", "b32"), (packed, pair))
+
+
+def _lane_address(base: Any, lane: Register, row_stride: int) -> Any:
+    """Return the address that this lane names: lanes 0–7 rows 0–7, 8–15 the same eight values further, 16–31 rows
+    8–15."""
+    row, upper, half, offset = (fresh(u32) for _ in range(4))
+    emit(spelled("and", "b32"), (row, lane, 7))
+    emit(spelled("and", "b32"), (upper, lane, 16))
+    emit(spelled("shr", "u32"), (upper, upper, 1))
+    emit(spelled("or", "b32"), (row, row, upper))
+    emit(spelled("and", "b32"), (half, lane, 8))
+    emit(spelled("shl", "b32"), (half, half, 1))
+    emit(spelled("mad", "lo", "u32"), (offset, row, row_stride, half))
+    if isinstance(base, SharedView):
+        return shifted(base, offset)
+    if isinstance(base, str):
+        return shifted(SharedAddress(base, 0), offset)
+    if not isinstance(base, Register):
+        fail(rules.ARGUMENT, f"`smem_base` is an allocation or a register with an address, found {shown(base)}")
+    total = fresh(base.dtype)
+    if base.dtype.bits == 64:
+        emit(spelled("cvt", "u64", "u32"), (wide := fresh(base.dtype), offset))
+        offset = wide
+    emit(spelled("add", f"u{base.dtype.bits}"), (total, base, offset))
+    return total

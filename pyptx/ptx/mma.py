@@ -1,0 +1,119 @@
+"""A warp's products of registers: `ptx.mma.sync`, dense, sparse and block-scaled. Which shapes and types there are is
+the table's knowledge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, RegArray
+from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import is_integer
+from pyptx.ptx.fragments import shape_word, type_words, vector
+from pyptx.ptx.signatures import arranged
+from pyptx.types import PtxType
+
+Fragment = RegArray | list[Reg] | tuple[Reg, ...] | Reg
+
+
+def sync(
+    *,
+    shape: tuple[int, int, int],
+    dtype_d: PtxType,
+    dtype_a: PtxType,
+    dtype_b: PtxType,
+    dtype_c: PtxType,
+    d: Fragment,
+    a: Fragment,
+    b: Fragment,
+    c: Any,
+    a_layout: str = "row",
+    b_layout: str = "col",
+    satfinite: bool = False,
+    rounding: str | None = None,
+    bit_op: str | None = None,
+    kind: str | None = None,
+    sparse_metadata: Reg | None = None,
+    sparsity_selector: int = 0,
+    ordered_metadata: bool = True,
+    scale_a: Reg | None = None,
+    scale_b: Reg | None = None,
+    scale_a_id: tuple[Any, Any] = (0, 0),
+    scale_b_id: tuple[Any, Any] = (0, 0),
+    scale_vec: int | None = None,
+    scale_dtype: PtxType | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `mma.sync.aligned.mMnNkK.row.col.D.A.B.C {d}, {a}, {b}, {c}`: exactly one.
+
+    `satfinite` clamps integers, `rounding` is that of f64, `bit_op` "xor" or "and" (the default) that of b1. `kind` is
+    "f8f6f4", "mxf8f6f4", "mxf4" or "mxf4nvf4"; types of 6 and 4 bits have "f8f6f4" unless another is named.
+
+    `sparse_metadata` makes it `.sp::ordered_metadata`, or `.sp` with `ordered_metadata=False`. `scale_a` and `scale_b`,
+    registers with scale factors, make it `.block_scale`; their ids are (byte, thread), `scale_vec` is 1, 2 or 4,
+    `scale_dtype` ue8m0 or ue4m3.
+    """
+    trace = current()
+    types = type_words(dtype_d, dtype_a, dtype_b, dtype_c)
+    opcode = _sparse(ordered_metadata) if sparse_metadata is not None else ()
+    scaled = scale_a is not None or scale_b is not None
+    words = [shape_word(shape, "mma.sync"), a_layout, b_layout]
+    words += [rounding.strip(".")] if rounding else []
+    words += _kind_words(kind, types, scaled, scale_vec)
+    words += ["satfinite"] if satfinite else []
+    words += types
+    words += _scale_words(kind, scaled, scale_dtype, scale_vec)
+    words += [bit_op or "and", "popc"] if dtype_a.name == "b1" or bit_op else []
+    given: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
+    defaults: dict[str, Any] = {}
+    if sparse_metadata is not None:
+        given |= {"meta": sparse_metadata, "selector": sparsity_selector}
+    elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
+        fail(rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="give the register of metadata")
+    if scaled:
+        given |= {"scale_a": scale_a, "which_a": vector(scale_a_id), "scale_b": scale_b, "which_b": vector(scale_b_id)}
+    spelling = spelled("mma", *opcode, "sync", "aligned", *words)
+    emit(spelling, arranged(trace, spelling, given, defaults, _REMEDY), pred, trace)
+
+
+_REMEDY = "give sparse_metadata for a sparse product, scale_a and scale_b for a block-scaled one"
+_NARROW = frozenset(("e3m2", "e2m3", "e2m1"))
+_SCALED_KINDS = ("mxf8f6f4", "mxf4", "mxf4nvf4")
+
+
+def _sparse(ordered: bool) -> tuple[str, ...]:
+    return ("sp::ordered_metadata",) if ordered else ("sp",)
+
+
+def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_vec: Any) -> list[str]:
+    """Return `.kind::…` and what follows it."""
+    if kind is not None:
+        kind = kind.removeprefix("kind::")
+    if scaled != (kind in _SCALED_KINDS):
+        fail(
+            rules.ARGUMENT,
+            f"kind {kind!r} {'takes no' if scaled else 'needs'} `scale_a` and `scale_b`",
+            help=f"block-scaled kinds are {', '.join(_SCALED_KINDS)}; give them both scale_a and scale_b",
+        )
+    if kind is None and _NARROW.intersection(types[1:3]):
+        kind = "f8f6f4"
+    words = [] if kind is None else [f"kind::{kind}"]
+    if not scaled:
+        if scale_vec is not None:
+            fail(rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} without scale factors", help="give scale_a, scale_b")
+        return words
+    if scale_vec is None and kind != "mxf4nvf4":
+        return [*words, "block_scale"]
+    return [*words, "block_scale", f"scale_vec::{scale_vec or 4}X"]
+
+
+def _scale_words(kind: str | None, scaled: bool, dtype: PtxType | None, scale_vec: Any) -> list[str]:
+    """Return the type of the scale factors: ue8m0, but ue4m3 where four of them share a register."""
+    if not scaled:
+        if dtype is not None:
+            fail(rules.ARGUMENT, f"`scale_dtype` {dtype} without scale factors", help="give scale_a and scale_b")
+        return []
+    if dtype is not None:
+        return [dtype.name]
+    return ["ue4m3" if kind == "mxf4nvf4" and scale_vec in (None, 4) else "ue8m0"]

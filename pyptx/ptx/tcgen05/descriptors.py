@@ -1,0 +1,261 @@
+"""Descriptors that `tcgen05` instructions take: of matrices in shared memory, of the operation, of zeroed columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import shown
+from pyptx.dsl.registers import Reg, check_type
+from pyptx.dsl.scopes import intrinsic
+from pyptx.dsl.trace import fail
+from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor, ZeroColumnMask
+from pyptx.isa.swizzle import by_name
+from pyptx.ptx.descriptors import START, checked, with_address
+from pyptx.tensormap import Swizzle
+from pyptx.types import PtxType, e2m1, e4m3, f32, from_name, s8, s32, u8, ue4m3, ue8m0
+from pyptx.wgmma_layout import GmmaLayout, Major
+
+BLACKWELL_MASKED_DESC_B128 = Tcgen05Descriptor(0, 16, 1024, Swizzle.B128).encode()
+"""The constant bits for rows of 128 swizzled bytes: leading offset 16, stride 1024."""
+
+Type = PtxType | str
+_SHIFTS = (0, 8, 16, 32)
+
+
+@intrinsic
+def descriptor(
+    smem_addr: Any,
+    *,
+    byte_offset: int = 0,
+    stride_bytes: int,
+    leading_bytes: int = 16,
+    swizzle: str = "128B",
+    version: int = 1,
+    base_offset: int = 0,
+    lbo_mode: int = 0,
+) -> Reg:
+    """Return a register with the descriptor of a matrix in shared memory; `swizzle` is "NONE", "32B", "64B", "128B" or
+    "128B_BASE32B".
+
+    Emits the address (`mov.u32` for an allocation or a symbol, `cvt.u32.u64` for a 64-bit register, `add.s32` for an
+    offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
+    """
+
+    def encode() -> int:
+        mode = by_name(swizzle)
+        return Tcgen05Descriptor(0, leading_bytes, stride_bytes, mode, base_offset, lbo_mode, version).encode()
+
+    return with_address(smem_addr, byte_offset, checked("tcgen05 descriptor", encode))
+
+
+@intrinsic
+def masked_descriptor(
+    smem_addr: Any, *, byte_offset: int = 0, mask: int = START, const_bits: int = BLACKWELL_MASKED_DESC_B128
+) -> Reg:
+    """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `descriptor` emits."""
+    return with_address(smem_addr, byte_offset, const_bits, mask)
+
+
+def layout_bits(layout: GmmaLayout) -> int:
+    """Return the constant bits for a canonical layout: the same strides as wgmma's."""
+    made = Tcgen05Descriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
+    return checked("the layout", made.encode)
+
+
+def make_instr_desc(
+    kind: str,
+    *,
+    m: int,
+    n: int,
+    a_dtype: Type,
+    b_dtype: Type | None = None,
+    d_dtype: Type = f32,
+    a_major: str = "K",
+    b_major: str = "K",
+    scale_a: int = 1,
+    scale_b: int = 1,
+    saturate: bool = False,
+    sparse: bool = False,
+    sparsity_selector: int = 0,
+    max_shift: int = 0,
+    scale_dtype: Type | None = None,
+    a_scale_id: int = 0,
+    b_scale_id: int = 0,
+    k96: bool = False,
+) -> int:
+    """Return the 32-bit instruction descriptor of any kind as a number.
+
+    `scale_a` and `scale_b` are 1 or -1. `max_shift` (`.ws` only) is 0, 8, 16 or 32 columns, or its code 0 to 3. The
+    scale-factor ids are bytes of a word. What the manual's tables forbid is refused.
+    """
+    operation = InstructionDescriptor(
+        kind.removeprefix("kind::"), m, n, _type(a_dtype), _type(a_dtype if b_dtype is None else b_dtype),
+        _type(d_dtype), _transposed(a_major), _transposed(b_major), _negated("scale_a", scale_a),
+        _negated("scale_b", scale_b), sparse, sparsity_selector, saturate,
+        _SHIFTS[max_shift] if max_shift in range(4) else max_shift,
+        None if scale_dtype is None else _type(scale_dtype), a_scale_id, b_scale_id, k96,
+    )  # fmt: skip
+    bits = checked("instruction descriptor", operation.encode)
+    _check_operation(operation)
+    return bits
+
+
+def _check_operation(operation: InstructionDescriptor) -> None:
+    """The descriptor does not say how many CTAs or whether `.ws`: it must be right for one of these."""
+    ways = [(1, False), (2, False), (1, True)]
+    found = [operation.problems(cta_group=cta_group, ws=ws) for cta_group, ws in ways]
+    if all(found):
+        best = min(found, key=len)
+        fail(rules.ARGUMENT, f"instruction descriptor: {'; '.join(best)}", help="choose another shape or kind")
+
+
+def _type(dtype: Any) -> PtxType:
+    if isinstance(dtype, str):
+        try:
+            return from_name(dtype)
+        except ValueError as wrong:
+            fail(rules.ARGUMENT, str(wrong), help="write a type of pyptx.types, or its name: 'bf16'")
+    check_type(dtype)
+    return dtype
+
+
+def _transposed(major: str) -> bool:
+    try:
+        return Major.of(major) is Major.MN
+    except ValueError as wrong:
+        fail(rules.ARGUMENT, str(wrong), help="write 'K' or 'MN'")
+
+
+def _negated(name: str, scale: Any) -> bool:
+    if scale not in (1, -1):
+        fail(rules.ARGUMENT, f"`{name}` is 1 or -1, found {shown(scale)}", help="-1 negates the matrix")
+    return scale == -1
+
+
+def make_instr_desc_f16bf16_f32(
+    *,
+    m: int = 128,
+    n: int = 256,
+    ab_dtype: str = "bf16",
+    a_major: str = "K",
+    b_major: str = "K",
+    scale_a: int = 1,
+    scale_b: int = 1,
+    saturate: bool = False,
+    sparse: bool = False,
+    max_shift: int = 0,
+) -> int:
+    """Return the descriptor of kind f16 (f16 or bf16) or tf32, accumulating in f32."""
+    name = _type(ab_dtype).name
+    return make_instr_desc(
+        "tf32" if name == "tf32" else "f16", m=m, n=n, a_dtype=ab_dtype, a_major=a_major, b_major=b_major,
+        scale_a=scale_a, scale_b=scale_b, saturate=saturate, sparse=sparse, max_shift=max_shift,
+    )  # fmt: skip
+
+
+def make_instr_desc_i8(
+    *,
+    m: int = 128,
+    n: int = 256,
+    a_dtype: Type = s8,
+    b_dtype: Type = s8,
+    a_major: str = "K",
+    b_major: str = "K",
+    saturate: bool = False,
+    sparse: bool = False,
+    max_shift: int = 0,
+) -> int:
+    """Return the descriptor of kind i8: s8 or u8, accumulating in s32."""
+    for dtype in (a_dtype, b_dtype):
+        if _type(dtype) not in (s8, u8):
+            fail(rules.ARGUMENT, f"kind i8 takes s8 and u8, found {dtype}", help="use another kind's builder")
+    return make_instr_desc(
+        "i8", m=m, n=n, a_dtype=a_dtype, b_dtype=b_dtype, d_dtype=s32, a_major=a_major, b_major=b_major,
+        saturate=saturate, sparse=sparse, max_shift=max_shift,
+    )  # fmt: skip
+
+
+def make_instr_desc_f8f6f4(
+    *,
+    m: int = 128,
+    n: int = 256,
+    a_dtype: Type = e4m3,
+    b_dtype: Type = e4m3,
+    d_dtype: Type = f32,
+    a_major: str = "K",
+    b_major: str = "K",
+    scale_a: int = 1,
+    scale_b: int = 1,
+    sparse: bool = False,
+    max_shift: int = 0,
+) -> int:
+    """Return the descriptor of kind f8f6f4: e4m3, e5m2, e2m3, e3m2, e2m1 in any pair, accumulating in f32 or f16."""
+    return make_instr_desc(
+        "f8f6f4", m=m, n=n, a_dtype=a_dtype, b_dtype=b_dtype, d_dtype=d_dtype, a_major=a_major, b_major=b_major,
+        scale_a=scale_a, scale_b=scale_b, sparse=sparse, max_shift=max_shift,
+    )  # fmt: skip
+
+
+def make_instr_desc_mxf8f6f4(
+    *,
+    m: int = 128,
+    n: int = 256,
+    a_dtype: Type = e4m3,
+    b_dtype: Type = e4m3,
+    a_major: str = "K",
+    b_major: str = "K",
+    scale_a: int = 1,
+    scale_b: int = 1,
+    sparse: bool = False,
+    a_scale_id: int = 0,
+    b_scale_id: int = 0,
+) -> int:
+    """Return the descriptor of kind mxf8f6f4: the types of f8f6f4, scale factors ue8m0."""
+    return make_instr_desc(
+        "mxf8f6f4", m=m, n=n, a_dtype=a_dtype, b_dtype=b_dtype, a_major=a_major, b_major=b_major, scale_a=scale_a,
+        scale_b=scale_b, sparse=sparse, scale_dtype=ue8m0, a_scale_id=a_scale_id, b_scale_id=b_scale_id,
+    )  # fmt: skip
+
+
+def make_instr_desc_mxf4(
+    *,
+    m: int = 128,
+    n: int = 256,
+    scale_a: int = 1,
+    scale_b: int = 1,
+    sparse: bool = False,
+    a_scale_id: int = 0,
+    b_scale_id: int = 0,
+    k96: bool = False,
+) -> int:
+    """Return the descriptor of kind mxf4: e2m1, K-major, scale factors ue8m0."""
+    return make_instr_desc(
+        "mxf4", m=m, n=n, a_dtype=e2m1, scale_a=scale_a, scale_b=scale_b, sparse=sparse, scale_dtype=ue8m0,
+        a_scale_id=a_scale_id, b_scale_id=b_scale_id, k96=k96,
+    )  # fmt: skip
+
+
+def make_instr_desc_mxf4nvf4(
+    *,
+    m: int = 128,
+    n: int = 256,
+    scale_dtype: Type = ue4m3,
+    scale_a: int = 1,
+    scale_b: int = 1,
+    sparse: bool = False,
+    a_scale_id: int = 0,
+    b_scale_id: int = 0,
+    k96: bool = False,
+) -> int:
+    """Return the descriptor of kind mxf4nvf4: e2m1, K-major, scale factors ue4m3 or ue8m0."""
+    return make_instr_desc(
+        "mxf4nvf4", m=m, n=n, a_dtype=e2m1, scale_a=scale_a, scale_b=scale_b, sparse=sparse, scale_dtype=scale_dtype,
+        a_scale_id=a_scale_id, b_scale_id=b_scale_id, k96=k96,
+    )  # fmt: skip
+
+
+def zero_column_mask(*, skip: int, use: int, shift: int = 0, starts: Any = (0,) * 4, firsts: Any = (0,) * 4) -> int:
+    """Return the 64-bit mask of `mma.ws`: runs of `skip` zeroed and `use` used columns of B, in turn."""
+    mask = ZeroColumnMask(skip, use, tuple(starts), tuple(firsts), shift)
+    return checked("zero-column mask", mask.encode)

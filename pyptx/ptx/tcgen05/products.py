@@ -1,0 +1,176 @@
+"""`ptx.tcgen05.mma`: products accumulated in tensor memory, one instruction each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred
+from pyptx.dsl.shared import SharedView
+from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import Register
+from pyptx.ptx.descriptors import descriptor_of, matrix
+from pyptx.ptx.fragments import vector
+from pyptx.ptx.signatures import arranged
+from pyptx.ptx.tcgen05.descriptors import layout_bits
+from pyptx.ptx.tcgen05.tensor_memory import group, tmem
+
+_REMEDY = (
+    "scale_a and scale_b belong to the block-scaled kinds, sparse_metadata to sparse=True, scale_c to f16 and tf32, "
+    "disable_output_lane to kinds without block scaling"
+)
+_BLOCK_SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
+
+
+class Products:
+    """What `ptx.tcgen05.mma` is: call it, or `.async_2sm` for two CTAs, `.ws` for a B kept in the collector."""
+
+    def __call__(
+        self,
+        d_tmem: Any,
+        a_desc: Any,
+        b_desc: Any,
+        idesc: Any,
+        *,
+        cta_group: int = 1,
+        kind: str = "f16",
+        enable_input_d: bool | int | Pred | None = True,
+        scale_d: Any | None = None,
+        sparse: bool = False,
+        ashift: bool = False,
+        collector_a: str | None = None,
+        a_is_tmem: bool = False,
+        sparse_metadata: Any | None = None,
+        pred_operand: Any | None = None,
+        scale_c: int | None = None,
+        scale_a: Any | None = None,
+        scale_b: Any | None = None,
+        scale_vec: str | int | None = None,
+        disable_output_lane: Any | None = None,
+        collector_b: str | None = None,
+        pred: Pred | None = None,
+    ) -> None:
+        """Emit `tcgen05.mma[.sp].cta_group::g.kind::K…[.ashift][.collector::a::use]`: exactly one.
+
+        A and B are descriptors in 64-bit registers, or allocations with a layout (`smem.wgmma_tile`), whose descriptors
+        are made as for wgmma; `a_is_tmem=True` takes A from tensor memory. `idesc`, the instruction descriptor, is a
+        number or a register. `enable_input_d` False or 0: D = A*B; True, 1 or None: D += A*B;
+        a predicate decides at run time. `scale_d` and `pred_operand` are other names for it.
+
+        The block-scaled kinds take `scale_a`, `scale_b` (tensor memory) and `scale_vec`: 1, 2, 4, "block16" or
+        "block32". `scale_c` (0 to 15) divides D by two so many times first. `disable_output_lane` is 4 registers, or 8
+        for `cta_group=2`: lanes of D that stay as they are. Collectors: "fill", "use", "lastuse", "discard".
+        """
+        trace = current()
+        words = ["sp"] if sparse or sparse_metadata is not None else []
+        words += [group(cta_group), *_kind_words(kind, scale_vec)]
+        words += ["ashift"] if ashift else []
+        words += [f"collector::a::{collector_a}"] if collector_a else []
+        words += [f"collector::b::{collector_b}"] if collector_b else []
+        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem)
+        given["accumulate"] = _accumulate(enable_input_d, scale_d, pred_operand)
+        if disable_output_lane is not None:
+            given["disabled"] = vector(disable_output_lane)
+        if scale_c is not None:
+            given["scale"] = scale_c
+        for name, value in (("meta", sparse_metadata), ("scale_a", scale_a), ("scale_b", scale_b)):
+            if value is not None:
+                given[name] = tmem(value, "sparse_metadata" if name == "meta" else name)
+        spelling = spelled("tcgen05", "mma", *words)
+        emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
+
+    def async_2sm(self, d_tmem: Any, a_desc: Any, b_desc: Any, idesc: Any, **options: Any) -> None:
+        """Emit the same with `cta_group::2`: the tensor cores of this CTA and its peer work on one product."""
+        if options.setdefault("cta_group", 2) != 2:
+            fail(rules.ARGUMENT, f"`async_2sm` is cta_group 2, found {options['cta_group']}", help="leave it out")
+        self(d_tmem, a_desc, b_desc, idesc, **options)
+
+    def ws(
+        self,
+        d_tmem: Any,
+        a_desc: Any,
+        b_desc: Any,
+        idesc: Any,
+        *,
+        kind: str = "f16",
+        enable_input_d: bool | int | Pred | None = True,
+        a_is_tmem: bool = False,
+        sparse_metadata: Any | None = None,
+        collector_b: str | None = None,
+        zero_column_mask: Any | None = None,
+        pred: Pred | None = None,
+    ) -> None:
+        """Emit `tcgen05.mma.ws[.sp].cta_group::1.kind::K[.collector::bN::use]`: weight-stationary, exactly one.
+
+        `collector_b` names buffer and use, "b0::fill"; `zero_column_mask` is a 64-bit register.
+        """
+        trace = current()
+        words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_kind_words(kind, None)]
+        words += [f"collector::{collector_b}"] if collector_b else []
+        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem)
+        given["accumulate"] = _accumulate(enable_input_d, None, None)
+        if sparse_metadata is not None:
+            given["meta"] = tmem(sparse_metadata, "sparse_metadata")
+        if zero_column_mask is not None:
+            given["columns"] = zero_column_mask
+        spelling = spelled("tcgen05", "mma", *words)
+        emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
+
+
+mma = Products()
+
+
+def _kind_words(kind: str, scale_vec: str | int | None) -> list[str]:
+    """Return `.kind::…` and, for the block-scaled kinds, `.block_scale` and the size of a block."""
+    name = kind.removeprefix("kind::")
+    if name not in _BLOCK_SCALED:
+        if scale_vec is not None:
+            fail(rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} with kind {name}", help=_REMEDY)
+        return [f"kind::{name}"]
+    if scale_vec is None:
+        # mxf4nvf4 has no size of its own: 16 elements a factor is the one that ue4m3 factors use.
+        size = ["block16"] if name == "mxf4nvf4" else []
+    else:
+        size = [f"scale_vec::{scale_vec}X"] if isinstance(scale_vec, int) else [scale_vec]
+    return [f"kind::{name}", "block_scale", *size]
+
+
+def _operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool) -> dict[str, Any]:
+    return {
+        "d": tmem(d, "d_tmem"),
+        "a": tmem(a, "a_desc") if a_is_tmem else _descriptor("a_desc", a),
+        "b": _descriptor("b_desc", b),
+        "idesc": idesc,
+    }
+
+
+def _descriptor(name: str, value: Any) -> Any:
+    """Return a descriptor; a 32-bit register would be taken for an address of tensor memory."""
+    if isinstance(value, SharedView):
+        found = matrix(value, value.dtype, False, name)
+        return descriptor_of(found, 0, layout_bits, "tcgen05_descriptor")
+    if not isinstance(value, Register | int) or (isinstance(value, Register) and value.dtype.bits != 64):
+        fail(
+            rules.ARGUMENT,
+            f"`{name}` is a descriptor in a 64-bit register, found {shown(value)}",
+            help="build it by ptx.tcgen05.descriptor; for A in tensor memory write a_is_tmem=True",
+        )
+    return value
+
+
+def _accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:
+    """Return the operand that says whether D is added to: one of three names."""
+    default = enable_input_d is True or enable_input_d is None
+    given = [value for value in (None if default else enable_input_d, scale_d, pred_operand) if value is not None]
+    if len(given) > 1:
+        fail(
+            rules.ARGUMENT,
+            "`enable_input_d`, `scale_d` and `pred_operand` are three names for one operand: give one of them",
+            help="write enable_input_d=p",
+        )
+    value = given[0] if given else 1
+    if isinstance(value, int) and value not in (0, 1):
+        fail(rules.ARGUMENT, f"`enable_input_d` is False, True or a predicate, found {value}",
+             help="scale_c divides D by a power of two")  # fmt: skip
+    return int(value) if isinstance(value, bool) else value

@@ -1,0 +1,234 @@
+"""Tensor memory: allocation, loads and stores of registers, copies from shared memory, completion and order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, foreign, shown, spelled
+from pyptx.dsl.registers import Pred, Reg
+from pyptx.dsl.scopes import Named
+from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedAlloc, SharedSlice, SharedView
+from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import Register, is_integer
+from pyptx.ir.operands import AddressOperand
+from pyptx.isa.descriptors import Tcgen05Descriptor
+from pyptx.ptx.descriptors import with_address
+from pyptx.ptx.fragments import vector
+from pyptx.types import PtxType
+
+
+def tmem(value: Any, what: str) -> AddressOperand:
+    """Return an address of tensor memory as an operand: a 32-bit register of any type, or `ptx.addr(register, n)`."""
+    if isinstance(value, AddressOperand):
+        return value
+    if not isinstance(value, Register) or value.dtype.bits != 32 or value.dtype.name == "f32":
+        fail(
+            rules.ARGUMENT,
+            f"`{what}` is an address of tensor memory, 32 bits in a register, found {shown(value)}",
+            help="load what tcgen05.alloc wrote: ptx.ld(u32, taddr, slot, space='shared')",
+        )
+    if value.trace is not current():
+        foreign(value)
+    return AddressOperand(value.name)
+
+
+def group(cta_group: Any) -> str:
+    """Return `cta_group::1` or `cta_group::2`."""
+    if not is_integer(cta_group) or cta_group not in (1, 2):
+        fail(rules.ARGUMENT, f"`cta_group` is 1 or 2, found {shown(cta_group)}", help="2 pairs this CTA with its peer")
+    return f"cta_group::{cta_group}"
+
+
+def _columns(ncols: Any, exclusive: bool) -> Any:
+    """Refuse a number of columns that tensor memory is not handed out in."""
+    if not isinstance(ncols, int) or exclusive:
+        return ncols
+    if not 32 <= ncols <= 512 or ncols & ncols - 1:
+        near = min((32, 64, 128, 256, 512), key=lambda columns: (columns < ncols, abs(columns - ncols)))
+        fail(rules.ARGUMENT, f"`ncols` is a power of two from 32 to 512, found {ncols}", help=f"allocate {near}")
+    return ncols
+
+
+def _words(exclusive: bool) -> tuple[str, ...]:
+    return (*(("exclusive",) if exclusive else ()), "sync", "aligned")
+
+
+def alloc(
+    tmem_addr: Any, ncols: int | Reg, *, cta_group: int = 1, exclusive: bool = False, pred: Pred | None = None
+) -> None:
+    """Emit `tcgen05.alloc.cta_group::g.sync.aligned.shared::cta.b32 [a], n`: the address of the columns goes to shared
+    memory. `exclusive=True` takes multiples of 32 columns, all for this CTA."""
+    words = (group(cta_group), *_words(exclusive), "shared::cta", "b32")
+    emit(spelled("tcgen05", "alloc", *words), (tmem_addr, _columns(ncols, exclusive)), pred)
+
+
+def dealloc(
+    taddr: Any, ncols: int | Reg, *, cta_group: int = 1, exclusive: bool = False, pred: Pred | None = None
+) -> None:
+    """Emit `tcgen05.dealloc.cta_group::g.sync.aligned.b32 t, n`."""
+    words = (group(cta_group), *_words(exclusive), "b32")
+    emit(spelled("tcgen05", "dealloc", *words), (taddr, _columns(ncols, exclusive)), pred)
+
+
+def relinquish_alloc_permit(*, cta_group: int = 1, pred: Pred | None = None) -> None:
+    """Emit `tcgen05.relinquish_alloc_permit.cta_group::g.sync.aligned`."""
+    emit(spelled("tcgen05", "relinquish_alloc_permit", group(cta_group), "sync", "aligned"), (), pred)
+
+
+def fence_before_thread_sync(*, pred: Pred | None = None) -> None:
+    """Emit `tcgen05.fence::before_thread_sync`."""
+    emit(spelled("tcgen05", "fence::before_thread_sync"), (), pred)
+
+
+def fence_after_thread_sync(*, pred: Pred | None = None) -> None:
+    """Emit `tcgen05.fence::after_thread_sync`."""
+    emit(spelled("tcgen05", "fence::after_thread_sync"), (), pred)
+
+
+def wait_ld(*, pred: Pred | None = None) -> None:
+    """Emit `tcgen05.wait::ld.sync.aligned`."""
+    emit(spelled("tcgen05", "wait::ld", "sync", "aligned"), (), pred)
+
+
+def wait_st(*, pred: Pred | None = None) -> None:
+    """Emit `tcgen05.wait::st.sync.aligned`."""
+    emit(spelled("tcgen05", "wait::st", "sync", "aligned"), (), pred)
+
+
+def commit(
+    mbar: Any,
+    *,
+    cta_group: int = 1,
+    multicast: bool = False,
+    multicast_mask: Any | None = None,
+    space: str | None = "cluster",
+    pred: Pred | None = None,
+) -> None:
+    """Emit `tcgen05.commit.cta_group::g.mbarrier::arrive::one[.shared::cluster][.multicast::cluster].b64 [m][, mask]`.
+
+    `space` is "cluster", or "generic" for a generic address. `multicast_mask` (16 bits) signals that barrier in every
+    CTA of the mask.
+    """
+    if space not in ("cluster", "shared::cluster", "generic", "", None):
+        fail(rules.ARGUMENT, f"`space` is 'cluster' or 'generic', found {shown(space)}", help="leave it out for shared")
+    shared = space in ("cluster", "shared::cluster")
+    if not shared and isinstance(mbar, MbarrierRef | MbarrierArray | SharedView):
+        fail(rules.ARGUMENT, f"`{mbar.name}` is in shared memory, its address is not generic",
+             help="leave `space` out, or convert the address by cvta first")  # fmt: skip
+    if multicast and multicast_mask is None:
+        fail(rules.ARGUMENT, "`multicast` needs `multicast_mask`", help="give the CTAs: multicast_mask=0b11")
+    several = multicast_mask is not None
+    words = [group(cta_group), "mbarrier::arrive::one", *(["shared::cluster"] if shared else [])]
+    words += ["multicast::cluster"] if several else []
+    operands = (mbar, multicast_mask) if several else (mbar,)
+    emit(spelled("tcgen05", "commit", *words, "b64"), operands, pred)
+
+
+def ld(
+    dst_regs: Any,
+    taddr: Any,
+    *,
+    shape: str = "16x128b",
+    count: int = 1,
+    dtype: str | PtxType = "b32",
+    pack: bool = False,
+    split: int | None = None,
+    red: str | None = None,
+    red_dst: Reg | None = None,
+    red_abs: bool = False,
+    red_nan: bool = False,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `tcgen05.ld.sync.aligned.SHAPE.xN[.pack::16b].b32 {regs}, [t]`.
+
+    Shape "16x32bx2" takes `split`, the columns between its halves. `red="min"` or `"max"` also reduces the columns of
+    each lane into `red_dst`: `tcgen05.ld.red.….xN.min[.abs][.NaN].f32 {regs}, r, [t]`, with `dtype` f32, u32 or s32.
+    """
+    kind = dtype.name if isinstance(dtype, PtxType) else dtype.strip(".")
+    words = ["red"] if red else []
+    words += ["sync", "aligned", shape, f"x{count}"]
+    words += [red, *(["abs"] if red_abs else []), *(["NaN"] if red_nan else [])] if red else []
+    words += ["pack::16b"] if pack else []
+    if (red is None) != (red_dst is None) or (red is None and (red_abs or red_nan)):
+        fail(rules.ARGUMENT, "a reducing load takes `red` and `red_dst`",
+             help="write red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
+    operands = [vector(dst_regs), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
+    emit(spelled("tcgen05", "ld", *words, kind), operands, pred)
+
+
+def st(
+    taddr: Any,
+    src_regs: Any,
+    *,
+    shape: str = "16x128b",
+    count: int = 1,
+    dtype: str | PtxType = "b32",
+    unpack: bool = False,
+    split: int | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `tcgen05.st.sync.aligned.SHAPE.xN[.unpack::16b].b32 [t], {regs}`; `split` as for `ld`."""
+    kind = dtype.name if isinstance(dtype, PtxType) else dtype.strip(".")
+    words = ["sync", "aligned", shape, f"x{count}", *(["unpack::16b"] if unpack else []), kind]
+    operands = [tmem(taddr, "taddr"), *_split(shape, split), vector(src_regs)]
+    emit(spelled("tcgen05", "st", *words), operands, pred)
+
+
+def _split(shape: str, split: int | None) -> list[int]:
+    if (shape == "16x32bx2") != (split is not None):
+        fail(rules.ARGUMENT, f"`split` belongs to shape 16x32bx2, found shape {shape} and split {split}",
+             help="write shape='16x32bx2', split=16")  # fmt: skip
+    return [] if split is None else [split]
+
+
+_NARROW = {"128x128b": 128, "64x128b": 128, "32x128b": 128}
+"""Rows of 16 bytes: a core matrix is 8 of them, 128 bytes on end, and one stride says all about the layout."""
+
+
+def cp(
+    taddr: Any,
+    src: Any,
+    *,
+    cta_group: int = 1,
+    size: str = "128x256b",
+    src_is_addr: bool | None = None,
+    src_format: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `tcgen05.cp.cta_group::g.SIZE [t], desc`.
+
+    `size` is "128x256b", "4x256b", "128x128b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23" or "32x128b.warpx4";
+    `src_format` "b6x16_p32" or "b4x16_p64" unpacks to bytes. `src` is a descriptor, or (an allocation, a 32-bit
+    register, `src_is_addr=True`) the address of unswizzled rows of 16 bytes, one after the other: its descriptor is
+    made here, a named scope `tcgen05_cp_descriptor`.
+    """
+    name, *words = size.split(".")
+    words += ["warpx4"] if name == "32x128b" and not words else []
+    words += ["b8x16", src_format.removeprefix("b8x16.")] if src_format else []
+    narrow = isinstance(src, SharedView | str) or (isinstance(src, Register) and src.dtype.bits == 32)
+    where = tmem(taddr, "taddr")
+    if narrow if src_is_addr is None else src_is_addr:
+        src = _rows(src, name)
+    emit(spelled("tcgen05", "cp", group(cta_group), name, *words), (where, src), pred)
+
+
+def _rows(src: Any, size: str) -> Reg:
+    if size not in _NARROW:
+        fail(
+            rules.ARGUMENT,
+            f"rows of {size} may lie in several ways, an address does not say which",
+            help="give a descriptor: ptx.tcgen05.descriptor(tile, stride_bytes=…, leading_bytes=…, swizzle=…)",
+        )
+    owner = src.alloc if isinstance(src, SharedSlice) else src
+    if isinstance(owner, SharedAlloc) and owner.swizzle is not None:
+        fail(rules.ARGUMENT, f"`{owner.name}` is swizzled {owner.swizzle}, an address alone means unswizzled rows",
+             help=f"give a descriptor: ptx.tcgen05.descriptor({owner.name}, …, swizzle='{owner.swizzle}')")  # fmt: skip
+    bits = Tcgen05Descriptor(0, 0, _NARROW[size]).encode()
+    with Named("tcgen05_cp_descriptor", getattr(src, "name", str(src))):
+        return with_address(src, 0, bits)
+
+
+def shift(taddr: Any, *, cta_group: int = 1, pred: Pred | None = None) -> None:
+    """Emit `tcgen05.shift.cta_group::g.down [t]`."""
+    emit(spelled("tcgen05", "shift", group(cta_group), "down"), (tmem(taddr, "taddr"),), pred)

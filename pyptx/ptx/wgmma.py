@@ -1,0 +1,208 @@
+"""Hopper's warpgroup products: `ptx.wgmma.mma_async`, its fences and groups, and descriptors of its operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, RegArray, check_type, fresh
+from pyptx.dsl.scopes import Named, intrinsic
+from pyptx.dsl.shared import SharedView
+from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import Register, is_integer
+from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.isa.swizzle import by_name
+from pyptx.ptx.descriptors import checked, descriptor_of, matrix, tile_layout, with_address
+from pyptx.ptx.fragments import shape_word, type_words, vector
+from pyptx.ptx.signatures import arranged
+from pyptx.tensormap import Swizzle
+from pyptx.types import PtxType, b64, from_name
+from pyptx.wgmma_layout import GmmaLayout, LayoutType, Major
+
+SWIZZLE_NONE, SWIZZLE_128B, SWIZZLE_64B, SWIZZLE_32B = (
+    int(kind) for kind in (LayoutType.INTERLEAVE, LayoutType.B128, LayoutType.B64, LayoutType.B32)
+)
+MASKED_DESC_B128 = WgmmaDescriptor(0, 16, 1024, Swizzle.B128).encode()
+"""The constant bits for rows of 128 swizzled bytes: leading offset 16, stride 1024."""
+
+_SWIZZLES = {
+    SWIZZLE_NONE: Swizzle.NONE, SWIZZLE_128B: Swizzle.B128, SWIZZLE_64B: Swizzle.B64, SWIZZLE_32B: Swizzle.B32,
+}  # fmt: skip
+_TRANSPOSABLE = ("f16", "bf16")
+"""Types whose operands may be MN-major."""
+
+
+def mma_async(
+    *,
+    shape: tuple[int, int, int],
+    dtype_d: PtxType,
+    dtype_a: PtxType,
+    dtype_b: PtxType,
+    d: RegArray,
+    a: Any,
+    b: Any,
+    scale_d: Reg | bool | int = False,
+    scale_a: int = 1,
+    scale_b: int = 1,
+    trans_a: int = 0,
+    trans_b: int = 0,
+    a_k_offset: int = 0,
+    b_k_offset: int = 0,
+    sparse_metadata: Reg | None = None,
+    sparsity_selector: int = 0,
+    satfinite: bool = False,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `wgmma.mma_async[.sp].sync.aligned.mMnNkK[.satfinite].D.A.B`: exactly one.
+
+    `a` and `b` are descriptors, or allocations with a layout (`smem.wgmma_tile`), or slices of these; `a` may also be
+    registers. `scale_d` False or 0: D = A*B, else D += A*B; a predicate decides at run time. `scale_a`, `scale_b` are
+    1 or -1. `trans_a=1` reads an MN-major A; for an allocation that was made MN-major it is implied. `a_k_offset` and
+    `b_k_offset` begin so many (stored) elements further along K. `sparse_metadata` makes it `.sp`: A is 2:4 sparse.
+
+    The descriptor of an allocation at a constant address is made once, at the start of the kernel; that of a slice
+    indexed by a register is made here. Both are named scopes `wgmma_descriptor`: `and.b32`, `shr.u32`, `cvt.u64.u32`,
+    `or.b64` after the address. An offset to a descriptor given as a register is one `add.s64`, in `descriptor_step`.
+    """
+    trace = current()
+    types = type_words(dtype_d, dtype_a, dtype_b)
+    bits = ("and", "popc") if dtype_a.name == "b1" else ()
+    sparse = ("sp",) if sparse_metadata is not None else ()
+    saturated = ("satfinite",) if satfinite else ()
+    word = shape_word(shape, "wgmma.mma_async")
+    spelling = spelled("wgmma", "mma_async", *sparse, "sync", "aligned", word, *saturated, *types, *bits)
+    m, n, k = shape
+    stored = k // 2 if sparse else k
+    a, trans_a = _operand("a", a, dtype_a, int(trans_a), a_k_offset, (m, stored))
+    b, trans_b = _operand("b", b, dtype_b, int(trans_b), b_k_offset, (n, k))
+    given: dict[str, Any] = {"d": vector(d), "a": a, "b": b}
+    if sparse:
+        given["meta"] = sparse_metadata
+    defaults: dict[str, Any] = {"scale_d": int(scale_d) if isinstance(scale_d, bool) else scale_d}
+    optional = {
+        "scale_a": (scale_a, 1), "scale_b": (scale_b, 1), "transpose_a": (trans_a, 0), "transpose_b": (trans_b, 0),
+        "selector": (sparsity_selector, 0),
+    }  # fmt: skip
+    for name, (value, usual) in optional.items():
+        (defaults if is_integer(value) and value == usual else given)[name] = value
+    emit(spelling, arranged(trace, spelling, given, defaults, _REMEDY), pred, trace)
+
+
+_REMEDY = (
+    "trans_a and trans_b belong to f16 and bf16 (trans_a not to registers), scale_a and scale_b to floats, "
+    "sparsity_selector to sparse_metadata"
+)
+
+
+def _operand(
+    name: str, value: Any, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
+) -> tuple[Any, int]:
+    """Return the operand and its transpose immediate."""
+    if not is_integer(offset, 0):
+        fail(rules.ARGUMENT, f"`{name}_k_offset` is a number of elements along K, found {shown(offset)}",
+             help="index the allocation by the register instead: tile[stage]")  # fmt: skip
+    if isinstance(value, SharedView):
+        return _from_shared(name, value, dtype, transposed, offset, extents)
+    if not offset:
+        return value, transposed
+    if not isinstance(value, Register) or transposed:
+        fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {shown(value)}",
+             help="give smem.wgmma_tile(…) as operand, or a descriptor that begins there")  # fmt: skip
+    step = offset * dtype.bits // 8
+    _check_step(name, offset, step)
+    with Named("descriptor_step", f"{value.name}, {step}"):
+        made = fresh(b64)
+        emit(spelled("add", "s64"), (made, value, step >> 4))
+    return made, transposed
+
+
+def _from_shared(
+    name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
+) -> tuple[Reg, int]:
+    found = matrix(view, dtype, bool(transposed), name)
+    if found.major is Major.MN and dtype.name not in _TRANSPOSABLE:
+        fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands of f16 and bf16 only, found {dtype}",
+             help=f"store it with K contiguous: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
+    for what, has, needs in (("M or N", found.rows, extents[0]), ("K", found.depth, offset + extents[1])):
+        if has < needs:
+            fail(rules.ARGUMENT, f"operand `{name}`: `{view.name}` has {has} along {what}, {needs} are read",
+                 help="allocate a larger tile, or use a smaller shape or offset")  # fmt: skip
+    step = found.step(offset)
+    _check_step(name, offset, step)
+    return descriptor_of(found, step, _bits, "wgmma_descriptor"), int(found.major)
+
+
+def _check_step(name: str, offset: int, step: int) -> None:
+    if step % 16:
+        fail(rules.ARGUMENT, f"`{name}_k_offset` {offset} is {step} bytes, descriptors begin on multiples of 16",
+             help="step by the K of the shape")  # fmt: skip
+
+
+def _bits(layout: GmmaLayout) -> int:
+    descriptor = WgmmaDescriptor(0, layout.leading_byte_offset, layout.stride_byte_offset, by_name(layout.smem_swizzle))
+    return checked("the layout", descriptor.encode)
+
+
+def fence(*, pred: Pred | None = None) -> None:
+    """Emit `wgmma.fence.sync.aligned`."""
+    emit(_FENCE, (), pred)
+
+
+def commit_group(*, pred: Pred | None = None) -> None:
+    """Emit `wgmma.commit_group.sync.aligned`."""
+    emit(_COMMIT, (), pred)
+
+
+def wait_group(n: int, *, pred: Pred | None = None) -> None:
+    """Emit `wgmma.wait_group.sync.aligned n`."""
+    emit(_WAIT, (n,), pred)
+
+
+_FENCE = spelled("wgmma", "fence", "sync", "aligned")
+_COMMIT = spelled("wgmma", "commit_group", "sync", "aligned")
+_WAIT = spelled("wgmma", "wait_group", "sync", "aligned")
+
+
+@intrinsic
+def make_descriptor(
+    smem_base: Any,
+    *,
+    leading_byte_offset: int,
+    stride_byte_offset: int,
+    swizzle: int = 0,
+    base_offset: int = 0,
+    addr_byte_offset: int = 0,
+) -> Reg:
+    """Return a register with the descriptor of a matrix; `swizzle` is `SWIZZLE_NONE`, `_128B`, `_64B` or `_32B`.
+
+    Emits the address (`mov.u32` for an allocation or a symbol, `cvt.u32.u64` for a 64-bit register, `add.s32` for an
+    offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
+    """
+    if swizzle not in _SWIZZLES:
+        fail(rules.ARGUMENT, f"`swizzle` is 0 (none), 1 (128B), 2 (64B) or 3 (32B), found {shown(swizzle)}",
+             help="write swizzle=ptx.wgmma.SWIZZLE_128B")  # fmt: skip
+    descriptor = WgmmaDescriptor(0, leading_byte_offset, stride_byte_offset, _SWIZZLES[swizzle], base_offset)
+    return with_address(smem_base, addr_byte_offset, checked("wgmma descriptor", descriptor.encode))
+
+
+@intrinsic
+def auto_descriptor(smem_base: Any, *, dtype: Any, shape: tuple[int, int], major: str | int) -> Reg:
+    """Return a register with the descriptor of a tile in the canonical layout of its shape: (M or N, K) when K-major,
+    (K, M or N) when MN-major. Emits what `make_descriptor` emits."""
+    kind = from_name(dtype) if isinstance(dtype, str) else dtype
+    check_type(kind)
+    try:
+        which = Major.of(major)
+    except ValueError as wrong:
+        fail(rules.ARGUMENT, str(wrong), help="write major='K' or major='MN'")
+    return with_address(smem_base, 0, _bits(tile_layout(kind, shape, which)))
+
+
+@intrinsic
+def masked_descriptor(
+    smem_addr: Any, *, byte_offset: int = 0, mask: int = 0x3FF80, const_bits: int = MASKED_DESC_B128
+) -> Reg:
+    """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `make_descriptor`
+    emits."""
+    return with_address(smem_addr, byte_offset, const_bits, mask)

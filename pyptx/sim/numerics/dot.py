@@ -17,6 +17,7 @@ from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
 from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.maxplus import greatest_sum
 from pyptx.sim.numerics.rounding import canonical
+from pyptx.sim.numerics.scratch import scratch
 from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Rule
 
 ZERO_EXPONENT = -126
@@ -85,9 +86,9 @@ def _step(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
             a, b, c = _finite(a), _finite(b), np.where(np.isfinite(c), c, np.float32(0))
             fields = _fields(c)
         result = _sum_finite(a, b, c, _addend_exponents(c, fields, rule.output), rule)
-    if special is None:
-        return result
-    return canonical(np.where(np.isfinite(special), result, special.astype(np.float32)))
+        if special is None:
+            return result
+        return canonical(np.where(np.isfinite(special), result, special.astype(np.float32)))
 
 
 def _finite(x: Operand) -> Operand:
@@ -103,48 +104,63 @@ def _finite(x: Operand) -> Operand:
 
 
 def _fields(c: F32) -> I16:
-    """Return the exponent fields, read from the upper halves of the numbers."""
-    upper = np.ascontiguousarray(c).view(np.int16).reshape(*c.shape, 2)[..., 1]
-    return (upper >> np.int16(7)) & np.int16(255)
+    """Return the exponent fields."""
+    upper = np.right_shift(c.view(np.uint32), np.uint32(23), out=scratch("upper", c.shape, np.uint32))
+    upper &= np.uint32(255)
+    fields: I16 = scratch("fields", c.shape, np.int16)
+    np.copyto(fields, upper, casting="unsafe")
+    return fields
 
 
 def _addend_exponents(c: F32, fields: I16, output: str) -> I16:
-    exponents = np.maximum(fields, np.int16(1)) - np.int16(_BIAS)
+    """Turn exponent fields into exponents, in place; zeros have that of the smallest normal f32."""
+    np.maximum(fields, np.int16(1), out=fields)
+    fields -= np.int16(_BIAS)
     if output == "f16":
-        return np.where(c == 0, exponents, np.maximum(exponents, np.int16(-14)))
-    return exponents
+        np.copyto(fields, np.int16(-14), where=(fields < -14) & (c != 0))
+    return fields
 
 
 def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule) -> F32:
-    top = np.maximum(greatest_sum(a.exponents, b.exponents), of_c)
-    threshold = top - np.int16(rule.fraction)
-    lossy = _may_lose(a, b, threshold, int(top.max(initial=0)) - rule.fraction)
+    top = greatest_sum(a.exponents, b.exponents, name="top")
+    top = np.maximum(top, of_c, out=top)
+    lowest, highest = int(top.min(initial=0)) - rule.fraction, int(top.max(initial=-999)) - rule.fraction
+    threshold = np.subtract(top, np.int16(rule.fraction), out=top)
+    lossy = _may_lose(a, b, threshold, highest)
     cut = _cut_addend(c, of_c, threshold)
     count = int(np.count_nonzero(lossy))
     if count > _DENSE * lossy.size:
         total = _sum_all(a, b, threshold)
         total += cut
     else:
-        total = np.matmul(a.values, b.values)
+        total = np.matmul(a.values, b.values, out=scratch("total", c.shape, np.float64))
         total += cut
         if count:
             _sum_again(total, np.flatnonzero(lossy), a, b, cut, threshold)
-    return _rounded(total, int(top.min(initial=0)) - rule.fraction, rule.output)
+    return _rounded(total, lowest, rule.output)
 
 
 def _may_lose(a: Operand, b: Operand, threshold: I16, highest: int) -> Mask:
     """Tell which results may have a product with bits below the threshold."""
-    low = greatest_sum(-a.lows, -b.lows, floor=-highest)
-    return low > -threshold
+    low = greatest_sum(-a.lows, -b.lows, name="low", floor=-highest)
+    low += threshold
+    return np.greater(low, np.int16(0), out=scratch("lossy", low.shape, np.bool_))
 
 
 def _cut_addend(c: F32, of_c: I16, threshold: I16) -> F64:
-    """Drop the bits of C below the threshold, toward zero."""
-    drop = np.maximum(threshold - of_c + np.int16(23), np.int16(0))
-    drop = np.where(drop > 23, np.int16(31), drop).astype(np.uint32)
-    kept: U32 = np.left_shift(np.uint32(0xFFFFFFFF), drop)
+    """Drop the bits of C below the threshold, toward zero. Uses up `of_c`."""
+    drop = np.subtract(threshold, of_c, out=of_c)
+    drop += np.int16(23)
+    np.clip(drop, np.int16(0), np.int16(24), out=drop)
+    kept: U32 = _CUTS.take(drop, out=scratch("kept", c.shape, np.uint32), mode="clip")
     kept &= c.view(np.uint32)
-    return kept.view(np.float32).astype(np.float64)
+    cut: F64 = scratch("cut", c.shape, np.float64)
+    np.copyto(cut, kept.view(np.float32))
+    return cut
+
+
+_CUTS = np.array([(0xFFFFFFFF << bits) & 0xFFFFFFFF for bits in range(24)] + [0x80000000], np.uint32)
+"""Masks that drop 0 to 23 bits of an f32, and one that leaves its sign."""
 
 
 def _powers(exponents: I16) -> F64:
@@ -155,8 +171,9 @@ def _powers(exponents: I16) -> F64:
 def _sum_all(a: Operand, b: Operand, threshold: I16) -> F64:
     """Sum the cut products of every result."""
     unit = _powers(-threshold)
-    total = np.zeros(threshold.shape)
-    term = np.empty_like(total)
+    total: F64 = scratch("total", threshold.shape, np.float64)
+    total[...] = 0.0
+    term: F64 = scratch("term", threshold.shape, np.float64)
     for k in range(a.values.shape[-1]):
         np.multiply(a.values[..., :, k, None], b.values[..., None, k, :], out=term)
         term *= unit
@@ -166,18 +183,26 @@ def _sum_all(a: Operand, b: Operand, threshold: I16) -> F64:
     return total
 
 
+_ROWS = 2048
+"""Results that are summed again at once."""
+
+
 def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, threshold: I16) -> None:
     """Sum the cut products of some results, in place."""
     depth, columns, rows = a.values.shape[-1], b.values.shape[-1], a.values.shape[-2]
     left = np.broadcast_to(a.values, (*total.shape[:-1], depth)).reshape(-1, depth)
     right = np.swapaxes(np.broadcast_to(b.values, (*total.shape[:-2], depth, columns)), -1, -2).reshape(-1, depth)
-    row, column = np.divmod(places, columns)
-    terms = left.take(row, axis=0)
-    terms *= right.take(column + (row // rows) * columns, axis=0)
-    at = threshold.reshape(-1)[places]
-    terms *= _powers(-at)[:, None]
-    np.trunc(terms, out=terms)
-    total.reshape(-1)[places] = (terms @ np.ones(depth)) * _powers(at) + cut.reshape(-1)[places]
+    ones = np.ones(depth)
+    for start in range(0, places.size, _ROWS):
+        some = places[start : start + _ROWS]
+        row, column = np.divmod(some, columns)
+        column += row // rows * columns
+        terms = left.take(row, axis=0, out=scratch("left", (some.size, depth), np.float64), mode="clip")
+        terms *= right.take(column, axis=0, out=scratch("right", (some.size, depth), np.float64), mode="clip")
+        at = threshold.reshape(-1)[some]
+        terms *= _powers(-at)[:, None]
+        np.trunc(terms, out=terms)
+        total.reshape(-1)[some] = (terms @ ones) * _powers(at) + cut.reshape(-1)[some]
 
 
 _KEPT = {"f32": np.uint64(0xFFFFFFFFE0000000), "f32_13": np.uint64(0xFFFFFF8000000000)}
@@ -188,10 +213,10 @@ def _rounded(total: F64, lowest: int, output: str) -> F32:
     """Round exact sums, of which none has a bit below 2**lowest."""
     if output == "f16":
         return total.astype(np.float16).astype(np.float32)
-    bits = total.view(np.uint64)
     if lowest < -126 and bool((small := np.abs(total) < 2.0**-126).any()):
         unit = 2.0 ** (-126 - _DIGITS[output])
         total[small] = np.trunc(total[small] / unit) * unit
+    bits = total.view(np.uint64)
     bits &= _KEPT[output]
     return total.astype(np.float32)
 

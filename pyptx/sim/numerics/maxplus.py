@@ -9,13 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.numerics.arrays import F32, F64, I16, Array
+from pyptx.sim.numerics.scratch import scratch
 
 _RANGE = {np.float32: (60, 186), np.float64: (505, 1500)}
 """Exponent of the largest factor, and how far below it a factor may lie and stay normal."""
 
 
-def greatest_sum(x: I16, y: I16, *, floor: int | None = None) -> I16:
-    """Return the largest x[i, k] + y[k, j] over k, over the last two axes.
+def greatest_sum(x: I16, y: I16, *, name: str, floor: int | None = None) -> I16:
+    """Return the largest x[i, k] + y[k, j] over k, over the last two axes, in the scratch array `name`.
 
     With `floor`, sums at or below it need not be exact: any number from the true one to `floor` will do.
     """
@@ -28,15 +29,18 @@ def greatest_sum(x: I16, y: I16, *, floor: int | None = None) -> I16:
         reach = _RANGE[kind][1] // digit - 1
         if floor is not None and best - reach > floor:
             continue
-        result = _leading_digits(_raised(x, high[0], digit, kind), _raised(y, high[1], digit, kind), digit)
-        unsure = result < -reach
-        if floor is not None:
-            return np.maximum(result, np.int16(-reach)) + np.int16(best)
-        count = int(np.count_nonzero(unsure))
-        result += np.int16(best)
-        if count == 0:
+        result = _leading_digits(_raised(x, high[0], digit, kind), _raised(y, high[1], digit, kind), digit, name)
+        least = int(result.min(initial=0))
+        if least >= -reach:
+            result += np.int16(best)
             return result
-        if count < result.size // 8:
+        if floor is not None:
+            np.maximum(result, np.int16(-reach), out=result)
+            result += np.int16(best)
+            return result
+        unsure = result < -reach
+        if np.count_nonzero(unsure) < result.size // 8:
+            result += np.int16(best)
             _mend(result, np.flatnonzero(unsure), x, y)
             return result
     return _one_by_one(x, y)
@@ -50,15 +54,16 @@ def _raised(x: I16, high: int, digit: int, kind: type[np.float32] | type[np.floa
     return code.view(kind)
 
 
-def _leading_digits(x: F32 | F64, y: F32 | F64, digit: int) -> I16:
-    product = np.matmul(x, y)
-    words = product.itemsize // 2
-    upper = product.view(np.int16).reshape(*product.shape, words)[..., words - 1]
-    fraction, bias, start = (7, 127, 60) if words == 2 else (4, 1023, 505)
-    fields = upper >> np.int16(fraction)
+def _leading_digits(x: F32 | F64, y: F32 | F64, digit: int, name: str) -> I16:
+    shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
+    product = np.matmul(x, y, out=scratch("digits", shape, x.dtype.type))
+    width, bits, bias, start = (np.uint32, 23, 127, 60) if product.itemsize == 4 else (np.uint64, 52, 1023, 505)
+    codes = product.view(width)
+    codes >>= width(bits)
+    fields: I16 = scratch(name, shape, np.int16)
+    np.copyto(fields, codes, casting="unsafe")
     fields -= np.int16(bias + 2 * start)
-    # Floor division by a small constant: a product and a shift of numbers below 2**15.
-    return np.floor_divide(fields, np.int16(digit))
+    return np.floor_divide(fields, np.int16(digit), out=fields)
 
 
 def _mend(result: I16, places: Array, x: I16, y: I16) -> None:

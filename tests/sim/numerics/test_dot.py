@@ -1,0 +1,229 @@
+"""Tensor-core sums, bit for bit, against rationals summed term by term."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pyptx.sim.numerics import dot as dots
+from pyptx.sim.numerics.formats import FORMATS, decode, table
+from pyptx.sim.numerics.maxplus import greatest_sum
+from pyptx.sim.numerics.rounding import encode
+from pyptx.sim.numerics.tensor_core import Rule, rule
+from tests.sim.numerics import slow_dot
+
+F32 = NDArray[np.float32]
+SIDE = 8
+
+
+def draw(generator: np.random.Generator, shape: tuple[int, ...], name: str, spread: str) -> F32:
+    """Return decoded factors: every code, or normal numbers with some zeros and subnormals."""
+    form = FORMATS[name]
+    if spread == "codes":
+        magnitude = generator.integers(0, form.largest + 1, shape)
+        codes = magnitude | (generator.integers(0, 2, shape) * form.sign)
+    else:
+        scale = 2.0 ** generator.integers(-6, 4, shape) if spread == "wide" else 1.0
+        values = generator.standard_normal(shape) * scale * (generator.random(shape) > 0.1)
+        codes = encode(values, name, satfinite=True)
+        if name == "tf32":
+            return decode(codes, name).astype(np.float32)
+    if name == "tf32":
+        return (codes.astype(np.uint32) << 13).view(np.float32)
+    return decode(codes.astype(form.dtype), name).astype(np.float32)
+
+
+def addend(generator: np.random.Generator, output: str, spread: str) -> F32:
+    c = (generator.standard_normal((SIDE, SIDE)) * 2.0 ** generator.integers(-12, 6, (SIDE, SIDE))).astype(np.float32)
+    if spread == "codes" and output != "f16":
+        bits = generator.integers(0, 0x7F000000, (SIDE, SIDE)) | (generator.integers(0, 2, (SIDE, SIDE)) << 31)
+        c = bits.astype(np.uint32).view(np.float32)
+    return c.astype(np.float16).astype(np.float32) if output == "f16" else c
+
+
+def reference(a: F32, b: F32, c: F32, names: tuple[str, str], how: Rule) -> F32:
+    rows, columns = a.tolist(), b.T.tolist()
+    result = [
+        [
+            slow_dot.chain(row, column, float(c[i, j]), names, how.fraction, how.step, how.output)
+            for j, column in enumerate(columns)
+        ]
+        for i, row in enumerate(rows)
+    ]
+    return np.array(result, np.float32)
+
+
+CASES = [
+    ("mma", 70, "f16", "f16", "f32"),
+    ("mma", 75, "f16", "f16", "f32"),
+    ("mma", 75, "f16", "f16", "f16"),
+    ("mma", 80, "f16", "f16", "f16"),
+    ("mma", 80, "bf16", "bf16", "f32"),
+    ("mma", 86, "tf32", "tf32", "f32"),
+    ("mma", 89, "e4m3", "e5m2", "f32"),
+    ("mma", 89, "e5m2", "e4m3", "f16"),
+    ("mma", 90, "bf16", "bf16", "f32"),
+    ("wgmma", 90, "f16", "f16", "f16"),
+    ("wgmma", 90, "bf16", "bf16", "f32"),
+    ("wgmma", 90, "tf32", "tf32", "f32"),
+    ("wgmma", 90, "e4m3", "e4m3", "f32"),
+    ("wgmma", 90, "e5m2", "e5m2", "f16"),
+    ("tcgen05", 100, "f16", "f16", "f32"),
+    ("tcgen05", 100, "e4m3", "e2m1", "f32"),
+    ("tcgen05", 103, "e3m2", "e2m3", "f32"),
+    ("mma", 120, "e5m2", "e2m3", "f32"),
+]
+
+
+@pytest.mark.parametrize("spread", ["codes", "normal", "wide"])
+@pytest.mark.parametrize(("instruction", "sm", "left", "right", "output"), CASES)
+def test_hardware_precision(instruction: str, sm: int, left: str, right: str, output: str, spread: str) -> None:
+    generator = np.random.default_rng(CASES.index((instruction, sm, left, right, output)) + 100 * len(spread))
+    how = rule(instruction, sm, left, output)
+    depth = 3 * how.step
+    a = draw(generator, (SIDE, depth), left, spread)
+    b = draw(generator, (depth, SIDE), right, spread)
+    c = addend(generator, output, spread)
+    got = dots.dot(dots.operand(a, left), dots.operand(b, right), c, how)
+    np.testing.assert_array_equal(got, reference(a, b, c, (left, right), how))
+
+
+def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(4)
+    how = rule("wgmma", 90, "bf16")
+    a, b = (dots.operand(draw(generator, shape, "bf16", "normal"), "bf16") for shape in ((64, 64), (64, 64)))
+    c = np.zeros((64, 64), np.float32)
+    monkeypatch.setattr(dots, "_DENSE", 2.0)
+    one_by_one = dots.dot(a, b, c, how)
+    monkeypatch.setattr(dots, "_DENSE", -1.0)
+    np.testing.assert_array_equal(dots.dot(a, b, c, how), one_by_one)
+
+
+def test_leading_dimensions_are_independent() -> None:
+    generator = np.random.default_rng(6)
+    how = rule("mma", 80, "f16")
+    a = draw(generator, (2, 3, SIDE, 16), "f16", "normal")
+    b = draw(generator, (3, 16, SIDE), "f16", "normal")
+    c = np.zeros((2, 3, SIDE, SIDE), np.float32)
+    got = dots.dot(dots.operand(a, "f16"), dots.operand(b, "f16"), c, how)
+    for i in range(2):
+        for j in range(3):
+            np.testing.assert_array_equal(got[i, j], reference(a[i, j], b[j], c[i, j], ("f16", "f16"), how))
+
+
+def test_infinities_and_nan() -> None:
+    how = rule("mma", 90, "f16")
+    a = np.zeros((3, 16), np.float32)
+    b = np.ones((16, 2), np.float32)
+    a[0, 3], a[1, :2], a[2, 5] = np.inf, (np.inf, -np.inf), 2.0
+    b[5, 1] = 0.5
+    c = np.array([[0, -np.inf], [0, 0], [1, -np.inf]], np.float32)
+    got = dots.dot(dots.operand(a, "f16"), dots.operand(b, "f16"), c, how)
+    np.testing.assert_array_equal(got, np.array([[np.inf, np.nan], [np.nan, np.nan], [3, -np.inf]], np.float32))
+    assert got.view(np.uint32)[1, 0] == 0x7FFFFFFF
+
+
+def test_results_past_the_range_become_infinite_and_stay() -> None:
+    how = rule("wgmma", 90, "bf16")
+    a = np.full((1, 32), 2.0**100, np.float32)
+    b = np.full((32, 1), 2.0**30, np.float32)
+    b[16:] *= -1
+    got = dots.dot(dots.operand(a, "bf16"), dots.operand(b, "bf16"), np.zeros((1, 1), np.float32), how)
+    assert got.tolist() == [[np.inf]]
+
+
+def test_scaled_factors_shift_every_exponent() -> None:
+    generator = np.random.default_rng(8)
+    how = rule("tcgen05", 100, "e4m3")
+    a, b = draw(generator, (SIDE, 64), "e4m3", "codes"), draw(generator, (64, SIDE), "e2m1", "codes")
+    powers_a, powers_b = (generator.integers(-8, 8, shape).astype(np.int16) for shape in ((SIDE, 2), (2, SIDE)))
+    c = addend(generator, "f32", "normal")
+    left = dots.operand(a, "e4m3", np.repeat(powers_a, 32, axis=1))
+    right = dots.operand(b, "e2m1", np.repeat(powers_b, 32, axis=0))
+    got = dots.dot(left, right, c, how)
+    for i in range(SIDE):
+        for j in range(SIDE):
+            scales = (powers_a[i] + powers_b[:, j]).tolist()
+            row, column = a[i].tolist(), b[:, j].tolist()
+            assert got[i, j] == slow_dot.chain(row, column, float(c[i, j]), ("e4m3", "e2m1"), 25, 32, "f32", scales)
+
+
+@pytest.mark.parametrize(("scale", "blocks", "least"), [("ue4m3", 4, -6), ("ue8m0", 2, -127), ("ue8m0", 4, -127)])
+def test_block_scaled_four_bit_products(scale: str, blocks: int, least: int) -> None:
+    generator = np.random.default_rng(blocks)
+    a, b = draw(generator, (SIDE, 64), "e2m1", "codes"), draw(generator, (64, SIDE), "e2m1", "codes")
+    low, high = (0, 0x7F) if scale == "ue4m3" else (110, 145)
+    scale_a = table(scale)[generator.integers(low, high, (SIDE, blocks))]
+    scale_b = table(scale)[generator.integers(low, high, (blocks, SIDE))]
+    c = addend(generator, "f32", "wide")
+    got = dots.block_dot(a, b, scale_a, scale_b, c)
+    for i in range(SIDE):
+        for j in range(SIDE):
+            given = a[i].tolist(), b[:, j].tolist(), scale_a[i].tolist(), scale_b[:, j].tolist(), float(c[i, j])
+            assert got[i, j] == slow_dot.block(*given, least)
+    scale_a[0, 0] = np.nan
+    assert np.isnan(dots.block_dot(a, b, scale_a, scale_b, c)[0]).all()
+
+
+def test_integers_wrap_or_saturate() -> None:
+    generator = np.random.default_rng(9)
+    a, b = generator.integers(-128, 128, (4, 64)), generator.integers(0, 256, (64, 4))
+    c = np.full((4, 4), 2**31 - 5, np.int32)
+    whole = a @ b + c.astype(np.int64)
+    np.testing.assert_array_equal(dots.integer_dot(a, b, c), whole.astype(np.int32))
+    np.testing.assert_array_equal(dots.integer_dot(a, b, c, satfinite=True), whole.clip(-(2**31), 2**31 - 1))
+    assert (whole > 2**31 - 1).any()
+
+
+@pytest.mark.parametrize("operation", ["and", "xor"])
+def test_single_bits(operation: str) -> None:
+    generator = np.random.default_rng(10)
+    a, b = generator.integers(0, 2, (5, 256)), generator.integers(0, 2, (256, 6))
+    c = generator.integers(-9, 9, (5, 6)).astype(np.int32)
+    pairs = (a[:, :, None] & b[None]) if operation == "and" else (a[:, :, None] ^ b[None])
+    np.testing.assert_array_equal(dots.binary_dot(a, b, c, operation), pairs.sum(1) + c)
+
+
+def test_double_precision_is_a_chain_of_fused_multiply_adds() -> None:
+    generator = np.random.default_rng(11)
+    a, b, c = (generator.standard_normal((4, 4)) for _ in range(3))
+    from tests.sim.numerics import exact
+    from fractions import Fraction
+
+    got = dots.double_dot(a, b, c)
+    for i in range(4):
+        for j in range(4):
+            value = float(c[i, j])
+            for k in range(4):
+                total = Fraction(float(a[i, k])) * Fraction(float(b[k, j])) + Fraction(value)
+                value = float(np.array(exact.encode(total, "f64", "rn"), np.uint64).view(np.float64))
+            assert got[i, j] == value
+
+
+def test_fast_precision_is_near() -> None:
+    generator = np.random.default_rng(12)
+    a, b = draw(generator, (32, 64), "bf16", "normal"), draw(generator, (64, 32), "bf16", "normal")
+    c = np.zeros((32, 32), np.float32)
+    exact_product = a.astype(np.float64) @ b.astype(np.float64)
+    hardware = dots.dot(dots.operand(a, "bf16"), dots.operand(b, "bf16"), c, rule("wgmma", 90, "bf16"))
+    np.testing.assert_allclose(dots.fast_dot(a, b, c), exact_product, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(hardware, exact_product, rtol=1e-4, atol=1e-5)
+    half = dots.fast_dot(a, b, c, "f16")
+    np.testing.assert_array_equal(half, half.astype(np.float16))
+
+
+@pytest.mark.parametrize("spread", [3, 40, 200, 8000])
+@pytest.mark.parametrize("depth", [4, 16, 64, 200])
+def test_greatest_sums(depth: int, spread: int) -> None:
+    generator = np.random.default_rng(depth + spread)
+    x = generator.integers(-spread, spread, (2, 9, depth)).astype(np.int16)
+    y = generator.integers(-spread, spread, (2, depth, 7)).astype(np.int16)
+    wanted: NDArray[Any] = (x[..., :, :, None] + y[..., None, :, :]).max(axis=-2)
+    np.testing.assert_array_equal(greatest_sum(x, y, name="test"), wanted)
+    floor = int(np.median(wanted))
+    got = greatest_sum(x, y, name="test", floor=floor)
+    np.testing.assert_array_equal(got[wanted > floor], wanted[wanted > floor])
+    assert (got[wanted <= floor] <= floor).all()

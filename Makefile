@@ -26,9 +26,8 @@ lint: $(VENV)/.test  ## everything of `make test` but the tests
 	$(BIN)/python -m tools.tidy
 	$(BIN)/python -m tools.generate --check
 
-audit: $(VENV)/.test  ## the large products that `make test` samples, run whole
-	@set -e; for audit in $(basename $(wildcard tools/audit_*.py tools/*/audit_*.py)); do \
-	  echo "== $$audit"; $(BIN)/python -m $$(echo $$audit | tr / .); done
+audit: $(VENV)/.test  ## the large products that `make test` samples, run whole; writes docs/audits
+	$(BIN)/python -m tools.audit
 
 bench: $(VENV)/.test  ## print what parsing, importing and the command line cost on this machine
 	@set -e; for benchmark in $(wildcard benchmarks/*.py); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done

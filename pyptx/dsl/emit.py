@@ -225,8 +225,15 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
         if key not in trace.numbers_placed:
             trace.numbers_placed[key] = misfit(wanted, value, trace.scope) or value
         return trace.numbers_placed[key]
+    if _integral(value):
+        return place(int(cast("Any", value)), wanted, trace)
     operand = convert(value, wanted, trace)
     return misfit(wanted, operand, trace.scope) or operand
+
+
+def _integral(value: object) -> bool:
+    """Tell whether a value is another library's integer, such as NumPy's."""
+    return hasattr(type(value), "__index__") and not isinstance(value, Value)
 
 
 def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand | Complaint:

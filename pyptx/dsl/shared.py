@@ -14,7 +14,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, check_type, fresh, move, move_type, widen
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.trace import CURRENT, Trace, current, fail
 from pyptx.dsl.values import Value, is_integer
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import VarDecl
@@ -87,13 +87,16 @@ class SharedView(Value):
     shape: tuple[int, ...]
     start: int = 0
     register: Reg | None = None
+    trace: Trace | None = None
 
     def as_operand(self) -> Operand:
+        check_owner(self.trace, self.name)
         if self.register is not None:
             return self.register.operand
         return symbol_plus(self.name, self.start)
 
     def as_address(self) -> Operand:
+        check_owner(self.trace, self.name)
         return AddressOperand(self.name if self.register is None else self.register.name,
                               str(self.start) if self.start and self.register is None else None)  # fmt: skip
 
@@ -102,7 +105,7 @@ class SharedView(Value):
         if self.register is not None:
             return self.register
         made = fresh(u32)
-        move(made, symbol_plus(self.name, self.start))
+        move(made, self.as_operand())
         return made
 
     def __add__(self, other: Any) -> SharedAddress:
@@ -144,6 +147,7 @@ class SharedView(Value):
                 terms.append((index, stride))
                 continue
             constant += self._checked(index, position) * stride
+        check_owner(self.trace, self.name)
         if not terms:
             return SharedAddress(self.name, self.start + constant, self.register) if self.register is None else shifted(
                 self, constant
@@ -152,7 +156,7 @@ class SharedView(Value):
             base = self.register
             if base is None:
                 base = fresh(u32)
-                move(base, symbol_plus(self.name, self.start + constant))
+                move(base, shifted(self, constant).as_operand())
             elif constant:
                 base = base + constant
             for index, stride in terms:
@@ -177,6 +181,7 @@ class SharedAddress(SharedView):
     def __init__(self, name: str, start: int, register: Reg | None = None) -> None:
         self.name, self.start, self.register = name, start, register
         self.shape = ()
+        self.trace = CURRENT.get()
 
 
 class SharedAlloc(SharedView):
@@ -195,6 +200,7 @@ class SharedAlloc(SharedView):
         self.name, self.dtype, self.shape, self.swizzle = name, dtype, shape, swizzle
         self.gmma_layout, self.gmma_major = gmma_layout, gmma_major
         self.start = byte_offset
+        self.trace = CURRENT.get()
 
     @property
     def byte_offset(self) -> int:
@@ -218,7 +224,7 @@ class SharedSlice(SharedView):
 
     def __init__(self, alloc: SharedAlloc, stage: int | Reg) -> None:
         self.alloc, self.stage = alloc, stage
-        self.name, self.dtype = alloc.name, alloc.dtype
+        self.name, self.dtype, self.trace = alloc.name, alloc.dtype, alloc.trace
         self.shape = alloc.shape[1:]
         self.start = alloc.start
         if isinstance(stage, int):
@@ -256,9 +262,11 @@ class MbarrierRef(Value):
         return self.array.byte_offset + (8 * self.idx if isinstance(self.idx, int) else 0)
 
     def as_operand(self) -> Operand:
+        check_owner(self.array.trace, self.name)
         return symbol_plus(self.name, self.byte_offset) if self.register is None else self.register.operand
 
     def as_address(self) -> Operand:
+        check_owner(self.array.trace, self.name)
         if self.register is not None:
             return self.register.as_address()
         return AddressOperand(self.name, str(self.byte_offset) if self.byte_offset else None)
@@ -277,11 +285,13 @@ class MbarrierArray(Value):
 
     def __init__(self, name: str, count: int, byte_offset: int = 0) -> None:
         self.name, self.count, self.byte_offset = name, count, byte_offset
+        self.trace = CURRENT.get()
 
     def __len__(self) -> int:
         return self.count
 
     def __getitem__(self, idx: int | Reg) -> MbarrierRef:
+        check_owner(self.trace, self.name)
         if isinstance(idx, Reg):
             return MbarrierRef(self, idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
@@ -304,6 +314,14 @@ class MbarrierArray(Value):
 
 def _indices(idx: Any) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", idx) if isinstance(idx, tuple) else (idx,)
+
+
+def check_owner(owner: Trace | None, name: str) -> None:
+    """Refuse shared memory of another kernel; what the user made by hand belongs to none."""
+    if owner is not None and owner is not CURRENT.get():
+        fail(
+            rules.FOREIGN, f"`{name}` is shared memory of the kernel `{owner.name}`", help="allocate it in this kernel"
+        )
 
 
 def symbol_plus(name: str, offset: int) -> Operand:

@@ -429,3 +429,43 @@ def test_a_branch_of_python_ends_with_a_block() -> None:
         either(p, False)
 
     assert [line for line in code(body) if "bar" in line] == ["bar.sync 0;", "bar.sync 1;"]
+
+
+def test_shared_memory_of_another_kernel_is_refused() -> None:
+    kept: list[Any] = []
+
+    @kernel
+    def other() -> None:
+        kept.extend([smem.alloc(f32, (4, 4)), smem.mbarrier(2)])
+        kept.append(kept[1][0])
+
+    other.ptx()
+    for use in (
+        lambda: smem.load(f32, kept[0]), lambda: kept[0][0], lambda: kept[0].address(), lambda: kept[1][0],
+        lambda: smem.load(u64, kept[2]), lambda: kept[0][reg.scalar(u32), 0],
+    ):  # fmt: skip
+
+        def body() -> None:
+            smem.alloc(f32, (4, 4))
+            use()  # noqa: B023
+
+        with pytest.raises(PtxError, match=r"PTX0802.*`other`"):
+            traced(body).ptx()
+
+
+class Seven:
+    """An integer of another library."""
+
+    def __index__(self) -> int:
+        return 7
+
+    __int__ = __index__
+
+
+def test_integers_of_other_libraries_are_integers() -> None:
+    def body() -> None:
+        x = reg.scalar(u32)
+        _ = x + Seven()
+        ptx.inst.add.u32(x, x, Seven())
+
+    assert code(body) == ["add.u32 %r1, %r0, 7;", "add.u32 %r0, %r0, 7;"]

@@ -39,7 +39,8 @@ def wgmma_tile(
     dtype: PtxType, shape: tuple[int, ...], major: str = "K", *, align: int | None = None, name: str | None = None
 ) -> SharedAlloc:
     """Allocate an operand of wgmma or tcgen05, with the layout that its descriptor needs: (M, K) or (N, K) when
-    K-major, (K, M) or (K, N) when MN-major. Dimensions before these count tiles of a ring: index them by a number or register.
+    K-major, (K, M) or (K, N) when MN-major. Dimensions before these count tiles of a ring; a number or a register
+    indexes them.
     """
     if major not in ("K", "MN"):
         fail(rules.ARGUMENT, f"major is 'K' or 'MN', found {major!r}")

@@ -47,6 +47,13 @@ def shape_word(shape: Any, instruction: str) -> str:
     return f"m{m}n{n}k{k}"
 
 
+def hashable(value: Any) -> Any:
+    """Return a value that can be the key of a cache: a list as a tuple, what is odd as its text."""
+    if isinstance(value, list | tuple):
+        return tuple(cast("list[object]", value))
+    return value if isinstance(value, str | int | None) else repr(value)
+
+
 def type_words(*dtypes: PtxType) -> tuple[str, ...]:
     """Return the types as modifiers."""
     for dtype in dtypes:

@@ -3,14 +3,15 @@ the table's knowledge."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.emit import Spelling, emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, RegArray
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import is_integer
-from pyptx.ptx.fragments import shape_word, type_words, vector
+from pyptx.ptx.fragments import hashable, shape_word, type_words, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.types import PtxType
 
@@ -55,26 +56,21 @@ def sync(
     `scale_dtype` ue8m0 or ue4m3.
     """
     trace = current()
-    types = type_words(dtype_d, dtype_a, dtype_b, dtype_c)
-    opcode = _sparse(ordered_metadata) if sparse_metadata is not None else ()
     scaled = scale_a is not None or scale_b is not None
-    words = [shape_word(shape, "mma.sync"), a_layout, b_layout]
-    words += [rounding.strip(".")] if rounding else []
-    words += _kind_words(kind, types, scaled, scale_vec)
-    words += ["satfinite"] if satfinite else []
-    words += types
-    words += _scale_words(kind, scaled, scale_dtype, scale_vec)
-    words += [bit_op or "and", "popc"] if dtype_a.name == "b1" or bit_op else []
+    sparse = None if sparse_metadata is None else ordered_metadata
+    types = (dtype_d, dtype_a, dtype_b, dtype_c)
+    spelling = _spelling(
+        hashable(shape), types, sparse, (a_layout, b_layout, rounding), satfinite, bit_op, kind, scaled,
+        hashable(scale_vec), scale_dtype,
+    )  # fmt: skip
     given: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
-    defaults: dict[str, Any] = {}
     if sparse_metadata is not None:
         given |= {"meta": sparse_metadata, "selector": sparsity_selector}
     elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
         fail(rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="give the register of metadata")
     if scaled:
         given |= {"scale_a": scale_a, "which_a": vector(scale_a_id), "scale_b": scale_b, "which_b": vector(scale_b_id)}
-    spelling = spelled("mma", *opcode, "sync", "aligned", *words)
-    emit(spelling, arranged(trace, spelling, given, defaults, _REMEDY), pred, trace)
+    emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
 
 
 _REMEDY = "give sparse_metadata for a sparse product, scale_a and scale_b for a block-scaled one"
@@ -82,8 +78,29 @@ _NARROW = frozenset(("e3m2", "e2m3", "e2m1"))
 _SCALED_KINDS = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
 
-def _sparse(ordered: bool) -> tuple[str, ...]:
-    return ("sp::ordered_metadata",) if ordered else ("sp",)
+@lru_cache(maxsize=4096)
+def _spelling(
+    shape: Any,
+    dtypes: tuple[PtxType, PtxType, PtxType, PtxType],
+    sparse: bool | None,
+    modes: tuple[str | None, ...],
+    satfinite: bool,
+    bit_op: str | None,
+    kind: str | None,
+    scaled: bool,
+    scale_vec: Any,
+    scale_dtype: PtxType | None,
+) -> Spelling:
+    """Return the instruction's spelling; `sparse` says whether the metadata is ordered, None: A is dense."""
+    types = type_words(*dtypes)
+    words = [] if sparse is None else ["sp::ordered_metadata" if sparse else "sp"]
+    words += ["sync", "aligned", shape_word(shape, "mma.sync"), *(mode.strip(".") for mode in modes if mode)]
+    words += _kind_words(kind, types, scaled, scale_vec)
+    words += ["satfinite"] if satfinite else []
+    words += types
+    words += _scale_words(kind, scaled, scale_dtype, scale_vec)
+    words += [bit_op or "and", "popc"] if types[1] == "b1" or bit_op else []
+    return spelled("mma", *words)
 
 
 def _kind_words(kind: str | None, types: tuple[str, ...], scaled: bool, scale_vec: Any) -> list[str]:

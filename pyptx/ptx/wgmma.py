@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.emit import Spelling, emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, RegArray, check_type, fresh
 from pyptx.dsl.scopes import Named, intrinsic
-from pyptx.dsl.shared import SharedView
+from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.isa.swizzle import by_name
 from pyptx.ptx.descriptors import checked, descriptor_of, matrix, tile_layout, with_address
-from pyptx.ptx.fragments import shape_word, type_words, vector
+from pyptx.ptx.fragments import hashable, shape_word, type_words, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.tensormap import Swizzle
 from pyptx.types import PtxType, b64, from_name
@@ -66,15 +67,10 @@ def mma_async(
     `or.b64` after the address. An offset to a descriptor given as a register is one `add.s64`, in `descriptor_step`.
     """
     trace = current()
-    types = type_words(dtype_d, dtype_a, dtype_b)
-    bits = ("and", "popc") if dtype_a.name == "b1" else ()
-    sparse = ("sp",) if sparse_metadata is not None else ()
-    saturated = ("satfinite",) if satfinite else ()
-    word = shape_word(shape, "wgmma.mma_async")
-    spelling = spelled("wgmma", "mma_async", *sparse, "sync", "aligned", word, *saturated, *types, *bits)
+    sparse = sparse_metadata is not None
+    spelling = _spelling(hashable(shape), dtype_d, dtype_a, dtype_b, sparse, satfinite)
     m, n, k = shape
-    stored = k // 2 if sparse else k
-    a, trans_a = _operand("a", a, dtype_a, int(trans_a), a_k_offset, (m, stored))
+    a, trans_a = _operand("a", a, dtype_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
     b, trans_b = _operand("b", b, dtype_b, int(trans_b), b_k_offset, (n, k))
     given: dict[str, Any] = {"d": vector(d), "a": a, "b": b}
     if sparse:
@@ -85,7 +81,7 @@ def mma_async(
         "selector": (sparsity_selector, 0),
     }  # fmt: skip
     for name, (value, usual) in optional.items():
-        (defaults if is_integer(value) and value == usual else given)[name] = value
+        (defaults if value is usual or (is_integer(value) and value == usual) else given)[name] = value
     emit(spelling, arranged(trace, spelling, given, defaults, _REMEDY), pred, trace)
 
 
@@ -93,6 +89,16 @@ _REMEDY = (
     "trans_a and trans_b belong to f16 and bf16 (trans_a not to registers), scale_a and scale_b to floats, "
     "sparsity_selector to sparse_metadata"
 )
+
+
+@lru_cache(maxsize=4096)
+def _spelling(
+    shape: Any, dtype_d: PtxType, dtype_a: PtxType, dtype_b: PtxType, sparse: bool, satfinite: bool
+) -> Spelling:
+    types = type_words(dtype_d, dtype_a, dtype_b)
+    words = ["mma_async", *(["sp"] if sparse else []), "sync", "aligned", shape_word(shape, "wgmma.mma_async")]
+    words += ["satfinite"] if satfinite else []
+    return spelled("wgmma", *words, *types, *(["and", "popc"] if dtype_a.name == "b1" else []))
 
 
 def _operand(
@@ -118,6 +124,21 @@ def _operand(
 
 
 def _from_shared(
+    name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
+) -> tuple[Reg, int]:
+    """Return the descriptor of an allocation and its transpose immediate, both remembered for a constant address."""
+    if view.register is not None or not isinstance(view, SharedAlloc | SharedSlice):
+        return _described(name, view, dtype, transposed, offset, extents)
+    owner = view.alloc if isinstance(view, SharedSlice) else view
+    key = "wgmma operand", name, owner, view.start, view.shape, dtype.name, transposed, offset, extents
+    once = current().once
+    known = once.get(key)
+    if known is None:
+        known = once[key] = _described(name, view, dtype, transposed, offset, extents)
+    return known
+
+
+def _described(
     name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
     found = matrix(view, dtype, bool(transposed), name)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.emit import Spelling, emit, shown, spelled
 from pyptx.dsl.registers import Pred
 from pyptx.dsl.shared import SharedView
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Register
 from pyptx.ptx.descriptors import descriptor_of, matrix
-from pyptx.ptx.fragments import vector
+from pyptx.ptx.fragments import hashable, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.ptx.tcgen05.descriptors import layout_bits
 from pyptx.ptx.tcgen05.tensor_memory import group, tmem
@@ -63,11 +64,8 @@ class Products:
         for `cta_group=2`: lanes of D that stay as they are. Collectors: "fill", "use", "lastuse", "discard".
         """
         trace = current()
-        words = ["sp"] if sparse or sparse_metadata is not None else []
-        words += [group(cta_group), *_kind_words(kind, scale_vec)]
-        words += ["ashift"] if ashift else []
-        words += [f"collector::a::{collector_a}"] if collector_a else []
-        words += [f"collector::b::{collector_b}"] if collector_b else []
+        sparse = sparse or sparse_metadata is not None
+        spelling = _spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), ashift, collector_a, collector_b)
         given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem)
         given["accumulate"] = _accumulate(enable_input_d, scale_d, pred_operand)
         if disable_output_lane is not None:
@@ -77,7 +75,6 @@ class Products:
         for name, value in (("meta", sparse_metadata), ("scale_a", scale_a), ("scale_b", scale_b)):
             if value is not None:
                 given[name] = tmem(value, "sparse_metadata" if name == "meta" else name)
-        spelling = spelled("tcgen05", "mma", *words)
         emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
 
     def async_2sm(self, d_tmem: Any, a_desc: Any, b_desc: Any, idesc: Any, **options: Any) -> None:
@@ -119,6 +116,17 @@ class Products:
 
 
 mma = Products()
+
+
+@lru_cache(maxsize=4096)
+def _spelling(
+    sparse: bool, cta_group: Any, kind: str, scale_vec: Any, ashift: bool, reuse: str | None, keep: str | None
+) -> Spelling:
+    words = ["sp"] if sparse else []
+    words += [group(cta_group), *_kind_words(kind, scale_vec)]
+    words += ["ashift"] if ashift else []
+    words += [f"collector::{side}::{use}" for side, use in (("a", reuse), ("b", keep)) if use]
+    return spelled("tcgen05", "mma", *words)
 
 
 def _kind_words(kind: str, scale_vec: str | int | None) -> list[str]:

@@ -18,8 +18,10 @@ from pyptx.ptx.fragments import vector
 from pyptx.types import PtxType
 
 
-def tmem(value: Any, what: str) -> AddressOperand:
+def tmem(value: Any, what: str) -> Register | AddressOperand:
     """Return an address of tensor memory as an operand: a 32-bit register of any type, or `ptx.addr(register, n)`."""
+    if isinstance(value, Register) and value.type_name in ("u32", "s32", "b32"):
+        return value
     if isinstance(value, AddressOperand):
         return value
     if not isinstance(value, Register) or value.dtype.bits != 32 or value.dtype.name == "f32":

@@ -14,9 +14,13 @@ import numpy as np
 
 from pyptx.sim.hazards.events import Clock, Ints, Space
 
-SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL = range(5)
-"""What a row knows: any edge; through a proxy fence, per space; through edges whose scope spans CTAs, per space."""
-KINDS = 5
+SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL, RAN, BEFORE, AFTER = range(8)
+"""What a row knows: any memory edge; through a proxy fence, per space; through edges whose scope spans CTAs, per space;
+any edge, relaxed ones too; that through `tcgen05.fence::before_thread_sync`; and through `::after_thread_sync` as well."""
+KINDS = 8
+FLOORED = 5
+RELAXED = [RAN, BEFORE, AFTER]
+"""What a relaxed edge hands on."""
 ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
 CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
 WARP, CTA, CLUSTER = range(3)
@@ -71,9 +75,11 @@ class Clocks:
         self.now = 2
         self.version = 0
         self.table = np.zeros((0, KINDS, 1), np.int32)
-        self.floors = np.zeros((0, KINDS, 3), np.int32)
+        self.floors = np.zeros((0, FLOORED, 3), np.int32)
         self.row_of = np.zeros(0, np.int32)
         self.crossed_own = np.zeros((0, 2), np.int32)
+        self.copied_own = np.zeros((0, 3), np.int32)
+        self.copy_column = np.zeros(0, np.int32)
         self.row_warp = np.zeros(0, np.int32)
         self.base_row = np.zeros(0, np.int32)
         self.dirty = np.zeros(0, np.bool_)
@@ -98,6 +104,8 @@ class Clocks:
         self.row_warp[rows] = np.arange(first, first + warps)
         self.row_of = np.concatenate([self.row_of, np.full(warps * 32, -1, np.int32)])
         self.crossed_own = np.concatenate([self.crossed_own, np.zeros((warps * 32, 2), np.int32)])
+        self.copied_own = np.concatenate([self.copied_own, np.zeros((warps * 32, 3), np.int32)])
+        self.copy_column = np.concatenate([self.copy_column, np.zeros(warps, np.int32)])
         self.domain_of = np.concatenate([self.domain_of, np.zeros(warps, np.int32)])
         self.first_thread = np.concatenate([self.first_thread, np.zeros(warps, np.int64)])
         self.cta_span = np.concatenate([self.cta_span, np.zeros((warps, 2), np.int32)])
@@ -106,7 +114,7 @@ class Clocks:
     def _grow_rows(self, more: int) -> None:
         columns = self.table.shape[2]
         self.table = np.concatenate([self.table, np.zeros((more, KINDS, columns), np.int32)])
-        self.floors = np.concatenate([self.floors, np.zeros((more, KINDS, 3), np.int32)])
+        self.floors = np.concatenate([self.floors, np.zeros((more, FLOORED, 3), np.int32)])
         self.row_warp = np.concatenate([self.row_warp, np.zeros(more, np.int32)])
         self.dirty = np.concatenate([self.dirty, np.zeros(more, np.bool_)])
 
@@ -137,6 +145,8 @@ class Clocks:
             self.foreign.pop(row, None)
         self.row_of[threads] = self.base_row[threads >> 5]
         self.crossed_own[threads] = 0
+        self.copied_own[threads] = 0
+        self.copy_column[warps] = 0
 
     def stop(self, threads: Ints) -> None:
         """End the life of threads: those of their row go on without them."""
@@ -193,11 +203,12 @@ class Clocks:
             base = int(self.first_thread[warp])
             low, high = self.cta_span[warp]
             lane = warp * 32 - base + 1
+            low_kinds = known[:FLOORED]
             for part, level in ((slice(lane, lane + 32), WARP), (slice(low, high), CTA), (slice(1, None), CLUSTER)):
                 if level == CLUSTER:
                     part = slice(1, self._threads_of_cluster(warp) + 1)
                 if floors[:, level].any():
-                    np.maximum(known[:, part], floors[:, level : level + 1], out=known[:, part])
+                    np.maximum(low_kinds[:, part], floors[:, level : level + 1], out=low_kinds[:, part])
         return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self.foreign.get(row, {})))
 
     def _threads_of_cluster(self, warp: int) -> int:
@@ -215,13 +226,29 @@ class Clocks:
             mine = threads[self.row_of[threads] == row]
             part = self.knowledge(row)
             columns = self.columns_of(mine)
-            for kind in ORDER:
+            for kind in (*ORDER, RAN):
                 part.known[kind, columns] = self.now
             for index, kind in enumerate(CROSS):
                 part.known[kind, columns] = np.maximum(part.known[kind, columns], self.crossed_own[mine, index])
+            self._publish_copies(part, mine)
             stamp = part if stamp is None else stamp.merge(part)
         assert stamp is not None
         return stamp
+
+    def _publish_copies(self, part: Stamp, threads: Ints) -> None:
+        """Hand on the cp.async operations that these threads waited for, each its own."""
+        first = int(self.copy_column[threads[0] >> 5])
+        if not first:
+            return
+        columns = first + threads - self.first_thread[threads >> 5]
+        for index, kinds in enumerate(((*ORDER, RAN), (CROSSED_SHARED,), (CROSSED_GLOBAL,))):
+            for kind in kinds:
+                part.known[kind, columns] = np.maximum(part.known[kind, columns], self.copied_own[threads, index])
+
+    def copied(self, threads: Ints) -> None:
+        """The threads waited for their own cp.async operations."""
+        self.copied_own[threads, 0] = self.now
+        self.dirty[self.row_of[threads]] = True
 
     def release(self, threads: Ints) -> Stamp:
         """Return what a release by these threads hands on."""
@@ -255,6 +282,22 @@ class Clocks:
             for kind in kinds:
                 self.table[row, kind, column] = max(self.table[row, kind, column], time)
 
+    def snapshot(self, threads: Ints) -> dict[int, Stamp]:
+        """Return, per thread, what it could release now: lanes of a row share what they have in common."""
+        found: dict[int, Stamp] = {}
+        for row in self.rows(threads):
+            common = self.knowledge(row)
+            for thread in threads[self.row_of[threads] == row].tolist():
+                one = np.array([thread], np.int64)
+                column = int(self.columns_of(one)[0])
+                part = common.copy()
+                part.known[[*ORDER, RAN], column] = self.now
+                for index, kind in enumerate(CROSS):
+                    part.known[kind, column] = max(int(part.known[kind, column]), int(self.crossed_own[thread, index]))
+                self._publish_copies(part, one)
+                found[thread] = part
+        return found
+
     def cross(self, threads: Ints, spaces: Sequence[Space]) -> None:
         """`fence.proxy.async`: what these threads have seen, and their own accesses, have crossed."""
         for row in self.own_rows(threads):
@@ -271,7 +314,18 @@ class Clocks:
         for index, space in enumerate((Space.SHARED, Space.GLOBAL)):
             if space in spaces:
                 self.crossed_own[threads, index] = self.now
+                self.copied_own[threads, 1 + index] = self.copied_own[threads, 0]
         self.now += 1
+
+    def tensor_fence(self, threads: Ints, before: bool) -> None:
+        """`tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
+        source, target = (RAN, BEFORE) if before else (BEFORE, AFTER)
+        for row in self.own_rows(threads):
+            np.maximum(self.table[row, target], self.table[row, source], out=self.table[row, target])
+            for domain, value in list(self.foreign.get(row, {}).items()):
+                fenced = value.copy()
+                np.maximum(fenced[target], fenced[source], out=fenced[target])
+                self.foreign[row][domain] = fenced
 
     def synchronise(self, threads: Ints, level: int | None) -> None:
         """A barrier of these threads. `level` says that they are all of a warp, a CTA or a cluster."""

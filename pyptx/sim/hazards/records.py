@@ -61,9 +61,9 @@ class Records:
         """Return one record per warp for an access made now; `floored`: their CTA's floor may cover it."""
         number = self.number(access)
         if len(warps) == 1:
-            key = (int(warps[0]), number)
+            key = (int(warps[0]), number << 32 | int(masks[0]))
             kept = self._latest.get(key)
-            if kept and kept[1] == now and int(self.mask[kept[0]]) == int(masks[0]):
+            if kept and kept[1] == now:
                 return np.array([kept[0]], np.int64)
         count = len(warps)
         self._grow(count)
@@ -76,7 +76,7 @@ class Records:
         self._describe(part, access)
         self.count += count
         if count == 1:
-            self._latest[int(warps[0]), number] = (first, now)
+            self._latest[int(warps[0]), number << 32 | int(masks[0])] = (first, now)
         return np.arange(first, first + count, dtype=np.int64)
 
     def of_operation(self, access: Access, warp: int, domain: int, column: int, operation: int, lane: int) -> int:
@@ -110,12 +110,20 @@ class Records:
         self.flags[record] &= ~LIVE_BARRIER
         self.time[record] = now
 
-    def is_operation(self, record: int) -> bool:
-        return Family(int(self.family[record])) is not Family.THREAD and int(self.operation[record]) != 0
-
-    def finish(self, records: list[int], now: int) -> None:
-        """Say that operations have taken place: who learns their channel up to now knows them."""
-        self.time[records] = now
+    def unfinished(
+        self, access: Access, warps: Ints, domain: int, columns: Ints, masks: Ints, operation: int
+    ) -> Ints:
+        """Return one record per warp for accesses that an operation will make."""
+        count = len(warps)
+        self._grow(count)
+        first = self.count
+        part = slice(first, first + count)
+        self.time[part] = self.key[part] = NEVER
+        self.warp[part], self.domain[part], self.column[part], self.mask[part] = warps, domain, columns, masks
+        self.operation[part], self.access[part] = operation, self.number(access)
+        self._describe(part, access)
+        self.count += count
+        return np.arange(first, first + count, dtype=np.int64)
 
     def place(self, record: int) -> Access:
         """Return what the record's instruction does."""

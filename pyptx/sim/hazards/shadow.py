@@ -23,7 +23,8 @@ SLOTS = 4
 class Plane:
     """The cells of one granule size. Arrays are zero pages until touched."""
 
-    def __init__(self, cells: int) -> None:
+    def __init__(self, cells: int, unit: int, base: int) -> None:
+        self.unit, self.base = unit, base
         self.write: Refs = np.zeros(cells, np.int32)
         self.reads: list[Refs] = [np.zeros(cells, np.int32)]
         self.sets: Refs | None = None
@@ -46,9 +47,9 @@ class Plane:
 class Shadow:
     """The shadow of one range of addresses. `fresh`: bytes count as uninitialised until written."""
 
-    def __init__(self, size: int, fresh: bool, name: str = "") -> None:
+    def __init__(self, size: int, fresh: bool, name: str = "", base: int = 0) -> None:
         self.granules = -(-size // 16)
-        self.size, self.fresh, self.name = size, fresh, name
+        self.size, self.fresh, self.name, self.base = size, fresh, name, base
         self.level = np.zeros(self.granules, np.uint8)
         self.split = False
         self._planes: dict[int, Plane] = {}
@@ -57,7 +58,7 @@ class Shadow:
         """Return the cells of one level."""
         found = self._planes.get(level)
         if found is None:
-            found = self._planes[level] = Plane(self.granules << level)
+            found = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base)
         return found
 
     def clear(self, start: int, size: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx.sim.numerics import double
 from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
 from pyptx.sim.numerics.formats import FORMATS
-from pyptx.sim.numerics.maxplus import greatest_sum
+from pyptx.sim.numerics.maxplus import Summands, greatest_sum, prepare
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.scratch import scratch
 from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Rule
@@ -64,19 +64,38 @@ def operand(values: F32, name: str, scale: I16 | None = None) -> Operand:
     return Operand(wide, exponents, lows, finite)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """What finding the largest exponents and the lowest bits of products takes, for all of K."""
+
+    exponents: tuple[Summands, Summands]
+    lows: tuple[Summands, Summands]
+
+    def part(self, start: int, stop: int) -> _Sums:
+        (x, y), (u, v) = self.exponents, self.lows
+        return _Sums(
+            (x.part(start, stop, -1), y.part(start, stop, -2)), (u.part(start, stop, -1), v.part(start, stop, -2))
+        )
+
+
 def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
     """Return a @ b + c over the last two axes, every step of K summed and rounded as the rule says.
 
     A has the shape (..., M, K), B (..., K, N), C (..., M, N); an f16 accumulator comes and goes as values of f16.
     """
     depth = a.values.shape[-1]
+    left, right = _finite(a), _finite(b)
+    exponents = prepare(left.exponents, right.exponents, rule.step)
+    # Sums grow past the largest product by a few bits; bits above that threshold are never lost.
+    enough = rule.fraction - exponents[0].high - exponents[1].high - 8
+    sums = _Sums(exponents, prepare(-left.lows, -right.lows, rule.step, enough))
     for start in range(0, depth, rule.step):
         stop = min(start + rule.step, depth)
-        c = _step(a.part(start, stop, -1), b.part(start, stop, -2), c, rule)
+        c = _step(a.part(start, stop, -1), b.part(start, stop, -2), c, rule, sums.part(start, stop))
     return c
 
 
-def _step(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
+def _step(a: Operand, b: Operand, c: F32, rule: Rule, sums: _Sums) -> F32:
     with quiet():
         fields = _fields(c)
         finite = a.finite and b.finite and int(fields.max(initial=0)) < 255
@@ -85,7 +104,7 @@ def _step(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
             special = np.matmul(a.values, b.values) + c
             a, b, c = _finite(a), _finite(b), np.where(np.isfinite(c), c, np.float32(0))
             fields = _fields(c)
-        result = _sum_finite(a, b, c, _addend_exponents(c, fields, rule.output), rule)
+        result = _sum_finite(a, b, c, _addend_exponents(c, fields, rule.output), rule, sums)
         if special is None:
             return result
         return canonical(np.where(np.isfinite(special), result, special.astype(np.float32)))
@@ -121,12 +140,12 @@ def _addend_exponents(c: F32, fields: I16, output: str) -> I16:
     return fields
 
 
-def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule) -> F32:
-    top = greatest_sum(a.exponents, b.exponents, name="top")
+def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule, sums: _Sums) -> F32:
+    top = greatest_sum(*sums.exponents, rule.step, "top")
     top = np.maximum(top, of_c, out=top)
-    lowest, highest = int(top.min(initial=0)) - rule.fraction, int(top.max(initial=-999)) - rule.fraction
+    lowest = int(top.min(initial=0)) - rule.fraction
     threshold = np.subtract(top, np.int16(rule.fraction), out=top)
-    lossy = _may_lose(a, b, threshold, highest)
+    lossy = _may_lose(sums, threshold, rule.step)
     cut = _cut_addend(c, of_c, threshold)
     count = int(np.count_nonzero(lossy))
     if count > _DENSE * lossy.size:
@@ -140,9 +159,9 @@ def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule) -> F32:
     return _rounded(total, lowest, rule.output)
 
 
-def _may_lose(a: Operand, b: Operand, threshold: I16, highest: int) -> Mask:
+def _may_lose(sums: _Sums, threshold: I16, terms: int) -> Mask:
     """Tell which results may have a product with bits below the threshold."""
-    low = greatest_sum(-a.lows, -b.lows, name="low", floor=-highest)
+    low = greatest_sum(*sums.lows, terms, "low", loose=True)
     low += threshold
     return np.greater(low, np.int16(0), out=scratch("lossy", low.shape, np.bool_))
 

@@ -6,51 +6,80 @@ the largest sum. That takes a quarter of the time of comparing sums one by one.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pyptx.sim.numerics.arrays import F32, F64, I16, Array
 from pyptx.sim.numerics.scratch import scratch
 
-_RANGE = {np.float32: (60, 186), np.float64: (505, 1500)}
+Kind = type[np.float32] | type[np.float64]
+_RANGE: dict[Kind, tuple[int, int]] = {np.float32: (60, 186), np.float64: (505, 1500)}
 """Exponent of the largest factor, and how far below it a factor may lie and stay normal."""
 
 
-def greatest_sum(x: I16, y: I16, *, name: str, floor: int | None = None) -> I16:
+@dataclass(frozen=True, slots=True)
+class Summands:
+    """Integers, and the powers of a base that stand for them below the largest one."""
+
+    integers: I16
+    high: int
+    raised: Array
+
+    def part(self, start: int, stop: int, axis: int) -> Summands:
+        """Return some of them along the common axis, the last of the left or the one but last of the right."""
+        cut = (..., slice(start, stop)) if axis == -1 else (..., slice(start, stop), slice(None))
+        return Summands(self.integers[cut], self.high, self.raised[cut])
+
+
+def prepare(x: I16, y: I16, terms: int, enough: int | None = None) -> tuple[Summands, Summands]:
+    """Prepare both sides for sums of `terms` summands; sums at or below `enough` will not be asked for."""
+    digit = terms.bit_length()
+    high = int(x.max(initial=-32768)), int(y.max(initial=-32768))
+    kind: Kind = np.float32
+    if sum(high) - _reach(np.float32, digit) > (_usual_least(x, y) if enough is None else enough):
+        kind = np.float64
+    return Summands(x, high[0], _raised(x, high[0], digit, kind)), Summands(y, high[1], _raised(y, high[1], digit, kind))
+
+
+def _usual_least(x: I16, y: I16) -> int:
+    """Return a number that few greatest sums lie below."""
+    return int(np.median(x.max(axis=-1, initial=-32768))) + int(np.median(y.max(axis=-2, initial=-32768))) - 12
+
+
+def _reach(kind: Kind, digit: int) -> int:
+    return _RANGE[kind][1] // digit - 1
+
+
+def greatest_sum(x: Summands, y: Summands, terms: int, name: str, *, loose: bool = False) -> I16:
     """Return the largest x[i, k] + y[k, j] over k, over the last two axes, in the scratch array `name`.
 
-    With `floor`, sums at or below it need not be exact: any number from the true one to `floor` will do.
+    `loose` results may be too large where they are far below the largest one.
     """
-    digit = int(x.shape[-1]).bit_length()
-    if digit > 7:
-        return _one_by_one(x, y)
-    high = int(x.max(initial=-32768)), int(y.max(initial=-32768))
-    best = high[0] + high[1]
-    for kind in (np.float32, np.float64):
-        reach = _RANGE[kind][1] // digit - 1
-        if floor is not None and best - reach > floor:
-            continue
-        result = _leading_digits(_raised(x, high[0], digit, kind), _raised(y, high[1], digit, kind), digit, name)
-        least = int(result.min(initial=0))
-        if least >= -reach:
-            result += np.int16(best)
-            return result
-        if floor is not None:
+    digit = terms.bit_length()
+    best = x.high + y.high
+    reach = _reach(x.raised.dtype.type, digit)
+    result = _leading_digits(x.raised, y.raised, digit, name)
+    unsure = None
+    if int(result.min(initial=0)) < -reach:
+        if loose:
             np.maximum(result, np.int16(-reach), out=result)
-            result += np.int16(best)
-            return result
-        unsure = result < -reach
-        if np.count_nonzero(unsure) < result.size // 8:
-            result += np.int16(best)
-            _mend(result, np.flatnonzero(unsure), x, y)
-            return result
-    return _one_by_one(x, y)
+        else:
+            unsure = np.flatnonzero(result < -reach)
+    result += np.int16(best)
+    if unsure is not None and unsure.size > result.size // 8:
+        return _one_by_one(x.integers, y.integers)
+    if unsure is not None:
+        _mend(result, unsure, x.integers, y.integers)
+    return result
 
 
-def _raised(x: I16, high: int, digit: int, kind: type[np.float32] | type[np.float64]) -> Array:
+def _raised(x: I16, high: int, digit: int, kind: Kind) -> Array:
     start, reach = _RANGE[kind]
     power = (x.astype(np.int32) - high) * digit
     bits, bias, width = (23, 127, np.uint32) if kind is np.float32 else (52, 1023, np.uint64)
-    code = np.where(power < -reach, 0, power + start + bias).astype(width) << width(bits)
+    code = np.where(power < -reach, 0, power + (start + bias)).astype(width)
+    code <<= width(bits)
     return code.view(kind)
 
 

@@ -1,0 +1,230 @@
+"""Barriers of a CTA, of a warp and of a cluster: who has arrived, who waits, what they hand on, and their misuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, Stamp
+from pyptx.sim.hazards.events import Ints, Place, Sem
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.state import Domain, Grid, State
+
+BarKind = Literal["sync", "arrive", "red"]
+
+
+@dataclass(slots=True)
+class Round:
+    """One round of a CTA barrier that has begun."""
+
+    slot: int
+    grid: Grid
+    number: int
+    count: int | None
+    kind: BarKind
+    place: Place
+    waiting: list[Ints] = field(default_factory=list[Ints])
+    warps: dict[int, Place] = field(default_factory=dict[int, Place])
+    handed: Stamp | None = None
+
+
+@dataclass(slots=True)
+class ClusterRound:
+    """The cluster barrier of one cluster."""
+
+    arrived: set[int] = field(default_factory=set[int])
+    places: dict[int, Place] = field(default_factory=dict[int, Place])
+    stamp: Stamp | None = None
+    complete: int = 0
+    done: Stamp | None = None
+    initialised: set[int] = field(default_factory=set[int])
+    published: set[int] = field(default_factory=set[int])
+
+
+class Barriers:
+    """The barriers of all resident CTAs and clusters."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.rounds: dict[tuple[int, int, int], Round] = {}
+        self.clusters: dict[int, ClusterRound] = {}
+        self.arrivals: dict[int, int] = {}
+        self.waits: dict[int, int] = {}
+        self.fenced_inits: dict[int, set[int]] = {}
+        self.inits: dict[int, set[int]] = {}
+
+    # Within a CTA
+
+    def bar(self, group: Group, place: Place, number: int, count: int | None, kind: BarKind) -> list[int]:
+        """`bar.sync`, `.arrive`, `.red` by whole warps. Return the threads that may go on."""
+        released: list[int] = []
+        grid = self.state.grid_of(group.first)
+        slots = (group.threads - grid.first_thread) // grid.stride
+        for slot in np.unique(slots).tolist():
+            mine = group.threads[slots == slot]
+            released += self._arrive(grid, slot, mine, place, number, count, kind)
+        return released
+
+    def _arrive(
+        self, grid: Grid, slot: int, threads: Ints, place: Place, number: int, count: int | None, kind: BarKind
+    ) -> list[int]:
+        key = (grid.number, slot, number)
+        state, first = self.state, int(threads[0])
+        if not 0 <= number < 16 or (count is not None and (count <= 0 or count % 32)):
+            what = f"barrier {number}, count {count}"
+            state.report(rules.BARRIER_COUNT, place, what, thread=first)
+        now = self.rounds.get(key)
+        if now is None:
+            now = self.rounds[key] = Round(slot, grid, number, count, kind, place)
+        elif now.count != count:
+            what = f"barrier {number} was begun with count {_count(now.count)}, here {_count(count)}"
+            state.report(rules.BARRIER_COUNT, place, what, thread=first, other=now.place)
+        if (now.kind == "red") != (kind == "red"):
+            state.report(
+                rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=now.place
+            )
+        for warp in np.unique(threads >> 5).tolist():
+            if warp in now.warps:
+                what = f"barrier {number} before its round is complete"
+                state.report(rules.BARRIER_TWICE, place, what, thread=warp * 32, other=now.warps[warp])
+            now.warps[warp] = place
+        if kind == "arrive":
+            stamp = state.clocks.release(threads)
+            now.handed = stamp if now.handed is None else now.handed.merge(stamp)
+        else:
+            now.waiting.append(threads)
+        return self._complete(key, now)
+
+    def _complete(self, key: tuple[int, int, int], now: Round) -> list[int]:
+        live = self._live(now.grid, now.slot)
+        needed = now.count // 32 if now.count else len(np.unique(live >> 5))
+        if len(now.warps) < needed:
+            return []
+        del self.rounds[key]
+        if not now.waiting:
+            return []
+        clocks = self.state.clocks
+        threads = now.waiting[0] if len(now.waiting) == 1 else np.concatenate(now.waiting)
+        threads = threads[self.state.live[threads]]
+        if now.handed is None:
+            clocks.synchronise(threads, CTA if len(threads) == len(live) else None)
+        else:
+            clocks.acquire(threads, now.handed)
+            clocks.synchronise(threads, None)
+        return threads.tolist()
+
+    def _live(self, grid: Grid, slot: int) -> Ints:
+        threads = grid.all_threads(slot)
+        return threads[self.state.live[threads]]
+
+    def warp_sync(self, group: Group, place: Place, mask: int) -> None:
+        """`bar.warp.sync` by all lanes of the mask that take part, one warp at a time."""
+        state = self.state
+        for index, warp in enumerate(group.warps.tolist()):
+            threads = group.threads[group.warp_index == index]
+            have = int(group.masks[index])
+            alive = state.live[warp * 32 : warp * 32 + 32]
+            if have & ~mask:
+                lane = (have & ~mask).bit_length() - 1
+                what = f"lane {lane} executes with mask 0x{mask:08x}"
+                state.report(rules.NOT_IN_MASK, place, what, thread=warp * 32 + lane)
+            gone = mask & ~have & ~int(sum(1 << lane for lane in range(32) if alive[lane]))
+            if gone:
+                what = f"mask 0x{mask:08x} names exited lanes 0x{gone:08x}"
+                state.report(rules.EXITED_LANES, place, what, thread=int(threads[0]))
+            state.clocks.synchronise(threads, WARP if len(threads) == int(alive.sum()) else None)
+
+    def exited(self, grid: Grid, slot: int) -> list[int]:
+        """Threads of a CTA have exited: barriers that counted on everybody may complete now."""
+        released: list[int] = []
+        for key, now in list(self.rounds.items()):
+            if key[:2] == (grid.number, slot) and now.count is None:
+                released += self._complete(key, now)
+        return released
+
+    # Of a cluster
+
+    def cluster_arrive(self, group: Group, place: Place, sem: Sem = Sem.RELEASE) -> bool:
+        """`barrier.cluster.arrive`. Return whether the round is complete."""
+        state = self.state
+        domain = state.domain_of(group.first)
+        now = self.clusters.setdefault(domain.number, ClusterRound())
+        for thread in group.threads.tolist():
+            if thread in now.arrived or self.arrivals.get(thread, 0) > self.waits.get(thread, 0):
+                other = now.places.get(thread)
+                state.report(rules.CLUSTER_BARRIER, place, "a second arrive without a wait", thread=thread, other=other)
+            self.arrivals[thread] = self.arrivals.get(thread, 0) + 1
+            now.arrived.add(thread)
+            now.places[thread] = place
+            now.initialised |= self.fenced_inits.pop(thread, set())
+            if sem.releases:
+                now.initialised |= self.inits.pop(thread, set())
+        stamp = state.clocks.publish(group.threads)
+        if not sem.releases:
+            keep = stamp.known[RELAXED].copy()
+            stamp.known[:] = 0
+            stamp.known[RELAXED] = keep
+            stamp.foreign = {}
+        state.clocks.tick()
+        now.stamp = stamp if now.stamp is None else now.stamp.merge(stamp)
+        return self._complete_cluster(domain, now)
+
+    def _complete_cluster(self, domain: Domain, now: ClusterRound) -> bool:
+        if not now.arrived >= self._live_of(domain):
+            return False
+        now.complete += 1
+        now.done, now.stamp = now.stamp, None
+        now.arrived, now.places = set(), {}
+        now.published |= now.initialised
+        now.initialised = set()
+        return True
+
+    def _live_of(self, domain: Domain) -> set[int]:
+        grid = domain.grid
+        slots = [slot for slot, held in enumerate(grid.domain_of_slot) if held is domain]
+        return {thread for slot in slots for thread in self._live(grid, slot).tolist()}
+
+    def cluster_may_pass(self, thread: int) -> bool:
+        """Tell whether `barrier.cluster.wait` of this thread would go on."""
+        now = self.clusters.get(self.state.domain_of(thread).number)
+        return now is not None and now.complete > self.waits.get(thread, 0)
+
+    def cluster_wait(self, group: Group, place: Place, sem: Sem = Sem.ACQUIRE) -> None:
+        """`barrier.cluster.wait` that went on."""
+        state = self.state
+        now = self.clusters.setdefault(state.domain_of(group.first).number, ClusterRound())
+        for thread in group.threads.tolist():
+            if self.arrivals.get(thread, 0) <= self.waits.get(thread, 0):
+                state.report(rules.CLUSTER_BARRIER, place, "a wait without an arrive", thread=thread)
+            self.waits[thread] = self.waits.get(thread, 0) + 1
+        state.rounds[group.threads] += 1
+        if now.done is not None:
+            everything = range(8) if sem.acquires else RELAXED
+            state.clocks.acquire(group.threads, now.done, everything)
+
+    def cluster_exited(self, domain: Domain) -> bool:
+        """Threads of a cluster have exited; return whether its round is complete now."""
+        now = self.clusters.get(domain.number)
+        return bool(now and now.arrived and self._complete_cluster(domain, now))
+
+    def note_init(self, thread: int, barrier: int) -> None:
+        """A thread initialised an mbarrier: other CTAs must learn of it by a cluster barrier."""
+        self.inits.setdefault(thread, set()).add(barrier)
+
+    def fence_inits(self, group: Group) -> None:
+        """`fence.mbarrier_init.release.cluster`."""
+        for thread in group.threads.tolist():
+            if thread in self.inits:
+                self.fenced_inits.setdefault(thread, set()).update(self.inits.pop(thread))
+
+    def init_published(self, thread: int, barrier: int) -> bool:
+        """Tell whether a thread has passed a cluster barrier that released an mbarrier's initialisation."""
+        now = self.clusters.get(self.state.domain_of(thread).number)
+        return now is not None and barrier in now.published and self.waits.get(thread, 0) > 0
+
+
+def _count(count: int | None) -> str:
+    return "of the whole CTA" if count is None else str(count)

@@ -1,0 +1,256 @@
+"""Whether an access conflicts with an earlier one, and which rule that breaks.
+
+Knows clocks and records; MEMORY-model facts are in `rule_of`, one line each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.diagnostics import Rule
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.clocks import (
+    AFTER,
+    CLUSTER,
+    CROSSED_GLOBAL,
+    CROSSED_SHARED,
+    CTA,
+    FLOORED,
+    PRIOR,
+    RAN,
+    SEEN,
+    WARP,
+    WIDE_GLOBAL,
+    WIDE_SHARED,
+)
+from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
+from pyptx.sim.hazards.records import ALL_LANES, LIVE_BARRIER, READONLY, STRONG, WRITES
+from pyptx.sim.hazards.state import State
+
+TOO_EARLY = {
+    Family.CP_ASYNC: rules.CP_ASYNC_TOO_EARLY,
+    Family.ST_ASYNC: rules.LOAD_TOO_EARLY,
+    Family.BULK_LOAD: rules.LOAD_TOO_EARLY,
+    Family.BULK_STORE: rules.STORE_TOO_EARLY,
+    Family.TCGEN05: rules.TENSOR_TOO_EARLY,
+    Family.TMEM_LD: rules.TENSOR_LOAD_PENDING,
+    Family.TMEM_ST: rules.TENSOR_STORE_PENDING,
+}
+SOURCE = {
+    Family.BULK_STORE: rules.STORE_SOURCE,
+    Family.BULK_LOAD: rules.LOAD_TOO_EARLY,
+    Family.WGMMA: rules.WGMMA_SOURCE,
+    Family.TCGEN05: rules.TCGEN05_SOURCE,
+    Family.TMEM_LD: rules.TENSOR_LOAD_PENDING,
+}
+
+
+def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
+    """Tell which accesses are in the knowledge of which threads, own accesses left aside."""
+    clocks, records = state.clocks, state.records
+    record, lane = refs >> 6, refs & 63
+    time, domain = records.time[record], records.domain[record]
+    warp = threads >> 5
+    row, mine = clocks.row_of[threads], clocks.domain_of[warp]
+    same = domain == mine
+    several = lane == ALL_LANES
+    column = np.where(same & ~several, records.column[record] + lane, 0)
+    found = same & ~several & (clocks.table[row, kind, column] >= time)
+    if kind < FLOORED:
+        plain = same & (records.operation[record] == 0)
+        span = clocks.cta_span[warp]
+        within = (column >= span[:, 0]) & (column < span[:, 1])
+        level = np.where(records.warp[record] == warp, WARP, np.where(within, CTA, CLUSTER))
+        found |= plain & ~several & (time <= clocks.floors[row, kind, level])
+    else_where = ~same & (time <= clocks.table[row, kind, PRIOR])
+    if else_where.any():
+        earlier = state.grid_of_domain[domain] < state.grid_of_domain[mine]
+        found |= else_where & earlier
+    for at in np.flatnonzero(several & ~found).tolist():
+        found[at] = _all_lanes_known(state, int(record[at]), int(threads[at]), kind)
+    if clocks.foreign:
+        for at in np.flatnonzero(~found & ~same).tolist():
+            theirs = clocks.foreign.get(int(row[at]), {}).get(int(domain[at]))
+            at_column = int(records.column[record[at]] + (lane[at] if lane[at] < ALL_LANES else 0))
+            found[at] = theirs is not None and at_column < theirs.shape[1] and theirs[kind, at_column] >= time[at]
+    return found
+
+
+def _all_lanes_known(state: State, record: int, thread: int, kind: int) -> bool:
+    """Tell whether a thread knows the accesses of all lanes of a record."""
+    mask = int(state.records.mask[record])
+    warp = int(state.records.warp[record])
+    lanes = np.array([lane for lane in range(32) if mask >> lane & 1], np.int64)
+    if warp == thread >> 5 and state.records.domain[record] == state.clocks.domain_of[warp]:
+        crossing = kind in (CROSSED_SHARED, CROSSED_GLOBAL)
+        if not crossing or state.clocks.crossed_own[thread, kind - CROSSED_SHARED] >= state.records.time[record]:
+            lanes = lanes[lanes != thread & 31]
+    return not len(lanes) or bool(known(state, record * 64 + lanes, np.full(len(lanes), thread), kind).all())
+
+
+def own(state: State, refs: Ints, threads: Ints) -> Mask:
+    """Tell which accesses the threads made themselves, not by an asynchronous operation."""
+    records, record = state.records, refs >> 6
+    return (
+        ((records.warp[record].astype(np.int64) << 5 | (refs & 63)) == threads)
+        & (records.operation[record] == 0)
+        & ((refs & 63) < ALL_LANES)
+        & (records.domain[record] == state.clocks.domain_of[threads >> 5])
+    )
+
+
+def own_copies(state: State, refs: Ints, threads: Ints, index: int = 0) -> Mask:
+    """Tell which accesses are cp.async operations of the threads that they have waited for."""
+    records, record = state.records, refs >> 6
+    return (
+        (records.family[record] == Family.CP_ASYNC)
+        & ((records.warp[record].astype(np.int64) << 5 | (refs & 63)) == threads)
+        & (records.domain[record] == state.clocks.domain_of[threads >> 5])
+        & (state.clocks.copied_own[threads, index] >= records.time[record])
+    )
+
+
+def _crossed(state: State, refs: Ints, threads: Ints, space: Space) -> Mask:
+    index = 0 if space is Space.SHARED else 1
+    found = known(state, refs, threads, CROSSED_SHARED + index) | own_copies(state, refs, threads, 1 + index)
+    mine = own(state, refs, threads)
+    return found | (mine & (state.clocks.crossed_own[threads, index] >= state.records.time[refs >> 6]))
+
+
+def ordered(state: State, refs: Ints, threads: Ints) -> Mask:
+    """Tell which accesses come before what the threads do now."""
+    return own(state, refs, threads) | known(state, refs, threads, SEEN) | own_copies(state, refs, threads)
+
+
+def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
+    """Tell which earlier accesses an access of these threads may not follow. Both are arrays of one length."""
+    records, record = state.records, refs >> 6
+    flags = records.flags[record]
+    if access.space is Space.TENSOR:
+        good = known(state, refs, threads, AFTER)
+        good |= _in_order(state, access, refs, threads)
+        return ~good
+    good = ordered(state, refs, threads)
+    far = _other_cta(state, refs, threads) & (flags & WRITES != 0) & good & (records.operation[record] == 0)
+    if far.any():
+        wide = WIDE_SHARED if access.space is Space.SHARED else WIDE_GLOBAL
+        good &= ~far | known(state, refs, threads, wide)
+    if access.async_proxy:
+        generic = _generic(state, record) & good
+        if generic.any():
+            good &= ~generic | _crossed(state, refs, threads, access.space)
+        good &= ~_unfenced_store(state, access, refs, threads)
+    if access.strong:
+        good |= _morally_strong(state, access, refs, threads)
+    if access.readonly or (flags & READONLY).any():
+        good &= ~_breaks_readonly(state, access, record, threads)
+    return ~good | (flags & LIVE_BARRIER != 0)
+
+
+def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) -> Mask:
+    """Bytes read by read-only loads are constant for the whole grid, whatever orders the accesses."""
+    flags = state.records.flags[record]
+    here = state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
+    same_grid = state.grid_of_domain[state.records.domain[record]] == here
+    return same_grid & ((access.readonly & (flags & WRITES != 0)) | (access.writes & (flags & READONLY != 0)))
+
+
+def _generic(state: State, record: Ints) -> Mask:
+    family = state.records.family[record]
+    return (family == Family.THREAD) | (family == Family.CP_ASYNC) | (family == Family.ST_ASYNC)
+
+
+def _other_cta(state: State, refs: Ints, threads: Ints) -> Mask:
+    records, warp = state.records, threads >> 5
+    span = state.clocks.cta_span[warp]
+    column = records.column[refs >> 6]
+    same = records.domain[refs >> 6] == state.clocks.domain_of[warp]
+    return same & ((column < span[:, 0]) | (column >= span[:, 1]))
+
+
+def _unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
+    """Async reads of what another CTA stored asynchronously need a fence in between."""
+    record = refs >> 6
+    stored = state.records.family[record] == Family.BULK_STORE
+    if access.writes or access.space is not Space.GLOBAL or not stored.any():
+        return np.zeros(len(refs), np.bool_)
+    warps = state.records.warp[record].astype(np.int64)
+    far = state.records.domain[record] != state.clocks.domain_of[threads >> 5]
+    far |= state.clocks.cta_span[warps, 0] != state.clocks.cta_span[threads >> 5, 0]
+    far &= state.grid_of_domain[state.records.domain[record]] == state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
+    return stored & far & ~known(state, refs, threads, CROSSED_GLOBAL)
+
+
+def _morally_strong(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
+    """Strong accesses of the same bytes whose scopes hold each other's thread never race."""
+    records, record = state.records, refs >> 6
+    strong = (records.flags[record] & STRONG != 0) & (records.size[record] == access.size)
+    warp = threads >> 5
+    same_cluster = records.domain[record] == state.clocks.domain_of[warp]
+    needed = np.where(_other_cta(state, refs, threads), Scope.CLUSTER, Scope.CTA)
+    needed = np.where(same_cluster, needed, Scope.GPU)
+    return strong & (records.scope[record] >= needed) & (int(access.scope) >= needed)
+
+
+def _in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
+    """Tensor-memory operations that the hardware keeps in order: the tcgen05 pipeline of one thread."""
+    records, record = state.records, refs >> 6
+    same = (records.domain[record] == state.clocks.domain_of[threads >> 5]) & (records.warp[record] == threads >> 5)
+    if access.family is Family.TCGEN05:
+        same &= records.mask[record] == (np.int64(1) << (threads & 31))
+        return same & (records.family[record] == Family.TCGEN05)
+    own_reads = (records.family[record] == Family.TMEM_LD) & (access.family is Family.TMEM_LD)
+    return same & (own_reads | ((records.family[record] == Family.TMEM_ST) & (access.family is Family.TMEM_ST)))
+
+
+def rule_of(state: State, access: Access, ref: int, thread: int) -> Rule | None:
+    """Return the rule that an access of a thread after an earlier access breaks; None if it is in order."""
+    records, record = state.records, ref >> 6
+    refs, threads = np.array([ref], np.int64), np.array([thread], np.int64)
+    if not clashes(state, access, refs, threads)[0]:
+        return None
+    flags, family = int(records.flags[record]), Family(int(records.family[record]))
+    if flags & LIVE_BARRIER:
+        return rules.BARRIER_BYTES
+    wrote = bool(flags & WRITES)
+    if access.space is Space.TENSOR:
+        return _tensor_rule(state, family, wrote, refs, threads)
+    if _breaks_readonly(state, access, refs >> 6, threads)[0]:
+        return rules.READONLY
+    if not ordered(state, refs, threads)[0]:
+        return _unordered_rule(state, access, ref, thread)
+    if access.async_proxy:
+        if family is Family.BULK_STORE:
+            return rules.STORE_THEN_ASYNC_READ
+        if not _crossed(state, refs, threads, access.space)[0]:
+            if not wrote:
+                return rules.READ_THEN_ASYNC_WRITE
+            if access.writes:
+                return rules.WRITE_THEN_ASYNC_WRITE
+            return rules.CP_ASYNC_THEN_ASYNC_READ if family is Family.CP_ASYNC else rules.WRITE_THEN_ASYNC_READ
+    return rules.NARROW_SCOPE
+
+
+def _tensor_rule(state: State, family: Family, wrote: bool, refs: Ints, threads: Ints) -> Rule:
+    if known(state, refs, threads, SEEN)[0]:
+        return rules.TCGEN05_FENCE
+    if known(state, refs, threads, RAN)[0]:
+        return rules.TCGEN05_FENCE_RELAXED
+    return TOO_EARLY[family] if wrote or family is not Family.TCGEN05 else rules.TENSOR_TOO_EARLY
+
+
+def _unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule:
+    records, record = state.records, ref >> 6
+    flags, family = int(records.flags[record]), Family(int(records.family[record]))
+    domain, mine = int(records.domain[record]), int(state.clocks.domain_of[thread >> 5])
+    if state.grid_of_domain[domain] != state.grid_of_domain[mine]:
+        return rules.BEFORE_PRIMARY
+    if flags & WRITES and family in TOO_EARLY:
+        return TOO_EARLY[family]
+    if not flags & WRITES and family in SOURCE:
+        return SOURCE[family]
+    if flags & STRONG and access.strong and int(records.size[record]) != access.size:
+        return rules.MIXED_SIZE
+    if int(records.warp[record]) == thread >> 5 and domain == mine and family == access.family == Family.THREAD:
+        return rules.LANE_RACE
+    return rules.RACE

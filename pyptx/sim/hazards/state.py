@@ -1,0 +1,238 @@
+"""What all parts of the engine share: grids and their threads, clocks, records, shadows, findings."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.diagnostics import Rule
+from pyptx.sim.hazards.clocks import Clocks
+from pyptx.sim.hazards.events import Family, Ints, Place, Space
+from pyptx.sim.hazards.findings import Agent, Finding, Ledger
+from pyptx.sim.hazards.records import ALL_LANES, Records
+from pyptx.sim.hazards.shadow import Shadow
+
+TENSOR_BYTES = 512 * 8 * 16
+"""Shadow bytes of one CTA's tensor memory: a granule per column and 16 lanes."""
+
+ENGINE_NAMES = {
+    Family.CP_ASYNC: "cp.async",
+    Family.ST_ASYNC: "st.async",
+    Family.BULK_LOAD: "bulk load",
+    Family.BULK_STORE: "bulk store",
+    Family.WGMMA: "wgmma",
+    Family.TCGEN05: "tcgen05",
+    Family.TMEM_LD: "tcgen05.ld",
+    Family.TMEM_ST: "tcgen05.st",
+}
+
+
+@dataclass(slots=True)
+class Domain:
+    """One cluster that runs, or ran: its CTAs by rank, and the columns of its clocks."""
+
+    number: int
+    grid: Grid
+    ctas: list[int]
+    first_thread: int
+    columns: int
+    channels: dict[tuple[object, ...], int] = field(default_factory=dict[tuple[object, ...], int])
+
+
+@dataclass(slots=True, eq=False)
+class Grid:
+    """A launch. Its CTAs run in `slots`; a slot's threads, shared and tensor memory have fixed numbers."""
+
+    number: int
+    first_thread: int
+    threads: int
+    stride: int
+    slots: int
+    cluster: int
+    shared_bytes: int
+    shared_stride: int
+    shared: Shadow
+    tensor: Shadow
+    prior: int
+    overlaps: bool
+    place: Place
+    domain_of_slot: list[Domain | None]
+    ended: bool = False
+
+    def thread(self, slot: int, thread: int = 0) -> int:
+        """Return the number of a thread of the CTA in a slot."""
+        return self.first_thread + slot * self.stride + thread
+
+    def all_threads(self, slot: int) -> Ints:
+        """Return the numbers of all threads of the CTA in a slot."""
+        return np.arange(self.threads, dtype=np.int64) + self.thread(slot)
+
+    def shared_base(self, slot: int) -> int:
+        """Return the address of a CTA's shared memory."""
+        return slot * self.shared_stride
+
+    def tensor_base(self, slot: int) -> int:
+        """Return the address of a CTA's tensor memory."""
+        return slot * TENSOR_BYTES
+
+    def slot_of(self, thread: int) -> int:
+        return (thread - self.first_thread) // self.stride
+
+
+class State:
+    """The engine's memory. Parts of the engine keep their own books on top of it."""
+
+    def __init__(self, limit: int = 1000) -> None:
+        self.clocks = Clocks()
+        self.records = Records()
+        self.ledger = Ledger(limit)
+        self.grids: list[Grid] = []
+        self.domains: list[Domain] = []
+        self.grid_of_domain = np.zeros(16, np.int32)
+        self.live = np.zeros(0, np.bool_)
+        self.rounds = np.zeros(0, np.int32)
+        self._starts: list[int] = []
+        self._buffers: list[Shadow] = []
+        self._first_threads: list[int] = []
+        self.operations = 0
+        self.unfinished: dict[int, list[int]] = {}
+        self._columns_of: dict[int, int] = {}
+
+    def add_buffer(self, base: int, size: int, name: str = "") -> None:
+        """Make a range of global memory known."""
+        at = bisect_right(self._starts, base)
+        self._starts.insert(at, base)
+        self._buffers.insert(at, Shadow(size, False, name, base))
+
+    def add_grid(self, grid: Grid) -> None:
+        self.grids.append(grid)
+        self._first_threads.append(grid.first_thread)
+        threads = grid.slots * grid.stride
+        self.live = np.concatenate([self.live, np.zeros(threads, np.bool_)])
+        self.rounds = np.concatenate([self.rounds, np.zeros(threads, np.int32)])
+
+    def grid_of(self, thread: int) -> Grid:
+        """Return the grid of a thread."""
+        return self.grids[bisect_right(self._first_threads, thread) - 1]
+
+    def domain_of(self, thread: int) -> Domain:
+        """Return the cluster that a thread belongs to."""
+        return self.domains[int(self.clocks.domain_of[thread >> 5])]
+
+    def new_domain(self, grid: Grid, slots: list[int], ctas: list[int]) -> Domain:
+        number = len(self.domains)
+        domain = Domain(number, grid, ctas, grid.thread(slots[0]), 1 + len(slots) * grid.stride)
+        self.domains.append(domain)
+        if number >= len(self.grid_of_domain):
+            self.grid_of_domain = np.concatenate([self.grid_of_domain, np.zeros_like(self.grid_of_domain)])
+        self.grid_of_domain[number] = grid.number
+        self.clocks.ensure_columns(domain.columns)
+        return domain
+
+    def channel(self, domain: Domain, *key: object, width: int = 1) -> int:
+        """Return the column by which a cluster's clocks follow one stream of asynchronous operations."""
+        found = domain.channels.get(key)
+        if found is None:
+            found = domain.channels[key] = domain.columns
+            domain.columns += width
+            self.clocks.ensure_columns(domain.columns)
+        return found
+
+    def shadow_of(self, space: Space, grid: Grid, address: int) -> tuple[Shadow, int] | None:
+        """Return the shadow of an address and the number of its first byte; None for unknown global memory."""
+        if space is Space.SHARED:
+            return grid.shared, 0
+        if space is Space.TENSOR:
+            return grid.tensor, 0
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._starts[at] + self._buffers[at].size:
+            return None
+        return self._buffers[at], self._starts[at]
+
+    def begin_operation(self) -> int:
+        """Return the number of a new asynchronous operation."""
+        self.operations += 1
+        return self.operations
+
+    def copy_columns(self, domain: Domain) -> int:
+        """Return the first of the columns of the cp.async operations of a cluster's threads, making them."""
+        threads = len([s for s in domain.grid.domain_of_slot if s is domain]) * domain.grid.stride
+        first = self.channel(domain, "cp.async", width=threads)
+        warps = slice(domain.first_thread >> 5, (domain.first_thread + threads) >> 5)
+        self.clocks.copy_column[warps] = first
+        return first
+
+    def column_for(self, operation: int, column: int) -> None:
+        """Say which channel a vector operation of st.async belongs to."""
+        self._columns_of[operation] = column
+
+    def operation_columns(self, operation: int, warps: Ints) -> Ints:
+        """Return, per warp, the column of lane 0's accesses of a vector operation."""
+        column = self._columns_of.get(operation)
+        if column is not None:
+            return np.full(len(warps), column, np.int64)
+        domain = self.domains[int(self.clocks.domain_of[warps[0]])]
+        return self.copy_columns(domain) + warps * 32 - domain.first_thread
+
+    def finish(self, operation: int) -> None:
+        """An operation has taken place: who learns its channel up to now knows it."""
+        for record in self.unfinished.pop(operation, ()):
+            self.records.time[record] = self.clocks.now
+
+    def agent(self, thread: int, engine: str = "", whole_warp: bool = False) -> Agent:
+        """Return a thread in the program's terms."""
+        grid = self.grid_of(thread)
+        slot = grid.slot_of(thread)
+        domain = self.domain_of(thread)
+        within = (thread - grid.first_thread) % grid.stride
+        cta = domain.ctas[slot - grid.slot_of(domain.first_thread)]
+        return Agent(cta, within // 32, -1 if whole_warp else within % 32, engine)
+
+    def agent_of(self, ref: int) -> Agent:
+        """Return who made an access."""
+        records, record, lane = self.records, ref >> 6, ref & 63
+        domain = self.domains[int(records.domain[record])]
+        grid, warp = domain.grid, int(records.warp[record])
+        within = warp * 32 - domain.first_thread
+        family = Family(int(records.family[record]))
+        if int(records.operation[record]) and family not in (Family.CP_ASYNC,):
+            lane = int(records.mask[record]).bit_length() - 1
+        shown = -1 if lane == ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST) else lane
+        return Agent(domain.ctas[within // grid.stride], within % grid.stride // 32, shown, ENGINE_NAMES.get(family, ""))
+
+    def report(
+        self,
+        rule: Rule,
+        place: Place,
+        what: str,
+        *,
+        thread: int | None = None,
+        ref: int = 0,
+        other: Place | None = None,
+        where: str = "",
+        notes: tuple[str, ...] = (),
+        count: int = 1,
+    ) -> None:
+        """Keep a finding. `ref` names the earlier access, `other` another earlier place."""
+        agent = self.agent(thread) if thread is not None else None
+        other_agent = self.agent_of(ref) if ref else None
+        if ref:
+            other = self.records.place(ref >> 6).place
+        self.ledger.add(Finding(rule, place, agent, what, other, other_agent, where, notes, count))
+
+    def location(self, space: Space, grid: Grid, address: int, size: int) -> str:
+        """Return bytes in the program's terms."""
+        if space is Space.SHARED:
+            slot, offset = divmod(address, grid.shared_stride)
+            domain = grid.domain_of_slot[slot]
+            cta = domain.ctas[slot - grid.slot_of(domain.first_thread)] if domain else slot
+            return f"{size} bytes at shared 0x{offset:x} of CTA {cta}"
+        if space is Space.TENSOR:
+            column, rest = divmod(address % TENSOR_BYTES // 16, 8)
+            return f"tensor memory column {column}, lanes from {rest * 16}"
+        found = self.shadow_of(space, grid, address)
+        if found is None:
+            return f"{size} bytes at global 0x{address:x}"
+        return f"{size} bytes at {found[0].name or 'global memory'}+0x{address - found[1]:x}"

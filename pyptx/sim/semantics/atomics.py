@@ -1,0 +1,156 @@
+"""Manual: atom, red. Lanes that hit one address take turns in lane order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.access import by_window
+from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Mixed, Site
+from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics.floating_point import extreme
+from pyptx.sim.semantics.narrow import decode, encode, rounded
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+
+Update = Callable[..., Array]
+"""Returns the new value from the old one and the operands."""
+
+_INTEGER: dict[str, Update] = {
+    "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum,
+    "max": np.maximum, "exch": lambda old, b: b,
+    "inc": lambda old, b: np.where(old >= b, old.dtype.type(0), old + old.dtype.type(1)),
+    "dec": lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
+    "cas": lambda old, b, c: np.where(old == b, c, old),
+}  # fmt: skip
+_AT_ONCE = {"add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum, "max": np.maximum}
+"""Operations whose order does not show where the old value is not wanted."""
+
+
+def _atomic(match: Match, signature: Signature) -> Operation | None:
+    if "async" in match.modifiers:
+        return None
+    kind = match.chosen.get("type") or match.modifiers[-1]
+    op = match.chosen.get("op", "cas" if "cas" in match.modifiers else "exch" if "exch" in match.modifiers else "add")
+    op = op.partition(".")[0]
+    if kind == "b128":
+        return memory(partial(_wide, op))
+    vector = int(match.chosen["vec"][1:]) if "vec" in match.chosen else 1
+    dtype, update = _update(op, kind)
+    return memory(partial(_run, update, _AT_ONCE.get(op) if dtype.kind in "iu" and kind[0] in "usb" else None, dtype, vector))
+
+
+def _update(op: str, kind: str) -> tuple[np.dtype[Any], Update]:
+    """Return the dtype that an operation works on and its update; f16 and bf16 pairs are updated by halves."""
+    if kind in ("f32", "f64"):
+        plain: Update = {"add": np.add, "min": extreme(greater=False, nan=False), "max": extreme(greater=True, nan=False)}[op]
+        flushed = (lambda old, b: r.flush32(r.flush32(old) + r.flush32(b))) if (op, kind) == ("add", "f32") else plain
+        return dtype_of(kind), flushed
+    name = kind.removesuffix("x2")
+    if name in ("f16", "bf16"):
+        return dtype_of(kind), partial(_narrow, op, name)
+    return dtype_of(kind), _INTEGER[op]
+
+
+def _narrow(op: str, name: str, old: Array, b: Array) -> Array:
+    x, y = (decode(np.ascontiguousarray(v).view("u2"), name) for v in (old, b))
+    made = x + y if op == "add" else extreme(greater=op == "max", nan=False)(x, y)
+    return encode(rounded(made, name, "rn"), name).view(old.dtype)
+
+
+def _run(
+    update: Update, at_once: Any, dtype: np.dtype[Any], vector: int, site: Site, lanes: Lanes, mask: Array | None,
+    space: str, address: Any, outs: Any, *operands: Any,
+) -> None:  # fmt: skip
+    if mask is not None:
+        active = np.flatnonzero(mask)
+        if not len(active):
+            return
+        if len(active) < lanes.n:
+            _some(active, update, at_once, dtype, vector, site, lanes, space, address, outs, *operands)
+            return
+    try:
+        region, offsets = site.memory.resolve(site, space, lanes, address, dtype.itemsize * vector, "rw")
+    except Mixed:
+        for part in by_window(address):
+            _run(update, at_once, dtype, vector, site, lanes, part, space, address, outs, *operands)
+        return
+    index = np.broadcast_to(offsets >> (dtype.itemsize.bit_length() - 1), lanes.n)
+    for element in range(vector):
+        values = [np.broadcast_to(_element(o, element, vector), lanes.n) for o in operands[: 2 if update is _INTEGER["cas"] else 1]]
+        out = outs[element] if outs else None
+        view = region.view(dtype, element)
+        if out is None and at_once is not None:
+            at_once.at(view, index, values[0])
+            continue
+        old = in_turn(view, index, update, values)
+        if out is not None:
+            out[...] = old
+
+
+def _element(operand: Any, element: int, vector: int) -> Any:
+    return operand[element] if isinstance(operand, tuple) and vector > 1 else operand
+
+
+def _some(
+    active: Array, update: Update, at_once: Any, dtype: np.dtype[Any], vector: int, site: Site, lanes: Lanes,
+    space: str, address: Any, outs: Any, *operands: Any,
+) -> None:  # fmt: skip
+    def part(v: Any) -> Any:
+        if isinstance(v, tuple):
+            return tuple(part(x) for x in v)
+        return v[active] if isinstance(v, np.ndarray) and v.ndim else v
+
+    some = lanes.shape.of(lanes.index[active])
+    results = tuple(None if out is None else np.empty(some.n, out.dtype) for out in outs)
+    _run(update, at_once, dtype, vector, site, some, None, space, part(address), results, *[part(o) for o in operands])
+    for out, result in zip(outs, results, strict=True):
+        if out is not None:
+            out[active] = result
+
+
+def in_turn(view: Array, index: Array, update: Update, values: list[Array]) -> Array:
+    """Update elements one lane after the other; return what each lane found. Lanes with different addresses go at once."""
+    order = np.argsort(index, kind="stable")
+    ordered = index[order]
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = ordered[1:] != ordered[:-1]
+    if fresh.all():
+        old = view[index]
+        view[index] = update(old, *values)
+        return old
+    starts = np.flatnonzero(fresh)
+    turn = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    old = np.empty(len(order), view.dtype)
+    for number in range(int(turn.max()) + 1):
+        chosen = order[turn == number]
+        found = view[index[chosen]]
+        old[chosen] = found
+        view[index[chosen]] = update(found, *[v[chosen] for v in values])
+    return old
+
+
+def _wide(op: str, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *operands: Any) -> None:
+    """Exchange or compare-and-swap 128 bits, lane by lane."""
+    active = np.arange(lanes.n) if mask is None else np.flatnonzero(mask)
+    where = np.broadcast_to(np.asarray(address), lanes.n)
+    parts = [[np.broadcast_to(h, lanes.n) for h in o] for o in operands if isinstance(o, tuple)]
+    for at in active:
+        one = lanes.shape.of(lanes.index[at : at + 1])
+        region, offsets = site.memory.resolve(site, space, one, where[at : at + 1].copy(), 16, "rw")
+        view = region.view(np.dtype("u8"))
+        start = int(np.broadcast_to(offsets, 1)[0]) >> 3
+        old = view[start : start + 2].copy()
+        if op == "exch" or all(old[h] == parts[0][h][at] for h in (0, 1)):
+            view[start : start + 2] = [parts[-1][h][at] for h in (0, 1)]
+        for half, out in enumerate(outs):
+            if out is not None:
+                out[at] = old[half]
+
+
+BUILDERS: dict[str, Builder] = {"atom": _atomic, "red": _atomic}

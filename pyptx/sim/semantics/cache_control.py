@@ -1,0 +1,26 @@
+"""Manual: prefetch, prefetchu, applypriority, discard, createpolicy. There are no caches; a policy is an opaque number."""
+
+from __future__ import annotations
+
+from pyptx.isa.model import Match
+from pyptx.sim.semantics.vocabulary import COPY, NOTHING, Builder, Operation, Signature, memory
+
+
+def _nothing(match: Match, signature: Signature) -> Operation | None:
+    return NOTHING
+
+
+def _createpolicy(match: Match, signature: Signature) -> Operation | None:
+    if "cvt" in match.modifiers:
+        return COPY
+    return memory(_policy)
+
+
+def _policy(site: object, lanes: object, mask: object, *rest: object) -> None:
+    """Leave the policy as it is: nothing reads it but cache hints."""
+
+
+BUILDERS: dict[str, Builder] = {
+    "prefetch": _nothing, "prefetchu": _nothing, "applypriority": _nothing, "discard": _nothing,
+    "createpolicy": _createpolicy,
+}  # fmt: skip

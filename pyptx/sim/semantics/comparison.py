@@ -1,0 +1,141 @@
+"""Manual: Comparison and Selection Instructions, Half Precision Comparison Instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics.narrow import decode
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
+
+_ORDERED: dict[str, Any] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+    "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
+}  # fmt: skip
+JOIN: dict[str, Callable[[Array, Array], Array]] = {
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "xor": np.logical_xor,
+}
+
+
+def compared(cmp: str, floating: bool) -> Any:
+    """Return the comparison of this name; `ne` of a NaN is false, the forms with `u` are true."""
+    if cmp == "num":
+        return lambda a, b: ~(np.isnan(a) | np.isnan(b))
+    if cmp == "nan":
+        return lambda a, b: np.isnan(a) | np.isnan(b)
+    if floating and cmp == "ne":
+        return lambda a, b: (a < b) | (a > b)
+    if cmp in ("equ", "neu", "ltu", "leu", "gtu", "geu"):
+        if cmp == "neu":
+            return np.not_equal
+        plain = _ORDERED[cmp[:2]]
+        return lambda a, b: plain(a, b) | np.isnan(a) | np.isnan(b)
+    return _ORDERED[cmp]
+
+
+def _operands(kind: str, ftz: bool) -> Callable[[Array], Array] | None:
+    if kind in ("f16", "bf16"):
+        return lambda a: decode(_flushed(a) if ftz else a, kind)
+    if kind in ("f16x2", "bf16x2"):
+        return lambda a: decode(np.ascontiguousarray(a).view("u2"), kind[:-2])
+    return r.flush32 if ftz else None
+
+
+def _flushed(bits: Array) -> Array:
+    return np.where((bits & np.uint16(0x7C00)) == 0, bits & np.uint16(0x8000), bits)
+
+
+def _test(match: Match, kind: str) -> Any:
+    """Return the whole comparison of a spelling, on operands as registers hold them."""
+    plain = compared(match.chosen["cmp"], "f" in kind)
+    convert = _operands(kind, "ftz" in match.modifiers)
+    return plain if convert is None else (lambda a, b: plain(convert(a), convert(b)))
+
+
+def _setp(match: Match, signature: Signature) -> Operation | None:
+    kind = match.modifiers[-1]
+    test, join = _test(match, kind), JOIN.get(match.chosen.get("bool", ""))
+    if kind.endswith("x2"):
+        return value(_both(test, join))
+    single = len(signature[0].parts) < 2
+    if join is None:
+        return into(test) if single and isinstance(test, np.ufunc) else value(_first_and_second(test, single))
+    return value(_joined(test, join, single))
+
+
+def _first_and_second(test: Any, single: bool) -> Any:
+    def apply(a: Array, b: Array) -> Any:
+        made = test(a, b)
+        return made if single else (made, ~made)
+
+    return apply
+
+
+def _joined(test: Any, join: Any, single: bool) -> Any:
+    def apply(a: Array, b: Array, c: Array) -> Any:
+        made = test(a, b)
+        return join(made, c) if single else (join(made, c), join(~made, c))
+
+    return apply
+
+
+def _both(test: Any, join: Any) -> Any:
+    def apply(a: Array, b: Array, c: Array | None = None) -> Any:
+        made = test(a, b)
+        low, high = made[0::2], made[1::2]
+        return (low, high) if join is None else (join(low, c), join(high, c))
+
+    return apply
+
+
+_ONES = {
+    "f32": np.array(1.0, "f4"), "f16": np.array(0x3C00, "u2"), "bf16": np.array(0x3F80, "u2"),
+    "u16": np.array(0xFFFF, "u2"), "s16": np.array(-1, "i2"), "u32": np.array(0xFFFFFFFF, "u4"), "s32": np.array(-1, "i4"),
+}  # fmt: skip
+_ONES_X2 = {"f16x2": 0x3C00, "bf16x2": 0x3F80, "u32": 0xFFFF, "s32": 0xFFFF}
+
+
+def _set(match: Match, signature: Signature) -> Operation | None:
+    kind = match.modifiers[-1]
+    target = match.modifiers[-2]
+    test, join = _test(match, kind), JOIN.get(match.chosen.get("bool", ""))
+    if kind.endswith("x2"):
+        return value(_set_pair(test, join, target))
+    one = _ONES[target]
+
+    def apply(a: Array, b: Array, c: Array | None = None) -> Array:
+        made = test(a, b)
+        return np.where(made if join is None else join(made, c), one, np.zeros_like(one))
+
+    return value(apply)
+
+
+def _set_pair(test: Any, join: Any, target: str) -> Any:
+    one = np.uint16(_ONES_X2[target])
+
+    def apply(a: Array, b: Array, c: Array | None = None) -> Array:
+        made = test(a, b)
+        if join is not None and c is not None:
+            made = join(made, np.repeat(c, 2))
+        return np.where(made, one, np.uint16(0)).view(np.uint32)
+
+    return apply
+
+
+def _selp(match: Match, signature: Signature) -> Operation | None:
+    return value(lambda a, b, c: np.where(c, a, b))
+
+
+def _slct(match: Match, signature: Signature) -> Operation | None:
+    ftz = "ftz" in match.modifiers
+    return value(lambda a, b, c: np.where((r.flush32(c) if ftz else c) >= 0, a, b))
+
+
+BUILDERS: dict[str, Builder] = {"set": _set, "setp": _setp, "selp": _selp, "slct": _slct}

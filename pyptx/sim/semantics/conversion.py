@@ -1,0 +1,254 @@
+"""Manual: Data Movement and Conversion Instructions: cvt, cvt.pack."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics.bits import limits
+from pyptx.sim.semantics.floating_point import canonical_nan
+from pyptx.sim.semantics.narrow import FORMATS, decode, element_of, encode, packed, rounded, unpacked
+from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, value
+from pyptx.types import ALL
+
+_TYPES = frozenset(t.name for t in ALL)
+_WHOLE: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+
+
+def _cvt(match: Match, signature: Signature) -> Operation | None:
+    if "pack" in match.modifiers:
+        return _pack(match)
+    target, source = [m for m in match.modifiers if m in _TYPES]
+    if source in FORMATS or source == "f64":
+        return _from_float(match, target, source)
+    if element_of(source)[1] > 1 or element_of(target)[1] > 1:
+        return _from_packed(match, target, source)
+    return _from_integer(match, target, source)
+
+
+def _from_integer(match: Match, target: str, source: str) -> Operation | None:
+    if target not in FORMATS and target != "f64":
+        return value(partial(_integer_to_integer, dtype_of(target), "sat" in match.modifiers))
+    mode = match.chosen["frnd"]
+    sat = "sat" in match.modifiers
+
+    def convert(a: Array) -> Array:
+        exact = a.astype(np.longdouble)
+        if target in ("f32", "f64"):
+            near = a.astype(dtype_of(target))
+            made = near if mode == "rn" else r.directed(near, exact - near, mode)
+            return r.saturate(made) if sat else made
+        near = a.astype(np.float64)
+        made = rounded(r.odd(near, (exact - near).astype(np.float64)), target, mode)
+        return encode(r.saturate(made) if sat else made, target)
+
+    return value(convert)
+
+
+def _integer_to_integer(dtype: np.dtype[Any], sat: bool, a: Array) -> Array:
+    if sat:
+        low, high = (f(x, y) for f, x, y in zip((max, min), limits(dtype), limits(a.dtype), strict=True))
+        a = np.clip(a, a.dtype.type(low), a.dtype.type(high))
+    return a.astype(dtype)
+
+
+def _from_float(match: Match, target: str, source: str) -> Operation | None:
+    flags = set(match.modifiers)
+    name, count = element_of(target)
+    if target in FORMATS or target == "f64":
+        return _float_to_float(match, target, source)
+    if name in FORMATS and count > 1:
+        return _to_packed(match, target)
+    if name == "ue8m0":
+        return value(lambda a, b: _scale_bits(b, flags) | (_scale_bits(a, flags) << np.uint16(8)))
+    if name == "s2f6":
+        if "scaled" in match.chosen:
+            return None
+        mode = match.chosen["rnd"]
+        return value(lambda a, b: _fixed(b, flags, mode) | (_fixed(a, flags, mode) << np.uint16(8)))
+    whole = _WHOLE[match.chosen["irnd"]]
+    return value(lambda a: _float_to_integer(_value_of(a, source, flags), whole, dtype_of(target), source))
+
+
+def _value_of(a: Array, source: str, flags: set[str]) -> Array:
+    """Return a float operand as f64, subnormals flushed where `.ftz` says so."""
+    if source == "f64":
+        return a
+    if source in ("f32", "tf32"):
+        return (r.flush32(a) if "ftz" in flags else a).astype(np.float64)
+    return decode(a, source)
+
+
+def _float_to_integer(x: Array, whole: Callable[[Array], Array], dtype: np.dtype[Any], source: str) -> Array:
+    low, high = limits(dtype)
+    y = whole(x)
+    nan = np.isnan(x)
+    above, below = y >= float(high), y <= float(low)
+    made = np.where(above | below | nan, 0.0, y).astype(dtype)
+    made = np.where(above, dtype.type(high), np.where(below, dtype.type(low), made))
+    wide = source == "f64" or dtype.itemsize == 8
+    empty = np.array(1 << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype) if wide else dtype.type(0)
+    return np.where(nan, empty, made)
+
+
+def _float_to_float(match: Match, target: str, source: str) -> Operation | None:
+    flags = set(match.modifiers)
+    mode = next((m for m in match.modifiers if m in ("rn", "rna", "rz", "rm", "rp")), "rn")
+    whole = _WHOLE.get(match.chosen.get("irnd", ""))
+    if target == source and whole is None and not flags & {"sat", "ftz"}:
+        return COPY
+
+    def convert(a: Array) -> Array:
+        x = _value_of(a, source, flags)
+        if whole is not None:
+            x = whole(x)
+        return _finished(x, target, mode, flags)
+
+    return value(convert)
+
+
+def _finished(x: Array, target: str, mode: str, flags: set[str]) -> Array:
+    """Round f64 values to a type, clamp and encode them."""
+    satfinite = "satfinite" in flags
+    if target == "f64":
+        made = x
+    elif target == "f32":
+        made = r.to_f32(x, mode)
+    else:
+        made = rounded(x, target, mode, satfinite=satfinite)
+    made = _clamped(made, flags)
+    if target == "f32":
+        made = r.flush32(made) if "ftz" in flags else made
+        nan = np.isnan(made)
+        return np.where(nan, canonical_nan("f4"), made) if nan.any() else made
+    if target == "f64":
+        return made
+    bits = encode(made, target)
+    return bits & np.uint32(0xFFFFE000) if target == "tf32" else bits
+
+
+def _clamped(made: Array, flags: set[str]) -> Array:
+    if "sat" in flags:
+        return r.saturate(made)
+    if "relu" in flags:
+        return np.where((made > 0) | np.isnan(made), made, made.dtype.type(0))
+    return made
+
+
+def _to_packed(match: Match, target: str) -> Operation:
+    flags = set(match.modifiers)
+    name, count = element_of(target)
+    mode = next((m for m in match.modifiers if m in ("rn", "rz", "rs")), "rn")
+    source = match.modifiers[-1]
+
+    def convert(*values: Any) -> Array:
+        parts, noise = _ordered(values, source, mode, count, name)
+        made = [
+            _clamped(rounded(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
+            for x, n in zip(parts, noise, strict=True)
+        ]
+        return packed(made, target)
+
+    return value(convert)
+
+
+def _ordered(values: Any, source: str, mode: str, count: int, name: str) -> tuple[list[Array], list[Array | None]]:
+    """Return the elements as f64, the lowest first, and the random bits of each: the last operand stands lowest."""
+    rbits = values[-1] if mode == "rs" else None
+    given = values[:-1] if mode == "rs" else values
+    if source.endswith("x2"):
+        return unpacked(given[0], source), [None] * count
+    listed = given[0] if isinstance(given[0], tuple) else given
+    parts = [v.astype(np.float64) for v in reversed(listed)]
+    if rbits is None:
+        return parts, [None] * count
+    return parts, [_noise(rbits, at, count, name) for at in range(count)]
+
+
+def _noise(rbits: Array, at: int, count: int, name: str) -> Array:
+    """Return the random fraction for one element: f16 and bf16 take 13 and 16 bits, four-element types share bytes."""
+    if count == 2:
+        bits = 13 if name == "f16" else 16
+        return ((rbits >> np.uint32(16 * at)) & np.uint32((1 << bits) - 1)).astype(np.float64) / (1 << bits)
+    bits = 16 if at % 2 == 0 or count < 4 else 16
+    return ((rbits >> np.uint32(16 * (at // 2))) & np.uint32(0xFFFF)).astype(np.float64) / (1 << bits)
+
+
+def _scale_bits(a: Array, flags: set[str]) -> Array:
+    """Return the power of two at or next to a positive value as an exponent of 8 bits."""
+    x = a.astype(np.float64)
+    fraction, exponent = np.frexp(np.where(np.isfinite(x), np.abs(x), 1.0))
+    power = exponent - 1
+    if "rp" in flags:
+        power = power + (fraction > 0.5)
+    coded = np.where(x == 0, 0, np.clip(power + 127, 0, 254))
+    coded = np.where(np.isinf(x), 254 if "satfinite" in flags else 255, coded)
+    return np.where(np.isnan(x), 255, coded).astype(np.uint16)
+
+
+def _fixed(a: Array, flags: set[str], mode: str) -> Array:
+    scaled = a.astype(np.float64) * 64
+    whole = np.clip(np.rint(scaled) if mode == "rn" else np.trunc(scaled), -128, 127)
+    whole = np.where(np.isnan(whole), 127, whole)
+    whole = np.maximum(whole, 0) if "relu" in flags else whole
+    return whole.astype(np.int8).view(np.uint8).astype(np.uint16)
+
+
+def _from_packed(match: Match, target: str, source: str) -> Operation | None:
+    flags = set(match.modifiers)
+    name, count = element_of(target)
+    if name == "s2f6":
+        if "scaled" in match.chosen:
+            return None
+        mode = match.chosen["rnd"]
+        return value(lambda a: _joined([_fixed(x, flags, mode) for x in unpacked(a, source)]))
+    if name == "ue8m0":
+        return value(lambda a: _joined([_scale_bits(x, flags) for x in unpacked(a, source)]))
+    mode = next((m for m in match.modifiers if m in ("rn", "rz")), "rn")
+
+    def convert(a: Array, scale: Array | None = None) -> Array:
+        parts = _elements(a, source)
+        if scale is not None:
+            parts = [p * s for p, s in zip(parts, _elements(scale, "ue8m0x2"), strict=True)]
+        made = [_clamped(rounded(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
+        return packed(made, target)
+
+    return value(convert)
+
+
+def _joined(parts: list[Array]) -> Array:
+    return parts[0] | (parts[1] << np.uint16(8))
+
+
+def _elements(a: Array, source: str) -> list[Array]:
+    if source == "ue8m0x2":
+        parts = [(a >> np.uint16(8 * at)).astype(np.uint8).astype(np.float64) for at in range(2)]
+        return [np.where(p == 255, np.nan, np.exp2(p - 127)) for p in parts]
+    if source == "s2f6x2":
+        return [(a >> np.uint16(8 * at)).astype(np.int8).astype(np.float64) / 64 for at in range(2)]
+    return unpacked(a, source)
+
+
+def _pack(match: Match) -> Operation | None:
+    kind = match.chosen["type"]
+    bits = int(kind[1:])
+    low, high = (0, (1 << bits) - 1) if kind[0] == "u" else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    mask = (1 << bits) - 1
+
+    def pack(a: Array, b: Array, c: Array | None = None) -> Array:
+        parts = [np.clip(v.astype(np.int64), low, high) & mask for v in (a, b)]
+        joined = (parts[0] << bits) | parts[1]
+        if c is not None:
+            joined |= c.astype(np.int64) << (2 * bits)
+        return (joined & 0xFFFFFFFF).astype(np.uint32)
+
+    return value(pack)
+
+
+BUILDERS: dict[str, Builder] = {"cvt": _cvt}

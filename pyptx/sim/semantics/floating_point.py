@@ -1,0 +1,204 @@
+"""Manual: Floating Point Instructions. Approximate functions give the correctly rounded result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
+
+Function = Callable[..., Array]
+
+
+def mode_of(match: Match) -> str:
+    """Return the rounding of a spelling."""
+    return next((m for m in match.modifiers if m in ("rn", "rz", "rm", "rp")), "rn")
+
+
+def finished(match: Match, function: Function, plain: Any = None) -> Operation:
+    """Return the operation with `.ftz`, `.sat` and pairs; `plain` is the ufunc that does it without any of them."""
+    kind, flags = match.modifiers[-1], set(match.modifiers)
+    if plain is not None and kind != "f32x2" and not flags & {"ftz", "sat"} and mode_of(match) == "rn":
+        return into(plain)
+    made = function
+    if "ftz" in flags:
+        made = _flushing(made)
+    if "sat" in flags:
+        made = _saturating(made)
+    return value(_paired(made)) if kind == "f32x2" else value(made)
+
+
+def _flushing(function: Function) -> Function:
+    return lambda *v: r.flush32(function(*[r.flush32(x) for x in v]))
+
+
+def _saturating(function: Function) -> Function:
+    return lambda *v: r.saturate(function(*v))
+
+
+def _paired(function: Function) -> Function:
+    return lambda *v: np.ascontiguousarray(function(*[np.ascontiguousarray(x).view("f4") for x in v])).view("u8")
+
+
+def _arithmetic(f32: Function, f64: Function, plain: Any = None) -> Builder:
+    def build(match: Match, signature: Signature) -> Operation | None:
+        mode = mode_of(match)
+        chosen = f64 if match.modifiers[-1] == "f64" else f32
+        return finished(match, lambda *v: chosen(*v, mode), plain)
+
+    return build
+
+
+def _subtract32(a: Array, b: Array, mode: str) -> Array:
+    return r.add32(a, -b, mode)
+
+
+def _subtract64(a: Array, b: Array, mode: str) -> Array:
+    return r.add64(a, -b, mode)
+
+
+def _div(match: Match, signature: Signature) -> Operation | None:
+    mode = mode_of(match)
+    if match.modifiers[-1] == "f64":
+        return value(lambda a, b: r.div64(a, b, mode))
+    return finished(match, lambda a, b: r.div32(a, b, mode))
+
+
+def _unary(f32: Function, f64: Function) -> Builder:
+    """Return the builder of a function of one value that is computed in f64 and rounded once."""
+
+    def build(match: Match, signature: Signature) -> Operation | None:
+        mode = mode_of(match)
+        if match.modifiers[-1] == "f64":
+            if "approx" in match.modifiers and "ftz" in match.modifiers:
+                return value(lambda a: _upper_word(f64(_upper_word(a), mode)))
+            return value(lambda a: f64(a, mode))
+        return finished(match, lambda a: f32(a, mode))
+
+    return build
+
+
+def _upper_word(a: Array) -> Array:
+    """Keep what rcp and rsqrt.approx.ftz.f64 look at: the upper 32 bits, subnormals as zeros, the canonical NaN."""
+    bits = a.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
+    small = (bits & np.uint64(0x7FF0000000000000)) == 0
+    bits = np.where(small, bits & np.uint64(1 << 63), bits)
+    return np.where(np.isnan(a), np.uint64(0x7FFFFFFF00000000), bits).view(np.float64)
+
+
+def _rcp64(a: Array, mode: str) -> Array:
+    return r.div64(np.ones_like(a), a, mode)
+
+
+def _rsqrt64(a: Array, mode: str) -> Array:
+    return (1 / np.sqrt(a.astype(np.longdouble))).astype(np.float64)
+
+
+def _in_double(function: Callable[[Array], Array]) -> Function:
+    return lambda a, mode: r.to_f32(function(a.astype(np.float64)), mode)
+
+
+def _abs(match: Match, signature: Signature) -> Operation | None:
+    return finished(match, np.abs, np.abs)
+
+
+def _neg(match: Match, signature: Signature) -> Operation | None:
+    return finished(match, np.negative, np.negative)
+
+
+def _copysign(match: Match, signature: Signature) -> Operation | None:
+    return value(lambda a, b: np.copysign(b, a))
+
+
+def _testp(match: Match, signature: Signature) -> Operation | None:
+    return value(_TESTS[match.chosen["op"]])
+
+
+def _is_normal(a: Array) -> Array:
+    return np.isfinite(a) & (np.abs(a) >= np.finfo(a.dtype).tiny)
+
+
+_TESTS: dict[str, Function] = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda a: ~np.isnan(a),
+    "notanumber": np.isnan,
+    "normal": _is_normal,
+    "subnormal": lambda a: np.isfinite(a) & (a != 0) & ~_is_normal(a),
+}
+
+
+def extreme(greater: bool, nan: bool) -> Function:
+    """Return min or max: -0 is below +0; a NaN loses, or with `.NaN` wins; two NaN give the canonical one."""
+    pick = np.fmax if greater else np.fmin
+
+    def chosen(a: Array, b: Array) -> Array:
+        bits = f"u{a.dtype.itemsize}"
+        made = pick(a, b)
+        zeros = (a == 0) & (b == 0)
+        if zeros.any():
+            joined = (a.view(bits) & b.view(bits)) if greater else (a.view(bits) | b.view(bits))
+            made = np.where(zeros, joined.view(a.dtype), made)
+        lost = (np.isnan(a) | np.isnan(b)) if nan else (np.isnan(a) & np.isnan(b))
+        return np.where(lost, canonical_nan(a.dtype), made) if lost.any() else made
+
+    return chosen
+
+
+def canonical_nan(dtype: Any) -> Any:
+    """Return the NaN that instructions produce."""
+    bits = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}[np.dtype(dtype).itemsize]
+    return np.array(bits, f"u{np.dtype(dtype).itemsize}").view(dtype)
+
+
+def _extreme(greater: bool) -> Builder:
+    def build(match: Match, signature: Signature) -> Operation | None:
+        flags = set(match.modifiers)
+        chosen = extreme(greater, "NaN" in flags)
+        function: Function = chosen
+        if len(signature) == 4:
+            function = lambda a, b, c: chosen(chosen(a, b), c)
+        if "xorsign" in flags:
+            return finished(match, lambda a, b: np.copysign(chosen(np.abs(a), np.abs(b)), _product_sign(a, b)))
+        if "abs" in flags:
+            return finished(match, lambda *v: function(*[np.abs(x) for x in v]))
+        return finished(match, function)
+
+    return build
+
+
+def _product_sign(a: Array, b: Array) -> Array:
+    return np.where(np.signbit(a) != np.signbit(b), a.dtype.type(-1), a.dtype.type(1))
+
+
+def exp2(x: Array) -> Array:
+    """Return 2 to the power of f64 values."""
+    return np.exp2(x)
+
+
+_FMA = _arithmetic(r.fma32, r.fma64)
+
+
+def _mad(match: Match, signature: Signature) -> Operation | None:
+    return _FMA(match, signature)
+
+
+BUILDERS: dict[str, Builder] = {
+    "testp": _testp, "copysign": _copysign,
+    "add": _arithmetic(r.add32, r.add64, np.add),
+    "sub": _arithmetic(_subtract32, _subtract64, np.subtract),
+    "mul": _arithmetic(r.mul32, r.mul64, np.multiply),
+    "fma": _FMA, "mad": _mad, "div": _div, "abs": _abs, "neg": _neg,
+    "min": _extreme(greater=False), "max": _extreme(greater=True),
+    "rcp": _unary(lambda a, mode: r.div32(np.ones_like(a), a, mode), _rcp64),
+    "sqrt": _unary(r.sqrt32, r.sqrt64),
+    "rsqrt": _unary(_in_double(lambda x: 1 / np.sqrt(x)), _rsqrt64),
+    "sin": _unary(_in_double(np.sin), r.sqrt64), "cos": _unary(_in_double(np.cos), r.sqrt64),
+    "lg2": _unary(_in_double(np.log2), r.sqrt64), "ex2": _unary(_in_double(exp2), r.sqrt64),
+    "tanh": _unary(_in_double(np.tanh), r.sqrt64),
+}  # fmt: skip

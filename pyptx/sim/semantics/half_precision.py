@@ -1,0 +1,156 @@
+"""Manual: Half Precision Floating Point Instructions. Values are computed in f64, exactly or rounded to odd, and
+rounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics.floating_point import extreme, mode_of
+from pyptx.sim.semantics.narrow import decode, encode, rounded
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
+
+Function = Callable[..., Array]
+
+
+def _elements(kind: str, function: Function) -> Function:
+    """Return a function of 16-bit patterns as one of packed pairs where the type is a pair."""
+    if not kind.endswith("x2"):
+        return function
+    return lambda *v: np.ascontiguousarray(function(*[np.ascontiguousarray(x).view("u2") for x in v])).view("u4")
+
+
+def _computed(match: Match, function: Function) -> Operation:
+    """Return the operation of a function of f64 values, with `.ftz`, `.sat` and `.relu`."""
+    kind, flags = match.modifiers[-1], set(match.modifiers)
+    name, mode = kind.removesuffix("x2"), mode_of(match)
+
+    def apply(*values: Array) -> Array:
+        bits = [_flushed(v) if "ftz" in flags and name == "f16" else v for v in values]
+        made = rounded(function(*[decode(b, name) for b in bits]), name, mode)
+        if "sat" in flags:
+            made = r.saturate(made)
+        if "relu" in flags:
+            made = np.where(made > 0, made, np.where(np.isnan(made), made, 0.0))
+        coded = encode(made, name)
+        return _flushed(coded) if "ftz" in flags and name == "f16" else coded
+
+    return value(_elements(kind, apply))
+
+
+def _flushed(bits: Array) -> Array:
+    return np.where((bits & np.uint16(0x7C00)) == 0, bits & np.uint16(0x8000), bits)
+
+
+def _quick(match: Match, function: Function) -> Operation | None:
+    """Return the operation of sums and products of f16, for which f32 is wide enough."""
+    if match.modifiers[-1] not in ("f16", "f16x2") or set(match.modifiers) & {"ftz", "sat"}:
+        return None
+
+    def apply(a: Array, b: Array) -> Array:
+        made = function(a.view("f2").astype("f4"), b.view("f2").astype("f4")).astype("f2").view("u2")
+        nan = (made & np.uint16(0x7FFF)) > np.uint16(0x7C00)
+        return np.where(nan, np.uint16(0x7FFF), made) if nan.any() else made
+
+    return value(_elements(match.modifiers[-1], apply))
+
+
+def _add(match: Match, signature: Signature) -> Operation | None:
+    return _quick(match, np.add) or _computed(match, lambda a, b: r.odd(*r.two_sum(a, b)))
+
+
+def _sub(match: Match, signature: Signature) -> Operation | None:
+    return _quick(match, np.subtract) or _computed(match, lambda a, b: r.odd(*r.two_sum(a, -b)))
+
+
+def _mul(match: Match, signature: Signature) -> Operation | None:
+    return _quick(match, np.multiply) or _computed(match, np.multiply)
+
+
+def _fma(match: Match, signature: Signature) -> Operation | None:
+    if "oob" not in match.modifiers:
+        return _computed(match, fused)
+    kind = match.modifiers[-1]
+    inner = _computed(match, fused).function
+    assert inner is not None
+
+    def apply(a: Array, b: Array, c: Array) -> Array:
+        return np.where(_out_of_bounds(a, kind) | _out_of_bounds(b, kind), c.dtype.type(0), inner(a, b, c))
+
+    return value(apply) if not kind.endswith("x2") else value(_pairwise(match, kind))
+
+
+def _pairwise(match: Match, kind: str) -> Function:
+    single = _computed_plain(match, kind.removesuffix("x2"))
+
+    def apply(a: Array, b: Array, c: Array) -> Array:
+        bad = _out_of_bounds(a, kind) | _out_of_bounds(b, kind)
+        return np.where(bad, np.uint16(0), single(a, b, c))
+
+    return _elements(kind, apply)
+
+
+def _computed_plain(match: Match, name: str) -> Function:
+    relu, mode = "relu" in match.modifiers, mode_of(match)
+
+    def apply(*values: Array) -> Array:
+        made = rounded(fused(*[decode(v, name) for v in values]), name, mode)
+        return encode(np.where((made < 0) & relu, 0.0, made), name)
+
+    return apply
+
+
+def _out_of_bounds(bits: Array, kind: str) -> Array:
+    """Say where an operand holds the NaN that marks a value out of bounds (manual: fma.oob): all bits set."""
+    return bits == np.array(-1).astype(bits.dtype)
+
+
+def fused(a: Array, b: Array, c: Array) -> Array:
+    """Return a*b + c of narrow values as f64, rounded to odd: the product is exact."""
+    return r.odd(*r.two_sum(a * b, c))
+
+
+def _neg(match: Match, signature: Signature) -> Operation | None:
+    return value(_elements(match.modifiers[-1], lambda a: _maybe_flushed(match, a) ^ np.uint16(0x8000)))
+
+
+def _abs(match: Match, signature: Signature) -> Operation | None:
+    return value(_elements(match.modifiers[-1], lambda a: _maybe_flushed(match, a) & np.uint16(0x7FFF)))
+
+
+def _maybe_flushed(match: Match, a: Array) -> Array:
+    return _flushed(a) if "ftz" in match.modifiers else a
+
+
+def _extreme(greater: bool) -> Builder:
+    def build(match: Match, signature: Signature) -> Operation | None:
+        flags = set(match.modifiers)
+        chosen = extreme(greater, "NaN" in flags)
+
+        def apply(a: Array, b: Array) -> Array:
+            if "xorsign" in flags:
+                made = chosen(np.abs(a), np.abs(b))
+                return np.where(np.signbit(a) != np.signbit(b), -made, made)
+            return chosen(a, b)
+
+        return _computed(match, apply)
+
+    return build
+
+
+def _tanh(match: Match, signature: Signature) -> Operation | None:
+    return _computed(match, np.tanh)
+
+
+def _ex2(match: Match, signature: Signature) -> Operation | None:
+    return _computed(match, np.exp2)
+
+
+BUILDERS: dict[str, Builder] = {
+    "add": _add, "sub": _sub, "mul": _mul, "fma": _fma, "neg": _neg, "abs": _abs,
+    "min": _extreme(greater=False), "max": _extreme(greater=True), "tanh": _tanh, "ex2": _ex2,
+}  # fmt: skip

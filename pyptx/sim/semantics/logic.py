@@ -1,0 +1,84 @@
+"""Manual: Logic and Shift Instructions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.semantics.comparison import JOIN
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
+
+
+def _bitwise(function: Any) -> Builder:
+    return lambda match, signature: into(function)
+
+
+def _cnot(match: Match, signature: Signature) -> Operation | None:
+    return value(lambda a: (a == 0).astype(a.dtype))
+
+
+def looked_up(a: Array, b: Array, c: Array, table: Array) -> Array:
+    """Return the bitwise function of three values that an 8-bit truth table names."""
+    number = int(table) & 0xFF
+    made = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
+    for at in range(8):
+        if number >> at & 1:
+            made = made | ((a if at & 4 else ~a) & (b if at & 2 else ~b) & (c if at & 1 else ~c))
+    return made
+
+
+def _lop3(match: Match, signature: Signature) -> Operation | None:
+    if "bool" not in match.chosen:
+        return value(looked_up)
+    join = JOIN[match.chosen["bool"]]
+
+    def apply(a: Array, b: Array, c: Array, table: Array, q: Array) -> tuple[Array, Array]:
+        made = looked_up(a, b, c, table)
+        return made, join(made != 0, q)
+
+    return value(apply)
+
+
+def _shf(match: Match, signature: Signature) -> Operation | None:
+    return value(partial(_funnel, match.chosen["dir"], match.chosen["mode"]))
+
+
+def _funnel(direction: str, mode: str, a: Array, b: Array, c: Array) -> Array:
+    """Shift the 64 bits of b:a and return the upper (left) or the lower (right) half."""
+    count = (np.minimum(c, np.uint32(32)) if mode == "clamp" else c & np.uint32(31)).astype("u8")
+    both = (b.astype("u8") << np.uint64(32)) | a
+    if direction == "l":
+        return ((both << count) >> np.uint64(32)).astype("u4")
+    return (both >> count).astype("u4")
+
+
+def _shl(match: Match, signature: Signature) -> Operation | None:
+    bits = int(match.chosen["type"][1:])
+
+    def shl(a: Array, b: Array) -> Array:
+        shifted = a << np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
+        over = b >= bits
+        return np.where(over, a.dtype.type(0), shifted) if over.any() else shifted
+
+    return value(shl)
+
+
+def _shr(match: Match, signature: Signature) -> Operation | None:
+    bits = int(match.chosen["type"][1:])
+
+    def shr(a: Array, b: Array) -> Array:
+        shifted = a >> np.minimum(b, np.uint32(bits - 1)).astype(a.dtype)
+        over = b >= bits
+        return np.where(over, a.dtype.type(0), shifted) if a.dtype.kind == "u" and over.any() else shifted
+
+    return value(shr)
+
+
+BUILDERS: dict[str, Builder] = {
+    "and": _bitwise(np.bitwise_and), "or": _bitwise(np.bitwise_or), "xor": _bitwise(np.bitwise_xor),
+    "not": _bitwise(np.invert), "cnot": _cnot, "lop3": _lop3, "shf": _shf, "shl": _shl, "shr": _shr,
+}  # fmt: skip

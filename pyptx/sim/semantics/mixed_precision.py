@@ -1,0 +1,64 @@
+"""Manual: Mixed Precision Floating Point Instructions: narrow operands, an f32 sum with one rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics.floating_point import mode_of
+from pyptx.sim.semantics.narrow import decode, packed, rounded, unpacked
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
+
+
+def _finished(match: Match, x: Array) -> Array:
+    made = r.to_f32(x, mode_of(match))
+    return r.saturate(made) if "sat" in match.modifiers else made
+
+
+def _add(match: Match, signature: Signature) -> Operation | None:
+    return _sum(match, 1.0)
+
+
+def _sub(match: Match, signature: Signature) -> Operation | None:
+    return _sum(match, -1.0)
+
+
+def _sum(match: Match, sign: float) -> Operation | None:
+    if "cdtype" in match.chosen:
+        kind, other = match.chosen["cdtype"], match.chosen["atype"]
+        return value(lambda a, c: _packed(match, kind, [
+            r.odd(*r.two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
+        ]))  # fmt: skip
+    name = match.chosen["atype"]
+    return value(lambda a, c: _finished(match, r.odd(*r.two_sum(decode(a, name), sign * c.astype(np.float64)))))
+
+
+def _packed(match: Match, kind: str, values: list[Array]) -> Array:
+    name = kind.removesuffix("x4")
+    satfinite = "satfinite" in match.modifiers
+    return packed([rounded(v, name, "rn", satfinite=satfinite) for v in values], kind)
+
+
+def _mul(match: Match, signature: Signature) -> Operation | None:
+    kind, atype, ctype = match.chosen["dtype"], match.chosen["atype"], match.chosen["ctype"]
+    return value(lambda a, c: _packed(match, kind, [
+        x * y for x, y in zip(unpacked(a, atype), unpacked(c, ctype), strict=True)
+    ]))  # fmt: skip
+
+
+def _fma(match: Match, signature: Signature) -> Operation | None:
+    if "cdtype" in match.chosen:
+        kind, atype, btype = match.chosen["cdtype"], match.chosen["atype"], match.chosen["btype"]
+        return value(lambda a, b, c: _packed(match, kind, [
+            r.odd(*r.two_sum(x * y, z))
+            for x, y, z in zip(unpacked(a, atype), unpacked(b, btype), unpacked(c, kind), strict=True)
+        ]))  # fmt: skip
+    name = match.chosen["abtype"]
+    return value(lambda a, b, c: _finished(
+        match, r.odd(*r.two_sum(decode(a, name) * decode(b, name), c.astype(np.float64)))
+    ))  # fmt: skip
+
+
+BUILDERS: dict[str, Builder] = {"add": _add, "sub": _sub, "mul": _mul, "fma": _fma}

@@ -1,0 +1,126 @@
+"""Manual: membar, fence, vote, match, activemask, redux, elect, griddepcontrol. Barriers that make lanes wait are the
+scheduler's; warp-wide instructions run when their members are together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.semantics.floating_point import canonical_nan, extreme
+from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes
+
+
+def _nothing(match: Match, signature: Signature) -> Operation | None:
+    return NOTHING
+
+
+def warp_bits(group: Lanes, chosen: Array) -> Array:
+    """Return, for every lane, the lanes of its warp (of this group) where the predicate holds, as a mask."""
+    shape = group.shape
+    warp, lane = group.of("warp", shape.warp), group.of("lane", shape.lane)
+    weights = np.where(chosen, (np.uint64(1) << lane.astype("u8")).astype(np.float64), 0.0)
+    return np.bincount(warp, weights=weights, minlength=shape.warps * shape.ctas).astype("u4")[warp]
+
+
+def _vote(match: Match, signature: Signature) -> Operation | None:
+    mode = "ballot" if "ballot" in match.modifiers else match.chosen["mode"]
+    return lanes(partial(_voted, mode))
+
+
+def _voted(mode: str, machine: Any, group: Lanes, a: Array, mask: Array | None = None) -> Array:
+    a = np.broadcast_to(a, group.n)
+    members = warp_bits(group, np.ones(group.n, np.bool_))
+    if mask is not None:
+        members = members & mask
+    true = warp_bits(group, a) & members
+    if mode == "ballot":
+        return true
+    if mode == "any":
+        return true != 0
+    return true == members if mode == "all" else (true == members) | (true == 0)
+
+
+def _activemask(match: Match, signature: Signature) -> Operation | None:
+    return lanes(lambda machine, group: warp_bits(group, np.ones(group.n, np.bool_)))
+
+
+def _match(match: Match, signature: Signature) -> Operation | None:
+    return lanes(_match_all if "all" in match.modifiers else _match_any)
+
+
+def _same(group: Lanes, a: Array, mask: Array) -> Array:
+    """Return, for every lane, which members of its warp hold the same value."""
+    shape = group.shape
+    a, mask = np.broadcast_to(a, group.n), np.broadcast_to(mask, group.n)
+    warp, lane = group.of("warp", shape.warp), group.of("lane", shape.lane).astype("i8")
+    table = np.zeros((shape.warps * shape.ctas, 32), a.dtype)
+    here = np.zeros(table.shape, np.bool_)
+    table[warp, lane], here[warp, lane] = a, True
+    equal = (table[warp] == a[:, None]) & here[warp]
+    weights = np.uint64(1) << np.arange(32, dtype=np.uint64)
+    return (equal * weights).sum(1).astype("u4") & mask
+
+
+def _match_any(machine: Any, group: Lanes, a: Array, mask: Array) -> Array:
+    return _same(group, a, mask)
+
+
+def _match_all(machine: Any, group: Lanes, a: Array, mask: Array) -> tuple[Array, Array]:
+    members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
+    all_equal = _same(group, a, mask) == members
+    return np.where(all_equal, members, np.uint32(0)), all_equal
+
+
+def _redux(match: Match, signature: Signature) -> Operation | None:
+    op, kind = match.chosen["op"], match.modifiers[-1]
+    function: Any = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+                     "xor": np.bitwise_xor}[op]  # fmt: skip
+    if kind == "f32":
+        function = extreme(greater=op == "max", nan="NaN" in match.modifiers)
+    return lanes(partial(_reduced, function, "abs" in match.modifiers))
+
+
+def _reduced(function: Any, absolute: bool, machine: Any, group: Lanes, a: Array, mask: Array) -> Array:
+    """Reduce over the members of each lane's mask: lanes of one warp with different masks are apart."""
+    shape = group.shape
+    a = np.broadcast_to(np.abs(a) if absolute else a, group.n)
+    key = group.of("warp", shape.warp).astype("i8") << 32 | np.broadcast_to(mask, group.n)
+    _, which = np.unique(key, return_inverse=True)
+    order = np.argsort(which, kind="stable")
+    starts = np.flatnonzero(np.diff(which[order], prepend=-1))
+    if isinstance(function, np.ufunc):
+        return function.reduceat(a[order], starts).astype(a.dtype)[which]
+    rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    made = a[order][starts].copy()
+    for number in range(1, 32):
+        chosen = rank == number
+        if chosen.any():
+            at = which[order][chosen]
+            made[at] = function(made[at], a[order][chosen])
+    return np.where(np.isnan(made), canonical_nan("f4"), made)[which]
+
+
+def _elect(match: Match, signature: Signature) -> Operation | None:
+    return lanes(_elected)
+
+
+def _elected(machine: Any, group: Lanes, mask: Array) -> tuple[Array, Array]:
+    members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
+    lowest = members & (~members + np.uint32(1))
+    leader = np.bitwise_count(lowest - np.uint32(1)).astype("u4")
+    return leader, group.of("lane", group.shape.lane) == leader
+
+
+def _griddep(match: Match, signature: Signature) -> Operation | None:
+    return NOTHING
+
+
+BUILDERS: dict[str, Builder] = {
+    "membar": _nothing, "fence": _nothing, "vote": _vote, "activemask": _activemask, "match": _match,
+    "redux": _redux, "elect": _elect, "griddepcontrol": _griddep, "bar": _nothing, "barrier": _nothing,
+}  # fmt: skip

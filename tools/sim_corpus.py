@@ -1,0 +1,142 @@
+"""Runs the corpus on the simulator: `python -m tools.sim_corpus [PRODUCER…]` prints pass, fail, unsupported by producer.
+
+Every entry with a `run` is launched with its manifest's arguments and compared with its NumPy reference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.ir import Module
+from pyptx.parser import parse
+from pyptx.sim.rules import UNSUPPORTED
+from tools.corpus import inputs, manifest
+from tools.corpus.manifest import Array, Entry, File, Run, Scalar, TensorMap
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one entry: `pass`, `fail`, `unsupported` or `error`, and why."""
+
+    producer: str
+    file: str
+    entry: str
+    verdict: str
+    why: str
+    seconds: float
+    lane_instructions: int = 0
+
+
+@cache
+def module_of(path: Path) -> Module:
+    """Return a corpus file parsed."""
+    return parse(path.read_bytes().rstrip(b"\0").decode("utf-8", "surrogateescape"))
+
+
+def passed(run: Run, values: dict[str, Any]) -> list[Any]:
+    """Return the arguments of a launch; NotImplementedError for kinds that the simulator does not take."""
+    made: list[Any] = []
+    for argument in run.arguments:
+        if isinstance(argument, TensorMap) or (isinstance(argument, Array) and argument.hidden):
+            raise NotImplementedError("tensor maps")
+        if isinstance(argument, Scalar | Array):
+            made.append(values[argument.name])
+        else:
+            fields = [(field.offset, values[field.argument.name]) for field in argument.fields]
+            made.append(sim.Struct(argument.size, fields))
+    return made
+
+
+def launch(path: Path, entry: Entry) -> tuple[sim.Result, list[str]]:
+    """Run one entry; return the result and what differs from the reference."""
+    run = entry.run
+    assert run is not None
+    values, before = inputs.arguments(run), inputs.arguments(run)
+    result = sim.run(
+        module_of(path), entry.name, grid=run.grid, block=run.block, args=passed(run, values), cluster=run.cluster,
+        shared=run.smem, cooperative=run.cooperative, limit=3_000_000,
+    )  # fmt: skip
+    module, _, name = run.reference.rpartition(".")
+    with np.errstate(all="ignore"):
+        wanted = getattr(import_module(f"tools.corpus.{module}"), name)(before)
+    return result, [text for output in run.outputs for text in _differences(output, values, wanted)]
+
+
+def _differences(output: manifest.Output, values: dict[str, Any], wanted: dict[str, Any]) -> Iterator[str]:
+    got, want = values[output.argument], np.asarray(wanted[output.argument])
+    if output.rtol == output.atol == 0 and got.tobytes() == want.astype(got.dtype).tobytes():
+        return
+    with np.errstate(all="ignore"):
+        x, y = got.astype(np.float64), want.astype(np.float64).reshape(got.shape)
+        close = (np.abs(x - y) <= output.atol + output.rtol * np.abs(y)) | (x == y) | (np.isnan(x) & np.isnan(y))
+    if not close.all():
+        at = np.argwhere(~close)[0]
+        yield f"{output.argument}: {(~close).sum()} of {close.size} differ, first at {at}: {x[tuple(at)]} for {y[tuple(at)]}"
+
+
+def outcome(producer: str, directory: Path, item: File, entry: Entry) -> Outcome:
+    """Run one entry and say what became of it."""
+    started = time.perf_counter()
+    lanes = 0
+    try:
+        result, wrong = launch(directory / item.path, entry)
+        lanes = result.stats.lane_instructions
+        verdict, why = ("fail", "; ".join(wrong)) if wrong else ("pass", "")
+    except PtxError as error:
+        unsupported = any(d.code == UNSUPPORTED.code for d in error.diagnostics)
+        verdict, why = ("unsupported" if unsupported else "error"), str(error).replace("\n", " ")
+    except NotImplementedError as error:
+        verdict, why = "unsupported", str(error)
+    return Outcome(producer, item.path, entry.name, verdict, why, time.perf_counter() - started, lanes)
+
+
+def outcomes(producers: list[str]) -> Iterator[Outcome]:
+    """Run every runnable entry of some producers, of all when none is named."""
+    for directory in manifest.producers():
+        made = manifest.load(directory)
+        if producers and made.producer not in producers:
+            continue
+        for item in made.files:
+            for entry in item.entries:
+                if entry.run is not None:
+                    yield outcome(made.producer, directory, item, entry)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("producers", nargs="*")
+    parser.add_argument("--why", action="store_true", help="print what did not pass")
+    parser.add_argument("--slow", type=float, default=0, help="print entries that took longer")
+    options = parser.parse_args()
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    started = time.perf_counter()
+    for found in outcomes(options.producers):
+        counts[found.producer][found.verdict] += 1
+        if options.why and found.verdict != "pass":
+            print(f"{found.verdict:11} {found.producer}/{found.file} {found.entry}: {found.why[:300]}", flush=True)
+        if options.slow and found.seconds > options.slow:
+            print(f"{found.seconds:6.2f} s {found.producer}/{found.file} {found.entry} {found.lane_instructions}")
+    verdicts = ("pass", "fail", "error", "unsupported")
+    print(f"{'producer':10}" + "".join(f"{v:>12}" for v in verdicts))
+    for producer, made in sorted(counts.items()):
+        print(f"{producer:10}" + "".join(f"{made[v]:12}" for v in verdicts))
+    total = sum(counts.values(), Counter[str]())
+    print(f"{'all':10}" + "".join(f"{total[v]:12}" for v in verdicts) + f"   {time.perf_counter() - started:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -33,10 +33,12 @@ def shadowing(trees: dict[str, ast.Module]) -> Iterator[str]:
 
 def _public_names(tree: ast.Module, package: str) -> set[str]:
     names: set[str] = set()
+    modules: set[str] = set()
     guarded = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
     for node in (*tree.body, *guarded):
-        if isinstance(node, ast.ImportFrom) and node.module != package and not (node.level == 1 and not node.module):
-            names |= {alias.asname or alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            own = node.module == package or (node.level == 1 and not node.module)
+            (modules if own else names).update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign):
@@ -45,7 +47,8 @@ def _public_names(tree: ast.Module, package: str) -> set[str]:
                 names |= {
                     c.value for c in ast.walk(node.value) if isinstance(c, ast.Constant) and isinstance(c.value, str)
                 }
-    return names
+    # A name imported from the package itself is the module, which hides nothing.
+    return names - modules
 
 
 def dead(files: dict[str, str], trees: dict[str, ast.Module]) -> Iterator[str]:

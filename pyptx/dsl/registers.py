@@ -493,7 +493,7 @@ def _operands(operation: str, symbol: str, left: Any, right: Any) -> tuple[Any, 
 
 def constant(known: Register, other: Any, symbol: str) -> Any:
     """Return the number beside a register as an operand; half precision has no immediates, so it gets a register."""
-    if hasattr(type(other), "__index__") and not isinstance(other, int | Register):
+    if not isinstance(other, int | float | Register) and hasattr(other, "__index__"):
         other = int(other)
     if not isinstance(other, int | float):
         if isinstance(other, Negation):

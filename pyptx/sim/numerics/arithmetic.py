@@ -59,27 +59,21 @@ def finish(
     return result
 
 
-def add(
-    a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False
-) -> Array:
+def add(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False) -> Array:
     """Return a + b."""
     if name == "f32" and rounding == "rn":
         return _native(np.add, a, b, ftz=ftz, sat=sat)
     return finish(exact_sum(wide(a, name, ftz), wide(b, name, ftz), rounding), name, rounding, ftz=ftz, sat=sat)
 
 
-def sub(
-    a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False
-) -> Array:
+def sub(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False) -> Array:
     """Return a - b."""
     if name == "f32" and rounding == "rn":
         return _native(np.subtract, a, b, ftz=ftz, sat=sat)
     return finish(exact_sum(wide(a, name, ftz), -wide(b, name, ftz), rounding), name, rounding, ftz=ftz, sat=sat)
 
 
-def mul(
-    a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False
-) -> Array:
+def mul(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False) -> Array:
     """Return a * b."""
     if name == "f32" and rounding == "rn":
         return _native(np.multiply, a, b, ftz=ftz, sat=sat)

@@ -70,11 +70,15 @@ class _Sums:
 
     exponents: tuple[Summands, Summands]
     lows: tuple[Summands, Summands]
+    narrow: bool
+    """Whether every factor is an f32."""
 
     def part(self, start: int, stop: int) -> _Sums:
         (x, y), (u, v) = self.exponents, self.lows
         return _Sums(
-            (x.part(start, stop, -1), y.part(start, stop, -2)), (u.part(start, stop, -1), v.part(start, stop, -2))
+            (x.part(start, stop, -1), y.part(start, stop, -2)),
+            (u.part(start, stop, -1), v.part(start, stop, -2)),
+            self.narrow,
         )
 
 
@@ -88,7 +92,9 @@ def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
     exponents = prepare(left.exponents, right.exponents, rule.step)
     # Sums grow past the largest product by a few bits; bits above that threshold are never lost.
     enough = rule.fraction - exponents[0].high - exponents[1].high - 8
-    sums = _Sums(exponents, prepare(-left.lows, -right.lows, rule.step, enough))
+    lows = prepare(-left.lows, -right.lows, rule.step, enough)
+    narrow = all(x.high < 128 for x in exponents) and all(x.high < 150 for x in lows)
+    sums = _Sums(exponents, lows, narrow)
     for start in range(0, depth, rule.step):
         stop = min(start + rule.step, depth)
         c = _step(a.part(start, stop, -1), b.part(start, stop, -2), c, rule, sums.part(start, stop))
@@ -124,16 +130,16 @@ def _finite(x: Operand) -> Operand:
 
 def _fields(c: F32) -> I16:
     """Return the exponent fields."""
-    upper = np.right_shift(c.view(np.uint32), np.uint32(23), out=scratch("upper", c.shape, np.uint32))
-    upper &= np.uint32(255)
+    upper = np.right_shift(c.view(np.int32), np.int32(23), out=scratch("upper", c.shape, np.int32))
     fields: I16 = scratch("fields", c.shape, np.int16)
     np.copyto(fields, upper, casting="unsafe")
-    return fields
+    return np.bitwise_and(fields, np.int16(255), out=fields)
 
 
 def _addend_exponents(c: F32, fields: I16, output: str) -> I16:
     """Turn exponent fields into exponents, in place; zeros have that of the smallest normal f32."""
-    np.maximum(fields, np.int16(1), out=fields)
+    # Clipping runs several times faster than a maximum with one number.
+    np.clip(fields, np.int16(1), np.int16(255), out=fields)
     fields -= np.int16(_BIAS)
     if output == "f16":
         np.copyto(fields, np.int16(-14), where=(fields < -14) & (c != 0))
@@ -143,19 +149,20 @@ def _addend_exponents(c: F32, fields: I16, output: str) -> I16:
 def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule, sums: _Sums) -> F32:
     top = greatest_sum(*sums.exponents, rule.step, "top")
     top = np.maximum(top, of_c, out=top)
-    lowest = int(top.min(initial=0)) - rule.fraction
+    lowest, highest = int(top.min(initial=0)) - rule.fraction, int(top.max(initial=0))
     threshold = np.subtract(top, np.int16(rule.fraction), out=top)
     lossy = _may_lose(sums, threshold, rule.step)
     cut = _cut_addend(c, of_c, threshold)
     count = int(np.count_nonzero(lossy))
+    narrow = sums.narrow and lowest > -100 and highest < 100
     if count > _DENSE * lossy.size:
-        total = _sum_all(a, b, threshold)
+        total = (_sum_all_f32 if narrow and rule.fraction + rule.step.bit_length() <= 30 else _sum_all)(a, b, threshold)
         total += cut
     else:
         total = np.matmul(a.values, b.values, out=scratch("total", c.shape, np.float64))
         total += cut
         if count:
-            _sum_again(total, np.flatnonzero(lossy), a, b, cut, threshold)
+            _sum_again(total, np.flatnonzero(lossy), a, b, cut, threshold, narrow)
     return _rounded(total, lowest, rule.output)
 
 
@@ -170,16 +177,16 @@ def _cut_addend(c: F32, of_c: I16, threshold: I16) -> F64:
     """Drop the bits of C below the threshold, toward zero. Uses up `of_c`."""
     drop = np.subtract(threshold, of_c, out=of_c)
     drop += np.int16(23)
-    np.clip(drop, np.int16(0), np.int16(24), out=drop)
-    kept: U32 = _CUTS.take(drop, out=scratch("kept", c.shape, np.uint32), mode="clip")
+    np.clip(drop, np.int16(0), np.int16(31), out=drop)
+    if int(drop.max(initial=0)) > 23:
+        np.putmask(drop, drop > 23, np.int16(31))
+    shift: U32 = scratch("upper", c.shape, np.uint32)
+    np.copyto(shift, drop, casting="unsafe")
+    kept = np.left_shift(np.uint32(0xFFFFFFFF), shift, out=shift)
     kept &= c.view(np.uint32)
     cut: F64 = scratch("cut", c.shape, np.float64)
     np.copyto(cut, kept.view(np.float32))
     return cut
-
-
-_CUTS = np.array([(0xFFFFFFFF << bits) & 0xFFFFFFFF for bits in range(24)] + [0x80000000], np.uint32)
-"""Masks that drop 0 to 23 bits of an f32, and one that leaves its sign."""
 
 
 def _powers(exponents: I16) -> F64:
@@ -202,26 +209,53 @@ def _sum_all(a: Operand, b: Operand, threshold: I16) -> F64:
     return total
 
 
-_ROWS = 2048
+def _sum_all_f32(a: Operand, b: Operand, threshold: I16) -> F64:
+    """Sum the cut products of every result where all lie well within f32, which holds each product exactly."""
+    unit = _powers(-threshold).astype(np.float32)
+    left, right = a.values.astype(np.float32), b.values.astype(np.float32)
+    term: F32 = scratch("term", threshold.shape, np.float32)
+    whole: Array = scratch("whole", threshold.shape, np.int32)
+    count: Array = scratch("count", threshold.shape, np.int32)
+    count[...] = 0
+    for k in range(left.shape[-1]):
+        np.multiply(left[..., :, k, None], right[..., None, k, :], out=term)
+        term *= unit
+        np.copyto(whole, term, casting="unsafe")
+        count += whole
+    total: F64 = scratch("total", threshold.shape, np.float64)
+    np.copyto(total, count)
+    total *= _powers(threshold)
+    return total
+
+
+_ROWS = 4096
 """Results that are summed again at once."""
 
 
-def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, threshold: I16) -> None:
-    """Sum the cut products of some results, in place."""
+def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, threshold: I16, narrow: bool) -> None:
+    """Sum the cut products of some results, in place; in f32 where they lie well within its range."""
+    kind = np.float32 if narrow else np.float64
     depth, columns, rows = a.values.shape[-1], b.values.shape[-1], a.values.shape[-2]
-    left = np.broadcast_to(a.values, (*total.shape[:-1], depth)).reshape(-1, depth)
-    right = np.swapaxes(np.broadcast_to(b.values, (*total.shape[:-2], depth, columns)), -1, -2).reshape(-1, depth)
+    left = np.broadcast_to(a.values.astype(kind), (*total.shape[:-1], depth)).reshape(-1, depth)
+    right = np.broadcast_to(np.swapaxes(b.values.astype(kind), -1, -2), (*total.shape[:-2], columns, depth))
+    right = right.reshape(-1, depth)
+    row, column = np.divmod(places, columns)
+    column += row // rows * columns
+    at = threshold.reshape(-1).take(places)
+    unit = _powers(-at).astype(kind)
     ones = np.ones(depth)
+    found = np.empty(places.size)
     for start in range(0, places.size, _ROWS):
-        some = places[start : start + _ROWS]
-        row, column = np.divmod(some, columns)
-        column += row // rows * columns
-        terms = left.take(row, axis=0, out=scratch("left", (some.size, depth), np.float64), mode="clip")
-        terms *= right.take(column, axis=0, out=scratch("right", (some.size, depth), np.float64), mode="clip")
-        at = threshold.reshape(-1)[some]
-        terms *= _powers(-at)[:, None]
+        some = slice(start, min(start + _ROWS, places.size))
+        shape = (some.stop - start, depth)
+        terms = left.take(row[some], axis=0, out=scratch("left", shape, kind), mode="clip")
+        terms *= right.take(column[some], axis=0, out=scratch("right", shape, kind), mode="clip")
+        terms *= unit[some, None]
         np.trunc(terms, out=terms)
-        total.reshape(-1)[some] = (terms @ ones) * _powers(at) + cut.reshape(-1)[some]
+        np.matmul(terms, ones, out=found[some])
+    found *= _powers(at)
+    found += cut.reshape(-1).take(places)
+    total.reshape(-1)[places] = found
 
 
 _KEPT = {"f32": np.uint64(0xFFFFFFFFE0000000), "f32_13": np.uint64(0xFFFFFF8000000000)}

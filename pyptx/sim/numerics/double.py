@@ -60,7 +60,9 @@ def sqrt(a: F64, rounding: str = "rn") -> F64:
         x, exponent = np.ldexp(x, odd), exponent - odd
         root = np.sqrt(x)
         high, low = _two_product(root, root)
-        return _unless_special(_round(root, (x - high) - low, exponent // 2, rounding), np.sqrt(a), _ordinary(a) & (a > 0))
+        return _unless_special(
+            _round(root, (x - high) - low, exponent // 2, rounding), np.sqrt(a), _ordinary(a) & (a > 0)
+        )
 
 
 def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:

@@ -39,7 +39,9 @@ def prepare(x: I16, y: I16, terms: int, enough: int | None = None) -> tuple[Summ
     kind: Kind = np.float32
     if sum(high) - _reach(np.float32, digit) > (_usual_least(x, y) if enough is None else enough):
         kind = np.float64
-    return Summands(x, high[0], _raised(x, high[0], digit, kind)), Summands(y, high[1], _raised(y, high[1], digit, kind))
+    return Summands(x, high[0], _raised(x, high[0], digit, kind)), Summands(
+        y, high[1], _raised(y, high[1], digit, kind)
+    )
 
 
 def _usual_least(x: I16, y: I16) -> int:

@@ -40,14 +40,10 @@ def split(register: Array, name: str, count: int) -> list[Array]:
     width = element_width(name)
     dtype = np.dtype("u2" if width == 16 else "u1")
     mask = register.dtype.type((1 << width) - 1)
-    return [
-        ((register >> register.dtype.type(width * place)) & mask).astype(dtype) for place in reversed(range(count))
-    ]
+    return [((register >> register.dtype.type(width * place)) & mask).astype(dtype) for place in reversed(range(count))]
 
 
-def pack(
-    values: list[F64], name: str, rounding: str = "rn", *, satfinite: bool = False, relu: bool = False
-) -> Array:
+def pack(values: list[F64], name: str, rounding: str = "rn", *, satfinite: bool = False, relu: bool = False) -> Array:
     """Round values and pack them, the first one uppermost."""
     if name == "ue8m0":
         return join([encode_ue8m0(value, rounding, satfinite=satfinite) for value in values], name)
@@ -61,9 +57,7 @@ def unpack(register: Array, name: str, count: int) -> list[F32]:
     return [decode(codes, name).astype(np.float32) for codes in split(register, name, count)]
 
 
-def pack_stochastic(
-    values: list[F64], name: str, random: U32, *, satfinite: bool = False, relu: bool = False
-) -> Array:
+def pack_stochastic(values: list[F64], name: str, random: U32, *, satfinite: bool = False, relu: bool = False) -> Array:
     """Round values with the bits of one random register (`cvt.rs`) and pack them.
 
     Pairs have one half of the register each. Fours: the first two share the upper half, the last two the lower one;

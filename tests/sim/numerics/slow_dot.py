@@ -51,7 +51,9 @@ def value(code: int, mantissa: int, bias: int) -> float:
     return sign * float(Fraction(fraction) * Fraction(2) ** (max(field, 1) - bias - mantissa))
 
 
-def fused(a: list[float], b: list[float], c: float, names: tuple[str, str], fraction: int, output: str, scale: int) -> float:
+def fused(
+    a: list[float], b: list[float], c: float, names: tuple[str, str], fraction: int, output: str, scale: int
+) -> float:
     """Return one step: the products and the addend cut and summed, the result rounded."""
     found = special_sum([*(_product(x, y) for x, y in zip(a, b, strict=True)), c])
     if found is not None:
@@ -93,7 +95,9 @@ def block(a: list[float], b: list[float], scale_a: list[float], scale_b: list[fl
     size = len(a) // len(scale_a)
     terms = [(Fraction(c), exponent(c, "f32"))]
     for start in range(0, len(a), 16):
-        run = sum((Fraction(x) * Fraction(y) for x, y in zip(a[start : start + 16], b[start : start + 16], strict=True)))
+        run = sum(
+            (Fraction(x) * Fraction(y) for x, y in zip(a[start : start + 16], b[start : start + 16], strict=True))
+        )
         pair = scale_a[start // size], scale_b[start // size]
         places = [max(exact.binade(Fraction(x)), least) if x else NO_VALUE for x in pair]
         terms.append((run * Fraction(pair[0]) * Fraction(pair[1]), sum(places)))

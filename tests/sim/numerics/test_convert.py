@@ -45,7 +45,9 @@ def test_from_integer(name: str, dtype: str, rounding: str) -> None:
     bounds = np.iinfo(dtype)
     generator = np.random.default_rng(3)
     x = generator.integers(bounds.min, bounds.max, 600, dtype=dtype, endpoint=True)
-    x = np.concatenate([x >> x.dtype.type(generator.integers(0, bounds.bits)), x, np.array([bounds.min, bounds.max, 0, 1], dtype)])
+    x = np.concatenate(
+        [x >> x.dtype.type(generator.integers(0, bounds.bits)), x, np.array([bounds.min, bounds.max, 0, 1], dtype)]
+    )
     got = from_integer(x, name, rounding)
     got = got.view({"f32": np.uint32, "f64": np.uint64}.get(name, np.uint16))
     assert got.tolist() == [exact.encode(Fraction(value), name, rounding) for value in x.tolist()]

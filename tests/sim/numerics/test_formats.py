@@ -118,9 +118,7 @@ def test_ue8m0_takes_the_power_of_two_above_or_below() -> None:
     values = np.array([1.0, 1.5, -3.0, 0.0, 2.0**-127, 1.5 * 2.0**-127, 2.0**127 * 1.5, np.inf, np.nan])
     np.testing.assert_array_equal(encode_ue8m0(values, "rz"), [127, 127, 128, 0, 0, 0, 254, 255, 255])
     np.testing.assert_array_equal(encode_ue8m0(values, "rp"), [127, 128, 129, 0, 0, 1, 255, 255, 255])
-    np.testing.assert_array_equal(
-        encode_ue8m0(values, "rp", satfinite=True), [127, 128, 129, 0, 0, 1, 254, 254, 255]
-    )
+    np.testing.assert_array_equal(encode_ue8m0(values, "rp", satfinite=True), [127, 128, 129, 0, 0, 1, 254, 254, 255])
 
 
 @pytest.mark.parametrize(("name", "bits"), [("f16", 13), ("bf16", 16), ("e4m3", 16), ("e2m1", 8)])

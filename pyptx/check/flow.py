@@ -114,6 +114,8 @@ def reads_and_writes(step: Step) -> Access:
         return reads, writes
     found = scope.found
     for wanted, given in zip(plan.signature, instruction.operands, strict=True):
+        if isinstance(given, ImmediateOperand):
+            continue
         if not isinstance(given, RegisterOperand):
             _collect(wanted, given, scope, reads, writes)
             continue

@@ -96,7 +96,7 @@ def _first_misfit(plan: Plan, actual: tuple[Actual, ...], scope: Scope) -> tuple
     for index, given in enumerate(actual):
         accepts = plan.accepts[index]
         if accepts is not None and type(given) is RegisterOperand:
-            symbol = known.get(given.name)
+            symbol = known.get(given.name) or scope.find(given.name)
             if symbol is not None and symbol.plain in accepts:
                 continue
         found = misfit(plan.signature[index], given, scope)

@@ -140,11 +140,13 @@ class Scope:
 
     def find(self, name: str) -> Symbol | None:
         """Return what a name means here, None when nothing declares it."""
-        for scope in self.chain():
+        scope: Scope | None = self
+        while scope is not None:
             symbol = scope.found.get(name) or scope._own(name)
             if symbol is not None:
                 self.found[name] = symbol
                 return symbol
+            scope = scope.parent
         return None
 
     def _own(self, name: str) -> Symbol | None:
@@ -188,7 +190,7 @@ class Scope:
 
 def _index(digits: str) -> int:
     """Return the number in a range that digits spell; Python refuses to read thousands of them."""
-    return int(digits.lstrip("0")[:_MOST_DIGITS] or "0")
+    return int(digits if len(digits) < _MOST_DIGITS else digits.lstrip("0")[:_MOST_DIGITS] or "0")
 
 
 _MOST_DIGITS = 20

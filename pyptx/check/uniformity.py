@@ -63,23 +63,28 @@ class Varies(IntEnum):
 _VARYING_SOURCES = ("%laneid", "%lanemask_")
 _UNIFORM_RESULTS = frozenset(("vote", "redux", "activemask", "barrier", "bar"))
 _VARYING_RESULTS = frozenset(("elect", "atom", "match"))
+_SOURCES = _VARYING_RESULTS | {"mov", "shfl"}
+"""Where values that vary come from: what everything else makes of uniform values is uniform."""
 
 
 def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
     """Yield `.aligned` instructions that a divided warp may reach."""
     if not any(_is_aligned(step) for run in made for step in run.steps):
         return
-    kept = _read_across_runs(made)
-    after = _immediate_postdominators(made)
+    known = _Known(made)
+    after: list[int] | None = None
     divided: dict[int, Step] = {}
-    while True:
-        entering, deciding = _values(made, kept, divided)
-        found = _divided_runs(made, after, deciding)
-        if found.keys() == divided.keys():
-            break
+    changed = set(range(len(made)))
+    while changed:
+        _propagate(made, known, divided, changed)
+        branches = [run for run in made if known.deciding[run.index] and _may_divide(run, made)]
+        if branches and after is None:
+            after = _immediate_postdominators(made)
+        found = _divided_runs(made, after or [], branches)
+        changed = found.keys() - divided.keys()
         divided = found
     for run in made:
-        values = dict(entering[run.index])
+        values = known.entering(run.index)
         for step, access in zip(run.steps, run.accesses, strict=True):
             if _is_aligned(step):
                 cause = divided.get(run.index)
@@ -117,53 +122,79 @@ Values = dict[Register, Varies]
 """How registers vary; one that is not here is uniform."""
 
 
-def _read_across_runs(made: list[Run]) -> set[Register]:
-    """Return the registers that some run reads before it writes them: the others need not be carried along."""
-    kept: set[Register] = set()
-    for run in made:
-        written: set[Register] = set()
-        for reads, writes in run.accesses:
-            kept.update(r for r in reads if r not in written)
-            written.update(writes)
-    return kept
+class _Known:
+    """What is known at the start of each run of the registers that runs read before they write them: as bits, those
+    that may differ between lanes (`thread`), and those among them that may differ in any way (`varying`)."""
+
+    def __init__(self, made: list[Run]) -> None:
+        self.exposed = [_exposed(run) for run in made]
+        self.bits = {r: 1 << n for n, r in enumerate(dict.fromkeys(r for run in self.exposed for r in run))}
+        self.thread = [0] * len(made)
+        self.varying = [0] * len(made)
+        self.deciding = [Varies.UNIFORM] * len(made)
+
+    def entering(self, index: int) -> Values:
+        """Return how the registers vary that the run reads first; one that is not there is uniform."""
+        thread, varying, bits = self.thread[index], self.varying[index], self.bits
+        if not thread:
+            return {}
+        return {
+            r: Varies.VARYING if varying & bits[r] else Varies.THREAD for r in self.exposed[index] if thread & bits[r]
+        }
+
+    def leave(self, run: Run, values: Values) -> Iterator[int]:
+        """Join what holds after a run into its successors; yield those that learn something."""
+        thread, varying = self.thread[run.index], self.varying[run.index]
+        for register in {register for _, writes in run.accesses for register in writes}:
+            bit = self.bits.get(register)
+            if bit is not None:
+                value = values.get(register, Varies.UNIFORM)
+                thread = thread | bit if value else thread & ~bit
+                varying = varying | bit if value is Varies.VARYING else varying & ~bit
+        for successor in run.successors:
+            if thread & ~self.thread[successor] or varying & ~self.varying[successor]:
+                self.thread[successor] |= thread
+                self.varying[successor] |= varying
+                yield successor
 
 
-def _values(made: list[Run], kept: set[Register], divided: dict[int, Step]) -> tuple[list[Values], list[Varies]]:
-    """Return how registers vary at the start of each run, and how what its last instruction reads varies."""
-    entering: list[Values] = [{} for _ in made]
-    deciding = [Varies.UNIFORM] * len(made)
-    todo = deque(run.index for run in made)
+def _exposed(run: Run) -> list[Register]:
+    """Return the registers whose value at the start of the run matters in it; a guarded write keeps it, perhaps."""
+    exposed: dict[Register, None] = {}
+    written: set[Register] = set()
+    for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
+        exposed.update((r, None) for r in reads if r not in written)
+        if step.instruction.predicate is not None:
+            exposed.update((r, None) for r in writes if r not in written)
+        written.update(writes)
+    return list(exposed)
+
+
+def _propagate(made: list[Run], known: _Known, divided: dict[int, Step], changed: set[int]) -> None:
+    """Follow how registers vary from the runs that changed, until nothing more is learnt."""
+    todo = deque(sorted(changed))
     waiting = set(todo)
     while todo:
         index = todo.popleft()
         waiting.discard(index)
         run = made[index]
-        values = dict(entering[index])
+        values = known.entering(index)
         for step, access in zip(run.steps, run.accesses, strict=True):
-            deciding[index] = max((values.get(r, Varies.UNIFORM) for r in access[0]), default=Varies.UNIFORM)
             _execute(step, access, values, index in divided)
-        leaving = {register: value for register, value in values.items() if register in kept}
-        for successor in run.successors:
-            if _merge(entering[successor], leaving) and successor not in waiting:
+        if run.steps:
+            known.deciding[index] = max(
+                (values.get(r, Varies.UNIFORM) for r in run.accesses[-1][0]), default=Varies.UNIFORM
+            )
+        for successor in known.leave(run, values):
+            if successor not in waiting:
                 waiting.add(successor)
                 todo.append(successor)
-    return entering, deciding
-
-
-def _merge(known: Values, more: Values) -> bool:
-    """Join values into a run's; True when something changed."""
-    changed = False
-    for register, value in more.items():
-        if known.get(register, Varies.UNIFORM) < value:
-            known[register] = value
-            changed = True
-    return changed
 
 
 def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
     """Change the values as a step does. In a divided warp what is written varies: the other lanes keep the old."""
     reads, writes = access
-    if not writes:
+    if not writes or not (values or divided or step.instruction.opcode in _SOURCES):
         return
     result = Varies.VARYING if divided else _result(step, reads, values)
     guarded = step.instruction.predicate is not None
@@ -248,23 +279,26 @@ def _guard_varies(step: Step, access: Access, values: Values) -> bool:
     return step.instruction.predicate is not None and bool(access[0]) and access[0][0] in values
 
 
-def _divided_runs(made: list[Run], after: list[int], deciding: list[Varies]) -> dict[int, Step]:
+def _may_divide(run: Run, made: list[Run]) -> bool:
+    """Tell whether the run ends in a branch that may send lanes of a warp different ways, and both go on."""
+    if len(run.successors) < 2:
+        return False
+    branch = run.steps[-1].instruction
+    if ".uni" in branch.modifiers or branch.opcode not in JUMPS:
+        return False
+    return not any(_only_leaves(made[s]) for s in run.successors)
+
+
+def _divided_runs(made: list[Run], after: list[int], branches: list[Run]) -> dict[int, Step]:
     """Return the runs that only part of a warp may execute, each with the branch that divided it."""
     divided: dict[int, Step] = {}
-    for run in made:
-        if len(run.successors) < 2 or deciding[run.index] is Varies.UNIFORM:
-            continue
-        branch = run.steps[-1]
-        if ".uni" in branch.instruction.modifiers or branch.instruction.opcode not in JUMPS:
-            continue
-        if any(_only_leaves(made[s]) for s in run.successors):
-            continue
+    for run in branches:
         join = after[run.index]
         todo = [s for s in run.successors if s != join]
         while todo:
             index = todo.pop()
             if index not in divided and index != join:
-                divided[index] = branch
+                divided[index] = run.steps[-1]
                 todo += made[index].successors
     return divided
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,13 +21,7 @@ class PtxType:
     @property
     def kind(self) -> str:
         """`pred`, `opaque`, `b` (untyped bits), `u`, `s` or `f` (every floating or fixed-point format)."""
-        if self.name == "pred":
-            return "pred"
-        if self.name in _OPAQUE:
-            return "opaque"
-        if self.name[0] in "bus" and self.name[1].isdigit() and self.name not in _FIXED_POINT:
-            return self.name[0]
-        return "f"
+        return _kind(self.name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PtxType) and other.name == self.name
@@ -36,6 +31,15 @@ class PtxType:
 
     def __repr__(self) -> str:
         return self.name
+
+
+@cache
+def _kind(name: str) -> str:
+    if name == "pred":
+        return "pred"
+    if name in _OPAQUE:
+        return "opaque"
+    return name[0] if name[0] in "bus" and name[1].isdigit() and name not in _FIXED_POINT else "f"
 
 
 _OPAQUE = {"texref", "samplerref", "surfref"}

@@ -15,6 +15,7 @@ from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPE
 from pyptx.check.operands import misfit
 from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
+from pyptx.dsl.origin import frame_here
 from pyptx.dsl.trace import Trace, current, fail
 from pyptx.dsl.values import Negation, Pair, Register, RegisterRange, Value, float_literal, integer_range, takes
 from pyptx.ir.nodes import Instruction, Predicate
@@ -142,8 +143,11 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
             if plan.version > trace.needed:
                 trace.need(plan.version, f"`{spelling}`")
             guard = None if pred is None else guard_of(pred, trace)
-            node = Instruction(spelling.opcode, spelling.dotted, tuple(operands), guard, None, trace.here(3))
-            trace.append(node)
+            here = frame_here(trace.root, trace.frames)
+            node = Instruction(spelling.opcode, spelling.dotted, tuple(operands), guard, None, here)
+            if trace.pending:
+                raise PtxError(trace.pending)
+            trace.body.append(node)
             return node
     assert worst is not None
     refuse(trace, worst)

@@ -15,7 +15,7 @@ from pyptx.dsl.device import detect_arch
 from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
-from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
+from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel, without_collector
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import Trace, Unit, fail
 from pyptx.dsl.values import is_integer
@@ -133,7 +133,8 @@ class Kernel:
         for made in known:
             if made.captured == captured and all(dims[name] == value for name, value in made.dims.items()):
                 return made
-        traced, used = trace_kernel(self._definition, arch, dims, template)
+        with without_collector():
+            traced, used = trace_kernel(self._definition, arch, dims, template)
         made = _Specialisation({name: dims[name] for name in used}, captured, traced)
         if len(known) >= _MOST_TRACES:
             del known[0]
@@ -166,12 +167,11 @@ class Kernel:
     def _written(self, made: _Specialisation, lineinfo: bool, annotate: bool) -> tuple[Module, str]:
         known = made.texts.get((lineinfo, annotate))
         if known is None:
-            module = made.traced.module
-            if annotate:
-                module = annotated(module)
-            if lineinfo:
-                module = with_line_information(module)
-            known = made.texts[lineinfo, annotate] = module, emit(module)
+            with without_collector():
+                module = made.traced.module
+                module = annotated(module) if annotate else module
+                module = with_line_information(module) if lineinfo else module
+                known = made.texts[lineinfo, annotate] = module, emit(module)
         return known
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pyptx.diagnostics import PtxError, PythonFrame
@@ -21,6 +22,19 @@ from pyptx.specs import Tile
 TENSOR_ALIGN = 16
 _RAW = re.compile(r"(?:\.?align\s+(?P<align>\d+)\s+)?\.?(?P<type>[a-z]\w*)(?:\s*\[(?P<size>\d+)\])?")
 _SIZED = re.compile(r"(?P<name>[\w$%]+)(?:\s*\[(?P<size>\d+)\])?")
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Pause the collector of cycles: a trace makes many objects and no garbage, and searching them took a fifth of the
+    time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class Definition(NamedTuple):
@@ -75,15 +89,10 @@ def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwarg
     """Call the user's function with the trace current. Frames stop here: what called this is not the user's kernel."""
     trace.root = run_function.__code__
     token = CURRENT.set(trace)
-    # A trace makes many objects and no garbage: searching it for cycles took a fifth of the time.
-    collecting = gc.isenabled()
-    gc.disable()
     try:
         function(*args, **kwargs)
     finally:
         CURRENT.reset(token)
-        if collecting:
-            gc.enable()
 
 
 def _parameters(trace: Trace, definition: Definition) -> tuple[Param, ...]:

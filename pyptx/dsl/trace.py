@@ -217,7 +217,8 @@ class Trace:
             raise PtxError(self.pending)
         if close is not None:
             self.body = []
-        opened = OpenBody(what, self.here(3), self.body, close, declarations, pure)
+        # The place alone, without the callers behind it: bodies are opened as often as instructions are written.
+        opened = OpenBody(what, frame_here(None, self.frames), self.body, close, declarations, pure)
         self.open.append(opened)
         if declarations is not None:
             self.declarations = declarations

@@ -117,6 +117,8 @@ def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Mat
         layout = _inferred(owner, major, name)
     _check_place(view, owner, layout, name)
     first, second = owner.shape[-2:]
+    if isinstance(view, SharedSlice) and isinstance(view.stage, int) and len(view.shape) < 2:
+        first -= view.stage % first
     rows, depth = (first, second) if major is Major.K else (second, first)
     return Matrix(view, layout, major, rows, depth)
 

@@ -25,6 +25,10 @@ def _words(layout: str, shape: str) -> tuple[str, ...]:
     return tuple(found) if len(found) > 1 else (shape, *found)
 
 
+def _space(space: str | None) -> tuple[str, ...]:
+    return (space.strip("."),) if space else ()
+
+
 def _format(dtype: PtxType | str) -> tuple[str, ...]:
     return tuple((dtype.name if isinstance(dtype, PtxType) else dtype).strip(".").split("."))
 
@@ -36,15 +40,16 @@ def ldmatrix(
     layout: str = "x4",
     trans: bool = False,
     dtype: PtxType | str = "b16",
-    space: str = "shared",
+    space: str | None = "shared",
     pred: Pred | None = None,
 ) -> None:
     """Emit `ldmatrix.sync.aligned.m8n8.<x1|x2|x4>[.trans].shared.b16`.
 
     `layout` is the count, or shape and count: "m8n8.x4", "m16n16.x1" (with `trans=True`, `dtype="b8"`), "m8n16.x2".
-    `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared" or "shared::cta".
+    `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared", "shared::cta", or None for a
+    generic address.
     """
-    words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), space, *_format(dtype))
+    words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), *_space(space), *_format(dtype))
     emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(dst), src), pred)
 
 
@@ -55,7 +60,7 @@ def stmatrix(
     layout: str = "x4",
     trans: bool = False,
     shape: str = "m8n8",
-    space: str = "shared",
+    space: str | None = "shared",
     pred: Pred | None = None,
 ) -> None:
     """Emit `stmatrix.sync.aligned.m8n8.<x1|x2|x4>[.trans].shared.b16`.
@@ -64,7 +69,7 @@ def stmatrix(
     """
     named, *count = _words(layout, shape)
     dtype = "b8" if named == "m16n8" else "b16"
-    words = (named, *count, *(("trans",) if trans else ()), space, dtype)
+    words = (named, *count, *(("trans",) if trans else ()), *_space(space), dtype)
     emit(spelled("stmatrix", "sync", "aligned", *words), (smem, vector(regs)), pred)
 
 

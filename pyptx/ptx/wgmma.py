@@ -9,9 +9,9 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, RegArray, check_type, fresh
 from pyptx.dsl.scopes import Named, intrinsic
-from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView
+from pyptx.dsl.shared import SharedSlice, SharedView
 from pyptx.dsl.trace import current, fail
-from pyptx.dsl.values import Register, is_integer
+from pyptx.dsl.values import Register
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.isa.swizzle import by_name
 from pyptx.ptx.descriptors import checked, descriptor_of, matrix, tile_layout, with_address
@@ -72,19 +72,17 @@ def mma_async(
     m, n, k = shape
     a, trans_a = _operand("a", a, dtype_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
     b, trans_b = _operand("b", b, dtype_b, int(trans_b), b_k_offset, (n, k))
-    given: dict[str, Any] = {"d": vector(d), "a": a, "b": b}
+    given: dict[str, Any] = {"d": vector(d), "a": a, "b": b, "scale_d": scale_d}
     if sparse:
         given["meta"] = sparse_metadata
-    defaults: dict[str, Any] = {"scale_d": int(scale_d) if isinstance(scale_d, bool) else scale_d}
-    optional = {
-        "scale_a": (scale_a, 1), "scale_b": (scale_b, 1), "transpose_a": (trans_a, 0), "transpose_b": (trans_b, 0),
-        "selector": (sparsity_selector, 0),
-    }  # fmt: skip
-    for name, (value, usual) in optional.items():
-        (defaults if value is usual or (is_integer(value) and value == usual) else given)[name] = value
-    emit(spelling, arranged(trace, spelling, given, defaults, _REMEDY), pred, trace)
+    for name, value in zip(_DEFAULTS, (scale_a, scale_b, trans_a, trans_b, sparsity_selector), strict=True):
+        # Compared by identity: `==` on a register would add a comparison to the kernel, and small numbers are shared.
+        if value is not _DEFAULTS[name]:
+            given[name] = value
+    emit(spelling, arranged(trace, spelling, given, _DEFAULTS, _REMEDY), pred, trace)
 
 
+_DEFAULTS = {"scale_a": 1, "scale_b": 1, "transpose_a": 0, "transpose_b": 0, "selector": 0}
 _REMEDY = (
     "trans_a and trans_b belong to f16 and bf16 (trans_a not to registers), scale_a and scale_b to floats, "
     "sparsity_selector to sparse_metadata"
@@ -105,7 +103,7 @@ def _operand(
     name: str, value: Any, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Any, int]:
     """Return the operand and its transpose immediate."""
-    if not is_integer(offset, 0):
+    if type(offset) is not int or offset < 0:
         fail(rules.ARGUMENT, f"`{name}_k_offset` is a number of elements along K, found {shown(offset)}",
              help="index the allocation by the register instead: tile[stage]")  # fmt: skip
     if isinstance(value, SharedView):
@@ -127,11 +125,11 @@ def _from_shared(
     name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
     """Return the descriptor of an allocation and its transpose immediate, both remembered for a constant address."""
-    if view.register is not None or not isinstance(view, SharedAlloc | SharedSlice):
+    if view.register is not None:
         return _described(name, view, dtype, transposed, offset, extents)
-    owner = view.alloc if isinstance(view, SharedSlice) else view
-    key = "wgmma operand", name, owner, view.start, view.shape, dtype.name, transposed, offset, extents
-    once = current().once
+    # An allocation is itself; two slices are the same when they begin at the same place of one.
+    where = (view.alloc, view.start, view.shape) if isinstance(view, SharedSlice) else view
+    key, once = ("wgmma operand", name, where, dtype.name, transposed, offset, extents), current().once
     known = once.get(key)
     if known is None:
         known = once[key] = _described(name, view, dtype, transposed, offset, extents)

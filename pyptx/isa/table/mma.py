@@ -118,10 +118,10 @@ FORMS = (
 
     _sparse(f"{_SP}.m16n8k16.row.col.f16.f16.f16.f16  {_of(_H2, 'f16x2', 2, 2)}{_META}"),
     _sparse(f"{_SP}.m16n8k16.row.col.f32.f16.f16.f32  {_of(_F4, 'f16x2', 2, 2)}{_META}"),
-    _sparse(f"{_SP}.m16n8k32.row.col.f16.f16.f16.f16  {_of(_H2, 'f16x2', 4, 4)}{_META}"),
-    _sparse(f"{_SP}.m16n8k32.row.col.f32.f16.f16.f32  {_of(_F4, 'f16x2', 4, 4)}{_META}"),
+    _sparse(f"{_SP}.m16n8k32.row.col.f16.f16.f16.f16  {_of(_H2, 'f16x2', 4, 4)}{_META_1}"),
+    _sparse(f"{_SP}.m16n8k32.row.col.f32.f16.f16.f32  {_of(_F4, 'f16x2', 4, 4)}{_META_1}"),
     _sparse(f"{_SP}.m16n8k16.row.col.f32.bf16.bf16.f32  {_of(_F4, 'bf16x2', 2, 2)}{_META}"),
-    _sparse(f"{_SP}.m16n8k32.row.col.f32.bf16.bf16.f32  {_of(_F4, 'bf16x2', 4, 4)}{_META}"),
+    _sparse(f"{_SP}.m16n8k32.row.col.f32.bf16.bf16.f32  {_of(_F4, 'bf16x2', 4, 4)}{_META_1}"),
     _sparse(f"{_SP}.m16n8k8.row.col.f32.tf32.tf32.f32   {_of(_F4, 'tf32', 2, 2)}{_META}"),
     _sparse(f"{_SP}.m16n8k16.row.col.f32.tf32.tf32.f32  {_of(_F4, 'tf32', 4, 4)}{_META_1}"),
     _sparse(f"{_SP}.m16n8k64.row.col.f32.types.f32  {_bits(_F4, 4, 4)}{_META_0}", types=_FP8, ptx=(8, 4), sm="sm_89"),

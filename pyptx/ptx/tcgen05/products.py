@@ -21,6 +21,7 @@ _REMEDY = (
     "scale_a and scale_b belong to the block-scaled kinds, sparse_metadata to sparse=True, scale_c to f16 and tf32, "
     "disable_output_lane to kinds without block scaling"
 )
+_ARGUMENTS = {"meta": "sparse_metadata", "lut": "lut_b"}
 _BLOCK_SCALED = ("mxf8f6f4", "mxf4", "mxf4nvf4")
 
 
@@ -50,6 +51,7 @@ class Products:
         scale_vec: str | int | None = None,
         disable_output_lane: Any | None = None,
         collector_b: str | None = None,
+        lut_b: Any | None = None,
         pred: Pred | None = None,
     ) -> None:
         """Emit `tcgen05.mma[.sp].cta_group::g.kind::K…[.ashift][.collector::a::use]`: exactly one.
@@ -61,20 +63,22 @@ class Products:
 
         The block-scaled kinds take `scale_a`, `scale_b` (tensor memory) and `scale_vec`: 1, 2, 4, "block16" or
         "block32". `scale_c` (0 to 15) divides D by two so many times first. `disable_output_lane` is 4 registers, or 8
-        for `cta_group=2`: lanes of D that stay as they are. Collectors: "fill", "use", "lastuse", "discard".
+        for `cta_group=2`: lanes of D that stay as they are. Collectors: "fill", "use", "lastuse", "discard". `lut_b`
+        (tensor memory) decompresses B: `.decompress::lut::b`.
         """
         trace = current()
         sparse = sparse or sparse_metadata is not None
-        spelling = _spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), ashift, collector_a, collector_b)
+        modes = ashift, lut_b is not None, collector_a, collector_b
+        spelling = _spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), *modes)
         given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem)
         given["accumulate"] = _accumulate(enable_input_d, scale_d, pred_operand)
         if disable_output_lane is not None:
             given["disabled"] = vector(disable_output_lane)
         if scale_c is not None:
             given["scale"] = scale_c
-        for name, value in (("meta", sparse_metadata), ("scale_a", scale_a), ("scale_b", scale_b)):
+        for name, value in (("meta", sparse_metadata), ("lut", lut_b), ("scale_a", scale_a), ("scale_b", scale_b)):
             if value is not None:
-                given[name] = tmem(value, "sparse_metadata" if name == "meta" else name)
+                given[name] = tmem(value, _ARGUMENTS.get(name, name))
         emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
 
     def async_2sm(self, d_tmem: Any, a_desc: Any, b_desc: Any, idesc: Any, **options: Any) -> None:
@@ -103,7 +107,7 @@ class Products:
         `collector_b` names buffer and use, "b0::fill"; `zero_column_mask` is a 64-bit register.
         """
         trace = current()
-        words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_kind_words(kind, None)]
+        words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_kind_words(kind, None, [])]
         words += [f"collector::{collector_b}"] if collector_b else []
         given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem)
         given["accumulate"] = _accumulate(enable_input_d, None, None)
@@ -120,28 +124,35 @@ mma = Products()
 
 @lru_cache(maxsize=4096)
 def _spelling(
-    sparse: bool, cta_group: Any, kind: str, scale_vec: Any, ashift: bool, reuse: str | None, keep: str | None
+    sparse: bool,
+    cta_group: Any,
+    kind: str,
+    scale_vec: Any,
+    ashift: bool,
+    lut: bool,
+    reuse: str | None,
+    keep: str | None,
 ) -> Spelling:
     words = ["sp"] if sparse else []
-    words += [group(cta_group), *_kind_words(kind, scale_vec)]
+    words += [group(cta_group), *_kind_words(kind, scale_vec, ["decompress::lut::b"] if lut else [])]
     words += ["ashift"] if ashift else []
     words += [f"collector::{side}::{use}" for side, use in (("a", reuse), ("b", keep)) if use]
     return spelled("tcgen05", "mma", *words)
 
 
-def _kind_words(kind: str, scale_vec: str | int | None) -> list[str]:
-    """Return `.kind::…` and, for the block-scaled kinds, `.block_scale` and the size of a block."""
+def _kind_words(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[str]:
+    """Return `.kind::…`, for the block-scaled kinds `.block_scale` and the size of a block, before it what B is."""
     name = kind.removeprefix("kind::")
     if name not in _BLOCK_SCALED:
         if scale_vec is not None:
             fail(rules.ARGUMENT, f"`scale_vec` {shown(scale_vec)} with kind {name}", help=_REMEDY)
-        return [f"kind::{name}"]
+        return [f"kind::{name}", *lut]
     if scale_vec is None:
         # mxf4nvf4 has no size of its own: 16 elements a factor is the one that ue4m3 factors use.
         size = ["block16"] if name == "mxf4nvf4" else []
     else:
         size = [f"scale_vec::{scale_vec}X"] if isinstance(scale_vec, int) else [scale_vec]
-    return [f"kind::{name}", "block_scale", *size]
+    return [f"kind::{name}", "block_scale", *lut, *size]
 
 
 def _operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool) -> dict[str, Any]:

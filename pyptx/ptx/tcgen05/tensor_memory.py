@@ -109,8 +109,8 @@ def commit(
 ) -> None:
     """Emit `tcgen05.commit.cta_group::g.mbarrier::arrive::one[.shared::cluster][.multicast::cluster].b64 [m][, mask]`.
 
-    `space` is "cluster", or "generic" for a generic address. `multicast_mask` (16 bits) signals that barrier in every
-    CTA of the mask.
+    `space` is "cluster", or "generic" for a generic address. `multicast_mask` (16 bits; a 32-bit register makes it
+    `.multicast::cluster::32b`) signals that barrier in every CTA of the mask.
     """
     if space not in ("cluster", "shared::cluster", "generic", "", None):
         fail(rules.ARGUMENT, f"`space` is 'cluster' or 'generic', found {shown(space)}", help="leave it out for shared")
@@ -122,9 +122,15 @@ def commit(
         fail(rules.ARGUMENT, "`multicast` needs `multicast_mask`", help="give the CTAs: multicast_mask=0b11")
     several = multicast_mask is not None
     words = [group(cta_group), "mbarrier::arrive::one", *(["shared::cluster"] if shared else [])]
-    words += ["multicast::cluster"] if several else []
+    words += [_multicast(multicast_mask)] if several else []
     operands = (mbar, multicast_mask) if several else (mbar,)
     emit(spelled("tcgen05", "commit", *words, "b64"), operands, pred)
+
+
+def _multicast(mask: Any) -> str:
+    """Return the modifier for a mask of 16 bits, or for one of 32."""
+    wide = mask.dtype.bits == 32 if isinstance(mask, Register) else isinstance(mask, int) and mask >= 1 << 16
+    return "multicast::cluster::32b" if wide else "multicast::cluster"
 
 
 def ld(
@@ -157,6 +163,29 @@ def ld(
              help="write red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
     operands = [vector(dst_regs), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
     emit(spelled("tcgen05", "ld", *words, kind), operands, pred)
+
+
+def ld_spcompress(
+    dst_regs: Any,
+    meta_regs: Any,
+    taddr: Any,
+    *,
+    op: str,
+    count: int,
+    abs: bool = False,
+    red_dst: Reg | None = None,
+    red_nan: bool = False,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `tcgen05.ld[.red].spcompress.sync.aligned.32x32b.xN.OP.sp::2:4[.abs][.NaN].f32.b2 {meta}, {regs}, [r,] [t]`.
+
+    Of every four columns the two largest (`op="max"`) or smallest come, `meta_regs` say which they were.
+    """
+    words = ["red"] if red_dst is not None else []
+    words += ["spcompress", "sync", "aligned", "32x32b", f"x{count}", op, "sp::2:4"]
+    words += [*(["abs"] if abs else []), *(["NaN"] if red_nan else []), "f32", "b2"]
+    operands = [vector(meta_regs), vector(dst_regs), *([] if red_dst is None else [red_dst]), tmem(taddr, "taddr")]
+    emit(spelled("tcgen05", "ld", *words), operands, pred)
 
 
 def st(

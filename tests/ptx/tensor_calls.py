@@ -1,0 +1,248 @@
+"""A wrapper call for every spelling of the tensor-core instructions that the table has, made from the spelling alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyptx import ptx, reg
+from pyptx.isa import lookup
+from pyptx.isa.model import Kind, Match, Operand
+from pyptx.isa.table import matrix_move, mma, tcgen05, tcgen05_mma, wgmma
+from pyptx.isa.targets import ASSEMBLED, FIRST_PTX, NEWEST_PTX, target
+from pyptx.types import ALL, from_name
+
+TYPES = {t.name for t in ALL}
+ROWS = (*wgmma.FORMS, *mma.FORMS, *tcgen05.FORMS, *tcgen05_mma.FORMS, *matrix_move.FORMS)
+
+
+class Registers:
+    """Registers of a kernel by type, made when they are first wanted."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, Any] = {}
+        self.turn = 0
+
+    def of(self, name: str, count: int = 0) -> Any:
+        """Return one register, or the first `count` of a range."""
+        key = name if not count else f"{name}*"
+        if key not in self.made:
+            self.made[key] = reg.array(from_name(name), 256) if count else reg.alloc(from_name(name))
+        return self.made[key][:count] if count else self.made[key]
+
+    def next(self, *values: Any) -> Any:
+        """Return the values in turn, from call to call."""
+        self.turn += 1
+        return values[self.turn % len(values)]
+
+    def value(self, operand: Operand) -> Any:
+        """Return something for a place: registers, or a number in its bounds."""
+        if operand.kind is Kind.ADDRESS:
+            return self.of("u32")
+        if operand.kind is Kind.IMMEDIATE:
+            low, high, step = operand.bounds or (0, 64, 1)
+            return self.next(low, min(high, low + 64 * step) // step * step)
+        assert operand.type is not None, operand
+        if operand.type == "pred":
+            return self.next(self.of("pred"), ~self.of("pred"), True, False)
+        return self.of(operand.type, operand.count)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A spelling, where it exists, what it cannot share a kernel with, and the call that should emit it."""
+
+    spelling: str
+    targets: tuple[str, ...]
+    group: str
+    make: Callable[[Registers], None]
+
+
+Signature = dict[str, Operand]
+
+
+def wgmma_call(words: list[str], form: Signature) -> Callable[[Registers], None]:
+    """Return the call of `wgmma.…`."""
+    if words[0] != "mma_async":
+        wrapper = getattr(ptx.wgmma, words[0])
+        return lambda r: wrapper(*(r.value(operand) for operand in form.values()))
+    d, a, b = (from_name(word) for word in words if word in TYPES)
+    shape = _shape(words)
+
+    def make(r: Registers) -> None:
+        values = {name: r.value(operand) for name, operand in form.items()}
+        renamed = {"meta": "sparse_metadata", "selector": "sparsity_selector"}
+        renamed |= {"transpose_a": "trans_a", "transpose_b": "trans_b"}
+        if "scale_a" in values:
+            values |= {"scale_a": r.next(1, -1), "scale_b": r.next(1, 1, -1)}
+        options = {renamed.get(name, name): value for name, value in values.items()}
+        satfinite = {"satfinite": True} if "satfinite" in words else {}
+        ptx.wgmma.mma_async(shape=shape, dtype_d=d, dtype_a=a, dtype_b=b, **options, **satfinite)
+
+    return make
+
+
+def _shape(words: list[str]) -> tuple[int, int, int]:
+    word = next(w for w in words if w[0] == "m" and w[1:].replace("n", "").replace("k", "").isdigit())
+    m, n, k = (int(part) for part in word[1:].replace("n", "k").split("k"))
+    return m, n, k
+
+
+def mma_call(words: list[str], form: Signature) -> Callable[[Registers], None]:
+    """Return the call of `mma.…`."""
+    types = [from_name(word) for word in words if word in TYPES]
+    options: dict[str, Any] = dict(zip(("dtype_d", "dtype_a", "dtype_b", "dtype_c", "scale_dtype"), types, strict=False))
+    layouts = [word for word in words if word in ("row", "col")]
+    options |= {"shape": _shape(words), "a_layout": layouts[0], "b_layout": layouts[1]}
+    options |= {"kind": word[6:] for word in words if word.startswith("kind::")}
+    options |= {"scale_vec": int(word[11]) for word in words if word.startswith("scale_vec::")}
+    options |= {"rounding": word for word in words if word in ("rn", "rz", "rm", "rp")}
+    options |= {"bit_op": word for word in words if word in ("xor", "and")}
+    options |= {"satfinite": True} if "satfinite" in words else {}
+    options |= {"ordered_metadata": False} if "sp" in words else {}
+    renamed = {
+        "meta": "sparse_metadata", "selector": "sparsity_selector", "which_a": "scale_a_id", "which_b": "scale_b_id",
+    }  # fmt: skip
+
+    def make(r: Registers) -> None:
+        values: dict[str, Any] = {renamed.get(name, name): r.value(operand) for name, operand in form.items()}
+        if "scale_a_id" in values:
+            values |= {"scale_a_id": r.next((0, 0), (0, 1), (r.of("u16"), r.of("u16")))}
+        ptx.mma.sync(**options, **values)
+
+    return make
+
+
+def matrix_call(opcode: str, words: list[str], form: Signature) -> Callable[[Registers], None]:
+    """Return the call of `ldmatrix`, `stmatrix` or `movmatrix`."""
+    options: dict[str, Any] = {}
+    registers, address = ("regs", "smem") if opcode == "stmatrix" else ("dst", "src")
+    if opcode != "movmatrix":
+        options = {"layout": ".".join(words[2:4]), "trans": "trans" in words}
+        options["space"] = next((word for word in words if word.startswith("shared")), None)
+    if opcode == "ldmatrix":
+        options["dtype"] = ".".join(words[words.index(options["space"] or words[3 + options["trans"]]) + 1 :])
+
+    def make(r: Registers) -> None:
+        named = {registers if operand.count else address: operand for operand in form.values()}
+        if opcode == "movmatrix":
+            named = dict(zip(("dst", "src"), form.values(), strict=True))
+        getattr(ptx, opcode)(**{name: r.value(operand) for name, operand in named.items()}, **options)
+
+    return make
+
+
+def tcgen05_call(words: list[str], form: Signature, *, a_is_tmem: bool) -> Callable[[Registers], None] | None:
+    """Return the call of `tcgen05.…`; None where the form's spelling is another's."""
+    name, rest = words[0], words[1:]
+    options: dict[str, Any] = {"cta_group": int(word[-1]) for word in rest if word.startswith("cta_group::")}
+    options |= {"exclusive": True} if "exclusive" in rest else {}
+    if name == "mma":
+        return _product(rest, form, options, a_is_tmem)
+    if name in ("ld", "st"):
+        return _registers(name, rest, form)
+    if name == "commit":
+        if "multicast::cluster::16b" in rest:
+            return None
+        options |= {} if "shared::cluster" in rest else {"space": "generic"}
+        renamed = {"ctas": "multicast_mask"}
+        return lambda r: ptx.tcgen05.commit(
+            **{renamed.get(n, n): r.of("u64") if n == "mbar" and "space" in options else r.value(o)
+               for n, o in form.items()}, **options)  # fmt: skip
+    if name == "alloc" and "shared::cta" not in rest:
+        return None
+    if name == "cp":
+        warps = [word for word in rest if word.startswith("warpx")]
+        options |= {"size": ".".join([rest[1], *warps])}
+        options |= {"src_format": rest[-1]} if rest[-1].startswith("b") else {}
+        return lambda r: ptx.tcgen05.cp(*map(r.value, form.values()), **options)
+    wrapper = getattr(ptx.tcgen05, name.replace("::", "_"))
+
+    def make(r: Registers) -> None:
+        values = [r.next(64, r.of("u32")) if n == "columns" else r.value(o) for n, o in form.items()]
+        wrapper(*values, **options)
+
+    return make
+
+
+def _registers(name: str, words: list[str], form: Signature) -> Callable[[Registers], None]:
+    count = int(next(word for word in words if word[0] == "x" and word[1:].isdigit())[1:])
+    least = next((word for word in words if word in ("min", "max")), None)
+    if "spcompress" in words:
+        more = {"abs": "abs" in words, "red_nan": "NaN" in words}
+        return lambda r: ptx.tcgen05.ld_spcompress(
+            r.value(form["d"]), r.value(form["meta"]), r.value(form["t"]), op=least or "", count=count,
+            red_dst=r.value(form["r"]) if "r" in form else None, **more)  # fmt: skip
+    options: dict[str, Any] = {"shape": next(word for word in words if word[:2] in ("16", "32")), "count": count}
+    options |= {"pack": True} if "pack::16b" in words else {}
+    options |= {"unpack": True} if "unpack::16b" in words else {}
+    if least:
+        options |= {"red": least, "red_abs": "abs" in words, "red_nan": "NaN" in words, "dtype": words[-1]}
+
+    def make(r: Registers) -> None:
+        values = {n: r.value(o) for n, o in form.items()}
+        extra = {"split": values["split"]} if "split" in values else {}
+        extra |= {"red_dst": values["r"]} if "r" in values else {}
+        if name == "ld":
+            ptx.tcgen05.ld(values["d"], values["t"], **options, **extra)
+        else:
+            ptx.tcgen05.st(values["t"], values["a"], **options, **extra)
+
+    return make
+
+
+def _product(
+    words: list[str], form: Signature, options: dict[str, Any], a_is_tmem: bool
+) -> Callable[[Registers], None]:
+    options |= {"kind": next(word[6:] for word in words if word.startswith("kind::"))}
+    options |= {"scale_vec": int(w[11]) if w[0] == "s" else w for w in words if w[:9] in ("scale_vec", "block16", "block32")}
+    options |= {"ashift": True} if "ashift" in words else {}
+    options |= {f"collector_{w[11]}": w[14:] for w in words if w.startswith("collector::") and w[12] == ":"}
+    options |= {"collector_b": w[11:] for w in words if w.startswith("collector::b") and w[12] != ":"}
+    options |= {"a_is_tmem": True} if a_is_tmem else {}
+    ws = "ws" in words
+    if ws:
+        del options["cta_group"]
+    renamed = {
+        "meta": "sparse_metadata", "disabled": "disable_output_lane", "scale": "scale_c", "lut": "lut_b",
+        "columns": "zero_column_mask", "accumulate": "enable_input_d",
+    }  # fmt: skip
+
+    def make(r: Registers) -> None:
+        values = {name: r.value(operand) for name, operand in form.items()}
+        placed = [values.pop(name) for name in ("d", "a", "b", "idesc")]
+        wrapper = ptx.tcgen05.mma.ws if ws else ptx.tcgen05.mma
+        wrapper(*placed, **{renamed.get(n, n): v for n, v in values.items()}, **options)
+
+    return make
+
+
+def call_of(match: Match, signature: tuple[Operand, ...]) -> Callable[[Registers], None] | None:
+    """Return the call that should emit a spelling with one of its operand lists."""
+    opcode, words = match.form.opcode, list(match.modifiers)
+    form = {operand.name: operand for operand in signature}
+    if opcode == "wgmma":
+        return wgmma_call(words, form) if "aligned" in words else None
+    if opcode == "mma":
+        return mma_call(words, form)
+    if opcode == "tcgen05":
+        return tcgen05_call(words, form, a_is_tmem="a" in form and form["a"].kind is Kind.ADDRESS)
+    return matrix_call(opcode, words, form)
+
+
+def calls() -> Iterator[Call]:
+    """Yield every call."""
+    for row in ROWS:
+        for bound in lookup.spellings(row):
+            match = lookup.match_of(row, bound)
+            where = tuple(name for name in ASSEMBLED if _exists(match, name))
+            for signature in match.signatures:
+                made = call_of(match, signature)
+                if made is not None:
+                    spelling = ".".join((row.opcode, *match.modifiers))
+                    yield Call(spelling, where, next((w for w in match.modifiers if w[:5] == "cta_g"), ""), made)
+
+
+def _exists(match: Match, name: str) -> bool:
+    return FIRST_PTX[name] <= NEWEST_PTX and all(need.on(target(name), NEWEST_PTX) for need in match.needs)

@@ -42,7 +42,5 @@ class Body:
 
     function: Function
     items: list[Step | Place] = field(default_factory=list[Step | Place])
-
-    @property
-    def steps(self) -> list[Step]:
-        return [item for item in self.items if isinstance(item, Step)]
+    steps: list[Step] = field(default_factory=list[Step])
+    """The items that are instructions."""

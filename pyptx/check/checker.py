@@ -122,7 +122,9 @@ class _Walk:
             statements, scope = open_blocks[-1]
             for statement in statements:
                 if isinstance(statement, Instruction):
-                    body.items.append(self._instruction(statement, scope))
+                    step = self._instruction(statement, scope)
+                    body.items.append(step)
+                    body.steps.append(step)
                 elif isinstance(statement, Block | IntrinsicScope):
                     inner = scope
                     if isinstance(statement, Block):

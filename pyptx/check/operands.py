@@ -51,12 +51,13 @@ ACCUMULATES = "scale_d"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One operand list of a match, with the register types that each plain place accepts (None: look closer), and the
-    place of the operand that decides whether the accumulator is read."""
+    """One operand list of a match, with the register types that each plain place accepts (None: look closer), whether
+    it takes any integer, and the place of the operand that decides whether the accumulator is read."""
 
     match: Match
     signature: Signature
     accepts: tuple[frozenset[str] | None, ...]
+    integers: tuple[bool, ...]
     accumulates: int | None
 
 
@@ -67,7 +68,8 @@ def plans(matches: tuple[Match, ...]) -> dict[int, list[Plan]]:
         for signature in match.signatures:
             decides = [index for index, operand in enumerate(signature) if operand.name == ACCUMULATES]
             accepts = tuple(_accepts(operand) for operand in signature)
-            made = Plan(match, signature, accepts, decides[0] if decides else None)
+            integers = tuple(_takes_integers(operand) for operand in signature)
+            made = Plan(match, signature, accepts, integers, decides[0] if decides else None)
             by_count.setdefault(len(signature), []).append(made)
     return by_count
 
@@ -75,6 +77,11 @@ def plans(matches: tuple[Match, ...]) -> dict[int, list[Plan]]:
 def _accepts(operand: Operand) -> frozenset[str] | None:
     scalar = operand.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE) and operand.count <= 1
     return accepted(operand.type, operand.widenable) if scalar and operand.type and not operand.count else None
+
+
+def _takes_integers(operand: Operand) -> bool:
+    number = operand.kind in (Kind.VALUE, Kind.MOVABLE) and operand.access == "r" and not operand.count
+    return number and operand.bounds is None and operand.type is not None and from_name(operand.type).kind in "bus"
 
 
 def examine(
@@ -95,10 +102,12 @@ def _first_misfit(plan: Plan, actual: tuple[Actual, ...], scope: Scope) -> tuple
     known = scope.found
     for index, given in enumerate(actual):
         accepts = plan.accepts[index]
-        if accepts is not None and type(given) is RegisterOperand:
+        if isinstance(given, RegisterOperand):
             symbol = known.get(given.name) or scope.find(given.name)
-            if symbol is not None and symbol.plain in accepts:
+            if accepts is not None and symbol is not None and symbol.plain in accepts:
                 continue
+        elif isinstance(given, ImmediateOperand) and plan.integers[index] and isinstance(given.value, int):
+            continue
         found = misfit(plan.signature[index], given, scope)
         if found is not None:
             return index, Complaint(found.rule, found.message, found.help, operand=index)

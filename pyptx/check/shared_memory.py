@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from pyptx.check.body import Body, Step
-from pyptx.check.symbols import Kind
+from pyptx.check.body import Body
 from pyptx.diagnostics import Diagnostic, Rule
-from pyptx.ir import AddressOperand, LabelOperand, LinkingDirective, VarDecl
-from pyptx.ir.operands import Operand
+from pyptx.ir import AddressOperand, LabelOperand, LinkingDirective, RegisterOperand, VarDecl
 from pyptx.isa.limits import static_shared_limit
 from pyptx.isa.targets import Target
 
@@ -43,11 +41,14 @@ def shared_memory(body: Body, where: Target) -> Iterator[Diagnostic]:
     named: dict[int, VarDecl] = {}
     for step in body.steps:
         for operand in step.instruction.operands:
-            kind = type(operand)
-            if kind is AddressOperand or kind is LabelOperand:
-                declaration = _shared_variable(operand, step)
-                if declaration is not None:
-                    named[id(declaration)] = declaration
+            if isinstance(operand, AddressOperand):
+                symbol = step.scope.found.get(operand.base)
+            elif isinstance(operand, RegisterOperand | LabelOperand):
+                symbol = step.scope.found.get(operand.name)
+            else:
+                continue
+            if symbol is not None and symbol.space == "shared" and isinstance(symbol.declaration, VarDecl):
+                named[id(symbol.declaration)] = symbol.declaration
     limit = static_shared_limit(where)
     size = sum(size_of(declaration) for declaration in named.values())
     if size > limit:
@@ -64,11 +65,3 @@ def size_of(declaration: VarDecl) -> int:
         return 0
     element = max(1, declaration.type.bits // 8) * (declaration.vector or 1)
     return sum(element * prod((item.array_size or 1, *item.dims)) for item in declaration.declarators)
-
-
-def _shared_variable(operand: Operand, step: Step) -> VarDecl | None:
-    if not isinstance(operand, AddressOperand | LabelOperand):
-        return None
-    symbol = step.scope.find(operand.base if isinstance(operand, AddressOperand) else operand.name)
-    declaration = symbol.declaration if symbol is not None and symbol.kind is Kind.VARIABLE else None
-    return declaration if isinstance(declaration, VarDecl) and declaration.state_space.ptx == ".shared" else None

@@ -1,0 +1,36 @@
+"""Static shared memory: what a kernel names counts, once, however the variable is called."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx.check import check
+from pyptx.parser import parse
+
+KERNEL = """\
+.version 8.6
+.target {target}
+.address_size 64
+.shared .align 16 .b8 used[30000];
+.shared .align 16 .b8 unused[30000];
+.extern .shared .align 16 .b8 dynamic[];
+.visible .entry k()
+{{
+    .reg .b32 %r<4>;
+    .shared .align 16 .v4 .b32 %own[{own}];
+    ld.shared.b32 %r0, [used];
+    ld.shared.b32 %r0, [used + 4];
+    mov.b32 %r1, dynamic;
+    mov.b32 %r2, %own;
+    ret;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "own", "lines"),
+    [("sm_90", 1197, []), ("sm_90", 1198, [4]), ("sm_90", 2000, [10]), ("sm_90a", 1198, []), ("sm_90a", 20000, [10])],
+)
+def test_the_bytes_of_what_a_kernel_names(target: str, own: int, lines: list[int]) -> None:
+    found = [d for d in check(parse(KERNEL.format(target=target, own=own))) if d.code == "PTX0620"]
+    assert [d.line for d in found] == lines

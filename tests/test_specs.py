@@ -137,6 +137,16 @@ def test_outputs_of_bit_types_are_allocated_as_unsigned_integers() -> None:
     ]  # fmt: skip
 
 
+def test_bit_types_hold_every_dtype_of_their_width() -> None:
+    numbers = ("uint", "int", "float")
+    for bits, more in ((16, {"bfloat16"}), (32, set[str]()), (64, {"complex64"})):
+        held = {n for n in array_dtype_names(types.from_name(f"b{bits}")) if not n.startswith("b") or n == "bfloat16"}
+        assert held == {f"{name}{bits}" for name in numbers} | more
+    eight = array_dtype_names(b8)
+    assert {"bool", "int8", "float8_e5m2", "float8_e8m0fnu", "float6_e2m3fn", "float4_e2m1fn_x2"} <= set(eight)
+    assert "complex128" in array_dtype_names(types.b128)
+
+
 OPERANDS = [
     (Tile.wgmma_a(64, 8, bf16), Layout.ROW, (64, 8)),
     (Tile.wgmma_a(64, 16, bf16), Layout.TMA_32B, (64, 16)),
@@ -147,6 +157,7 @@ OPERANDS = [
     (Tile.wgmma_a("M", "K", e4m3, tile_m=128, tile_k=128), Layout.TMA_128B, (128, 128)),
     (Tile.wgmma_a("M", "K", tf32, tile_m="tile_m", tile_k=8), Layout.TMA_32B, ("tile_m", 8)),
     (Tile.wgmma_a("M", "K", bf16), Layout.TMA_128B, ("M", 64)),
+    (Tile.wgmma_a("M", "K", types.b1), Layout.TMA_128B, ("M", 1024)),
     (Tile.wgmma_b(16, 8, f16), Layout.ROW, (16, 8)),
     (Tile.wgmma_b("K", "N", bf16, tile_k=64, tile_n=256), Layout.TMA_128B, (64, 64)),
     (Tile.wgmma_b("K", "N", bf16, tile_k=64, tile_n=32), Layout.TMA_64B, (64, 32)),

@@ -39,6 +39,16 @@ def test_the_layout_follows_the_bytes_of_a_row(
     assert layout.tma_swizzle == names[kind] or (layout.tma_swizzle == "NONE" and names[kind] is None)
 
 
+def test_codes_are_the_descriptors_and_the_instructions() -> None:
+    assert [int(kind) for kind in (LayoutType.INTERLEAVE, LayoutType.B128, LayoutType.B64, LayoutType.B32)] == [
+        0,
+        1,
+        2,
+        3,
+    ]
+    assert (int(Major.K), int(Major.MN)) == (0, 1)
+
+
 def test_a_is_k_major_and_b_is_mn_major() -> None:
     assert layout_for_a(dtype=bf16, m=64, k=64) == pick_gmma_layout(elem_bytes=2, m_or_n=64, k=64, major=Major.K)
     assert layout_for_b(dtype="bf16", k=64, n=32) == pick_gmma_layout(elem_bytes=2, m_or_n=32, k=64, major=Major.MN)

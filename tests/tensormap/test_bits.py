@@ -161,8 +161,8 @@ def programs() -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(("field", "value"), IMMEDIATES, ids=str)
 def test_ptxas_writes_choices_as_we_do(field: str, value: int, programs: dict[str, list[str]], seed: int) -> None:
-    before = random.Random(seed).randbytes(SIZE)
-    assert execute(programs[f"{field}_is_{value}"], before, {}) == replace_field(before, field, value)
+    for before in (bytes(SIZE), b"\xff" * SIZE, random.Random(seed).randbytes(SIZE)):
+        assert execute(programs[f"{field}_is_{value}"], before, {}) == replace_field(before, field, value)
 
 
 @pytest.mark.parametrize(("field", "ordinal"), REGISTERS, ids=str)

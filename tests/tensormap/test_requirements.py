@@ -112,6 +112,7 @@ def test_limits_themselves_are_allowed() -> None:
         {"box": (64, 256), "element_strides": (8, 8)},
         {"address": 2**64 - 16},
         {"strides": (0,)},
+        {"dims": (1023, 1)},
     ):
         assert problems(replace(GOOD, **changes)) == []
     corner = Im2col((-16, 15, 0), (15, 15, -7), 256, 1024)

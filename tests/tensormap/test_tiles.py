@@ -57,6 +57,28 @@ def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
         tensor_map(Tile("M", "K", bf16, tma_rank=3, tma_box=(8, 64)), {"M": 64, "K": 96}, 0)
 
 
+def test_the_boxs_columns_are_whole_too() -> None:
+    with pytest.raises(PtxError, match="32 is not a multiple of 64"):
+        tensor_map(Tile("M", "K", bf16, tma_rank=3, tma_box=(8, "tile")), {"M": 64, "K": 128, "tile": 32}, 0)
+
+
+# Width in global and in shared memory; span, atom, and boundary of the pattern.
+WIDTHS = {
+    "U8": (8, 8), "U16": (16, 16), "U32": (32, 32), "S32": (32, 32), "U64": (64, 64), "S64": (64, 64), "F16": (16, 16),
+    "F32": (32, 32), "F32_FTZ": (32, 32), "F64": (64, 64), "BF16": (16, 16), "TF32": (32, 32), "TF32_FTZ": (32, 32),
+    "B4X16": (4, 4), "B4X16_P64": (4, 8), "B6X16_P32": (6, 8),
+}  # fmt: skip
+SPANS = {
+    "NONE": (0, 0, 16), "B32": (32, 16, 256), "B64": (64, 16, 512), "B96": (96, 16, 256), "B128": (128, 16, 1024),
+    "B128_ATOM_32B": (128, 32, 1024), "B128_ATOM_32B_FLIP_8B": (128, 32, 1024), "B128_ATOM_64B": (128, 64, 1024),
+}  # fmt: skip
+
+
+def test_widths_and_spans_are_the_manuals() -> None:
+    assert {e.name: (e.bits, e.shared_bits) for e in ElementType} == WIDTHS
+    assert {s.name: (s.span, s.atom, s.origin_alignment) for s in Swizzle} == SPANS
+
+
 def test_types_that_tma_has_no_element_for() -> None:
     assert element_type(s16) is ElementType.U16
     with pytest.raises(ValueError, match=r"no element type for pred; it has b8, u8"):

@@ -12,6 +12,8 @@ from typing import NamedTuple
 CHUNK_BITS = 4
 _CHUNK = {32: 2, 16: 4, 8: 4, 4: 8}
 """Elements of a chunk, by the bits of an element."""
+_WGMMA_CHUNKS = {32: 8, 16: 8, 8: 16}
+"""Chunks of a row of A in the one K that sparse wgmma has."""
 
 
 class Metadata(NamedTuple):
@@ -32,7 +34,7 @@ def mma_metadata(row: int, chunk: int, *, k: int, bits: int, selector: int = 0) 
 def wgmma_metadata(row: int, chunk: int, *, bits: int, selector: int = 0) -> Metadata:
     """Return where `wgmma.mma_async.sp` finds them, in its one K for elements of `bits`: 16, 32 or 64."""
     warp, row = divmod(row, 16)
-    place = _registers(row, chunk, 8 if bits >= 16 else 16, bits, selector)
+    place = _registers(row, chunk, _WGMMA_CHUNKS[bits], bits, selector)
     return Metadata(warp * 32 + place.lane, 0, place.bit)
 
 

@@ -8,7 +8,6 @@ from pyptx.isa.fragments.layout import Digit, Fragment
 from pyptx.isa.fragments.mma import mma_a, mma_accumulator
 from pyptx.types import PtxType
 
-ROWS = 64
 _WARPS = Digit(4, row=16)
 
 

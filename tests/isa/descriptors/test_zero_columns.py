@@ -45,6 +45,11 @@ def test_the_examples_of_the_manual() -> None:
         assert found.endswith(end)
 
 
+def test_without_starts_the_pattern_is_whole() -> None:
+    assert ZeroColumnMask(1, 1) == ZeroColumnMask(1, 1, (0, 0, 0, 0), (0, 0, 0, 0), 0, True)
+    assert ZeroColumnMask(1, 1).columns(64, 8) == 0b10101010
+
+
 def test_only_three_m_have_masks() -> None:
     with pytest.raises(ValueError, match="M = 128, 64, 32, not 256"):
         ZeroColumnMask(1, 1).columns(256, 64)

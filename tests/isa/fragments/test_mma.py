@@ -156,6 +156,7 @@ def test_volta_has_four_products_of_eight_lanes(
     for lane in range(32):
         for i in range(fragment.count):
             assert fragment.position3(lane, i) == (*formula(lane, i), lane // 4 % 4)
+    assert fragment.registers * 32 == fragment.count * fragment.bits
     rows, cols = fragment.shape
     places = {fragment.place(r, c, m) for r in range(rows) for c in range(cols) for m in range(4)}
     assert len(places) == rows * cols * 4 == 32 * fragment.count

@@ -34,6 +34,7 @@ def test_points_of_the_drawn_layouts() -> None:
     assert tuple(mma_metadata(8, 0, k=64, bits=8)) == (1, 0, 0)
     assert tuple(mma_metadata(9, 8, k=64, bits=8)) == (7, 0, 0)
     assert tuple(wgmma_metadata(16 + 9, 8, bits=8)) == (39, 0, 0)
+    assert tuple(mma_metadata(0, 1, k=16, bits=16, selector=2)) == (2, 0, 4)
     assert tuple(wgmma_metadata(63, 7, bits=16, selector=1)) == (127, 0, 28)
 
 

@@ -114,6 +114,22 @@ def test_datapaths_are_bijections(layout: Datapath) -> None:
                 assert layout.element(cta, lane, column, n) == places.get((cta, lane, column))
 
 
+# The manual's table of data paths: M, cta_group, sparse (None: either), .ws (None: either) and the layout.
+TABLE: list[tuple[int, int, bool | None, bool | None, str]] = [
+    (32, 1, None, True, "G"), (64, 1, None, True, "E"), (64, 1, None, False, "F"), (128, 1, None, None, "D"),
+    (128, 2, False, False, "B"), (128, 2, True, False, "C"), (256, 2, None, False, "A"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("m", "group", "sparse", "ws", "name"), TABLE)
+def test_which_datapath_an_operation_uses(m: int, group: int, sparse: bool | None, ws: bool | None, name: str) -> None:
+    for is_sparse in (False, True) if sparse is None else (sparse,):
+        for is_ws in (False, True) if ws is None else (ws,):
+            layout = datapath(m, cta_group=group, ws=is_ws, sparse=is_sparse)
+            assert (layout.name, layout.m, layout.ctas) == (name, m, group)
+    assert datapath(128).name == "D"
+
+
 def test_an_m_without_a_datapath_is_an_error() -> None:
     for m, group, ws in ((256, 1, False), (32, 1, False), (64, 2, False), (128, 2, True)):
         with pytest.raises(ValueError, match=f"M = {m} in cta_group {group}"):
@@ -123,12 +139,16 @@ def test_an_m_without_a_datapath_is_an_error() -> None:
 def test_scale_factors_of_mma() -> None:
     assert [tuple(mma_scale_a(row, 0, vector=1)) for row in (0, 1, 8, 15)] == [(0, 0), (4, 0), (1, 0), (29, 0)]
     assert tuple(mma_scale_a(3, 1, vector=2, byte_id=2, thread_id=1)) == (14, 3)
+    assert tuple(mma_scale_b(5, 0, vector=1)) == (20, 0)
+    assert tuple(tmem_scale(5, 0, vector=1)[0]) == (5, 0, 0)
     assert tuple(mma_scale_b(5, 3, vector=4, thread_id=2)) == (22, 3)
     assert len({mma_scale_a(row, 0, vector=1, thread_id=i) for row in range(16) for i in range(2)}) == 32
     assert len({mma_scale_b(col, 0, vector=1, thread_id=i) for col in range(8) for i in range(4)}) == 32
 
 
-@pytest.mark.parametrize(("block", "vector", "first"), [(1, 1, 0), (0, 2, 1), (0, 2, 4), (0, 4, 2), (-1, 1, 0)])
+@pytest.mark.parametrize(
+    ("block", "vector", "first"), [(1, 1, 0), (0, 2, 1), (0, 2, 4), (0, 1, 4), (0, 4, 2), (-1, 1, 0)]
+)
 def test_scale_factors_that_no_word_has(block: int, vector: int, first: int) -> None:
     with pytest.raises(ValueError, match=f"no block {block} of {vector} scale factors from byte {first}"):
         mma_scale_a(0, block, vector=vector, byte_id=first)

@@ -47,6 +47,13 @@ class Buffers:
         self.arrays.append((array, address))
         return address
 
+    def reserve(self, size: int, name: str) -> int:
+        """Return the address of fresh zeroed memory."""
+        address = aligned(self.next, 256)
+        self.allocations.append(Allocation(address, size, name))
+        self.next = address + size + GUARD
+        return address
+
     def write_back(self, arena: Array) -> None:
         """Copy every writable array's bytes back to it."""
         for array, address in self.arrays:

@@ -57,8 +57,9 @@ def run(
     shape = _shape(program, _dim3(grid, "grid"), _dim3(block, "block"), _dim3(cluster, "cluster"), shared)
     if schedule != "eager":
         raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` is")
-    launch = Launch(program, *shape, shared, limit)
     buffers = Buffers(program.variables.next_global)
+    workspace = buffers.reserve(256, "grid workspace") if cooperative else 0
+    launch = Launch(program, *shape, shared, limit, workspace)
     data, order = parameter_bytes(program.entry.function.params, args, buffers, program.entry.function.origin)
     arena, regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
@@ -119,7 +120,7 @@ def _shape(
         raise rules.error(rules.LAUNCH_SHAPE, None, f"a block of {threads} threads; at most {_MOST_THREADS} are possible")
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
         raise rules.error(rules.LAUNCH_SHAPE, None, f"grid {grid} is no multiple of the cluster {cluster}")
-    used = program.variables.dynamic_base() - 1024 + shared
+    used = program.variables.dynamic_base() - program.variables.shared_base + shared
     if shared < 0 or used > _MOST_SHARED:
         raise rules.error(rules.LAUNCH_SHAPE, None, f"{used} bytes of shared memory; at most {_MOST_SHARED} are possible")
     return grid, block, cluster

@@ -32,6 +32,8 @@ class Launch:
     cluster: Dim3
     dynamic: int
     limit: int
+    workspace: int = 0
+    """The address of the memory by which a cooperative grid synchronises, 0 for others."""
 
     @property
     def cluster_size(self) -> int:
@@ -66,16 +68,17 @@ class Machine:
         }
         self.views = {name: self.registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
         variables = launch.program.variables
-        shared = variables.dynamic_base() + launch.dynamic - 1024
+        shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
         self.ctaid = np.zeros((3, ctas), np.int64)
         nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
         self.memory = Memory(
-            self.shape, arena, regions, params, shared, self.ctaid, nothing, launch.cluster_size,
+            self.shape, arena, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
         self.sp = np.zeros(lanes, np.int64)
         self.effects = Effects()
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
         self._equal = special.launch_values(launch.grid, launch.block, launch.cluster, shared, launch.dynamic)
+        self._equal |= {"%envreg1": launch.workspace >> 32, "%envreg2": launch.workspace & 0xFFFFFFFF}
         self._own = special.thread_values(self.shape)
 
     def begin(self, numbers: Array) -> None:

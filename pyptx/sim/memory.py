@@ -21,7 +21,6 @@ from pyptx.sim.variables import (
     GLOBAL_BASE,
     LOCAL_WINDOW,
     PARAM_BASE,
-    SHARED_BASE,
     SHARED_WINDOW,
     Allocation,
 )
@@ -82,6 +81,7 @@ class Memory:
     shared_size: int
     ctaid: Array
     nothing: Region
+    shared_base: int = 0
     cluster: int = 1
     watch: Watch | None = None
     shared: Region = field(init=False)
@@ -94,7 +94,7 @@ class Memory:
         self.everything = Region("global memory", "global", GLOBAL_BASE, len(self.arena), self.arena)
         stride = -(-max(self.shared_size, 16) // 16) * 16
         data = np.zeros(stride * self.shape.ctas, np.uint8)
-        self.shared = Region("shared memory", "shared", SHARED_BASE, self.shared_size, data)
+        self.shared = Region("shared memory", "shared", self.shared_base, self.shared_size, data)
         self.shape.shared_base = np.arange(self.shape.ctas)[self.shape.cta] * stride
         self.shape.shared_stride = stride
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
@@ -178,7 +178,7 @@ class Memory:
     def _shared(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
         region = self.shared
         offsets = np.asarray(address).astype(np.int64)
-        offsets -= SHARED_BASE
+        offsets -= region.low
         base: Array = lanes.of("shared", self.shape.shared_base)
         if (offsets.view(np.uint64) if offsets.ndim else offsets).max() > region.size - size or (
             not offsets.ndim and offsets < 0
@@ -191,7 +191,7 @@ class Memory:
         """Resolve shared addresses of other CTAs of the cluster."""
         whole = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
         rank = (whole >> RANK_SHIFT) - 1
-        offsets = (whole & ((1 << RANK_SHIFT) - 1)) - SHARED_BASE
+        offsets = (whole & ((1 << RANK_SHIFT) - 1)) - self.shared.low
         wrong = (offsets < 0) | (offsets > self.shared.size - size) | (rank >= self.cluster)
         if wrong.any():
             raise self._outside(site, lanes, int(np.flatnonzero(wrong)[0]), address, size, "shared")
@@ -244,7 +244,7 @@ class Memory:
 
     def _nearest(self, address: int, space: str) -> str:
         if space == "shared":
-            return f"shared memory is {SHARED_BASE:#x} … {SHARED_BASE + self.shared.size - 1:#x} ({self.shared.size} bytes)"
+            return f"shared memory is {self.shared.low:#x} … {self.shared.low + self.shared.size - 1:#x} ({self.shared.size} bytes)"
         if space == "local":
             return f"the thread has {self.local.size} bytes of local memory"
         if space == "param":

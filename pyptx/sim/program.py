@@ -27,7 +27,7 @@ from pyptx.ir.walk import parts_of
 from pyptx.sim import rules
 from pyptx.sim.frames import Frame
 from pyptx.sim.registers import Rows
-from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP, Variables
+from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP, RESERVED_SHARED, Variables
 
 Name = tuple[str, int]
 """A name and the identity of its declaration."""
@@ -123,7 +123,8 @@ class _Builder:
         self, module: Module, bodies: dict[str, Body], aliases: dict[str, str], findings: list[Diagnostic], names: Scope
     ) -> None:
         self.bodies, self.aliases, self.findings = bodies, aliases, findings
-        self.variables = Variables(module, names, self.add)
+        number = checker.architecture(module).arch
+        self.variables = Variables(module, names, self.add, RESERVED_SHARED if number >= 90 else 0)
         self.codes: list[Code] = []
         self.blocks: list[Block] = []
         self.found: dict[str, Code] = {}

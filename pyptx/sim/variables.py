@@ -33,8 +33,8 @@ GLOBAL_BASE = 0x7F_0000_0000
 """The generic address space: kernel parameters, the windows of shared and local memory, functions, and from
 GLOBAL_BASE on global memory and constants."""
 
-SHARED_BASE = 1024
-"""Where shared variables start in their window; the start belongs to the system, and address 0 stays invalid."""
+RESERVED_SHARED = 1024
+"""Bytes at the start of the shared window that belong to the system from sm_90 on; below, variables start at 0."""
 GUARD = 256
 """Bytes between two global allocations that belong to nobody."""
 
@@ -58,13 +58,16 @@ class Variables:
     module: Module
     names: Scope
     functions: Callable[[str], int]
+    shared_base: int
     next_global: int = GLOBAL_BASE
-    next_shared: int = SHARED_BASE
+    next_shared: int = 0
     dynamic_alignment: int = 16
     placed: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     allocations: list[Allocation] = field(default_factory=list[Allocation])
     dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    undefined: dict[tuple[str, int], VarDecl] = field(default_factory=dict[tuple[str, int], VarDecl])
+
+    def __post_init__(self) -> None:
+        self.next_shared = self.shared_base
 
     def address(self, name: str, symbol: Symbol) -> int:
         """Return a variable's address in its space, placing it on first sight."""
@@ -119,7 +122,7 @@ class Variables:
         if declared.linking is not None and declared.linking.ptx == ".extern":
             self.dynamic_alignment = max(self.dynamic_alignment, alignment)
             self.dynamic.append(key)
-            self.placed[key] = SHARED_BASE
+            self.placed[key] = self.shared_base
             return
         address = aligned(self.next_shared, alignment)
         self.placed[key] = address

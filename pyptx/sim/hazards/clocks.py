@@ -29,7 +29,7 @@ PRIOR = 0
 NEVER = np.iinfo(np.int32).max
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Stamp:
     """What a release hands on: the knowledge of one row, and of agents outside its cluster."""
 

@@ -89,7 +89,7 @@ class Place:
 class Access:
     """What an instruction does to memory, apart from who and where: build it once per instruction.
 
-    `readonly` is `ld.global.nc` and `ld.proxy::readonly`; `aligned` accesses are made by the warp as a whole.
+    `readonly` is `ld.global.nc` and `ld.proxy::readonly`; `red` is the atomic that returns nothing, so never acquires.
     """
 
     place: Place
@@ -100,6 +100,7 @@ class Access:
     sem: Sem = Sem.WEAK
     scope: Scope = Scope.CTA
     readonly: bool = False
+    red: bool = False
     family: Family = Family.THREAD
 
     @property

@@ -13,14 +13,13 @@ from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, State
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Release:
     """What a release pattern left at a location, or a fence before one."""
 
     stamp: Stamp
     scope: Scope
     thread: int
-    sc: bool = False
 
 
 class Synchronisation:
@@ -30,7 +29,7 @@ class Synchronisation:
         self.state = state
         self._at: dict[tuple[Space, int], list[Release]] = {}
         self._fenced: dict[int, Release] = {}
-        self._observed: dict[int, list[Release]] = {}
+        self._observed: dict[int, dict[tuple[Space, int], list[Release]]] = {}
         self._sc: list[Release] = []
         self._triggers: dict[int, Stamp] = {}
 
@@ -50,7 +49,8 @@ class Synchronisation:
         clocks = self.state.clocks
         for thread in group.threads.tolist():
             one = np.array([thread], np.int64)
-            for release in self._observed.get(thread, []) if sem.acquires else []:
+            observed = self._observed.pop(thread, {}).values() if sem.acquires else ()
+            for release in (release for releases in observed for release in releases):
                 if self._reaches(scope, release.scope, thread, release.thread):
                     clocks.acquire(one, release.stamp)
             if sem is Sem.SC:
@@ -83,13 +83,13 @@ class Synchronisation:
         there = self._at.get(location, [])
         one = np.array([thread], np.int64)
         # `red` and stores read nothing that they could acquire.
-        if access.reads and there:
+        if access.reads and there and not access.red:
             for release in there:
                 if access.sem.acquires and self._reaches(access.scope, release.scope, thread, release.thread):
                     self.state.clocks.acquire(one, release.stamp)
-            self._observed.setdefault(thread, []).extend(r for r in there if r not in self._observed[thread])
+            self._observed.setdefault(thread, {})[location] = there
         if access.writes:
-            kept = [r for r in there if r.thread != thread] if access.reads or access.family else []
+            kept = [r for r in there if r.thread != thread] if access.reads else []
             if access.sem.releases:
                 kept.append(Release(self.state.clocks.publish(one), access.scope, thread))
             elif thread in self._fenced:

@@ -1,0 +1,248 @@
+"""Asynchronous copies: bulk loads and stores, cp.async, st.async. What is in flight, and who is told when it has landed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.clocks import NEVER
+from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Scope, Sem, Space
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.lifetimes import Lifetimes
+from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
+from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.state import State
+
+
+@dataclass(slots=True)
+class Load:
+    """A bulk load in flight: one write per destination CTA, each with its barrier."""
+
+    thread: int
+    place: Place
+    writes: list[tuple[int, Barrier | None, int]]
+    sources: list[int]
+    slots: list[int]
+
+
+@dataclass(slots=True)
+class Stores:
+    """The bulk groups of one thread: (records of sources, records of destinations) per group."""
+
+    open: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    groups: list[tuple[list[int], list[int]]] = field(default_factory=list[tuple[list[int], list[int]]])
+    place: Place | None = None
+
+
+@dataclass(slots=True)
+class CpAsync:
+    """The cp.async groups of one warp."""
+
+    open: list[int] = field(default_factory=list[int])
+    groups: list[list[int]] = field(default_factory=list[list[int]])
+
+
+class Copies:
+    """Everything that copies by itself."""
+
+    def __init__(self, state: State, memory: Memory, mbarriers: MBarriers, lifetimes: Lifetimes) -> None:
+        self.state, self.memory, self.mbarriers, self.lifetimes = state, memory, mbarriers, lifetimes
+        self.loads: dict[int, Load] = {}
+        self.stores: dict[int, Stores] = {}
+        self._cp: dict[int, CpAsync] = {}
+        self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
+        self._accesses: dict[tuple[object, ...], Access] = {}
+
+    def _access(self, place: Place, where: Bytes, family: Family, writes: bool, element: int = 0) -> Access:
+        key = (place, where.space, where.length, family, writes, element)
+        found = self._accesses.get(key)
+        if found is None:
+            size, sem = (element, Sem.RELAXED) if element else (where.length, Sem.WEAK)
+            found = Access(place, where.space, size, writes, not writes or bool(element), sem, Scope.GPU, family=family)
+            self._accesses[key] = found
+        return found
+
+    def _record(self, access: Access, thread: int, column: int, operation: int) -> int:
+        domain = self.state.domain_of(thread)
+        return self.state.records.of_operation(access, thread >> 5, domain.number, column, operation, thread & 31)
+
+    # Bulk copies that signal mbarriers
+
+    def bulk_load(
+        self, thread: int, place: Place, source: Bytes | None, targets: list[tuple[Bytes, int]]
+    ) -> int:
+        """A bulk copy into shared memory of one or several CTAs, each with the address of its barrier.
+
+        Return the operation's number: `land` it when the bytes arrive."""
+        state = self.state
+        operation = state.begin_operation()
+        one = np.array([thread], np.int64)
+        load = Load(thread, place, [], [], [])
+        for where, address in targets:
+            barrier = self.mbarriers.find(place, thread, address, "signal of a copy")
+            column = barrier.column if barrier else state.channel(state.domain_of(thread), "lost")
+            if source is not None and not load.sources:
+                access = self._access(place, source, Family.BULK_LOAD, False)
+                load.sources.append(self._record(access, thread, column, operation))
+                self.memory.run(access, one, source, load.sources[0])
+            access = self._access(place, where, Family.BULK_LOAD, True)
+            record = self._record(access, thread, column, operation)
+            self.lifetimes.remote(place, thread, where, record * 64)
+            self.memory.run(access, one, where, record)
+            load.writes.append((record, barrier, where.length * len(where.starts)))
+            load.slots.append(int(where.starts[0]) // state.grid_of(thread).shared_stride)
+        self.loads[operation] = load
+        return operation
+
+    def land(self, operation: int, target: int | None = None) -> None:
+        """The bytes of a bulk load have arrived, at one of its targets or at all of them."""
+        load = self.loads[operation]
+        chosen = range(len(load.writes)) if target is None else [target]
+        now = self.state.clocks.now
+        for index in chosen:
+            record, barrier, size = load.writes[index]
+            self.state.records.time[[record, *load.sources]] = now
+            load.slots[index] = -1
+            if barrier is not None:
+                self.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
+        if all(slot < 0 for slot in load.slots):
+            del self.loads[operation]
+
+    # Bulk copies in groups
+
+    def bulk_store(self, thread: int, place: Place, source: Bytes, target: Bytes, reduces: int = 0) -> None:
+        """A bulk copy, or reduction of elements of `reduces` bytes, from shared to global memory."""
+        state = self.state
+        operation = state.begin_operation()
+        domain = state.domain_of(thread)
+        stores = self.stores.setdefault(thread, Stores())
+        stores.place = place
+        one = np.array([thread], np.int64)
+        reading = self._access(place, source, Family.BULK_STORE, False)
+        writing = self._access(place, target, Family.BULK_STORE, True, reduces)
+        ends = ((reading, source, "bulk.read", stores.open[0]), (writing, target, "bulk", stores.open[1]))
+        for access, where, stream, records in ends:
+            record = self._record(access, thread, state.channel(domain, stream, thread), operation)
+            records.append(record)
+            self.memory.run(access, one, where, record)
+
+    def commit_bulk(self, group: Group, place: Place) -> None:
+        """`cp.async.bulk.commit_group`."""
+        for thread in group.threads.tolist():
+            stores = self.stores.setdefault(thread, Stores())
+            stores.groups.append(stores.open)
+            stores.open = ([], [])
+
+    def wait_bulk(self, group: Group, place: Place, pending: int, read: bool) -> None:
+        """`cp.async.bulk.wait_group{.read}` that went on."""
+        clocks, records = self.state.clocks, self.state.records
+        for thread in group.threads.tolist():
+            stores = self.stores.get(thread)
+            done = stores.groups[: max(0, len(stores.groups) - pending)] if stores else []
+            now = clocks.tick()
+            domain = self.state.domain_of(thread)
+            one = np.array([thread], np.int64)
+            for sources, targets in done:
+                for record in sources + ([] if read else targets):
+                    records.time[record] = min(int(records.time[record]), now)
+            if done:
+                clocks.learn(one, self.state.channel(domain, "bulk.read", thread), now)
+            if done and not read:
+                # A proxy fence is still due before other CTAs may read the results asynchronously.
+                kinds = [kind for kind in range(8) if kind != 2]
+                clocks.learn(one, self.state.channel(domain, "bulk", thread), now, kinds)
+
+    def unread_stores(self, thread: int) -> Place | None:
+        """Return the place of a store of this thread whose source may still be read."""
+        stores = self.stores.pop(thread, None)
+        if stores is None:
+            return None
+        records = [record for group in (*stores.groups, stores.open) for record in group[0]]
+        return stores.place if any(self.state.records.time[record] == NEVER for record in records) else None
+
+    # cp.async
+
+    def cp_async(
+        self, group: Group, target: Access, targets: Ints, source: Access | None = None, sources: Ints | None = None
+    ) -> None:
+        """`cp.async` by each thread; both accesses have family CP_ASYNC."""
+        operation = self.state.begin_operation()
+        if source is not None and sources is not None:
+            self.memory.access(source, group, sources, operation=operation)
+        self.memory.access(target, group, targets, operation=operation)
+        for warp in group.warps.tolist():
+            self._cp.setdefault(warp, CpAsync()).open.append(operation)
+
+    def commit_cp(self, group: Group) -> None:
+        """`cp.async.commit_group`."""
+        for warp in group.warps.tolist():
+            mine = self._cp.setdefault(warp, CpAsync())
+            mine.groups.append(mine.open)
+            mine.open = []
+
+    def wait_cp(self, group: Group, pending: int = 0, everything: bool = False) -> None:
+        """`cp.async.wait_group` or, with `everything`, `cp.async.wait_all`."""
+        for warp in group.warps.tolist():
+            mine = self._cp.setdefault(warp, CpAsync())
+            if everything:
+                mine.groups.append(mine.open)
+                mine.open = []
+            for operations in mine.groups[: max(0, len(mine.groups) - (0 if everything else pending))]:
+                for operation in operations:
+                    self.state.finish(operation)
+        self.state.clocks.copied(group.threads)
+        self.state.clocks.tick()
+
+    def cp_arrive(self, group: Group, place: Place, address: int, noinc: bool = False) -> None:
+        """`cp.async.mbarrier.arrive` takes effect: all earlier cp.async of these threads are done."""
+        barrier = self.mbarriers.find(place, group.first, address, "arrive of cp.async")
+        if barrier is None:
+            return
+        domain = self.state.domain_of(group.first)
+        first = self.state.copy_columns(domain)
+        for warp in group.warps.tolist():
+            mine = self._cp.setdefault(warp, CpAsync())
+            for operation in (op for ops in (*mine.groups, mine.open) for op in ops):
+                self.state.finish(operation)
+        columns = [first + thread - domain.first_thread for thread in group.threads.tolist()]
+        self.mbarriers.operation_arrives(
+            barrier, place, group.first, columns, False, len(group) if noinc else 0
+        )
+
+    # st.async, red.async
+
+    def st_async(self, group: Group, access: Access, addresses: Ints, barrier: int) -> int:
+        """`st.async` or `red.async` of family ST_ASYNC; return the operation's number for `land_st`."""
+        state, place, thread = self.state, access.place, group.first
+        operation = state.begin_operation()
+        found = self.mbarriers.find(place, thread, barrier, "signal of st.async")
+        column = state.channel(state.domain_of(thread), "st.async", barrier)
+        state.column_for(operation, column)
+        for one, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
+            self.lifetimes.remote(place, one, Bytes.run(Space.SHARED, address, access.size), 0)
+        self.memory.access(access, group, addresses, operation=operation)
+        self._st[operation] = (found, place, thread, access.size * len(group), column)
+        return operation
+
+    def land_st(self, operation: int) -> None:
+        """The bytes of an st.async have arrived."""
+        barrier, place, thread, size, column = self._st.pop(operation)
+        self.state.finish(operation)
+        if barrier is not None:
+            self.mbarriers.complete_bytes(barrier, place, thread, size, column, crosses=False)
+
+    def landing_in(self, grid_number: int, slot: int) -> list[Load]:
+        """Return the loads that still land in a CTA's shared memory."""
+        return [
+            load
+            for load in self.loads.values()
+            if slot in load.slots and self.state.grid_of(load.thread).number == grid_number
+        ]
+
+    def report_landing(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
+        """Report the loads that outlive their CTA."""
+        for load in self.landing_in(grid_number, slot):
+            what = "the bytes have not been waited for"
+            self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=load.place)

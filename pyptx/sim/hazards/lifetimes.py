@@ -1,0 +1,92 @@
+"""Which CTA's shared memory is there: peers that have started, and peers that are still needed when they exit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.clocks import NEVER, RAN, SEEN
+from pyptx.sim.hazards.events import Bytes, Ints, Place, Space
+from pyptx.sim.hazards.state import Grid, State
+
+
+@dataclass(slots=True)
+class Use:
+    """The last access of a thread to another CTA's shared memory."""
+
+    thread: int
+    time: int
+    place: Place
+    ref: int
+
+
+class Lifetimes:
+    """Remote accesses, per CTA that owns the bytes."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._uses: dict[tuple[int, int], dict[tuple[int, Place], Use]] = {}
+
+    def remote(self, place: Place, thread: int, where: Bytes, ref: int) -> None:
+        """Note an access that may touch another CTA of the cluster."""
+        if where.space is not Space.SHARED:
+            return
+        state = self.state
+        grid = state.grid_of(thread)
+        if grid.cluster == 1:
+            return
+        slot = int(where.starts[0]) // grid.shared_stride
+        if slot == grid.slot_of(thread):
+            return
+        self._started(place, thread, grid, slot)
+        self._uses.setdefault((grid.number, slot), {})[thread, place] = Use(thread, state.clocks.now, place, ref)
+
+    def remote_lanes(self, place: Place, threads: Ints, addresses: Ints) -> None:
+        """Note the remote ones of one access per thread."""
+        grid = self.state.grid_of(int(threads[0]))
+        if grid.cluster == 1:
+            return
+        slots = addresses // grid.shared_stride
+        far = np.flatnonzero(slots != (threads - grid.first_thread) // grid.stride)
+        for at in far.tolist():
+            self.remote(place, int(threads[at]), Bytes.run(Space.SHARED, int(addresses[at]), 1), 0)
+
+    def _started(self, place: Place, thread: int, grid: Grid, slot: int) -> None:
+        state = self.state
+        if grid.domain_of_slot[slot] is not state.domain_of(thread):
+            state.report(rules.ABSENT_CTA, place, f"slot {slot} is not of this cluster", thread=thread)
+        elif state.rounds[thread] == 0 and not self._knows_peer(thread, grid, slot):
+            what = "the peer may not have started"
+            state.report(rules.PEER_NOT_STARTED, place, what, thread=thread)
+        if not state.live[grid.all_threads(slot)].any():
+            state.report(rules.PEER_EXITED, place, "the peer has exited", thread=thread)
+
+    def _knows_peer(self, thread: int, grid: Grid, slot: int) -> bool:
+        """Tell whether some barrier has shown the thread that the peer runs."""
+        clocks = self.state.clocks
+        columns = clocks.first_thread[thread >> 5]
+        first = grid.thread(slot) - int(columns) + 1
+        return bool(clocks.table[clocks.row_of[thread], RAN, first : first + grid.stride].any())
+
+    def exits(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:
+        """The last threads of a CTA exit: every remote use of its memory must be known to be over."""
+        state, clocks = self.state, self.state.clocks
+        rows = np.unique(clocks.row_of[threads])
+        for use in self._uses.pop((grid.number, slot), {}).values():
+            if use.ref:
+                record = use.ref >> 6
+                column, time = int(state.records.column[record]), int(state.records.time[record])
+            else:
+                column = use.thread - int(clocks.first_thread[use.thread >> 5]) + 1
+                time = use.time
+            known = clocks.table[rows][:, [SEEN, RAN], column].max() if len(rows) else 0
+            if time == NEVER or known < time:
+                what = "the CTA exits while a peer may still use its shared memory"
+                state.report(rules.PEER_EXITED, place, what, thread=int(threads[0]), other=use.place)
+
+    def grid_done(self, grid: Grid) -> None:
+        """Forget a grid."""
+        for key in [key for key in self._uses if key[0] == grid.number]:
+            del self._uses[key]

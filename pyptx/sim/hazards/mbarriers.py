@@ -1,0 +1,317 @@
+"""mbarrier objects: their life, their phases by true number, and what each phase hands to its observers.
+
+Knows the barrier's own rules (*mbarrier*), not who moves the bytes that it counts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.barriers import Barriers
+from pyptx.sim.hazards.clocks import (
+    AFTER,
+    BEFORE,
+    CROSSED_GLOBAL,
+    CROSSED_SHARED,
+    KINDS,
+    RAN,
+    RELAXED,
+    SEEN,
+    WIDE_GLOBAL,
+    WIDE_SHARED,
+    Stamp,
+)
+from pyptx.sim.hazards.conflicts import ordered
+from pyptx.sim.hazards.events import Access, Place, Scope, Sem, Space, store
+from pyptx.sim.hazards.findings import Agent
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.state import Grid, State
+
+LIMIT = (1 << 20) - 1
+
+
+@dataclass(slots=True)
+class Barrier:
+    """One mbarrier from init to inval. `phase` is the number of completed phases."""
+
+    grid: Grid
+    address: int
+    count: int
+    pending: int
+    place: Place
+    init_ref: int
+    init_thread: int
+    column: int
+    phase: int = 0
+    tx: int = 0
+    stamp: Stamp | None = None
+    far: Stamp | None = None
+    done: dict[int, tuple[Stamp | None, Stamp | None]] = field(
+        default_factory=dict[int, tuple[Stamp | None, Stamp | None]]
+    )
+    times: list[int] = field(default_factory=list[int])
+    observed: int = -1
+    history: list[tuple[Place, Agent, str]] = field(default_factory=list[tuple[Place, Agent, str]])
+    expected_at: Place | None = None
+
+
+class MBarriers:
+    """All live mbarriers. Addresses are shared addresses as the grid numbers them."""
+
+    def __init__(self, state: State, memory: Memory, barriers: Barriers) -> None:
+        self.state, self.memory, self.barriers = state, memory, barriers
+        self.live: dict[tuple[int, int], Barrier] = {}
+        self._init_access: dict[Place, Access] = {}
+
+    def find(self, place: Place, thread: int, address: int, doing: str) -> Barrier | None:
+        """Return the barrier that an operation of a thread names, after checking that it may."""
+        state = self.state
+        grid = state.grid_of(thread)
+        found = self.live.get((grid.number, address))
+        if found is None:
+            where = state.location(Space.SHARED, grid, address, 8)
+            state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
+            return None
+        if thread != found.init_thread and not self._init_known(found, thread):
+            what = f"{doing} before the initialisation is visible here"
+            state.report(rules.BARRIER_NOT_VISIBLE, place, what, thread=thread, other=found.place)
+        return found
+
+    def _init_known(self, barrier: Barrier, thread: int) -> bool:
+        refs, threads = np.array([barrier.init_ref], np.int64), np.array([thread], np.int64)
+        if ordered(self.state, refs, threads)[0]:
+            return True
+        return self.barriers.init_published(thread, barrier.address)
+
+    def is_remote(self, barrier: Barrier, thread: int) -> bool:
+        return barrier.grid.slot_of(thread) != barrier.address // barrier.grid.shared_stride
+
+    def init(self, thread: int, place: Place, address: int, count: int, limit: int = LIMIT) -> None:
+        """`mbarrier.init`."""
+        state = self.state
+        grid = state.grid_of(thread)
+        if not 1 <= count <= limit:
+            state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
+        old = self.live.get((grid.number, address))
+        if old is not None:
+            what = f"phase {old.phase}, {old.pending} arrivals pending"
+            state.report(rules.REINITIALISED, place, what, thread=thread, other=old.place)
+            state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
+        access = self._init_access.setdefault(place, store(place, Space.SHARED, 8))
+        self.memory.access(access, Group(np.array([thread])), np.array([address]))
+        warp = thread >> 5
+        column = warp * 32 - int(state.clocks.first_thread[warp]) + 1
+        domain = state.domain_of(thread)
+        record = state.records.live_barrier(access, warp, domain.number, column, thread & 31, state.clocks.now)
+        ref = record * 64 + (thread & 31)
+        for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
+            plane.write[cells] = ref
+        channel = state.channel(domain, "mbarrier", address, place)
+        self.live[grid.number, address] = Barrier(grid, address, count, count, place, ref, thread, channel)
+        self.barriers.note_init(thread, address)
+
+    def inval(self, thread: int, place: Place, address: int) -> None:
+        """`mbarrier.inval`."""
+        barrier = self.find(place, thread, address, "inval")
+        if barrier is None:
+            return
+        self._own_only(barrier, thread, place, "inval")
+        if barrier.pending != barrier.count or barrier.tx:
+            what = f"inval in phase {barrier.phase} with {barrier.count - barrier.pending} arrivals and {barrier.tx} bytes"
+            self.state.report(rules.REINITIALISED, place, what, thread=thread, other=barrier.place)
+        self.state.records.retire_barrier(barrier.init_ref >> 6, self.state.clocks.now)
+        del self.live[barrier.grid.number, address]
+
+    def _own_only(self, barrier: Barrier, thread: int, place: Place, doing: str) -> None:
+        if self.is_remote(barrier, thread):
+            what = f"{doing} on a barrier of another CTA"
+            self.state.report(rules.REMOTE_OPERATION, place, what, thread=thread, other=barrier.place)
+
+    def arrive(
+        self,
+        group: Group,
+        place: Place,
+        address: int,
+        *,
+        count: int = 1,
+        expect: int = 0,
+        sem: Sem = Sem.RELEASE,
+        scope: Scope = Scope.CTA,
+        drop: bool = False,
+        no_complete: bool = False,
+    ) -> None:
+        """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one barrier."""
+        first = group.first
+        barrier = self.find(place, first, address, "arrive")
+        if barrier is None:
+            return
+        if expect:
+            self.expect(group, place, address, expect)
+        stamp = self.state.clocks.release(group.threads)
+        self.contribute(barrier, stamp, first, sem, scope)
+        barrier.history.append((place, self.state.agent(first), f"{len(group)} × arrive"))
+        before = barrier.phase
+        for _ in range(len(group)):
+            if drop:
+                barrier.count -= 1
+            self.take(barrier, place, first, count)
+        if no_complete and barrier.phase != before:
+            what = f"`.noComplete` ended phase {before}"
+            self.state.report(rules.TOO_MANY_ARRIVALS, place, what, thread=first, other=barrier.place)
+
+    def contribute(self, barrier: Barrier, stamp: Stamp, thread: int, sem: Sem, scope: Scope) -> None:
+        """Add what an arrival releases to the present phase."""
+        remote = self.is_remote(barrier, thread)
+        if not sem.releases:
+            keep = stamp.known[RELAXED].copy()
+            stamp.known[:] = 0
+            stamp.known[RELAXED] = keep
+            stamp.foreign = {}
+        if remote:
+            far = stamp.copy()
+            far.known[[kind for kind in range(KINDS) if kind != WIDE_GLOBAL]] = 0
+            stamp.known[WIDE_GLOBAL] = 0
+            if scope < Scope.CLUSTER:
+                stamp.known[WIDE_SHARED] = 0
+            else:
+                barrier.far = far if barrier.far is None else barrier.far.merge(far)
+        barrier.stamp = stamp if barrier.stamp is None else barrier.stamp.merge(stamp)
+
+    def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
+        """Count arrivals down, and end the phase when nothing is missing."""
+        if barrier.observed < barrier.phase - 1:
+            what = f"arrive in phase {barrier.phase}, phase {barrier.phase - 1} unobserved"
+            self.state.report(rules.PHASE_UNOBSERVED, place, what, thread=thread, other=barrier.place)
+            barrier.observed = barrier.phase - 1
+        if count > barrier.pending:
+            what = f"{count} more with {barrier.pending} of {barrier.count} pending in phase {barrier.phase}"
+            self.state.report(rules.TOO_MANY_ARRIVALS, place, what, thread=thread, other=barrier.place)
+        barrier.pending = max(0, barrier.pending - count)
+        self._settle(barrier)
+
+    def expect(self, group: Group, place: Place, address: int, size: int) -> None:
+        """`mbarrier.expect_tx` by each thread of the group."""
+        barrier = self.find(place, group.first, address, "expect_tx")
+        if barrier is None:
+            return
+        barrier.tx += size * len(group)
+        barrier.expected_at = place
+        barrier.history.append((place, self.state.agent(group.first), f"expect {size * len(group)} bytes"))
+        self._check_range(barrier, place, group.first)
+        self._settle(barrier)
+
+    def _check_range(self, barrier: Barrier, place: Place, thread: int) -> None:
+        if abs(barrier.tx) > LIMIT:
+            what = f"transaction count {barrier.tx} in phase {barrier.phase}"
+            self.state.report(rules.TRANSACTION_RANGE, place, what, thread=thread, other=barrier.place)
+
+    def complete_bytes(
+        self, barrier: Barrier, place: Place, thread: int, size: int, column: int | None = None, crosses: bool = True
+    ) -> None:
+        """Bytes have landed: whoever observes the phase knows the channel's operations up to now.
+
+        `crosses`: by the async proxy, whose completion is an implicit proxy fence."""
+        kinds = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
+        self._hand_on(barrier, column or barrier.column, [*kinds, CROSSED_SHARED, CROSSED_GLOBAL] if crosses else kinds)
+        barrier.tx -= size
+        barrier.history.append((place, self.state.agent(thread), f"{size} bytes complete"))
+        self._check_range(barrier, place, thread)
+        if barrier.pending == 0 and barrier.tx < 0:
+            what = f"{-barrier.tx} bytes more than expected in phase {barrier.phase}"
+            self.state.report(rules.BYTES_DIFFER, place, what, thread=thread, other=barrier.expected_at or barrier.place)
+        self._settle(barrier)
+
+    def _hand_on(self, barrier: Barrier, column: int, kinds: list[int]) -> None:
+        clocks = self.state.clocks
+        known = np.zeros((KINDS, clocks.table.shape[2]), np.int32)
+        known[kinds, column] = clocks.tick()
+        stamp = Stamp(int(clocks.domain_of[barrier.init_thread >> 5]), known, {})
+        barrier.stamp = stamp if barrier.stamp is None else barrier.stamp.merge(stamp)
+
+    def operation_arrives(
+        self, barrier: Barrier, place: Place, thread: int, columns: list[int], fenced: bool, count: int = 1
+    ) -> None:
+        """The arrive of `tcgen05.commit` (`fenced`: it implies before_thread_sync) or `cp.async.mbarrier.arrive`."""
+        order = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
+        kinds = [*order, CROSSED_SHARED, CROSSED_GLOBAL, BEFORE] if fenced else order
+        for column in columns:
+            self._hand_on(barrier, column, kinds)
+        barrier.history.append((place, self.state.agent(thread), "arrive of completed operations"))
+        if count:
+            self.take(barrier, place, thread, count)
+
+    def _settle(self, barrier: Barrier) -> None:
+        if barrier.pending or barrier.tx:
+            return
+        clocks = self.state.clocks
+        self._hand_on(barrier, barrier.column, list(range(KINDS - 1)))
+        barrier.times.append(clocks.now - 1)
+        barrier.done[barrier.phase] = (barrier.stamp, barrier.far)
+        barrier.done.pop(barrier.phase - 2, None)
+        barrier.phase += 1
+        barrier.pending = barrier.count
+        barrier.stamp = barrier.far = None
+        barrier.history = barrier.history[-64:]
+
+    def would_pass(self, thread: int, address: int, parity: int) -> bool:
+        """Tell whether a wait for a parity is true now."""
+        barrier = self.live.get((self.state.grid_of(thread).number, address))
+        return barrier is None or (barrier.phase - 1) & 1 == parity
+
+    def wait(
+        self,
+        group: Group,
+        place: Place,
+        address: int,
+        parity: int | None = None,
+        *,
+        phase: int | None = None,
+        sem: Sem = Sem.ACQUIRE,
+        scope: Scope = Scope.CTA,
+    ) -> None:
+        """`mbarrier.test_wait`/`try_wait` that returned true, by the threads that it returned true to."""
+        barrier = self.find(place, group.first, address, "wait")
+        if barrier is None:
+            return
+        self._own_only(barrier, group.first, place, "wait")
+        passed = barrier.phase - 1
+        if phase is not None and phase < passed:
+            passed = phase
+        if parity is not None:
+            self._check_alias(barrier, group, place, parity, passed)
+        barrier.observed = max(barrier.observed, passed)
+        stamp, far = barrier.done.get(passed, (None, None))
+        clocks = self.state.clocks
+        everything = range(KINDS) if sem.acquires else RELAXED
+        if stamp is not None:
+            clocks.acquire(group.threads, stamp, everything)
+        if far is not None and sem.acquires and scope >= Scope.CLUSTER:
+            clocks.acquire(group.threads, far)
+
+    def _check_alias(self, barrier: Barrier, group: Group, place: Place, parity: int, passed: int) -> None:
+        clocks = self.state.clocks
+        row = int(clocks.row_of[group.first])
+        last = bisect_right(barrier.times, int(clocks.table[row, RAN, barrier.column])) - 1
+        wanted = last + 1 if (last + 1) & 1 == parity else last
+        if passed >= wanted + 2:
+            what = f"the wait for parity {parity} meant phase {wanted} and passed for phase {passed}"
+            self.state.report(rules.PHASE_ALIAS, place, what, thread=group.first, other=barrier.place)
+
+    def unfinished(self, grid: Grid, slot: int) -> list[Barrier]:
+        """Return the barriers of a CTA."""
+        low = grid.shared_base(slot)
+        return [b for (number, a), b in self.live.items() if number == grid.number and low <= a < low + grid.shared_stride]
+
+    def check_bytes(self, barrier: Barrier, place: Place) -> None:
+        """Report a phase that has all its arrivals and can never get its bytes."""
+        if barrier.pending == 0 and barrier.tx:
+            what = f"phase {barrier.phase} still expects {barrier.tx} bytes"
+            self.state.report(rules.BYTES_DIFFER, barrier.expected_at or place, what, other=barrier.place)
+
+
+__all__ = ["AFTER", "Barrier", "MBarriers"]

@@ -1,0 +1,237 @@
+"""tcgen05: allocation of tensor memory, the products and copies of one thread, loads and stores of warps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.clocks import NEVER
+from pyptx.sim.hazards.events import Access, Bytes, Family, Place, Space, tensor_cells
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
+from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.state import State
+
+
+@dataclass(slots=True)
+class Columns:
+    """The allocations of one CTA's tensor memory."""
+
+    held: dict[int, tuple[int, Place]] = field(default_factory=dict[int, tuple[int, Place]])
+    smallest: int = 512
+    relinquished: bool = False
+
+
+@dataclass(slots=True)
+class Commit:
+    """A tcgen05.commit that has not arrived yet."""
+
+    thread: int
+    place: Place
+    records: list[int]
+    barriers: list[Barrier]
+    column: int
+
+
+class TensorMemory:
+    """All tensor memory of a state."""
+
+    def __init__(self, state: State, memory: Memory, mbarriers: MBarriers) -> None:
+        self.state, self.memory, self.mbarriers = state, memory, mbarriers
+        self.columns: dict[tuple[int, int], Columns] = {}
+        self._pending: dict[int, list[int]] = {}
+        self._issued: dict[tuple[int, int], dict[int, Place]] = {}
+        self._commits: dict[int, Commit] = {}
+        self._moves: dict[tuple[int, Family], list[int]] = {}
+        self._cta_group: dict[int, tuple[int, Place]] = {}
+        self._accesses: dict[tuple[Place, Space, int, bool, Family], Access] = {}
+
+    def _access(self, place: Place, where: Bytes, writes: bool, family: Family) -> Access:
+        key = (place, where.space, where.length, writes, family)
+        found = self._accesses.get(key)
+        if found is None:
+            found = self._accesses[key] = Access(place, where.space, where.length, writes, not writes, family=family)
+        return found
+
+    # Allocation
+
+    def _slot(self, thread: int) -> tuple[int, int]:
+        grid = self.state.grid_of(thread)
+        return grid.number, grid.slot_of(thread)
+
+    def alloc(
+        self, group: Group, place: Place, column: int, columns: int, cta_group: int = 1, exclusive: bool = False
+    ) -> None:
+        """`tcgen05.alloc` gave columns from `column` on."""
+        thread = group.first
+        self._one_cta_group(place, thread, cta_group)
+        mine = self.columns.setdefault(self._slot(thread), Columns())
+        legal = 32 <= columns <= 512 and (columns % 32 == 0 if exclusive else columns & (columns - 1) == 0)
+        wrong = (
+            f"{columns} columns"
+            if not legal
+            else f"{columns} columns after a smaller allocation"
+            if mine.held and columns > mine.smallest
+            else "after relinquish_alloc_permit"
+            if mine.relinquished
+            else "not by one whole warp"
+            if len(group.warps) != 1 or int(group.masks[0]) != 0xFFFFFFFF
+            else ""
+        )
+        if wrong:
+            self.state.report(rules.ALLOC_SIZE, place, wrong, thread=thread)
+        mine.held[column] = (columns, place)
+        mine.smallest = min(mine.smallest, columns)
+        grid, slot = self._grid_slot(thread)
+        grid.tensor.clear(grid.tensor_base(slot) + column * 128, columns * 128)
+
+    def _grid_slot(self, thread: int) -> tuple[object, int] | tuple:
+        grid = self.state.grid_of(thread)
+        return grid, grid.slot_of(thread)
+
+    def relinquish(self, group: Group) -> None:
+        """`tcgen05.relinquish_alloc_permit`."""
+        self.columns.setdefault(self._slot(group.first), Columns()).relinquished = True
+
+    def dealloc(self, group: Group, place: Place, column: int, columns: int) -> None:
+        """`tcgen05.dealloc`: everybody must be done with the columns."""
+        thread = group.first
+        mine = self.columns.setdefault(self._slot(thread), Columns())
+        held = mine.held.pop(column, None)
+        if held is None or held[0] != columns:
+            what = f"columns {column}…{column + columns - 1} were not allocated like this"
+            self.state.report(rules.DEALLOC, place, what, thread=thread, other=held[1] if held else None)
+            return
+        grid = self.state.grid_of(thread)
+        where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns)
+        access = self._access(place, where, True, Family.THREAD)
+        record = self._record(access, thread, 0, 0)
+        self.memory.run(access, np.array([thread], np.int64), where, record)
+
+    def check_allocated(self, thread: int, place: Place, column: int, columns: int) -> None:
+        """Report columns that lie in no allocation."""
+        held = self.columns.setdefault(self._slot(thread), Columns()).held
+        if not any(start <= column and column + columns <= start + size for start, (size, _) in held.items()):
+            what = f"columns {column}…{column + columns - 1}"
+            self.state.report(rules.NOT_ALLOCATED, place, what, thread=thread)
+
+    def exits(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
+        """A CTA ends: nothing may be allocated any more."""
+        left = self.columns.pop((grid_number, slot), None)
+        for column, (columns, where) in (left.held if left else {}).items():
+            what = f"{columns} columns from {column} were never freed"
+            self.state.report(rules.DEALLOC, place, what, thread=thread, other=where)
+        self._issued.pop((grid_number, slot), None)
+
+    def _one_cta_group(self, place: Place, thread: int, cta_group: int) -> None:
+        grid = self.state.grid_of(thread).number
+        first = self._cta_group.setdefault(grid, (cta_group, place))
+        if first[0] != cta_group:
+            what = f".cta_group::{cta_group}, elsewhere .cta_group::{first[0]}"
+            self.state.report(rules.CTA_GROUP, place, what, thread=thread, other=first[1])
+
+    # The thread that issues
+
+    def _record(self, access: Access, thread: int, column: int, operation: int) -> int:
+        domain = self.state.domain_of(thread)
+        return self.state.records.of_operation(access, thread >> 5, domain.number, column, operation, thread & 31)
+
+    def _column(self, thread: int) -> int:
+        return self.state.channel(self.state.domain_of(thread), "tcgen05", thread)
+
+    def operate(
+        self,
+        thread: int,
+        place: Place,
+        reads: list[Bytes],
+        writes: list[Bytes],
+        cta_group: int = 1,
+    ) -> None:
+        """`tcgen05.mma`, `.cp` or `.shift`: an accumulator that is added to is both read and written."""
+        self._one_cta_group(place, thread, cta_group)
+        operation = self.state.begin_operation()
+        column = self._column(thread)
+        one = np.array([thread], np.int64)
+        for parts, writing in ((reads, False), (writes, True)):
+            for where in parts:
+                access = self._access(place, where, writing, Family.TCGEN05)
+                record = self._record(access, thread, column, operation)
+                self._pending.setdefault(thread, []).append(record)
+                self.memory.run(access, one, where, record)
+        self._issued.setdefault(self._slot(thread), {})[thread] = place
+
+    def commit(self, thread: int, place: Place, barriers: list[int], cta_group: int = 1) -> int:
+        """`tcgen05.commit`; return its number for `land_commit` when all earlier operations of the thread are done."""
+        self._one_cta_group(place, thread, cta_group)
+        issued = self._issued.get(self._slot(thread), {})
+        if thread not in issued and issued:
+            other_thread, other = next(iter(issued.items()))
+            what = f"the operations were issued by {self.state.agent(other_thread)}"
+            self.state.report(rules.FOREIGN_COMMIT, place, what, thread=thread, other=other)
+        found = [self.mbarriers.find(place, thread, address, "tcgen05.commit") for address in barriers]
+        operation = self.state.begin_operation()
+        records = list(self._pending.get(thread, []))
+        live = [barrier for barrier in found if barrier is not None]
+        self._commits[operation] = Commit(thread, place, records, live, self._column(thread))
+        return operation
+
+    def land_commit(self, commit: int) -> None:
+        """The operations that a commit tracks are done."""
+        made = self._commits.pop(commit)
+        records, now = self.state.records, self.state.clocks.now
+        done = set(made.records)
+        for record in made.records:
+            records.time[record] = min(int(records.time[record]), now)
+        self._pending[made.thread] = [r for r in self._pending.get(made.thread, []) if r not in done]
+        for barrier in made.barriers:
+            self.mbarriers.operation_arrives(barrier, made.place, made.thread, [made.column], True)
+
+    # Warps
+
+    def move(
+        self, group: Group, place: Place, column: int, columns: int, lane: int, lanes: int, *, stores: bool
+    ) -> None:
+        """`tcgen05.ld` or, with `stores`, `tcgen05.st` by one warp."""
+        thread = group.first
+        grid = self.state.grid_of(thread)
+        quarter = ((thread - grid.first_thread) % grid.stride >> 5) % 4
+        if not 32 * quarter <= lane <= lane + lanes <= 32 * quarter + 32:
+            what = f"lanes {lane}…{lane + lanes - 1} by the warp of quarter {quarter}"
+            self.state.report(rules.WRONG_QUARTER, place, what, thread=thread)
+        self.check_allocated(thread, place, column, columns)
+        family = Family.TMEM_ST if stores else Family.TMEM_LD
+        where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns, lane, lanes)
+        access = self._access(place, where, stores, family)
+        operation = self.state.begin_operation()
+        stream = self.state.channel(self.state.domain_of(thread), family, thread >> 5)
+        record = self._record(access, thread, stream, operation)
+        self._moves.setdefault((thread >> 5, family), []).append(record)
+        self.memory.run(access, np.array([thread], np.int64), where, record)
+
+    def wait(self, group: Group, *, stores: bool) -> None:
+        """`tcgen05.wait::ld` or, with `stores`, `tcgen05.wait::st`."""
+        family = Family.TMEM_ST if stores else Family.TMEM_LD
+        clocks = self.state.clocks
+        for index, warp in enumerate(group.warps.tolist()):
+            now = clocks.tick()
+            for record in self._moves.pop((warp, family), []):
+                self.state.records.time[record] = now
+            threads = group.threads[group.warp_index == index]
+            stream = self.state.channel(self.state.domain_of(int(threads[0])), family, warp)
+            clocks.learn(threads, stream, now)
+
+    def fence(self, group: Group, *, before: bool) -> None:
+        """`tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
+        self.state.clocks.tensor_fence(group.threads, before)
+
+
+def overlapping(starts: list[tuple[int, int]]) -> bool:
+    """Tell whether runs of columns overlap."""
+    ordered = sorted(starts)
+    return any(a + size > b for (a, size), (b, _) in pairwise(ordered))
+
+
+__all__ = ["NEVER", "TensorMemory", "overlapping"]

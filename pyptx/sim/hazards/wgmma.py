@@ -1,0 +1,179 @@
+"""Warpgroup products: fences, groups, and the registers and shared operands that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.events import Access, Bytes, Family, Place
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.state import State
+
+Registers = frozenset[int]
+
+
+@dataclass(slots=True)
+class Product:
+    """One wgmma in flight."""
+
+    place: Place
+    registers: Registers
+    records: list[int]
+
+
+@dataclass(slots=True)
+class WarpBook:
+    """What one warp has fenced, touched and waited for."""
+
+    fenced: bool = False
+    touched: dict[int, Place] = field(default_factory=dict[int, Place])
+    waited: int = 0
+
+
+@dataclass(slots=True)
+class WarpgroupBook:
+    """The groups of one warpgroup."""
+
+    open: list[Product] = field(default_factory=list[Product])
+    groups: list[list[Product]] = field(default_factory=list[list[Product]])
+    first_group: int = 0
+    shapes: dict[int, str] = field(default_factory=dict[int, str])
+
+
+class Wgmma:
+    """The asynchronous products of all warpgroups. Registers are numbers that the machine chooses."""
+
+    def __init__(self, state: State, memory: Memory) -> None:
+        self.state, self.memory = state, memory
+        self._warps: dict[int, WarpBook] = {}
+        self._groups: dict[int, WarpgroupBook] = {}
+        self._accesses: dict[tuple[Place, int], Access] = {}
+
+    def forget(self, warps: Iterable[int]) -> None:
+        """A CTA ended."""
+        for warp in warps:
+            self._warps.pop(warp, None)
+            self._groups.pop(warp, None)
+
+    def busy(self, warp: int) -> bool:
+        """Tell whether accesses to registers of this warp are worth telling: it has issued wgmma before."""
+        return warp in self._warps
+
+    def _base(self, thread: int) -> int:
+        """Return the first warp of a thread's warpgroup."""
+        first = self.state.grid_of(thread).first_thread
+        grid = self.state.grid_of(thread)
+        slot = grid.slot_of(thread)
+        start = (first + slot * grid.stride) >> 5
+        return start + ((thread >> 5) - start) // 4 * 4
+
+    def fence(self, group: Group) -> None:
+        """`wgmma.fence.sync.aligned`."""
+        for warp in group.warps.tolist():
+            book = self._warps.setdefault(warp, WarpBook())
+            book.fenced = True
+            book.touched.clear()
+            self._groups.setdefault(self._base(warp * 32), WarpgroupBook()).shapes.clear()
+
+    def issue(
+        self,
+        group: Group,
+        place: Place,
+        operands: list[Bytes],
+        accumulators: Registers,
+        register_a: Registers = frozenset(),
+        shape: str = "",
+    ) -> None:
+        """`wgmma.mma_async` by one warpgroup; `operands` are the bytes that it reads from shared memory."""
+        thread = group.first
+        base = self._base(thread)
+        if len(group.warps) != 4 or int(group.warps[0]) != base:
+            self.state.report(rules.WARPGROUP, place, f"{len(group.warps)} warps", thread=thread)
+        book = self._groups.setdefault(base, WarpgroupBook())
+        self._check_fence(group, place, book, accumulators | register_a, accumulators, shape)
+        operation = self.state.begin_operation()
+        column = self.state.channel(self.state.domain_of(thread), "wgmma", base)
+        product = Product(place, accumulators | register_a, [])
+        issuers = np.array([warp * 32 for warp in group.warps.tolist()], np.int64)
+        for where in operands:
+            access = self._accesses.setdefault(
+                (place, where.length), Access(place, where.space, where.length, False, family=Family.WGMMA)
+            )
+            domain = self.state.domain_of(thread).number
+            record = self.state.records.of_operation(access, base, domain, column, operation, 0)
+            product.records.append(record)
+            self.memory.run(access, issuers, where, record)
+        book.open.append(product)
+
+    def _check_fence(
+        self, group: Group, place: Place, book: WarpgroupBook, used: Registers, accumulators: Registers, shape: str
+    ) -> None:
+        for warp in group.warps.tolist():
+            mine = self._warps.setdefault(warp, WarpBook())
+            if not mine.fenced:
+                self.state.report(rules.WGMMA_NO_FENCE, place, "the first wgmma of the warpgroup", thread=warp * 32)
+                mine.fenced = True
+            touched = [register for register in used if register in mine.touched]
+            if touched:
+                other = mine.touched[touched[0]]
+                what = "its registers were accessed since the last fence"
+                self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=warp * 32, other=other, count=len(touched))
+                for register in touched:
+                    del mine.touched[register]
+        other_shape = {book.shapes[register] for register in accumulators if register in book.shapes} - {shape}
+        if other_shape:
+            what = f"shape {shape} on the accumulator of shape {min(other_shape)}"
+            self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=group.first)
+        for register in accumulators:
+            book.shapes[register] = shape
+
+    def commit(self, group: Group) -> None:
+        """`wgmma.commit_group`."""
+        book = self._groups.setdefault(self._base(group.first), WarpgroupBook())
+        book.groups.append(book.open)
+        book.open = []
+
+    def wait(self, group: Group, pending: int) -> None:
+        """`wgmma.wait_group` that went on."""
+        base = self._base(group.first)
+        book = self._groups.setdefault(base, WarpgroupBook())
+        clocks = self.state.clocks
+        done = max(0, len(book.groups) - pending)
+        now = clocks.tick()
+        for products in book.groups[:done]:
+            for product in products:
+                for record in product.records:
+                    self.state.records.time[record] = min(int(self.state.records.time[record]), now)
+        if book.first_group + done:
+            clocks.learn(group.threads, self.state.channel(self.state.domain_of(group.first), "wgmma", base), now)
+        for warp in group.warps.tolist():
+            mine = self._warps.setdefault(warp, WarpBook())
+            mine.waited = max(mine.waited, book.first_group + done)
+        members = [self._warps.setdefault(base + rank, WarpBook()).waited for rank in range(4)]
+        drop = min(members) - book.first_group
+        if drop > 0:
+            del book.groups[:drop]
+            book.first_group += drop
+
+    def registers(self, group: Group, place: Place, registers: Registers) -> None:
+        """Another instruction reads or writes registers; call it for warps that are `busy`."""
+        for warp in group.warps.tolist():
+            mine = self._warps.get(warp)
+            book = self._groups.get(self._base(warp * 32))
+            if mine is None or book is None:
+                continue
+            waiting = [*book.groups[max(0, mine.waited - book.first_group) :], book.open]
+            for product in (product for products in waiting for product in products):
+                hit = registers & product.registers
+                if hit:
+                    what = f"{len(hit)} registers of a product that may still run"
+                    self.state.report(
+                        rules.WGMMA_TOO_EARLY, place, what, thread=warp * 32, other=product.place, count=len(hit)
+                    )
+                    break
+            for register in registers:
+                mine.touched[register] = place

@@ -1,0 +1,115 @@
+"""Manual: ldmatrix, stmatrix, movmatrix. Every row is 16 bytes at the address that one lane gives."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa import fragments as f
+from pyptx.isa.model import Match
+from pyptx.sim.access import load, store
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics import warp_matrices as w
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
+
+_U4 = np.dtype("u4")
+
+
+def _ldmatrix(match: Match, signature: Signature) -> Operation | None:
+    flags = set(match.modifiers)
+    shape = next(m for m in match.modifiers if m.startswith("m") and "n" in m)
+    count = int(match.chosen["num"][1:])
+    fragment = f.ldmatrix(shape, count, trans="trans" in flags)
+    packing = next((bits for name, bits in (("b6x16_p32", 6), ("b4x16_p64", 4), ("s4", 4)) if any(name in m.split(".") for m in match.modifiers)), 0)
+    return memory(partial(_load_rows, fragment, shape, count, packing, "s4" in flags))
+
+
+def _load_rows(
+    fragment: f.Fragment, shape: str, count: int, packing: int, signed: bool,
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: tuple[Array | None, ...],
+) -> None:  # fmt: skip
+    rows = count * (16 if shape == "m16n16" else 8)
+    giving = lanes.shape.lane[lanes.sel] < rows
+    parts = tuple(np.zeros(lanes.n, np.uint32) for _ in range(4))
+    load(site, lanes, giving, space or "shared", address, _U4, parts)
+    data = np.ascontiguousarray(w.gathered(lanes, parts).swapaxes(1, 2)).view(np.uint8)
+    if packing:
+        data = _unpacked(data, packing, signed)
+    units = data.view(f"u{fragment.bits // 8}").reshape(len(data), -1)
+    made = np.ascontiguousarray(units[:, _sources(fragment, shape)]).view(np.uint32)
+    words = made.reshape(len(data), 32, -1).swapaxes(1, 2)
+    for out, values in zip(outs, w.scattered(lanes, words), strict=True):
+        if out is not None:
+            out[...] = values
+
+
+@cache
+def _sources(fragment: f.Fragment, shape: str) -> Array:
+    """Return, for every lane and element, the element's index among all rows of a warp."""
+    width = 128 // fragment.bits
+    made = np.empty((32, fragment.count), np.int64)
+    for lane in range(32):
+        for element in range(fragment.count):
+            row, col, matrix = fragment.position3(lane, element)
+            made[lane, element] = f.ldmatrix_row_lane(shape, matrix, row) * width + col
+    return made
+
+
+def _unpacked(data: Array, bits: int, signed: bool) -> Array:
+    """Spread 16 elements of 4 or 6 bits at the start of each row over its 16 bytes."""
+    made = np.empty_like(data)
+    wide = data.astype(np.uint16)
+    for at in range(16):
+        byte, shift = divmod(at * bits, 8)
+        pair = wide[..., byte] | (wide[..., byte + 1] << np.uint16(8))
+        value = ((pair >> np.uint16(shift)) & np.uint16((1 << bits) - 1)).astype(np.uint8)
+        made[..., at] = ((value << np.uint8(4)).view(np.int8) >> 4).view(np.uint8) if signed else value
+    return made
+
+
+def _stmatrix(match: Match, signature: Signature) -> Operation | None:
+    shape = next(m for m in match.modifiers if m.startswith("m") and "n" in m)
+    count = int(match.chosen["num"][1:])
+    return memory(partial(_store_rows, f.stmatrix(shape, count, trans="trans" in match.modifiers), count))
+
+
+def _store_rows(
+    fragment: f.Fragment, count: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any,
+    values: tuple[Array, ...],
+) -> None:  # fmt: skip
+    words = w.gathered(lanes, values).swapaxes(1, 2)
+    units = np.ascontiguousarray(words).view(f"u{fragment.bits // 8}").reshape(len(words), -1)
+    rows = np.zeros((len(words), 32 * 128 // fragment.bits), units.dtype)
+    rows[:, _targets(fragment).reshape(-1)] = units
+    parts = w.scattered(lanes, rows.view(np.uint32).reshape(len(words), 32, 4).swapaxes(1, 2))
+    giving = lanes.shape.lane[lanes.sel] < 8 * count
+    store(site, lanes, giving, space or "shared", address, _U4, parts)
+
+
+@cache
+def _targets(fragment: f.Fragment) -> Array:
+    width = 128 // fragment.bits
+    made = np.empty((32, fragment.count), np.int64)
+    for lane in range(32):
+        for element in range(fragment.count):
+            row, col, matrix = fragment.position3(lane, element)
+            made[lane, element] = f.stmatrix_row_lane(matrix, row) * width + col
+    return made
+
+
+def _movmatrix(match: Match, signature: Signature) -> Operation | None:
+    return lanes(_transposed)
+
+
+def _transposed(machine: Any, group: Lanes, a: Any) -> Array:
+    halves = w.gathered(group, a if isinstance(a, tuple) else (a,)).view(np.uint16).reshape(-1, 64)
+    source = np.array([2 * at + half for lane in range(32) for at, half in (f.movmatrix_source(lane, e) for e in (0, 1))])
+    made = np.ascontiguousarray(halves[:, source]).view(np.uint32).reshape(-1, 1, 32)
+    return w.scattered(group, made)[0]
+
+
+BUILDERS: dict[str, Builder] = {"ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix}

@@ -1,0 +1,152 @@
+"""Manual: mma, dense, sparse and block-scaled. Products are exact and summed in f64, then rounded once; f64 is a chain of
+fused multiply-adds in the order of k; integers are exact."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa import fragments as f
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics import warp_matrices as w
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
+from pyptx.types import ALL, from_name
+
+_TYPES = frozenset(t.name for t in ALL)
+
+
+def _mma(match: Match, signature: Signature) -> Operation | None:
+    flat = [part for m in match.modifiers for part in m.split(".")]
+    shape = next(m for m in flat if re.fullmatch(r"m\d+n\d+k\d+", m))
+    size = tuple(int(v) for v in re.findall(r"\d+", shape))
+    types = [m for m in flat if m in _TYPES]
+    if shape == "m8n8k4" and types[1] == "f16":
+        layouts = [m for m in flat if m in ("row", "col")]
+        return lanes(partial(_volta, types, layouts))
+    sparse = any(m.startswith("sp") for m in flat)
+    kind = next((m.removeprefix("kind::") for m in flat if m.startswith("kind::")), "")
+    vector = next((int(m[len("scale_vec::")]) for m in flat if m.startswith("scale_vec::")), 0)
+    if not vector and "block_scale" in flat:
+        vector = 1 if kind == "mxf8f6f4" else 2
+    return lanes(partial(_product, size, types, kind, frozenset(flat), sparse, vector))
+
+
+def _product(
+    size: tuple[int, ...], types: list[str], kind: str, flags: frozenset[str], sparse: bool, vector: int,
+    machine: Any, group: Lanes, a: Any, b: Any, c: Any, *rest: Any,
+) -> tuple[Array, ...]:  # fmt: skip
+    m, n, k = size
+    dtype, atype, btype, ctype = types[:4]
+    bits = [f.element_bits(from_name(t), kind or None) for t in (atype, btype)]
+    in_bytes = bits[0] == 8
+    stored = k // 2 if sparse else k
+    raw = w.elements(w.gathered(group, a), f.mma_a(m, stored, bits[0]))
+    left = w.numbers(raw, atype, in_bytes)
+    right = w.numbers(w.elements(w.gathered(group, b), f.mma_b(k, n, bits[1])), btype, bits[1] == 8)
+    if sparse:
+        selector = int(rest[1])
+        meta = w.gathered(group, (rest[0],))
+        left = _expanded(left, meta, k, from_name(atype).bits if atype != "tf32" else 32, selector)
+        rest = rest[2:]
+    if vector:
+        left = left * _scales(group, rest[0], rest[1], m, k, vector, types[-1], f.mma_scale_a)
+        right = right * _scales(group, rest[2], rest[3], n, k, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
+    registers = tuple(_raw(v) for v in c)
+    held = f.mma_accumulator(m, n, from_name(ctype))
+    start = w.numbers(w.elements(w.gathered(group, registers), held), ctype)
+    total = accumulated(left, right, start, dtype, flags)
+    out = f.mma_accumulator(m, n, from_name(dtype))
+    words = w.filled(w.encoded(total, dtype), out, out.registers)
+    return tuple(v.view(_result(dtype)) for v in w.scattered(group, words))
+
+
+def _raw(v: Array) -> Array:
+    return v.view(f"u{v.dtype.itemsize}") if v.dtype.kind in "fi" else v
+
+
+def _result(dtype: str) -> str:
+    return {"f32": "f4", "f64": "f8", "s32": "i4", "f16": "u4"}[dtype]
+
+
+def accumulated(left: Array, right: Array, start: Array, dtype: str, flags: frozenset[str]) -> Array:
+    """Return left @ right + start for every warp, as the type of the accumulator does it."""
+    if dtype == "f64":
+        mode = next((m for m in ("rz", "rm", "rp") if m in flags), "rn")
+        total = start
+        for at in range(left.shape[2]):
+            total = r.fma64(*np.broadcast_arrays(left[:, :, at, None], right[:, None, at, :], total), mode)
+        return total
+    if "xor" in flags:
+        return left.sum(2)[:, :, None] + right.sum(1)[:, None, :] - 2 * np.matmul(left, right) + start
+    total = np.matmul(left, right) + start
+    return np.clip(total, -(1 << 31), (1 << 31) - 1) if dtype == "s32" and "satfinite" in flags else total
+
+
+def _expanded(stored: Array, meta: Array, k: int, bits: int, selector: int) -> Array:
+    """Return A with its zeros, from the stored half and the metadata of every chunk."""
+    warps, rows, _ = stored.shape
+    lane, shift = _metadata(rows, k, bits, selector)
+    nibbles = (meta[:, 0, :][:, lane] >> shift) & np.uint32(15)
+    low, high = (nibbles & 3).astype(np.int64), (nibbles >> 2).astype(np.int64)
+    chunks = np.arange(lane.shape[1])
+    if bits == 32:
+        columns = [2 * chunks + low // 2]
+    elif bits == 4:
+        columns = [8 * chunks + 2 * pair + i for pair in (low, high) for i in (0, 1)]
+    else:
+        columns = [4 * chunks + low, 4 * chunks + high]
+    made = np.zeros((warps, rows, k))
+    for at, where in enumerate(columns):
+        np.put_along_axis(made, where, stored[:, :, at :: len(columns)], axis=2)
+    return made
+
+
+@cache
+def _metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array, Array]:
+    chunks = k // {32: 2, 16: 4, 8: 4, 6: 4, 4: 8}[bits]
+    found = [[f.mma_metadata(row, c, k=k, bits=bits, selector=selector) for c in range(chunks)] for row in range(rows)]
+    return np.array([[p.lane for p in row] for row in found]), np.array([[p.bit for p in row] for row in found], np.uint32)
+
+
+def _scales(group: Lanes, word: Array, which: Any, count: int, k: int, vector: int, kind: str, place: Any) -> Array:
+    """Return the scale of every row of A or column of B, repeated over the elements of its block along K."""
+    byte_id, thread_id = (int(np.asarray(v).reshape(-1)[0]) for v in which)
+    data = w.gathered(group, (word,)).view(np.uint8).reshape(-1, 32, 4)
+    found = [
+        [place(row, block, vector=vector, byte_id=byte_id, thread_id=thread_id) for block in range(vector)]
+        for row in range(count)
+    ]
+    lane = np.array([[p.lane for p in row] for row in found])
+    byte = np.array([[p.byte for p in row] for row in found])
+    bits = data[:, lane, byte]
+    if kind == "ue4m3":
+        values = w.numbers(bits & np.uint8(0x7F), "e4m3")
+    else:
+        values = np.where(bits == 255, np.nan, np.exp2(bits.astype(np.float64) - 127))
+    return np.repeat(values, k // vector, axis=2)
+
+
+def _volta(types: list[str], layouts: list[str], machine: Any, group: Lanes, a: Any, b: Any, c: Any) -> tuple[Array, ...]:
+    """Four products of 8 x 8 x 4 per warp."""
+    parts = [w.gathered(group, tuple(_raw(v) for v in operand)) for operand in (a, b, c)]
+    maps = (f.volta_a(layouts[0]), f.volta_b(layouts[1]), f.volta_accumulator(from_name(types[3])))
+    out = f.volta_accumulator(from_name(types[0]))
+    words: Array | None = None
+    for matrix in range(4):
+        x, y, z = (
+            w.numbers(w.elements(part, each, matrix), kind)
+            for part, each, kind in zip(parts, maps, ("f16", "f16", types[3]), strict=True)
+        )
+        made = w.encoded(np.matmul(x, y) + z, types[0])
+        words = w.filled(made, out, out.registers, words, matrix)
+    assert words is not None
+    return tuple(v.view(_result(types[0])) for v in w.scattered(group, words))
+
+
+BUILDERS: dict[str, Builder] = {"mma": _mma}

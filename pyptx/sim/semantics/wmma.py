@@ -1,0 +1,125 @@
+"""Manual: wmma.load, wmma.store, wmma.mma. The layout of fragments is unspecified; B is kept transposed, so that
+elements which are neighbours in memory are neighbours in a register."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa import fragments as f
+from pyptx.isa.model import Match
+from pyptx.sim.access import load, store
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics import warp_matrices as w
+from pyptx.sim.semantics.mma import accumulated
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
+from pyptx.types import ALL, from_name
+
+_TYPES = frozenset(t.name for t in ALL)
+
+
+def _wmma(match: Match, signature: Signature) -> Operation | None:
+    flat = [part for m in match.modifiers for part in m.split(".")]
+    shape = next(m for m in flat if re.fullmatch(r"m\d+n\d+k\d+", m))
+    m, n, k = (int(v) for v in re.findall(r"\d+", shape))
+    types = [t for t in flat if t in _TYPES]
+    layouts = [t for t in flat if t in ("row", "col")]
+    if flat[0] == "mma":
+        return lanes(partial(_multiply, (m, n, k), types, frozenset(flat)))
+    operand = signature[0] if flat[0] == "load" else signature[1]
+    side = flat[1] if flat[0] == "load" else "c"
+    rows, cols = {"a": (m, k), "b": (n, k), "c": (m, n)}[side]
+    fragment = f.wmma_fragment(rows, cols, _bits(types[0]), max(1, operand.count))
+    by_row = (layouts[0] == "row") != (side == "b")
+    width = rows if not by_row else cols
+    if flat[0] == "load":
+        return memory(partial(_load, fragment, by_row, width))
+    return memory(partial(_store, fragment, by_row, width))
+
+
+def _bits(kind: str) -> int:
+    return from_name(kind).bits
+
+
+@cache
+def _positions(fragment: f.Fragment) -> tuple[Array, Array]:
+    """Return row and column of every lane's elements, `[element, lane]`."""
+    found = [[fragment.position(lane, e) for lane in range(32)] for e in range(fragment.count)]
+    return np.array([[p[0] for p in row] for row in found]), np.array([[p[1] for p in row] for row in found])
+
+
+def _offsets(fragment: f.Fragment, by_row: bool, width: int, lanes: Lanes, stride: Any) -> tuple[list[Array], int]:
+    """Return the byte offset of every element (of every byte, for narrower ones) in each lane, and the bytes of it."""
+    row, col = _positions(fragment)
+    lane = lanes.shape.lane[lanes.sel]
+    step = np.int64(width) if stride is None else np.broadcast_to(np.asarray(stride).astype(np.int64), lanes.n)
+    together = max(1, 8 // fragment.bits)
+    made: list[Array] = []
+    for element in range(0, fragment.count, together):
+        outer, inner = (row, col) if by_row else (col, row)
+        made.append((outer[element][lane] * step + inner[element][lane]) * fragment.bits // 8)
+    return made, max(1, fragment.bits // 8)
+
+
+def _load(
+    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any,
+    outs: tuple[Array | None, ...], stride: Any = None,
+) -> None:  # fmt: skip
+    offsets, size = _offsets(fragment, by_row, width, lanes, stride)
+    per_register = fragment.register_bits // 8 // size
+    dtype = np.dtype(f"u{size}")
+    words = [np.zeros((lanes.n, per_register), dtype) for _ in outs]
+    base = np.broadcast_to(np.asarray(address), lanes.n).astype(np.int64)
+    scratch = np.empty(lanes.n, dtype)
+    for at, offset in enumerate(offsets[: len(outs) * per_register]):
+        load(site, lanes, None, space, (base + offset).view(np.uint64), dtype, (scratch,))
+        words[at // per_register][:, at % per_register] = scratch
+    for out, word in zip(outs, words, strict=True):
+        if out is not None:
+            out[...] = word.view(out.dtype)[:, 0]
+
+
+def _store(
+    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any,
+    outs: Any, values: tuple[Array, ...], stride: Any = None,
+) -> None:  # fmt: skip
+    offsets, size = _offsets(fragment, by_row, width, lanes, stride)
+    per_register = fragment.register_bits // 8 // size
+    dtype = np.dtype(f"u{size}")
+    base = np.broadcast_to(np.asarray(address), lanes.n).astype(np.int64)
+    for at, offset in enumerate(offsets):
+        units = np.ascontiguousarray(values[at // per_register]).view(dtype).reshape(lanes.n, -1)
+        part = np.ascontiguousarray(units[:, at % per_register])
+        store(site, lanes, None, space, (base + offset).view(np.uint64), dtype, (part,))
+
+
+def _multiply(
+    size: tuple[int, int, int], types: list[str], flags: frozenset[str], machine: Any, group: Lanes, a: Any, b: Any, c: Any
+) -> tuple[Array, ...]:
+    m, n, k = size
+    dtype, ctype = types[0], types[-1]
+    atype, btype = (types[1], types[2]) if len(types) == 4 else ("f16", "f16")
+    parts = [w.gathered(group, tuple(_raw(v) for v in operand)) for operand in (a, b, c)]
+    maps = [
+        f.wmma_fragment(rows, cols, _bits(kind), len(operand))
+        for rows, cols, kind, operand in ((m, k, atype, a), (n, k, btype, b), (m, n, ctype, c))
+    ]
+    x, y, z = (w.numbers(w.elements(p, e), kind) for p, e, kind in zip(parts, maps, (atype, btype, ctype), strict=True))
+    total = accumulated(x, y.swapaxes(1, 2), z, dtype, flags)
+    registers = m * n // 32 * _bits(dtype) // max(32, _bits(dtype))
+    out = f.wmma_fragment(m, n, _bits(dtype), registers)
+    words = w.filled(w.encoded(total, dtype), out, registers)
+    result = {"f32": "f4", "f64": "f8", "s32": "i4", "f16": "u4"}[dtype]
+    return tuple(v.view(result) for v in w.scattered(group, words))
+
+
+def _raw(v: Array) -> Array:
+    return v.view(f"u{v.dtype.itemsize}") if v.dtype.kind in "fi" else v
+
+
+BUILDERS: dict[str, Builder] = {"wmma": _wmma}

@@ -33,7 +33,7 @@ __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 
 RESERVED = frozenset("lineinfo annotate out grid args schedule seed check poison watch on_hazard precision".split())
 DEFAULT_ARCH = "sm_90a"
-_NAME = re.compile(r"[A-Za-z_$][\w$]*")
+_NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MOST_TRACES = 256
 
 

@@ -85,7 +85,8 @@ class _LineWriter:
         return LocDirective(self._file(file), line, column, name, inlined_at)
 
     def _file(self, path: str) -> int:
-        return self.files.setdefault(path.replace("\\", "/").replace('"', "'"), self.first + len(self.files))
+        spelled = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in path)
+        return self.files.setdefault(spelled, self.first + len(self.files))
 
     def _name(self, name: str) -> int:
         """Return where the name of an inlined function stands in `.debug_str`."""
@@ -127,7 +128,8 @@ def _commented(statements: Sequence[Statement], places: _Places, depth: int) -> 
             yield statement
             continue
         last = (file, line, 0)
-        source = "".join(c if c.isprintable() else " " for c in linecache.getline(file, line).strip())
+        # ptxas takes ASCII only, in comments too.
+        source = "".join(c if " " <= c <= "~" else "?" for c in linecache.getline(file, line).strip())
         gaps = default_gaps(statement, tokens(statement), DEFAULT, depth)
         gaps[-1] = f"  // {line}: {source}\n"
         yield statement.replace(layout=layout_of(gaps))

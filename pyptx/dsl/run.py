@@ -20,8 +20,8 @@ from pyptx.isa.targets import Version, target
 from pyptx.specs import Tile
 
 TENSOR_ALIGN = 16
-_RAW = re.compile(r"(?:\.?align\s+(?P<align>\d+)\s+)?\.?(?P<type>[a-z]\w*)(?:\s*\[(?P<size>\d+)\])?")
-_SIZED = re.compile(r"(?P<name>[\w$%]+)(?:\s*\[(?P<size>\d+)\])?")
+_RAW = re.compile(r"(?:\.?align\s+(?P<align>\d+)\s+)?\.?(?P<type>[a-z]\w*)(?:\s*\[(?P<size>\d+)\])?", re.ASCII)
+_SIZED = re.compile(r"(?P<name>[\w$%]+)(?:\s*\[(?P<size>\d+)\])?", re.ASCII)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dis
 import functools
-import inspect
 import linecache
 import re
 import sys
@@ -138,7 +137,7 @@ class Named(Body):
 def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
     """Make the statements that one call of a helper emits a named scope: `// BEGIN name(args)`, `// END name`."""
     name = getattr(fn, "__name__", "intrinsic")
-    if not name.isidentifier():
+    if not (name.isidentifier() and name.isascii()):
         name = "intrinsic"
 
     @functools.wraps(fn)
@@ -172,12 +171,12 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, bool | int | float | PtxType):
         return repr(value)
     if isinstance(value, str):
-        return repr(value) if value.isprintable() and len(value) < 40 else "…"
+        return ascii(value if len(value) < 40 else f"{value[:36]}...")
     if isinstance(value, list | tuple):
         items = cast("list[object]", value)
-        inner = ", ".join(_shown(item) for item in items[:4]) + (", …" if len(items) > 4 else "")
+        inner = ", ".join(_shown(item) for item in items[:4]) + (", ..." if len(items) > 4 else "")
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
-    name = getattr(value, "name", None)
-    if isinstance(name, str) and name.isprintable():
-        return name
-    return getattr(value, "__name__", type(value).__name__) if not inspect.ismodule(value) else value.__name__
+    for word in (getattr(value, "name", None), getattr(value, "__name__", None)):
+        if isinstance(word, str) and word.isascii() and word.isprintable():
+            return word
+    return ascii(type(value).__name__)[1:-1]

@@ -22,7 +22,7 @@ from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
 
 CURRENT: ContextVar[Trace | None] = ContextVar("pyptx_trace", default=None)
 
-_NAME = re.compile(r"[A-Za-z][\w$]*|[_$%][\w$]+")
+_NAME = re.compile(r"[A-Za-z][\w$]*|[_$%][\w$]+", re.ASCII)
 _GENERATED = re.compile(r"%?(?:s\d+_)?(?:p|r|rs|rd|rq|f|fd|rb)\d*")
 _RESERVED = frozenset(("WARP_SZ",))
 
@@ -331,4 +331,4 @@ def check_name(name: object, *, symbol: bool = False) -> None:
         )
 
 
-_STEM = re.compile(r"[A-Za-z_$][\w$]*")
+_STEM = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)

@@ -446,7 +446,7 @@ def file_(file_idx: int, filename: str) -> None:
 
 
 def _quotable(text: str) -> str:
-    if '"' in text or "\n" in text or not text.isprintable():
+    if '"' in text or "\n" in text or not (text.isascii() and text.isprintable()):
         fail(rules.ARGUMENT, f"expected text without quotes and line breaks, found {text!r}")
     return text
 

@@ -259,3 +259,23 @@ def test_one_kernel_may_trace_another() -> None:
         reg.scalar(u32, len(first.ptx()) and 2)
 
     assert code(body) == ["mov.u32 %r0, 2;"]
+
+
+def test_the_text_is_ascii_whatever_the_python_is() -> None:
+    @intrinsic
+    def größe(x: reg.Reg, text: str) -> reg.Reg:
+        return x + 1  # Straße
+
+    def body() -> None:
+        größe(reg.scalar(u32, 1), "naïve ∑ " * 9)
+
+    for options in ({}, {"annotate": True}, {"lineinfo": True}):
+        text = traced(body).ptx(**options)
+        assert text.isascii()
+        accepted(text)
+    with pytest.raises(PtxError, match="PTX0815"):
+        code(named)
+
+
+def named() -> None:
+    smem.alloc(f32, 4, name="größe")

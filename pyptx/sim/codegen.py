@@ -31,7 +31,7 @@ from pyptx.sim.operands import Operands, Unreadable
 from pyptx.sim.program import BRANCH, CALL, FALL, RET, Block, Program
 from pyptx.sim.registers import CARRY, Row
 from pyptx.sim.semantics.registry import operation
-from pyptx.sim.semantics.vocabulary import Kind, Operation
+from pyptx.sim.semantics.vocabulary import Kind, Operation, Selected
 from pyptx.sim.special import MOVING
 
 DIVERGED, CONTROL = -1, -2
@@ -101,8 +101,13 @@ class Writer:
         ins: list[str] = []
         outs: list[Output | list[Output]] = []
         addresses: list[str] = []
-        for wanted, given in zip(signature, step.instruction.operands, strict=True):
+        operands, selected = step.instruction.operands, list[str]()
+        if op.selects:
+            selected = [self._selection(o) for o in (operands[:3] if op.selects == "all" else operands[:1])]
+            operands = tuple(_whole(o) if at == 0 or op.selects == "all" else o for at, o in enumerate(operands))
+        for wanted, given in zip(signature, operands, strict=True):
             self._operand(wanted, given, step, ins, outs, addresses)
+        ins += selected
         if op.carry and "r" in op.carry:
             ins.append(self.operands.view(CARRY))
         if op.carry and "w" in op.carry:
@@ -127,6 +132,13 @@ class Writer:
             self.lines.append(f"{', '.join(names)} = {call}")
             for output, name in zip(flat, names, strict=True):
                 self.assign(output, name, mask)
+
+    def _selection(self, given: Actual) -> str:
+        """Return the parts that an operand selects, `.b3210` lowest first."""
+        selector = given.selector if isinstance(given, RegisterOperand) else None
+        if selector is None:
+            return "None"
+        return self.operands.constant(Selected(selector[1], tuple(int(digit) for digit in reversed(selector[2:]))))
 
     def _memory(
         self, step: Step, op: Operation, mask: str | None, addresses: list[str], outs: list[Any], ins: list[str]
@@ -283,6 +295,11 @@ class Writer:
         if predicate.negated:
             none, every = every, none
         return [f"c = count({name})", f"return {every} if c == n else {none} if c == 0 else {DIVERGED}"]
+
+
+def _whole(given: Actual) -> Actual:
+    """Return the register of an operand that names a part of one."""
+    return RegisterOperand(given.base) if isinstance(given, RegisterOperand) and given.selector else given
 
 
 def unsupported(step: Step, why: str = "") -> PtxError:

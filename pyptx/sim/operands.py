@@ -79,8 +79,10 @@ class Operands:
         symbol, base = resolved(name, scope)
         if symbol is None or symbol.kind is not Means.REGISTER:
             return None
-        row = self.code.rows.add((base, id(symbol)), symbol)
-        return row, _SELECTED[name[len(base) + 1 :]] if base != name else 0
+        component = name[len(base) + 1 :]
+        if component and component not in _SELECTED:
+            return None
+        return self.code.rows.add((base, id(symbol)), symbol), _SELECTED[component] if component else 0
 
     def read(self, given: Actual, type_name: str | None, scope: Scope) -> str:
         """Return an expression for an operand's value as a type; without one, as its register's bits."""
@@ -89,7 +91,7 @@ class Operands:
         if isinstance(given, RegisterOperand | LabelOperand):
             return self._named(given.name, type_name, scope)
         if isinstance(given, UnaryOperand) and isinstance(given.operand, RegisterOperand):
-            return f"(-{self.read(given.operand, type_name, scope)})"
+            return f"(-{self.read(given.operand, type_name, scope)}.astype('i8'))"
         if isinstance(given, VectorOperand) and len(given.elements) == 1:
             return self.read(given.elements[0], type_name, scope)
         number = given.value if isinstance(given, ImmediateOperand) else evaluate(given)
@@ -104,7 +106,7 @@ class Operands:
         if found is not None:
             return self._register(found[0], found[1], type_name)
         symbol, _ = resolved(name, scope)
-        if symbol is not None:
+        if symbol is not None and symbol.kind is not Means.REGISTER:
             return self.address_of(name, symbol, type_name or "u64")
         special = special_register(name)
         if special is not None:

@@ -83,9 +83,7 @@ class Barriers:
             what = f"barrier {number} was begun with count {_count(now.count)}, here {_count(count)}"
             state.report(rules.BARRIER_COUNT, place, what, thread=first, other=now.place)
         if (now.kind == "red") != (kind == "red"):
-            state.report(
-                rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=now.place
-            )
+            state.report(rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=now.place)
         for warp in np.unique(threads >> 5).tolist():
             if warp in now.warps:
                 what = f"barrier {number} before its round is complete"
@@ -173,7 +171,7 @@ class Barriers:
         return self._complete_cluster(domain, now)
 
     def _complete_cluster(self, domain: Domain, now: ClusterRound) -> bool:
-        if not now.arrived >= self._live_of(domain):
+        if not now.arrived >= self.live_of(domain):
             return False
         now.complete += 1
         now.done, now.stamp = now.stamp, None
@@ -182,7 +180,7 @@ class Barriers:
         now.initialised = set()
         return True
 
-    def _live_of(self, domain: Domain) -> set[int]:
+    def live_of(self, domain: Domain) -> set[int]:
         grid = domain.grid
         slots = [slot for slot, held in enumerate(grid.domain_of_slot) if held is domain]
         return {thread for slot in slots for thread in self._live(grid, slot).tolist()}

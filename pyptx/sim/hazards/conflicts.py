@@ -177,7 +177,9 @@ def _unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> 
     warps = state.records.warp[record].astype(np.int64)
     far = state.records.domain[record] != state.clocks.domain_of[threads >> 5]
     far |= state.clocks.cta_span[warps, 0] != state.clocks.cta_span[threads >> 5, 0]
-    far &= state.grid_of_domain[state.records.domain[record]] == state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
+    far &= (
+        state.grid_of_domain[state.records.domain[record]] == state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
+    )
     return stored & far & ~known(state, refs, threads, CROSSED_GLOBAL)
 
 

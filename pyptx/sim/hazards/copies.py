@@ -70,9 +70,7 @@ class Copies:
 
     # Bulk copies that signal mbarriers
 
-    def bulk_load(
-        self, thread: int, place: Place, source: Bytes | None, targets: list[tuple[Bytes, int]]
-    ) -> int:
+    def bulk_load(self, thread: int, place: Place, source: Bytes | None, targets: list[tuple[Bytes, int]]) -> int:
         """A bulk copy into shared memory of one or several CTAs, each with the address of its barrier.
 
         Return the operation's number: `land` it when the bytes arrive."""
@@ -207,9 +205,7 @@ class Copies:
             for operation in (op for ops in (*mine.groups, mine.open) for op in ops):
                 self.state.finish(operation)
         columns = [first + thread - domain.first_thread for thread in group.threads.tolist()]
-        self.mbarriers.operation_arrives(
-            barrier, place, group.first, columns, False, len(group) if noinc else 0
-        )
+        self.mbarriers.operation_arrives(barrier, place, group.first, columns, False, len(group) if noinc else 0)
 
     # st.async, red.async
 

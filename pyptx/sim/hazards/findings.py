@@ -82,7 +82,9 @@ class Ledger:
     """All findings of a run, in order of appearance."""
 
     limit: int = 1000
-    _found: dict[tuple[str, Place, Place | None], Finding] = field(default_factory=dict[tuple[str, Place, Place | None], Finding])
+    _found: dict[tuple[str, Place, Place | None], Finding] = field(
+        default_factory=dict[tuple[str, Place, Place | None], Finding]
+    )
 
     def add(self, finding: Finding) -> None:
         """Keep a finding, or count it when its rule and both places are known already."""

@@ -13,7 +13,6 @@ import numpy as np
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.barriers import Barriers
 from pyptx.sim.hazards.clocks import (
-    AFTER,
     BEFORE,
     CROSSED_GLOBAL,
     CROSSED_SHARED,
@@ -122,7 +121,9 @@ class MBarriers:
             return
         self._own_only(barrier, thread, place, "inval")
         if barrier.pending != barrier.count or barrier.tx:
-            what = f"inval in phase {barrier.phase} with {barrier.count - barrier.pending} arrivals and {barrier.tx} bytes"
+            what = (
+                f"inval in phase {barrier.phase} with {barrier.count - barrier.pending} arrivals and {barrier.tx} bytes"
+            )
             self.state.report(rules.REINITIALISED, place, what, thread=thread, other=barrier.place)
         self.state.records.retire_barrier(barrier.init_ref >> 6, self.state.clocks.now)
         del self.live[barrier.grid.number, address]
@@ -223,7 +224,9 @@ class MBarriers:
         self._check_range(barrier, place, thread)
         if barrier.pending == 0 and barrier.tx < 0:
             what = f"{-barrier.tx} bytes more than expected in phase {barrier.phase}"
-            self.state.report(rules.BYTES_DIFFER, place, what, thread=thread, other=barrier.expected_at or barrier.place)
+            self.state.report(
+                rules.BYTES_DIFFER, place, what, thread=thread, other=barrier.expected_at or barrier.place
+            )
         self._settle(barrier)
 
     def _hand_on(self, barrier: Barrier, column: int, kinds: list[int]) -> None:
@@ -305,13 +308,12 @@ class MBarriers:
     def unfinished(self, grid: Grid, slot: int) -> list[Barrier]:
         """Return the barriers of a CTA."""
         low = grid.shared_base(slot)
-        return [b for (number, a), b in self.live.items() if number == grid.number and low <= a < low + grid.shared_stride]
+        return [
+            b for (number, a), b in self.live.items() if number == grid.number and low <= a < low + grid.shared_stride
+        ]
 
     def check_bytes(self, barrier: Barrier, place: Place) -> None:
         """Report a phase that has all its arrivals and can never get its bytes."""
         if barrier.pending == 0 and barrier.tx:
             what = f"phase {barrier.phase} still expects {barrier.tx} bytes"
             self.state.report(rules.BYTES_DIFFER, barrier.expected_at or place, what, other=barrier.place)
-
-
-__all__ = ["AFTER", "Barrier", "MBarriers"]

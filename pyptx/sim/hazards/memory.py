@@ -41,7 +41,9 @@ class Memory:
                 where = (where[:, None] + np.arange(0, access.size, 16)).ravel()
                 some = Group(np.repeat(some.threads, access.size // 16))
             for plane, cells, chosen in shadow.lanes(where - base if base else where, size):
-                self._lane_cells(access, some if chosen is None else some[chosen], shadow, plane, cells, benign, operation)
+                self._lane_cells(
+                    access, some if chosen is None else some[chosen], shadow, plane, cells, benign, operation
+                )
 
     def _by_buffer(self, space: Space, grid: Grid, addresses: Ints) -> list[tuple[Ints | None, Shadow, int]]:
         """Split addresses by the buffer they lie in; those of no known buffer are left out."""
@@ -152,9 +154,7 @@ class Memory:
                 if access.writes or flags[ref >> 6] & WRITES:
                     self._compare(access, group[at], np.full(len(at), ref, np.int32), cells[at], plane)
 
-    def _note_reads(
-        self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs, doubled: bool
-    ) -> None:
+    def _note_reads(self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs, doubled: bool) -> None:
         if not doubled:
             self._keep_reader(group.threads, plane, cells, refs)
             return
@@ -256,9 +256,7 @@ class Memory:
                 else:
                     self._run_reads(threads, plane, cells, ref)
 
-    def _run_over_readers(
-        self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int
-    ) -> None:
+    def _run_over_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
         for reads in plane.reads:
             self._compare_run(access, threads, reads[cells], cells, plane, record)
         if plane.sets is not None:
@@ -277,9 +275,7 @@ class Memory:
         index = np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
         self._keep_reader(np.full(len(index), threads[0]), plane, index, np.full(len(index), ref, np.int32))
 
-    def _compare_run(
-        self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int
-    ) -> None:
+    def _compare_run(self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int) -> None:
         if not len(last):
             return
         first = int(last[0])

@@ -110,9 +110,7 @@ class Records:
         self.flags[record] &= ~LIVE_BARRIER
         self.time[record] = now
 
-    def unfinished(
-        self, access: Access, warps: Ints, domain: int, columns: Ints, masks: Ints, operation: int
-    ) -> Ints:
+    def unfinished(self, access: Access, warps: Ints, domain: int, columns: Ints, masks: Ints, operation: int) -> Ints:
         """Return one record per warp for accesses that an operation will make."""
         count = len(warps)
         self._grow(count)

@@ -389,7 +389,10 @@ ABSENT_CTA = _error(
 )
 # Hangs
 DEADLOCK = _error(
-    990, "deadlock", "Nothing can run: every thread waits for what cannot happen.", "see the wait-for graph in the notes"
+    990,
+    "deadlock",
+    "Nothing can run: every thread waits for what cannot happen.",
+    "see the wait-for graph in the notes",
 )
 LIVELOCK = _error(991, "no progress", "Threads run, but nothing they wait for changes.", "see who should change it")
 

@@ -200,7 +200,9 @@ class State:
         if int(records.operation[record]) and family not in (Family.CP_ASYNC,):
             lane = int(records.mask[record]).bit_length() - 1
         shown = -1 if lane == ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST) else lane
-        return Agent(domain.ctas[within // grid.stride], within % grid.stride // 32, shown, ENGINE_NAMES.get(family, ""))
+        return Agent(
+            domain.ctas[within // grid.stride], within % grid.stride // 32, shown, ENGINE_NAMES.get(family, "")
+        )
 
     def report(
         self,

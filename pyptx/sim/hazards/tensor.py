@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.clocks import NEVER
 from pyptx.sim.hazards.events import Access, Bytes, Family, Place, Space, tensor_cells
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
@@ -85,12 +83,8 @@ class TensorMemory:
             self.state.report(rules.ALLOC_SIZE, place, wrong, thread=thread)
         mine.held[column] = (columns, place)
         mine.smallest = min(mine.smallest, columns)
-        grid, slot = self._grid_slot(thread)
-        grid.tensor.clear(grid.tensor_base(slot) + column * 128, columns * 128)
-
-    def _grid_slot(self, thread: int) -> tuple[object, int] | tuple:
         grid = self.state.grid_of(thread)
-        return grid, grid.slot_of(thread)
+        grid.tensor.clear(grid.tensor_base(grid.slot_of(thread)) + column * 128, columns * 128)
 
     def relinquish(self, group: Group) -> None:
         """`tcgen05.relinquish_alloc_permit`."""
@@ -226,12 +220,3 @@ class TensorMemory:
     def fence(self, group: Group, *, before: bool) -> None:
         """`tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
         self.state.clocks.tensor_fence(group.threads, before)
-
-
-def overlapping(starts: list[tuple[int, int]]) -> bool:
-    """Tell whether runs of columns overlap."""
-    ordered = sorted(starts)
-    return any(a + size > b for (a, size), (b, _) in pairwise(ordered))
-
-
-__all__ = ["NEVER", "TensorMemory", "overlapping"]

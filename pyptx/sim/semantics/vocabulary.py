@@ -28,11 +28,21 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Operation:
     """What one spelling does. `carry` says whether it reads (`r`) or writes (`w`) the carry flag, then the last input
-    or output; `raw` asks for inputs as whole registers, whatever the operand's type."""
+    or output. `selects`: the function also gets the parts that operands select, of the destination (`into`), or of
+    destination and sources, which then come as whole registers (`all`)."""
 
     kind: Kind
     function: Callable[..., Any] | None = None
     carry: str = ""
+    selects: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Bytes (`b`) or halves (`h`) of an operand, the one for the lowest lane first."""
+
+    unit: str
+    digits: tuple[int, ...]
 
 
 Signature = tuple[Operand, ...]
@@ -52,6 +62,11 @@ def into(function: Callable[..., Any]) -> Operation:
 def value(function: Callable[..., Any], carry: str = "") -> Operation:
     """Return the operation of a function of values."""
     return Operation(Kind.VALUE, function, carry)
+
+
+def parts(function: Callable[..., Any], which: str = "all") -> Operation:
+    """Return the operation of a function that also gets the parts its operands select."""
+    return Operation(Kind.VALUE, function, selects=which)
 
 
 def lanes(function: Callable[..., Any]) -> Operation:

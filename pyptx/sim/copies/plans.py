@@ -1,0 +1,162 @@
+"""A copy as arrays: shared and global addresses of equal units of bytes, and what lies outside the tensor.
+
+Every copy is a number of rows in shared memory, one after the other, each with the elements of the fastest dimension
+from one first coordinate on. What does not depend on coordinates is worked out once for a map.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import gcd
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.isa.swizzle import period, xor_terms
+from pyptx.tensormap import ElementType, Fill, Interleave, Swizzle, TensorMap
+
+I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+
+CHUNK = 16
+"""Bytes that swizzles keep together, but for the one that exchanges halves."""
+GROUP = 16
+"""Elements of a padded type that fill 16 bytes of shared memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Units of `unit` bytes, in the order of the box. `inside` is None when all of them lie in the tensor."""
+
+    shared: I64
+    address: I64
+    inside: Mask | None
+    unit: int
+    element: ElementType
+    fill: bytes
+    """One unit of what loads write for units outside the tensor."""
+    padding: I64
+    """Addresses of the 4-byte words of shared memory that loads of padded types leave undefined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """The units of one row: offsets in shared and global memory, and the first and last element in each."""
+
+    shared: I64
+    address: I64
+    first: I64
+    last: I64
+    padding: I64
+    pitch: int
+    """Bytes from row to row in shared memory."""
+
+
+def unit_of(tensor: TensorMap, start: int) -> int:
+    """Return the largest unit that never lies half inside the tensor, for rows that begin at element `start`."""
+    if tensor.dtype.is_padded:
+        return 4
+    size = tensor.dtype.bits // 8
+    if tensor.interleave is not Interleave.NONE and tensor.element_strides[0] != 1:
+        return size
+    most = 8 if tensor.swizzle.flips_8_bytes else CHUNK
+    row = tensor.inner_bytes if tensor.im2col is not None else tensor.steps[0] * tensor.dtype.shared_bits // 8
+    edges = (start * tensor.dtype.bits // 8, tensor.dims[0] * tensor.dtype.bits // 8, row, tensor.address)
+    return gcd(most, *edges)
+
+
+@lru_cache(maxsize=256)
+def inner(dtype: ElementType, count: int, step: int, unit: int) -> Inner:
+    """Return the units of a row of `count` elements taken in steps of `step`."""
+    if dtype.is_padded:
+        return _padded(dtype, count)
+    if step != 1:
+        element = np.arange(count, dtype=np.int64)
+        return Inner(element * unit, element * step * unit, element * step, element * step, _none(), count * unit)
+    size = count * dtype.bits // 8
+    offset = np.arange(0, size, unit, dtype=np.int64)
+    return Inner(
+        offset, offset, offset * 8 // dtype.bits, ((offset + unit) * 8 - 1) // dtype.bits, _none(), size
+    )
+
+
+def _none() -> I64:
+    return np.empty(0, np.int64)
+
+
+def _padded(dtype: ElementType, count: int) -> Inner:
+    """Spread every 16 elements, 8 or 12 bytes, over 16 bytes."""
+    group = np.arange(count // GROUP, dtype=np.int64)[:, None]
+    words = GROUP * dtype.bits // 32
+    word = np.arange(words, dtype=np.int64)
+    first = np.broadcast_to(group * GROUP, (len(group), words))
+    return Inner(
+        (group * CHUNK + word * 4).ravel(),
+        (group * words * 4 + word * 4).ravel(),
+        first.ravel(),
+        first.ravel() + GROUP - 1,
+        (group * CHUNK + np.arange(words, CHUNK // 4) * 4).ravel(),
+        count,
+    )
+
+
+@lru_cache(maxsize=256)
+def placed(row: int, dtype: ElementType, count: int, step: int, unit: int, mode: Swizzle, phase: int) -> tuple[I64, I64]:
+    """Return where the units and the padding of `row` rows lie, counted from the destination.
+
+    `phase` is the destination's place within the swizzle's pattern, which goes by address bits.
+    """
+    part = inner(dtype, count, step, unit)
+    rows = np.arange(row, dtype=np.int64)[:, None] * part.pitch + phase
+    units = swizzled((rows + part.shared).ravel(), mode) - phase
+    padding = swizzled((rows + part.padding).ravel(), mode) - phase
+    units.flags.writeable = padding.flags.writeable = False
+    return units, padding
+
+
+def swizzled(address: I64, mode: Swizzle) -> I64:
+    """Return the swizzled places of plain shared addresses."""
+    for mask, shift in xor_terms(mode):
+        address = address ^ ((address & mask) >> shift)
+    return address
+
+
+def phase_of(destination: int, mode: Swizzle) -> int:
+    """Return the destination's place within the pattern."""
+    return destination % period(mode)
+
+
+NAN_OF = {2: b"\xff\x7f", 4: b"\xff\xff\xff\x7f", 8: b"\xff\xff\xff\xff\xff\xff\xff\x7f"}
+"""The NaN that fills elements outside the tensor, by the element's bytes: all of the fraction set."""
+
+
+def fill_of(tensor: TensorMap, unit: int) -> bytes:
+    """Return one unit of what is outside the tensor."""
+    if tensor.fill is Fill.ZERO:
+        return bytes(unit)
+    pattern = NAN_OF[tensor.dtype.bits // 8]
+    return pattern * (unit // len(pattern))
+
+
+def assemble(
+    tensor: TensorMap, destination: int, start: int, row_address: I64, row_inside: Mask | None, count: int
+) -> Copy:
+    """Make the copy of rows that begin at these addresses, each with `count` elements from coordinate `start` on."""
+    unit = unit_of(tensor, start)
+    step = tensor.element_strides[0] if tensor.interleave is not Interleave.NONE else 1
+    part = inner(tensor.dtype, count, step, unit)
+    phase = phase_of(destination, tensor.swizzle)
+    shared, padding = placed(len(row_address), tensor.dtype, count, step, unit, tensor.swizzle, phase)
+    address = (row_address[:, None] + part.address).ravel()
+    first, last = start + int(part.first[0]), start + int(part.last[-1])
+    if first >= 0 and last < tensor.dims[0]:
+        inside = None if row_inside is None else np.repeat(row_inside, len(part.first))
+    else:
+        within = (start + part.first >= 0) & (start + part.last < tensor.dims[0])
+        whole = np.ones(len(row_address), np.bool_) if row_inside is None else row_inside
+        inside = (whole[:, None] & within).ravel()
+    return Copy(
+        shared + destination, address, inside, unit, tensor.dtype, fill_of(tensor, unit), padding + destination
+    )

@@ -1,0 +1,19 @@
+"""Finds what is wrong in a run: races, missing fences, results used too early, misused barriers, hangs.
+
+A library of its own: the machine tells it what happens, in order, and asks for findings. It imports nothing of the
+machine. docs/hazards.md lists the calls.
+"""
+
+from __future__ import annotations
+
+from pyptx.sim.hazards.engine import Hazards
+from pyptx.sim.hazards.events import Access, Bytes, Family, Place, Scope, Sem, Space, atomic, load, store, tensor_cells
+from pyptx.sim.hazards.findings import Agent, Finding, Ledger, show
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.hang import HangReport, Standing, Waiting
+from pyptx.sim.hazards.rules import RULES
+
+__all__ = [
+    "RULES", "Access", "Agent", "Bytes", "Family", "Finding", "Group", "HangReport", "Hazards", "Ledger", "Place",
+    "Scope", "Sem", "Space", "Standing", "Waiting", "atomic", "load", "show", "store", "tensor_cells",
+]  # fmt: skip

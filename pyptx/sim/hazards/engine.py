@@ -1,0 +1,179 @@
+"""The hazard engine as the machine sees it: launches, CTAs, accesses; the parts do the rest.
+
+Everything is told in the order in which it happens. docs/hazards.md is the guide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.barriers import Barriers
+from pyptx.sim.hazards.conflicts import known
+from pyptx.sim.hazards.copies import Copies
+from pyptx.sim.hazards.events import Access, Ints, Place, Space
+from pyptx.sim.hazards.findings import Ledger
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.hang import Hangs
+from pyptx.sim.hazards.lifetimes import Lifetimes
+from pyptx.sim.hazards.mbarriers import MBarriers
+from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.shadow import Shadow
+from pyptx.sim.hazards.state import TENSOR_BYTES, Grid, State
+from pyptx.sim.hazards.sync import Synchronisation
+from pyptx.sim.hazards.tensor import TensorMemory
+from pyptx.sim.hazards.tensormaps import TensorMaps
+from pyptx.sim.hazards.warps import Warps
+from pyptx.sim.hazards.wgmma import Wgmma
+
+
+class Hazards:
+    """One engine per run of one or several grids. Its parts are public: call them by the manual's names."""
+
+    def __init__(self, limit: int = 1000) -> None:
+        self.state = State(limit)
+        self.memory = Memory(self.state)
+        self.barriers = Barriers(self.state)
+        self.sync = Synchronisation(self.state)
+        self.mbarriers = MBarriers(self.state, self.memory, self.barriers)
+        self.lifetimes = Lifetimes(self.state)
+        self.copies = Copies(self.state, self.memory, self.mbarriers, self.lifetimes)
+        self.wgmma = Wgmma(self.state, self.memory)
+        self.tensor = TensorMemory(self.state, self.memory, self.mbarriers)
+        self.maps = TensorMaps(self.state)
+        self.warps = Warps(self.state)
+        self.hangs = Hangs(self.state, self.barriers, self.mbarriers)
+
+    @property
+    def findings(self) -> Ledger:
+        return self.state.ledger
+
+    # Grids and CTAs
+
+    def launch(
+        self,
+        place: Place,
+        threads: int,
+        *,
+        slots: int = 1,
+        cluster: int = 1,
+        shared_bytes: int = 0,
+        tensor: bool = False,
+        overlaps: bool = False,
+    ) -> Grid:
+        """Begin a grid whose CTAs of `threads` threads run in `slots` places at a time.
+
+        `overlaps`: it may start before the grid before it has ended (programmatic dependent launch)."""
+        state = self.state
+        stride = -(-threads // 32) * 32
+        warp = state.clocks.add_warps(slots * stride // 32)
+        shared_stride = -(-max(shared_bytes, 16) // 16) * 16
+        earlier = [grid for grid in state.grids if not grid.ended]
+        assert overlaps or not earlier, "a grid that does not overlap starts when all earlier ones have ended"
+        prior = earlier[-1].prior if earlier else state.clocks.tick()
+        grid = Grid(
+            number=len(state.grids),
+            first_thread=warp * 32,
+            threads=threads,
+            stride=stride,
+            slots=slots,
+            cluster=cluster,
+            shared_bytes=shared_bytes,
+            shared_stride=shared_stride,
+            shared=Shadow(slots * shared_stride, True, "shared"),
+            tensor=Shadow(slots * TENSOR_BYTES if tensor else 0, True, "tensor memory"),
+            prior=prior,
+            overlaps=overlaps,
+            place=place,
+            domain_of_slot=[None] * slots,
+        )
+        state.add_grid(grid)
+        return grid
+
+    def start(self, grid: Grid, slots: Sequence[int], ctas: Sequence[int]) -> None:
+        """CTAs begin in slots that are free: whole clusters, in the order of their ranks."""
+        state = self.state
+        for at in range(0, len(slots), grid.cluster):
+            mine = list(slots[at : at + grid.cluster])
+            domain = state.new_domain(grid, mine, list(ctas[at : at + grid.cluster]))
+            for slot in mine:
+                grid.domain_of_slot[slot] = domain
+                first = 1 + grid.thread(slot) - domain.first_thread
+                threads = grid.all_threads(slot)
+                span = (first, first + grid.stride)
+                state.clocks.start(threads, domain.number, domain.first_thread, span, grid.prior)
+                state.live[threads] = True
+                state.rounds[threads] = 0
+                grid.shared.clear(grid.shared_base(slot), grid.shared_stride)
+                self.sync.started(grid, threads)
+
+    def exit(self, group: Group, place: Place) -> list[int]:
+        """Threads exit. Return threads that a CTA barrier releases because of it."""
+        state = self.state
+        released: list[int] = []
+        grid = state.grid_of(group.first)
+        slots = (group.threads - grid.first_thread) // grid.stride
+        for slot in np.unique(slots).tolist():
+            mine = group.threads[slots == slot]
+            for thread in mine.tolist():
+                left = self.copies.unread_stores(thread)
+                if left is not None:
+                    state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)
+            state.live[mine] = False
+            threads = grid.all_threads(slot)
+            if not state.live[threads].any():
+                self._cta_ends(grid, slot, mine, place)
+            else:
+                released += self.barriers.exited(grid, slot)
+            state.clocks.stop(mine)
+            domain = grid.domain_of_slot[slot]
+            if domain is not None:
+                self.barriers.cluster_exited(domain)
+        return released
+
+    def _cta_ends(self, grid: Grid, slot: int, last: Ints, place: Place) -> None:
+        thread = int(last[0])
+        self.copies.report_landing(grid.number, slot, place, thread)
+        self.lifetimes.exits(grid, slot, last, place)
+        self.tensor.exits(grid.number, slot, place, thread)
+        for barrier in self.mbarriers.unfinished(grid, slot):
+            self.mbarriers.check_bytes(barrier, place)
+            del self.mbarriers.live[grid.number, barrier.address]
+        warps = np.arange(grid.thread(slot) >> 5, (grid.thread(slot) + grid.stride) >> 5)
+        self.wgmma.forget(warps.tolist())
+        self.warps.ends(grid.number, warps)
+        self.maps.ends(grid.number, slot)
+
+    def finish(self, grid: Grid) -> None:
+        """A grid has ended: what it did comes before every later grid."""
+        grid.ended = True
+        records, now = self.state.records, self.state.clocks.tick()
+        domains = [domain.number for domain in self.state.domains if domain.grid is grid]
+        part = slice(1, records.count)
+        late = np.isin(records.domain[part], domains) & (records.time[part] > now)
+        records.time[part][late] = now
+        self.maps.grid_done()
+        self.lifetimes.grid_done(grid)
+
+    # Accesses of threads
+
+    def access(self, access: Access, group: Group, addresses: Ints, *, benign: bool = False) -> None:
+        """One instruction's access by each thread. Tell strong ones here too; they synchronise by themselves.
+
+        `benign`: lanes that store to the same bytes store the same values."""
+        if access.space is Space.SHARED:
+            self.lifetimes.remote_lanes(access.place, group.threads, addresses)
+        # What an acquire makes known is known to the access itself.
+        if access.strong:
+            self.memory.access(access, group, addresses, benign=True)
+            self.sync.strong(access, group, addresses)
+            return
+        self.memory.access(access, group, addresses, benign=benign)
+        if access.writes:
+            self.sync.weak_store(access, addresses)
+
+    def is_known(self, ref: int, thread: int, kind: int = 0) -> bool:
+        """Tell whether a thread knows an access: for debuggers."""
+        return bool(known(self.state, np.array([ref], np.int64), np.array([thread], np.int64), kind)[0])

@@ -1,0 +1,80 @@
+"""Tensor maps in global memory: edited, released to and acquired from the tensormap proxy, used by copies.
+
+Maps in `.param` and `.const` space need nothing: do not tell of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.events import Place, Scope
+from pyptx.sim.hazards.state import State
+
+
+@dataclass(slots=True)
+class Map:
+    """One map. A version is a set of edits; `acquired` holds the version each CTA has acquired."""
+
+    by_host: bool = True
+    version: int = 1
+    released: int = 1
+    edited: Place | None = None
+    acquired: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    users: list[tuple[int, Place]] = field(default_factory=list[tuple[int, Place]])
+
+
+class TensorMaps:
+    """All maps that the grids have named, by address."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._maps: dict[int, Map] = {}
+
+    def replace(self, thread: int, place: Place, address: int, unfinished: set[int]) -> None:
+        """`tensormap.replace`, or any write of the map; `unfinished` are the copies still in flight."""
+        found = self._maps.setdefault(address, Map())
+        for operation, user in found.users:
+            if operation in unfinished:
+                what = f"the map at 0x{address:x}"
+                self.state.report(rules.MAP_IN_USE, place, what, thread=thread, other=user)
+        found.users = []
+        if found.released == found.version:
+            found.version += 1
+        found.by_host = False
+        found.edited = place
+
+    def release(self, address: int) -> None:
+        """`fence.proxy.tensormap::generic.release`, or the end of `tensormap.cp_fenceproxy`, on a map."""
+        found = self._maps.setdefault(address, Map())
+        found.released = found.version
+
+    def acquire(self, thread: int, address: int, scope: Scope) -> None:
+        """`fence.proxy.tensormap::generic.acquire` by a thread, for its CTA."""
+        found = self._maps.setdefault(address, Map())
+        if not found.by_host or scope is Scope.SYS:
+            grid = self.state.grid_of(thread)
+            found.acquired[grid.number, grid.slot_of(thread)] = found.released
+
+    def use(self, thread: int, place: Place, address: int, operation: int) -> None:
+        """A tensor copy reads its map."""
+        found = self._maps.setdefault(address, Map())
+        grid = self.state.grid_of(thread)
+        what = f"the map at 0x{address:x}"
+        if found.released < found.version:
+            self.state.report(rules.MAP_NOT_RELEASED, place, what, thread=thread, other=found.edited)
+        elif found.acquired.get((grid.number, grid.slot_of(thread)), 0) < found.version:
+            self.state.report(rules.MAP_NOT_ACQUIRED, place, what, thread=thread, other=found.edited)
+        found.users.append((operation, place))
+
+    def ends(self, grid: int, slot: int) -> None:
+        """A CTA ended: the next one in its slot has acquired nothing."""
+        for found in self._maps.values():
+            found.acquired.pop((grid, slot), None)
+
+    def grid_done(self) -> None:
+        """What a grid wrote, later grids must acquire again; kernel end releases it."""
+        for found in self._maps.values():
+            found.released = found.version
+            found.acquired.clear()
+            found.users.clear()

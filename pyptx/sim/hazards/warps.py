@@ -1,0 +1,106 @@
+"""Rules of convergence: who must execute an instruction together, and which lanes it may name."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.events import Ints, Place
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.state import State
+
+
+class Warps:
+    """Checks of instructions that warps or warpgroups execute as one."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def _alive(self, warp: int) -> int:
+        lanes = np.flatnonzero(self.state.live[warp * 32 : warp * 32 + 32])
+        return int((np.int64(1) << lanes.astype(np.int64)).sum())
+
+    def aligned(self, group: Group, place: Place) -> None:
+        """An `.aligned` instruction: all live lanes of each warp take part."""
+        for warp, mask in zip(group.warps.tolist(), group.masks.tolist(), strict=True):
+            missing = self._alive(warp) & ~mask
+            if missing:
+                what = f"lanes 0x{missing:08x} are elsewhere"
+                self.state.report(rules.DIVERGENT, place, what, thread=warp * 32 + mask.bit_length() - 1)
+
+    def warpgroup(self, group: Group, place: Place) -> None:
+        """`wgmma` and `setmaxnreg`: four whole warps, the first of a rank that is a multiple of four."""
+        self.aligned(group, place)
+        grid = self.state.grid_of(group.first)
+        ranks = ((group.warps * 32 - grid.first_thread) % grid.stride) >> 5
+        slots = (group.warps * 32 - grid.first_thread) // grid.stride
+        groups, sizes = np.unique(slots * 64 + ranks // 4, return_counts=True)
+        for number, size in zip(groups.tolist(), sizes.tolist(), strict=True):
+            if size != 4:
+                thread = int(group.threads[0])
+                what = f"{size} warps of warpgroup {number % 64}"
+                self.state.report(rules.WARPGROUP, place, what, thread=thread)
+
+    def members(self, group: Group, place: Place, masks: Ints) -> None:
+        """`shfl vote match redux` `.sync`: each lane's mask names it, and only lanes that take part or have exited."""
+        there = group.masks[group.warp_index]
+        outside = np.flatnonzero((masks >> group.lanes & 1) == 0)
+        if len(outside):
+            at = int(outside[0])
+            what = f"lane {int(group.lanes[at])} with mask 0x{int(masks[at]):08x}"
+            self.state.report(rules.NOT_IN_MASK, place, what, thread=int(group.threads[at]), count=len(outside))
+        alive = np.array([self._alive(warp) for warp in group.warps.tolist()], np.int64)[group.warp_index]
+        absent = np.flatnonzero(masks & alive & ~there)
+        if len(absent):
+            at = int(absent[0])
+            what = f"mask 0x{int(masks[at]):08x} names lanes that are elsewhere"
+            self.state.report(rules.DIVERGENT, place, what, thread=int(group.threads[at]), count=len(absent))
+
+    def sources(self, group: Group, place: Place, lanes: Ints, masks: Ints) -> None:
+        """`shfl.sync`: the lane that each lane reads from takes part and is named."""
+        there = group.masks[group.warp_index] & masks
+        bad = np.flatnonzero((there >> (lanes & 31) & 1) == 0)
+        if len(bad):
+            at = int(bad[0])
+            what = f"lane {int(group.lanes[at])} reads lane {int(lanes[at])}"
+            self.state.report(rules.SHFL_SOURCE, place, what, thread=int(group.threads[at]), count=len(bad))
+
+    def elect(self, group: Group, place: Place, mask: int) -> None:
+        """`elect.sync`: the mask is that of the lanes that execute it."""
+        for warp, have in zip(group.warps.tolist(), group.masks.tolist(), strict=True):
+            if have != mask & self._alive(warp):
+                what = f"mask 0x{mask:08x}, executing 0x{have:08x}"
+                self.state.report(rules.ELECT, place, what, thread=warp * 32 + have.bit_length() - 1)
+
+    def setmaxnreg(self, group: Group, place: Place, count: int, increases: bool, entry: int, pool: int) -> None:
+        """`setmaxnreg`; `entry` is the count per thread at launch, `pool` what the CTA has in all."""
+        grid = self.state.grid_of(group.first)
+        for warp in group.warps.tolist():
+            slot = grid.slot_of(warp * 32)
+            first = (grid.first_thread + slot * grid.stride) >> 5
+            key = (grid.number, warp)
+            have = self._counts.get(key, entry)
+            wrong = not 24 <= count <= 256 or count % 8 or (count < have if increases else count > have)
+            self._counts[key] = count
+            held = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
+            if wrong or (held > pool and increases):
+                direction = "inc" if increases else "dec"
+                what = f".{direction} from {have} to {count}; the CTA holds {held} of {pool} registers"
+                self.state.report(rules.SETMAXNREG, place, what, thread=warp * 32)
+
+    def uninitialised(self, group: Group, place: Place, registers: list[str]) -> None:
+        """Registers were read that no lane of the group has written."""
+        what = ", ".join(registers)
+        self.state.report(
+            rules.UNINITIALISED_REGISTER, place, what, thread=group.first, count=len(group) * len(registers)
+        )
+
+    def pair(self, thread: int, place: Place, why: str) -> None:
+        """A `.cta_group::2` instruction without its peer."""
+        self.state.report(rules.CTA_PAIR, place, why, thread=thread)
+
+    def ends(self, grid: int, warps: Ints) -> None:
+        """A CTA ended."""
+        for warp in warps.tolist():
+            self._counts.pop((grid, warp), None)

@@ -1,0 +1,155 @@
+"""Manual: Video Instructions, scalar and SIMD. Operands arrive selected and extended; what they do is done in 64 bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.formats import Array
+from pyptx.sim.semantics.bits import limits, wide
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Selected, Signature, parts, value
+
+Function = Callable[..., Array]
+
+_COMPARE: dict[str, Function] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+_SECOND: dict[str, Function] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_BASIC: dict[str, Function] = {
+    "vadd": np.add, "vsub": np.subtract, "vabsdiff": lambda a, b: np.abs(a - b), "vmin": np.minimum, "vmax": np.maximum,
+    "vavrg": lambda a, b: _half_away(a + b),
+}  # fmt: skip
+
+
+def _half_away(total: Array) -> Array:
+    """Return half of a sum, rounded away from zero."""
+    return np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
+
+
+def _finished(made: Array, kind: str, sat: bool) -> Array:
+    """Saturate to a type, or wrap to 32 bits."""
+    dtype = np.dtype("i4" if kind == "s32" else "u4")
+    return np.clip(made, *limits(dtype)).astype(dtype) if sat else made.astype(dtype)
+
+
+def _scalar(match: Match, signature: Signature) -> Operation | None:
+    name = match.form.opcode
+    kind, sat = match.chosen["dtype"], "sat" in match.modifiers
+    if name in ("vshl", "vshr"):
+        return _combined(match, signature, _shift(name, match.chosen["mode"]), kind, sat)
+    return _combined(match, signature, _BASIC[name], kind, sat)
+
+
+def _shift(name: str, mode: str) -> Function:
+    def shifted(a: Array, b: Array) -> Array:
+        count = np.minimum(b, 32) if mode == "clamp" else b & 31
+        return a << count if name == "vshl" else a >> count
+
+    return shifted
+
+
+def _combined(match: Match, signature: Signature, function: Function, kind: str, sat: bool) -> Operation:
+    """Return the operation with its second part: add, min, max with c, or putting the result into a part of c."""
+    second = _SECOND.get(match.chosen.get("op2", ""))
+
+    def first(a: Array, b: Array) -> Array:
+        return function(a.astype(np.int64), b.astype(np.int64))
+
+    if len(signature) == 3:
+        return value(lambda a, b: _finished(first(a, b), kind, sat))
+    if second is not None:
+        return value(lambda a, b, c: _finished(second(wide(_finished(first(a, b), kind, sat)), wide(c)), kind, False))
+
+    def merge(a: Array, b: Array, c: Array, into: Selected | None) -> Array:
+        made = first(a, b)
+        if sat and into is not None:
+            made = np.clip(made, *limits(np.dtype(f"{'i' if kind == 's32' else 'u'}{1 if into.unit == 'b' else 2}")))
+        return merged(_finished(made, kind, sat), c, into)
+
+    return parts(merge, "into")
+
+
+def merged(made: Array, c: Array, into: Selected | None) -> Array:
+    """Return c with a byte or half replaced by the low bits of a value; without a part the value itself."""
+    if into is None:
+        return made
+    bits, at = (8 if into.unit == "b" else 16), into.digits[0]
+    mask = ((1 << bits) - 1) << bits * at
+    old, new = c.astype(np.int64), made.astype(np.int64)
+    return ((old & ~mask) | ((new << bits * at) & mask)).astype(np.int64).astype(made.dtype)
+
+
+def _vmad(match: Match, signature: Signature) -> Operation | None:
+    kind, sat = match.chosen["dtype"], "sat" in match.modifiers
+    scale = int(match.chosen.get("scale", "shr0")[3:])
+    plus_one = "po" in match.modifiers
+
+    def vmad(a: Array, b: Array, c: Array) -> Array:
+        total = a.astype(np.int64) * b.astype(np.int64) + c.astype(np.int64) + int(plus_one)
+        return _finished(total >> scale, kind, sat)
+
+    return value(vmad)
+
+
+def _vset(match: Match, signature: Signature) -> Operation | None:
+    compare = _COMPARE[match.chosen["cmp"]]
+    return _combined(match, signature, lambda a, b: compare(a, b).astype(np.int64), "u32", False)
+
+
+def _simd(unit: str) -> Builder:
+    """Return the builder of the instructions on halves (`h`) or bytes (`b`) of a word."""
+    count, bits = (2, 16) if unit == "h" else (4, 8)
+
+    def build(match: Match, signature: Signature) -> Operation | None:
+        name = match.form.opcode[:-1]
+        if name == "vset":
+            compare = _COMPARE[match.chosen["cmp"]]
+            kind = "u32"
+            function: Function = lambda x, y: compare(x, y).astype(np.int64)
+        else:
+            kind, function = match.chosen["dtype"], _BASIC[name]
+        signed = [match.chosen[t][0] == "s" for t in ("atype", "btype")]
+        narrow = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{bits // 8}")
+        sat, adds = "sat" in match.modifiers, "add" in match.modifiers
+
+        def apply(a: Any, b: Any, c: Array, into: Selected | None, *which: Selected | None) -> Array:
+            lanes_in = range(count) if into is None else into.digits
+            made, total = c.astype(np.int64) & 0xFFFFFFFF, c.astype(np.int64)
+            for lane in lanes_in:
+                x, y = (_picked(which[n], lane + count * n, lane, bits, count, signed[n])(a, b) for n in (0, 1))
+                result = function(x, y)
+                if adds:
+                    total = total + result
+                    continue
+                result = np.clip(result, *limits(narrow)) if sat else result
+                mask = ((1 << bits) - 1) << bits * lane
+                made = (made & ~mask) | ((result << bits * lane) & mask)
+            return (total if adds else made).astype("i4" if kind == "s32" else "u4")
+
+        return parts(apply)
+
+    return build
+
+
+def _picked(which: Selected | None, own: int, lane: int, bits: int, count: int, signed: bool) -> Function:
+    """Return how a lane's element is read: selectors count over both words, a's elements first; without one it is the
+    own word's element of the lane."""
+    at = own if which is None else which.digits[lane]
+
+    def read(a: Array, b: Array) -> Array:
+        word = (a if at < count else b).astype(np.int64)
+        element = (word >> bits * (at % count)) & ((1 << bits) - 1)
+        return np.where(element >> (bits - 1) & 1, element - (1 << bits), element) if signed else element
+
+    return read
+
+
+BUILDERS: dict[str, Builder] = {
+    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr"), _scalar),
+    "vmad": _vmad, "vset": _vset,
+    **dict.fromkeys(("vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2"), _simd("h")),
+    **dict.fromkeys(("vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4"), _simd("b")),
+}  # fmt: skip

@@ -127,7 +127,7 @@ def _unreachable(made: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
     """Yield the first instruction of each stretch that nothing reaches; compilers leave a lone `ret` there."""
     for run in made:
         dead = [step for step in run.steps if step.instruction.opcode not in _HARMLESS]
-        if dead and not reached[run.index] and (run.index == 0 or reached[run.index - 1]):
+        if dead and not reached[run.index] and reached[run.index - 1]:
             step = dead[0]
             yield UNREACHABLE.found(
                 opcode_span(step.instruction),

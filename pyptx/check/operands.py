@@ -183,7 +183,10 @@ def _symbol(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complai
     if symbol.kind is Means.VARIABLE:
         return _variable(wanted, name, symbol)
     fitting = {Means.LABEL: Kind.LABEL, Means.FUNCTION: Kind.FUNCTION}.get(symbol.kind)
-    if wanted.kind is fitting or (wanted.kind is Kind.MOVABLE and symbol.kind is Means.FUNCTION):
+    if wanted.kind is fitting:
+        return None
+    # ptxas takes a function's address wherever a value is read, whatever its type.
+    if symbol.kind is Means.FUNCTION and wanted.kind in (Kind.VALUE, Kind.MOVABLE) and wanted.access == "r":
         return None
     if wanted.kind is Kind.FUNCTION and symbol.kind is Means.LABEL:
         return None

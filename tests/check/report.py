@@ -12,6 +12,7 @@ HEADER = """\
 .address_size 64
 .global .align 16 .u32 g[64];
 .const .u32 c[4];
+.func takes(.param .b32 a) {{ ret; }}
 .func (.reg .b32 y) f(.reg .b32 x) {{ add.s32 y, x, 1; ret; }}
 .visible .entry k(.param .u64 p, .param .align 128 .b8 map[128])
 {{

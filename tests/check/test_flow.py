@@ -48,6 +48,16 @@ WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:
         ("setp.lt.s32 %p0, %r0, 64;", False),
         ("setp.lt.s32 %p0, %r0, 65;", True),
         ("setp.gt.s32 %p0, %r0, 63;", False),
+        ("setp.lt.s32 %p0, %r0, 96;", False),
+        ("add.s32 %r0, %r0, 32;\nsetp.lt.s32 %p0, %r0, 96;", False),
+        ("add.s32 %r0, %r0, 1;\nsetp.lt.s32 %p0, %r0, 96;", True),
+        ("div.u32 %r1, %r0, 64;\nsetp.eq.s32 %p0, %r1, 0;", False),
+        ("div.u32 %r1, %r0, 48;\nsetp.eq.s32 %p0, %r1, 0;", True),
+        ("mov.u32 %r1, %laneid;\nshfl.sync.idx.b32 %r2, %r0, %r1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", True),
+        ("mov.u32 %r1, %ctaid.x;\nshfl.sync.idx.b32 %r2, %r0, %r1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", False),
+        ("shfl.sync.down.b32 %r2, %r0, 1, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", True),
+        ("setp.eq.s32 %p1, %r0, 3;\nmov.b32 %r1, 0;\n@%p1 mov.b32 %r1, 1;\nsetp.eq.s32 %p0, %r1, 0;", True),
+        ("setp.eq.s32 %p1, %r0, 3;\n@%p1 mov.b32 %r1, 1;\nmov.b32 %r1, 0;\nsetp.eq.s32 %p0, %r1, 0;", False),
         ("shr.u32 %r1, %r0, 5;\nsetp.eq.s32 %p0, %r1, 0;", False),
         ("shr.u32 %r1, %r0, 4;\nsetp.eq.s32 %p0, %r1, 0;", True),
         ("and.b32 %r1, %r0, 31;\nsetp.eq.s32 %p0, %r1, 0;", True),
@@ -76,3 +86,23 @@ def test_a_loop_whose_count_differs_by_lane_divides_its_body() -> None:
     loop = "L:\nbar.sync 0;\nsub.s32 %r0, %r0, 1;\nsetp.gt.s32 %p0, %r0, 0;\n@%p0 bra L;"
     body = f"mov.u32 %r0, %laneid;\n{loop}\nmov.b32 %r9, 1;"
     assert report(body) == ["PTX0601 3"]
+
+
+DIVIDE = "mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 7;\n@%p0 bra A;\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        ("mov.b32 %r1, 1;\nA:\nbar.sync 0;\nmov.b32 %r1, 1;", []),
+        ("bar.sync 0;\nA:\nbar.sync 1;\nmov.b32 %r1, 1;", [4]),
+        ("bra B;\nA:\nbar.sync 0;\nB:\nbar.sync 1;\nmov.b32 %r1, 1;", [6]),
+        ("@%p1 bra B;\nbar.sync 0;\nB:\nbar.sync 1;\nA:\nbar.sync 2;\nmov.b32 %r1, 1;", [5, 7]),
+        (
+            "mov.b32 %r1, 1;\nA:\nsetp.eq.s32 %p1, %r1, 1;\n@%p1 bra C;\nbar.sync 0;\nC: mov.b32 %r3, 1;",
+            [8],
+        ),
+    ],
+)
+def test_a_warp_is_whole_again_where_its_branches_join(body: str, lines: list[int]) -> None:
+    assert [f for f in report(DIVIDE + body) if f.startswith("PTX0601")] == [f"PTX0601 {line}" for line in lines]

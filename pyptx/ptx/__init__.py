@@ -9,7 +9,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx.ptx import mma, special, tcgen05, wgmma
+    from pyptx.ptx import (
+        atom,
+        bar,
+        cluster,
+        clusterlaunchcontrol,
+        cp,
+        cvta,
+        fence,
+        griddepcontrol,
+        mbarrier,
+        mma,
+        multimem,
+        red,
+        special,
+        tcgen05,
+        tensormap,
+        tma,
+        warp,
+        wgmma,
+    )
+    from pyptx.ptx.async_memory import red_async, red_async_global, st_async, st_async_global, st_bulk
+    from pyptx.ptx.cache import (
+        applypriority,
+        createpolicy_cvt,
+        createpolicy_fractional,
+        createpolicy_range,
+        discard,
+        prefetch,
+        prefetch_tensormap,
+        prefetchu,
+    )
     from pyptx.ptx.chain import inst, pipe
     from pyptx.ptx.control import (
         NamedBarrier,
@@ -63,6 +93,9 @@ if TYPE_CHECKING:
     from pyptx.ptx.text import raw
 
 _WHERE = {
+    "async_memory": "red_async red_async_global st_async st_async_global st_bulk",
+    "cache": "applypriority createpolicy_cvt createpolicy_fractional createpolicy_range discard prefetch "
+    "prefetch_tensormap prefetchu",
     "chain": "inst pipe",
     "control": "NamedBarrier PipelineState bra break_ continue_ elif_ else_ expr file_ if_ kloop label loc loop "
     "named_barrier pipeline pragma range_ ret scope while_",
@@ -74,16 +107,23 @@ _WHERE = {
     "text": "raw",
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
-_FAMILIES = ("mma", "special", "tcgen05", "wgmma")
+_FAMILIES = (
+    "atom", "bar", "cluster", "clusterlaunchcontrol", "cp", "cvta", "fence", "griddepcontrol", "mbarrier",
+    "mma", "multimem", "red", "special", "tcgen05", "tensormap", "tma", "warp", "wgmma",
+)  # fmt: skip
 
 __all__ = [
-    "NamedBarrier", "PipelineState", "add", "addr", "and_", "assert_", "bra", "break_", "const", "continue_",
-    "ctaid_x", "ctaid_y", "cvt", "elect_sync", "elif_", "else_", "expr", "file_", "func", "global_ptrs", "if_",
-    "imm", "inst", "kloop", "label", "ld", "ldmatrix", "loc", "loop", "mad", "mma", "mov", "movmatrix", "mul",
-    "named_barrier", "not_", "or_", "param", "pipe", "pipeline", "pragma", "printf", "range_", "raw", "ret",
-    "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl", "shr", "special",
-    "sreg", "st", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "tcgen05", "trap", "var", "wgmma", "while_",
-    "xor_",
+    "NamedBarrier", "PipelineState", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar", "bra",
+    "break_", "cluster", "clusterlaunchcontrol", "const", "continue_", "cp", "createpolicy_cvt",
+    "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt", "cvta", "discard",
+    "elect_sync", "elif_", "else_", "expr", "fence", "file_", "func", "global_ptrs", "griddepcontrol", "if_",
+    "imm", "inst", "kloop", "label", "ld", "ldmatrix", "loc", "loop", "mad", "mbarrier", "mma", "mov",
+    "movmatrix", "mul", "multimem", "named_barrier", "not_", "or_", "param", "pipe", "pipeline", "pragma",
+    "prefetch", "prefetch_tensormap", "prefetchu", "printf", "range_", "raw", "red", "red_async",
+    "red_async_global", "ret", "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc",
+    "setp", "shl", "shr", "special", "sreg", "st", "st_async", "st_async_global", "st_bulk", "stmatrix",
+    "stmatrix_x4_trans_f32_bf16", "sub", "tcgen05", "tensormap", "tma", "trap", "var", "warp", "wgmma",
+    "while_", "xor_",
 ]  # fmt: skip
 
 

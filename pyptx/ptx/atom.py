@@ -1,0 +1,74 @@
+"""Atomic operations that return what was there: `ptx.atom.add(u32, old, address, 1)`; `None` as `old` drops it.
+
+`sem` is "relaxed" (what PTX means anyway), "acquire", "release" or "acq_rel"; `scope` "cta", "cluster", "gpu" (meant
+anyway) or "sys"; `space` "global", "shared", … or "" for a generic address. Lists of registers make vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred
+from pyptx.ptx.orders import HALVES, given, operand_type, vector_words
+from pyptx.types import PtxType
+
+
+def emit_atomic(
+    opcode: str, op: str, dtype: PtxType, operands: tuple[Any, ...], order: tuple[str | None, ...], hint: Any, pred: Any
+) -> None:
+    """Emit `atom` or `red`; the last operand tells whether it is a vector."""
+    kind = operand_type(op, dtype)
+    noftz = "noftz" if kind in HALVES and op in ("add", "min", "max") else None
+    level = None if hint is None else "L2::cache_hint"
+    words = (*given(*order, op, noftz, level), *vector_words(operands[-1]), kind)
+    emit(spelled(opcode, *words), operands if hint is None else (*operands, hint), pred)
+
+
+class Atom:
+    """One operation of `atom`; calling it emits one instruction."""
+
+    def __init__(self, op: str) -> None:
+        self._op = op
+
+    def __call__(
+        self,
+        dtype: PtxType,
+        dst: Any,
+        addr: Any,
+        value: Any,
+        *,
+        space: str = "global",
+        sem: str | None = None,
+        scope: str | None = None,
+        cache_hint: Any = None,
+        pred: Pred | None = None,
+    ) -> None:
+        """Emit `atom[.sem][.scope][.space].op[.noftz][.L2::cache_hint][.vN].T d, [a], b[, policy]`; halves have
+        `.noftz`."""
+        emit_atomic("atom", self._op, dtype, (dst, addr, value), (sem, scope, space), cache_hint, pred)
+
+    def __repr__(self) -> str:
+        return f"ptx.atom.{self._op}"
+
+
+add, exch = Atom("add"), Atom("exch")
+min, max = Atom("min"), Atom("max")
+inc, dec = Atom("inc"), Atom("dec")
+and_, or_, xor_ = Atom("and"), Atom("or"), Atom("xor")
+
+
+def cas(
+    dtype: PtxType,
+    dst: Any,
+    addr: Any,
+    compare: Any,
+    value: Any,
+    *,
+    space: str = "global",
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `atom[.sem][.scope][.space].cas.bN d, [a], b, c`: put `value` there if `compare` is what was there."""
+    emit_atomic("atom", "cas", dtype, (dst, addr, compare, value), (sem, scope, space), None, pred)

@@ -1,0 +1,50 @@
+"""The CTA's barriers by number: `bar.sync`, `bar.arrive`, `bar.red`; and the warp's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.types import pred as pred_type
+from pyptx.types import u32
+
+
+def _numbered(n: Any, count: Any) -> tuple[Any, ...]:
+    return (n,) if count is None else (n, count)
+
+
+def sync(n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> None:
+    """Emit `bar.sync n[, count]`."""
+    emit(spelled("bar", "sync"), _numbered(n, count), pred)
+
+
+def arrive(n: Any, count: Any, *, pred: Pred | None = None) -> None:
+    """Emit `bar.arrive n, count`: arrive without waiting."""
+    emit(spelled("bar", "arrive"), (n, count), pred)
+
+
+def red_popc(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
+    """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return for how many threads the predicate holds."""
+    made = fresh(u32)
+    emit(spelled("bar", "red", "popc", "u32"), (made, *_numbered(n, count), value), pred)
+    return made
+
+
+def red_and(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
+    """Emit `bar.red.and.pred q, n[, count], p`: wait; return whether the predicate holds for all threads."""
+    made = fresh(pred_type)
+    emit(spelled("bar", "red", "and", "pred"), (made, *_numbered(n, count), value), pred)
+    return made
+
+
+def red_or(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
+    """Emit `bar.red.or.pred q, n[, count], p`: wait; return whether the predicate holds for any thread."""
+    made = fresh(pred_type)
+    emit(spelled("bar", "red", "or", "pred"), (made, *_numbered(n, count), value), pred)
+    return made
+
+
+def warp_sync(membermask: Any = 0xFFFFFFFF, *, pred: Pred | None = None) -> None:
+    """Emit `bar.warp.sync mask`."""
+    emit(spelled("bar", "warp", "sync"), (membermask,), pred)

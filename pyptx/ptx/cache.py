@@ -1,0 +1,74 @@
+"""Caches: `prefetch`, `prefetchu`, `applypriority`, `discard`, `createpolicy`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.dsl.tensors import TensorSpec
+from pyptx.ptx.orders import given
+from pyptx.types import b64
+
+
+def prefetch(addr: Any, *, level: str = "L2", space: str = "global", pred: Pred | None = None) -> None:
+    """Emit `prefetch.space.level [a]`; `level` is "L1", "L2", "L2::evict_last" or "L2::evict_normal", `space`
+    "global", "local" or "" for a generic address."""
+    emit(spelled("prefetch", *given(space, level)), (addr,), pred)
+
+
+def prefetch_tensormap(desc: Any, *, space: str = "", pred: Pred | None = None) -> None:
+    """Emit `prefetch.tensormap [a]`: a tensor map by its generic address, or a tensor of the kernel."""
+    address = desc.tma_desc() if isinstance(desc, TensorSpec) else desc
+    emit(spelled("prefetch", *given(space, "tensormap")), (address,), pred)
+
+
+def prefetchu(addr: Any, *, pred: Pred | None = None) -> None:
+    """Emit `prefetchu.L1 [a]`, with a generic address."""
+    emit(spelled("prefetchu", "L1"), (addr,), pred)
+
+
+def applypriority(addr: Any, *, size: int = 128, pred: Pred | None = None) -> None:
+    """Emit `applypriority.global.L2::evict_normal [a], 128`."""
+    emit(spelled("applypriority", "global", "L2::evict_normal"), (addr, size), pred)
+
+
+def discard(addr: Any, *, size: int = 128, pred: Pred | None = None) -> None:
+    """Emit `discard.global.L2 [a], 128`: the line is dropped without writing it back."""
+    emit(spelled("discard", "global", "L2"), (addr, size), pred)
+
+
+def createpolicy_fractional(
+    primary: str, secondary: str | None = None, *, fraction: float | Reg | None = None, pred: Pred | None = None
+) -> Reg:
+    """Emit `createpolicy.fractional.L2::primary[.L2::secondary].b64 d[, fraction]`; return the policy, a `cache_hint`.
+
+    `primary` is "evict_last", "evict_normal", "evict_first" or "evict_unchanged"; `secondary` one of the last two.
+    """
+    made = fresh(b64)
+    words = ("fractional", f"L2::{primary}", *(() if secondary is None else (f"L2::{secondary}",)), "b64")
+    emit(spelled("createpolicy", *words), (made,) if fraction is None else (made, fraction), pred)
+    return made
+
+
+def createpolicy_range(
+    addr: Any,
+    primary_size: int | Reg,
+    total_size: int | Reg,
+    primary: str,
+    secondary: str | None = None,
+    *,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `createpolicy.range.global.L2::primary[.L2::secondary].b64 d, [a], primary_size, total_size`."""
+    made = fresh(b64)
+    words = ("range", "global", f"L2::{primary}", *(() if secondary is None else (f"L2::{secondary}",)), "b64")
+    emit(spelled("createpolicy", *words), (made, addr, primary_size, total_size), pred)
+    return made
+
+
+def createpolicy_cvt(access_property: Reg, *, pred: Pred | None = None) -> Reg:
+    """Emit `createpolicy.cvt.L2.b64 d, a`: a policy from an access property of the CUDA API."""
+    made = fresh(b64)
+    emit(spelled("createpolicy", "cvt", "L2", "b64"), (made, access_property), pred)
+    return made

@@ -1,0 +1,138 @@
+"""Clusters: their barrier, and shared memory and memory barriers of the other CTAs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh, move
+from pyptx.dsl.scopes import Scope, intrinsic
+from pyptx.dsl.trace import fail
+from pyptx.dsl.values import Register, is_integer
+from pyptx.ptx import special
+from pyptx.ptx.control import while_
+from pyptx.ptx.orders import barrier_order
+from pyptx.types import u32
+
+LARGEST = 16
+"""CTAs in a cluster at most."""
+
+
+def arrive(
+    *, aligned: bool = False, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+) -> None:
+    """Emit `barrier.cluster.arrive[.sem][.aligned]`; `sem` is "release", which PTX means anyway, or "relaxed"."""
+    _barrier("arrive", aligned, sem, scope, pred)
+
+
+def wait(*, aligned: bool = False, sem: str | None = None, scope: str | None = None, pred: Pred | None = None) -> None:
+    """Emit `barrier.cluster.wait[.acquire][.aligned]`."""
+    _barrier("wait", aligned, sem, scope, pred)
+
+
+def _barrier(op: str, aligned: bool, sem: str | None, scope: str | None, pred: Pred | None) -> None:
+    if scope not in (None, "cluster"):
+        fail(rules.ARGUMENT, f"the cluster's barrier orders memory for the cluster, found scope={scope!r}",
+             help="leave scope= out")  # fmt: skip
+    words = (*(() if sem is None else (sem,)), *(("aligned",) if aligned else ()))
+    emit(spelled("barrier", "cluster", op, *words), (), pred)
+
+
+@intrinsic
+def sync(*, aligned: bool = False, pred: Pred | None = None) -> None:
+    """Emit `barrier.cluster.arrive[.aligned]` and `barrier.cluster.wait[.aligned]`."""
+    arrive(aligned=aligned, pred=pred)
+    wait(aligned=aligned, pred=pred)
+
+
+@intrinsic
+def rank(cta_rank: int | Reg) -> Reg:
+    """Return a predicate: whether this is the CTA of that rank. Emits `mov` of `%cluster_ctarank` and `setp.eq`."""
+    if not isinstance(cta_rank, Register) and not is_integer(cta_rank, 0):
+        fail(rules.ARGUMENT, f"a rank is an integer or a register, found {shown(cta_rank)}")
+    return special.read("%cluster_ctarank") == cta_rank
+
+
+def map_shared_u32(bar_addr: Any, cta_id: Reg | int, *, pred: Pred | None = None) -> Reg:
+    """Emit `mapa.shared::cluster.u32 d, address, cta`: the same place in another CTA's shared memory."""
+    made = fresh(u32)
+    emit(_MAPA, (made, bar_addr, cta_id), pred)
+    return made
+
+
+_MAPA = spelled("mapa", "shared::cluster", "u32")
+
+
+def getctarank(address: Any, *, pred: Pred | None = None) -> Reg:
+    """Emit `getctarank.shared::cluster.u32 d, address`: the rank of the CTA that the address belongs to."""
+    made = fresh(u32)
+    emit(spelled("getctarank", "shared::cluster", "u32"), (made, address), pred)
+    return made
+
+
+def _address(barrier: Any) -> Any:
+    """Return a barrier as `mapa` takes it; what is no register or symbol with an offset goes into a register."""
+    return barrier.addr_reg() if hasattr(barrier, "addr_reg") else barrier
+
+
+@intrinsic
+def arrive_remote(
+    bar_addr: Any,
+    cta_id: Reg | int,
+    count: Reg | int = 1,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Arrive at the barrier in the same place of another CTA's shared memory.
+
+    Emits a block `{ .reg .b32 %remAddr32; mapa.shared::cluster.u32 …; mbarrier.arrive[.sem.scope].shared::cluster.b64
+    _, [%remAddr32], n; }`, before it one instruction for the address where that is no single operand.
+    """
+    _arrive(_address(bar_addr), cta_id, count, sem, scope, pred)
+
+
+def _arrive(address: Any, cta_id: Any, count: Any, sem: str | None, scope: str | None, pred: Pred | None) -> None:
+    order = barrier_order(sem, scope, "release")
+    with Scope():
+        remote = fresh(u32, "remAddr32")
+        emit(_MAPA, (remote, address, cta_id), pred)
+        emit(spelled("mbarrier", "arrive", *order, "shared::cluster", "b64"), (None, remote, count), pred)
+
+
+@intrinsic
+def arrive_multicast(
+    bar_addr: Any,
+    mask: Any,
+    count: Reg | int = 1,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Arrive at the same barrier of every CTA whose bit is set in `mask`: what `arrive_remote` emits, for each.
+
+    A number is unrolled. A register of 32 bits makes a loop: while the mask is not 0, `brev` and `clz` find the lowest
+    bit, and `sub`, `and` clear it.
+    """
+    address = _address(bar_addr)
+    if not isinstance(mask, Reg):
+        if not is_integer(mask, 1) or mask >> LARGEST:
+            fail(rules.ARGUMENT, f"a mask of CTAs is 1 to {(1 << LARGEST) - 1:#x} or a register, found {shown(mask)}")
+        for cta in range(LARGEST):
+            if mask >> cta & 1:
+                _arrive(address, cta, count, sem, scope, pred)
+        return
+    left, reversed_, cta, rest = (fresh(u32) for _ in range(4))
+    if pred is None:
+        move(left, mask)
+    else:
+        emit(spelled("selp", "b32"), (left, mask, 0, pred))
+    with while_(lambda: left != 0):
+        emit(spelled("brev", "b32"), (reversed_, left))
+        emit(spelled("clz", "b32"), (cta, reversed_))
+        _arrive(address, cta, count, sem, scope, None)
+        emit(spelled("sub", "u32"), (rest, left, 1))
+        emit(spelled("and", "b32"), (left, left, rest))

@@ -1,0 +1,41 @@
+"""Taking the work of clusters that have not started: `clusterlaunchcontrol`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.types import pred as pred_type
+from pyptx.types import u32
+
+
+def try_cancel(dst: Any, mbar: Any, *, multicast: bool = False, pred: Pred | None = None) -> None:
+    """Emit `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes[.multicast::cluster::all]
+    .b128 [dst], [mbar]`; the answer, 16 bytes, comes into shared memory through the async proxy."""
+    words = ("multicast::cluster::all",) if multicast else ()
+    head = ("try_cancel", "async", "shared::cta", "mbarrier::complete_tx::bytes")
+    emit(spelled("clusterlaunchcontrol", *head, *words, "b128"), (dst, mbar), pred)
+
+
+def is_canceled(answer: Reg, *, pred: Pred | None = None) -> Reg:
+    """Emit `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer`."""
+    made = fresh(pred_type)
+    emit(spelled("clusterlaunchcontrol", "query_cancel", "is_canceled", "pred", "b128"), (made, answer), pred)
+    return made
+
+
+def get_first_ctaid(answer: Reg, *, pred: Pred | None = None) -> tuple[Reg, Reg, Reg]:
+    """Emit `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, answer`; return x, y, z."""
+    x, y, z = fresh(u32), fresh(u32), fresh(u32)
+    words = ("query_cancel", "get_first_ctaid", "v4", "b32", "b128")
+    emit(spelled("clusterlaunchcontrol", *words), ([x, y, z, None], answer), pred)
+    return x, y, z
+
+
+def get_first_ctaid_dim(answer: Reg, dim: str, *, pred: Pred | None = None) -> Reg:
+    """Emit `clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 d, answer`; or `y`, `z`."""
+    made = fresh(u32)
+    words = ("query_cancel", f"get_first_ctaid::{dim}", "b32", "b128")
+    emit(spelled("clusterlaunchcontrol", *words), (made, answer), pred)
+    return made

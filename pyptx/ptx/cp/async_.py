@@ -1,0 +1,80 @@
+"""`cp.async`: 4, 8 or 16 bytes from global to shared memory for each thread; its groups and its barrier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred
+from pyptx.dsl.trace import fail
+from pyptx.ptx.cp import bulk as bulk
+from pyptx.ptx.orders import given
+
+
+def cg(
+    smem_dst: Any,
+    global_src: Any,
+    byte_count: int,
+    *,
+    src_size: Any = None,
+    ignore_src: Pred | None = None,
+    cache_hint: Any = None,
+    prefetch: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `cp.async.cg.shared.global[.L2::cache_hint][.prefetch] [dst], [src], 16[, src_size | ignore_src][, policy]`.
+
+    `src_size` bytes are copied, the rest is zero; where `ignore_src` holds, all is zero. `prefetch` is "L2::64B",
+    "L2::128B" or "L2::256B".
+    """
+    _copy("cg", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
+
+
+def ca(
+    smem_dst: Any,
+    global_src: Any,
+    byte_count: int,
+    *,
+    src_size: Any = None,
+    ignore_src: Pred | None = None,
+    cache_hint: Any = None,
+    prefetch: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `cp.async.ca.shared.global…` for 4, 8 or 16 bytes; arguments as of `cg`."""
+    _copy("ca", smem_dst, global_src, byte_count, src_size, ignore_src, cache_hint, prefetch, pred)
+
+
+def _copy(
+    cop: str, dst: Any, src: Any, size: Any, src_size: Any, ignore: Any, hint: Any, prefetch: str | None, pred: Any
+) -> None:
+    if src_size is not None and ignore is not None:
+        fail(rules.ARGUMENT, f"`cp.async.{cop}` takes `src_size` or `ignore_src`, found both",
+             help="select the size: ptx.selp(u32, size, 0, 16, ignore)")  # fmt: skip
+    level = None if hint is None else "L2::cache_hint"
+    more = [value for value in (src_size, ignore, hint) if value is not None]
+    words = given("async", cop, "shared", "global", level, prefetch)
+    emit(spelled("cp", *words), (dst, src, size, *more), pred)
+
+
+def commit_group(*, pred: Pred | None = None) -> None:
+    """Emit `cp.async.commit_group`."""
+    emit(spelled("cp", "async", "commit_group"), (), pred)
+
+
+def wait_group(n: int, *, pred: Pred | None = None) -> None:
+    """Emit `cp.async.wait_group n`: at most n of this thread's groups stay pending."""
+    emit(spelled("cp", "async", "wait_group"), (n,), pred)
+
+
+def wait_all(*, pred: Pred | None = None) -> None:
+    """Emit `cp.async.wait_all`."""
+    emit(spelled("cp", "async", "wait_all"), (), pred)
+
+
+def mbarrier_arrive(mbar: Any, *, noinc: bool = False, pred: Pred | None = None) -> None:
+    """Emit `cp.async.mbarrier.arrive[.noinc].shared.b64 [m]`: arrive when this thread's copies so far are done. Without
+    `noinc` the pending count is raised by 1 first."""
+    words = given("async", "mbarrier", "arrive", "noinc" if noinc else None, "shared", "b64")
+    emit(spelled("cp", *words), (mbar,), pred)

@@ -1,0 +1,110 @@
+"""`cp.async.bulk`: copies and reductions of many bytes between global and shared memories, by one thread.
+
+Sizes and addresses are multiples of 16. Copies into shared memory signal a barrier; those into global memory belong to
+a bulk group of the issuing thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred
+from pyptx.ptx.cp import tensor as tensor
+from pyptx.ptx.orders import bulk_operation, given
+from pyptx.types import PtxType
+
+tensor_1d, tensor_2d, tensor_3d, tensor_4d, tensor_5d = tensor.BOXES
+
+SIGNAL, HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
+
+
+def _operands(*values: Any) -> tuple[Any, ...]:
+    return tuple([value for value in values if value is not None])
+
+
+def global_to_shared(
+    dst: Any,
+    src: Any,
+    size: Any,
+    mbar: Any,
+    *,
+    multicast_mask: Any = None,
+    cache_hint: Any = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]
+    [dst], [src], size, [mbar][, mask][, policy]`."""
+    cast = None if multicast_mask is None else "multicast::cluster"
+    level = None if cache_hint is None else HINT
+    words = given("async", "bulk", "shared::cluster", "global", SIGNAL, cast, level)
+    emit(spelled("cp", *words), (dst, src, size, mbar, *_operands(multicast_mask, cache_hint)), pred)
+
+
+def global_to_shared_cta(
+    dst: Any,
+    src: Any,
+    size: Any,
+    mbar: Any,
+    *,
+    ignore_bytes: tuple[Any, Any] | None = None,
+    cache_hint: Any = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes[.L2::cache_hint][.ignore_oob] [dst], [src],
+    size[, left, right], [mbar][, policy]`. `ignore_bytes=(left, right)` leaves out bytes at either end."""
+    level, out = (None if value is None else word for value, word in ((cache_hint, HINT), (ignore_bytes, "ignore_oob")))
+    words = given("async", "bulk", "shared::cta", "global", SIGNAL, level, out)
+    emit(spelled("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_operands(cache_hint)), pred)
+
+
+def shared_to_shared(dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None) -> None:
+    """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`: into
+    another CTA, whose barrier is signalled."""
+    emit(spelled("cp", "async", "bulk", "shared::cluster", "shared::cta", SIGNAL), (dst, src, size, mbar), pred)
+
+
+def shared_to_global(
+    dst: Any, src: Any, size: Any, *, cache_hint: Any = None, byte_mask: Any = None, pred: Pred | None = None
+) -> None:
+    """Emit `cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint][.cp_mask] [dst], [src], size[, policy]
+    [, mask]`. Bit i of `byte_mask` lets byte i of every 16 be written."""
+    level, masked = (None if value is None else word for value, word in ((cache_hint, HINT), (byte_mask, "cp_mask")))
+    words = given("async", "bulk", "global", "shared::cta", "bulk_group", level, masked)
+    emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint, byte_mask)), pred)
+
+
+def reduce_to_global(
+    op: str, dtype: PtxType, dst: Any, src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None
+) -> None:
+    """Emit `cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].op[.noftz].T [dst], [src], size
+    [, policy]`; sums of halves have `.noftz`."""
+    level = None if cache_hint is None else HINT
+    words = given("reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *bulk_operation(op, dtype))
+    emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint)), pred)
+
+
+def reduce_to_shared(
+    op: str, dtype: PtxType, dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None
+) -> None:
+    """Emit `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.T [dst], [src], size,
+    [mbar]`."""
+    words = ("reduce", "async", "bulk", "shared::cluster", "shared::cta", SIGNAL, *bulk_operation(op, dtype))
+    emit(spelled("cp", *words), (dst, src, size, mbar), pred)
+
+
+def prefetch(src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None) -> None:
+    """Emit `cp.async.bulk.prefetch.L2.global[.L2::cache_hint] [src], size[, policy]`."""
+    level = None if cache_hint is None else HINT
+    words = given("async", "bulk", "prefetch", "L2", "global", level)
+    emit(spelled("cp", *words), (src, size, *_operands(cache_hint)), pred)
+
+
+def commit_group(*, pred: Pred | None = None) -> None:
+    """Emit `cp.async.bulk.commit_group`."""
+    emit(spelled("cp", "async", "bulk", "commit_group"), (), pred)
+
+
+def wait_group(n: int, *, read: bool = False, pred: Pred | None = None) -> None:
+    """Emit `cp.async.bulk.wait_group[.read] n`; with `read`, only until the sources have been read."""
+    emit(spelled("cp", *given("async", "bulk", "wait_group", "read" if read else None)), (n,), pred)

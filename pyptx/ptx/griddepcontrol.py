@@ -1,0 +1,16 @@
+"""Programmatic dependent launch: `griddepcontrol`."""
+
+from __future__ import annotations
+
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred
+
+
+def launch_dependents(*, pred: Pred | None = None) -> None:
+    """Emit `griddepcontrol.launch_dependents`: dependent grids may start; it makes no memory visible."""
+    emit(spelled("griddepcontrol", "launch_dependents"), (), pred)
+
+
+def wait(*, pred: Pred | None = None) -> None:
+    """Emit `griddepcontrol.wait`: until the grids that this one depends on have ended."""
+    emit(spelled("griddepcontrol", "wait"), (), pred)

@@ -1,0 +1,384 @@
+"""Memory barriers: `ptx.mbarrier.*`, wait loops, and rings of barriers at an address of your own.
+
+`sem=` and `scope=` name the memory order; one alone brings the other's default: release for an arrival, acquire for a
+wait, `cta`. Where neither is given nothing is written, and PTX means the same defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import Spelling, emit, foreign, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh, move
+from pyptx.dsl.scopes import Named, intrinsic
+from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedView, index32, symbol_plus
+from pyptx.dsl.trace import check_name, current, fail
+from pyptx.dsl.values import Value, is_integer
+from pyptx.ir.operands import AddressOperand, Operand
+from pyptx.ptx import cluster
+from pyptx.ptx.control import guarded_loop
+from pyptx.ptx.orders import barrier_order
+from pyptx.types import b64, u32
+from pyptx.types import pred as pred_type
+
+
+def _arrival(*words: str, sem: str | None, scope: str | None, space: str) -> Spelling:
+    return spelled("mbarrier", *words, *barrier_order(sem, scope, "release"), space, "b64")
+
+
+def init(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> None:
+    """Emit `mbarrier.init.shared::cta.b64 [m], n`."""
+    emit(_INIT, (mbar, count), pred)
+
+
+def inval(mbar: Any, *, pred: Pred | None = None) -> None:
+    """Emit `mbarrier.inval.shared.b64 [m]`."""
+    emit(_INVAL, (mbar,), pred)
+
+
+_INIT = spelled("mbarrier", "init", "shared::cta", "b64")
+_INVAL = spelled("mbarrier", "inval", "shared", "b64")
+
+
+def _arrived(spelling: Spelling, operands: tuple[Any, ...], pred: Pred | None) -> Reg:
+    state = fresh(b64)
+    emit(spelling, (state, *operands), pred)
+    return state
+
+
+def arrive(
+    mbar: Any,
+    *,
+    count: int | Reg | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state."""
+    operands = (mbar,) if count is None else (mbar, count)
+    return _arrived(_arrival("arrive", sem=sem, scope=scope, space="shared"), operands, pred)
+
+
+def arrive_expect_tx(
+    mbar: Any,
+    tx_count: int | Reg,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state."""
+    spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space="shared::cta")
+    return _arrived(spelling, (mbar, tx_count), pred)
+
+
+def arrive_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
+    """Emit `mbarrier.arrive.noComplete.shared.b64 state, [m], n`: it must not complete the phase."""
+    return _arrived(_arrival("arrive", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
+
+
+def arrive_drop(
+    mbar: Any,
+    *,
+    count: int | Reg | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and count no more in later phases."""
+    operands = (mbar,) if count is None else (mbar, count)
+    return _arrived(_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
+
+
+def arrive_drop_expect_tx(
+    mbar: Any,
+    tx_count: int | Reg,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `mbarrier.arrive_drop.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state."""
+    spelling = _arrival("arrive_drop", "expect_tx", sem=sem, scope=scope, space="shared::cta")
+    return _arrived(spelling, (mbar, tx_count), pred)
+
+
+def arrive_drop_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
+    """Emit `mbarrier.arrive_drop.noComplete.shared.b64 state, [m], n`: it must not complete the phase."""
+    return _arrived(_arrival("arrive_drop", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
+
+
+def arrive_mapped(
+    address: Any,
+    *,
+    count: int | Reg | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `mbarrier.arrive[.sem.scope].shared::cluster.b64 _, [address][, n]`: the barrier of any CTA of the cluster,
+    by an address that `ptx.cluster.map_shared_u32` gave."""
+    operands = (None, address) if count is None else (None, address, count)
+    emit(_arrival("arrive", sem=sem, scope=scope, space="shared::cluster"), operands, pred)
+
+
+def arrive_expect_tx_mapped(
+    address: Any,
+    tx_count: int | Reg,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cluster.b64 _, [address], bytes`."""
+    spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space="shared::cluster")
+    emit(spelling, (None, address, tx_count), pred)
+
+
+def expect_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
+    """Emit `mbarrier.expect_tx.shared.b64 [m], bytes`; it is relaxed. For a mapped address,
+    `space="shared::cluster"`."""
+    emit(spelled("mbarrier", "expect_tx", space, "b64"), (mbar, tx_count), pred)
+
+
+def complete_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
+    """Emit `mbarrier.complete_tx.shared.b64 [m], bytes`, as an asynchronous copy would; it is relaxed."""
+    emit(spelled("mbarrier", "complete_tx", space, "b64"), (mbar, tx_count), pred)
+
+
+def pending_count(state: Reg) -> Reg:
+    """Emit `mbarrier.pending_count.b64 n, state`; return the count."""
+    made = fresh(u32)
+    emit(spelled("mbarrier", "pending_count", "b64"), (made, state))
+    return made
+
+
+def check_layout(mbar: Any, layout: str, *, pred: Pred | None = None) -> Reg:
+    """Emit `mbarrier.check_layout.layout::v0.shared.b64 p, [m]`, or `v1`; return the predicate."""
+    made = fresh(pred_type)
+    emit(spelled("mbarrier", "check_layout", f"layout::{layout}", "shared", "b64"), (made, mbar), pred)
+    return made
+
+
+def try_wait(
+    mbar: Any,
+    phase: Reg | int,
+    *,
+    parity: bool = True,
+    suspend_hint: int | Reg | None = None,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `mbarrier.try_wait[.parity][.sem.scope].shared.b64 p, [m], phase[, nanoseconds]`; return the predicate.
+
+    It may be false at any time: loop on it, or use `wait`. Without `parity`, `phase` is the state of an arrival.
+    """
+    operands = (mbar, phase) if suspend_hint is None else (mbar, phase, suspend_hint)
+    return _waited("try_wait", operands, parity, sem, scope, pred)
+
+
+def test_wait(
+    mbar: Any,
+    phase: Reg | int,
+    *,
+    parity: bool = True,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `mbarrier.test_wait[.parity][.sem.scope].shared.b64 p, [m], phase`: never blocks; return the predicate."""
+    return _waited("test_wait", (mbar, phase), parity, sem, scope, pred)
+
+
+def _waited(
+    op: str, operands: tuple[Any, ...], parity: bool, sem: str | None, scope: str | None, pred: Pred | None
+) -> Reg:
+    words = (op, *(("parity",) if parity else ()), *barrier_order(sem, scope, "acquire"))
+    done = fresh(pred_type)
+    emit(spelled("mbarrier", *words, "shared", "b64"), (done, *operands), pred)
+    return done
+
+
+@intrinsic
+def wait(
+    mbar: Any,
+    phase: Reg | int,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Wait until the phase has completed: a label, `mbarrier.try_wait.parity`, a branch back while it is false.
+
+    With `pred` the whole loop is skipped where that is false: a branch before it, a label after it.
+    """
+    guarded_loop("mbarrier_wait", pred, lambda: ~try_wait(mbar, phase, sem=sem, scope=scope))
+
+
+class BarrierSlot(Value):
+    """One barrier of a ring: at a symbol or a register, so many bytes further. An operand like `bars[i]`."""
+
+    def __init__(self, base: str | Reg, offset: int, byte_offset: int) -> None:
+        self._base, self._offset = base, offset
+        self.byte_offset = byte_offset
+        """Where it lies from the base of the ring; of a slot chosen by a register, where the first lies."""
+
+    @property
+    def name(self) -> str:
+        """The symbol or register that the address begins with."""
+        return self._base if isinstance(self._base, str) else self._base.name
+
+    def as_operand(self) -> Operand:
+        if isinstance(self._base, str):
+            return symbol_plus(self._base, self._offset)
+        if self._offset:
+            fail(rules.OPERAND, f"this barrier is {self._offset} bytes after `{self.name}`: no single register has it",
+                 help="write slot.addr_reg(), which adds them")  # fmt: skip
+        return self._base.as_operand()
+
+    def as_address(self) -> Operand:
+        return self.address_operand()
+
+    def address_operand(self) -> AddressOperand:
+        """Return `[base+offset]`."""
+        if isinstance(self._base, Reg) and self._base.trace is not current():
+            foreign(self._base)
+        return AddressOperand(self.name, str(self._offset) if self._offset else None)
+
+    def addr_reg(self) -> Reg:
+        """Return a register with the address: one `mov` of a symbol, one `add` to a register, none where there is
+        nothing to add."""
+        if isinstance(self._base, str):
+            made = fresh(u32)
+            move(made, symbol_plus(self._base, self._offset))
+            return made
+        return self._base + self._offset if self._offset else self._base
+
+    address = addr_reg
+
+    def init(self, count: int | Reg, *, pred: Pred | None = None) -> None:
+        """Emit what `ptx.mbarrier.init` does."""
+        init(self, count, pred=pred)
+
+    def wait(
+        self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+    ) -> None:
+        """Emit what `ptx.mbarrier.wait` does."""
+        wait(self, phase, sem=sem, scope=scope, pred=pred)
+
+    def try_wait(
+        self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+    ) -> Reg:
+        """Emit what `ptx.mbarrier.try_wait` does."""
+        return try_wait(self, phase, sem=sem, scope=scope, pred=pred)
+
+    def arrive(self, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None) -> Reg:
+        """Emit what `ptx.mbarrier.arrive` does."""
+        return arrive(self, sem=sem, scope=scope, pred=pred)
+
+    def arrive_expect_tx(
+        self, tx_count: int | Reg, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+    ) -> Reg:
+        """Emit what `ptx.mbarrier.arrive_expect_tx` does."""
+        return arrive_expect_tx(self, tx_count, sem=sem, scope=scope, pred=pred)
+
+    def arrive_remote(
+        self,
+        cta_id: Reg | int,
+        count: Reg | int = 1,
+        *,
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Pred | None = None,
+    ) -> None:
+        """Emit what `ptx.cluster.arrive_remote` does."""
+        cluster.arrive_remote(self, cta_id, count, sem=sem, scope=scope, pred=pred)
+
+    def __repr__(self) -> str:
+        return f"BarrierSlot({self.name}+{self._offset})"
+
+
+class BarrierArray:
+    """Barriers of 8 bytes each, side by side from a base on."""
+
+    def __init__(self, base: str | Reg, byte_offset: int, count: int) -> None:
+        self._base, self.byte_offset, self.count = base, byte_offset, count
+
+    @property
+    def name(self) -> str:
+        """The symbol or register that the addresses begin with."""
+        return self._base if isinstance(self._base, str) else self._base.name
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, idx: int | Reg) -> BarrierSlot:
+        if isinstance(idx, Reg):
+            return self.at(idx)
+        if not is_integer(idx) or not -self.count <= idx < self.count:
+            fail(rules.INDEX, f"the ring at `{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}")
+        offset = self.byte_offset + 8 * (idx % self.count)
+        return BarrierSlot(self._base, offset, offset)
+
+    def at(self, stage: int | Reg) -> BarrierSlot:
+        """Return the barrier of a stage. For a register, a scope `barrier_at`: one `mad` from the base's register,
+        after one `mov` where the base is a symbol."""
+        if not isinstance(stage, Reg):
+            return self[stage]
+        with Named("barrier_at", f"{self.name}, {stage.name}"):
+            narrow, base, offset = index32(stage), self._base, self.byte_offset
+            if isinstance(base, str):
+                first = fresh(u32)
+                move(first, symbol_plus(base, offset))
+                base, offset = first, 0
+            wide = base.dtype.bits == 64
+            made = fresh(base.dtype)
+            emit(spelled("mad", "wide" if wide else "lo", "u32"), (made, narrow, 8, base))
+        return BarrierSlot(made, offset, self.byte_offset)
+
+    @intrinsic
+    def init_all(self, count: int | Reg, *, pred: Pred | None = None) -> None:
+        """Initialise every barrier for `count` arrivals: one `mbarrier.init` each."""
+        for index in range(self.count):
+            init(self[index], count, pred=pred)
+
+    def arrive_remote_all(
+        self,
+        cta_id: Reg | int,
+        count: Reg | int = 1,
+        *,
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Pred | None = None,
+    ) -> None:
+        """Arrive at every barrier of the ring in another CTA: what `ptx.cluster.arrive_remote` does for each."""
+        with Named("arrive_remote_all", f"{self.name}, {self.count}"):
+            for index in range(self.count):
+                cluster.arrive_remote(self[index], cta_id, count, sem=sem, scope=scope, pred=pred)
+
+    def __repr__(self) -> str:
+        return f"BarrierArray({self.name}+{self.byte_offset}, {self.count})"
+
+
+def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
+    """Return a ring of `count` barriers, `byte_offset` bytes after a base: a register, a symbol, an allocation."""
+    if not is_integer(count, 1):
+        fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
+    if not is_integer(byte_offset) or byte_offset % 8:
+        fail(rules.ARGUMENT, f"barriers lie on multiples of 8 bytes, found the offset {shown(byte_offset)}")
+    if isinstance(base, MbarrierArray):
+        base = base[0]
+    if isinstance(base, SharedView | MbarrierRef):
+        start = base.start if isinstance(base, SharedView) else base.byte_offset
+        base, byte_offset = (base.name, byte_offset + start) if base.register is None else (base.register, byte_offset)
+    if isinstance(base, str):
+        check_name(base, symbol=True)
+        return BarrierArray(base, byte_offset, count)
+    if not isinstance(base, Reg) or base.dtype.kind not in "bus" or base.dtype.bits not in (32, 64):
+        fail(rules.ARGUMENT, f"a ring begins at a 32- or 64-bit register, a symbol or an allocation, "
+             f"found {shown(base)}", help="write ptx.mbarrier.array(smem.base(), offset, count)")  # fmt: skip
+    if base.trace is not current():
+        foreign(base)
+    return BarrierArray(base, byte_offset, count)

@@ -1,0 +1,78 @@
+"""Memory of several devices behind one address: `multimem.ld_reduce`, `.st`, `.red` and its bulk copies.
+
+`op` is "add", "min", "max", "and", "or", "xor"; `sem` "weak", "relaxed", "acquire" or "release", with a `scope` for the
+last three.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.registers import Pred
+from pyptx.ptx.orders import bulk_operation, given, operand_type, vector_words
+from pyptx.types import PtxType
+
+
+def ld_reduce(
+    op: str,
+    dtype: PtxType,
+    dst: Any,
+    addr: Any,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    acc: PtxType | None = None,
+    space: str = "global",
+    pred: Pred | None = None,
+) -> None:
+    """Emit `multimem.ld_reduce[.sem.scope][.space].op[.acc::T][.vN].T d, [a]`; `acc` is f32 or f16."""
+    wide = None if acc is None else f"acc::{acc.name}"
+    words = (*given("ld_reduce", sem, scope, space, op, wide), *vector_words(dst), operand_type(op, dtype))
+    emit(spelled("multimem", *words), (dst, addr), pred)
+
+
+def st(
+    dtype: PtxType,
+    addr: Any,
+    src: Any,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    space: str = "global",
+    pred: Pred | None = None,
+) -> None:
+    """Emit `multimem.st[.sem.scope][.space][.vN].T [a], b`."""
+    words = (*given("st", sem, scope, space), *vector_words(src), dtype.name)
+    emit(spelled("multimem", *words), (addr, src), pred)
+
+
+def red(
+    op: str,
+    dtype: PtxType,
+    addr: Any,
+    value: Any,
+    *,
+    sem: str | None = None,
+    scope: str | None = None,
+    space: str = "global",
+    pred: Pred | None = None,
+) -> None:
+    """Emit `multimem.red[.sem.scope][.space].op[.vN].T [a], b`."""
+    words = (*given("red", sem, scope, space, op), *vector_words(value), operand_type(op, dtype))
+    emit(spelled("multimem", *words), (addr, value), pred)
+
+
+def cp_async_bulk(dst: Any, src: Any, size: int | Any, *, byte_mask: Any = None, pred: Pred | None = None) -> None:
+    """Emit `multimem.cp.async.bulk.global.shared::cta.bulk_group[.cp_mask] [dst], [src], size[, mask]`."""
+    masked = () if byte_mask is None else ("cp_mask",)
+    words = ("cp", "async", "bulk", "global", "shared::cta", "bulk_group", *masked)
+    emit(spelled("multimem", *words), (dst, src, size, *(() if byte_mask is None else (byte_mask,))), pred)
+
+
+def cp_reduce_async_bulk(
+    op: str, dtype: PtxType, dst: Any, src: Any, size: int | Any, *, pred: Pred | None = None
+) -> None:
+    """Emit `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op[.noftz].T [dst], [src], size`."""
+    words = ("cp", "reduce", "async", "bulk", "global", "shared::cta", "bulk_group", *bulk_operation(op, dtype))
+    emit(spelled("multimem", *words), (dst, src, size), pred)

@@ -1,0 +1,44 @@
+"""What operations on memory have in common: the modifiers of a memory order, and how an operation spells its type."""
+
+from __future__ import annotations
+
+from pyptx.dsl.arithmetic import unsigned, untyped
+from pyptx.dsl.registers import RegArray, check_type
+from pyptx.types import PtxType
+
+HALVES = frozenset(("f16", "bf16", "f16x2", "bf16x2"))
+_BITWISE = frozenset(("and", "or", "xor", "exch", "cas"))
+
+
+def barrier_order(sem: str | None, scope: str | None, default: str) -> tuple[str, ...]:
+    """Return the order of an operation on a memory barrier; nothing where neither half is given."""
+    return () if sem is None and scope is None else (sem or default, scope or "cta")
+
+
+def given(*words: str | None) -> tuple[str, ...]:
+    """Return the modifiers that are there."""
+    return tuple([word for word in words if word])
+
+
+def operand_type(op: str, dtype: PtxType) -> str:
+    """Return the type that an atomic operation names for values of this type.
+
+    Bits count as unsigned; the two's complement sum of s64 is that of u64, the only name PTX has for it.
+    """
+    check_type(dtype)
+    if dtype.kind not in ("b", "u", "s"):
+        return dtype.name
+    if op in _BITWISE:
+        return untyped(dtype).name
+    return "u64" if op == "add" and dtype.bits == 64 else unsigned(dtype).name
+
+
+def vector_words(value: object) -> tuple[str, ...]:
+    """Return `.vN` for a list or range of registers."""
+    return (f"v{len(value)}",) if isinstance(value, list | RegArray) else ()  # pyright: ignore[reportUnknownArgumentType]
+
+
+def bulk_operation(op: str, dtype: PtxType) -> tuple[str, ...]:
+    """Return how a bulk reduction spells its operation and type: sums of halves have `.noftz`."""
+    kind = operand_type(op, dtype)
+    return (*given(op, "noftz" if op == "add" and kind in HALVES else None), kind)

@@ -1,0 +1,42 @@
+"""Atomic operations that return nothing: `ptx.red.add(f32, address, x)`. The arguments are those of `ptx.atom`, without
+the result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl.registers import Pred
+from pyptx.ptx.atom import emit_atomic
+from pyptx.types import PtxType
+
+
+class Red:
+    """One operation of `red`; calling it emits one instruction."""
+
+    def __init__(self, op: str) -> None:
+        self._op = op
+
+    def __call__(
+        self,
+        dtype: PtxType,
+        addr: Any,
+        value: Any,
+        *,
+        space: str = "global",
+        sem: str | None = None,
+        scope: str | None = None,
+        cache_hint: Any = None,
+        pred: Pred | None = None,
+    ) -> None:
+        """Emit `red[.sem][.scope][.space].op[.noftz][.L2::cache_hint][.vN].T [a], b[, policy]`; `sem` is "relaxed" or
+        "release"."""
+        emit_atomic("red", self._op, dtype, (addr, value), (sem, scope, space), cache_hint, pred)
+
+    def __repr__(self) -> str:
+        return f"ptx.red.{self._op}"
+
+
+add = Red("add")
+min, max = Red("min"), Red("max")
+inc, dec = Red("inc"), Red("dec")
+and_, or_, xor_ = Red("and"), Red("or"), Red("xor")

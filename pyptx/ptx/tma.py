@@ -1,0 +1,95 @@
+"""Tensor copies of the rank-3 view that large tiles use: (64, rows, columns / 64), so that a box has any width."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import shown
+from pyptx.dsl.registers import NegPred, Pred, Reg
+from pyptx.dsl.scopes import Named, arguments_text
+from pyptx.dsl.trace import fail
+from pyptx.dsl.values import is_integer
+from pyptx.ptx import cluster
+from pyptx.ptx.cp.bulk import tensor_3d
+
+WIDTH = 64
+"""Elements of the innermost dimension: 128 bytes of 16-bit values."""
+
+
+def _coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[Any, ...]:
+    if coords is not None:
+        if row is not None or col is not None:
+            fail(rules.ARGUMENT, "`row` and `col` are given, and `coords` too", help="leave one out")
+        if len(coords) != 3:
+            fail(rules.ARGUMENT, f"`coords` has 3 coordinates, found {len(coords)}", help="(0, row, column // 64)")
+        return coords
+    if row is None or col is None:
+        fail(rules.ARGUMENT, "a tensor copy needs the coordinates of its box", help="give row= and col=, or coords=")
+    if isinstance(col, Reg):
+        return 0, row, col >> WIDTH.bit_length() - 1
+    if not is_integer(col) or col % WIDTH:
+        fail(rules.ARGUMENT, f"`col` is a register or a multiple of {WIDTH}, found {shown(col)}")
+    return 0, row, col // WIDTH
+
+
+def _scope(name: str, *args: Any) -> AbstractContextManager[Any]:
+    """Return a named scope where there is more than the copy."""
+    return Named(name, arguments_text(args, {})) if isinstance(args[-1], Reg) else nullcontext()
+
+
+def load_3d(
+    dst: Any,
+    src: Any,
+    row: Any = None,
+    col: Any = None,
+    mbar: Any = None,
+    coords: tuple[Any, ...] | None = None,
+    *,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [dst], [map, {0, row,
+    col / 64}], [mbar]`. A register `col` is divided by one `shr`; the two stand in a scope `load_3d`."""
+    with _scope("load_3d", dst, src, row, col):
+        tensor_3d(dst=dst, src=src, coord=_coordinates(row, col, coords), mbar=mbar, pred=pred)
+
+
+def load_3d_multicast(
+    dst: Any,
+    src: Any,
+    row: Any = None,
+    col: Any = None,
+    mbar: Any = None,
+    mask: Any = None,
+    coords: tuple[Any, ...] | None = None,
+    *,
+    issuer: int | Pred | None = None,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `load_3d` with `.multicast::cluster` and the mask. `issuer` is the rank of the CTA that issues it, which
+    takes a `mov` of `%cluster_ctarank` and a `setp`, or a predicate; with `pred` too, both must hold (one `and`)."""
+    if mask is None:
+        fail(rules.ARGUMENT, "a multicast needs the mask of the CTAs that receive it", help="write mask=0b11")
+    with Named("load_3d_multicast", arguments_text((dst, src, row, col), {})):
+        guard = pred
+        if issuer is not None:
+            chosen = issuer if isinstance(issuer, Reg | NegPred) else cluster.rank(issuer)
+            guard = chosen if pred is None else chosen & pred
+        coord = _coordinates(row, col, coords)
+        tensor_3d(dst=dst, src=src, coord=coord, mbar=mbar, multicast_mask=mask, pred=guard)
+
+
+def store_3d(
+    dst: Any,
+    src: Any,
+    row: Any = None,
+    col: Any = None,
+    coords: tuple[Any, ...] | None = None,
+    *,
+    pred: Pred | None = None,
+) -> None:
+    """Emit `cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [map, {0, row, col / 64}], [src]`; a register
+    `col` as in `load_3d`."""
+    with _scope("store_3d", dst, src, row, col):
+        tensor_3d.store_tile(dst, src, _coordinates(row, col, coords), pred=pred)

@@ -1,0 +1,232 @@
+"""The threads of a warp among themselves: `shfl`, `vote`, `match`, `redux`, and reductions made of them.
+
+`mask` names the lanes that take part, all of them unless given; all of them must call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.check.spelling import lacks
+from pyptx.dsl import rules
+from pyptx.dsl.arithmetic import check_operand, unsigned, untyped
+from pyptx.dsl.emit import Spelling, emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.dsl.scopes import Named, intrinsic
+from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import Pair
+from pyptx.isa import lookup
+from pyptx.types import PtxType, b32
+from pyptx.types import pred as pred_type
+
+ALL = 0xFFFFFFFF
+"""All lanes."""
+_WIDTHS = (2, 4, 8, 16, 32)
+_OPERATIONS = {"sum": "add", "add": "add", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
+
+
+def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, mask: Any, pred: Pred | None) -> Reg:
+    """Emit `shfl.sync` for values of any size: 16 bits travel in 32, 64 in two halves."""
+    if not isinstance(value, Reg):
+        fail(rules.ARGUMENT, f"`shfl` exchanges registers, found {shown(value)}", help="write reg.from_(x, u32)")
+    spelling, bits = spelled("shfl", "sync", mode, "b32"), value.dtype.bits
+    moved = fresh(value.dtype)
+    target: Any = moved if valid is None else Pair(moved, valid)
+    if bits == 32 or value.dtype.kind == "pred" or bits not in (16, 64):
+        emit(spelling, (target, value, lane, clamp, mask), pred)
+        return moved
+    with Named(f"shfl_{mode}", f"{value.name}, {getattr(lane, 'name', lane)}"):
+        parts = [fresh(b32) for _ in range(bits // 64 + 1)]
+        there = [fresh(b32) for _ in parts]
+        if bits == 16:
+            emit(spelled("mov", "b32"), (parts[0], [value, value]), pred)
+        else:
+            emit(spelled("mov", "b64"), (parts, value), pred)
+        for index, (part, other) in enumerate(zip(parts, there, strict=True)):
+            one: Any = other if valid is None or index else Pair(other, valid)
+            emit(spelling, (one, part, lane, clamp, mask), pred)
+        if bits == 16:
+            emit(spelled("mov", "b32"), ([moved, None], there[0]), pred)
+        else:
+            emit(spelled("mov", "b64"), (moved, there), pred)
+    return moved
+
+
+def _clamp(mode: str, width: int) -> int:
+    """Return the operand that keeps the exchange inside segments of a width."""
+    if width not in _WIDTHS:
+        fail(rules.ARGUMENT, f"`width` is 2, 4, 8, 16 or 32, found {shown(width)}", help="write width=32 for the warp")
+    return 32 - width << 8 | (0 if mode == "up" else 31)
+
+
+def shfl_bfly(
+    value: Reg, lane_mask: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+) -> Reg:
+    """Emit `shfl.sync.bfly.b32 d[|valid], a, b, c, mask`; return what the lane `lane ^ lane_mask` has.
+
+    A register of 16 or 64 bits takes one or two, with `mov`s around them, in a scope.
+    """
+    return _exchange("bfly", value, lane_mask, _clamp("bfly", width), valid, mask, pred)
+
+
+def shfl_up(
+    value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+) -> Reg:
+    """Emit `shfl.sync.up.b32`: what the lane `delta` below has; the lowest keep theirs. Sizes as `shfl_bfly`."""
+    return _exchange("up", value, delta, _clamp("up", width), valid, mask, pred)
+
+
+def shfl_down(
+    value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+) -> Reg:
+    """Emit `shfl.sync.down.b32`: what the lane `delta` above has; the highest keep theirs. Sizes as `shfl_bfly`."""
+    return _exchange("down", value, delta, _clamp("down", width), valid, mask, pred)
+
+
+def shfl_idx(
+    value: Reg, lane: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+) -> Reg:
+    """Emit `shfl.sync.idx.b32`: what one lane has. Sizes as `shfl_bfly`."""
+    return _exchange("idx", value, lane, _clamp("idx", width), valid, mask, pred)
+
+
+def _vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
+    made = fresh(b32 if mode == "ballot" else pred_type)
+    emit(spelled("vote", "sync", mode, "b32" if mode == "ballot" else "pred"), (made, value, mask), pred)
+    return made
+
+
+def vote_all(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+    """Emit `vote.sync.all.pred d, p, mask`; return the predicate."""
+    return _vote("all", value, mask, pred)
+
+
+def vote_any(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+    """Emit `vote.sync.any.pred d, p, mask`; return the predicate."""
+    return _vote("any", value, mask, pred)
+
+
+def vote_uni(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+    """Emit `vote.sync.uni.pred d, p, mask`: whether all lanes agree."""
+    return _vote("uni", value, mask, pred)
+
+
+def ballot(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+    """Emit `vote.sync.ballot.b32 d, p, mask`; return the mask of the lanes where the predicate holds."""
+    return _vote("ballot", value, mask, pred)
+
+
+def match_any(value: Reg, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+    """Emit `match.any.sync.bN d, a, mask`; return the mask of the lanes that hold the same value."""
+    made = fresh(b32)
+    emit(spelled("match", "any", "sync", untyped(value.dtype).name), (made, value, mask), pred)
+    return made
+
+
+def match_all(value: Reg, *, mask: Any = ALL, pred: Pred | None = None) -> tuple[Reg, Reg]:
+    """Emit `match.all.sync.bN d|p, a, mask`; return the mask (0 if any differs) and the predicate."""
+    made, same = fresh(b32), fresh(pred_type)
+    emit(spelled("match", "all", "sync", untyped(value.dtype).name), (Pair(made, same), value, mask), pred)
+    return made, same
+
+
+def activemask() -> Reg:
+    """Emit `activemask.b32 d`."""
+    made = fresh(b32)
+    emit(spelled("activemask", "b32"), (made,))
+    return made
+
+
+def sync(mask: Any = ALL, *, pred: Pred | None = None) -> None:
+    """Emit `bar.warp.sync mask`."""
+    emit(spelled("bar", "warp", "sync"), (mask,), pred)
+
+
+def redux(
+    op: str,
+    value: Reg,
+    *,
+    dst: Reg | None = None,
+    abs_: bool = False,
+    nan: bool = False,
+    mask: Any = ALL,
+    pred: Pred | None = None,
+) -> Reg:
+    """Emit `redux.sync.op[.abs][.NaN].T d, a, mask`: integers, and `min`, `max` of f32 where the target has them."""
+    made = fresh(value.dtype) if dst is None else dst
+    emit(_redux(op, value.dtype, abs_, nan), (made, value, mask), pred)
+    return made
+
+
+def _redux(op: str, dtype: PtxType, abs_: bool = False, nan: bool = False) -> Spelling:
+    word = _operation(op)
+    kind = dtype if dtype.kind == "f" else untyped(dtype) if word in ("and", "or", "xor") else unsigned(dtype)
+    return spelled("redux", "sync", word, *(("abs",) if abs_ else ()), *(("NaN",) if nan else ()), kind.name)
+
+
+def _operation(op: str) -> str:
+    if op not in _OPERATIONS:
+        fail(rules.ARGUMENT, f"a warp reduces by sum, max, min, and, or, xor; found {shown(op)}")
+    return _OPERATIONS[op]
+
+
+def _butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
+    """Combine each register with that of the lane across, at half the distance each time; all lanes end with the
+    result."""
+    word = _operation(op)
+    if not isinstance(value, Reg):
+        fail(rules.ARGUMENT, f"a warp reduces a register, found {shown(value)}")
+    if direct and width == 32 and _has(_redux(op, value.dtype)):
+        return redux(op, value, dst=value)
+    check_operand(word, value.dtype, f"reduce_{op}")
+    kind = value.dtype if value.dtype.kind == "f" else untyped(value.dtype) if word in ("and", "or", "xor") else (
+        unsigned(value.dtype)
+    )  # fmt: skip
+    _clamp("bfly", width)
+    distance = width // 2
+    while distance:
+        other = _exchange("bfly", value, distance, 31, None, ALL, None)
+        emit(spelled(word, kind.name), (value, value, other))
+        distance //= 2
+    return value
+
+
+@intrinsic
+def reduce_sum(val: Reg, *, width: int = 32) -> Reg:
+    """Add up the registers of every `width` lanes, in place, in all of them: log2(width) times `shfl.sync.bfly.b32` and
+    `add` (64 bits: two `shfl`, `mov`s around them)."""
+    return _butterfly("sum", val, width)
+
+
+@intrinsic
+def reduce_max(val: Reg, *, width: int = 32) -> Reg:
+    """Find the largest of every `width` lanes, in place, in all of them: like `reduce_sum`, with `max` typed by the
+    register."""
+    return _butterfly("max", val, width)
+
+
+@intrinsic
+def reduce_min(val: Reg, *, width: int = 32) -> Reg:
+    """Find the smallest of every `width` lanes, in place, in all of them: like `reduce_sum`, with `min` typed by the
+    register."""
+    return _butterfly("min", val, width)
+
+
+@intrinsic
+def reduce(op: str, val: Reg, *, width: int = 32) -> Reg:
+    """Reduce the registers of every `width` lanes, in place, in all of them: by sum, max, min, and, or, xor.
+
+    One `redux.sync` for the whole warp where the target has it for the type, else what `reduce_sum` emits with that
+    operation.
+    """
+    return _butterfly(op, val, width, direct=True)
+
+
+def _has(spelling: Spelling) -> bool:
+    """Tell whether the target has an instruction."""
+    trace = current()
+    matches = lookup.matches_of(spelling.opcode, spelling.modifiers)
+    return any(lacks(match, trace.target, trace.judged_at) is None for match in matches)
+
+
+all_reduce, all_reduce_sum, all_reduce_max, all_reduce_min = reduce, reduce_sum, reduce_max, reduce_min

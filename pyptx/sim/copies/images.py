@@ -15,9 +15,7 @@ W128_RUN = 32
 """Pixels after which im2col::w::128 takes its halo."""
 
 
-def im2col(
-    tensor: TensorMap, coordinates: tuple[int, ...], destination: int, offsets: tuple[int, ...] = ()
-) -> Copy:
+def im2col(tensor: TensorMap, coordinates: tuple[int, ...], destination: int, offsets: tuple[int, ...] = ()) -> Copy:
     """Return the copy of a column of pixels; coordinates are channel, W, H, D (as many as there are), image.
 
     `offsets` are the instruction's: those of the filter's tap along W, H, D; for the W modes, halo and W offset.

@@ -77,9 +77,7 @@ def inner(dtype: ElementType, count: int, step: int, unit: int) -> Inner:
         return Inner(element * unit, element * step * unit, element * step, element * step, _none(), count * unit)
     size = count * dtype.bits // 8
     offset = np.arange(0, size, unit, dtype=np.int64)
-    return Inner(
-        offset, offset, offset * 8 // dtype.bits, ((offset + unit) * 8 - 1) // dtype.bits, _none(), size
-    )
+    return Inner(offset, offset, offset * 8 // dtype.bits, ((offset + unit) * 8 - 1) // dtype.bits, _none(), size)
 
 
 def _none() -> I64:
@@ -103,7 +101,9 @@ def _padded(dtype: ElementType, count: int) -> Inner:
 
 
 @lru_cache(maxsize=256)
-def placed(row: int, dtype: ElementType, count: int, step: int, unit: int, mode: Swizzle, phase: int) -> tuple[I64, I64]:
+def placed(
+    row: int, dtype: ElementType, count: int, step: int, unit: int, mode: Swizzle, phase: int
+) -> tuple[I64, I64]:
     """Return where the units and the padding of `row` rows lie, counted from the destination.
 
     `phase` is the destination's place within the swizzle's pattern, which goes by address bits.
@@ -157,6 +157,4 @@ def assemble(
         within = (start + part.first >= 0) & (start + part.last < tensor.dims[0])
         whole = np.ones(len(row_address), np.bool_) if row_inside is None else row_inside
         inside = (whole[:, None] & within).ravel()
-    return Copy(
-        shared + destination, address, inside, unit, tensor.dtype, fill_of(tensor, unit), padding + destination
-    )
+    return Copy(shared + destination, address, inside, unit, tensor.dtype, fill_of(tensor, unit), padding + destination)

@@ -102,6 +102,30 @@ def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(dots.dot(a, b, c, how), one_by_one)
 
 
+@pytest.mark.parametrize(
+    ("instruction", "sm", "left", "right", "output"), [case for case in CASES if "e2m" not in str(case)]
+)
+def test_one_bit_below_the_fraction_is_dropped(instruction: str, sm: int, left: str, right: str, output: str) -> None:
+    """1 - 1 leaves what the other product keeps: 1.5 units at the lowest bit are 1."""
+    how = rule(instruction, sm, left, output)
+    low = -(how.fraction // 2)
+    a = np.zeros((1, how.step), np.float32)
+    b = np.zeros((how.step, 1), np.float32)
+    a[0, :3], b[:3, 0] = (1.0, 1.0, 1.5 * 2.0**low), (1.0, -1.0, 2.0 ** (-how.fraction - low))
+    got = dots.dot(dots.operand(a, left), dots.operand(b, right), np.zeros((1, 1), np.float32), how)
+    assert got[0, 0] == np.float32(np.float16(2.0**-how.fraction) if output == "f16" else 2.0**-how.fraction)
+
+
+@pytest.mark.parametrize(("name", "factor", "small"), [("f16", 2.0**15, 2.0**-30), ("bf16", 2.0**120, 2.0**-30)])
+def test_a_zero_counts_as_the_smallest_normal_f32(name: str, factor: float, small: float) -> None:
+    how = rule("mma", 90, name)
+    a, b = np.zeros((1, 16), np.float32), np.full((16, 1), factor, np.float32)
+    c = np.array([[small * (1 + 2.0**-23)]], np.float32)
+    got = dots.dot(dots.operand(a, name), dots.operand(b, name), c, how)
+    np.testing.assert_array_equal(got, reference(a, b, c, (name, name), how))
+    assert (got == c).all() == (name == "f16")
+
+
 def test_leading_dimensions_are_independent() -> None:
     generator = np.random.default_rng(6)
     how = rule("mma", 80, "f16")
@@ -190,8 +214,9 @@ def test_single_bits(operation: str) -> None:
 def test_double_precision_is_a_chain_of_fused_multiply_adds() -> None:
     generator = np.random.default_rng(11)
     a, b, c = (generator.standard_normal((4, 4)) for _ in range(3))
-    from tests.sim.numerics import exact
     from fractions import Fraction
+
+    from tests.sim.numerics import exact
 
     got = dots.double_dot(a, b, c)
     for i in range(4):

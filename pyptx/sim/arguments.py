@@ -14,7 +14,8 @@ from pyptx.ir import Param
 from pyptx.sim import rules
 from pyptx.sim.formats import Array
 from pyptx.sim.frames import aligned, laid_out
-from pyptx.sim.variables import GLOBAL_BASE, GUARD, Allocation
+from pyptx.sim.memory import Region
+from pyptx.sim.variables import GUARD, Allocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,10 @@ class Buffers:
                 return address
         address = aligned(self.next, 256)
         data = np.ascontiguousarray(array)
+        flat = data.reshape(-1).view(np.uint8)
+        lent = bool(np.shares_memory(data, array)) if data.size else False
         self.allocations.append(
-            Allocation(address, data.nbytes, name, bytearray(data.tobytes()), writable=array.flags.writeable)
+            Allocation(address, data.nbytes, name, flat, writable=array.flags.writeable, lent=lent)
         )
         self.next = address + data.nbytes + GUARD
         self.arrays.append((array, address))
@@ -50,17 +53,17 @@ class Buffers:
     def reserve(self, size: int, name: str) -> int:
         """Return the address of fresh zeroed memory."""
         address = aligned(self.next, 256)
-        self.allocations.append(Allocation(address, size, name))
+        self.allocations.append(Allocation(address, size, name, np.zeros(size, np.uint8)))
         self.next = address + size + GUARD
         return address
 
-    def write_back(self, arena: Array) -> None:
-        """Copy every writable array's bytes back to it."""
+    def write_back(self, regions: list[Region]) -> None:
+        """Copy what the launch wrote back to the arrays."""
+        written = {region.low: region for region in regions if region.writable and not region.lent}
         for array, address in self.arrays:
-            if array.flags.writeable:
-                start = address - GLOBAL_BASE
-                flat = arena[start : start + array.nbytes].view(array.dtype)
-                array[...] = flat.reshape(array.shape)
+            region = written.get(address)
+            if region is not None and array.flags.writeable:
+                array[...] = region.data[: array.nbytes].view(array.dtype).reshape(array.shape)
 
 
 def parameter_bytes(

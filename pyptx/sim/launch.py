@@ -61,16 +61,16 @@ def run(
     workspace = buffers.reserve(256, "grid workspace") if cooperative else 0
     launch = Launch(program, *shape, shared, limit, workspace)
     data, order = parameter_bytes(program.entry.function.params, args, buffers, program.entry.function.origin)
-    arena, regions = regions_of([*program.variables.allocations, *buffers.allocations])
+    regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     stats, printed = Stats(), list[str]()
-    _run_batches(launch, arena, regions, params, stats, printed, cooperative, batch_lanes)
-    buffers.write_back(arena)
+    _run_batches(launch, regions, params, stats, printed, cooperative, batch_lanes)
+    buffers.write_back(regions)
     return Result(order, stats, "".join(printed))
 
 
 def _run_batches(
-    launch: Launch, arena: Array, regions: list[Region], params: Region, stats: Stats, printed: list[str],
+    launch: Launch, regions: list[Region], params: Region, stats: Stats, printed: list[str],
     cooperative: bool, batch_lanes: int,
 ) -> None:  # fmt: skip
     total = launch.grid[0] * launch.grid[1] * launch.grid[2]
@@ -85,7 +85,7 @@ def _run_batches(
         for first in range(0, total, at_once):
             ctas = min(at_once, total - first)
             if machine is None or machine.shape.ctas != ctas:
-                machine = Machine(launch, ctas, arena, regions, params, sources, stats, printed)
+                machine = Machine(launch, ctas, regions, params, sources, stats, printed)
             machine.begin(np.arange(first, first + ctas))
             Scheduler(machine).run()
             stats.batches += 1

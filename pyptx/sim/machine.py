@@ -55,7 +55,7 @@ class Machine:
     """The state of one batch. `printed` collects what the kernel prints."""
 
     def __init__(
-        self, launch: Launch, ctas: int, arena: Array, regions: list[Region], params: Region, sources: dict[int, Source],
+        self, launch: Launch, ctas: int, regions: list[Region], params: Region, sources: dict[int, Source],
         stats: Stats, printed: list[str],
     ) -> None:  # fmt: skip
         self.launch, self.program, self.sources = launch, launch.program, sources
@@ -72,7 +72,7 @@ class Machine:
         self.ctaid = np.zeros((3, ctas), np.int64)
         nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
         self.memory = Memory(
-            self.shape, arena, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
+            self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
         self.sp = np.zeros(lanes, np.int64)
         self.effects = Effects()

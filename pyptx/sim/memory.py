@@ -31,12 +31,16 @@ _WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDO
 
 
 class Region:
-    """Bytes with one owner, and their views by dtype. `low` is the address of the first byte."""
+    """Bytes with one owner, and their views by dtype. `low` is the address of the first byte. Bytes that the caller
+    lent (`lent`) are copied before the first write."""
 
-    __slots__ = ("_views", "data", "low", "name", "size", "space", "writable")
+    __slots__ = ("_views", "data", "lent", "low", "name", "size", "space", "writable")
 
-    def __init__(self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True) -> None:
-        self.name, self.space, self.low, self.size, self.data, self.writable = name, space, low, size, data, writable
+    def __init__(
+        self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True, lent: bool = False
+    ) -> None:
+        self.name, self.space, self.low, self.size, self.data = name, space, low, size, data
+        self.writable, self.lent = writable, lent
         self._views: dict[tuple[np.dtype[Any], int], Array] = {}
 
     def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
@@ -46,6 +50,11 @@ class Region:
             whole = len(self.data) // dtype.itemsize * dtype.itemsize
             found = self._views[dtype, element] = self.data[:whole].view(dtype)[element:]
         return found
+
+    def own(self) -> None:
+        """Make the bytes our own."""
+        self.data, self.lent = self.data.copy(), False
+        self._views.clear()
 
 
 class Watch(Protocol):
@@ -75,7 +84,6 @@ class Memory:
     """All memory of a launch; shared and local memory belong to the batch of CTAs that runs."""
 
     shape: Shape
-    arena: Array
     regions: list[Region]
     params: Region
     shared_size: int
@@ -87,11 +95,9 @@ class Memory:
     shared: Region = field(init=False)
     local: Region = field(init=False)
     starts: list[int] = field(init=False)
-    everything: Region = field(init=False)
 
     def __post_init__(self) -> None:
         self.starts = [region.low for region in self.regions]
-        self.everything = Region("global memory", "global", GLOBAL_BASE, len(self.arena), self.arena)
         stride = -(-max(self.shared_size, 16) // 16) * 16
         data = np.zeros(stride * self.shape.ctas, np.uint8)
         self.shared = Region("shared memory", "shared", self.shared_base, self.shared_size, data)
@@ -128,8 +134,11 @@ class Memory:
             region, offsets = self._param(site, lanes, address, size)
         else:
             region, offsets = self._global(site, lanes, address, size, space)
-        if kind != "r" and not region.writable:
-            raise self._fault(rules.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
+        if kind != "r":
+            if not region.writable:
+                raise self._fault(rules.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
+            if region.lent:
+                region.own()
         if self.watch is not None:
             self.watch.access(site, lanes, region, np.broadcast_to(offsets, lanes.n), size, kind)
         return region, offsets
@@ -173,7 +182,13 @@ class Memory:
         if wrong.any():
             bad = int(np.flatnonzero(wrong)[0])
             raise self._outside(site, lanes, bad, address, size)
-        return self.everything, np.subtract(address, GLOBAL_BASE, dtype=np.uint64)
+        raise Mixed
+
+    def split(self, address: Array) -> list[Array]:
+        """Return one mask per window and global region that addresses fall into."""
+        starts = np.array([PARAM_BASE, SHARED_WINDOW, LOCAL_WINDOW, *self.starts], np.uint64)
+        at = np.searchsorted(starts, address, "right")
+        return [at == one for one in np.unique(at)]
 
     def _shared(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
         region = self.shared
@@ -277,19 +292,12 @@ class Memory:
 
 
 class Mixed(Exception):
-    """The lanes of one generic access hit different state spaces: the caller splits them."""
+    """The lanes of one access hit different regions: the caller splits them by `Memory.split`."""
 
 
-def regions_of(allocations: list[Allocation]) -> tuple[Array, list[Region]]:
-    """Return global memory with the first contents of each allocation, and its regions in address order."""
-    ordered = sorted(allocations, key=lambda a: a.address)
-    end = ordered[-1].address + ordered[-1].size if ordered else GLOBAL_BASE
-    arena = np.zeros(-(-(end - GLOBAL_BASE) // 64) * 64 + 64, np.uint8)
-    regions: list[Region] = []
-    for item in ordered:
-        start = item.address - GLOBAL_BASE
-        if item.first is not None:
-            arena[start : start + item.size] = np.frombuffer(bytes(item.first), np.uint8)
-        data = arena[start : start + -(-item.size // 64) * 64]
-        regions.append(Region(item.name, item.space, item.address, item.size, data, item.writable))
-    return arena, regions
+def regions_of(allocations: list[Allocation]) -> list[Region]:
+    """Return the regions of global memory in address order."""
+    return [
+        Region(item.name, item.space, item.address, item.size, item.data, item.writable, item.lent)
+        for item in sorted(allocations, key=lambda a: a.address)
+    ]

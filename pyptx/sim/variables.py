@@ -6,6 +6,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pyptx.check.symbols import Kind, Scope, Symbol
 from pyptx.ir import (
     BinaryOperand,
@@ -22,6 +24,7 @@ from pyptx.ir import (
 from pyptx.ir.nodes import Declarator
 from pyptx.ir.operands import Operand, number_value
 from pyptx.sim import rules
+from pyptx.sim.formats import Array
 from pyptx.sim.frames import aligned, declarator_of, size_and_alignment
 
 PARAM_BASE = 0x1_0000_0000
@@ -41,14 +44,15 @@ GUARD = 256
 
 @dataclass(slots=True)
 class Allocation:
-    """Bytes of global memory with one owner. `first` are its contents at the start."""
+    """Bytes of global memory with one owner, as they are at the start; `lent` ones belong to the caller."""
 
     address: int
     size: int
     name: str
-    first: bytearray | None = None
+    data: Array
     space: str = "global"
     writable: bool = True
+    lent: bool = False
 
 
 @dataclass(slots=True)
@@ -107,8 +111,10 @@ class Variables:
         self.next_global = address + size + GUARD
         self.placed[key] = address
         contents = bytearray(size)
-        self.allocations.append(Allocation(address, size, key[0], contents, symbol.space, symbol.space != "const"))
+        data = np.zeros(size, np.uint8)
+        self.allocations.append(Allocation(address, size, key[0], data, symbol.space, symbol.space != "const"))
         self._initialise(contents, declared, item)
+        data[:] = np.frombuffer(bytes(contents), np.uint8)
 
     def _definition(self, name: str, declared: VarDecl) -> tuple[VarDecl, Declarator] | None:
         for statement in self.module.directives:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.access import by_window
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Site
@@ -77,7 +76,7 @@ def _run(
     try:
         region, offsets = site.memory.resolve(site, space, lanes, address, dtype.itemsize * vector, "rw")
     except Mixed:
-        for part in by_window(address):
+        for part in site.memory.split(address):
             _run(update, at_once, dtype, vector, site, lanes, part, space, address, outs, *operands)
         return
     index = np.broadcast_to(offsets >> (dtype.itemsize.bit_length() - 1), lanes.n)

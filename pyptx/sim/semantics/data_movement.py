@@ -23,7 +23,7 @@ def _mov(match: Match, signature: Signature) -> Operation | None:
     if a.count and d.count:
         return value(lambda v: tuple(np.array(x) for x in v))
     if a.count:
-        return _pack(dtype_of(d.type or "b64"), d.type)
+        return value(_pack_128) if d.type == "b128" else _pack(dtype_of(d.type or "b64"))
     if d.count:
         return _unpack(d.count, dtype_of(d.type or "b32"), match.modifiers[-1])
     if d.type == "b128":
@@ -31,15 +31,14 @@ def _mov(match: Match, signature: Signature) -> Operation | None:
     return COPY
 
 
-def _pack(dtype: np.dtype[Any], type_name: str | None) -> Operation:
-    def pack(parts: tuple[Array, ...]) -> Any:
-        bits = 8 * parts[0].dtype.itemsize
-        if type_name == "b128":
-            low, high = (parts[0], parts[1]) if len(parts) == 2 else (_joined(parts[:2], 32, "u8"), _joined(parts[2:], 32, "u8"))
-            return np.array(low), np.array(high)
-        return _joined(parts, bits, dtype.str)
+def _pack(dtype: np.dtype[Any]) -> Operation:
+    return value(lambda parts: _joined(parts, 8 * parts[0].dtype.itemsize, dtype.str))
 
-    return value(pack)
+
+def _pack_128(parts: tuple[Array, ...]) -> tuple[Array, Array]:
+    if len(parts) == 2:
+        return np.array(parts[0]), np.array(parts[1])
+    return _joined(parts[:2], 32, "u8"), _joined(parts[2:], 32, "u8")
 
 
 def _joined(parts: tuple[Array, ...], bits: int, dtype: str) -> Array:

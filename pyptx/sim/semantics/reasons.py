@@ -1,0 +1,31 @@
+"""Why spellings have no semantics: by table file, or by the start of a spelling. Counted by `tools.sim_coverage`."""
+
+from __future__ import annotations
+
+_ENGINE = "an asynchronous engine, not simulated yet"
+_MBARRIER = "barriers in shared memory, not simulated yet"
+_DEVICES = "needs several GPUs"
+_IMAGES = "reads textures or surfaces"
+
+REASONS: dict[str, str] = {
+    "async_copy": _ENGINE,
+    "tensor_copy": _ENGINE,
+    "wgmma": _ENGINE,
+    "tcgen05": _ENGINE,
+    "tcgen05_mma": _ENGINE,
+    "tensormap": "tensor maps, not simulated yet",
+    "mbarrier": _MBARRIER,
+    "miscellaneous": _ENGINE,
+    "synchronization": _ENGINE,
+    "red.async": _ENGINE,
+    "st.async": _ENGINE,
+    "st.bulk": _ENGINE,
+    "multimem": _DEVICES,
+    "fabric": _DEVICES,
+    "fabric_tensor": _DEVICES,
+    "texture": _IMAGES,
+    "surface": _IMAGES,
+    "sparse_vectors": "spcompress and spdecompress, not simulated yet",
+    "stack": "alloca moves the frames of later calls, not simulated yet",
+    "cvt": "scaled s2f6, not simulated yet",
+}

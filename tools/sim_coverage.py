@@ -1,0 +1,71 @@
+"""Says which rows of the instruction table have semantics: `python -m tools.sim_coverage [--list]`.
+
+A row counts when every spelling that was tried (a sample of its first, last and middle ones) has an operation. Rows
+without one need an entry in `REASONS`, by table file and opcode.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from pyptx.isa import table
+from pyptx.isa.lookup import match_of, spellings
+from pyptx.isa.model import Form
+from pyptx.sim.semantics.registry import operation, section
+from pyptx.sim.semantics.reasons import REASONS
+
+
+def missing(row: Form, most: int = 200) -> list[str]:
+    """Return the spellings of a row, of at most so many, that have no operation."""
+    found: list[str] = []
+    for bound in islice(spellings(row), most):
+        match = match_of(row, bound)
+        if any(operation(match, signature) is None for signature in match.signatures):
+            found.append(".".join((row.opcode, *match.modifiers)))
+    return found
+
+
+def without() -> Iterator[tuple[Form, str, str | None]]:
+    """Yield each row that lacks semantics for some spelling, that spelling, and the reason given for it."""
+    for row in table.all_rows():
+        lacks = missing(row)
+        if lacks:
+            yield row, lacks[0], reason(row, lacks[0])
+
+
+def reason(row: Form, spelling: str) -> str | None:
+    """Return why a spelling has no semantics: by table file, or by the longest prefix of the spelling."""
+    words = spelling.split(".")
+    for length in range(len(words), 0, -1):
+        found = REASONS.get(".".join(words[:length]))
+        if found is not None:
+            return found
+    return REASONS.get(section(row))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", action="store_true", help="print every row without semantics")
+    options = parser.parse_args()
+    lacking = list(without())
+    rows = Counter(section(row) for row in table.all_rows())
+    bad = Counter(section(row) for row, _, _ in lacking)
+    print(f"{'table file':22}{'rows':>6}{'with semantics':>16}")
+    for name in table.SECTIONS:
+        print(f"{name:22}{rows[name]:6}{rows[name] - bad[name]:16}")
+    total = sum(rows.values())
+    print(f"{'all':22}{total:6}{total - len(lacking):16}  {100 * (total - len(lacking)) / total:.1f} %")
+    for why, count in Counter(why or "NO REASON" for _, _, why in lacking).most_common():
+        print(f"{count:5} rows: {why}")
+    if options.list:
+        for row, spelling, why in lacking:
+            print(f"{section(row)}: {spelling}: {why}")
+    return 0 if all(why for _, _, why in lacking) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

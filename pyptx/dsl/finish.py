@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.rewrite import folded, relocated
-from pyptx.dsl.shared import dynamic_declaration, memory_of, moved_offsets
+from pyptx.dsl.shared import declare_dynamic, dynamic_declaration, memory_of, moved_offsets
 from pyptx.dsl.trace import Trace
 from pyptx.ir.directives import AddressSize, FileDirective, Module, Target, Version
 from pyptx.ir.kinds import LinkingDirective
@@ -38,6 +38,7 @@ def finished_body(trace: Trace) -> Body:
     memory = memory_of(trace)
     moved = moved_offsets(memory)
     if moved:
+        declare_dynamic(trace, memory)
         statements = relocated(statements, moved, memory.symbol)
     if not _ends(statements):
         statements.append(Instruction("ret", (), (), None, None, None))
@@ -50,7 +51,7 @@ def module_of(traces: Sequence[Trace], functions: Iterable[Function]) -> Module:
     unit, where = traces[0].unit, traces[0].target
     memories = [memory_of(trace) for trace in traces]
     align = max(memory.align for memory in memories)
-    symbols = dict.fromkeys(memory.symbol for memory in memories if memory.dynamic or memory.used)
+    symbols = dict.fromkeys(memory.symbol for memory in memories if memory.known)
     dynamic = [dynamic_declaration(symbol, align) for symbol in symbols]
     files = [FileDirective(index, path) for index, path in sorted(unit.files.items())]
     version = max(trace.wanted or trace.needed for trace in traces)

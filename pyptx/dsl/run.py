@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ _SIZED = re.compile(r"(?P<name>[\w$%]+)(?:\s*\[(?P<size>\d+)\])?", re.ASCII)
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
+def without_collector() -> Generator[None, None, None]:
     """Pause the collector of cycles: a trace makes many objects and no garbage, and searching them took a fifth of the
     time."""
     collecting = gc.isenabled()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any, cast
 
+from pyptx.check.symbols import Kind, Symbol
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, check_type, fresh, move, move_type, widen
@@ -40,7 +41,7 @@ class SharedMemory:
     def __init__(self, declared: int, symbol: str | None) -> None:
         self.declared, self.managed = declared, symbol is not None
         self.symbol = symbol or "smem"
-        self.used = symbol is not None
+        self.known = self.addressed = False
         self.end = declared if self.managed else 0
         self.static = 0
         self.align = DEFAULT_ALIGN
@@ -50,6 +51,11 @@ class SharedMemory:
     def dynamic(self) -> bool:
         """Whether the allocations live behind the dynamic symbol."""
         return self.managed or self.static > STATIC_LIMIT
+
+    @property
+    def shift(self) -> int:
+        """How far the allocations lie behind what the user declared and addresses through `smem.base()`."""
+        return -(-self.declared // self.align) * self.align if self.addressed and not self.managed else 0
 
     def add(self, trace: Trace, dtype: PtxType, count: int, size: int, align: int, name: str | None, kind: str) -> str:
         """Allocate; return the symbol."""
@@ -420,10 +426,14 @@ def dynamic_base(name: str | None) -> Reg:
     """Return a register with the address of the dynamic symbol."""
     trace, memory = current(), memory_of(current())
     if name is not None and name != memory.symbol:
-        if memory.managed or memory.used:
-            fail(rules.NAME, f"the dynamic shared memory of this kernel is `{memory.symbol}`, found {name!r}")
+        if memory.known:
+            fail(
+                rules.NAME,
+                f"the dynamic shared memory of this kernel is `{memory.symbol}`, found {name!r}",
+                help="there is one such symbol: use its name, or none",
+            )
         memory.symbol = name
-    memory.used = True
+    memory.addressed = True
     declare_dynamic(trace, memory)
     made = fresh(u32)
     move(made, LabelOperand(memory.symbol))
@@ -431,12 +441,14 @@ def dynamic_base(name: str | None) -> Reg:
 
 
 def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:
-    """Make the dynamic symbol known to the checks; its declaration is written at the end."""
-    if memory.symbol not in trace.scope.names:
-        trace.taken.add(memory.symbol)
-        kept = len(trace.variables)
-        trace.variable(dynamic_declaration(memory.symbol, memory.align))
-        del trace.variables[kept:]
+    """Make the dynamic symbol known to the checks; its declaration is written at the end. A name that nobody asked for
+    gives way to one that the kernel has already."""
+    if memory.known:
+        return
+    memory.known = True
+    memory.symbol = trace.claim(memory.symbol, "symbol") if memory.managed else trace.name_for(memory.symbol, "smem")
+    symbol = Symbol(Kind.VARIABLE, "b8", "shared", declaration=dynamic_declaration(memory.symbol, memory.align))
+    trace.scope.names[memory.symbol] = symbol
 
 
 def dynamic_declaration(symbol: str, align: int) -> VarDecl:
@@ -446,12 +458,12 @@ def dynamic_declaration(symbol: str, align: int) -> VarDecl:
 
 def moved_offsets(memory: SharedMemory) -> dict[str, int]:
     """Return where each allocation lies behind the dynamic symbol; nothing while all of it is static."""
-    return {a.declaration.name: a.offset for a in memory.allocations} if memory.dynamic else {}
+    return {a.declaration.name: memory.shift + a.offset for a in memory.allocations} if memory.dynamic else {}
 
 
 def dynamic_bytes(memory: SharedMemory) -> int:
     """Return how many dynamic bytes a launch must ask for."""
-    return max(memory.declared, memory.end) if memory.dynamic else memory.declared
+    return max(memory.declared, memory.shift + memory.end) if memory.dynamic else memory.declared
 
 
 def swizzled(offset: Reg, swizzle: str | None) -> Reg:

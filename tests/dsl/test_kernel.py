@@ -279,3 +279,37 @@ def test_the_text_is_ascii_whatever_the_python_is() -> None:
 
 def named() -> None:
     smem.alloc(f32, 4, name="größe")
+
+
+def test_dynamic_memory_lies_behind_what_the_user_addresses() -> None:
+    def body() -> None:
+        base = smem.base()
+        smem.store(u32, base, 1)
+        tile = smem.alloc(f32, (128, 128))
+        smem.store(f32, tile[1], 2.0)
+
+    made = traced(body, smem=100)
+    assert "st.shared.f32 [smem+640], 0f40000000;" in code(body, smem=100)
+    assert made.dynamic_smem() == 128 + 65536
+
+
+def test_declared_bytes_hold_the_allocations_when_nobody_addresses_them() -> None:
+    def body() -> None:
+        smem.store(f32, smem.alloc(f32, (128, 128))[1], 2.0)
+
+    assert "st.shared.f32 [smem+512], 0f40000000;" in code(body, smem=70000)
+    assert traced(body, smem=70000).dynamic_smem() == 70000
+    assert traced(body, smem=100).dynamic_smem() == 65536
+
+
+def test_the_dynamic_symbol_gives_way_to_names_of_the_kernel() -> None:
+    @kernel(in_specs=(Tile(4, f32),))
+    def body(smem_1: TensorSpec) -> None:
+        (pointer,) = ptx.global_ptrs(smem_1)
+        tile = smem.alloc(f32, (128, 128), name="smem")
+        ptx.st(f32, pointer, tile[1, 0])
+
+    text = body.ptx()
+    accepted(text)
+    assert ".extern .shared .align 128 .b8 smem_2[];" in text
+    assert "[smem_2+512]" in text

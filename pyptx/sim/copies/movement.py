@@ -97,7 +97,8 @@ def combine(operation: str, old: Array, new: Array, element: ElementType) -> Arr
     match operation:
         case "add" if name is None or name == "f64":
             with np.errstate(all="ignore"):
-                return old + new
+                total: Array = old + new
+            return total
         case "add":
             return arithmetic.add(old, new, name or "f32", ftz=element in _FLUSHED)
         case "min" | "max" if name is not None:

@@ -8,17 +8,15 @@ one float64 matmul, and only results with a term that loses bits are summed term
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
-from pyptx.sim.numerics import double
 from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
 from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.maxplus import Summands, greatest_sum, prepare
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.scratch import scratch
-from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Rule
+from pyptx.sim.numerics.tensor_core import Rule
 
 ZERO_EXPONENT = -126
 """A zero counts as the smallest normal f32, whatever its format."""
@@ -103,14 +101,14 @@ def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
 
 def _step(a: Operand, b: Operand, c: F32, rule: Rule, sums: _Sums) -> F32:
     with quiet():
-        fields = _fields(c)
+        fields = exponent_fields(c)
         finite = a.finite and b.finite and int(fields.max(initial=0)) < 255
         special = None
         if not finite:
             special = np.matmul(a.values, b.values) + c
             a, b, c = _finite(a), _finite(b), np.where(np.isfinite(c), c, np.float32(0))
-            fields = _fields(c)
-        result = _sum_finite(a, b, c, _addend_exponents(c, fields, rule.output), rule, sums)
+            fields = exponent_fields(c)
+        result = _sum_finite(a, b, c, addend_exponents(c, fields, rule.output), rule, sums)
         if special is None:
             return result
         return canonical(np.where(np.isfinite(special), result, special.astype(np.float32)))
@@ -128,7 +126,7 @@ def _finite(x: Operand) -> Operand:
     )
 
 
-def _fields(c: F32) -> I16:
+def exponent_fields(c: F32) -> I16:
     """Return the exponent fields."""
     upper = np.right_shift(c.view(np.int32), np.int32(23), out=scratch("upper", c.shape, np.int32))
     fields: I16 = scratch("fields", c.shape, np.int16)
@@ -136,7 +134,7 @@ def _fields(c: F32) -> I16:
     return np.bitwise_and(fields, np.int16(255), out=fields)
 
 
-def _addend_exponents(c: F32, fields: I16, output: str) -> I16:
+def addend_exponents(c: F32, fields: I16, output: str) -> I16:
     """Turn exponent fields into exponents, in place; zeros have that of the smallest normal f32."""
     # Clipping runs several times faster than a maximum with one number.
     np.clip(fields, np.int16(1), np.int16(255), out=fields)
@@ -163,7 +161,7 @@ def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule, sums: _Su
         total += cut
         if count:
             _sum_again(total, np.flatnonzero(lossy), a, b, cut, threshold, narrow)
-    return _rounded(total, lowest, rule.output)
+    return rounded(total, lowest, rule.output)
 
 
 def _may_lose(sums: _Sums, threshold: I16, terms: int) -> Mask:
@@ -262,7 +260,7 @@ _KEPT = {"f32": np.uint64(0xFFFFFFFFE0000000), "f32_13": np.uint64(0xFFFFFF80000
 _DIGITS = {"f32": 23, "f32_13": 13}
 
 
-def _rounded(total: F64, lowest: int, output: str) -> F32:
+def rounded(total: F64, lowest: int, output: str) -> F32:
     """Round exact sums, of which none has a bit below 2**lowest."""
     if output == "f16":
         return total.astype(np.float16).astype(np.float32)
@@ -282,74 +280,3 @@ def fast_dot(a: F32, b: F32, c: F32, output: str = "f32") -> F32:
         if output == "f16":
             result = result.astype(np.float16).astype(np.float32)
     return canonical(result)
-
-
-def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
-    """Return the product of 4-bit factors with block scales: runs of 16 products are exact, then scaled and cut.
-
-    A has the shape (..., M, K) and its scales (..., M, blocks); B (..., K, N) with (..., blocks, N).
-    """
-    depth = a.shape[-1]
-    block = depth // scale_a.shape[-1]
-    with quiet():
-        special = np.isnan(scale_a).any(-1)[..., :, None] | np.isnan(scale_b).any(-2)[..., None, :] | ~np.isfinite(c)
-        fields = _fields(c)
-        top = np.where(special, np.int16(0), _addend_exponents(c, fields, "f32"))
-        runs: list[F64] = []
-        for start in range(0, depth, BLOCK_RUN):
-            left, left_exponent = _scale_parts(scale_a[..., :, start // block, None])
-            right, right_exponent = _scale_parts(scale_b[..., None, start // block, :])
-            run = np.matmul(a[..., start : start + BLOCK_RUN], b[..., start : start + BLOCK_RUN, :])
-            exponent = left_exponent + right_exponent
-            top = np.maximum(top, exponent)
-            runs.append(np.ldexp(run.astype(np.float64) * left * right, exponent))
-        threshold = top - np.int16(BLOCK_FRACTION)
-        total = np.trunc(np.ldexp(c.astype(np.float64), -threshold))
-        for run in runs:
-            total += np.trunc(np.ldexp(run, -threshold))
-        total = np.where(special, 0.0, np.ldexp(total, threshold))
-        result = _rounded(total, int(threshold.min(initial=0)), "f32")
-        infinite = np.isinf(c) & ~np.isnan(scale_a).any(-1)[..., :, None] & ~np.isnan(scale_b).any(-2)[..., None, :]
-    return canonical(np.where(special, np.where(infinite, c, np.float32(np.nan)), result))
-
-
-def _scale_parts(scale: F32) -> tuple[F64, I16]:
-    """Return significand and exponent of unsigned scale factors; zero keeps the exponent of zeros."""
-    values = np.abs(scale.astype(np.float64))
-    fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
-    # ue4m3 has subnormals below 2**-6; ue8m0 has none, and no fraction that would show.
-    shift = np.where((fraction != 0.5) & (exponent < -5), exponent + 5, 0)
-    exponent = np.where(fraction == 0, ZERO_EXPONENT, exponent - 1 - shift)
-    return np.ldexp(fraction, shift + 1), exponent.astype(np.int16)
-
-
-def double_dot(a: F64, b: F64, c: F64) -> F64:
-    """Return a @ b + c as a chain of fused multiply-adds in the order of K."""
-    for k in range(a.shape[-1]):
-        c = double.fma(*np.broadcast_arrays(a[..., :, k, None], b[..., None, k, :]), c)
-    return c
-
-
-_S32 = np.iinfo(np.int32)
-
-
-def integer_dot(a: Array, b: Array, c: Array, *, satfinite: bool = False) -> Array:
-    """Return a @ b + c of integers in 32 bits, wrapping or held at the ends of the range."""
-    total = np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64) + c
-    return np.clip(total, _S32.min, _S32.max).astype(np.int32) if satfinite else total.astype(np.int32)
-
-
-def binary_dot(a: Array, b: Array, c: Array, operation: str) -> Array:
-    """Return the population counts of `and` or `xor` of bit rows of A and bit columns of B, plus C. Bits are 0 and 1."""
-    x, y = a.astype(np.float32), b.astype(np.float32)
-    both = np.matmul(x, y)
-    if operation == "xor":
-        both = x.sum(-1)[..., :, None] + y.sum(-2)[..., None, :] - 2 * both
-    return (both.astype(np.int64) + c).astype(np.int32)
-
-
-@cache
-def bits_of_bytes() -> Array:
-    """Return the eight bits of every byte, lowest first."""
-    table = (np.arange(256)[:, None] >> np.arange(8)) & 1
-    return table.astype(np.uint8)

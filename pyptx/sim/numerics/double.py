@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.numerics.arrays import F64, I64, Mask, quiet
+from pyptx.sim.numerics.arrays import F64, I64, Array, Mask, quiet
 from pyptx.sim.numerics.rounding import to_odd, two_sum
 
 _SPLIT = 2.0**27 + 1.0
@@ -171,12 +171,12 @@ def _round(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
     return np.where(low, _round_subnormal(nearest, rest, inside, rounding), result) if low.any() else result
 
 
-def _scale(x: F64, exponent: I64) -> F64:
+def _scale(x: F64, exponent: Array) -> F64:
     half = exponent // 2
     return np.ldexp(np.ldexp(x, half), exponent - half)
 
 
-def _round_subnormal(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
+def _round_subnormal(nearest: F64, rest: F64, exponent: Array, rounding: str) -> F64:
     units = np.ldexp(nearest, np.clip(exponent + 1074, -_FAR, 60).astype(np.int32))
     whole = np.rint(units)
     left = units - whole

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.numerics.arrays import Array
+from pyptx.sim.numerics.arrays import Array, Mask
 from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.rounding import flush, flush_half
 
@@ -39,11 +39,13 @@ def _extreme(
     if magnitudes:
         codes = [code & mask for code in codes]
     # Ordered as integers: negative numbers have their magnitude bits inverted.
-    keys = [code ^ ((code >> signed.type(form.bits - 1)) & mask) for code in codes]
-    nans = [(code & mask) > infinity for code in codes]
-    best, best_key, best_nan = codes[0], keys[0], nans[0]
+    keys: list[Array] = [code ^ ((code >> signed.type(form.bits - 1)) & mask) for code in codes]
+    nans: list[Mask] = [(code & mask) > infinity for code in codes]
+    best: Array = codes[0]
+    best_key: Array = keys[0]
+    best_nan: Mask = nans[0]
     for code, key, is_nan in zip(codes[1:], keys[1:], nans[1:], strict=True):
-        better = key > best_key if largest else key < best_key
+        better: Mask = key > best_key if largest else key < best_key
         take = (better & ~is_nan) | best_nan
         best, best_key = np.where(take, code, best), np.where(take, key, best_key)
         best_nan = best_nan | is_nan if nan else best_nan & is_nan

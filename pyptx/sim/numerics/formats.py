@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ class Format:
         return 1 << (self.bits - 1) if self.signed else 0
 
     @property
-    def dtype(self) -> np.dtype[np.unsignedinteger[np.typing.NBitBase]]:
+    def dtype(self) -> np.dtype[Any]:
         """Unsigned integer that holds a code."""
         width = 8 if self.bits <= 8 else 16 if self.bits <= 16 else 32 if self.bits <= 32 else 64
         return np.dtype(f"u{width // 8}")

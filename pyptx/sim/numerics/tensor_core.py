@@ -32,13 +32,16 @@ BLOCK_FRACTION = 35
 BLOCK_RUN = 16
 
 
-def rule(instruction: str, sm: int, name: str, accumulator: str = "f32") -> Rule:
-    """Return the rule of `mma`, `wgmma` or `tcgen05` for operands of this format on sm_`sm`."""
+def rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, sparse: bool = False) -> Rule:
+    """Return the rule of `mma`, `wgmma` or `tcgen05` for operands of this format on sm_`sm`.
+
+    A sparse A is given expanded: a step spans twice as much of K.
+    """
     fp8 = name in ("e4m3", "e5m2")
     narrow = fp8 and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
     fraction = 13 if narrow else 23 if sm < 75 else 24 if sm < 90 else 25
     output = "f32_13" if narrow and accumulator == "f32" else accumulator
-    return Rule(fraction, _step(sm, name), output)
+    return Rule(fraction, _step(sm, name) * (2 if sparse else 1), output)
 
 
 def _step(sm: int, name: str) -> int:

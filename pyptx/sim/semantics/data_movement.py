@@ -150,24 +150,34 @@ def _shfl(match: Match, signature: Signature) -> Operation | None:
 
 def _shuffle(mode: str, machine: Any, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Any:
     """Read the value of another lane of the warp; out of its segment a lane reads itself and the predicate is false."""
+    if b.ndim or c.ndim:
+        at, inside = _sources(mode, group, b, c)
+    else:
+        at, inside = group.remembered(f"shfl {mode} {b} {c}", lambda: _sources(mode, group, b, c))
+    a = np.broadcast_to(a, group.n)
+    if group.n == group.shape.lanes:
+        return a.take(at), inside
+    whole = np.zeros(group.shape.lanes, a.dtype)
+    whole[group.sel] = a
+    return whole.take(at), inside
+
+
+def _sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array, Array]:
+    """Return which lane of the batch each lane reads, and whether that is inside its segment."""
     shape = group.shape
-    lane = group.of("lane", shape.lane)
-    bound, segment = c & np.uint32(31), (c >> np.uint32(8)) & np.uint32(31)
+    lane = group.of("lane", shape.lane).astype("i8")
+    bound, segment = (c & np.uint32(31)).astype("i8"), ((c >> np.uint32(8)) & np.uint32(31)).astype("i8")
     limit = (lane & segment) | (bound & ~segment)
-    own = b & np.uint32(31)
+    own = (b & np.uint32(31)).astype("i8")
     if mode == "idx":
         source = (lane & segment) | (own & ~segment)
     elif mode == "bfly":
         source = lane ^ own
     else:
-        source = (lane.astype("i4") - own.astype("i4")) if mode == "up" else lane + own
-        source = source.astype("i8")
-    inside = source.astype("i8") >= limit if mode == "up" else source.astype("i8") <= limit
-    source = np.where(inside, source, lane).astype("i8")
-    whole = np.zeros(shape.lanes, a.dtype)
-    whole[group.sel] = a
-    at = group.of("warp_base", shape.warp_base) + source * shape.ctas
-    return whole[np.minimum(at, shape.lanes - 1)], inside
+        source = lane - own if mode == "up" else lane + own
+    inside = source >= limit if mode == "up" else source <= limit
+    at = group.of("warp_base", shape.warp_base) + np.where(inside, source, lane) * shape.ctas
+    return np.minimum(at, shape.lanes - 1), inside
 
 
 BUILDERS: dict[str, Builder] = {

@@ -88,23 +88,24 @@ def mul32(a: Array, b: Array, mode: str) -> Array:
 def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     """Multiply and add f32 values with one rounding. The f64 sum is rounded twice where it ends in a tie of f32, or is
     subnormal there; those lanes are repaired."""
-    x = a.astype(np.float64)
-    x *= b
+    x = np.multiply(a, b, dtype=np.float64)
     z = c.astype(np.float64)
     s = x + z
-    if mode == "rn":
-        low = s.view(np.int64) & 0x1FFFFFFF
-        made = s.astype(np.float32)
-        doubtful = (low == 0x10000000) | ((np.abs(made) < 1.2e-38) & (s != 0))
-        if not doubtful.any():
-            return made
-        at = np.flatnonzero(doubtful) if doubtful.ndim else ...
+    if mode != "rn":
+        return _signed_zero(to_f32(odd(*two_sum(x, z)), mode), x, z, mode)
+    made = s.astype(np.float32)
+    if not s.ndim:
+        return odd(*two_sum(x, z)).astype(np.float32)
+    tie = s.view(np.uint32)[::2] & np.uint32(0x1FFFFFFF)
+    doubtful = tie == np.uint32(0x10000000)
+    tiny = made.view(np.uint32) << np.uint32(1)
+    tiny -= np.uint32(1)
+    doubtful |= tiny < np.uint32(0x00FFFFFF)
+    if doubtful.any():
+        at = np.flatnonzero(doubtful)
         p, q = np.broadcast_to(x, s.shape)[at], np.broadcast_to(z, s.shape)[at]
-        if s.ndim:
-            made[at] = odd(*two_sum(p, q)).astype(np.float32)
-            return made
-        return odd(*two_sum(p, q)).astype(np.float32)
-    return _signed_zero(to_f32(odd(*two_sum(x, z)), mode), x, z, mode)
+        made[at] = odd(*two_sum(p, q)).astype(np.float32)
+    return made
 
 
 def div32(a: Array, b: Array, mode: str) -> Array:

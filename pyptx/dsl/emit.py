@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 from pyptx.check import spelling as spellings
 from pyptx.check.complaint import Complaint
-from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_TYPE
+from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE
 from pyptx.check.operands import misfit
+from pyptx.check.symbols import UNDECLARED
 from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.origin import frame_here
@@ -109,6 +110,10 @@ def refuse(trace: Trace, found: Complaint) -> NoReturn:
     if found.rule is spellings.NEWER_VERSION and trace.wanted is not None:
         help = (
             f"the kernel asks for version=({trace.wanted[0]}, {trace.wanted[1]}): ask for a newer one or leave it out"
+        )
+    elif found.rule is UNDECLARED and help is None:
+        help = (
+            "a string names a symbol: a parameter, ptx.var(...), an allocation's name; registers are passed themselves"
         )
     elif found.rule is spellings.OTHER_TARGET and help is None:
         help = f"the kernel is for arch='{trace.target}'"
@@ -229,7 +234,12 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
         if key not in trace.numbers_placed:
             trace.numbers_placed[key] = misfit(wanted, value, trace.scope) or value
         return trace.numbers_placed[key]
-    if _integral(value):
+    if isinstance(value, tuple) and wanted.kind is not Kind.LIST:
+        help = "a list makes a vector, [a, b]; a tuple is for the arguments of a call"
+        return Complaint(
+            OPERAND_KIND, f"`{wanted.name}` must not be a tuple, found {shown(cast('object', value))}", help
+        )
+    if _integral(cast("object", value)):
         return place(int(cast("Any", value)), wanted, trace)
     operand = convert(value, wanted, trace)
     return misfit(wanted, operand, trace.scope) or operand
@@ -237,7 +247,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
 
 def _integral(value: object) -> bool:
     """Tell whether a value is another library's integer, such as NumPy's."""
-    return hasattr(type(value), "__index__") and not isinstance(value, Value)
+    return not isinstance(value, int | Value) and hasattr(type(value), "__index__")
 
 
 def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand | Complaint:

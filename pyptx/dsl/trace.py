@@ -327,8 +327,16 @@ def check_name(name: object, *, symbol: bool = False) -> None:
         fail(
             rules.NAME,
             f"expected a PTX name (letters, digits, `_`, `$`, no digit first), found {name!r}",
-            help="PTX reserves WARP_SZ" if name in _RESERVED else None,
+            help="PTX reserves WARP_SZ" if name in _RESERVED else _spelled_alike(name),
         )
+
+
+def _spelled_alike(name: object) -> str:
+    """Return a name that PTX takes, as close as possible."""
+    if not isinstance(name, str):
+        return "a name is a string"
+    made = re.sub(r"[^\w$]", "_", name, flags=re.ASCII) or "_"
+    return f"write {'_' + made if made[0].isdigit() else made!r}"
 
 
 _STEM = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)

@@ -217,7 +217,7 @@ def float_bits(value: int | float, dtype: PtxType) -> int:
         number = float(value)
         bits = struct.unpack(as_int, struct.pack(as_float, number))[0]
     except OverflowError:
-        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}")
+        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}", help="use a type with a larger exponent, or inf")
     if dtype.name == "tf32":
         bits = _rounded(bits, 13) << 13
     elif dtype.name == "bf16":

@@ -139,3 +139,10 @@ def test_swizzles_xor_the_row_into_the_column(swizzle: str, mask: int) -> None:
         smem.apply_swizzle(offset, swizzle)
 
     assert code(body) == [f"and.b32 %r1, %r0, {mask};", "shr.u32 %r2, %r1, 3;", "xor.b32 %r3, %r0, %r2;"]
+
+
+def test_a_number_is_an_absolute_address() -> None:
+    def body() -> None:
+        ptx.inst.ld.local.u32(reg.alloc(u32), 16)
+
+    assert code(body) == ["ld.local.u32 %r0, [16];"]

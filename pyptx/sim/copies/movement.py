@@ -29,7 +29,7 @@ _FLUSHED = (ElementType.F32_FTZ, ElementType.TF32_FTZ)
 
 
 def units(memory: U8, base: int, unit: int) -> tuple[Array, int]:
-    """Return a view of memory in units, and the address of the first: the bytes before the first aligned one are cut."""
+    """Return a view of memory in units and the address of the first; bytes before the first aligned one are cut."""
     cut = -base % unit
     count = (len(memory) - cut) // unit
     return memory[cut : cut + count * unit].view(f"V{unit}"), base + cut
@@ -108,7 +108,7 @@ def combine(operation: str, old: Array, new: Array, element: ElementType) -> Arr
         case "max":
             return np.maximum(old, new)
         case "inc":
-            return np.where(old >= new, old.dtype.type(0), old + old.dtype.type(1))
+            return np.where(old >= new, np.zeros_like(old), old + old.dtype.type(1))
         case "dec":
             return np.where((old == 0) | (old > new), new, old - old.dtype.type(1))
         case "and":

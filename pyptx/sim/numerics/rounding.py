@@ -162,7 +162,7 @@ def _limit(code: U64, magnitude: U64, form: Format, rounding: str, negative: Mas
 
 
 def encode_ue8m0(x: F64, rounding: str, *, satfinite: bool = False) -> Array:
-    """Return the powers of two next to |x|, up (`rp`) or down (`rz`); the sign is dropped, as CUDA's headers have it."""
+    """Return the powers of two next to |x|, up (`rp`) or down (`rz`); as in CUDA's headers, the sign is dropped."""
     magnitude = np.abs(x)
     fraction, exponent = np.frexp(magnitude)
     power = exponent + 126 + ((fraction > 0.5) if rounding == "rp" else 0)

@@ -1,4 +1,4 @@
-"""Elementary functions to 80 digits with `decimal`, rounded by `exact`: what the approximate functions are compared with."""
+"""Elementary functions to many digits with `decimal`: what the approximate functions are compared with."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -18,13 +19,26 @@ DIRECTIONS = ["rn", "rz", "rm", "rp"]
 COUNT = 1200
 Array = NDArray[Any]
 
+
+def fused(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
+    return a * b + c
+
+
+def quotient(a: Fraction, b: Fraction) -> Fraction:
+    return a / b
+
+
+def reciprocal(a: Fraction) -> Fraction:
+    return 1 / a
+
+
 TERMS: dict[str, Callable[..., Fraction]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "fma": lambda a, b, c: a * b + c,
-    "rcp": lambda a: 1 / a,
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": quotient,
+    "fma": fused,
+    "rcp": reciprocal,
 }
 ARITY = {"fma": 3, "rcp": 1, "sqrt": 1}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from pyptx.sim.numerics import dot as dots
+from pyptx.sim.numerics import plain_dots
+from pyptx.sim.numerics.blocks import block_dot
 from pyptx.sim.numerics.formats import FORMATS, decode, table
 from pyptx.sim.numerics.maxplus import greatest_sum, prepare
 from pyptx.sim.numerics.rounding import encode
 from pyptx.sim.numerics.tensor_core import Rule, rule
-from tests.sim.numerics import slow_dot
+from tests.sim.numerics import exact, slow_dot
 
 F32 = NDArray[np.float32]
 SIDE = 8
@@ -183,13 +186,13 @@ def test_block_scaled_four_bit_products(scale: str, blocks: int, least: int) -> 
     scale_a = table(scale)[generator.integers(low, high, (SIDE, blocks))]
     scale_b = table(scale)[generator.integers(low, high, (blocks, SIDE))]
     c = addend(generator, "f32", "wide")
-    got = dots.block_dot(a, b, scale_a, scale_b, c)
+    got = block_dot(a, b, scale_a, scale_b, c)
     for i in range(SIDE):
         for j in range(SIDE):
             given = a[i].tolist(), b[:, j].tolist(), scale_a[i].tolist(), scale_b[:, j].tolist(), float(c[i, j])
             assert got[i, j] == slow_dot.block(*given, least)
     scale_a[0, 0] = np.nan
-    assert np.isnan(dots.block_dot(a, b, scale_a, scale_b, c)[0]).all()
+    assert np.isnan(block_dot(a, b, scale_a, scale_b, c)[0]).all()
 
 
 def test_integers_wrap_or_saturate() -> None:
@@ -197,8 +200,8 @@ def test_integers_wrap_or_saturate() -> None:
     a, b = generator.integers(-128, 128, (4, 64)), generator.integers(0, 256, (64, 4))
     c = np.full((4, 4), 2**31 - 5, np.int32)
     whole = a @ b + c.astype(np.int64)
-    np.testing.assert_array_equal(dots.integer_dot(a, b, c), whole.astype(np.int32))
-    np.testing.assert_array_equal(dots.integer_dot(a, b, c, satfinite=True), whole.clip(-(2**31), 2**31 - 1))
+    np.testing.assert_array_equal(plain_dots.integer_dot(a, b, c), whole.astype(np.int32))
+    np.testing.assert_array_equal(plain_dots.integer_dot(a, b, c, satfinite=True), whole.clip(-(2**31), 2**31 - 1))
     assert (whole > 2**31 - 1).any()
 
 
@@ -208,17 +211,13 @@ def test_single_bits(operation: str) -> None:
     a, b = generator.integers(0, 2, (5, 256)), generator.integers(0, 2, (256, 6))
     c = generator.integers(-9, 9, (5, 6)).astype(np.int32)
     pairs = (a[:, :, None] & b[None]) if operation == "and" else (a[:, :, None] ^ b[None])
-    np.testing.assert_array_equal(dots.binary_dot(a, b, c, operation), pairs.sum(1) + c)
+    np.testing.assert_array_equal(plain_dots.binary_dot(a, b, c, operation), pairs.sum(1) + c)
 
 
 def test_double_precision_is_a_chain_of_fused_multiply_adds() -> None:
     generator = np.random.default_rng(11)
     a, b, c = (generator.standard_normal((4, 4)) for _ in range(3))
-    from fractions import Fraction
-
-    from tests.sim.numerics import exact
-
-    got = dots.double_dot(a, b, c)
+    got = plain_dots.double_dot(a, b, c)
     for i in range(4):
         for j in range(4):
             value = float(c[i, j])

@@ -1,0 +1,52 @@
+"""Dot products of 4-bit factors with block scales (kinds mxf4 and mxf4nvf4), bit for bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.sim.numerics.arrays import F32, F64, I16, Mask, quiet
+from pyptx.sim.numerics.dot import ZERO_EXPONENT, addend_exponents, exponent_fields, rounded
+from pyptx.sim.numerics.rounding import canonical
+from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN
+
+
+def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
+    """Return a @ b + c: runs of 16 products are exact, then scaled, cut by the exponents of their scales, and summed.
+
+    A has the shape (..., M, K) and its scales (..., M, blocks); B (..., K, N) with (..., blocks, N).
+    """
+    depth = a.shape[-1]
+    block = depth // scale_a.shape[-1]
+    undefined = _nan_along(scale_a, -1)[..., :, None] | _nan_along(scale_b, -2)[..., None, :]
+    special: Mask = undefined | ~np.isfinite(c)
+    with quiet():
+        top = np.where(special, np.int16(0), addend_exponents(c, exponent_fields(c), "f32"))
+        runs: list[F64] = []
+        for start in range(0, depth, BLOCK_RUN):
+            left, left_exponent = _scale_parts(scale_a[..., :, start // block, None])
+            right, right_exponent = _scale_parts(scale_b[..., None, start // block, :])
+            run = np.matmul(a[..., start : start + BLOCK_RUN], b[..., start : start + BLOCK_RUN, :])
+            exponent = left_exponent + right_exponent
+            top = np.maximum(top, exponent)
+            runs.append(np.ldexp(run.astype(np.float64) * left * right, exponent))
+        threshold = top - np.int16(BLOCK_FRACTION)
+        total = np.trunc(np.ldexp(c.astype(np.float64), -threshold))
+        for run in runs:
+            total += np.trunc(np.ldexp(run, -threshold))
+        total = np.where(special, 0.0, np.ldexp(total, threshold))
+        result = rounded(total, int(threshold.min(initial=0)), "f32")
+    return canonical(np.where(special, np.where(undefined, np.float32(np.nan), c), result))
+
+
+def _nan_along(x: F32, axis: int) -> Mask:
+    return np.logical_or.reduce(np.isnan(x), axis=axis)
+
+
+def _scale_parts(scale: F32) -> tuple[F64, I16]:
+    """Return significand and exponent of unsigned scale factors; zero keeps the exponent of zeros."""
+    values = np.abs(scale.astype(np.float64))
+    fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))
+    # ue4m3 has subnormals below 2**-6; ue8m0 has none, and no fraction that would show.
+    shift = np.where((fraction != 0.5) & (exponent < -5), exponent + 5, 0)
+    exponent = np.where(fraction == 0, ZERO_EXPONENT, exponent - 1 - shift)
+    return np.ldexp(fraction, shift + 1), exponent.astype(np.int16)

@@ -1,0 +1,51 @@
+"""Sparse matrices expanded by their metadata."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx.sim.numerics import dot as dots
+from pyptx.sim.numerics.sparse import HALVES, ORDERED, expand, nibbles, valid
+from pyptx.sim.numerics.tensor_core import rule
+
+
+def test_two_of_four() -> None:
+    stored = np.array([[1, 2, 3, 4], [5, 6, 7, 8]])
+    codes = np.array([[0b0100, 0b1110], [0b1001, 0b0010]])
+    want = [[1, 2, 0, 0, 0, 0, 3, 4], [0, 5, 6, 0, 8, 0, 7, 0]]
+    np.testing.assert_array_equal(expand(stored, codes, "2:4"), want)
+
+
+def test_one_of_two_and_four_of_eight() -> None:
+    stored = np.array([[1, 2, 3, 4]])
+    np.testing.assert_array_equal(
+        expand(stored, np.array([[0b0100, 0b1110, 0b1110, 0b0100]]), "1:2"), [[1, 0, 0, 2, 0, 3, 4, 0]]
+    )
+    np.testing.assert_array_equal(expand(stored, np.array([[0b1101]]), "4:8"), [[0, 0, 1, 2, 0, 0, 3, 4]])
+
+
+def test_metadata_words_start_with_the_lowest_bits() -> None:
+    assert nibbles(np.array([0x8E4], np.uint32)).tolist() == [[4, 14, 8, 0, 0, 0, 0, 0]]
+    codes = np.arange(16)
+    assert tuple(codes[valid(codes, "2:4")]) == ORDERED
+    assert tuple(codes[valid(codes, "1:2")]) == HALVES
+    assert codes[~valid(codes, "4:8", ordered=False)].tolist() == [0, 5, 10, 15]
+
+
+@pytest.mark.parametrize(("name", "kind"), [("bf16", "2:4"), ("tf32", "1:2")])
+def test_sparse_products_equal_those_of_the_chosen_rows_of_b(name: str, kind: str) -> None:
+    generator = np.random.default_rng(3)
+    how, dense_rule = rule("mma", 80, name, sparse=True), rule("mma", 80, name)
+    depth = 2 * how.step
+    stored = generator.integers(-8, 8, (4, depth // 2)).astype(np.float32)
+    b = generator.integers(-8, 8, (depth, 4)).astype(np.float32)
+    chunks = depth // (2 if kind == "1:2" else 4)
+    codes = generator.choice(HALVES if kind == "1:2" else ORDERED, (4, chunks))
+    c = np.zeros((4, 4), np.float32)
+    dense = expand(stored, codes, kind)
+    places = expand(np.ones_like(stored), codes, kind) > 0
+    got = dots.dot(dots.operand(dense, name), dots.operand(b, name), c, how)
+    for i in range(4):
+        left, right = dots.operand(stored[i : i + 1], name), dots.operand(b[places[i]], name)
+        np.testing.assert_array_equal(got[i : i + 1], dots.dot(left, right, c[:1], dense_rule))

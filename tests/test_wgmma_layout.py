@@ -61,6 +61,11 @@ def test_another_width_is_an_error_naming_the_allowed_ones(k: int, shown: str) -
         layout_for_a(dtype=bf16, m=64, k=k)
 
 
+def test_the_allowed_widths_are_given_in_elements() -> None:
+    with pytest.raises(ValueError, match=r"100 bytes; .* \(16, 32, 64, a multiple of 128 elements\)"):
+        layout_for_a(dtype=e4m3, m=64, k=100)
+
+
 def test_rows_come_in_eights() -> None:
     for k in (12, 0, 4):
         with pytest.raises(ValueError, match=f"a multiple of 8 rows, got {k}"):

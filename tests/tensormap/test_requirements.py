@@ -115,6 +115,7 @@ def test_limits_themselves_are_allowed() -> None:
         {"dims": (1023, 1)},
     ):
         assert problems(replace(GOOD, **changes)) == []
+    assert problems(replace(IMAGE, im2col=Im2col((-128, 127), (-8, 127), 1, 1))) == []
     corner = Im2col((-16, 15, 0), (15, 15, -7), 256, 1024)
     assert problems(TensorMap(ElementType.U8, 0, (256, 8, 8, 8, 2), (256, 2048, 16384, 131072), im2col=corner)) == []
 

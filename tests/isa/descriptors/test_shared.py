@@ -84,6 +84,12 @@ def test_invalid_swizzle_codes_are_refused(code: int) -> None:
         Tcgen05Descriptor.decode(code << 61 | 1 << 46)
 
 
+def test_wgmma_ignores_bits_without_a_meaning() -> None:
+    descriptor = WgmmaDescriptor(0x100, 16, 1024, Swizzle.B128, 1)
+    stray = 3 << 14 | 3 << 30 | 7 << 46 | 0x3FF << 52
+    assert WgmmaDescriptor.decode(descriptor.encode() | stray) == descriptor
+
+
 @pytest.mark.parametrize("bit", [14, 15, 30, 31, *range(53, 61)])
 def test_reserved_bits_of_tcgen05_descriptors_are_zero(bit: int) -> None:
     with pytest.raises(ValueError, match=f"no bits {1 << bit:#x}"):

@@ -43,7 +43,7 @@ def wgmma_tile(
     indexes them.
     """
     if major not in ("K", "MN"):
-        fail(rules.ARGUMENT, f"major is 'K' or 'MN', found {major!r}")
+        fail(rules.ARGUMENT, f"major is 'K' or 'MN', found {major!r}", help="the dimension whose elements lie together")
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if len(dims) < 2 or not all(is_integer(dim, 1) for dim in dims):
         fail(rules.ARGUMENT, f"a tile has two dimensions, found shape {shape!r}", help="write (64, 64) for 64 x 64")

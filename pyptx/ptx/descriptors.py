@@ -30,12 +30,15 @@ Encode = Callable[[GmmaLayout], int]
 """The constant bits of a descriptor for this layout."""
 
 
-def checked(what: str, encode: Callable[[], int]) -> int:
+OFFSETS = "offsets are bytes, multiples of 16, as the manual's canonical layouts name them"
+
+
+def checked(what: str, encode: Callable[[], int], remedy: str = OFFSETS) -> int:
     """Return encoded bits, or say at the user's line what they cannot hold."""
     try:
         return encode()
     except ValueError as wrong:
-        fail(rules.ARGUMENT, f"{what}: {wrong}", help="offsets are bytes, as the manual's canonical layouts name them")
+        fail(rules.ARGUMENT, f"{what}: {wrong}", help=remedy)
 
 
 def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import shown
-from pyptx.dsl.registers import check_type
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, RegisterRange
 from pyptx.types import PtxType
@@ -30,7 +29,7 @@ def registers(value: Any, what: str) -> list[Register]:
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
     for item in items:
         if not isinstance(item, Register):
-            fail(rules.ARGUMENT, f"`{what}` is registers: reg.array(…) or a list of them, found {shown(item)}")
+            fail(rules.ARGUMENT, f"`{what}` is registers, found {shown(item)}", help="give reg.array(…) or a list")
     return items
 
 
@@ -57,5 +56,7 @@ def hashable(value: Any) -> Any:
 def type_words(*dtypes: PtxType) -> tuple[str, ...]:
     """Return the types as modifiers."""
     for dtype in dtypes:
-        check_type(dtype)
+        if not isinstance(dtype, PtxType):
+            fail(rules.ARGUMENT, f"expected a type of pyptx.types, found {shown(dtype)}",
+                 help="write from pyptx.types import bf16")  # fmt: skip
     return tuple(dtype.name for dtype in dtypes)

@@ -46,8 +46,8 @@ def ldmatrix(
     """Emit `ldmatrix.sync.aligned.m8n8.<x1|x2|x4>[.trans].shared.b16`.
 
     `layout` is the count, or shape and count: "m8n8.x4", "m16n16.x1" (with `trans=True`, `dtype="b8"`), "m8n16.x2".
-    `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared", "shared::cta", or None for a
-    generic address.
+    `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared", "shared::cta", or None
+    for a generic address.
     """
     words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), *_space(space), *_format(dtype))
     emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(dst), src), pred)
@@ -172,7 +172,8 @@ def _lane_address(base: Any, lane: Register, row_stride: int) -> Any:
     if isinstance(base, str):
         return shifted(SharedAddress(base, 0), offset)
     if not isinstance(base, Register):
-        fail(rules.ARGUMENT, f"`smem_base` is an allocation or a register with an address, found {shown(base)}")
+        fail(rules.ARGUMENT, f"`smem_base` is an address in shared memory, found {shown(base)}",
+             help="give an allocation, a slice of one, or a register")  # fmt: skip
     total = fresh(base.dtype)
     if base.dtype.bits == 64:
         emit(spelled("cvt", "u64", "u32"), (wide := fresh(base.dtype), offset))

@@ -69,6 +69,8 @@ def sync(
     elif not (is_integer(sparsity_selector) and sparsity_selector == 0):
         fail(rules.ARGUMENT, "`sparsity_selector` without `sparse_metadata`", help="give the register of metadata")
     if scaled:
+        if scale_a is None or scale_b is None:
+            fail(rules.ARGUMENT, "block scaling takes two registers, found one", help="give scale_a and scale_b")
         given |= {"scale_a": scale_a, "which_a": vector(scale_a_id), "scale_b": scale_b, "which_b": vector(scale_b_id)}
     emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
 

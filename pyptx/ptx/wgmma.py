@@ -67,6 +67,8 @@ def mma_async(
     `or.b64` after the address. An offset to a descriptor given as a register is one `add.s64`, in `descriptor_step`.
     """
     trace = current()
+    if isinstance(scale_d, int) and scale_d not in (0, 1):
+        fail(rules.ARGUMENT, f"`scale_d` is False, True or a predicate, found {scale_d}", help="0 begins a new sum")
     sparse = sparse_metadata is not None
     spelling = _spelling(hashable(shape), dtype_d, dtype_a, dtype_b, sparse, satfinite)
     m, n, k = shape

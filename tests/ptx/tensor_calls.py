@@ -1,7 +1,8 @@
-"""A wrapper call for every spelling of the tensor-core instructions that the table has, made from the spelling alone."""
+"""A wrapper call for every spelling of the tensor-core instructions in the table, made from the spelling alone."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,12 @@ def wgmma_call(words: list[str], form: Signature) -> Callable[[Registers], None]
     return make
 
 
+def _word(words: list[str], name: str, pattern: str, read: Callable[[str], Any] = str) -> dict[str, Any]:
+    """Return an option with what the pattern's group has in the one modifier that it fits, nothing if it fits none."""
+    found = [match[1] for word in words if (match := re.fullmatch(pattern, word))]
+    return {name: read(found[0])} if found else {}
+
+
 def _shape(words: list[str]) -> tuple[int, int, int]:
     word = next(w for w in words if w[0] == "m" and w[1:].replace("n", "").replace("k", "").isdigit())
     m, n, k = (int(part) for part in word[1:].replace("n", "k").split("k"))
@@ -92,13 +99,15 @@ def _shape(words: list[str]) -> tuple[int, int, int]:
 def mma_call(words: list[str], form: Signature) -> Callable[[Registers], None]:
     """Return the call of `mma.…`."""
     types = [from_name(word) for word in words if word in TYPES]
-    options: dict[str, Any] = dict(zip(("dtype_d", "dtype_a", "dtype_b", "dtype_c", "scale_dtype"), types, strict=False))
+    options: dict[str, Any] = dict(
+        zip(("dtype_d", "dtype_a", "dtype_b", "dtype_c", "scale_dtype"), types, strict=False)
+    )
     layouts = [word for word in words if word in ("row", "col")]
     options |= {"shape": _shape(words), "a_layout": layouts[0], "b_layout": layouts[1]}
-    options |= {"kind": word[6:] for word in words if word.startswith("kind::")}
-    options |= {"scale_vec": int(word[11]) for word in words if word.startswith("scale_vec::")}
-    options |= {"rounding": word for word in words if word in ("rn", "rz", "rm", "rp")}
-    options |= {"bit_op": word for word in words if word in ("xor", "and")}
+    options |= _word(words, "kind", r"kind::(.*)")
+    options |= _word(words, "scale_vec", r"scale_vec::(.)X", int)
+    options |= _word(words, "rounding", r"(r[nzmp])")
+    options |= _word(words, "bit_op", r"(xor|and)")
     options |= {"satfinite": True} if "satfinite" in words else {}
     options |= {"ordered_metadata": False} if "sp" in words else {}
     renamed = {
@@ -136,7 +145,7 @@ def matrix_call(opcode: str, words: list[str], form: Signature) -> Callable[[Reg
 def tcgen05_call(words: list[str], form: Signature, *, a_is_tmem: bool) -> Callable[[Registers], None] | None:
     """Return the call of `tcgen05.…`; None where the form's spelling is another's."""
     name, rest = words[0], words[1:]
-    options: dict[str, Any] = {"cta_group": int(word[-1]) for word in rest if word.startswith("cta_group::")}
+    options = _word(rest, "cta_group", r"cta_group::(.)", int)
     options |= {"exclusive": True} if "exclusive" in rest else {}
     if name == "mma":
         return _product(rest, form, options, a_is_tmem)
@@ -196,10 +205,10 @@ def _product(
     words: list[str], form: Signature, options: dict[str, Any], a_is_tmem: bool
 ) -> Callable[[Registers], None]:
     options |= {"kind": next(word[6:] for word in words if word.startswith("kind::"))}
-    options |= {"scale_vec": int(w[11]) if w[0] == "s" else w for w in words if w[:9] in ("scale_vec", "block16", "block32")}
+    options |= _word(words, "scale_vec", r"scale_vec::(.)X", int) | _word(words, "scale_vec", r"(block\d+)")
     options |= {"ashift": True} if "ashift" in words else {}
-    options |= {f"collector_{w[11]}": w[14:] for w in words if w.startswith("collector::") and w[12] == ":"}
-    options |= {"collector_b": w[11:] for w in words if w.startswith("collector::b") and w[12] != ":"}
+    options |= _word(words, "collector_a", r"collector::a::(.*)") | _word(words, "collector_b", r"collector::b::(.*)")
+    options |= _word(words, "collector_b", r"collector::(b\d.*)")
     options |= {"a_is_tmem": True} if a_is_tmem else {}
     ws = "ws" in words
     if ws:

@@ -21,6 +21,7 @@ BLACKWELL_MASKED_DESC_B128 = Tcgen05Descriptor(0, 16, 1024, Swizzle.B128).encode
 
 Type = PtxType | str
 _SHIFTS = (0, 8, 16, 32)
+_TABLES = "the kind decides types and shapes: f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4"
 
 
 @intrinsic
@@ -42,11 +43,12 @@ def descriptor(
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
     """
 
-    def encode() -> int:
+    try:
         mode = by_name(swizzle)
-        return Tcgen05Descriptor(0, leading_bytes, stride_bytes, mode, base_offset, lbo_mode, version).encode()
-
-    return with_address(smem_addr, byte_offset, checked("tcgen05 descriptor", encode))
+    except ValueError as wrong:
+        fail(rules.ARGUMENT, str(wrong), help="write swizzle='128B'")
+    made = Tcgen05Descriptor(0, leading_bytes, stride_bytes, mode, base_offset, lbo_mode, version)
+    return with_address(smem_addr, byte_offset, checked("descriptor", made.encode))
 
 
 @intrinsic
@@ -96,7 +98,7 @@ def make_instr_desc(
         _SHIFTS[max_shift] if max_shift in range(4) else max_shift,
         None if scale_dtype is None else _type(scale_dtype), a_scale_id, b_scale_id, k96,
     )  # fmt: skip
-    bits = checked("instruction descriptor", operation.encode)
+    bits = checked("instruction descriptor", operation.encode, _TABLES)
     _check_operation(operation)
     return bits
 
@@ -107,7 +109,7 @@ def _check_operation(operation: InstructionDescriptor) -> None:
     found = [operation.problems(cta_group=cta_group, ws=ws) for cta_group, ws in ways]
     if all(found):
         best = min(found, key=len)
-        fail(rules.ARGUMENT, f"instruction descriptor: {'; '.join(best)}", help="choose another shape or kind")
+        fail(rules.ARGUMENT, f"instruction descriptor: {'; '.join(best)}", help=_TABLES)
 
 
 def _type(dtype: Any) -> PtxType:
@@ -258,4 +260,4 @@ def make_instr_desc_mxf4nvf4(
 def zero_column_mask(*, skip: int, use: int, shift: int = 0, starts: Any = (0,) * 4, firsts: Any = (0,) * 4) -> int:
     """Return the 64-bit mask of `mma.ws`: runs of `skip` zeroed and `use` used columns of B, in turn."""
     mask = ZeroColumnMask(skip, use, tuple(starts), tuple(firsts), shift)
-    return checked("zero-column mask", mask.encode)
+    return checked("zero-column mask", mask.encode, "runs are 1 to 256 columns long")

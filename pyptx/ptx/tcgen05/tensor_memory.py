@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, foreign, shown, spelled
+from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedAlloc, SharedSlice, SharedView
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.operands import AddressOperand
 from pyptx.isa.descriptors import Tcgen05Descriptor
@@ -19,20 +19,16 @@ from pyptx.types import PtxType
 
 
 def tmem(value: Any, what: str) -> Register | AddressOperand:
-    """Return an address of tensor memory as an operand: a 32-bit register of any type, or `ptx.addr(register, n)`."""
-    if isinstance(value, Register) and value.type_name in ("u32", "s32", "b32"):
-        return value
+    """Return an address of tensor memory as an operand: a 32-bit integer register, or `ptx.addr(register, n)`."""
     if isinstance(value, AddressOperand):
         return value
-    if not isinstance(value, Register) or value.dtype.bits != 32 or value.dtype.name == "f32":
+    if not isinstance(value, Register) or value.type_name not in ("u32", "s32", "b32"):
         fail(
             rules.ARGUMENT,
             f"`{what}` is an address of tensor memory, 32 bits in a register, found {shown(value)}",
             help="load what tcgen05.alloc wrote: ptx.ld(u32, taddr, slot, space='shared')",
         )
-    if value.trace is not current():
-        foreign(value)
-    return AddressOperand(value.name)
+    return value
 
 
 def group(cta_group: Any) -> str:

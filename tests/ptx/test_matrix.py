@@ -1,0 +1,157 @@
+"""ldmatrix, stmatrix, movmatrix, and the epilogue that stores an accumulator transposed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyptx import ptx, reg, smem
+from pyptx.types import b32, b64, bf16, f32, u32
+from tests.dsl.tracing import code
+from tests.ptx.mistakes import mistaken
+
+
+def _load(**options: Any) -> Callable[[], None]:
+    count = options.pop("count", 4)
+    return lambda: ptx.ldmatrix(dst=reg.array(b32, count, name="d"), src=reg.alloc(u32), **options)
+
+
+def _store(**options: Any) -> Callable[[], None]:
+    count = options.pop("count", 4)
+    return lambda: ptx.stmatrix(smem=reg.alloc(u32), regs=reg.array(b32, count, name="d"), **options)
+
+
+FOUR, TWO, ONE = "{%d0, %d1, %d2, %d3}", "{%d0, %d1}", "{%d0}"
+CASES: list[tuple[Callable[[], None], str]] = [
+    (_load(), f"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {FOUR}, [%r0];"),
+    (_load(layout="m8n8.x2", trans=True, count=2), f"ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {TWO}, [%r0];"),
+    (_load(layout="m16n16.x1", trans=True, dtype="b8", count=2),
+     f"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {TWO}, [%r0];"),
+    (_load(layout="m8n16.x1", dtype="b8x16.b4x16_p64", count=1),
+     f"ldmatrix.sync.aligned.m8n16.x1.shared.b8x16.b4x16_p64 {ONE}, [%r0];"),
+    (_load(layout="x1", space="shared::cta", count=1), f"ldmatrix.sync.aligned.m8n8.x1.shared::cta.b16 {ONE}, [%r0];"),
+    (_store(), f"stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r0], {FOUR};"),
+    (_store(layout="x2", trans=True, count=2), f"stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r0], {TWO};"),
+    (_store(layout="x1", shape="m16n8", trans=True, count=1),
+     f"stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r0], {ONE};"),
+    (lambda: ptx.movmatrix(dst=reg.alloc(b32), src=reg.alloc(b32)),
+     "movmatrix.sync.aligned.m8n8.trans.b16 %r0, %r1;"),
+    (lambda: ptx.ldmatrix(dst=[reg.alloc(b32)], src=ptx.addr(smem.alloc(bf16, (8, 8), name="t"), 16), layout="x1"),
+     "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r0}, [t+16];"),
+    (lambda: ptx.stmatrix(smem=smem.alloc(bf16, (2, 8, 8), name="t")[1], regs=reg.alloc(b32), layout="x1"),
+     "stmatrix.sync.aligned.m8n8.x1.shared.b16 [t+128], {%r0};"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "expected"), CASES, ids=[expected for _, expected in CASES])
+def test_a_wrapper_emits_exactly_its_instruction(call: Callable[[], None], expected: str) -> None:
+    def body() -> None:
+        call()
+
+    assert code(body, arch="sm_120a") == [expected]
+
+
+class Warp:
+    """Executes the epilogue's instructions for one lane: just those that it is made of."""
+
+    def __init__(self, lane: int, lane_register: str) -> None:
+        self.values: dict[str, Any] = {lane_register: lane, "tile": 0}
+        self.stores: list[tuple[int, list[Any]]] = []
+
+    def read(self, text: str) -> Any:
+        return int(text) if text.isdigit() else self.values.get(text, text)
+
+    def run(self, statement: str) -> None:
+        opcode, rest = statement.rstrip(";").split(" ", 1)
+        found = re.findall(r"%\w+|\btile\b|\b\d+\b", rest)
+        name = opcode.split(".")[0]
+        if name == "stmatrix":
+            base, *more = re.findall(r"%\w+|\d+", rest[: rest.index("]")])
+            vector = re.findall(r"%\w+", rest[rest.index("{") :])
+            self.stores.append((self.read(base) + sum(map(int, more)), [self.read(v) for v in vector]))
+            return
+        target, *sources = found
+        a = [self.read(source) for source in sources]
+        if name == "cvt":
+            self.values[target] = tuple(reversed(a)) if "bf16x2" in opcode else a[0]
+        elif name == "mov":
+            self.values[target] = tuple(a) if "{" in rest else a[0]
+        else:
+            self.values[target] = {
+                "and": lambda: a[0] & a[1], "or": lambda: a[0] | a[1], "shr": lambda: a[0] >> a[1],
+                "shl": lambda: a[0] << a[1], "mad": lambda: a[0] * a[1] + a[2], "add": lambda: a[0] + a[1],
+            }[name]()  # fmt: skip
+
+
+@pytest.mark.parametrize("temporaries", [False, True])
+def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(temporaries: bool) -> None:
+    """Of a warp's 16 x 32 accumulator, element (row, column) goes to byte `column * row_stride + 2 * row`."""
+    stride = 144
+
+    def body() -> None:
+        smem.alloc(bf16, (32, 72), name="tile")
+        frag, lane = reg.array(f32, 16, name="acc"), reg.alloc(u32)
+        more = {"tmp_bf16": reg.array(bf16, 8), "tmp_pack": reg.array(b32, 4)} if temporaries else {}
+        ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base="tile", lane=lane, row_stride=stride, **more)
+
+    statements = code(body, block=(32, 1, 1))
+    lanes = [Warp(lane, "%r0") for lane in range(32)]
+    memory: dict[int, tuple[int, str]] = {}
+    for warp in lanes:
+        for statement in statements:
+            warp.run(statement)
+    for store in range(2):
+        rows = [warp.stores[store][0] for warp in lanes]
+        for number in range(4):
+            for lane, warp in enumerate(lanes):
+                for half, value in enumerate(warp.stores[store][1][number]):
+                    # Transposed: the stored row is the column of the value, of which lane l has 2 * (l % 4) + half.
+                    at = rows[8 * number + 2 * (lane % 4) + half] + 2 * (lane // 4)
+                    assert at not in memory
+                    memory[at] = lane, value
+    for lane in range(32):
+        for index in range(16):
+            row = lane // 4 + 8 * (index // 2 % 2)
+            column = index // 4 * 8 + 2 * (lane % 4) + index % 2
+            assert memory[column * stride + 2 * row] == (lane, f"%acc{index}")
+
+
+def test_the_epilogue_takes_addresses_of_every_kind() -> None:
+    def body() -> None:
+        frag, lane = reg.array(f32, 8), ptx.special.laneid()
+        tile = smem.alloc(bf16, (2, 16, 64), name="t")
+        for base in (tile[1], tile[0].address(), reg.alloc(b64)):
+            ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base=base, lane=lane, row_stride=128)
+
+    assert len([line for line in code(body) if line.startswith("stmatrix")]) == 3
+
+
+def _epilogue(**wrong: Any) -> Callable[[], None]:
+    def call() -> None:
+        right: dict[str, Any] = {"frag": reg.array(f32, 8), "smem_base": reg.alloc(u32), "lane": reg.alloc(u32)}
+        made = {name: value() if callable(value) else value for name, value in wrong.items()}
+        ptx.stmatrix_x4_trans_f32_bf16(**{**right, "row_stride": 128, **made})
+
+    return call
+
+
+MISTAKES: list[tuple[str, Callable[[], None], str, str]] = [
+    ("no trans", _load(layout="m16n16.x1", dtype="b8", count=2), "PTX0102", ".trans"),
+    ("count", _load(layout="x3"), "PTX0102", "x3"),
+    ("too few registers", _load(count=2), "PTX0201", "4 elements"),
+    ("type of address", lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=reg.alloc(f32)), "PTX0203", "f32"),
+    ("half a group", _epilogue(frag=lambda: reg.array(f32, 4)), "PTX0818", "8 f32 registers"),
+    ("stride in elements", _epilogue(row_stride=72), "PTX0818", "row_stride=144"),
+    ("lane a number", _epilogue(lane=3), "PTX0818", "laneid"),
+    ("too few temporaries", _epilogue(tmp_pack=lambda: reg.array(b32, 2)), "PTX0818", "multiple of 4"),
+    ("temporaries of numbers", _epilogue(tmp_pack=[1, 2, 3, 4]), "PTX0818", "`tmp_pack` is registers"),
+    ("no address", _epilogue(smem_base=12), "PTX0818", "smem_base"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "rule", "words"), [case[1:] for case in MISTAKES], ids=[case[0] for case in MISTAKES])
+def test_a_mistake_is_an_error_at_its_line(call: Callable[[], None], rule: str, words: str) -> None:
+    mistaken(call, rule, words, arch="sm_120a")

@@ -170,7 +170,7 @@ class Kernel:
             with without_collector():
                 module = made.traced.module
                 module = annotated(module) if annotate else module
-                module = with_line_information(module) if lineinfo else module
+                module = with_line_information(module, fixed=self.version is not None) if lineinfo else module
                 known = made.texts[lineinfo, annotate] = module, emit(module)
         return known
 

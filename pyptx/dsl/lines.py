@@ -16,6 +16,7 @@ from pyptx.ir.directives import FileDirective, LocDirective, Module, Section, Se
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.layout import layout_of
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, Statement
+from pyptx.isa.targets import Version
 
 Place = tuple[str, int, int]
 
@@ -36,17 +37,25 @@ class _Places:
         return frame.code.co_filename, line, column
 
 
-def with_line_information(module: Module) -> Module:
-    """Return the module with `.file` and `.loc`. A helper's line says where it was inlined, as far as PTX can."""
-    writer = _LineWriter(module)
+INLINED_SINCE: Version = (7, 2)
+
+
+def with_line_information(module: Module, *, fixed: bool = False) -> Module:
+    """Return the module with `.file` and `.loc`. A helper's line says where it was inlined, which needs PTX 7.2: the
+    module gets that version unless its own is `fixed`."""
+    version = module.version
+    old = (int(version.major), int(version.minor)) < INLINED_SINCE
+    writer = _LineWriter(module, chains=not (old and fixed))
     functions = [writer.function(s) if isinstance(s, Function) else s for s in module.directives]
     files = [FileDirective(index, path) for path, index in writer.files.items()]
-    return module.replace(directives=(*files, *functions, *writer.names()))
+    if old and writer.functions:
+        version = version.replace(major=INLINED_SINCE[0], minor=INLINED_SINCE[1])
+    return module.replace(version=version, directives=(*files, *functions, *writer.names()))
 
 
 class _LineWriter:
-    def __init__(self, module: Module) -> None:
-        self.places = _Places()
+    def __init__(self, module: Module, *, chains: bool) -> None:
+        self.places, self.chains = _Places(), chains
         self.first = 1 + max((s.index for s in module.directives if isinstance(s, FileDirective)), default=0)
         self.files: dict[str, int] = {}
         self.functions: dict[str, int] = {}
@@ -72,7 +81,7 @@ class _LineWriter:
 
     def _locs(self, frame: PythonFrame) -> Iterator[LocDirective]:
         """Yield the line of each caller that is not yet known, then the frame's own, inlined there."""
-        if frame.caller is None:
+        if frame.caller is None or not self.chains:
             yield self._loc(frame, None)
             return
         file, line, column = self.places.of(frame.caller)

@@ -133,6 +133,12 @@ def _map_parameter(name: str) -> Param:
 def _directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective, ...]:
     directives = list(definition.directives)
     have = {directive.name for directive in directives}
+    if definition.cluster != (1, 1, 1) and trace.target.arch < 90:
+        fail(
+            rules.DECLARATION,
+            f"clusters need sm_90 or newer, the kernel is for {trace.target}",
+            help="leave cluster out",
+        )
     if definition.cluster != (1, 1, 1) and not have & {"reqnctapercluster", "maxclusterrank"}:
         directives.append(FunctionDirective("reqnctapercluster", definition.cluster))
     changes = any(getattr(spelling, "opcode", "") == "setmaxnreg" for spelling in trace.plans)

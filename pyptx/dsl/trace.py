@@ -23,7 +23,7 @@ from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
 CURRENT: ContextVar[Trace | None] = ContextVar("pyptx_trace", default=None)
 
 _NAME = re.compile(r"[A-Za-z][\w$]*|[_$%][\w$]+", re.ASCII)
-_GENERATED = re.compile(r"%?(?:s\d+_)?(?:p|r|rs|rd|rq|f|fd|rb)\d*")
+_GENERATED = re.compile(r"%?(?:g_)?(?:s\d+_)?(?:p|r|rs|rd|rq|f|fd|rb)\d*")
 _RESERVED = frozenset(("WARP_SZ",))
 
 
@@ -46,6 +46,14 @@ class Declarations:
         number = known[1] if known else 0
         self.counts[letter] = storage, number + 1
         return f"%{self.prefix}{letter}{number}"
+
+    def give_way(self) -> bool:
+        """Leave names such as `%r0` to the user's own text; False when some are in use already."""
+        if not self.prefix.startswith("g_"):
+            if self.counts:
+                return False
+            self.prefix = f"g_{self.prefix}"
+        return True
 
     def statements(self) -> list[Statement]:
         """Return the declarations, generated names first."""
@@ -296,6 +304,11 @@ class _Prologue:
     def __exit__(self, *exception: object) -> None:
         trace = self.trace
         trace.body, trace.declarations, trace.open, trace.pure, trace.statements = self.saved
+
+
+def is_generated(name: str) -> bool:
+    """Tell whether a name could be that of a register made without one."""
+    return _GENERATED.fullmatch(name) is not None
 
 
 def current() -> Trace:

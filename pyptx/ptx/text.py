@@ -6,7 +6,7 @@ from pyptx.check import symbols
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.emit import plans_of, spelled
-from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.trace import Trace, current, fail, is_generated
 from pyptx.ir.nodes import Block, Function, Instruction, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.operands import LabelOperand
 from pyptx.parser import PtxSyntaxError, parse
@@ -51,8 +51,20 @@ def _adopted(statement: Statement, trace: Trace, here: PythonFrame | None, *, ou
         trace.labels[statement.name] = here
         trace.taken.add(statement.name)
     elif isinstance(statement, RegDecl | VarDecl) and outer:
+        _make_room(statement, trace)
         for found in symbols.declare(statement, trace.scope):
             raise PtxError([found.at(here)])
         trace.taken.update(item.name for item in statement.declarators)
     changes = {name: None for name in ("layout",) if name in statement.__match_args__}
     return statement.replace(**changes, origin=here)
+
+
+def _make_room(statement: RegDecl | VarDecl, trace: Trace) -> None:
+    """Keep registers that the text declares apart from generated ones: `%r<4>` and `%r0` would meet."""
+    clashing = [item.name for item in statement.declarators if is_generated(item.name)]
+    if isinstance(statement, RegDecl) and clashing and not trace.declarations.give_way():
+        fail(
+            rules.NAME,
+            f"`{clashing[0]}` is how registers made in Python are named",
+            help="put the text first, or in a block { … }, or rename its registers",
+        )

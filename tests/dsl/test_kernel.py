@@ -313,3 +313,39 @@ def test_the_dynamic_symbol_gives_way_to_names_of_the_kernel() -> None:
     accepted(text)
     assert ".extern .shared .align 128 .b8 smem_2[];" in text
     assert "[smem_2+512]" in text
+
+
+def test_inlined_lines_raise_the_version_that_they_need() -> None:
+    def helper(x: reg.Reg) -> reg.Reg:
+        return x * 5
+
+    def body() -> None:
+        helper(reg.scalar(u32, 1))
+
+    free, fixed = traced(body, arch="sm_75"), traced(body, arch="sm_75", version=(6, 5))
+    assert free.ptx().startswith(".version 6.3\n")
+    assert free.ptx(lineinfo=True).startswith(".version 7.2\n")
+    accepted(free.ptx(lineinfo=True))
+    assert "inlined_at" not in fixed.ptx(lineinfo=True)
+    accepted(fixed.ptx(lineinfo=True))
+
+
+def test_clusters_need_their_target() -> None:
+    def body() -> None: ...
+
+    with pytest.raises(PtxError, match="sm_90 or newer"):
+        traced(body, arch="sm_80", cluster=(2, 1, 1)).ptx()
+
+
+def test_text_may_declare_the_names_that_registers_would_get() -> None:
+    def first() -> None:
+        ptx.raw(".reg .b32 %r<3>; .reg .pred %p<2>; mov.u32 %r1, 5;")
+        _ = reg.scalar(u32, 1) == 2
+
+    def late() -> None:
+        reg.scalar(u32, 1)
+        ptx.raw(".reg .b32 %r<3>; mov.u32 %r1, 5;")
+
+    assert code(first) == ["mov.u32 %r1, 5;", "mov.u32 %g_r0, 1;", "setp.eq.u32 %g_p0, %g_r0, 2;"]
+    with pytest.raises(PtxError, match="block"):
+        traced(late).ptx()

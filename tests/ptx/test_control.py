@@ -184,5 +184,5 @@ def test_raw_text_has_blocks_labels_and_is_checked_for_its_target() -> None:
 
     assert code(body)[1:] == [
         "{", "ld.global.u32 %t, [%x+4];", "}", "again:", "setp.eq.u64 %p9, %x, 0;", "@%p9 bra again;",
-        "setp.eq.u64 %p0, %x, 0;", "@%p0 bra again;",
+        "setp.eq.u64 %g_p0, %x, 0;", "@%g_p0 bra again;",
     ]  # fmt: skip

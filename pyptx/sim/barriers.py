@@ -33,9 +33,12 @@ class CtaBarriers:
         self.live = np.full(shape.ctas, shape.threads)
         self.true_lanes = np.zeros((shape.ctas, BARRIERS), np.int64)
         self.waiting: dict[int, list[Waiting]] = {}
+        self.pending: set[int] = set()
+        """The barriers at which somebody has arrived."""
 
     def arrive(self, lanes: Lanes, number: int, count: int | None, predicate: Array | None) -> None:
         """Count lanes as arrived; a predicate joins the reduction."""
+        self.pending.add(number)
         whole = -(-self.shape.threads // 32) * 32
         self.arrived[:, number] += np.bincount(lanes.cta, minlength=self.shape.ctas)
         touched = np.unique(lanes.cta)
@@ -65,6 +68,8 @@ class CtaBarriers:
                 self.waiting[number] = kept
             self.arrived[done, number] = 0
             self.true_lanes[done, number] = 0
+            if not self.arrived[:, number].any():
+                self.pending.discard(number)
         return gone, arrived, true
 
 

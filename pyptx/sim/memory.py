@@ -151,11 +151,15 @@ class Memory:
                 raise self._outside(site, lanes, 0, address, size)
             return region, self._checked(site, lanes, np.array(address - region.low), address, size)
         offsets = np.subtract(address, region.low, dtype=np.uint64)
-        if size > region.size or offsets.max() > region.size - size:
+        bits = int(_joined(offsets))
+        if bits > region.size - size and (size > region.size or offsets.max() > region.size - size):
             region, offsets = self._search(site, lanes, address, size)
             if space == "const" and region.space != "const":
                 raise self._fault(rules.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
-        return region, self._checked(site, lanes, offsets.view(np.int64), address, size)
+            bits = int(_joined(offsets))
+        if bits & (size - 1):
+            self._checked(site, lanes, offsets, address, size)
+        return region, offsets.view(np.int64)
 
     def _checked(self, site: Site, lanes: Lanes, offsets: Array, address: Any, size: int) -> Array:
         if size > 1 and np.bitwise_or.reduce(offsets, axis=None) & (size - 1):
@@ -192,14 +196,24 @@ class Memory:
 
     def _shared(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
         region = self.shared
-        offsets = np.asarray(address).astype(np.int64)
-        offsets -= region.low
+        if isinstance(address, int) and 0 <= address - region.low <= region.size - size:
+            if address & (size - 1):
+                self._checked(site, lanes, np.array(address), address, size)
+            return region, lanes.remembered(
+                f"shared {address}", lambda: lanes.of("shared", self.shape.shared_base) + (address - region.low)
+            )
+        offsets = np.atleast_1d(address).astype(np.int64)
+        if region.low:
+            offsets -= region.low
+        bits = int(_joined(offsets))
         base: Array = lanes.of("shared", self.shape.shared_base)
-        if (offsets.view(np.uint64) if offsets.ndim else offsets).max() > region.size - size or (
-            not offsets.ndim and offsets < 0
-        ):
+        if (bits < 0 or bits > region.size - size) and offsets.view(np.uint64).max() > region.size - size:
             offsets, base = self._cluster(site, lanes, address, size)
-        self._checked(site, lanes, offsets, address, size)
+            bits = int(_joined(offsets))
+        if bits & (size - 1):
+            self._checked(site, lanes, offsets, address, size)
+        if self.shape.ctas == 1 and len(offsets) == lanes.n:
+            return region, offsets
         return region, offsets + base
 
     def _cluster(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Array, Array]:
@@ -289,6 +303,10 @@ class Memory:
         tid = (thread % x, thread // x % y, thread // (x * y))
         ctaid = tuple(int(v) for v in self.ctaid[:, cta])
         return f"in `{function}`, CTA {ctaid}, thread {tid}, one of {lanes.n} here"
+
+
+_joined = np.bitwise_or.reduce
+"""All the bits of offsets: at least as great as each, and aligned where all are."""
 
 
 class Mixed(Exception):

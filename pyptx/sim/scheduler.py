@@ -45,6 +45,7 @@ class Scheduler:
         self.live = self.shape.lanes
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
+        self.plain: dict[int, int] = {}
         self.returns: list[Array] = []
         self.saved: dict[tuple[int, int], dict[str, Array]] = {}
 
@@ -86,8 +87,10 @@ class Scheduler:
             if stats.instructions > machine.launch.limit:
                 raise self._too_long(block)
             if after < 0:
-                self._leave(block, depth, lanes, after)
-                return
+                if block.ending != WAIT or not self._passes(block, lanes):
+                    self._leave(block, depth, lanes, after)
+                    return
+                after = pc + 1
             if after <= pc and (self.ready or self.parked):
                 jumps += 1
                 if block.polls or jumps > _LONGEST_LOOP:
@@ -97,6 +100,15 @@ class Scheduler:
                 self.push(depth, after, lanes)
                 return
             pc = after
+
+    def _passes(self, block: Block, lanes: Lanes) -> bool:
+        """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
+        if lanes.n != self.live or self.machine.memory.watch is not None:
+            return False
+        number = self.plain.get(block.pc)
+        if number is None:
+            number = self.plain[block.pc] = _plain_barrier(block.steps[-1])
+        return number >= 0 and number not in self.barriers.pending
 
     def _leave(self, block: Block, depth: int, lanes: Lanes, how: int) -> None:
         """Move lanes that leave a block two ways, or by a call, a barrier, the end."""
@@ -388,6 +400,16 @@ class Scheduler:
         text = f"more than {self.machine.launch.limit} instructions were issued; the kernel may never end"
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
         return rules.error(rules.STEP_LIMIT, origin, text, help="pass a higher `limit` if it is meant to run longer")
+
+
+def _plain_barrier(step: Step) -> int:
+    """Return the number of a barrier that waits for the whole CTA without guard or reduction, else -1."""
+    instruction = step.instruction
+    first = instruction.operands[0] if instruction.operands else None
+    plain = instruction.predicate is None and ".sync" in instruction.modifiers and ".cluster" not in instruction.modifiers
+    if not plain or len(instruction.operands) != 1 or not isinstance(first, ImmediateOperand):
+        return -1
+    return int(first.value)
 
 
 def _bits(warp: Array, lane: Array, warps: int) -> Array:

@@ -275,8 +275,8 @@ class Clocks:
                         mine = self.table[row, kind, :width]
                         np.maximum(mine, value[kind, :width], out=mine)
 
-    def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(KINDS)) -> None:
-        """Let threads know a channel of their own cluster up to a time."""
+    def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(BEFORE)) -> None:
+        """Let threads know a channel of their own cluster up to a time; tensor-memory fences are still due."""
         for row in self.own_rows(threads):
             self.dirty[row] = True
             for kind in kinds:

@@ -35,6 +35,7 @@ TOO_EARLY = {
     Family.TCGEN05: rules.TENSOR_TOO_EARLY,
     Family.TMEM_LD: rules.TENSOR_LOAD_PENDING,
     Family.TMEM_ST: rules.TENSOR_STORE_PENDING,
+    Family.THREAD: rules.DEALLOC,
 }
 SOURCE = {
     Family.BULK_STORE: rules.STORE_SOURCE,
@@ -199,10 +200,17 @@ def _in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     records, record = state.records, refs >> 6
     same = (records.domain[record] == state.clocks.domain_of[threads >> 5]) & (records.warp[record] == threads >> 5)
     if access.family is Family.TCGEN05:
-        same &= records.mask[record] == (np.int64(1) << (threads & 31))
-        return same & (records.family[record] == Family.TCGEN05)
-    own_reads = (records.family[record] == Family.TMEM_LD) & (access.family is Family.TMEM_LD)
-    return same & (own_reads | ((records.family[record] == Family.TMEM_ST) & (access.family is Family.TMEM_ST)))
+        mine = records.mask[record] == (np.int64(1) << (threads & 31))
+        pipeline = same & mine & (records.family[record] == Family.TCGEN05)
+        if pipeline.all():
+            return pipeline
+        moved = (records.family[record] == Family.TMEM_LD) | (records.family[record] == Family.TMEM_ST)
+        return pipeline | (same & moved & known(state, refs, threads, SEEN))
+    family = records.family[record]
+    moved = (family == Family.TMEM_LD) | (family == Family.TMEM_ST)
+    alike = moved & (family == access.family)
+    # What a warp waited for itself needs no fence.
+    return same & (alike | (moved & known(state, refs, threads, SEEN)))
 
 
 def rule_of(state: State, access: Access, ref: int, thread: int) -> Rule | None:
@@ -247,7 +255,7 @@ def _unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule
     domain, mine = int(records.domain[record]), int(state.clocks.domain_of[thread >> 5])
     if state.grid_of_domain[domain] != state.grid_of_domain[mine]:
         return rules.BEFORE_PRIMARY
-    if flags & WRITES and family in TOO_EARLY:
+    if flags & WRITES and family in TOO_EARLY and family is not Family.THREAD:
         return TOO_EARLY[family]
     if not flags & WRITES and family in SOURCE:
         return SOURCE[family]

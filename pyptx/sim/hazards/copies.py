@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.clocks import NEVER
+from pyptx.sim.hazards.clocks import CROSSED_SHARED, NEVER, RAN, SEEN, WIDE_GLOBAL, WIDE_SHARED
 from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
@@ -149,7 +149,7 @@ class Copies:
                 clocks.learn(one, self.state.channel(domain, "bulk.read", thread), now)
             if done and not read:
                 # A proxy fence is still due before other CTAs may read the results asynchronously.
-                kinds = [kind for kind in range(8) if kind != 2]
+                kinds = [SEEN, CROSSED_SHARED, WIDE_SHARED, WIDE_GLOBAL, RAN]
                 clocks.learn(one, self.state.channel(domain, "bulk", thread), now, kinds)
 
     def unread_stores(self, thread: int) -> Place | None:

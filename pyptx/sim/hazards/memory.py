@@ -66,12 +66,12 @@ class Memory:
         last = plane.write[cells]
         if access.reads and shadow.fresh and not access.writes and not last.all():
             self._uninitialised(access, group.threads[last == 0], plane, cells[last == 0])
-        self._compare(access, group, last, cells, plane)
+        readers = plane.reads[0][cells]
+        self._compare(access, group, self._undisputed(access, last, readers), cells, plane)
         order = np.arange(len(cells), dtype=np.int32)
         plane.winner[cells] = order
         repeated = (plane.winner[cells] != order) if len(cells) > 1 else None
         doubled = repeated is not None and bool(repeated.any())
-        readers = plane.reads[0][cells]
         if access.writes and not access.strong and doubled and not benign:
             self._same_store(access, group, cells)
         refs = self._refs(access, group, operation)
@@ -84,6 +84,15 @@ class Memory:
             self._compare_readers(access, group, plane, cells, readers)
         if access.reads:
             self._note_reads(access, group, plane, cells, refs, doubled)
+
+    def _undisputed(self, access: Access, last: Refs, readers: Refs) -> Refs:
+        """Drop asynchronous writes that were read since: who comes after the readers comes after those writes.
+
+        A commit hands on the operation that it tracks, not what its issuer knew, so this is not in the clocks."""
+        if not access.writes or not readers.any():
+            return last
+        asynchronous = self.state.records.operation[last >> 6] != 0
+        return np.where(asynchronous & (readers != 0), 0, last).astype(np.int32) if asynchronous.any() else last
 
     def _refs(self, access: Access, group: Group, operation: int) -> Refs:
         state, warps = self.state, group.warps
@@ -248,6 +257,7 @@ class Memory:
                 if access.reads and shadow.fresh and not last.all():
                     missing = np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
                     self._uninitialised(access, threads[:1], plane, missing[last == 0])
+                last = self._undisputed(access, last, plane.reads[0][cells])
                 self._compare_run(access, threads, last, cells, plane, record)
                 if access.writes:
                     self._run_over_readers(access, threads, plane, cells, record)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pyptx.sim.hazards.clocks import PRIOR, Stamp
+from pyptx.sim.hazards.clocks import KINDS, PRIOR, Stamp
 from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, State
@@ -129,4 +129,5 @@ class Synchronisation:
 
     def grid_wait(self, group: Group) -> None:
         """`griddepcontrol.wait` that went on: the prerequisite grids have ended."""
-        self.state.clocks.learn(group.threads, PRIOR, self.state.clocks.tick())
+        clocks = self.state.clocks
+        clocks.learn(group.threads, PRIOR, clocks.tick(), range(KINDS))

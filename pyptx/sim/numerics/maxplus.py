@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.numerics.arrays import F32, F64, I16, Array
-from pyptx.sim.numerics.scratch import scratch
+from pyptx.sim.numerics.workspace import scratch
 
 Kind = type[np.float32] | type[np.float64]
 _RANGE: dict[Kind, tuple[int, int]] = {np.float32: (60, 186), np.float64: (505, 1500)}

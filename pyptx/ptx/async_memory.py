@@ -6,6 +6,8 @@ from typing import Any
 
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Pred
+from pyptx.dsl.scopes import Named
+from pyptx.dsl.shared import SharedView
 from pyptx.ptx.orders import operand_type, vector_words
 from pyptx.types import PtxType
 
@@ -42,5 +44,13 @@ def red_async_global(
 
 
 def st_bulk(addr: Any, size: Any, *, pred: Pred | None = None) -> None:
-    """Emit `st.bulk.shared::cta [a], size, 0`: fill with zero."""
-    emit(spelled("st", "bulk", "shared::cta"), (addr, size, 0), pred)
+    """Emit `st.bulk.shared::cta [a], size, 0`: fill with zero.
+
+    ptxas takes only registers as its address: for an allocation one `mov` comes before it, in a scope `st_bulk`.
+    """
+    spelling = spelled("st", "bulk", "shared::cta")
+    if isinstance(addr, SharedView) and addr.register is None:
+        with Named("st_bulk", addr.name):
+            emit(spelling, (addr.address(), size, 0), pred)
+    else:
+        emit(spelling, (addr, size, 0), pred)

@@ -8,6 +8,7 @@ from pyptx.types import PtxType
 
 HALVES = frozenset(("f16", "bf16", "f16x2", "bf16x2"))
 _BITWISE = frozenset(("and", "or", "xor", "exch", "cas"))
+_EXCHANGES = frozenset(("exch", "cas"))
 
 
 def barrier_order(sem: str | None, scope: str | None, default: str) -> tuple[str, ...]:
@@ -23,11 +24,12 @@ def given(*words: str | None) -> tuple[str, ...]:
 def operand_type(op: str, dtype: PtxType) -> str:
     """Return the type that an atomic operation names for values of this type.
 
-    Bits count as unsigned; the two's complement sum of s64 is that of u64, the only name PTX has for it.
+    Exchanges are of bits. Bits count as unsigned; the two's complement sum of s64 is that of u64, the only name that
+    PTX has for it.
     """
     check_type(dtype)
     if dtype.kind not in ("b", "u", "s"):
-        return dtype.name
+        return untyped(dtype).name if op in _EXCHANGES else dtype.name
     if op in _BITWISE:
         return untyped(dtype).name
     return "u64" if op == "add" and dtype.bits == 64 else unsigned(dtype).name

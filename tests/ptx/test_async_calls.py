@@ -1,0 +1,124 @@
+"""Every wrapper with every value of its options assembles on its targets, and is one instruction or a named scope."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from pyptx import PtxError, ptx
+from pyptx.dsl.rewrite import instructions
+from pyptx.ir import Function, IntrinsicScope
+from pyptx.toolchain import judge
+from tests.dsl.tracing import traced
+from tests.ptx.async_calls import GROUPS, SEVERAL, Call, Operands
+
+TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
+ELSEWHERE = "PTX03"
+"""How codes begin that say: another target or a newer PTX."""
+COUNTED = {
+    ("mbarrier.arrive", "sm_80"): "a count came with sm_90",
+    ("mbarrier.arrive_drop", "sm_80"): "a count came with sm_90",
+    ("tensormap.replace", "sm_90a"): "element types 13 to 15 came with sm_100",
+}
+"""Where a target lacks not the spelling but an operand or a value."""
+
+
+def written(call: Call, arch: str) -> tuple[str, tuple[Any, ...]] | None:
+    """Return the text and statements of a kernel that makes a call; None where the target has no such instruction."""
+
+    def body() -> None:
+        call.make(Operands())
+
+    kernel = traced(body, arch=arch)
+    try:
+        text = kernel.ptx()
+    except PtxError as refused:
+        if refused.diagnostics[0].code.startswith(ELSEWHERE) or (call.path, arch) in COUNTED:
+            return None
+        raise
+    function = next(part for part in kernel.module().directives if isinstance(part, Function))
+    return text, function.body
+
+
+@cache
+def everything(group: str) -> tuple[Call, ...]:
+    """Return the calls of a group."""
+    return tuple(GROUPS[group]())
+
+
+def parts(text: str) -> tuple[tuple[int, int], str]:
+    """Return the version of a module, and the statements of its kernel without the last `ret`."""
+    major, minor = text[len(".version ") : text.index("\n")].split(".")
+    return (int(major), int(minor)), text[text.index("{\n") + 2 : text.rindex("ret;")]
+
+
+def emits_as_documented(call: Call, body: tuple[Any, ...]) -> bool:
+    """Tell whether a call emitted one instruction, or a scope of several."""
+    found = [node for node in body if not type(node).__name__.endswith("Decl")][:-1]
+    one = len(found) == 1 and sum(1 for _ in instructions(found)) == 1
+    scoped = len(found) == 1 and isinstance(found[0], IntrinsicScope)
+    return scoped if call.path in SEVERAL else one or scoped
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_call_assembles(group: str) -> None:
+    accepted: set[Call] = set()
+    for arch in TARGETS:
+        texts: dict[tuple[int, int], list[tuple[str, Call]]] = defaultdict(list)
+        for call in everything(group):
+            found = written(call, arch)
+            if found is not None:
+                assert emits_as_documented(call, found[1]), f"{call}\n{found[0]}"
+                version, text = parts(found[0])
+                texts[version].append((text, call))
+        failed: list[str] = []
+        for version, made in texts.items():
+            verdicts = judge([text for text, _ in made], target=arch, version=version)
+            for verdict, (text, call) in zip(verdicts, made, strict=True):
+                if not verdict.accepted:
+                    failed.append(f"{call}: {verdict.diagnostics[0].message}\n{text}")
+                accepted.add(call)
+        assembled = sum(map(len, texts.values()))
+        print(f"{group} on {arch}: {assembled} calls, {len(failed)} refused by ptxas")  # noqa: T201
+        assert not failed, "\n".join(failed[:20])
+    assert accepted == set(everything(group)), "every call belongs to some target"
+
+
+FAMILIES = (
+    "mbarrier fence bar cluster cvta griddepcontrol clusterlaunchcontrol warp tma tensormap atom red multimem "
+    "cp.async_ cp.async_.bulk cp.async_.bulk.tensor"
+)
+
+
+def wrappers() -> Iterator[str]:
+    """Return the paths of all wrappers of these families."""
+    for family in FAMILIES.split():
+        module: Any = ptx
+        for name in family.split("."):
+            module = getattr(module, name)
+        members: dict[str, Any] = vars(module)
+        for name, value in members.items():
+            here = getattr(value, "__module__", None) == module.__name__
+            if callable(value) and here and not name.startswith("_") and not isinstance(value, type | ModuleType):
+                yield f"{family}.{name}"
+    for module_name in ("async_memory", "cache"):
+        yield from ptx._WHERE[module_name].split()  # pyright: ignore[reportPrivateUsage]
+
+
+INTERNAL = {
+    "atom.emit_atomic",
+    "cp.async_.bulk.tensor.map_address",
+    "cp.async_.bulk.tensor.group_words",
+    "mbarrier.array",
+}
+"""What other modules share, and the ring of barriers, which has tests of its own."""
+
+
+def test_every_wrapper_is_called() -> None:
+    called = {call.path for group in GROUPS for call in everything(group)}
+    assert set(wrappers()) - called == INTERNAL

@@ -1,0 +1,484 @@
+"""A machine small enough to trust: roles are lists of events, a schedule says whose event comes next and when copies land.
+
+Every event has a label; a trace is built with one label left out, and runs until its roles end or nothing can move.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.diagnostics import Severity, Span
+from pyptx.sim.hazards import (
+    Access,
+    Bytes,
+    Family,
+    Group,
+    HangReport,
+    Hazards,
+    Place,
+    Scope,
+    Sem,
+    Space,
+    Standing,
+    Waiting,
+    atomic,
+    load,
+    store,
+    tensor_cells,
+)
+from pyptx.sim.hazards.state import Grid
+
+Ready = Callable[[], Waiting | None]
+Run = Callable[[], None]
+
+
+@dataclass
+class Action:
+    """One event of a role: it runs when `ready` returns nothing to wait for."""
+
+    place: Place
+    ready: Ready
+    run: Run
+
+
+def _always() -> Waiting | None:
+    return None
+
+
+class Trace:
+    """One run of one pattern. `without` is the label that is left out."""
+
+    def __init__(self, without: str = "", lazy: bool = False, seed: int | None = None, reverse: bool = False) -> None:
+        self.without, self.lazy, self.reverse = without, lazy, reverse
+        self.choice = random.Random(seed) if seed is not None else None
+        self.engine = Hazards()
+        self.labels: list[str] = []
+        self.roles: list[Role] = []
+        self.flying: list[Run] = []
+        self.report: HangReport | None = None
+        self.values: dict[int, int] = {}
+
+    def on(self, label: str) -> bool:
+        """Tell whether what a label stands for is in this run."""
+        if label not in self.labels:
+            self.labels.append(label)
+        return label != self.without
+
+    def place(self, label: str) -> Place:
+        self.on(label)
+        return Place(Span(self.labels.index(label) + 1, 1), label)
+
+    def grid(self, threads: int = 128, ctas: int = 1, cluster: int = 1, overlaps: bool = False) -> Grid:
+        grid = self.engine.launch(
+            self.place("launch"),
+            threads,
+            slots=ctas,
+            cluster=cluster,
+            shared_bytes=65536,
+            tensor=True,
+            overlaps=overlaps,
+        )
+        self.engine.start(grid, range(ctas), range(ctas))
+        return grid
+
+    def role(self, grid: Grid, threads: Sequence[int], cta: int = 0) -> Role:
+        role = Role(self, grid, cta, Group(np.array([grid.thread(cta, t) for t in threads])))
+        self.roles.append(role)
+        return role
+
+    def later(self, land: Run) -> None:
+        """An asynchronous operation: it takes effect now, or when nothing else can move."""
+        if self.lazy:
+            self.flying.append(land)
+        else:
+            land()
+
+    def run(self) -> None:
+        while any(role.actions for role in self.roles):
+            able = [role for role in self.roles if role.actions and role.actions[0].ready() is None]
+            if self.flying and (not able or (self.choice and self.choice.random() < 0.1)):
+                self.flying.pop(0)()
+            elif able:
+                chosen = self.choice.choice(able) if self.choice else able[-1 if self.reverse else 0]
+                action = chosen.actions.pop(0)
+                chosen.last = action.place
+                action.run()
+            else:
+                self._hang()
+                return
+        for land in self.flying:
+            land()
+
+    def _hang(self) -> None:
+        waiting = [wait for role in self.roles if role.actions and (wait := role.actions[0].ready())]
+        standing = [
+            Standing(tuple(role.group.threads.tolist()), role.last, role.exited)
+            for role in self.roles
+            if not role.actions and role.last
+        ]
+        self.report = self.engine.hangs.explain(waiting, standing)
+
+
+@dataclass
+class Role:
+    """The events of some threads of a CTA, in order."""
+
+    trace: Trace
+    grid: Grid
+    cta: int
+    group: Group
+    actions: list[Action] = field(default_factory=list[Action])
+    last: Place | None = None
+    exited: bool = False
+    _released: bool = False
+    _writes: int = 0
+
+    def add(self, label: str, run: Callable[[Place], None], ready: Ready = _always) -> None:
+        """Append an event, unless its label is left out."""
+        if self.trace.on(label):
+            place = self.trace.place(label)
+            self.actions.append(Action(place, ready, lambda: run(place)))
+
+    # Addresses
+
+    def smem(self, offset: int, cta: int | None = None) -> int:
+        return self.grid.shared_base(self.cta if cta is None else cta) + offset
+
+    def each(self, offset: int, size: int, rotate: int = 0, cta: int | None = None) -> np.ndarray:
+        """One address per thread, by its number in the CTA."""
+        lanes = (self.group.threads - self.grid.first_thread) % self.grid.stride
+        return self.smem(offset, cta) + (lanes + rotate) % self.grid.threads * size
+
+    def _access(self, label: str, access: Callable[[Place], Access], addresses: Callable[[], np.ndarray]) -> None:
+        made: list[Access] = []
+
+        def run(place: Place) -> None:
+            if not made:
+                made.append(access(place))
+            self.trace.engine.access(made[0], self.group, addresses())
+
+        self.add(label, run)
+
+    def st(self, label: str, offset: int, size: int = 16, rotate: int = 0, cta: int | None = None) -> None:
+        self._access(label, lambda p: store(p, Space.SHARED, size), lambda: self.each(offset, size, rotate, cta))
+
+    def ld(self, label: str, offset: int, size: int = 16, rotate: int = 0, cta: int | None = None) -> None:
+        self._access(label, lambda p: load(p, Space.SHARED, size), lambda: self.each(offset, size, rotate, cta))
+
+    def ld_same(self, label: str, offset: int, size: int = 4) -> None:
+        self._access(label, lambda p: load(p, Space.SHARED, size), lambda: np.full(len(self.group), self.smem(offset)))
+
+    def st_one(self, label: str, offset: int, size: int = 4, cta: int | None = None) -> None:
+        self._access(
+            label, lambda p: store(p, Space.SHARED, size), lambda: np.full(len(self.group), self.smem(offset, cta))
+        )
+
+    def gst(self, label: str, address: int, size: int = 4, each: bool = True) -> None:
+        self._access(label, lambda p: store(p, Space.GLOBAL, size), lambda: self._global(address, size, each))
+
+    def gld(
+        self, label: str, address: int, size: int = 4, rotate: int = 0, each: bool = True, readonly: bool = False
+    ) -> None:
+        self._access(
+            label,
+            lambda p: Access(p, Space.GLOBAL, size, False, readonly=readonly),
+            lambda: self._global(address, size, each, rotate),
+        )
+
+    def _global(self, address: int, size: int, each: bool, rotate: int = 0) -> np.ndarray:
+        lanes = (self.group.threads - self.grid.first_thread) % self.grid.stride
+        return address + ((lanes + rotate) % self.grid.threads if each else lanes * 0) * size
+
+    # Flags in global memory
+
+    def set_flag(self, label: str, address: int, sem: Sem, scope: Scope, *, adds: bool = False, size: int = 4) -> None:
+        def run(place: Place) -> None:
+            access = (atomic if adds else store)(place, Space.GLOBAL, size, sem, scope)
+            self.trace.engine.access(access, self.group, np.full(len(self.group), address))
+            self.trace.values[address] = self.trace.values.get(address, 0) + 1
+
+        self.add(label, run)
+
+    def see_flag(self, label: str, address: int, sem: Sem, scope: Scope, value: int = 1) -> None:
+        def ready() -> Waiting | None:
+            if self.trace.values.get(address, 0) >= value:
+                return None
+            return Waiting(tuple(self.group.threads.tolist()), self.trace.place(label), "memory", address)
+
+        def run(place: Place) -> None:
+            access = load(place, Space.GLOBAL, 4, sem, scope)
+            self.trace.engine.access(access, self.group, np.full(len(self.group), address))
+
+        self.add(label, run, ready)
+
+    def weak_see_flag(self, label: str, address: int) -> None:
+        self.see_flag(label, address, Sem.WEAK, Scope.CTA)
+
+    def fence(self, label: str, sem: Sem, scope: Scope) -> None:
+        self.add(label, lambda p: self.trace.engine.sync.fence(self.group, sem, scope))
+
+    def proxy_fence(self, label: str, *spaces: Space) -> None:
+        chosen = spaces or (Space.SHARED, Space.GLOBAL)
+        self.add(label, lambda p: self.trace.engine.sync.proxy_fence(self.group, chosen))
+
+    # Barriers
+
+    def bar(self, label: str, number: int = 0, count: int | None = None, kind: str = "sync") -> None:
+        """Arrive; unless the kind is `arrive`, the next event waits for the round."""
+        engine, trace = self.trace.engine, self.trace
+        if not trace.on(label):
+            return
+        state = {"done": False}
+
+        def run(place: Place) -> None:
+            released = set(engine.barriers.bar(self.group, place, number, count, kind))  # type: ignore[arg-type]
+            for role in trace.roles:
+                if set(role.group.threads.tolist()) <= released:
+                    role._released = True
+
+        def ready() -> Waiting | None:
+            if self._released or state["done"]:
+                return None
+            return Waiting(tuple(self.group.threads.tolist()), trace.place(label), "bar", number)
+
+        def passed(place: Place) -> None:
+            self._released = False
+
+        self.actions.append(Action(trace.place(label), _always, lambda: run(trace.place(label))))
+        if kind != "arrive":
+            self.actions.append(Action(trace.place(label), ready, lambda: passed(trace.place(label))))
+
+    def warp_sync(self, label: str, mask: int = 0xFFFFFFFF) -> None:
+        self.add(label, lambda p: self.trace.engine.barriers.warp_sync(self.group, p, mask))
+
+    def cluster_arrive(self, label: str, sem: Sem = Sem.RELEASE) -> None:
+        self.add(label, lambda p: self.trace.engine.barriers.cluster_arrive(self.group, p, sem) and None)
+
+    def cluster_wait(self, label: str, sem: Sem = Sem.ACQUIRE) -> None:
+        barriers = self.trace.engine.barriers
+
+        def ready() -> Waiting | None:
+            if all(barriers.cluster_may_pass(thread) for thread in self.group.threads.tolist()):
+                return None
+            return Waiting(tuple(self.group.threads.tolist()), self.trace.place(label), "cluster")
+
+        self.add(label, lambda p: barriers.cluster_wait(self.group, p, sem), ready)
+
+    def cluster_sync(self, label: str) -> None:
+        self.cluster_arrive(label)
+        self.cluster_wait(label)
+
+    # mbarriers
+
+    def init(self, label: str, offset: int, count: int) -> None:
+        self.add(label, lambda p: self.trace.engine.mbarriers.init(self.group.first, p, self.smem(offset), count))
+
+    def inval(self, label: str, offset: int) -> None:
+        self.add(label, lambda p: self.trace.engine.mbarriers.inval(self.group.first, p, self.smem(offset)))
+
+    def fence_init(self, label: str) -> None:
+        self.add(label, lambda p: self.trace.engine.barriers.fence_inits(self.group))
+
+    def arrive(
+        self,
+        label: str,
+        offset: int,
+        expect: int = 0,
+        cta: int | None = None,
+        sem: Sem = Sem.RELEASE,
+        scope: Scope = Scope.CTA,
+    ) -> None:
+        self.add(
+            label,
+            lambda p: self.trace.engine.mbarriers.arrive(
+                self.group, p, self.smem(offset, cta), expect=expect, sem=sem, scope=scope
+            ),
+        )
+
+    def expect(self, label: str, offset: int, size: int) -> None:
+        self.add(label, lambda p: self.trace.engine.mbarriers.expect(self.group, p, self.smem(offset), size))
+
+    def wait(self, label: str, offset: int, parity: int, sem: Sem = Sem.ACQUIRE, scope: Scope = Scope.CTA) -> None:
+        mbarriers = self.trace.engine.mbarriers
+
+        def ready() -> Waiting | None:
+            if mbarriers.would_pass(self.group.first, self.smem(offset), parity):
+                return None
+            threads = tuple(self.group.threads.tolist())
+            return Waiting(threads, self.trace.place(label), "mbarrier", self.smem(offset), parity)
+
+        self.add(
+            label,
+            lambda p: mbarriers.wait(self.group, p, self.smem(offset), parity, sem=sem, scope=scope),
+            ready,
+        )
+
+    # Copies
+
+    def tma_load(
+        self, label: str, offset: int, size: int, barrier: int, source: int = 1 << 20, ctas: Sequence[int] = ()
+    ) -> None:
+        targets = [
+            (Bytes.run(Space.SHARED, self.smem(offset, cta), size), self.smem(barrier, cta))
+            for cta in (ctas or [self.cta])
+        ]
+
+        def run(place: Place) -> None:
+            copies = self.trace.engine.copies
+            number = copies.bulk_load(self.group.first, place, Bytes.run(Space.GLOBAL, source, size), targets)
+            for index in range(len(targets)):
+                self.trace.later(lambda index=index: copies.land(number, index))
+
+        self.add(label, run)
+
+    def tma_store(self, label: str, offset: int, size: int, target: int = 2 << 20, reduces: int = 0) -> None:
+        source = Bytes.run(Space.SHARED, self.smem(offset), size)
+        self.add(
+            label,
+            lambda p: self.trace.engine.copies.bulk_store(
+                self.group.first, p, source, Bytes.run(Space.GLOBAL, target, size), reduces
+            ),
+        )
+
+    def commit_bulk(self, label: str) -> None:
+        self.add(label, lambda p: self.trace.engine.copies.commit_bulk(self.group, p))
+
+    def wait_bulk(self, label: str, pending: int = 0, read: bool = True) -> None:
+        self.add(label, lambda p: self.trace.engine.copies.wait_bulk(self.group, p, pending, read))
+
+    def cp_async(self, label: str, offset: int, source: int = 1 << 20) -> None:
+        def run(place: Place) -> None:
+            target = Access(place, Space.SHARED, 16, True, False, family=Family.CP_ASYNC)
+            read = Access(place, Space.GLOBAL, 16, False, family=Family.CP_ASYNC)
+            sources = self._global(source, 16, True)
+            self.trace.engine.copies.cp_async(self.group, target, self.each(offset, 16), read, sources)
+
+        self.add(label, run)
+
+    def commit_cp(self, label: str) -> None:
+        self.add(label, lambda p: self.trace.engine.copies.commit_cp(self.group))
+
+    def wait_cp(self, label: str, pending: int = 0) -> None:
+        self.add(label, lambda p: self.trace.engine.copies.wait_cp(self.group, pending))
+
+    def cp_arrive(self, label: str, offset: int) -> None:
+        def run(place: Place) -> None:
+            copies = self.trace.engine.copies
+            self.trace.later(lambda: copies.cp_arrive(self.group, place, self.smem(offset), True))
+
+        self.add(label, run)
+
+    def st_async(self, label: str, offset: int, barrier: int, cta: int) -> None:
+        def run(place: Place) -> None:
+            copies = self.trace.engine.copies
+            access = Access(place, Space.SHARED, 4, True, False, Sem.WEAK, family=Family.ST_ASYNC)
+            number = copies.st_async(self.group, access, self.each(offset, 4, 0, cta), self.smem(barrier, cta))
+            self.trace.later(lambda: copies.land_st(number))
+
+        self.add(label, run)
+
+    # Tensor cores
+
+    def wgmma_fence(self, label: str) -> None:
+        self.add(label, lambda p: self.trace.engine.wgmma.fence(self.group))
+
+    def wgmma(self, label: str, runs: Sequence[tuple[int, int]], registers: range, shape: str = "m64n64k16") -> None:
+        operands = [Bytes.run(Space.SHARED, self.smem(offset), size) for offset, size in runs]
+        self.add(
+            label,
+            lambda p: self.trace.engine.wgmma.issue(self.group, p, operands, frozenset(registers), shape=shape),
+        )
+
+    def wgmma_commit(self, label: str) -> None:
+        self.add(label, lambda p: self.trace.engine.wgmma.commit(self.group))
+
+    def wgmma_wait(self, label: str, pending: int = 0) -> None:
+        self.add(label, lambda p: self.trace.engine.wgmma.wait(self.group, pending))
+
+    def registers(self, label: str, registers: range) -> None:
+        self.add(label, lambda p: self.trace.engine.wgmma.registers(self.group, p, frozenset(registers)))
+
+    def alloc(self, label: str, column: int, columns: int) -> None:
+        self.add(label, lambda p: self.trace.engine.tensor.alloc(self.group, p, column, columns))
+
+    def dealloc(self, label: str, column: int, columns: int) -> None:
+        self.add(label, lambda p: self.trace.engine.tensor.dealloc(self.group, p, column, columns))
+
+    def cells(self, column: int, columns: int) -> Bytes:
+        return tensor_cells(self.grid.tensor_base(self.cta), column, columns)
+
+    def mma(self, label: str, runs: Sequence[tuple[int, int]], column: int, columns: int, adds: bool = False) -> None:
+        operands = [Bytes.run(Space.SHARED, self.smem(offset), size) for offset, size in runs]
+        d = self.cells(column, columns)
+        self.add(
+            label,
+            lambda p: self.trace.engine.tensor.operate(self.group.first, p, [*operands, *([d] if adds else [])], [d]),
+        )
+
+    def tc_commit(self, label: str, barrier: int) -> None:
+        def run(place: Place) -> None:
+            tensor = self.trace.engine.tensor
+            number = tensor.commit(self.group.first, place, [self.smem(barrier)])
+            self.trace.later(lambda: tensor.land_commit(number))
+
+        self.add(label, run)
+
+    def tc_fence(self, label: str, before: bool) -> None:
+        self.add(label, lambda p: self.trace.engine.tensor.fence(self.group, before=before))
+
+    def tc_move(self, label: str, column: int, columns: int, stores: bool = False) -> None:
+        def run(place: Place) -> None:
+            for warp in self.group.warps.tolist():
+                quarter = warp % 4
+                one = Group(np.arange(32) + warp * 32)
+                self.trace.engine.tensor.move(one, place, column, columns, 32 * quarter, 32, stores=stores)
+
+        self.add(label, run)
+
+    def tc_wait(self, label: str, stores: bool = False) -> None:
+        self.add(label, lambda p: self.trace.engine.tensor.wait(self.group, stores=stores))
+
+    def exit(self, label: str = "exit") -> None:
+        def run(place: Place) -> None:
+            self.exited = True
+            released = set(self.trace.engine.exit(self.group, place))
+            for role in self.trace.roles:
+                if released and set(role.group.threads.tolist()) <= released:
+                    role._released = True
+
+        self.add(label, run)
+
+
+Pattern = Callable[[Trace], None]
+
+
+def schedules(seeds: int = 3) -> Iterator[tuple[bool, int | None, bool]]:
+    """Yield (lazy, seed, reverse) of every schedule that a pattern is run under."""
+    for lazy in (False, True):
+        yield lazy, None, False
+        yield lazy, None, True
+        for seed in range(seeds):
+            yield lazy, seed, False
+
+
+def found(pattern: Pattern, without: str = "", seeds: int = 3) -> dict[str, Severity]:
+    """Return the codes that a pattern is reported with under all schedules, with their severities."""
+    codes: dict[str, Severity] = {}
+    for lazy, seed, reverse in schedules(seeds):
+        trace = Trace(without, lazy, seed, reverse)
+        pattern(trace)
+        trace.run()
+        for finding in trace.engine.findings:
+            codes[finding.rule.code] = finding.severity
+    return codes
+
+
+def labels(pattern: Pattern) -> list[str]:
+    """Return the labels of a pattern, in order of their first use."""
+    trace = Trace()
+    pattern(trace)
+    return trace.labels

@@ -53,7 +53,7 @@ def hashable(value: Any) -> Any:
     return value if isinstance(value, str | int | None) else repr(value)
 
 
-def type_words(*dtypes: PtxType) -> tuple[str, ...]:
+def type_words(*dtypes: Any) -> tuple[str, ...]:
     """Return the types as modifiers."""
     for dtype in dtypes:
         if not isinstance(dtype, PtxType):

@@ -77,9 +77,9 @@ def wgmma_call(words: list[str], form: Signature) -> Callable[[Registers], None]
         renamed |= {"transpose_a": "trans_a", "transpose_b": "trans_b"}
         if "scale_a" in values:
             values |= {"scale_a": r.next(1, -1), "scale_b": r.next(1, 1, -1)}
-        options = {renamed.get(name, name): value for name, value in values.items()}
-        satfinite = {"satfinite": True} if "satfinite" in words else {}
-        ptx.wgmma.mma_async(shape=shape, dtype_d=d, dtype_a=a, dtype_b=b, **options, **satfinite)
+        options: dict[str, Any] = {renamed.get(name, name): value for name, value in values.items()}
+        options |= {"satfinite": True} if "satfinite" in words else {}
+        ptx.wgmma.mma_async(shape=shape, dtype_d=d, dtype_a=a, dtype_b=b, **options)
 
     return make
 
@@ -128,10 +128,10 @@ def matrix_call(opcode: str, words: list[str], form: Signature) -> Callable[[Reg
     options: dict[str, Any] = {}
     registers, address = ("regs", "smem") if opcode == "stmatrix" else ("dst", "src")
     if opcode != "movmatrix":
-        options = {"layout": ".".join(words[2:4]), "trans": "trans" in words}
-        options["space"] = next((word for word in words if word.startswith("shared")), None)
-    if opcode == "ldmatrix":
-        options["dtype"] = ".".join(words[words.index(options["space"] or words[3 + options["trans"]]) + 1 :])
+        space = next((word for word in words if word.startswith("shared")), None)
+        options = {"layout": ".".join(words[2:4]), "trans": "trans" in words, "space": space}
+        if opcode == "ldmatrix":
+            options["dtype"] = ".".join(words[4 + ("trans" in words) + (space is not None) :])
 
     def make(r: Registers) -> None:
         named = {registers if operand.count else address: operand for operand in form.values()}
@@ -179,7 +179,7 @@ def _registers(name: str, words: list[str], form: Signature) -> Callable[[Regist
     count = int(next(word for word in words if word[0] == "x" and word[1:].isdigit())[1:])
     least = next((word for word in words if word in ("min", "max")), None)
     if "spcompress" in words:
-        more = {"abs": "abs" in words, "red_nan": "NaN" in words}
+        more: dict[str, Any] = {"abs": "abs" in words, "red_nan": "NaN" in words}
         return lambda r: ptx.tcgen05.ld_spcompress(
             r.value(form["d"]), r.value(form["meta"]), r.value(form["t"]), op=least or "", count=count,
             red_dst=r.value(form["r"]) if "r" in form else None, **more)  # fmt: skip

@@ -94,7 +94,7 @@ def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(tempo
     def body() -> None:
         smem.alloc(bf16, (32, 72), name="tile")
         frag, lane = reg.array(f32, 16, name="acc"), reg.alloc(u32)
-        more = {"tmp_bf16": reg.array(bf16, 8), "tmp_pack": reg.array(b32, 4)} if temporaries else {}
+        more: dict[str, Any] = {"tmp_bf16": reg.array(bf16, 8), "tmp_pack": reg.array(b32, 4)} if temporaries else {}
         ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base="tile", lane=lane, row_stride=stride, **more)
 
     statements = code(body, block=(32, 1, 1))
@@ -133,7 +133,8 @@ def _epilogue(**wrong: Any) -> Callable[[], None]:
     def call() -> None:
         right: dict[str, Any] = {"frag": reg.array(f32, 8), "smem_base": reg.alloc(u32), "lane": reg.alloc(u32)}
         made = {name: value() if callable(value) else value for name, value in wrong.items()}
-        ptx.stmatrix_x4_trans_f32_bf16(**{**right, "row_stride": 128, **made})
+        given: dict[str, Any] = {**right, "row_stride": 128, **made}
+        ptx.stmatrix_x4_trans_f32_bf16(**given)
 
     return call
 

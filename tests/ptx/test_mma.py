@@ -36,11 +36,12 @@ SIZES = {"d": 4, "a": 4, "b": 2, "c": 4}
 def product(types: tuple[Any, ...], shape: tuple[int, int, int], sizes: dict[str, int], **options: Any) -> None:
     """Multiply once, with fragments of these sizes."""
     kinds = [REGISTERS.get(dtype.name, b32) for dtype in types]
-    given = [reg.array(kind, {**SIZES, **sizes}[name], name=name) for name, kind in zip("dabc", kinds, strict=True)]
+    arrays = [reg.array(kind, {**SIZES, **sizes}[name], name=name) for name, kind in zip("dabc", kinds, strict=True)]
     named = dict(zip(("dtype_d", "dtype_a", "dtype_b", "dtype_c"), types, strict=True))
     made = {name: make() if callable(make) else make for name, make in options.items()}
-    fragments = dict(zip("dabc", given, strict=True))
-    ptx.mma.sync(shape=shape, **{**named, **fragments, **made})
+    fragments = dict(zip("dabc", arrays, strict=True))
+    given: dict[str, Any] = {**named, **fragments, **made}
+    ptx.mma.sync(shape=shape, **given)
 
 
 F32_BF16 = (f32, bf16, bf16, f32)

@@ -43,12 +43,15 @@ class Some:
         self.rs = reg.alloc(u16)
 
 
-def mma(*args: Any, **options: Any) -> Callable[[Some], None]:
-    return lambda x: T.mma(x.t, x.d, x.d, 7, *args, **{name: _of(x, value) for name, value in options.items()})
+def mma(**options: Any) -> Callable[[Some], None]:
+    """Return a product; "t", "s", "p", "~p" and "tsts" stand for registers of `Some`."""
 
+    def call(x: Some) -> None:
+        named = {"t": x.t, "s": x.s, "p": x.p, "~p": ~x.p, "tsts": [x.t, x.s, x.t, x.s], "ttt": [x.t] * 3}
+        given: dict[str, Any] = {k: named.get(v, v) if isinstance(v, str) else v for k, v in options.items()}
+        T.mma(x.t, x.d, x.d, 7, **given)
 
-def _of(x: Some, value: Any) -> Any:
-    return value(x) if callable(value) else value
+    return call
 
 
 FIRST = "tcgen05.mma.cta_group::1.kind"
@@ -103,24 +106,24 @@ CASES: list[tuple[str, Callable[[Some], Any], str]] = [
     ("sm_100a", mma(enable_input_d=None), f"{FIRST}::f16 [%r0], %rd0, %rd0, 7, 1;"),
     ("sm_100a", mma(enable_input_d=False), f"{FIRST}::f16 [%r0], %rd0, %rd0, 7, 0;"),
     ("sm_100a", mma(enable_input_d=0), f"{FIRST}::f16 [%r0], %rd0, %rd0, 7, 0;"),
-    ("sm_100a", mma(enable_input_d=lambda x: x.p), f"{FIRST}::f16 [%r0], %rd0, %rd0, 7, %p0;"),
-    ("sm_100a", mma(scale_d=lambda x: ~x.p), f"{FIRST}::f16 [%r0], %rd0, %rd0, 7, !%p0;"),
-    ("sm_100a", mma(pred_operand=lambda x: x.p, pred=lambda x: ~x.p),
+    ("sm_100a", mma(enable_input_d="p"), f"{FIRST}::f16 [%r0], %rd0, %rd0, 7, %p0;"),
+    ("sm_100a", mma(scale_d="~p"), f"{FIRST}::f16 [%r0], %rd0, %rd0, 7, !%p0;"),
+    ("sm_100a", mma(pred_operand="p", pred="~p"),
      f"@!%p0 {FIRST}::f16 [%r0], %rd0, %rd0, 7, %p0;"),
     ("sm_100a", mma(scale_d=0, kind="tf32", scale_c=15), f"{FIRST}::tf32 [%r0], %rd0, %rd0, 7, 0, 15;"),
-    ("sm_100a", mma(kind="f8f6f4", collector_a="fill", disable_output_lane=lambda x: [x.t, x.s, x.t, x.s]),
+    ("sm_100a", mma(kind="f8f6f4", collector_a="fill", disable_output_lane="tsts"),
      f"{FIRST}::f8f6f4.collector::a::fill [%r0], %rd0, %rd0, 7, {{%r0, %r1, %r0, %r1}}, 1;"),
-    ("sm_100a", mma(kind="i8", sparse=True, sparse_metadata=lambda x: x.s),
+    ("sm_100a", mma(kind="i8", sparse=True, sparse_metadata="s"),
      "tcgen05.mma.sp.cta_group::1.kind::i8 [%r0], %rd0, %rd0, [%r1], 7, 1;"),
     ("sm_100a", lambda x: T.mma(x.s, ptx.addr(x.t, 8), x.d, x.t, a_is_tmem=True, ashift=True, collector_a="lastuse"),
      f"{FIRST}::f16.ashift.collector::a::lastuse [%r1], [%r0+8], %rd0, %r0, 1;"),
-    ("sm_100a", mma(kind="mxf8f6f4", scale_a=lambda x: x.t, scale_b=lambda x: x.s),
+    ("sm_100a", mma(kind="mxf8f6f4", scale_a="t", scale_b="s"),
      f"{FIRST}::mxf8f6f4.block_scale [%r0], %rd0, %rd0, 7, [%r0], [%r1], 1;"),
-    ("sm_100a", mma(kind="mxf4", scale_a=lambda x: x.t, scale_b=lambda x: x.s, scale_vec=2),
+    ("sm_100a", mma(kind="mxf4", scale_a="t", scale_b="s", scale_vec=2),
      f"{FIRST}::mxf4.block_scale.scale_vec::2X [%r0], %rd0, %rd0, 7, [%r0], [%r1], 1;"),
-    ("sm_100a", mma(kind="mxf4nvf4", scale_a=lambda x: x.t, scale_b=lambda x: x.s, enable_input_d=False),
+    ("sm_100a", mma(kind="mxf4nvf4", scale_a="t", scale_b="s", enable_input_d=False),
      f"{FIRST}::mxf4nvf4.block_scale.block16 [%r0], %rd0, %rd0, 7, [%r0], [%r1], 0;"),
-    ("sm_107a", mma(kind="f8f6f4", lut_b=lambda x: x.s, collector_b="use"),
+    ("sm_107a", mma(kind="f8f6f4", lut_b="s", collector_b="use"),
      f"{FIRST}::f8f6f4.decompress::lut::b.collector::b::use [%r0], %rd0, %rd0, [%r1], 7, 1;"),
     ("sm_100a", lambda x: T.mma.async_2sm(x.t, x.d, x.d, 7, disable_output_lane=[x.t] * 8),
      "tcgen05.mma.cta_group::2.kind::f16 [%r0], %rd0, %rd0, 7, {%r0, %r0, %r0, %r0, %r0, %r0, %r0, %r0}, 1;"),
@@ -266,16 +269,16 @@ MISTAKES: list[tuple[str, Callable[[Some], Any], str, str]] = [
     ("descriptor by name", lambda x: T.mma(x.t, x.d, "b", 7), "PTX0818", "ptx.tcgen05.descriptor"),
     ("tile without layout", lambda x: T.mma(x.t, smem.alloc(bf16, (64, 64), name="s"), x.d, 7), "PTX0818", "128B"),
     ("two names", mma(enable_input_d=False, scale_d=1), "PTX0818", "three names"),
-    ("two aliases", mma(scale_d=1, pred_operand=lambda x: x.p), "PTX0818", "three names"),
+    ("two aliases", mma(scale_d=1, pred_operand="p"), "PTX0818", "three names"),
     ("input d two", mma(enable_input_d=2), "PTX0818", "predicate"),
     ("scale_c too large", mma(scale_c=16), "PTX0204", "0 to 15"),
     ("scale_c of fp8", mma(kind="f8f6f4", scale_c=1), "PTX0818", "has no `scale`"),
-    ("scales of f16", mma(scale_a=lambda x: x.t, scale_b=lambda x: x.t), "PTX0818", "has no `scale_a`, `scale_b`"),
+    ("scales of f16", mma(scale_a="t", scale_b="t"), "PTX0818", "has no `scale_a`, `scale_b`"),
     ("scales missing", mma(kind="mxf4"), "PTX0818", "needs `scale_a`, `scale_b`"),
     ("scale_vec of f16", mma(scale_vec=1), "PTX0818", "kind f16"),
     ("metadata missing", mma(sparse=True), "PTX0818", "needs `meta`"),
     ("unknown kind", mma(kind="f64"), "PTX0102", "kind::f64"),
-    ("lanes", mma(disable_output_lane=lambda x: [x.t] * 3), "PTX0201", "4 elements"),
+    ("lanes", mma(disable_output_lane="ttt"), "PTX0201", "4 elements"),
     ("two groups", lambda x: T.mma.async_2sm(x.t, x.d, x.d, 7, cta_group=1), "PTX0818", "cta_group 2"),
     ("mask missing", lambda x: T.commit(x.t, multicast=True), "PTX0818", "multicast_mask"),
     ("mask in 32 bits", lambda x: T.commit(x.t, multicast_mask=x.s), "PTX0302", "sm_107"),

@@ -33,10 +33,13 @@ def product(**options: Any) -> list[str]:
         dtype = options.get("dtype_d", f32)
         d = reg.array(kinds[dtype.name], 2 if dtype == f16 else 4, name="d")
         a = reg.array(options.pop("fragment"), 4, name="a") if "fragment" in options else x
-        given = {name: {"p": p, "~p": ~p}.get(value, value) for name, value in options.items() if value is not None}
+        given: dict[str, Any] = {
+            name: {"p": p, "~p": ~p}.get(value, value) for name, value in options.items() if value is not None
+        }
         if given.pop("metadata", False):
             given["sparse_metadata"] = reg.alloc(b32)
-        ptx.wgmma.mma_async(**{**DENSE, "d": d, "a": a, "b": y, **given})
+        merged: dict[str, Any] = {**DENSE, "d": d, "a": a, "b": y, **given}
+        ptx.wgmma.mma_async(**merged)
 
     return code(body, block=WG)
 
@@ -270,8 +273,8 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("tile of one dimension", lambda d, x, y: smem.wgmma_tile(bf16, (64,)), "PTX0818", "two dimensions"),
     ("odd stride", lambda d, x, y: ptx.wgmma.make_descriptor(x, leading_byte_offset=8, stride_byte_offset=16),
      "PTX0818", "leading byte offset"),
-    ("swizzle by name",
-     lambda d, x, y: ptx.wgmma.make_descriptor(x, leading_byte_offset=16, stride_byte_offset=16, swizzle="128B"),
+    ("swizzle code",
+     lambda d, x, y: ptx.wgmma.make_descriptor(x, leading_byte_offset=16, stride_byte_offset=16, swizzle=4),
      "PTX0818", "SWIZZLE_128B"),
     ("no address", lambda d, x, y: ptx.wgmma.masked_descriptor(1.5), "PTX0818", "address in shared memory"),
     ("fragments have no offset", _wrong(a_k_offset=16, trans_a=0, a=[1, 2, 3, 4]), "PTX0818", "needs an allocation"),

@@ -105,12 +105,10 @@ def _plain(value: object) -> FunctionType | None:
     """Return the user's own function behind a value, through decorators; None for everything else."""
     while isinstance(value, MethodType):
         value = value.__func__
-    inner = getattr(value, "__wrapped__", None) if isinstance(value, FunctionType) else None
-    if isinstance(value, FunctionType) and value.__code__.co_filename.startswith(PACKAGE) and inner is not None:
-        return _plain(inner)
-    if not isinstance(value, FunctionType) or value.__code__.co_filename.startswith(PACKAGE):
-        return None
-    return None if _foreign(value.__module__ or "") else value
+    if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(PACKAGE):
+        return None if _foreign(value.__module__ or "") else value
+    inner: object = getattr(value, "__dict__", {}).get("__wrapped__")
+    return None if inner is None else _plain(inner)
 
 
 def _foreign(module: str) -> bool:

@@ -139,3 +139,19 @@ def test_several_kernels_share_one_module() -> None:
     assert [text.count(word) for word in (".visible .entry", "scale(", ".b8 $text", ".extern .shared")] == [2, 1, 1, 1]
     with pytest.raises(PtxError, match="different names"):
         combine(first, first)
+
+
+def test_a_device_function_is_part_of_the_key() -> None:
+    factor = 2.0
+
+    @ptx.func(params=(f32,), returns=(f32,))
+    def times(x: reg.Reg) -> reg.Reg:
+        return x * factor
+
+    @kernel
+    def body() -> None:
+        times(reg.scalar(f32, 1.0))
+
+    assert "0f40000000" in body.ptx()
+    factor = 4.0
+    assert "0f40800000" in body.ptx()

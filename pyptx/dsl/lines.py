@@ -38,6 +38,8 @@ class _Places:
 
 
 INLINED_SINCE: Version = (7, 2)
+DEEPEST_CHAIN = 8
+"""Callers that a line names. ptxas 13.5 takes minutes for chains of some hundred."""
 
 
 def with_line_information(module: Module, *, fixed: bool = False) -> Module:
@@ -80,13 +82,15 @@ class _LineWriter:
             yield statement
 
     def _locs(self, frame: PythonFrame) -> Iterator[LocDirective]:
-        """Yield the line of each caller that is not yet known, then the frame's own, inlined there."""
-        if frame.caller is None or not self.chains:
-            yield self._loc(frame, None)
-            return
-        file, line, column = self.places.of(frame.caller)
-        yield from self._locs(frame.caller)
-        yield self._loc(frame, (self._file(file), line, column))
+        """Yield the lines of the callers, the outermost first, then the frame's own, each inlined at the one before."""
+        chain = [frame]
+        while self.chains and chain[-1].caller is not None and len(chain) < DEEPEST_CHAIN:
+            chain.append(chain[-1].caller)
+        outer: PythonFrame | None = None
+        for inner in reversed(chain):
+            at = None if outer is None else self.places.of(outer)
+            yield self._loc(inner, None if at is None else (self._file(at[0]), at[1], at[2]))
+            outer = inner
 
     def _loc(self, frame: PythonFrame, inlined_at: tuple[int, int, int] | None) -> LocDirective:
         file, line, column = self.places.of(frame)

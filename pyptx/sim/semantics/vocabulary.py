@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from pyptx.isa.model import Match, Operand
+from pyptx.sim.formats import Array
 
 
 class Kind(Enum):
@@ -45,6 +46,16 @@ class Selected:
     digits: tuple[int, ...]
 
 
+Body = (
+    Callable[[], Any]
+    | Callable[[Array], Any]
+    | Callable[[Array, Array], Any]
+    | Callable[[Array, Array, Array], Any]
+    | Callable[[Array, Array, Array, Array], Any]
+    | Callable[[Array, Array, Array, Array, Array], Any]
+)
+"""A function of the values of the source operands, one lane's value to an element."""
+
 Signature = tuple[Operand, ...]
 Builder = Callable[[Match, Signature], "Operation | None"]
 """Returns what a spelling of its opcode does, None for one that has no semantics yet."""
@@ -59,7 +70,7 @@ def into(function: Callable[..., Any]) -> Operation:
     return Operation(Kind.INTO, function)
 
 
-def value(function: Callable[..., Any], carry: str = "") -> Operation:
+def value(function: Body, carry: str = "") -> Operation:
     """Return the operation of a function of values."""
     return Operation(Kind.VALUE, function, carry)
 

@@ -15,8 +15,8 @@ from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
 from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.maxplus import Summands, greatest_sum, prepare
 from pyptx.sim.numerics.rounding import canonical
-from pyptx.sim.numerics.workspace import scratch
 from pyptx.sim.numerics.tensor_core import Rule
+from pyptx.sim.numerics.workspace import scratch
 
 ZERO_EXPONENT = -126
 """A zero counts as the smallest normal f32, whatever its format."""
@@ -240,7 +240,7 @@ def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, thre
     row, column = np.divmod(places, columns)
     column += row // rows * columns
     at = threshold.reshape(-1).take(places)
-    unit = _powers(-at).astype(kind)
+    left, row, unit = _scale_rows(left, row, at, kind)
     ones = np.ones(depth)
     found = np.empty(places.size)
     for start in range(0, places.size, _ROWS):
@@ -248,12 +248,23 @@ def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, thre
         shape = (some.stop - start, depth)
         terms = left.take(row[some], axis=0, out=scratch("left", shape, kind), mode="clip")
         terms *= right.take(column[some], axis=0, out=scratch("right", shape, kind), mode="clip")
-        terms *= unit[some, None]
+        if unit is not None:
+            terms *= unit[some, None]
         np.trunc(terms, out=terms)
         np.matmul(terms, ones, out=found[some])
     found *= _powers(at)
     found += cut.reshape(-1).take(places)
     total.reshape(-1)[places] = found
+
+
+def _scale_rows(left: Array, row: Array, at: I16, kind: type[np.generic]) -> tuple[Array, Array, Array | None]:
+    """Scale the rows for every threshold if these are few: cheaper than scaling all terms, row by row."""
+    low, high = int(at.min()), int(at.max())
+    if (high - low + 1) * len(left) > len(row):
+        return left, row, _powers(-at).astype(kind)
+    powers = _powers(np.arange(-low, -high - 1, -1, dtype=np.int16)).astype(kind)
+    table = (powers[:, None] * left.reshape(1, -1)).reshape(-1, left.shape[-1])
+    return table, row + (at.astype(np.intp) - low) * len(left), None
 
 
 _KEPT = {"f32": np.uint64(0xFFFFFFFFE0000000), "f32_13": np.uint64(0xFFFFFF8000000000)}

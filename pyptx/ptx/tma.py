@@ -30,7 +30,8 @@ def _coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[An
     if isinstance(col, Reg):
         return 0, row, col >> WIDTH.bit_length() - 1
     if not is_integer(col) or col % WIDTH:
-        fail(rules.ARGUMENT, f"`col` is a register or a multiple of {WIDTH}, found {shown(col)}")
+        fail(rules.ARGUMENT, f"`col` is a register or a multiple of {WIDTH}, found {shown(col)}",
+             help="the view is in blocks of 64 columns: give its coordinates by coords=")  # fmt: skip
     return 0, row, col // WIDTH
 
 

@@ -101,8 +101,8 @@ def wrappers() -> Iterator[str]:
         module: Any = ptx
         for name in family.split("."):
             module = getattr(module, name)
-        members: dict[str, Any] = vars(module)
-        for name, value in members.items():
+        for name in dir(module):
+            value: Any = getattr(module, name)
             here = getattr(value, "__module__", None) == module.__name__
             if callable(value) and here and not name.startswith("_") and not isinstance(value, type | ModuleType):
                 yield f"{family}.{name}"

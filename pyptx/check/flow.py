@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
+from operator import itemgetter
 
 from pyptx.check.body import Body, Place, Step
 from pyptx.check.symbols import Kind, Scope
@@ -88,7 +90,10 @@ def _destinations(step: Step, places: dict[tuple[str, int], Place]) -> Iterator[
         key = _declared(name, step.scope, places)
         place = places.get(key)
         if place is not None and place.targets is not None:
-            yield from (_declared(label, place.scope, places) for label in place.targets.labels)
+            for item in place.targets.targets:
+                listed = [item.name] if item.count is None else (f"{item.name}{i}" for i in range(item.count))
+                # A range may claim more labels than any text has: it ends with the first that is nowhere.
+                yield from takewhile(itemgetter(1), (_declared(label, place.scope, places) for label in listed))
         else:
             yield key
 

@@ -248,7 +248,7 @@ def _redeclares(known: Symbol | None, statement: VarDecl) -> bool:
 def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
     known = scope.names.get(function.name)
     before = known.declaration if known else None
-    if known is not None and not (isinstance(before, Function) and not (before.definition and function.definition)):
+    if known is not None and (not isinstance(before, Function) or before.definition):
         yield duplicate(function.name, "function", word_span(function, function.name), scope)
         return
     scope.names[function.name] = Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function)

@@ -14,7 +14,7 @@ from pyptx.parser.cursor import Cursor, nearest, shortened
 from pyptx.parser.errors import Failure
 from pyptx.parser.operands import parse_operand
 
-_PLAIN = r"(?:0[xX][\da-fA-F]++|0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16}|0|[1-9]\d*+)"
+_PLAIN = r"(?:0[xX][\da-fA-F]++|0[fF][\da-fA-F]{8}|0[dD][\da-fA-F]{16}|0|[1-9]\d{0,99}+)"
 _plain_values = re.compile(rf"(?:[ \t\r\n]*+-?{_PLAIN},)++").match
 _plain_value = re.compile(r"([ \t\r\n]*)(-?)(\w+),").findall
 _TYPES = {member.ptx: member for member in ScalarType}

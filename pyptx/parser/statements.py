@@ -93,7 +93,7 @@ def module_statement(cursor: Cursor, place: Origin) -> Parsed:
 def version(cursor: Cursor, place: Origin) -> Version:
     """Parse `.version`, which begins every module."""
     _header_word(cursor, ".version", "a module begins with `.version`, as in `.version 8.0`")
-    found = re.fullmatch(r"(\d+)\.(\d+)", cursor.token)
+    found = re.fullmatch(r"(\d{1,9})\.(\d{1,9})", cursor.token)
     if not found:
         cursor.fail("a version such as 8.0")
     cursor.take()

@@ -106,3 +106,10 @@ DIVIDE = "mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 7;\n@%p0 bra A;\n"
 )
 def test_a_warp_is_whole_again_where_its_branches_join(body: str, lines: list[int]) -> None:
     assert [f for f in report(DIVIDE + body) if f.startswith("PTX0601")] == [f"PTX0601 {line}" for line in lines]
+
+
+@pytest.mark.parametrize(("scale_d", "findings"), [("0", []), ("1", ["PTX0502 1"]), ("%p0", [])])
+def test_an_accumulator_is_read_where_it_is_certainly_scaled_by_one(scale_d: str, findings: list[str]) -> None:
+    wgmma = f"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {{%f0, %f1, %f2, %f3}}, 1, 2, {scale_d}, 1, 1, 0, 0;"
+    body = wgmma if scale_d != "%p0" else f"setp.eq.b32 %p0, 1, 2; {wgmma}"
+    assert flow_report(body) == findings

@@ -82,9 +82,14 @@ def test_time_grows_no_faster_than_the_text(shape: str) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_places_of_findings_exist(shape: str) -> None:
-    text = SHAPES[shape](50)
+    text = SHAPES[shape](5000 if "digits" in shape else 50)
     count = text.count("\n") + 1
     assert all(0 < found.line <= count for found in check(parse(text, recover=True)[0]))
+
+
+def test_a_range_of_more_labels_than_there_are() -> None:
+    text = kernel("T: .branchtargets L<99999999999>;\nmov.b32 %r1, 1;\nbrx.idx %r1, T;\nL0:\nL1: mov.b32 %r2, 1;")
+    assert check(parse(text)) == []
 
 
 def test_mutated_pieces_of_the_corpus_raise_nothing(seed: int) -> None:

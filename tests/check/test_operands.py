@@ -40,6 +40,7 @@ WRONG = [
     ("mov.u64 %rd0, %tid.x;", "PTX0203"),
     ("add.u64 f, %rd0, 1;", "PTX0202"),
     ("bra f;", "PTX0202"),
+    ("{ L: mov.u64 %rd0, L; }", "PTX0202"),
     ("setp.lt.f32 %p0|%r1, %f0, %f1;", "PTX0203"),
     ("setp.lt.f32 %r1|%p0, %f0, %f1;", "PTX0203"),
     ("add.f32 %f0, %v, %f1;", "PTX0202"),

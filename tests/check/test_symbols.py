@@ -82,6 +82,37 @@ def test_the_alignment_of_a_parameter() -> None:
     assert [d.code for d in check(parse(text))] == ["PTX0408"]
 
 
+@pytest.mark.parametrize(
+    ("functions", "codes"),
+    [
+        (".func f(); .func f() { ret; }", []),
+        (".func f() { ret; } .func f();", ["PTX0402"]),
+        (".func f(); .func f();", []),
+        (".func f() { ret; } .func f() { ret; }", ["PTX0402"]),
+        (".global .u32 f; .func f() { ret; }", ["PTX0402"]),
+    ],
+)
+def test_a_function_is_declared_often_and_then_defined_once(functions: str, codes: list[str]) -> None:
+    text = f".version 8.6\n.target sm_90\n.address_size 64\n{functions}\n"
+    assert [d.code for d in check(parse(text))] == codes
+    assert bool([d for d in validate(text) if d.severity is Severity.ERROR]) == bool(codes)
+
+
+@pytest.mark.parametrize(
+    ("version", "target", "pragma", "codes"),
+    [
+        ("8.2", "sm_90", "used_bytes_mask 3", ["PTX0301"]),
+        ("8.3", "sm_90", "used_bytes_mask 3", []),
+        ("8.7", "sm_70", "enable_smem_spilling", ["PTX0302"]),
+        ("8.7", "sm_75", "enable_smem_spilling", []),
+        ("8.7", "sm_75", "unheard_of", []),
+    ],
+)
+def test_a_pragma_is_available(version: str, target: str, pragma: str, codes: list[str]) -> None:
+    text = f'.version {version}\n.target {target}\n.address_size 64\n.entry k() {{ .pragma "{pragma}"; ret; }}\n'
+    assert [d.code for d in check(parse(text))] == codes
+
+
 def test_a_guard_is_pointed_at() -> None:
     text = HEADER.format(target="sm_90a", version="8.6") + "@!%r1 ret;\n@%p9 ret;\n    ret;\n}\n"
     found = [(d.code, d.origin) for d in check(parse(text)) if d.code < "PTX0500"]

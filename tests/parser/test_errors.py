@@ -150,3 +150,16 @@ def test_the_remedy_is_what_was_meant(body: str, help: str) -> None:
 
 def test_a_misspelled_word_after_visible() -> None:
     assert parse(f"{HEAD}.visible .enrty k() {{ ret; }}\n", recover=True)[1][0].help == "did you mean `.entry`?"
+
+
+@pytest.mark.parametrize("body", ["mov.b64 %r1, {};", "ld.b32 %r1, [%r2+{}];", ".reg .b32 %x<{}>;", ".loc 1 {} 1"])
+@pytest.mark.parametrize("number", ["9" * 5000, "0" * 5000])
+def test_a_number_too_long_to_read_is_an_error(body: str, number: str) -> None:
+    assert {d.code for d in parse(kernel(body.format(number)), recover=True)[1]} <= {"PTX0006", "PTX0001"}
+    with pytest.raises(PtxSyntaxError):
+        parse(kernel(body.format(number)))
+
+
+def test_a_version_too_long_to_read_is_an_error() -> None:
+    with pytest.raises(PtxSyntaxError, match="expected a version such as"):
+        parse(f".version {'9' * 5000}.0\n.target sm_90\n")

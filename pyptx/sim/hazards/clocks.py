@@ -15,8 +15,8 @@ import numpy as np
 from pyptx.sim.hazards.events import Clock, Ints, Space
 
 SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL, RAN, BEFORE, AFTER = range(8)
-"""What a row knows: any memory edge; through a proxy fence, per space; through edges whose scope spans CTAs, per space;
-any edge, relaxed ones too; that through `tcgen05.fence::before_thread_sync`; and through `::after_thread_sync` as well."""
+"""What a row knows: by any memory edge; through a proxy fence, per space; by edges whose scope spans CTAs, per space;
+by any edge, relaxed ones too; that through `tcgen05.fence::before_thread_sync`; and through `::after_thread_sync`."""
 KINDS = 8
 FLOORED = 5
 RELAXED = [RAN, BEFORE, AFTER]
@@ -74,6 +74,8 @@ class Clocks:
     def __init__(self) -> None:
         self.now = 2
         self.version = 0
+        self.epoch = 0
+        self.life_of = np.zeros(0, np.int64)
         self.table = np.zeros((0, KINDS, 1), np.int32)
         self.floors = np.zeros((0, FLOORED, 3), np.int32)
         self.row_of = np.zeros(0, np.int32)
@@ -105,6 +107,7 @@ class Clocks:
         self.row_of = np.concatenate([self.row_of, np.full(warps * 32, -1, np.int32)])
         self.crossed_own = np.concatenate([self.crossed_own, np.zeros((warps * 32, 2), np.int32)])
         self.copied_own = np.concatenate([self.copied_own, np.zeros((warps * 32, 3), np.int32)])
+        self.life_of = np.concatenate([self.life_of, np.zeros(warps, np.int64)])
         self.copy_column = np.concatenate([self.copy_column, np.zeros(warps, np.int32)])
         self.domain_of = np.concatenate([self.domain_of, np.zeros(warps, np.int32)])
         self.first_thread = np.concatenate([self.first_thread, np.zeros(warps, np.int64)])
@@ -138,6 +141,7 @@ class Clocks:
         self.first_thread[warps] = first_thread
         self.cta_span[warps] = cta_span
         self.version += 1
+        self.epoch += 1
         for warp, row in zip(warps.tolist(), rows.tolist(), strict=True):
             self.row_of[warp * 32 : warp * 32 + 32] = -1
             for other in self.splits.pop(warp, set()):
@@ -152,6 +156,10 @@ class Clocks:
         """End the life of threads: those of their row go on without them."""
         self.row_of[threads] = -1
         self.version += 1
+
+    def tags(self, threads: Ints) -> Ints:
+        """Return the threads' tags: records.py says what they are."""
+        return (self.life_of[threads >> 5] << 7) + (threads & 31)
 
     def columns_of(self, threads: Ints) -> Ints:
         """Return the threads' columns in rows of their own cluster."""

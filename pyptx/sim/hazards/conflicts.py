@@ -50,7 +50,7 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
     """Tell which accesses are in the knowledge of which threads, own accesses left aside."""
     clocks, records = state.clocks, state.records
     record, lane = refs >> 6, refs & 63
-    time, domain = records.time[record], records.domain[record]
+    time, domain = records.time[record], records.domain(record)
     warp = threads >> 5
     row, mine = clocks.row_of[threads], clocks.domain_of[warp]
     same = domain == mine
@@ -61,7 +61,7 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
         plain = same & (records.operation[record] == 0)
         span = clocks.cta_span[warp]
         within = (column >= span[:, 0]) & (column < span[:, 1])
-        level = np.where(records.warp[record] == warp, WARP, np.where(within, CTA, CLUSTER))
+        level = np.where(records.warp(record) == warp, WARP, np.where(within, CTA, CLUSTER))
         found |= plain & ~several & (time <= clocks.floors[row, kind, level])
     else_where = ~same & (time <= clocks.table[row, kind, PRIOR])
     if else_where.any():
@@ -79,36 +79,29 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
 
 def _all_lanes_known(state: State, record: int, thread: int, kind: int) -> bool:
     """Tell whether a thread knows the accesses of all lanes of a record."""
-    mask = int(state.records.mask[record])
-    warp = int(state.records.warp[record])
+    records, clocks = state.records, state.clocks
+    mask = int(records.mask[record])
     lanes = np.array([lane for lane in range(32) if mask >> lane & 1], np.int64)
-    if warp == thread >> 5 and state.records.domain[record] == state.clocks.domain_of[warp]:
+    if int(records.tag[record]) >> 7 == int(clocks.life_of[thread >> 5]):
         crossing = kind in (CROSSED_SHARED, CROSSED_GLOBAL)
-        if not crossing or state.clocks.crossed_own[thread, kind - CROSSED_SHARED] >= state.records.time[record]:
+        if not crossing or clocks.crossed_own[thread, kind - CROSSED_SHARED] >= records.time[record]:
             lanes = lanes[lanes != thread & 31]
     return not len(lanes) or bool(known(state, record * 64 + lanes, np.full(len(lanes), thread), kind).all())
 
 
 def own(state: State, refs: Ints, threads: Ints) -> Mask:
     """Tell which accesses the threads made themselves, not by an asynchronous operation."""
-    records, record = state.records, refs >> 6
-    return (
-        ((records.warp[record].astype(np.int64) << 5 | (refs & 63)) == threads)
-        & (records.operation[record] == 0)
-        & ((refs & 63) < ALL_LANES)
-        & (records.domain[record] == state.clocks.domain_of[threads >> 5])
-    )
+    return state.records.tag[refs >> 6] + (refs & 63) == state.clocks.tags(threads)
 
 
 def own_copies(state: State, refs: Ints, threads: Ints, index: int = 0) -> Mask:
     """Tell which accesses are cp.async operations of the threads that they have waited for."""
     records, record = state.records, refs >> 6
-    return (
-        (records.family[record] == Family.CP_ASYNC)
-        & ((records.warp[record].astype(np.int64) << 5 | (refs & 63)) == threads)
-        & (records.domain[record] == state.clocks.domain_of[threads >> 5])
-        & (state.clocks.copied_own[threads, index] >= records.time[record])
-    )
+    copied = records.family(record) == Family.CP_ASYNC
+    if not copied.any():
+        return copied
+    mine = (records.tag[record] & ~127) + (refs & 63) == state.clocks.tags(threads)
+    return copied & mine & (state.clocks.copied_own[threads, index] >= records.time[record])
 
 
 def _crossed(state: State, refs: Ints, threads: Ints, space: Space) -> Mask:
@@ -126,7 +119,7 @@ def ordered(state: State, refs: Ints, threads: Ints) -> Mask:
 def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Tell which earlier accesses an access of these threads may not follow. Both are arrays of one length."""
     records, record = state.records, refs >> 6
-    flags = records.flags[record]
+    flags = records.flags(record)
     if access.space is Space.TENSOR:
         good = known(state, refs, threads, AFTER)
         good |= _in_order(state, access, refs, threads)
@@ -150,14 +143,14 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
 
 def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) -> Mask:
     """Bytes read by read-only loads are constant for the whole grid, whatever orders the accesses."""
-    flags = state.records.flags[record]
+    flags = state.records.flags(record)
     here = state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
-    same_grid = state.grid_of_domain[state.records.domain[record]] == here
+    same_grid = state.grid_of_domain[state.records.domain(record)] == here
     return same_grid & ((access.readonly & (flags & WRITES != 0)) | (access.writes & (flags & READONLY != 0)))
 
 
 def _generic(state: State, record: Ints) -> Mask:
-    family = state.records.family[record]
+    family = state.records.family(record)
     return (family == Family.THREAD) | (family == Family.CP_ASYNC) | (family == Family.ST_ASYNC)
 
 
@@ -165,21 +158,21 @@ def _other_cta(state: State, refs: Ints, threads: Ints) -> Mask:
     records, warp = state.records, threads >> 5
     span = state.clocks.cta_span[warp]
     column = records.column[refs >> 6]
-    same = records.domain[refs >> 6] == state.clocks.domain_of[warp]
+    same = records.domain(refs >> 6) == state.clocks.domain_of[warp]
     return same & ((column < span[:, 0]) | (column >= span[:, 1]))
 
 
 def _unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Async reads of what another CTA stored asynchronously need a fence in between."""
     record = refs >> 6
-    stored = state.records.family[record] == Family.BULK_STORE
+    stored = state.records.family(record) == Family.BULK_STORE
     if access.writes or access.space is not Space.GLOBAL or not stored.any():
         return np.zeros(len(refs), np.bool_)
-    warps = state.records.warp[record].astype(np.int64)
-    far = state.records.domain[record] != state.clocks.domain_of[threads >> 5]
+    warps = state.records.warp(record)
+    far = state.records.domain(record) != state.clocks.domain_of[threads >> 5]
     far |= state.clocks.cta_span[warps, 0] != state.clocks.cta_span[threads >> 5, 0]
     far &= (
-        state.grid_of_domain[state.records.domain[record]] == state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
+        state.grid_of_domain[state.records.domain(record)] == state.grid_of_domain[state.clocks.domain_of[threads >> 5]]
     )
     return stored & far & ~known(state, refs, threads, CROSSED_GLOBAL)
 
@@ -187,26 +180,26 @@ def _unfenced_store(state: State, access: Access, refs: Ints, threads: Ints) -> 
 def _morally_strong(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Strong accesses of the same bytes whose scopes hold each other's thread never race."""
     records, record = state.records, refs >> 6
-    strong = (records.flags[record] & STRONG != 0) & (records.size[record] == access.size)
+    strong = (records.flags(record) & STRONG != 0) & (records.size(record) == access.size)
     warp = threads >> 5
-    same_cluster = records.domain[record] == state.clocks.domain_of[warp]
+    same_cluster = records.domain(record) == state.clocks.domain_of[warp]
     needed = np.where(_other_cta(state, refs, threads), Scope.CLUSTER, Scope.CTA)
     needed = np.where(same_cluster, needed, Scope.GPU)
-    return strong & (records.scope[record] >= needed) & (int(access.scope) >= needed)
+    return strong & (records.scope(record) >= needed) & (int(access.scope) >= needed)
 
 
 def _in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     """Tensor-memory operations that the hardware keeps in order: the tcgen05 pipeline of one thread."""
     records, record = state.records, refs >> 6
-    same = (records.domain[record] == state.clocks.domain_of[threads >> 5]) & (records.warp[record] == threads >> 5)
+    same = (records.domain(record) == state.clocks.domain_of[threads >> 5]) & (records.warp(record) == threads >> 5)
     if access.family is Family.TCGEN05:
         mine = records.mask[record] == (np.int64(1) << (threads & 31))
-        pipeline = same & mine & (records.family[record] == Family.TCGEN05)
+        pipeline = same & mine & (records.family(record) == Family.TCGEN05)
         if pipeline.all():
             return pipeline
-        moved = (records.family[record] == Family.TMEM_LD) | (records.family[record] == Family.TMEM_ST)
+        moved = (records.family(record) == Family.TMEM_LD) | (records.family(record) == Family.TMEM_ST)
         return pipeline | (same & moved & known(state, refs, threads, SEEN))
-    family = records.family[record]
+    family = records.family(record)
     moved = (family == Family.TMEM_LD) | (family == Family.TMEM_ST)
     alike = moved & (family == access.family)
     # What a warp waited for itself needs no fence.
@@ -215,11 +208,11 @@ def _in_order(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
 
 def rule_of(state: State, access: Access, ref: int, thread: int) -> Rule | None:
     """Return the rule that an access of a thread after an earlier access breaks; None if it is in order."""
-    records, record = state.records, ref >> 6
+    records = state.records
     refs, threads = np.array([ref], np.int64), np.array([thread], np.int64)
     if not clashes(state, access, refs, threads)[0]:
         return None
-    flags, family = int(records.flags[record]), Family(int(records.family[record]))
+    flags, family = int(records.flags(refs >> 6)[0]), Family(int(records.family(refs >> 6)[0]))
     if flags & LIVE_BARRIER:
         return rules.BARRIER_BYTES
     wrote = bool(flags & WRITES)
@@ -250,17 +243,18 @@ def _tensor_rule(state: State, family: Family, wrote: bool, refs: Ints, threads:
 
 
 def _unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule:
-    records, record = state.records, ref >> 6
-    flags, family = int(records.flags[record]), Family(int(records.family[record]))
-    domain, mine = int(records.domain[record]), int(state.clocks.domain_of[thread >> 5])
+    records, refs = state.records, np.array([ref], np.int64)
+    record = refs >> 6
+    flags, family = int(records.flags(record)[0]), Family(int(records.family(record)[0]))
+    domain, mine = int(records.domain(record)[0]), int(state.clocks.domain_of[thread >> 5])
     if state.grid_of_domain[domain] != state.grid_of_domain[mine]:
         return rules.BEFORE_PRIMARY
     if flags & WRITES and family in TOO_EARLY and family is not Family.THREAD:
         return TOO_EARLY[family]
     if not flags & WRITES and family in SOURCE:
         return SOURCE[family]
-    if flags & STRONG and access.strong and int(records.size[record]) != access.size:
+    if flags & STRONG and access.strong and int(records.size(record)[0]) != access.size:
         return rules.MIXED_SIZE
-    if int(records.warp[record]) == thread >> 5 and domain == mine and family == access.family == Family.THREAD:
+    if int(records.warp(record)[0]) == thread >> 5 and domain == mine and family == access.family == Family.THREAD:
         return rules.LANE_RACE
     return rules.RACE

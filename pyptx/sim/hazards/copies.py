@@ -1,4 +1,4 @@
-"""Asynchronous copies: bulk loads and stores, cp.async, st.async. What is in flight, and who is told when it has landed."""
+"""Asynchronous copies: bulk loads and stores, cp.async, st.async. What is in flight, and who learns that it landed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Scope, 
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
-from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.state import State
+from pyptx.sim.hazards.tiles import Tiles
 
 
 @dataclass(slots=True)
@@ -47,8 +47,9 @@ class CpAsync:
 class Copies:
     """Everything that copies by itself."""
 
-    def __init__(self, state: State, memory: Memory, mbarriers: MBarriers, lifetimes: Lifetimes) -> None:
-        self.state, self.memory, self.mbarriers, self.lifetimes = state, memory, mbarriers, lifetimes
+    def __init__(self, state: State, tiles: Tiles, mbarriers: MBarriers, lifetimes: Lifetimes) -> None:
+        self.state, self.tiles, self.mbarriers, self.lifetimes = state, tiles, mbarriers, lifetimes
+        self.memory = tiles.memory
         self.loads: dict[int, Load] = {}
         self.stores: dict[int, Stores] = {}
         self._cp: dict[int, CpAsync] = {}
@@ -65,8 +66,8 @@ class Copies:
         return found
 
     def _record(self, access: Access, thread: int, column: int, operation: int) -> int:
-        domain = self.state.domain_of(thread)
-        return self.state.records.of_operation(access, thread >> 5, domain.number, column, operation, thread & 31)
+        life = int(self.state.clocks.life_of[thread >> 5])
+        return self.state.records.of_operation(access, life, column, operation, thread & 31)
 
     # Bulk copies that signal mbarriers
 
@@ -84,11 +85,11 @@ class Copies:
             if source is not None and not load.sources:
                 access = self._access(place, source, Family.BULK_LOAD, False)
                 load.sources.append(self._record(access, thread, column, operation))
-                self.memory.run(access, one, source, load.sources[0])
+                self.tiles.run(access, one, source, load.sources[0])
             access = self._access(place, where, Family.BULK_LOAD, True)
             record = self._record(access, thread, column, operation)
             self.lifetimes.remote(place, thread, where, record * 64)
-            self.memory.run(access, one, where, record)
+            self.tiles.run(access, one, where, record)
             load.writes.append((record, barrier, where.length * len(where.starts)))
             load.slots.append(int(where.starts[0]) // state.grid_of(thread).shared_stride)
         self.loads[operation] = load
@@ -124,7 +125,7 @@ class Copies:
         for access, where, stream, records in ends:
             record = self._record(access, thread, state.channel(domain, stream, thread), operation)
             records.append(record)
-            self.memory.run(access, one, where, record)
+            self.tiles.run(access, one, where, record)
 
     def commit_bulk(self, group: Group, place: Place) -> None:
         """`cp.async.bulk.commit_group`."""
@@ -143,8 +144,7 @@ class Copies:
             domain = self.state.domain_of(thread)
             one = np.array([thread], np.int64)
             for sources, targets in done:
-                for record in sources + ([] if read else targets):
-                    records.time[record] = min(int(records.time[record]), now)
+                records.done(sources if read else sources + targets, now)
             if done:
                 clocks.learn(one, self.state.channel(domain, "bulk.read", thread), now)
             if done and not read:

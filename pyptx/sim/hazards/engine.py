@@ -25,6 +25,7 @@ from pyptx.sim.hazards.state import TENSOR_BYTES, Grid, State
 from pyptx.sim.hazards.sync import Synchronisation
 from pyptx.sim.hazards.tensor import TensorMemory
 from pyptx.sim.hazards.tensormaps import TensorMaps
+from pyptx.sim.hazards.tiles import Tiles
 from pyptx.sim.hazards.warps import Warps
 from pyptx.sim.hazards.wgmma import Wgmma
 
@@ -35,13 +36,14 @@ class Hazards:
     def __init__(self, limit: int = 1000) -> None:
         self.state = State(limit)
         self.memory = Memory(self.state)
+        self.tiles = Tiles(self.state, self.memory)
         self.barriers = Barriers(self.state)
         self.sync = Synchronisation(self.state)
-        self.mbarriers = MBarriers(self.state, self.memory, self.barriers)
         self.lifetimes = Lifetimes(self.state)
-        self.copies = Copies(self.state, self.memory, self.mbarriers, self.lifetimes)
-        self.wgmma = Wgmma(self.state, self.memory)
-        self.tensor = TensorMemory(self.state, self.memory, self.mbarriers)
+        self.mbarriers = MBarriers(self.state, self.memory, self.barriers, self.lifetimes)
+        self.copies = Copies(self.state, self.tiles, self.mbarriers, self.lifetimes)
+        self.wgmma = Wgmma(self.state, self.tiles)
+        self.tensor = TensorMemory(self.state, self.tiles, self.mbarriers)
         self.maps = TensorMaps(self.state)
         self.warps = Warps(self.state)
         self.hangs = Hangs(self.state, self.barriers, self.mbarriers)
@@ -103,6 +105,8 @@ class Hazards:
                 first = 1 + grid.thread(slot) - domain.first_thread
                 threads = grid.all_threads(slot)
                 span = (first, first + grid.stride)
+                for warp in range(grid.thread(slot) >> 5, (grid.thread(slot) + grid.stride) >> 5):
+                    state.clocks.life_of[warp] = state.records.new_life(warp, domain.number)
                 state.clocks.start(threads, domain.number, domain.first_thread, span, grid.prior)
                 state.live[threads] = True
                 state.rounds[threads] = 0
@@ -152,7 +156,7 @@ class Hazards:
         records, now = self.state.records, self.state.clocks.tick()
         domains = [domain.number for domain in self.state.domains if domain.grid is grid]
         part = slice(1, records.count)
-        late = np.isin(records.domain[part], domains) & (records.time[part] > now)
+        late = np.isin(records.life_domain[records.tag[part] >> 7], domains) & (records.time[part] > now)
         records.time[part][late] = now
         self.maps.grid_done()
         self.lifetimes.grid_done(grid)

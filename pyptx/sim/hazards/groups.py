@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Ints
+from pyptx.sim.hazards.events import Clock, Ints
 
 
 class Group:
@@ -14,6 +14,11 @@ class Group:
 
     def __init__(self, threads: Ints) -> None:
         self.threads = np.asarray(threads, np.int64)
+        self.epoch = -1
+        self.tags = self.lives = self.columns = self.threads
+        self.floor_at = (-1, -1)
+        self.floor = 0
+        self.refs: dict[int, tuple[int, Clock]] = {}
 
     def __len__(self) -> int:
         return len(self.threads)
@@ -52,5 +57,5 @@ class Group:
     def first(self) -> int:
         return int(self.threads[0])
 
-    def __getitem__(self, chosen: Ints) -> Group:
+    def __getitem__(self, chosen: Ints | list[int]) -> Group:
         return Group(self.threads[chosen])

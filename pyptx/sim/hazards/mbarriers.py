@@ -25,9 +25,10 @@ from pyptx.sim.hazards.clocks import (
     Stamp,
 )
 from pyptx.sim.hazards.conflicts import ordered
-from pyptx.sim.hazards.events import Access, Place, Scope, Sem, Space, store
+from pyptx.sim.hazards.events import Access, Bytes, Place, Scope, Sem, Space, store
 from pyptx.sim.hazards.findings import Agent
 from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.state import Grid, State
 
@@ -62,8 +63,8 @@ class Barrier:
 class MBarriers:
     """All live mbarriers. Addresses are shared addresses as the grid numbers them."""
 
-    def __init__(self, state: State, memory: Memory, barriers: Barriers) -> None:
-        self.state, self.memory, self.barriers = state, memory, barriers
+    def __init__(self, state: State, memory: Memory, barriers: Barriers, lifetimes: Lifetimes) -> None:
+        self.state, self.memory, self.barriers, self.lifetimes = state, memory, barriers, lifetimes
         self.live: dict[tuple[int, int], Barrier] = {}
         self._init_access: dict[Place, Access] = {}
 
@@ -72,6 +73,11 @@ class MBarriers:
         state = self.state
         grid = state.grid_of(thread)
         found = self.live.get((grid.number, address))
+        slot = address // grid.shared_stride
+        if slot != grid.slot_of(thread):
+            self.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, address, 8), 0)
+            if not state.live[grid.all_threads(slot)].any():
+                return None
         if found is None:
             where = state.location(Space.SHARED, grid, address, 8)
             state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
@@ -106,7 +112,8 @@ class MBarriers:
         warp = thread >> 5
         column = warp * 32 - int(state.clocks.first_thread[warp]) + 1
         domain = state.domain_of(thread)
-        record = state.records.live_barrier(access, warp, domain.number, column, thread & 31, state.clocks.now)
+        life = int(state.clocks.life_of[warp])
+        record = state.records.live_barrier(access, life, column, thread & 31, state.clocks.now)
         ref = record * 64 + (thread & 31)
         for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
             plane.write[cells] = ref

@@ -1,19 +1,23 @@
-"""The accesses that shadow memory points to: who, when, what and where, one row each.
+"""The accesses that shadow memory points to: who, when and by which instruction, one row each.
 
 A reference is `record * 64 + lane`; lane 32 stands for all lanes of the record's mask, 0 for an asynchronous operation.
+A tag is `life * 128 + lane` of a thread, where each CTA gives its warps new lives; no operation has a thread's tag.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from pyptx.sim.hazards.clocks import NEVER
-from pyptx.sim.hazards.events import Access, Clock, Family, Ints
+from pyptx.sim.hazards.events import Access, Clock, Ints, Mask
 
 ALL_LANES = 32
-LIVE_BARRIER = 1 << 6
-"""A flag of the record that an initialised mbarrier leaves on its eight bytes."""
-WRITES, READS, STRONG, READONLY = 1, 2, 4, 8
+WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64
+"""Flags of an access. LIVE_BARRIER marks what an initialised mbarrier leaves on its eight bytes."""
+_OPERATION = 64
+_COLUMNS = ("time", "key", "tag", "column", "mask", "access", "operation")
 
 
 class Records:
@@ -23,105 +27,133 @@ class Records:
         self.count = 1
         self.time = np.zeros(1024, np.int32)
         self.key = np.zeros(1024, np.int32)
-        self.warp = np.full(1024, -1, np.int32)
-        self.domain = np.full(1024, -1, np.int32)
+        self.tag = np.full(1024, -1, np.int64)
         self.column = np.zeros(1024, np.int32)
         self.mask = np.zeros(1024, np.int64)
-        self.flags = np.zeros(1024, np.int32)
-        self.scope = np.zeros(1024, np.int8)
-        self.family = np.zeros(1024, np.int8)
-        self.size = np.zeros(1024, np.int32)
         self.access = np.zeros(1024, np.int32)
         self.operation = np.zeros(1024, np.int32)
         self.accesses: list[Access] = []
         self._number_of: dict[int, int] = {}
-        self._latest: dict[tuple[int, int], tuple[int, int]] = {}
+        self._flags = np.zeros(64, np.int32)
+        self._scope = np.zeros(64, np.int8)
+        self._family = np.zeros(64, np.int8)
+        self._size = np.zeros(64, np.int32)
+        self.life_warp = np.full(64, -1, np.int32)
+        self.life_domain = np.full(64, -1, np.int32)
+        self.lives = 1
 
-    def number(self, access: Access) -> int:
+    # Accesses and lives
+
+    def number(self, access: Access, flags: int = 0) -> int:
         """Return the number of an access description; the same object keeps its number."""
-        found = self._number_of.get(id(access))
-        if found is None:
-            found = self._number_of[id(access)] = len(self.accesses)
-            self.accesses.append(access)
-        return found
+        found = self._number_of.get(id(access)) if not flags else None
+        if found is not None:
+            return found
+        number = len(self.accesses)
+        if number == len(self._flags):
+            for name in ("_flags", "_scope", "_family", "_size"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+        self.accesses.append(access)
+        own = access.writes * WRITES + access.reads * READS + access.strong * STRONG + access.readonly * READONLY
+        self._flags[number] = own | flags
+        self._scope[number], self._family[number], self._size[number] = access.scope, access.family, access.size
+        if not flags:
+            self._number_of[id(access)] = number
+        return number
+
+    def new_life(self, warp: int, domain: int) -> int:
+        """Return the life of a warp that begins."""
+        if self.lives == len(self.life_warp):
+            self.life_warp = np.concatenate([self.life_warp, self.life_warp])
+            self.life_domain = np.concatenate([self.life_domain, self.life_domain])
+        self.life_warp[self.lives], self.life_domain[self.lives] = warp, domain
+        self.lives += 1
+        return self.lives - 1
+
+    def flags(self, record: Ints) -> Clock:
+        return self._flags[self.access[record]]
+
+    def scope(self, record: Ints) -> Clock:
+        return self._scope[self.access[record]].astype(np.int32)
+
+    def family(self, record: Ints) -> Clock:
+        return self._family[self.access[record]].astype(np.int32)
+
+    def size(self, record: Ints) -> Clock:
+        return self._size[self.access[record]]
+
+    def warp(self, record: Ints) -> Clock:
+        return self.life_warp[self.tag[record] >> 7]
+
+    def domain(self, record: Ints) -> Clock:
+        return self.life_domain[self.tag[record] >> 7]
+
+    def writes_any(self, refs: Clock) -> bool:
+        """Tell whether one of some references is to a write."""
+        return bool((self._flags[self.access[refs >> 6]] & WRITES).any())
+
+    def is_write(self, refs: Clock) -> Mask:
+        """Tell which references are to writes."""
+        return self._flags[self.access[refs >> 6]] & WRITES != 0
+
+    # Records
 
     def _grow(self, more: int) -> None:
         size = len(self.time)
         if self.count + more <= size:
             return
         extra = max(size, more)
-        for name in ("time", "key", "warp", "domain", "column", "mask", "flags", "scope", "family", "size", "access"):
+        for name in _COLUMNS:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros(extra, old.dtype)]))
-        self.operation = np.concatenate([self.operation, np.zeros(extra, np.int32)])
 
-    def by_warps(
-        self, access: Access, warps: Ints, domains: Clock, columns: Clock, masks: Ints, now: int, floored: bool
-    ) -> Ints:
+    def by_warps(self, number: int, lives: Ints, columns: Clock, masks: Ints, now: int, floored: bool) -> Ints:
         """Return one record per warp for an access made now; `floored`: their CTA's floor may cover it."""
-        number = self.number(access)
-        if len(warps) == 1:
-            key = (int(warps[0]), number << 32 | int(masks[0]))
-            kept = self._latest.get(key)
-            if kept and kept[1] == now:
-                return np.array([kept[0]], np.int64)
-        count = len(warps)
-        self._grow(count)
-        first = self.count
-        part = slice(first, first + count)
-        self.time[part] = now
-        self.key[part] = now if floored else NEVER
-        self.warp[part], self.domain[part], self.column[part] = warps, domains, columns
-        self.mask[part], self.access[part] = masks, number
-        self._describe(part, access)
-        self.count += count
-        if count == 1:
-            self._latest[int(warps[0]), number << 32 | int(masks[0])] = (first, now)
-        return np.arange(first, first + count, dtype=np.int64)
+        count, first = len(lives), self.count
+        if first + count > len(self.time):
+            self._grow(count)
+        self.count = last = first + count
+        self.time[first:last] = now
+        self.key[first:last] = now if floored else NEVER
+        self.tag[first:last] = lives << 7
+        self.column[first:last] = columns
+        self.mask[first:last] = masks
+        self.access[first:last] = number
+        return np.arange(first, last, dtype=np.int64)
 
-    def of_operation(self, access: Access, warp: int, domain: int, column: int, operation: int, lane: int) -> int:
-        """Return a record of an asynchronous operation, unfinished until `finish`. Its mask names the issuing lane."""
-        self._grow(1)
-        new = self.count
-        self.time[new] = self.key[new] = NEVER
-        self.warp[new], self.domain[new], self.column[new] = warp, domain, column
-        self.mask[new], self.operation[new] = 1 << lane, operation
-        self.access[new] = self.number(access)
-        self._describe(slice(new, new + 1), access)
-        self.count += 1
+    def of_operation(self, access: Access, life: int, column: int, operation: int, lane: int) -> int:
+        """Return a record of an asynchronous operation, known to nobody yet. Its mask names the issuing lane."""
+        lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
+        new = int(self.by_warps(self.number(access), lives, columns, masks, NEVER, False)[0])
+        self.tag[new] += _OPERATION
+        self.operation[new] = operation
         return new
 
-    def _describe(self, part: slice, access: Access) -> None:
-        self.flags[part] = (
-            access.writes * WRITES + access.reads * READS + access.strong * STRONG + access.readonly * READONLY
-        )
-        self.scope[part], self.size[part] = access.scope, access.size
-        self.family[part] = access.family
-
-    def live_barrier(self, access: Access, warp: int, domain: int, column: int, lane: int, now: int) -> int:
+    def live_barrier(self, access: Access, life: int, column: int, lane: int, now: int) -> int:
         """Return the record of an initialised mbarrier: no floor ever covers it."""
-        new = self.of_operation(access, warp, domain, column, 0, lane)
-        self.time[new] = now
-        self.flags[new] |= LIVE_BARRIER
+        lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
+        new = int(self.by_warps(self.number(access, LIVE_BARRIER), lives, columns, masks, now, False)[0])
+        self.tag[new] += _OPERATION
         return new
 
     def retire_barrier(self, record: int, now: int) -> None:
         """Turn the record of an mbarrier into that of an ordinary write: `inval`."""
-        self.flags[record] &= ~LIVE_BARRIER
+        self.access[record] = self.number(self.accesses[int(self.access[record])])
+        self.tag[record] -= _OPERATION
         self.time[record] = now
 
-    def unfinished(self, access: Access, warps: Ints, domain: int, columns: Ints, masks: Ints, operation: int) -> Ints:
+    def unfinished(self, access: Access, lives: Ints, columns: Ints, masks: Ints, operation: int) -> Ints:
         """Return one record per warp for accesses that an operation will make."""
-        count = len(warps)
-        self._grow(count)
-        first = self.count
-        part = slice(first, first + count)
-        self.time[part] = self.key[part] = NEVER
-        self.warp[part], self.domain[part], self.column[part], self.mask[part] = warps, domain, columns, masks
-        self.operation[part], self.access[part] = operation, self.number(access)
-        self._describe(part, access)
-        self.count += count
-        return np.arange(first, first + count, dtype=np.int64)
+        made = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
+        self.tag[made] += _OPERATION
+        self.operation[made] = operation
+        return made
+
+    def done(self, made: Iterable[int], now: int) -> None:
+        """Say that operations have taken place: who learns their channel up to now knows them."""
+        for record in made:
+            self.time[record] = min(int(self.time[record]), now)
 
     def place(self, record: int) -> Access:
         """Return what the record's instruction does."""

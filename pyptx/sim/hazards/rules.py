@@ -64,7 +64,7 @@ READONLY = _error(
 BEFORE_PRIMARY = _error(
     906,
     "access of an overlapping grid's data before griddepcontrol.wait",
-    "A dependent grid may run before its prerequisite ended; only `griddepcontrol.wait` orders it after (griddepcontrol).",
+    "A dependent grid may run before its prerequisite ended; `griddepcontrol.wait` orders it after (griddepcontrol).",
     "execute `griddepcontrol.wait` before reading the primary's results and before overwriting what it reads",
 )
 # Uninitialised
@@ -84,7 +84,7 @@ UNINITIALISED_TENSOR = _error(
 WRITE_THEN_ASYNC_READ = _error(
     920,
     "generic write, then async-proxy read, with no proxy fence",
-    "The async proxy does not see generic writes until a proxy fence lies on the path between them (Proxies; membar / fence).",
+    "The async proxy sees generic writes only if a proxy fence lies on the path between them (Proxies; membar / fence).",
     "put `fence.proxy.async` after the writes, before the barrier; or in the issuing thread after it",
 )
 WRITE_THEN_ASYNC_WRITE = _error(
@@ -102,7 +102,7 @@ CP_ASYNC_THEN_ASYNC_READ = _warning(
 READ_THEN_ASYNC_WRITE = _warning(
     923,
     "generic read, then async-proxy overwrite, with no proxy fence",
-    "The manual orders a generic read before an async overwrite by a proxy fence only; ldmatrix-fed main loops omit it.",
+    "The manual orders a generic read before an async overwrite by a proxy fence; ldmatrix-fed main loops omit it.",
     "put `fence.proxy.async` after the reads, before the slot is handed back",
 )
 STORE_THEN_ASYNC_READ = _warning(
@@ -114,7 +114,7 @@ STORE_THEN_ASYNC_READ = _warning(
 MAP_NOT_ACQUIRED = _error(
     925,
     "tensor map in global memory used without an acquire",
-    "Maps are read through the tensormap proxy, which neither kernel start nor ordinary fences acquire (membar / fence).",
+    "Maps are read through the tensormap proxy; neither kernel start nor ordinary fences acquire it (membar / fence).",
     "execute `fence.proxy.tensormap::generic.acquire` on the map (`.sys` if the host wrote it) once per CTA",
 )
 MAP_NOT_RELEASED = _error(
@@ -218,7 +218,7 @@ TCGEN05_SOURCE = _error(
 STORE_SOURCE = _error(
     942,
     "source of a bulk store overwritten before it was read",
-    "The copy reads its source until `wait_group.read` of the thread that committed it; others need a barrier after it.",
+    "The copy reads its source until `wait_group.read` of the committing thread; others need a barrier after that.",
     "`cp.async.bulk.wait_group.read` in the committing thread, then a barrier",
 )
 FOREIGN_COMMIT = _error(

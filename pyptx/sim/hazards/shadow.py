@@ -28,11 +28,13 @@ class Plane:
         self.write: Refs = np.zeros(cells, np.int32)
         self.reads: list[Refs] = [np.zeros(cells, np.int32)]
         self.sets: Refs | None = None
-        self.winner: Refs = np.zeros(cells, np.int32)
+        self.crowded = False
+        self.strong = False
 
     def slot(self, index: int) -> Refs:
         """Return a plane of readers."""
         while index >= len(self.reads):
+            self.crowded = True
             self.reads.append(np.zeros_like(self.write))
         return self.reads[index]
 
@@ -117,6 +119,7 @@ class Shadow:
         factor = 1 << (level - coarse)
         before = ((granules << coarse)[:, None] + np.arange(1 << coarse)).ravel()
         after = (before[:, None] << (level - coarse)) + np.arange(factor)
+        target.strong |= source.strong
         target.write[after] = source.write[before][:, None]
         for slot, plane in enumerate(source.reads):
             values = plane[before]
@@ -125,4 +128,5 @@ class Shadow:
         if source.sets is not None and source.sets[before].any():
             if target.sets is None:
                 target.sets = np.zeros_like(target.write)
+                target.crowded = True
             target.sets[after] = source.sets[before][:, None]

@@ -178,8 +178,7 @@ class State:
 
     def finish(self, operation: int) -> None:
         """An operation has taken place: who learns its channel up to now knows it."""
-        for record in self.unfinished.pop(operation, ()):
-            self.records.time[record] = self.clocks.now
+        self.records.done(self.unfinished.pop(operation, ()), self.clocks.now)
 
     def agent(self, thread: int, engine: str = "", whole_warp: bool = False) -> Agent:
         """Return a thread in the program's terms."""
@@ -193,16 +192,16 @@ class State:
     def agent_of(self, ref: int) -> Agent:
         """Return who made an access."""
         records, record, lane = self.records, ref >> 6, ref & 63
-        domain = self.domains[int(records.domain[record])]
-        grid, warp = domain.grid, int(records.warp[record])
+        one = np.array([record], np.int64)
+        domain = self.domains[int(records.domain(one)[0])]
+        grid, warp = domain.grid, int(records.warp(one)[0])
         within = warp * 32 - domain.first_thread
-        family = Family(int(records.family[record]))
-        if int(records.operation[record]) and family not in (Family.CP_ASYNC,):
+        family = Family(int(records.family(one)[0]))
+        if int(records.operation[record]) and family is not Family.CP_ASYNC:
             lane = int(records.mask[record]).bit_length() - 1
-        shown = -1 if lane == ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST) else lane
-        return Agent(
-            domain.ctas[within // grid.stride], within % grid.stride // 32, shown, ENGINE_NAMES.get(family, "")
-        )
+        whole = lane == ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST)
+        cta = domain.ctas[within // grid.stride]
+        return Agent(cta, within % grid.stride // 32, -1 if whole else lane, ENGINE_NAMES.get(family, ""))
 
     def report(
         self,

@@ -10,8 +10,8 @@ from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Access, Bytes, Family, Place, Space, tensor_cells
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
-from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.state import State
+from pyptx.sim.hazards.tiles import Tiles
 
 
 @dataclass(slots=True)
@@ -37,8 +37,8 @@ class Commit:
 class TensorMemory:
     """All tensor memory of a state."""
 
-    def __init__(self, state: State, memory: Memory, mbarriers: MBarriers) -> None:
-        self.state, self.memory, self.mbarriers = state, memory, mbarriers
+    def __init__(self, state: State, tiles: Tiles, mbarriers: MBarriers) -> None:
+        self.state, self.tiles, self.mbarriers = state, tiles, mbarriers
         self.columns: dict[tuple[int, int], Columns] = {}
         self._pending: dict[int, list[int]] = {}
         self._issued: dict[tuple[int, int], dict[int, Place]] = {}
@@ -103,7 +103,7 @@ class TensorMemory:
         where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns)
         access = self._access(place, where, True, Family.THREAD)
         record = self._record(access, thread, 0, 0)
-        self.memory.run(access, np.array([thread], np.int64), where, record)
+        self.tiles.run(access, np.array([thread], np.int64), where, record)
 
     def check_allocated(self, thread: int, place: Place, column: int, columns: int) -> None:
         """Report columns that lie in no allocation."""
@@ -130,8 +130,8 @@ class TensorMemory:
     # The thread that issues
 
     def _record(self, access: Access, thread: int, column: int, operation: int) -> int:
-        domain = self.state.domain_of(thread)
-        return self.state.records.of_operation(access, thread >> 5, domain.number, column, operation, thread & 31)
+        life = int(self.state.clocks.life_of[thread >> 5])
+        return self.state.records.of_operation(access, life, column, operation, thread & 31)
 
     def _column(self, thread: int) -> int:
         return self.state.channel(self.state.domain_of(thread), "tcgen05", thread)
@@ -154,7 +154,7 @@ class TensorMemory:
                 access = self._access(place, where, writing, Family.TCGEN05)
                 record = self._record(access, thread, column, operation)
                 self._pending.setdefault(thread, []).append(record)
-                self.memory.run(access, one, where, record)
+                self.tiles.run(access, one, where, record)
         self._issued.setdefault(self._slot(thread), {})[thread] = place
 
     def commit(self, thread: int, place: Place, barriers: list[int], cta_group: int = 1) -> int:
@@ -177,8 +177,7 @@ class TensorMemory:
         made = self._commits.pop(commit)
         records, now = self.state.records, self.state.clocks.now
         done = set(made.records)
-        for record in made.records:
-            records.time[record] = min(int(records.time[record]), now)
+        records.done(made.records, now)
         self._pending[made.thread] = [r for r in self._pending.get(made.thread, []) if r not in done]
         for barrier in made.barriers:
             self.mbarriers.operation_arrives(barrier, made.place, made.thread, [made.column], True)
@@ -203,7 +202,7 @@ class TensorMemory:
         stream = self.state.channel(self.state.domain_of(thread), family, thread >> 5)
         record = self._record(access, thread, stream, operation)
         self._moves.setdefault((thread >> 5, family), []).append(record)
-        self.memory.run(access, np.array([thread], np.int64), where, record)
+        self.tiles.run(access, np.array([thread], np.int64), where, record)
 
     def wait(self, group: Group, *, stores: bool) -> None:
         """`tcgen05.wait::ld` or, with `stores`, `tcgen05.wait::st`."""
@@ -211,8 +210,7 @@ class TensorMemory:
         clocks = self.state.clocks
         for index, warp in enumerate(group.warps.tolist()):
             now = clocks.tick()
-            for record in self._moves.pop((warp, family), []):
-                self.state.records.time[record] = now
+            self.state.records.done(self._moves.pop((warp, family), []), now)
             threads = group.threads[group.warp_index == index]
             stream = self.state.channel(self.state.domain_of(int(threads[0])), family, warp)
             clocks.learn(threads, stream, now)

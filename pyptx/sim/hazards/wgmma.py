@@ -10,8 +10,8 @@ import numpy as np
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Access, Bytes, Family, Place
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.state import State
+from pyptx.sim.hazards.tiles import Tiles
 
 Registers = frozenset[int]
 
@@ -47,8 +47,8 @@ class WarpgroupBook:
 class Wgmma:
     """The asynchronous products of all warpgroups. Registers are numbers that the machine chooses."""
 
-    def __init__(self, state: State, memory: Memory) -> None:
-        self.state, self.memory = state, memory
+    def __init__(self, state: State, tiles: Tiles) -> None:
+        self.state, self.tiles = state, tiles
         self._warps: dict[int, WarpBook] = {}
         self._groups: dict[int, WarpgroupBook] = {}
         self._accesses: dict[tuple[Place, int], Access] = {}
@@ -103,10 +103,10 @@ class Wgmma:
             access = self._accesses.setdefault(
                 (place, where.length), Access(place, where.space, where.length, False, family=Family.WGMMA)
             )
-            domain = self.state.domain_of(thread).number
-            record = self.state.records.of_operation(access, base, domain, column, operation, 0)
+            life = int(self.state.clocks.life_of[base])
+            record = self.state.records.of_operation(access, life, column, operation, 0)
             product.records.append(record)
-            self.memory.run(access, issuers, where, record)
+            self.tiles.run(access, issuers, where, record)
         book.open.append(product)
 
     def _check_fence(
@@ -146,8 +146,7 @@ class Wgmma:
         now = clocks.tick()
         for products in book.groups[:done]:
             for product in products:
-                for record in product.records:
-                    self.state.records.time[record] = min(int(self.state.records.time[record]), now)
+                self.state.records.done(product.records, now)
         if book.first_group + done:
             clocks.learn(group.threads, self.state.channel(self.state.domain_of(group.first), "wgmma", base), now)
         for warp in group.warps.tolist():

@@ -5,7 +5,8 @@ A label that starts with `~` is not an event but a property: left out, the event
 
 from __future__ import annotations
 
-from pyptx.sim.hazards import Scope, Sem, Space
+from pyptx.sim.hazards import Place, Scope, Sem, Space, Waiting
+from pyptx.sim.hazards.state import Grid
 from tests.sim.hazards.trace import Pattern, Role, Trace
 
 RELEASE, ACQUIRE, RELAXED = Sem.RELEASE, Sem.ACQUIRE, Sem.RELAXED
@@ -18,8 +19,8 @@ def buffers(t: Trace) -> None:
     t.engine.state.add_buffer(3 << 20, 1 << 20, "flags")
 
 
-def warps(t: Trace, grid: object, count: int = 4, first: int = 0, cta: int = 0) -> list[Role]:
-    return [t.role(grid, range(32 * w, 32 * w + 32), cta) for w in range(first, first + count)]  # type: ignore[arg-type]
+def warps(t: Trace, grid: Grid, count: int = 4, first: int = 0, cta: int = 0) -> list[Role]:
+    return [t.role(grid, range(32 * w, 32 * w + 32), cta) for w in range(first, first + count)]
 
 
 def bar(t: Trace) -> None:
@@ -147,7 +148,7 @@ def tma_load(t: Trace) -> None:
             role.ld(f"read {step}", 4096 + 2048 * slot)
             role.proxy_fence(f"fence {step}", Space.SHARED)
             role.warp_sync(f"warp done {step}")
-            leader = Role(t, grid, 0, role.group[[0]])
+            leader = role.leader()
             leader.arrive(f"arrive empty {step}", 64 + 8 * slot)
             role.actions += leader.actions
     everyone.actions += producer.actions
@@ -187,7 +188,7 @@ def tma_wgmma(t: Trace) -> None:
         group.wgmma(f"wgmma {step}", [(4096 + 2048 * slot, 2048)], range(32))
         group.wgmma_commit(f"commit {step}")
         group.wgmma_wait(f"wait group {step}")
-        last = Role(t, grid, 0, group.group[[0]])
+        last = group.leader()
         last.arrive(f"arrive empty {step}", 64 + 8 * slot)
         group.warp_sync(f"converge {step}")
         group.actions += last.actions
@@ -206,7 +207,7 @@ def tma_store(t: Trace) -> None:
             role.proxy_fence(f"fence {step}", Space.SHARED)
             role.bar(f"staged {step}")
             if index == 0:
-                leader = Role(t, grid, 0, role.group[[0]])
+                leader = role.leader()
                 leader.tma_store(f"store {step}", 1024, 2048, (2 << 20) + 4096 * step)
                 leader.commit_bulk(f"commit {step}")
                 leader.wait_bulk(f"wait read {step}")
@@ -223,7 +224,7 @@ def tma_store_exit(t: Trace) -> None:
     role.st("stage", 1024, 16)
     role.proxy_fence("fence", Space.SHARED)
     role.warp_sync("staged")
-    leader = Role(t, role.grid, 0, role.group[[0]])
+    leader = role.leader()
     leader.tma_store("store", 1024, 512)
     leader.commit_bulk("commit")
     leader.wait_bulk("wait read")
@@ -320,7 +321,7 @@ def cp_async_mbarrier(t: Trace) -> None:
     buffers(t)
     grid = t.grid(64)
     producer, consumer = t.role(grid, range(32)), t.role(grid, range(32, 64))
-    leader = Role(t, grid, 0, producer.group[[0]])
+    leader = producer.leader()
     leader.init("init", 2048, 32)
     producer.actions += leader.actions
     producer.bar("initialised")
@@ -378,15 +379,15 @@ def tcgen05(t: Trace) -> None:
     epilogue = warps(t, grid)
     allocator = t.role(grid, range(128, 160))
     producer = t.role(grid, range(160, 192))
-    leader = Role(t, grid, 0, producer.group[[0]])
+    leader = producer.leader()
     for name, offset, count in (("full", 0, 1), ("empty", 8, 1), ("done", 16, 1), ("drained", 24, 4)):
         leader.init(f"init {name}", offset, count)
     producer.actions += leader.actions
     allocator.alloc("alloc", 0, 64)
     for role in (*epilogue, allocator, producer):
         role.bar("set up")
-    feed = Role(t, grid, 0, producer.group[[0]])
-    issue = Role(t, grid, 0, allocator.group[[0]])
+    feed = producer.leader()
+    issue = allocator.leader()
     for step in range(2):
         feed.wait(f"wait empty {step}", 8, step ^ 1)
         feed.arrive(f"expect {step}", 0, expect=2048)
@@ -404,7 +405,7 @@ def tcgen05(t: Trace) -> None:
             role.tc_wait(f"wait::ld {step}")
             role.tc_fence(f"before {step}", True)
             role.warp_sync(f"converge {step}")
-            one = Role(t, grid, 0, role.group[[0]])
+            one = role.leader()
             sem = RELEASE if t.on(f"~release {step}") else RELAXED
             one.arrive(f"arrive drained {step}", 24, sem=sem)
             role.actions += one.actions
@@ -423,7 +424,7 @@ def tcgen05_store(t: Trace) -> None:
     grid = t.grid()
     roles = warps(t, grid)
     roles[0].alloc("alloc", 0, 128)
-    one = Role(t, grid, 0, roles[0].group[[0]])
+    one = roles[0].leader()
     one.init("init", 0, 1)
     roles[0].actions += one.actions
     for role in roles:
@@ -432,12 +433,12 @@ def tcgen05_store(t: Trace) -> None:
         role.tc_wait("wait::st", stores=True)
         role.tc_fence("before", True)
         role.bar("stored")
-    issue = Role(t, grid, 0, roles[0].group[[0]])
+    issue = roles[0].leader()
     issue.tc_fence("after", False)
     issue.mma("mma", [], 0, 64)
     a = issue.cells(64, 64)
     issue.add("mma with A", lambda p: t.engine.tensor.operate(issue.group.first, p, [a], [issue.cells(0, 64)]))
-    other = Role(t, grid, 0, roles[1].group[[0]])
+    other = roles[1].leader()
     (issue if t.on("~own commit") else other).tc_commit("commit", 0)
     roles[0].actions += issue.actions
     roles[1].actions += other.actions
@@ -459,13 +460,13 @@ def tcgen05_relaxed(t: Trace) -> None:
     grid = t.grid(64)
     reader, issuer = t.role(grid, range(32)), t.role(grid, range(32, 64))
     reader.alloc("alloc", 0, 64)
-    one = Role(t, grid, 0, reader.group[[0]])
+    one = reader.leader()
     one.init("init done", 0, 1)
     one.init("init drained", 8, 1)
     reader.actions += one.actions
     for role in (reader, issuer):
         role.bar("set up")
-    issue, back = Role(t, grid, 0, issuer.group[[0]]), Role(t, grid, 0, reader.group[[0]])
+    issue, back = issuer.leader(), reader.leader()
     issue.mma("mma 0", [], 0, 64)
     issue.tc_commit("commit", 0)
     issue.wait("wait drained", 8, 0, RELAXED)
@@ -552,7 +553,7 @@ def dsmem_mbarrier(t: Trace) -> None:
     """A CTA writes the other's shared memory and arrives on its mbarrier."""
     grid = t.grid(32, 2, 2)
     writer, reader = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
-    one = Role(t, grid, 1, reader.group[[0]])
+    one = reader.leader()
     one.init("init", 0, 32)
     reader.actions += one.actions
     for role in (writer, reader):
@@ -572,7 +573,7 @@ def cluster_global(t: Trace) -> None:
     buffers(t)
     grid = t.grid(32, 2, 2)
     writer, reader = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
-    one = Role(t, grid, 1, reader.group[[0]])
+    one = reader.leader()
     one.init("init", 0, 32)
     reader.actions += one.actions
     for role in (writer, reader):
@@ -590,12 +591,12 @@ def st_async(t: Trace) -> None:
     buffers(t)
     grid = t.grid(32, 2, 2)
     writer, reader = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
-    one = Role(t, grid, 1, reader.group[[0]])
+    one = reader.leader()
     one.init("init", 0, 1)
     reader.actions += one.actions
     for role in (writer, reader):
         role.cluster_sync("initialised")
-    expect = Role(t, grid, 1, reader.group[[0]])
+    expect = reader.leader()
     expect.arrive("expect", 0, expect=128)
     reader.actions += expect.actions
     writer.st_async("st.async", 1024, 0, 1)
@@ -603,7 +604,7 @@ def st_async(t: Trace) -> None:
     reader.ld("read", 1024, 4, rotate=3)
     reader.proxy_fence("proxy fence", Space.SHARED)
     reader.warp_sync("converge")
-    leader = Role(t, grid, 1, reader.group[[0]])
+    leader = reader.leader()
     leader.tma_store("bulk store", 1024, 128)
     leader.commit_bulk("commit")
     leader.wait_bulk("wait read")
@@ -620,7 +621,7 @@ def multicast(t: Trace) -> None:
     issuer, readers = t.role(grid, range(32), 0), [t.role(grid, range(32, 64), cta) for cta in range(2)]
     idle = t.role(grid, range(32), 1)
     for role in (issuer, idle):
-        one = Role(t, grid, role.cta, role.group[[0]])
+        one = role.leader()
         one.init("init full", 0, 1)
         if role is issuer:
             one.init("init empty", 8, 2)
@@ -629,7 +630,7 @@ def multicast(t: Trace) -> None:
     for role in (issuer, idle, *readers):
         role.cluster_arrive("arrive.relaxed", RELAXED)
         role.cluster_wait("cluster wait")
-    local = [Role(t, grid, cta, (issuer, idle)[cta].group[[0]]) for cta in range(2)]
+    local = [(issuer, idle)[cta].leader() for cta in range(2)]
     for step in range(2):
         local[0].wait(f"wait empty {step}", 8, step ^ 1)
         for cta in range(2):
@@ -641,7 +642,7 @@ def multicast(t: Trace) -> None:
             role.ld(f"read {step}", 512, 16, rotate=0)
             role.proxy_fence(f"fence {step}", Space.SHARED)
             role.warp_sync(f"converge {step}")
-            one = Role(t, grid, cta, role.group[[0]])
+            one = role.leader()
             one.arrive(f"arrive empty {step} of CTA {cta}", 8, cta=0)
             role.actions += one.actions
     issuer.actions += local[0].actions
@@ -662,16 +663,14 @@ def dependent_launch(t: Trace) -> None:
     second = t.grid(32, overlaps=True)
     dependent = t.role(second, range(32))
 
-    def over() -> object:
-        from pyptx.sim.hazards import Waiting
-
+    def over() -> Waiting | None:
         return Waiting((second.thread(0),), t.place("wait"), "group") if primary.actions else None
 
-    def wait(place: object) -> None:
+    def wait(place: Place) -> None:
         t.engine.finish(first)
         t.engine.sync.grid_wait(dependent.group)
 
-    dependent.add("wait", wait, over)  # type: ignore[arg-type]
+    dependent.add("wait", wait, over)
     dependent.gld("dependent reads", 2 << 20, rotate=5)
     dependent.gst("dependent writes", 1 << 20)
 
@@ -688,15 +687,13 @@ def early_trigger(t: Trace) -> None:
     second = t.grid(32, overlaps=True)
     dependent = t.role(second, [0])
 
-    def start(place: object) -> None:
+    def start(place: Place) -> None:
         t.engine.start(second, [0], [0])
 
-    def fired() -> object:
-        from pyptx.sim.hazards import Waiting
-
+    def fired() -> Waiting | None:
         return Waiting((second.thread(0),), t.place("launch"), "group") if primary.actions else None
 
-    dependent.add("start", start, fired)  # type: ignore[arg-type]
+    dependent.add("start", start, fired)
     dependent.gld("dependent reads", 2 << 20, each=False)
 
 
@@ -720,13 +717,13 @@ def flag_fences(t: Trace) -> None:
         role.gst("write", 1 << 20)
         role.bar("written")
         if role.group.first == grid.thread(0):
-            one = Role(t, grid, 0, role.group[[0]])
+            one = role.leader()
             one.fence("release fence", Sem.ACQ_REL, Scope.GPU if t.on("~gpu") else Scope.CTA)
             one.set_flag("count", GLOBAL, RELAXED, Scope.GPU, adds=t.on("~atomic"))
             role.actions += one.actions
     for role in warps(t, grid, 2, cta=1):
         if role.group.first == grid.thread(1):
-            one = Role(t, grid, 1, role.group[[0]])
+            one = role.leader()
             one.see_flag("see", GLOBAL, RELAXED if t.on("~strong") else Sem.WEAK, Scope.GPU)
             one.fence("acquire fence", Sem.ACQ_REL, Scope.GPU)
             role.actions += one.actions
@@ -757,7 +754,7 @@ def issuer_fence(t: Trace) -> None:
         role.st("stage", 1024)
         role.bar("staged")
         if index == 0:
-            one = Role(t, grid, 0, role.group[[0]])
+            one = role.leader()
             one.proxy_fence("issuer's fence", Space.SHARED)
             one.tma_store("store", 1024, 2048)
             one.commit_bulk("commit")
@@ -772,7 +769,7 @@ def overwrite_by_load(t: Trace) -> None:
     buffers(t)
     grid = t.grid(32)
     role = t.role(grid, range(32))
-    one = Role(t, grid, 0, role.group[[0]])
+    one = role.leader()
     one.init("init", 0, 1)
     role.actions += one.actions
     role.st("write", 1024)
@@ -780,7 +777,7 @@ def overwrite_by_load(t: Trace) -> None:
     role.ld("read", 2048 if t.without == "~read" else 1024, rotate=1)
     role.proxy_fence("fence", Space.SHARED)
     role.warp_sync("free")
-    load = Role(t, grid, 0, role.group[[0]])
+    load = role.leader()
     load.arrive("expect", 0, expect=512)
     load.tma_load("load", 1024, 512, 0)
     role.actions += load.actions

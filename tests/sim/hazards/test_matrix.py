@@ -199,7 +199,8 @@ EXPECTED: dict[str, dict[str, str]] = {
         "PTX0990": "expect, st.async",
     },
     "multicast": {
-        "PTX0950": "init full, init empty, before exit",
+        "PTX0950": "init full, init empty",
+        "PTX0981": "before exit",
         "PTX0928": "fence.mbarrier_init",
         "PTX0973": "cluster wait",
         "PTX0930": "wait full 0 of CTA 0, wait full 0 of CTA 1, wait full 1 of CTA 0, wait full 1 of CTA 1",

@@ -1,4 +1,4 @@
-"""A machine small enough to trust: roles are lists of events, a schedule says whose event comes next and when copies land.
+"""A machine small enough to trust: roles are lists of events; a schedule says whose is next and when copies land.
 
 Every event has a label; a trace is built with one label left out, and runs until its roles end or nothing can move.
 """
@@ -30,10 +30,12 @@ from pyptx.sim.hazards import (
     store,
     tensor_cells,
 )
+from pyptx.sim.hazards.barriers import BarKind
+from pyptx.sim.hazards.events import Ints
 from pyptx.sim.hazards.state import Grid
 
 Ready = Callable[[], Waiting | None]
-Run = Callable[[], None]
+Run = Callable[[], object]
 
 
 @dataclass
@@ -134,26 +136,29 @@ class Role:
     actions: list[Action] = field(default_factory=list[Action])
     last: Place | None = None
     exited: bool = False
-    _released: bool = False
-    _writes: int = 0
+    released: bool = False
 
-    def add(self, label: str, run: Callable[[Place], None], ready: Ready = _always) -> None:
+    def add(self, label: str, run: Callable[[Place], object], ready: Ready = _always) -> None:
         """Append an event, unless its label is left out."""
         if self.trace.on(label):
             place = self.trace.place(label)
             self.actions.append(Action(place, ready, lambda: run(place)))
+
+    def leader(self) -> Role:
+        """Return a role of the first thread, whose events are to be added to those of the whole."""
+        return Role(self.trace, self.grid, self.cta, self.group[[0]])
 
     # Addresses
 
     def smem(self, offset: int, cta: int | None = None) -> int:
         return self.grid.shared_base(self.cta if cta is None else cta) + offset
 
-    def each(self, offset: int, size: int, rotate: int = 0, cta: int | None = None) -> np.ndarray:
+    def each(self, offset: int, size: int, rotate: int = 0, cta: int | None = None) -> Ints:
         """One address per thread, by its number in the CTA."""
         lanes = (self.group.threads - self.grid.first_thread) % self.grid.stride
         return self.smem(offset, cta) + (lanes + rotate) % self.grid.threads * size
 
-    def _access(self, label: str, access: Callable[[Place], Access], addresses: Callable[[], np.ndarray]) -> None:
+    def _access(self, label: str, access: Callable[[Place], Access], addresses: Callable[[], Ints]) -> None:
         made: list[Access] = []
 
         def run(place: Place) -> None:
@@ -189,7 +194,7 @@ class Role:
             lambda: self._global(address, size, each, rotate),
         )
 
-    def _global(self, address: int, size: int, each: bool, rotate: int = 0) -> np.ndarray:
+    def _global(self, address: int, size: int, each: bool, rotate: int = 0) -> Ints:
         lanes = (self.group.threads - self.grid.first_thread) % self.grid.stride
         return address + ((lanes + rotate) % self.grid.threads if each else lanes * 0) * size
 
@@ -227,7 +232,7 @@ class Role:
 
     # Barriers
 
-    def bar(self, label: str, number: int = 0, count: int | None = None, kind: str = "sync") -> None:
+    def bar(self, label: str, number: int = 0, count: int | None = None, kind: BarKind = "sync") -> None:
         """Arrive; unless the kind is `arrive`, the next event waits for the round."""
         engine, trace = self.trace.engine, self.trace
         if not trace.on(label):
@@ -235,18 +240,18 @@ class Role:
         state = {"done": False}
 
         def run(place: Place) -> None:
-            released = set(engine.barriers.bar(self.group, place, number, count, kind))  # type: ignore[arg-type]
+            released = set(engine.barriers.bar(self.group, place, number, count, kind))
             for role in trace.roles:
                 if set(role.group.threads.tolist()) <= released:
-                    role._released = True
+                    role.released = True
 
         def ready() -> Waiting | None:
-            if self._released or state["done"]:
+            if self.released or state["done"]:
                 return None
             return Waiting(tuple(self.group.threads.tolist()), trace.place(label), "bar", number)
 
         def passed(place: Place) -> None:
-            self._released = False
+            self.released = False
 
         self.actions.append(Action(trace.place(label), _always, lambda: run(trace.place(label))))
         if kind != "arrive":
@@ -256,7 +261,7 @@ class Role:
         self.add(label, lambda p: self.trace.engine.barriers.warp_sync(self.group, p, mask))
 
     def cluster_arrive(self, label: str, sem: Sem = Sem.RELEASE) -> None:
-        self.add(label, lambda p: self.trace.engine.barriers.cluster_arrive(self.group, p, sem) and None)
+        self.add(label, lambda p: self.trace.engine.barriers.cluster_arrive(self.group, p, sem))
 
     def cluster_wait(self, label: str, sem: Sem = Sem.ACQUIRE) -> None:
         barriers = self.trace.engine.barriers
@@ -448,7 +453,7 @@ class Role:
             released = set(self.trace.engine.exit(self.group, place))
             for role in self.trace.roles:
                 if released and set(role.group.threads.tolist()) <= released:
-                    role._released = True
+                    role.released = True
 
         self.add(label, run)
 

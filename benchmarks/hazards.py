@@ -1,0 +1,155 @@
+"""What hazard checking costs: lane accesses per second through the engine alone, by the shape of the access."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Access, Bytes, Group, Hazards, Place, Space, load, store
+from pyptx.sim.hazards.state import Grid
+
+SHARED = 65536
+
+
+def main() -> None:
+    for title, make in CASES.items():
+        event, lanes = make()
+        rate = lanes / best(event)
+        print(f"{title:<58} {rate / 1e6:8.1f} M lane-accesses/s")
+
+
+def best(event: Callable[[], None], seconds: float = 0.3) -> float:
+    """Return the shortest time of an event, in seconds."""
+    event()
+    count = 1
+    while True:
+        start = time.perf_counter()
+        for _ in range(count):
+            event()
+        spent = time.perf_counter() - start
+        if spent > seconds / 5:
+            break
+        count *= 4
+    times = [spent / count]
+    for _ in range(4):
+        start = time.perf_counter()
+        for _ in range(count):
+            event()
+        times.append((time.perf_counter() - start) / count)
+    return min(times)
+
+
+def _engine(threads: int, ctas: int = 1) -> tuple[Hazards, Grid]:
+    engine = Hazards()
+    engine.state.add_buffer(1 << 20, 1 << 26, "input")
+    grid = engine.launch(_place(0), threads, slots=ctas, shared_bytes=SHARED)
+    engine.start(grid, range(ctas), range(ctas))
+    return engine, grid
+
+
+def _place(line: int) -> Place:
+    return Place(Span(line, 1), "")
+
+
+def exchange(threads: int, ctas: int, size: int, barriers: bool = True) -> tuple[Callable[[], None], int]:
+    """Store, barrier, load by other threads, barrier: what a tile in shared memory goes through."""
+    engine, grid = _engine(threads, ctas)
+    numbers = np.concatenate([grid.all_threads(slot) for slot in range(ctas)])
+    base = np.repeat([grid.shared_base(slot) for slot in range(ctas)], threads)
+    group = Group(numbers)
+    mine = base + np.tile(np.arange(threads), ctas) * size
+    other = base + np.tile((np.arange(threads) + 37) % threads, ctas) * size
+    write, read = store(_place(1), Space.SHARED, size), load(_place(2), Space.SHARED, size)
+    groups = [Group(grid.all_threads(slot)) for slot in range(ctas)]
+
+    def event() -> None:
+        engine.access(write, group, mine)
+        for one in groups if barriers else ():
+            engine.barriers.bar(one, _place(3), 0, None, "sync")
+        engine.access(read, group, other if barriers else mine)
+        for one in groups if barriers else ():
+            engine.barriers.bar(one, _place(4), 0, None, "sync")
+
+    engine.access(write, group, mine)
+    for one in groups:
+        engine.barriers.bar(one, _place(3), 0, None, "sync")
+    event()
+    assert len(engine.findings) == 0
+    return event, 2 * len(numbers)
+
+
+def tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
+    """Stores of a tile by the same threads again and again: the access alone."""
+    engine, grid = _engine(threads)
+    group = Group(grid.all_threads(0))
+    addresses = grid.shared_base(0) + np.arange(threads) * size
+    access = store(_place(1), Space.SHARED, size)
+    return lambda: engine.access(access, group, addresses), threads
+
+
+def read_tile(threads: int, size: int) -> tuple[Callable[[], None], int]:
+    """Loads of a tile that was written before a barrier."""
+    engine, grid = _engine(threads)
+    group = Group(grid.all_threads(0))
+    addresses = grid.shared_base(0) + np.arange(threads) * size
+    engine.access(store(_place(1), Space.SHARED, size), group, addresses)
+    engine.barriers.bar(group, _place(2), 0, None, "sync")
+    access = load(_place(3), Space.SHARED, size)
+    return lambda: engine.access(access, group, addresses), threads
+
+
+def global_reads(threads: int, ctas: int) -> tuple[Callable[[], None], int]:
+    """Coalesced loads of a buffer that nobody writes."""
+    engine, grid = _engine(threads, ctas)
+    numbers = np.concatenate([grid.all_threads(slot) for slot in range(ctas)])
+    group = Group(numbers)
+    addresses = (1 << 20) + np.arange(len(numbers)) * 16
+    access = Access(_place(1), Space.GLOBAL, 16, False)
+    return lambda: engine.access(access, group, addresses), len(numbers)
+
+
+def copies() -> tuple[Callable[[], None], int]:
+    """A 16 KiB bulk load, observed by 128 threads, and read by a wgmma; counted in 16-byte granules."""
+    engine, grid = _engine(160)
+    thread, base = grid.thread(0, 128), grid.shared_base(0)
+    engine.mbarriers.init(thread, _place(1), base, 1)
+    producer, consumers = Group(np.array([thread])), Group(np.arange(128) + grid.thread(0))
+    engine.barriers.bar(Group(grid.all_threads(0)), _place(2), 0, None, "sync")
+    target, source = Bytes.run(Space.SHARED, base + 16384, 16384), Bytes.run(Space.GLOBAL, 1 << 20, 16384)
+    places = [_place(line) for line in range(3, 12)]
+    engine.wgmma.fence(consumers)
+    phase = [0]
+
+    def event() -> None:
+        engine.mbarriers.arrive(producer, places[0], base, expect=16384)
+        engine.copies.land(engine.copies.bulk_load(thread, places[1], source, [(target, base)]))
+        engine.mbarriers.wait(consumers, places[2], base, phase[0] & 1)
+        engine.wgmma.issue(consumers, places[3], [target], frozenset(range(32)))
+        engine.wgmma.commit(consumers)
+        engine.wgmma.wait(consumers, 0)
+        engine.barriers.bar(Group(grid.all_threads(0)), places[4], 0, None, "sync")
+        phase[0] += 1
+
+    event()
+    assert len(engine.findings) == 0
+    return event, 2 * 1024
+
+
+CASES: dict[str, Callable[[], tuple[Callable[[], None], int]]] = {
+    "128 lanes, 16 bytes each: stores": lambda: tile(128, 16),
+    "128 lanes, 16 bytes each: loads": lambda: read_tile(128, 16),
+    "128 lanes, 4 bytes each: loads": lambda: read_tile(128, 4),
+    "1024 lanes, 16 bytes each: stores": lambda: tile(1024, 16),
+    "128 lanes, 16 bytes: store, bar, load, bar": lambda: exchange(128, 1, 16),
+    "32 CTAs of 128 lanes, 16 bytes: store, bar, load, bar": lambda: exchange(128, 32, 16),
+    "32 CTAs of 128 lanes, 4 bytes: store, bar, load, bar": lambda: exchange(128, 32, 4),
+    "4096 lanes, 16 bytes: store, load of their own": lambda: exchange(128, 32, 16, False),
+    "4096 lanes, 16 bytes each: global loads": lambda: global_reads(128, 32),
+    "16 KiB by bulk load and wgmma, in granules": copies,
+}
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Everything of the public interface is there, with its argument names, their order, kinds and defaults."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import Parameter
+from typing import Any
+
+import pytest
+
+from pyptx.ir.base import Node
+from pyptx.specs import Layout
+from tests.ptx.interface import INTERFACE
+
+MISSING = frozenset(
+    "pyptx.Kernel.simulate pyptx.differentiable_kernel pyptx.reg.use pyptx.codegen.apply_sugar "
+    "pyptx.codegen.ir_to_python pyptx.codegen.ptx_to_python pyptx.ptx.close_block pyptx.ptx.decl.reg "
+    "pyptx.ptx.decl.var pyptx.ptx.directive pyptx.ptx.layout pyptx.ptx.module pyptx.ptx.names "
+    "pyptx.ptx.open_block".split()
+)
+"""What is not written yet. Whoever writes one takes it out here: the test fails for a name that is there."""
+
+ELSEWHERE = {"pyptx.TmaDescriptorHandle": "pyptx.dsl.tensors"}
+"""Classes that users meet and do not import."""
+_ABSENT: Any = object()
+
+
+def entries() -> Iterator[tuple[str, str]]:
+    """Return each entry of the interface with its module."""
+    for module, text in INTERFACE.items():
+        for line in text.strip().replace("\n    ", " ").splitlines():
+            yield from ((module, part) for part in ([line] if "(" in line or "=" in line else line.split()))
+
+
+def path_of(entry: str) -> str:
+    """Return the name of an entry without its arguments or value."""
+    return entry.partition("(")[0].partition(" = ")[0]
+
+
+def found(module: str, entry: str) -> Any:
+    """Return what is there under the name; an attribute that instances get counts as there."""
+    path = path_of(entry)
+    try:
+        value: Any = import_module(ELSEWHERE.get(f"{module}.{path.split('.')[0]}", module))
+    except ModuleNotFoundError as wrong:
+        if wrong.name and wrong.name.startswith("pyptx"):
+            return _ABSENT
+        raise
+    for name in path.split("."):
+        owner, value = value, getattr(value, name, _ABSENT)
+        if value is _ABSENT:
+            return None if isinstance(owner, type) and _is_set(owner, name) else _ABSENT
+    return value
+
+
+def _is_set(owner: type, name: str) -> bool:
+    """Tell whether a class declares an attribute, or its constructor sets one."""
+    makers: list[Any] = [base.__dict__.get("__init__") for base in owner.__mro__]
+    codes = [maker.__code__ for maker in makers if hasattr(maker, "__code__")]
+    return name in getattr(owner, "__annotations__", {}) or any(name in code.co_names for code in codes)
+
+
+def wanted_parameters(entry: str) -> dict[str, Parameter]:
+    """Return the parameters that an entry states."""
+    function = ast.parse(f"lambda {entry.partition('(')[2][:-1]}: 0", mode="eval")
+    made: Callable[..., Any] = eval(compile(function, "interface", "eval"), {"Layout": Layout})
+    return dict(inspect.signature(made).parameters)
+
+
+def parameters(value: Any) -> dict[str, Parameter]:
+    """Return the parameters of a function, method or class. Nodes of the IR write their constructors on first use."""
+    if isinstance(value, type) and issubclass(value, Node):
+        kind, unset = Parameter.POSITIONAL_OR_KEYWORD, dataclasses.MISSING
+        found = [(f.name, Parameter.empty if f.default is unset else f.default) for f in dataclasses.fields(value)]
+        return {name: Parameter(name, kind, default=default) for name, default in found}
+    function: Any = value
+    have = dict(inspect.signature(function).parameters)
+    if inspect.isfunction(function) and next(iter(have), None) == "self":
+        del have["self"]
+    return have
+
+
+def differences(entry: str, value: Any) -> Iterator[str]:
+    """Return what differs between an entry and what is there. More may be there, if programs need not know it."""
+    if " = " in entry and "(" not in entry:
+        if value != ast.literal_eval(entry.partition(" = ")[2]):
+            yield f"is {value!r}"
+        return
+    if "(" not in entry:
+        return
+    wanted = wanted_parameters(entry)
+    have = parameters(value)
+    places = [name for name, p in wanted.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    ordered = [name for name, p in have.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    if ordered[: len(places)] != places:
+        yield f"has the arguments {ordered}, not {places}"
+    for name, parameter in wanted.items():
+        if name not in have:
+            yield f"lacks `{name}`"
+        elif parameter.default not in (Parameter.empty, have[name].default):
+            yield f"`{name}` is {have[name].default!r} by default, not {parameter.default!r}"
+    if "(*, sem=" in entry:
+        return
+    for name, parameter in have.items():
+        if name not in wanted and parameter.default is Parameter.empty and parameter.kind not in _VARIADIC:
+            yield f"demands `{name}`"
+
+
+_VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+
+
+ALL = list(entries())
+
+
+def test_all_of_the_interface_is_there() -> None:
+    absent = {f"{module}.{path_of(entry)}" for module, entry in ALL if found(module, entry) is _ABSENT}
+    names = {f"{module}.{path_of(entry)}" for module, entry in ALL}
+    print(f"{len(names)} names, {len(absent)} missing: {', '.join(sorted(absent))}")  # noqa: T201
+    assert absent == MISSING
+
+
+@pytest.mark.parametrize(("module", "entry"), ALL, ids=[f"{module}.{path_of(entry)}" for module, entry in ALL])
+def test_what_is_there_is_called_as_stated(module: str, entry: str) -> None:
+    value = found(module, entry)
+    if value is not _ABSENT and value is not None:
+        assert not list(differences(entry, value))
+
+
+PLANTED = [
+    ("a, b", "f(b, a)"),
+    ("a, b=1", "f(a, b=2)"),
+    ("a", "f(a, *, pred=None)"),
+    ("a, b, *, pred=None", "f(a, *, pred=None)"),
+    ("x, a, *, pred=None", "f(a, *, pred=None)"),
+    ("*, a=1", "f(a=1)"),
+    ("*args, **kwargs", "f(a)"),
+]
+
+
+@pytest.mark.parametrize(("have", "entry"), PLANTED)
+def test_a_difference_is_noticed(have: str, entry: str) -> None:
+    assert list(differences(entry, eval(f"lambda {have}: 0")))
+
+
+def test_an_absence_is_noticed() -> None:
+    assert found("pyptx.reg", "nothing(x)") is _ABSENT
+    assert found("pyptx.nothing", "f(x)") is _ABSENT
+    assert found("pyptx.reg", "Reg.nothing") is _ABSENT
+    assert list(differences("a = 1", 2))

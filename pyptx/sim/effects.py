@@ -1,7 +1,7 @@
 """The queue of effects: what an asynchronous engine was told to do and has not done yet.
 
-An engine issues an effect when its instruction runs. The schedule says when effects land: `eager` at once, others when
-a wait needs them or later. Waits ask the queue to land what they wait for.
+An engine issues an effect when its instruction runs. The schedule says when effects land: `eager` at once, `lazy` when a
+wait asks for them or nothing else can run. Groups are counted per lane and agent, as `commit_group` makes them.
 """
 
 from __future__ import annotations
@@ -9,34 +9,72 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from pyptx.sim.formats import Array
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something an engine will do. `agent` names the engine and who it works for, `group` what a wait asks for."""
+    """Something an engine will do. `agent` names the engine, `lanes` who issued it, `groups` the number of each of these
+    lanes' groups that it belongs to; -1 where completion is told through an mbarrier only."""
 
     agent: str
-    group: tuple[int, ...]
+    lanes: Array
+    groups: Array
     land: Callable[[], None]
 
 
 @dataclass(slots=True)
 class Effects:
-    """Effects in the order of their issue."""
+    """Effects in the order of their issue, and how many groups every lane has committed."""
 
     eager: bool = True
     pending: list[Effect] = field(default_factory=list[Effect])
+    committed: dict[str, Array] = field(default_factory=dict[str, Array])
 
-    def issue(self, effect: Effect) -> None:
-        """Take an effect; in the eager schedule it lands at once."""
+    def reset(self) -> None:
+        """Forget everything: a batch begins."""
+        self.pending = []
+        self.committed = {}
+
+    def issue(self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True) -> None:
+        """Take an effect of some of `total` lanes; in the eager schedule it lands at once."""
         if self.eager:
-            effect.land()
-        else:
-            self.pending.append(effect)
+            land()
+            return
+        groups = self._counts(agent, total)[lanes] if grouped else np.full(len(lanes), -1)
+        self.pending.append(Effect(agent, lanes, groups, land))
 
-    def land(self, wanted: Callable[[Effect], bool]) -> int:
-        """Land every pending effect that is wanted, in order; return how many."""
-        landing = [effect for effect in self.pending if wanted(effect)]
-        self.pending = [effect for effect in self.pending if not wanted(effect)]
+    def _counts(self, agent: str, total: int) -> Array:
+        return self.committed.setdefault(agent, np.zeros(total, np.int64))
+
+    def commit(self, agent: str, lanes: Array, total: int) -> None:
+        """End the group that each of these lanes fills."""
+        if not self.eager:
+            self._counts(agent, total)[lanes] += 1
+
+    def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
+        """Land what these lanes have committed but for their newest groups; None: everything they issued."""
+        if self.eager or not self.pending:
+            return
+        limit = np.full(total, -1)
+        limit[lanes] = np.iinfo(np.int64).max if newest is None else self._counts(agent, total)[lanes] - newest
+        self._land([e for e in self.pending if e.agent == agent and bool(((e.groups >= 0) & (e.groups < limit[e.lanes])).any())])
+
+    def land_oldest(self) -> bool:
+        """Land the oldest effect; say whether there was one."""
+        if not self.pending:
+            return False
+        self._land(self.pending[:1])
+        return True
+
+    def land_all(self) -> None:
+        """Land everything: the batch ends."""
+        self._land(list(self.pending))
+
+    def _land(self, landing: list[Effect]) -> None:
+        chosen = {id(effect) for effect in landing}
+        self.pending = [effect for effect in self.pending if id(effect) not in chosen]
         for effect in landing:
             effect.land()
-        return len(landing)

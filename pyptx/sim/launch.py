@@ -55,11 +55,11 @@ def run(
     launch succeeded. PtxError says what was wrong with the launch or the kernel."""
     program = prepare(module, entry)
     shape = _shape(program, _dim3(grid, "grid"), _dim3(block, "block"), _dim3(cluster, "cluster"), shared)
-    if schedule != "eager":
-        raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` is")
+    if schedule not in ("eager", "lazy"):
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` and `lazy` are")
     buffers = Buffers(program.variables.next_global)
     workspace = buffers.reserve(256, "grid workspace") if cooperative else 0
-    launch = Launch(program, *shape, shared, limit, workspace)
+    launch = Launch(program, *shape, shared, limit, workspace, schedule == "eager")
     data, order = parameter_bytes(program.entry.function.params, args, buffers, program.entry.function.origin)
     regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)

@@ -13,7 +13,6 @@ import numpy as np
 
 from pyptx.sim import special
 from pyptx.sim.codegen import Source, Writer
-from pyptx.sim.effects import Effects
 from pyptx.sim.formats import CLASSES, VIEWS, Array
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.memory import Memory, Region, Site
@@ -34,6 +33,7 @@ class Launch:
     limit: int
     workspace: int = 0
     """The address of the memory by which a cooperative grid synchronises, 0 for others."""
+    eager: bool = True
 
     @property
     def cluster_size(self) -> int:
@@ -75,7 +75,8 @@ class Machine:
             self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
         self.sp = np.zeros(lanes, np.int64)
-        self.effects = Effects()
+        self.effects = self.memory.effects
+        self.effects.eager = launch.eager
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
         self._equal = special.launch_values(launch.grid, launch.block, launch.cluster, shared, launch.dynamic)
         self._equal |= {"%envreg1": launch.workspace >> 32, "%envreg2": launch.workspace & 0xFFFFFFFF}
@@ -126,6 +127,7 @@ class Machine:
         source = self.sources.get(pc)
         if source is None:
             source = self.sources[pc] = Writer(self.program, block).source()
+            self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}
         return source.make(self, self.views, {**source.constants, **sites})

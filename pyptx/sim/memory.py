@@ -15,8 +15,10 @@ import numpy as np
 from pyptx.diagnostics import Origin, PtxError
 from pyptx.ir import Instruction, opcode_span
 from pyptx.sim import rules
+from pyptx.sim.effects import Effects
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes, Shape
+from pyptx.sim.mbarriers import MBarriers
 from pyptx.sim.variables import (
     GLOBAL_BASE,
     LOCAL_WINDOW,
@@ -61,7 +63,8 @@ class Watch(Protocol):
     """What hazard tracking implements: it sees every access before it takes place."""
 
     def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
-        """Take note of bytes `offsets … offsets+size-1` (one offset per lane) read (`r`), written (`w`) or both."""
+        """Take note of bytes `offsets … offsets+size-1` (one offset per lane) read (`r`), written (`w`) or both;
+        `b`: mbarrier objects."""
         ...
 
 
@@ -92,6 +95,8 @@ class Memory:
     shared_base: int = 0
     cluster: int = 1
     watch: Watch | None = None
+    effects: Effects = field(default_factory=Effects)
+    mbarriers: MBarriers = field(init=False)
     shared: Region = field(init=False)
     local: Region = field(init=False)
     starts: list[int] = field(init=False)
@@ -103,12 +108,15 @@ class Memory:
         self.shared = Region("shared memory", "shared", self.shared_base, self.shared_size, data)
         self.shape.shared_base = np.arange(self.shape.ctas)[self.shape.cta] * stride
         self.shape.shared_stride = stride
+        self.mbarriers = MBarriers(len(data))
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
 
     def reset_batch(self) -> None:
         """Clear what belongs to a batch of CTAs."""
         self.shared.data.fill(0)
         self.local.data.fill(0)
+        self.mbarriers.reset()
+        self.effects.reset()
 
     def ensure_local(self, size: int, origin: Origin | None) -> None:
         """Make local memory of at least this size per thread, keeping what is there."""

@@ -36,13 +36,15 @@ BARRIERS = frozenset(("bar", "barrier"))
 FALL, BRANCH, TABLE, CALL, RET, EXIT, TRAP, WAIT = "fall", "branch", "table", "call", "ret", "exit", "trap", "wait"
 _ENDING = {"bra": BRANCH, "brx": TABLE, "call": CALL, "ret": RET, "exit": EXIT, "trap": TRAP}
 _WARP_WIDE = frozenset(("shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma"))
-_POLLS = frozenset(("nanosleep", "atom", "mbarrier"))
+_POLLS = frozenset(("nanosleep", "atom"))
 
 
 @dataclass(slots=True)
 class Block:
     """Straight-line code. `ending` says how lanes leave it; the last step is that instruction unless it falls through.
-    `converges`: the first step needs the lanes its member mask names."""
+    `converges`: the first step needs the lanes its member mask names, of `unit` threads at least. `suspends`: the only
+    step may find that its lanes have to wait. `polls`, `communicates`: it jumps back in a loop that looks at memory
+    which others change, of other CTAs too."""
 
     pc: int
     code: Code
@@ -50,7 +52,10 @@ class Block:
     ending: str = FALL
     targets: tuple[int, ...] = ()
     converges: bool = False
+    unit: int = 32
+    suspends: bool = False
     polls: bool = False
+    communicates: bool = False
     after_call: Step | None = None
 
     @property
@@ -226,17 +231,20 @@ def _cut(code: Code, body: Body, blocks: list[Block]) -> None:
                 blocks.append(Block(len(blocks), code))
             places[item.label.name, id(item.scope)] = len(blocks) - 1
             continue
-        wide = _is_warp_wide(item)
-        if wide and (blocks[-1].steps or blocks[-1].after_call):
+        wide, alone = _is_warp_wide(item), _may_suspend(item)
+        if (wide or alone) and (blocks[-1].steps or blocks[-1].after_call):
             blocks.append(Block(len(blocks), code))
         blocks[-1].steps.append(item)
         blocks[-1].converges = blocks[-1].converges or wide
+        blocks[-1].suspends = alone
+        if wide and item.instruction.opcode == "wgmma":
+            blocks[-1].unit = 128
         ending = _ending(item)
         if ending is not None:
             blocks[-1].ending = ending
             after = item if ending == CALL else None
             blocks.append(Block(len(blocks), code, after_call=after))
-        elif wide and item.instruction.predicate is not None:
+        elif alone or (wide and item.instruction.predicate is not None):
             blocks.append(Block(len(blocks), code))
     blocks[-1].ending = RET
     blocks[-1].steps.append(_RETURN)
@@ -251,16 +259,18 @@ _RETURN = Step(Instruction("ret"), Scope(), None)
 
 def _is_warp_wide(step: Step) -> bool:
     instruction = step.instruction
-    if instruction.opcode in _WARP_WIDE:
-        return True
-    return instruction.opcode in BARRIERS and instruction.modifiers[:1] == (".warp",)
+    return instruction.opcode in _WARP_WIDE or (
+        instruction.opcode == "wgmma" and instruction.modifiers[:1] == (".mma_async",)
+    )
+
+
+def _may_suspend(step: Step) -> bool:
+    return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".try_wait",)
 
 
 def _ending(step: Step) -> str | None:
     opcode = step.instruction.opcode
-    if opcode in BARRIERS and step.instruction.modifiers[:1] != (".warp",):
-        return WAIT
-    return _ENDING.get(opcode)
+    return WAIT if opcode in BARRIERS else _ENDING.get(opcode)
 
 
 def _targets(step: Step, places: dict[Name, int], lists: dict[Name, Place]) -> tuple[int, ...]:
@@ -284,10 +294,13 @@ def _declared(name: str, scope: Scope, places: dict[Name, Place]) -> Name:
 def _mark_polling(blocks: list[Block], first: int) -> None:
     """Mark the blocks that jump back over code which looks at memory others change."""
     looks = [any(_looks(step) for step in block.steps) for block in blocks[first:]]
+    tests = [any(_tests(step) for step in block.steps) for block in blocks[first:]]
     for block in blocks[first:]:
         for target in block.targets if block.ending in (BRANCH, TABLE) else ():
-            if target <= block.pc and any(looks[target - first : block.pc - first + 1]):
-                block.polls = True
+            if target <= block.pc:
+                loop = slice(target - first, block.pc - first + 1)
+                block.communicates = block.communicates or any(looks[loop])
+                block.polls = block.communicates or any(tests[loop])
 
 
 def _looks(step: Step) -> bool:
@@ -297,9 +310,14 @@ def _looks(step: Step) -> bool:
     return instruction.opcode in _POLLS
 
 
+def _tests(step: Step) -> bool:
+    """Say whether a step looks at an mbarrier and goes on: a wait that suspends its lanes needs no parking."""
+    return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".test_wait",)
+
+
 def _communicates(blocks: list[Block]) -> bool:
-    """Say whether CTAs may wait for one another: a loop polls memory, or the grid or cluster synchronises."""
-    return any(block.polls for block in blocks)
+    """Say whether CTAs of different clusters may wait for one another: a loop polls memory."""
+    return any(block.communicates for block in blocks)
 
 
 def _mark_recursion(codes: list[Code]) -> None:

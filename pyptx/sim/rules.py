@@ -25,6 +25,9 @@ STEP_LIMIT = _rule(22, "step limit", "The launch executed more instructions than
 BAD_CALL = _rule(23, "call of no function", "An indirect call goes to the address of a function.")
 STACK = _rule(24, "stack overflow", "Local memory of a thread is limited to 512 KiB.")
 BAD_BRANCH = _rule(25, "branch index out of range", "The index of brx.idx selects a label of its list.")
+MBARRIER = _rule(26, "mbarrier misuse", "An mbarrier is initialised before use, and counts stay in its range.")
+COPY = _rule(27, "illegal copy", "A bulk copy needs its alignment and size, and a tensor copy a valid tensor map.")
+MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instruction lie inside shared memory.")
 
 RULES: tuple[Rule, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Rule))
 

@@ -6,6 +6,7 @@ another runnable one. A group that jumps back in a loop that polls memory is par
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,19 @@ from pyptx.sim.variables import FUNCTION_BASE
 Key = tuple[int, int]
 """Minus the depth of calls, and the block: the order in which groups run."""
 
+_WARP = 99
 _LONGEST_LOOP = 512
 """How often a group may jump back while others could run."""
+_TIMEOUTS = 64
+"""How often waits for mbarriers may time out, none of which changes, before that is a deadlock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """Lanes that wait for an mbarrier each, by its row."""
+
+    waiting: Waiting
+    rows: Array
 
 
 class Scheduler:
@@ -45,8 +57,11 @@ class Scheduler:
         self.live = self.shape.lanes
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
+        self.warps_waiting: list[Waiting] = []
         self.plain: dict[int, int] = {}
         self.returns: list[Array] = []
+        self.suspended: list[Suspended] = []
+        self.timeouts = (0, 0)
         self.saved: dict[tuple[int, int], dict[str, Array]] = {}
 
     def run(self) -> None:
@@ -54,13 +69,18 @@ class Scheduler:
         self.push(0, self.program.entry.entry, self.shape.all())
         while True:
             if not self.ready:
+                if self.converging or self.warps_waiting:
+                    self._retry()
+                landed = self.machine.effects.land_oldest()
+                self._resume()
                 if self.parked:
                     for key, lanes in self.parked:
                         self.ready.setdefault(key, []).append(lanes)
                     self.parked = []
                 elif not self.live:
+                    self.machine.effects.land_all()
                     return
-                elif not self._retry():
+                elif not self._retry() and not landed and not self._time_out():
                     raise self._deadlock()
                 continue
             key = min(self.ready)
@@ -72,6 +92,7 @@ class Scheduler:
 
     def _group(self, depth: int, pc: int, lanes: Lanes) -> None:
         machine, stats, blocks = self.machine, self.machine.stats, self.blocks
+        barriers = machine.memory.mbarriers
         jumps = 0
         while True:
             block = blocks[pc]
@@ -82,6 +103,13 @@ class Scheduler:
                 lanes = found
             run = lanes.bound.get(pc) or machine.runner(pc, lanes)
             after = run()
+            if barriers.turned:
+                self._resume()
+            if block.suspends and barriers.refused is not None:
+                passed = self._suspend(block, depth, lanes)
+                if passed is None:
+                    return
+                lanes = passed
             stats.instructions += len(block.steps)
             stats.lane_instructions += len(block.steps) * lanes.n
             if stats.instructions > machine.launch.limit:
@@ -101,14 +129,59 @@ class Scheduler:
                 return
             pc = after
 
+    def _suspend(self, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
+        """Make the lanes that an mbarrier refused wait, and return the others."""
+        barriers = self.machine.memory.mbarriers
+        refused = barriers.refused
+        assert refused is not None
+        barriers.refused = None
+        waiting = self.shape.of(refused.lanes)
+        self.suspended.append(Suspended(Waiting(waiting, block.pc, depth, block.pc), refused.rows))
+        return lanes.subset(~np.isin(lanes.index, refused.lanes)) if waiting.n < lanes.n else None
+
+    def _resume(self) -> None:
+        """Let lanes look again at mbarriers whose phase has ended."""
+        barriers = self.machine.memory.mbarriers
+        if not barriers.turned:
+            return
+        turned, barriers.turned = np.concatenate(barriers.turned), []
+        kept: list[Suspended] = []
+        for item in self.suspended:
+            waiting = item.waiting
+            wakes = np.isin(item.rows, turned)
+            if not wakes.any():
+                kept.append(item)
+                continue
+            woken, rest = waiting.lanes.split(wakes)
+            if woken is not None:
+                self.push(waiting.depth, waiting.pc, woken)
+            if rest is not None:
+                kept.append(Suspended(Waiting(rest, waiting.pc, waiting.depth, waiting.at), item.rows[~wakes]))
+        self.suspended = kept
+
+    def _time_out(self) -> bool:
+        """Let lanes that wait for mbarriers go on with a refusal, as hardware does after a while; False when that has
+        changed nothing so often that it never will."""
+        changes = self.machine.memory.mbarriers.changes
+        count = self.timeouts[1] + 1 if self.timeouts[0] == changes else 1
+        self.timeouts = (changes, count)
+        if not self.suspended or count > _TIMEOUTS:
+            return False
+        for item in self.suspended:
+            self.push(item.waiting.depth, item.waiting.pc + 1, item.waiting.lanes)
+        self.suspended = []
+        return True
+
     def _passes(self, block: Block, lanes: Lanes) -> bool:
         """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
-        if lanes.n != self.live or self.machine.memory.watch is not None:
+        if self.machine.memory.watch is not None:
             return False
         number = self.plain.get(block.pc)
         if number is None:
             number = self.plain[block.pc] = _plain_barrier(block.steps[-1])
-        return number >= 0 and number not in self.barriers.pending
+        if number == _WARP:
+            return not self.warps_waiting and self._whole_warps(lanes)
+        return number >= 0 and lanes.n == self.live and number not in self.barriers.pending
 
     def _leave(self, block: Block, depth: int, lanes: Lanes, how: int) -> None:
         """Move lanes that leave a block two ways, or by a call, a barrier, the end."""
@@ -258,20 +331,26 @@ class Scheduler:
         waiting = self.converging.pop(block.pc, None)
         if waiting is not None:
             lanes = self.shape.merged([lanes, *(item.lanes for item in waiting)])
-        if self._whole_warps(lanes):
+        if self._whole_warps(lanes, block.unit):
             return lanes
         mask = self._members(step, block, lanes)
         if mask is None:
             return lanes
-        chosen, others = lanes.split(self._together(lanes, mask))
+        here = self._together(lanes, mask)
+        chosen, others = lanes.split(here if block.unit == 32 else here & self._warpgroups(lanes))
         if others is not None:
             self.converging[block.pc] = [Waiting(others, block.pc, depth, block.pc)]
         return chosen
 
-    def _whole_warps(self, lanes: Lanes) -> bool:
+    def _warpgroups(self, lanes: Lanes) -> Array:
+        """Tell which lanes are here with all of their warpgroup."""
+        group = self.shape.thread[lanes.sel] // 128 * self.shape.ctas + self.shape.cta[lanes.sel]
+        return np.bincount(group)[group] == 128
+
+    def _whole_warps(self, lanes: Lanes, threads: int = 32) -> bool:
         if lanes.n == self.live:
             return True
-        unit = 32 * self.shape.ctas
+        unit = threads * self.shape.ctas
         return lanes.positions is None and not lanes.lo % unit and (not lanes.hi % unit or lanes.hi == self.shape.lanes)
 
     def _members(self, step: Step, block: Block, lanes: Lanes) -> Array | None:
@@ -285,10 +364,11 @@ class Scheduler:
             return np.full(lanes.n, 0xFFFFFFFF, np.uint32)
         return None
 
-    def _together(self, lanes: Lanes, mask: Array) -> Array:
-        """Return the lanes whose members are all here or have left."""
+    def _together(self, lanes: Lanes, mask: Array, among: Lanes | None = None) -> Array:
+        """Return the lanes whose members are all here (among these or others) or have left."""
         warps = self.shape.warps * self.shape.ctas
-        here = _bits(self.shape.warp[lanes.sel], self.shape.lane[lanes.sel], warps)
+        others = lanes if among is None else among
+        here = _bits(self.shape.warp[others.sel], self.shape.lane[others.sel], warps)
         living = np.flatnonzero(self.alive)
         alive = _bits(self.shape.warp[living], self.shape.lane[living], warps)
         warp = self.shape.warp[lanes.sel]
@@ -297,10 +377,29 @@ class Scheduler:
     def _wait(self, block: Block, depth: int, lanes: Lanes) -> None:
         step = block.steps[-1]
         modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]
-        if modifiers[0] == "cluster":
+        if modifiers[0] == "warp":
+            self.warps_waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+            self._release_warps()
+        elif modifiers[0] == "cluster":
             self._cluster(block, depth, lanes, modifiers[1])
         else:
             self._cta_barrier(block, depth, lanes, modifiers)
+
+    def _release_warps(self) -> None:
+        """Let lanes go on whose members all wait in a bar.warp.sync, whichever one it is."""
+        items = self.warps_waiting
+        here = self.shape.merged([item.lanes for item in items])
+        kept: list[Waiting] = []
+        for item in items:
+            block = self.blocks[item.at]
+            mask = self._members(block.steps[-1], block, item.lanes)
+            assert mask is not None
+            free, stay = item.lanes.split(self._together(item.lanes, mask, here))
+            if free is not None:
+                self.push(item.depth, item.pc, free)
+            if stay is not None:
+                kept.append(Waiting(stay, item.pc, item.depth, item.at))
+        self.warps_waiting = kept
 
     def _cluster(self, block: Block, depth: int, lanes: Lanes, what: str) -> None:
         if what == "arrive":
@@ -377,13 +476,19 @@ class Scheduler:
                     for again in items:
                         self.push(again.depth, pc, again.lanes)
                     return True
+        if self.warps_waiting:
+            self._release_warps()
         self._release()
         return bool(self.ready)
 
     def _deadlock(self) -> PtxError:
-        items = [w for group in self.converging.values() for w in group]
-        items += [w for group in self.barriers.waiting.values() for w in group] + self.clusters.waiting
-        notes = tuple(self._waits(item) for item in items[:8])
+        items = [w for group in self.converging.values() for w in group] + [s.waiting for s in self.suspended]
+        items += [w for group in self.barriers.waiting.values() for w in group] + self.clusters.waiting + self.warps_waiting
+        rows = {id(s.waiting): int(s.rows[0]) for s in self.suspended}
+        told = self.machine.memory.mbarriers.describe
+        notes = tuple(
+            self._waits(item) + (f"; {told(rows[id(item)])}" if id(item) in rows else "") for item in items[:8]
+        )
         first = self.blocks[items[0].at].steps[-1].instruction if items else None
         origin = opcode_span(first) if first is not None else None
         return rules.error(rules.DEADLOCK, origin, "no thread can run: every one waits", notes=notes)
@@ -403,8 +508,11 @@ class Scheduler:
 
 
 def _plain_barrier(step: Step) -> int:
-    """Return the number of a barrier that waits for the whole CTA without guard or reduction, else -1."""
+    """Return the number of a barrier that waits for the whole CTA without guard or reduction, `_WARP` for one of the
+    warp, else -1."""
     instruction = step.instruction
+    if instruction.modifiers[:1] == (".warp",):
+        return _WARP if instruction.predicate is None else -1
     first = instruction.operands[0] if instruction.operands else None
     plain = instruction.predicate is None and ".sync" in instruction.modifiers and ".cluster" not in instruction.modifiers
     if not plain or len(instruction.operands) != 1 or not isinstance(first, ImmediateOperand):

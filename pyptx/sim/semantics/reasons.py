@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 _ENGINE = "an asynchronous engine, not simulated yet"
-_MBARRIER = "barriers in shared memory, not simulated yet"
 _DEVICES = "needs several GPUs"
 _IMAGES = "reads textures or surfaces"
 
@@ -14,7 +13,7 @@ REASONS: dict[str, str] = {
     "tcgen05": _ENGINE,
     "tcgen05_mma": _ENGINE,
     "tensormap": "tensor maps, not simulated yet",
-    "mbarrier": _MBARRIER,
+    "mbarrier": "conditional phases, not simulated yet",
     "miscellaneous": _ENGINE,
     "synchronization": _ENGINE,
     "red.async": _ENGINE,

@@ -1,0 +1,55 @@
+"""What all asynchronous engines need: the lanes that issue, their barriers, and bytes of shared memory per CTA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pyptx.sim import rules
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.mbarriers import MBarriers, Misuse
+from pyptx.sim.memory import Mixed, Site
+
+
+def chosen(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes | None, list[Any]]:
+    """Return the lanes of a mask, None if there are none, and the values in each of them; vectors stay tuples."""
+    if mask is None:
+        return lanes, [_each(value, lanes.n, None) for value in values]
+    at = np.flatnonzero(mask)
+    if not len(at):
+        return None, [None for _ in values]
+    return lanes.shape.of(lanes.index[at]), [_each(value, len(at), at) for value in values]
+
+
+def _each(value: Any, count: int, at: Array | None) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_each(item, count, at) for item in value)
+    if isinstance(value, int):
+        return np.full(count, value, np.uint64)
+    return value[at] if at is not None and value.ndim else np.broadcast_to(value, count)
+
+
+def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
+    """Return where mbarrier objects lie in the batch's shared memory."""
+    memory = site.memory
+    try:
+        region, offsets = memory.resolve(site, space, lanes, address, 8, "b")
+    except Mixed:
+        region, offsets = memory.nothing, address
+    if region is not memory.shared:
+        text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: an mbarrier lies in shared memory"
+        raise rules.error(rules.WRONG_SPACE, site.origin, text, notes=(memory.place(lanes, 0, site.function),))
+    return np.broadcast_to(offsets, lanes.n)
+
+
+def told(site: Site, lanes: Lanes, what: Callable[[MBarriers], Any]) -> Any:
+    """Do something to mbarrier objects; what they do not allow becomes an error at the instruction."""
+    try:
+        return what(site.memory.mbarriers)
+    except Misuse as misuse:
+        text = f"`{site.instruction.full_opcode}`: {misuse.why}"
+        note = site.memory.place(lanes, min(misuse.at, lanes.n - 1), site.function)
+        raise rules.error(rules.MBARRIER, site.origin, text, notes=(note,)) from None

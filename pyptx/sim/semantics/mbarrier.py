@@ -1,0 +1,130 @@
+"""Manual: mbarrier, cp.async.mbarrier.arrive. A `try_wait` that finds its phase running makes its lanes wait."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.engines import chosen, objects, told
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.mbarriers import Refused, pending_count
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory, value
+
+
+def _mbarrier(match: Match, signature: Signature) -> Operation | None:
+    flags = set(match.modifiers)
+    name = match.chosen.get("op", match.modifiers[0])
+    if "phase_type::conditional" in flags:
+        return None
+    if name == "init":
+        return memory(_init)
+    if name == "inval":
+        return memory(_inval)
+    if name in ("expect_tx", "complete_tx"):
+        return memory(partial(_transfer, 1 if name == "expect_tx" else -1))
+    if name in ("arrive", "arrive_drop"):
+        return memory(partial(_arrive, name == "arrive_drop", "expect_tx" in flags))
+    if name in ("test_wait", "try_wait"):
+        return memory(partial(_wait, name == "try_wait", "parity" in flags))
+    return value(pending_count) if name == "pending_count" else memory(partial(_layout, "layout::v0" in flags))
+
+
+def _init(site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
+    some, (where, counts) = chosen(lanes, mask, address, count)
+    if some is not None:
+        offsets = objects(site, some, space, where)
+        told(site, some, lambda m: m.init(offsets, counts.astype(np.int64)))
+
+
+def _inval(site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
+    some, (where,) = chosen(lanes, mask, address)
+    if some is not None:
+        offsets = objects(site, some, space, where)
+        told(site, some, lambda m: m.inval(offsets))
+
+
+def _transfer(sign: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, amount: Any) -> None:
+    some, (where, amounts) = chosen(lanes, mask, address, amount)
+    if some is not None:
+        offsets = objects(site, some, space, where)
+        told(site, some, lambda m: m.transfer(m.rows(offsets), sign * amounts.astype(np.int64)))
+
+
+def _arrive(
+    drop: bool, expects: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, operand: Any = 1
+) -> None:
+    some, (where, operands) = chosen(lanes, mask, address, operand)
+    if some is None:
+        return
+    offsets, numbers = objects(site, some, space, where), operands.astype(np.int64)
+
+    def arrived(m: Any) -> Array:
+        rows = m.rows(offsets)
+        if not expects:
+            return m.arrive(rows, numbers, drop)
+        m.transfer(rows, numbers)
+        return m.arrive(rows, np.ones(len(rows), np.int64), drop)
+
+    states = told(site, some, arrived)
+    if outs and outs[0] is not None:
+        _put(outs[0], mask, states)
+
+
+def _put(out: Array, mask: Array | None, values: Any) -> None:
+    if mask is None:
+        out[...] = values
+    else:
+        out[np.flatnonzero(mask)] = values
+
+
+def _wait(
+    suspends: bool, parity: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, wanted: Any,
+    *hint: Any,
+) -> None:  # fmt: skip
+    some, (where, values) = chosen(lanes, mask, address, wanted)
+    if some is None:
+        return
+    offsets = objects(site, some, space, where)
+    rows, done = told(site, some, lambda m: (m.rows(offsets), m.passed(m.rows(offsets), values, parity)))
+    _put(outs[0], mask, done)
+    for report in outs[1:]:
+        if report is not None:
+            _put(report, mask, 0)
+    if suspends and not done.all():
+        site.memory.mbarriers.refused = Refused(some.index[~done], rows[~done])
+
+
+def _layout(answer: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
+    _put(outs[0], mask, answer)
+
+
+def _cp_async(match: Match, signature: Signature) -> Operation | None:
+    return memory(partial(_arrive_after_copies, "noinc" in match.modifiers))
+
+
+def _arrive_after_copies(
+    counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
+) -> None:
+    """Arrive once the lanes' copies have landed. An arrival that was not counted at `init` adds one to the pending
+    count first, and so changes nothing but when the phase ends."""
+    some, (where,) = chosen(lanes, mask, address)
+    if some is None:
+        return
+    offsets, ones = objects(site, some, space, where), np.ones(some.n, np.int64)
+    effects = site.memory.effects
+    if not counted:
+        if not effects.eager:
+            told(site, some, lambda m: m.hold(m.rows(offsets)))
+        else:
+            return
+    effects.issue(
+        "cp.async", some.index, some.shape.lanes, lambda: told(site, some, lambda m: m.arrive(m.rows(offsets), ones))
+    )
+
+
+BUILDERS: dict[str, Builder] = {"mbarrier": _mbarrier, "cp": _cp_async}

@@ -1,0 +1,166 @@
+"""mbarrier objects: phases, states, bytes, remote arrivals, and what goes wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+
+SCHEDULES = ("eager", "lazy")
+
+
+def kernel(body: str, regs: str = "", target: str = "sm_90") -> Any:
+    """Return a module whose entry writes to `out`; `%t` is the thread, `%at` its word of out."""
+    return parse(f""".version 8.6
+.target {target}
+.address_size 64
+.visible .entry k(.param .u64 out)
+{{
+.reg .b32 %t, %r<8>; .reg .b64 %at, %s<4>; .reg .pred %p<4>; {regs}
+.shared .align 8 .b64 bar[4]; .shared .align 16 .b32 box[64];
+mov.u32 %t, %tid.x;
+ld.param.u64 %at, [out];
+mad.wide.u32 %at, %t, 4, %at;
+{body}
+}}
+""")
+
+
+def out(body: str, threads: int = 64, **launch: Any) -> list[int]:
+    made = np.zeros(threads, np.uint32)
+    sim.run(kernel(body), block=threads, args=[made], **launch)
+    return made.tolist()
+
+
+START = """
+setp.eq.u32 %p0, %t, 0;
+@%p0 mbarrier.init.shared::cta.b64 [bar], {count};
+bar.sync 0;
+"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_wait_sees_what_was_stored_before_the_arrivals(schedule: str) -> None:
+    body = START.format(count=32) + """
+setp.ge.u32 %p1, %t, 32;
+@%p1 bra write;
+w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;
+@!%p2 bra w;
+shl.b32 %r0, %t, 2;
+mov.u32 %r1, box;
+add.u32 %r1, %r1, %r0;
+ld.shared.u32 %r2, [%r1];
+st.global.u32 [%at], %r2;
+ret;
+write:
+sub.u32 %r0, %t, 32;
+shl.b32 %r0, %r0, 2;
+mov.u32 %r1, box;
+add.u32 %r1, %r1, %r0;
+st.shared.u32 [%r1], %t;
+mbarrier.arrive.shared::cta.b64 _, [bar];
+ret;
+"""
+    assert out(body, schedule=schedule)[:32] == list(range(32, 64))
+
+
+def test_parity_of_a_fresh_barrier_counts_as_passed_and_flips_with_each_phase() -> None:
+    body = """
+mbarrier.init.shared::cta.b64 [bar], 1;
+mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 1;
+selp.u32 %r0, 1, 0, %p1;
+mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 0;
+@%p1 or.b32 %r0, %r0, 2;
+mbarrier.arrive.shared::cta.b64 %s0, [bar];
+mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 0;
+@%p1 or.b32 %r0, %r0, 4;
+mbarrier.test_wait.shared::cta.b64 %p1, [bar], %s0;
+@%p1 or.b32 %r0, %r0, 8;
+mbarrier.arrive.shared::cta.b64 %s1, [bar];
+mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 1;
+@%p1 or.b32 %r0, %r0, 16;
+st.global.u32 [%at], %r0;
+ret;
+"""
+    assert out(body, threads=1) == [0b11101]
+
+
+def test_a_phase_waits_for_its_bytes_and_for_arrivals() -> None:
+    body = """
+mbarrier.init.shared::cta.b64 [bar], 1;
+mbarrier.arrive.expect_tx.shared::cta.b64 %s0, [bar], 48;
+mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 32;
+mbarrier.test_wait.shared::cta.b64 %p1, [bar], %s0;
+selp.u32 %r0, 1, 0, %p1;
+mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 16;
+mbarrier.test_wait.shared::cta.b64 %p1, [bar], %s0;
+@%p1 or.b32 %r0, %r0, 2;
+st.global.u32 [%at], %r0;
+ret;
+"""
+    assert out(body, threads=1) == [2]
+
+
+def test_states_count_arrivals_and_drops_leave_later_phases() -> None:
+    body = """
+mbarrier.init.shared::cta.b64 [bar], 3;
+mbarrier.arrive.noComplete.shared::cta.b64 %s0, [bar], 2;
+mbarrier.pending_count.b64 %r0, %s0;
+mbarrier.arrive_drop.shared::cta.b64 %s1, [bar];
+mbarrier.arrive.shared::cta.b64 %s2, [bar], 2;
+mbarrier.test_wait.shared::cta.b64 %p1, [bar], %s2;
+@%p1 add.u32 %r0, %r0, 100;
+st.global.u32 [%at], %r0;
+ret;
+"""
+    assert out(body, threads=1) == [103]
+
+
+def test_other_ctas_of_a_cluster_arrive_through_mapa() -> None:
+    body = START.format(count=2) + """
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+mov.u32 %r0, bar;
+mapa.shared::cluster.u32 %r1, %r0, 0;
+@%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r1];
+mov.u32 %r2, %cluster_ctarank;
+setp.ne.u32 %p1, %r2, 0;
+@%p1 bra done;
+w: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], 0;
+@!%p2 bra w;
+st.global.u32 [%at], 7;
+done:
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;
+ret;
+"""
+    assert out(body, threads=32, grid=2, cluster=2) == [7] * 32
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("mbarrier.arrive.shared::cta.b64 _, [bar];", "no mbarrier was initialised"),
+        ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.inval.shared::cta.b64 [bar];"
+         " mbarrier.arrive.shared::cta.b64 _, [bar];", "no mbarrier was initialised"),
+        ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [bar], 2;", "2 arrivals"),
+        ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [%at];", "not|outside|shared"),
+        ("mbarrier.init.shared::cta.b64 [bar], 1; w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;"
+         " @!%p2 bra w;", "every one waits"),
+    ],
+)  # fmt: skip
+def test_misuse_is_an_error_at_the_instruction(body: str, said: str) -> None:
+    with pytest.raises(PtxError, match=said):
+        out(body + " ret;", threads=1)
+
+
+def test_a_hang_says_what_the_barrier_waits_for() -> None:
+    body = "mbarrier.init.shared::cta.b64 [bar], 3; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;"
+    body += " w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0; @!%p2 bra w; ret;"
+    with pytest.raises(PtxError, match="2 of 3 arrivals and 64 bytes"):
+        out(body, threads=1)

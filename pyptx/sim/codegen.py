@@ -53,6 +53,7 @@ class Source:
     make: Callable[..., Any]
     constants: dict[str, Any]
     sites: dict[str, Step]
+    approximate: set[str]
 
 
 class Writer:
@@ -63,6 +64,7 @@ class Writer:
         self.operands = Operands(program, block)
         self.lines: list[str] = []
         self.sites: dict[str, Step] = {}
+        self.approximate: set[str] = set()
         self.temporaries = 0
 
     def source(self) -> Source:
@@ -80,7 +82,7 @@ class Writer:
         text = self._text()
         namespace: dict[str, Any] = {"np": np, "putmask": np.putmask, "count": np.count_nonzero}
         exec(compile(text, f"<block {self.block.pc}>", "exec"), namespace)
-        return Source(namespace["make"], self.operands.constants, self.sites)
+        return Source(namespace["make"], self.operands.constants, self.sites, self.approximate)
 
     def step(self, step: Step) -> None:
         """Write one instruction."""
@@ -89,6 +91,8 @@ class Writer:
         op = operation(plan.match, plan.signature)
         if op is None:
             raise unsupported(step)
+        if "approx" in plan.match.modifiers:
+            self.approximate.add(step.instruction.full_opcode)
         if op.kind is Kind.NOTHING:
             return
         try:
@@ -243,6 +247,9 @@ class Writer:
         if mask is None:
             self.lines.append(f"{output.view}[...] = {expression}")
         else:
+            if not self._exact(output):
+                letter = self.operands.views[output.view][0]
+                expression = f"np.asarray({expression}).astype({CLASSES[letter]!r})"
             self.lines.append(f"putmask({output.view}, {mask}, {expression})")
         self.operands.wrote(output.view, mask is not None)
 

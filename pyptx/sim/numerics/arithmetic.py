@@ -1,14 +1,15 @@
-"""add, sub, mul, fma, div, rcp, sqrt of f16, bf16, f32 and mixed precision, rounded once in any direction.
+"""add, sub, mul, fma, div, rcp, sqrt of f16, bf16, f32, f64 and mixed precision, rounded once in any direction.
 
 Manual: Floating-Point, Half Precision, Mixed Precision and Alternate Floating-Point Instructions. The work is done in
 float64, where products of these formats are exact and sums are rounded to odd; quotients and roots of 24-bit numbers
-cannot come closer to a tie than float64 sees. Double precision itself is in `double.py`.
+cannot come closer to a tie than float64 sees. The work for double precision is in `double.py`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from pyptx.sim.numerics import double
 from pyptx.sim.numerics.arrays import F32, F64, Array, Mask, quiet
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.rounding import canonical, encode, flush, flush_half, to_odd, two_sum
@@ -61,6 +62,8 @@ def finish(
 
 def add(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False) -> Array:
     """Return a + b."""
+    if name == "f64":
+        return double.add(a, b, rounding)
     if name == "f32" and rounding == "rn":
         return _native(np.add, a, b, ftz=ftz, sat=sat)
     return finish(exact_sum(wide(a, name, ftz), wide(b, name, ftz), rounding), name, rounding, ftz=ftz, sat=sat)
@@ -68,6 +71,8 @@ def add(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: boo
 
 def sub(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False) -> Array:
     """Return a - b."""
+    if name == "f64":
+        return double.add(a, -b, rounding)
     if name == "f32" and rounding == "rn":
         return _native(np.subtract, a, b, ftz=ftz, sat=sat)
     return finish(exact_sum(wide(a, name, ftz), -wide(b, name, ftz), rounding), name, rounding, ftz=ftz, sat=sat)
@@ -75,6 +80,8 @@ def sub(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: boo
 
 def mul(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False, sat: bool = False) -> Array:
     """Return a * b."""
+    if name == "f64":
+        return double.mul(a, b, rounding)
     if name == "f32" and rounding == "rn":
         return _native(np.multiply, a, b, ftz=ftz, sat=sat)
     with quiet():
@@ -95,6 +102,8 @@ def fma(
     oob: bool = False,
 ) -> Array:
     """Return a * b + c, rounded once. With `oob`, the result is +0 where an operand is the out-of-bounds NaN."""
+    if name == "f64":
+        return double.fma(a, b, c, rounding)
     if name == "f32" and rounding == "rn":
         return _fma_f32(a, b, c, ftz, sat)
     with quiet():
@@ -116,6 +125,8 @@ def is_oob(codes: Array) -> Mask:
 
 def div(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False) -> Array:
     """Return a / b."""
+    if name == "f64":
+        return double.div(a, b, rounding)
     if name == "f32" and rounding == "rn":
         return _native(np.divide, a, b, ftz=ftz, sat=False)
     with quiet():
@@ -125,12 +136,16 @@ def div(a: Array, b: Array, name: str = "f32", rounding: str = "rn", *, ftz: boo
 
 def rcp(a: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False) -> Array:
     """Return 1 / a."""
+    if name == "f64":
+        return double.div(np.ones_like(a), a, rounding)
     with quiet():
         return finish(1.0 / wide(a, name, ftz), name, rounding, ftz=ftz)
 
 
 def sqrt(a: Array, name: str = "f32", rounding: str = "rn", *, ftz: bool = False) -> Array:
     """Return the square root."""
+    if name == "f64":
+        return double.sqrt(a, rounding)
     with quiet():
         return finish(np.sqrt(wide(a, name, ftz)), name, rounding, ftz=ftz)
 

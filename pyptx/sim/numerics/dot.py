@@ -42,9 +42,9 @@ class Operand:
         return Operand(self.values[cut], self.exponents[cut], self.lows[cut], self.finite)
 
 
-def operand(values: F32, name: str, scale: I16 | None = None) -> Operand:
+def operand(values: F32 | F64, name: str, scale: I16 | None = None) -> Operand:
     """Prepare decoded factors of a format; `scale` holds exponents of powers of two to multiply with."""
-    bits = np.ascontiguousarray(values).view(np.uint32)
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
     field = ((bits >> np.uint32(23)) & np.uint32(255)).astype(np.int16)
     fraction = (bits & np.uint32(0x7FFFFF)) | np.where(field > 0, np.uint32(0x800000), np.uint32(0))
     base = np.maximum(field, 1)

@@ -1,0 +1,160 @@
+"""Compare the simulator's number formats, arithmetic and tensor-core sums with slow exact references.
+
+`python -m tools.sim_numerics [CASES]` prints cases and differing ones for every form, and exits 1 if anything differs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.sim.numerics import arithmetic, double
+from pyptx.sim.numerics.approximate import approximate
+from pyptx.sim.numerics.arrays import quiet
+from pyptx.sim.numerics.dot import dot, operand
+from pyptx.sim.numerics.formats import FORMATS, decode
+from pyptx.sim.numerics.rounding import encode
+from pyptx.sim.numerics.tensor_core import rule
+from tests.sim.numerics import exact, precise, samples, slow_dot
+
+Array = NDArray[Any]
+Row = tuple[str, int, int]
+DIRECTIONS = ("rn", "rz", "rm", "rp")
+SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
+DOTS = (
+    ("mma", 75, "f16", "f32"), ("mma", 80, "bf16", "f32"), ("mma", 80, "tf32", "f32"), ("mma", 89, "e4m3", "f32"),
+    ("wgmma", 90, "bf16", "f32"), ("wgmma", 90, "f16", "f16"), ("wgmma", 90, "e5m2", "f32"),
+    ("tcgen05", 100, "f16", "f32"), ("tcgen05", 100, "e2m1", "f32"),
+)  # fmt: skip
+
+
+def main(argv: list[str]) -> int:
+    cases = int(argv[1]) if len(argv) > 1 else 2000
+    print(f"{'form':<40}{'cases':>9}{'differing':>11}")
+    differing = 0
+    for name, count, wrong in (
+        *encodings(max(2000 // cases, 1)),
+        *operations(cases),
+        *functions(cases // 4),
+        *products(cases),
+    ):
+        print(f"{name:<40}{count:>9}{wrong:>11}")
+        differing += wrong
+    print(f"{differing} differ")
+    return 1 if differing else 0
+
+
+def encodings(every: int) -> Iterator[Row]:
+    """Every finite f16 and bf16 (or every so many) to every small format, in every direction."""
+    halves = np.arange(1 << 16, dtype=np.uint16)
+    with quiet():
+        values = np.concatenate([decode(halves, name).astype(np.float64) for name in ("f16", "bf16")])
+    values = np.unique(values[np.isfinite(values)])[::every] + 0.0
+    fractions = [Fraction(value) for value in values.tolist()]
+    for name in SMALL:
+        for rounding in (*DIRECTIONS, "rna"):
+            got = encode(values, name, rounding, satfinite=True).tolist()
+            wanted = [exact.encode(value, name, rounding, satfinite=True) for value in fractions]
+            yield f"cvt.{rounding}.satfinite.{name}", len(got), sum(x != y for x, y in zip(got, wanted, strict=True))
+    for name, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):
+        same = np.array_equal(decode(halves, name), halves.view(dtype).astype(np.float32), equal_nan=True)
+        yield f"decode {name}", len(halves), 0 if same else len(halves)
+
+
+def operations(cases: int) -> Iterator[Row]:
+    """Sums, products, quotients and fused ones of random operands of every exponent."""
+    terms: dict[str, Callable[..., Fraction]] = {"add": _add, "mul": _mul, "div": _div, "fma": _fma}
+    for name in ("f32", "f64", "f16", "bf16"):
+        given = [_draw(name, cases, seed) for seed in (1, 2, 3)]
+        columns = [[Fraction(x) for x in decode(x, name).astype(np.float64).tolist()] for x in given]
+        for operation, term in terms.items():
+            count = 3 if operation == "fma" else 2
+            for rounding in DIRECTIONS if name in ("f32", "f64") else ("rn",):
+                got = _apply(name, operation, given[:count], rounding)
+                wrong = total = 0
+                for code, values in zip(got, zip(*columns[:count], strict=True), strict=True):
+                    if (operation == "div" and values[1] == 0) or (value := term(*values)) == 0:
+                        continue
+                    total += 1
+                    wrong += code != exact.encode(value, name, rounding)
+                yield f"{operation}.{rounding}.{name}", total, wrong
+
+
+def _add(a: Fraction, b: Fraction) -> Fraction:
+    return a + b
+
+
+def _mul(a: Fraction, b: Fraction) -> Fraction:
+    return a * b
+
+
+def _div(a: Fraction, b: Fraction) -> Fraction:
+    return a / b
+
+
+def _fma(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
+    return a * b + c
+
+
+def _draw(name: str, cases: int, seed: int) -> Array:
+    if name in ("f16", "bf16"):
+        return samples.codes16(cases, seed, FORMATS[name].largest)
+    draw = samples.floats32 if name == "f32" else samples.floats64
+    return np.concatenate([draw(cases // 2, seed), draw(cases - cases // 2, seed + 9, narrow=True)])
+
+
+def _apply(name: str, operation: str, given: list[Array], rounding: str) -> list[int]:
+    if name == "f64":
+        result = getattr(double, operation)(*given, rounding)
+    else:
+        result = getattr(arithmetic, operation)(*given, name, rounding)
+    return result.view(FORMATS[name].dtype).tolist()
+
+
+def functions(cases: int) -> Iterator[Row]:
+    """The approximate functions of f32: correctly rounded."""
+    generator = np.random.default_rng(7)
+    for function in ("ex2", "lg2", "sin", "cos", "tanh", "sqrt", "rsqrt", "rcp"):
+        x = generator.uniform(0.001, 100.0, cases).astype(np.float32)
+        got = approximate(function, x).view(np.uint32).tolist()
+        wanted = [exact.encode(precise.evaluate(function, value), "f32", "rn") for value in x.tolist()]
+        yield f"{function}.approx.f32", cases, sum(a != b for a, b in zip(got, wanted, strict=True))
+
+
+def products(cases: int) -> Iterator[Row]:
+    """Tensor-core sums of factors of every code."""
+    for instruction, sm, name, output in DOTS:
+        how = rule(instruction, sm, name, output)
+        generator = np.random.default_rng(sm)
+        form, side, depth = FORMATS[name], int(cases**0.5), 2 * how.step
+        codes = [
+            generator.integers(0, form.largest + 1, shape) | (generator.integers(0, 2, shape) * form.sign)
+            for shape in ((side, depth), (depth, side))
+        ]
+        a, b = (_decoded(x, name) for x in codes)
+        c = np.zeros((side, side), np.float32)
+        got = dot(operand(a, name), operand(b, name), c, how)
+        columns = b.T.tolist()
+        wanted = [
+            [slow_dot.chain(row, column, 0.0, (name, name), how.fraction, how.step, how.output)
+             for column in columns]
+            for row in a.tolist()
+        ]  # fmt: skip
+        wrong = int(np.count_nonzero(got != np.array(wanted, np.float64)))
+        yield f"{instruction} sm_{sm} {output}.{name}", side * side, wrong
+
+
+def _decoded(codes: Array, name: str) -> NDArray[np.float32]:
+    if name == "tf32":
+        return (codes.astype(np.uint32) << 13).view(np.float32)
+    return decode(codes.astype(FORMATS[name].dtype), name).astype(np.float32)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv))

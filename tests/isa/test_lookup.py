@@ -126,3 +126,8 @@ def test_lookup_is_total_and_consistent(opcode: str, modifiers: list[str]) -> No
         again = lookup(opcode, found.modifiers)
         assert isinstance(again, Match)
         assert again.canonical is None
+
+
+def test_every_instruction_has_its_meaning() -> None:
+    named = {name.split(".")[0] for name in table.meanings()}
+    assert [opcode for opcode in table.opcodes() if opcode not in named] == []

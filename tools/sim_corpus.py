@@ -80,7 +80,8 @@ def _differences(output: manifest.Output, values: dict[str, Any], wanted: dict[s
     if output.rtol == output.atol == 0 and got.tobytes() == want.astype(got.dtype).tobytes():
         return
     with np.errstate(all="ignore"):
-        x, y = got.astype(np.float64), want.astype(np.float64).reshape(got.shape)
+        wide = np.complex128 if got.dtype.kind == "c" else np.float64
+        x, y = got.astype(wide), want.astype(wide).reshape(got.shape)
         close = (np.abs(x - y) <= output.atol + output.rtol * np.abs(y)) | (x == y) | (np.isnan(x) & np.isnan(y))
     if not close.all():
         at = np.argwhere(~close)[0]

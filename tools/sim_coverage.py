@@ -29,12 +29,12 @@ def missing(row: Form, most: int = 200) -> list[str]:
     return found
 
 
-def without() -> Iterator[tuple[Form, str, str | None]]:
-    """Yield each row that lacks semantics for some spelling, that spelling, and the reason given for it."""
+def without() -> Iterator[tuple[str, str, str | None]]:
+    """Yield the table file of each row that lacks semantics for a spelling, that spelling, and the reason given."""
     for row in table.all_rows():
         lacks = missing(row)
         if lacks:
-            yield row, lacks[0], reason(row, lacks[0])
+            yield section(row), lacks[0], reason(row, lacks[0])
 
 
 def reason(row: Form, spelling: str) -> str | None:
@@ -53,7 +53,7 @@ def main() -> int:
     options = parser.parse_args()
     lacking = list(without())
     rows = Counter(section(row) for row in table.all_rows())
-    bad = Counter(section(row) for row, _, _ in lacking)
+    bad = Counter(name for name, _, _ in lacking)
     print(f"{'table file':22}{'rows':>6}{'with semantics':>16}")
     for name in table.SECTIONS:
         print(f"{name:22}{rows[name]:6}{rows[name] - bad[name]:16}")
@@ -62,8 +62,8 @@ def main() -> int:
     for why, count in Counter(why or "NO REASON" for _, _, why in lacking).most_common():
         print(f"{count:5} rows: {why}")
     if options.list:
-        for row, spelling, why in lacking:
-            print(f"{section(row)}: {spelling}: {why}")
+        for name, spelling, why in lacking:
+            print(f"{name}: {spelling}: {why}")
     return 0 if all(why for _, _, why in lacking) else 1
 
 

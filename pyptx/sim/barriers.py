@@ -42,7 +42,7 @@ class CtaBarriers:
         whole = -(-self.shape.threads // 32) * 32
         self.arrived[:, number] += np.bincount(lanes.cta, minlength=self.shape.ctas)
         touched = np.unique(lanes.cta)
-        self.needed[touched, number] = 0 if count is None or count >= whole else count
+        self.needed[touched, number] = 0 if count is None or count == whole else count
         if predicate is not None:
             self.true_lanes[:, number] += np.bincount(lanes.cta[predicate], minlength=self.shape.ctas)
 

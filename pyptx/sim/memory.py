@@ -160,13 +160,12 @@ class Memory:
             return region, self._checked(site, lanes, np.array(address - region.low), address, size)
         offsets = np.subtract(address, region.low, dtype=np.uint64)
         bits = int(_joined(offsets))
+        if bits & (size - 1):
+            self._checked(site, lanes, offsets, address, size)
         if bits > region.size - size and (size > region.size or offsets.max() > region.size - size):
             region, offsets = self._search(site, lanes, address, size)
             if space == "const" and region.space != "const":
                 raise self._fault(rules.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
-            bits = int(_joined(offsets))
-        if bits & (size - 1):
-            self._checked(site, lanes, offsets, address, size)
         return region, offsets.view(np.int64)
 
     def _checked(self, site: Site, lanes: Lanes, offsets: Array, address: Any, size: int) -> Array:

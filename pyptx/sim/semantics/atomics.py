@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,14 @@ from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import extreme
 from pyptx.sim.semantics.narrow import decode, encode, rounded
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+
+_BY_ONE: dict[str, Callable[[int, int, int], int]] = {
+    "exch": lambda old, b, c: b,
+    "inc": lambda old, b, c: 0 if old >= b else old + 1,
+    "dec": lambda old, b, c: b if old == 0 or old > b else old - 1,
+    "cas": lambda old, b, c: c if old == b else old,
+}
+"""The operations that have no ufunc, on plain integers: for many lanes at few addresses."""
 
 Update = Callable[..., Array]
 """Returns the new value from the old one and the operands."""
@@ -41,7 +50,20 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
         return memory(partial(_wide, op))
     vector = int(match.chosen["vec"][1:]) if "vec" in match.chosen else 1
     dtype, update = _update(op, kind)
-    return memory(partial(_run, update, _AT_ONCE.get(op) if dtype.kind in "iu" and kind[0] in "usb" else None, dtype, vector))
+    whole = kind[1:].isdigit() and kind[0] in "usb"
+    at_once = _AT_ONCE.get(op) if whole else None
+    return memory(partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Atomic:
+    """An operation in the forms that its speed asks for: by arrays, by a ufunc whose order does not show, lane by lane."""
+
+    update: Update
+    at_once: np.ufunc | None
+    by_one: Callable[[int, int, int], int] | None
+    dtype: np.dtype[Any]
+    vector: int
 
 
 def _update(op: str, kind: str) -> tuple[np.dtype[Any], Update]:
@@ -63,31 +85,31 @@ def _narrow(op: str, name: str, old: Array, b: Array) -> Array:
 
 
 def _run(
-    update: Update, at_once: Any, dtype: np.dtype[Any], vector: int, site: Site, lanes: Lanes, mask: Array | None,
-    space: str, address: Any, outs: Any, *operands: Any,
-) -> None:  # fmt: skip
+    op: _Atomic, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *operands: Any
+) -> None:
     if mask is not None:
         active = np.flatnonzero(mask)
         if not len(active):
             return
         if len(active) < lanes.n:
-            _some(active, update, at_once, dtype, vector, site, lanes, space, address, outs, *operands)
+            _some(active, op, site, lanes, space, address, outs, *operands)
             return
     try:
-        region, offsets = site.memory.resolve(site, space, lanes, address, dtype.itemsize * vector, "rw")
+        region, offsets = site.memory.resolve(site, space, lanes, address, op.dtype.itemsize * op.vector, "rw")
     except Mixed:
         for part in site.memory.split(address):
-            _run(update, at_once, dtype, vector, site, lanes, part, space, address, outs, *operands)
+            _run(op, site, lanes, part, space, address, outs, *operands)
         return
-    index = np.broadcast_to(offsets >> (dtype.itemsize.bit_length() - 1), lanes.n)
-    for element in range(vector):
-        values = [np.broadcast_to(_element(o, element, vector), lanes.n) for o in operands[: 2 if update is _INTEGER["cas"] else 1]]
+    index = np.broadcast_to(offsets >> (op.dtype.itemsize.bit_length() - 1), lanes.n)
+    used = operands[: 2 if op.update is _INTEGER["cas"] else 1]
+    for element in range(op.vector):
+        values = [np.broadcast_to(_element(o, element, op.vector), lanes.n) for o in used]
         out = outs[element] if outs else None
-        view = region.view(dtype, element)
-        if out is None and at_once is not None:
-            at_once.at(view, index, values[0])
+        view = region.view(op.dtype, element)
+        if out is None and op.at_once is not None:
+            op.at_once.at(view, index, values[0])
             continue
-        old = in_turn(view, index, update, values)
+        old = in_turn(op, view, index, values)
         if out is not None:
             out[...] = old
 
@@ -97,9 +119,8 @@ def _element(operand: Any, element: int, vector: int) -> Any:
 
 
 def _some(
-    active: Array, update: Update, at_once: Any, dtype: np.dtype[Any], vector: int, site: Site, lanes: Lanes,
-    space: str, address: Any, outs: Any, *operands: Any,
-) -> None:  # fmt: skip
+    active: Array, op: _Atomic, site: Site, lanes: Lanes, space: str, address: Any, outs: Any, *operands: Any
+) -> None:
     def part(v: Any) -> Any:
         if isinstance(v, tuple):
             return tuple(part(x) for x in v)
@@ -107,31 +128,54 @@ def _some(
 
     some = lanes.shape.of(lanes.index[active])
     results = tuple(None if out is None else np.empty(some.n, out.dtype) for out in outs)
-    _run(update, at_once, dtype, vector, site, some, None, space, part(address), results, *[part(o) for o in operands])
+    _run(op, site, some, None, space, part(address), results, *[part(o) for o in operands])
     for out, result in zip(outs, results, strict=True):
         if out is not None:
             out[active] = result
 
 
-def in_turn(view: Array, index: Array, update: Update, values: list[Array]) -> Array:
-    """Update elements one lane after the other; return what each lane found. Lanes with different addresses go at once."""
+def in_turn(op: _Atomic, view: Array, index: Array, values: list[Array]) -> Array:
+    """Update elements one lane after the other; return what each lane found. Lanes with different addresses go at once;
+    when few addresses are hit by many lanes, each address goes through its lanes instead."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     fresh = np.ones(len(order), np.bool_)
     fresh[1:] = ordered[1:] != ordered[:-1]
     if fresh.all():
         old = view[index]
-        view[index] = update(old, *values)
+        view[index] = op.update(old, *values)
         return old
     starts = np.flatnonzero(fresh)
-    turn = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
+    lengths = np.diff(np.append(starts, len(order)))
     old = np.empty(len(order), view.dtype)
-    for number in range(int(turn.max()) + 1):
+    if len(starts) < lengths.max() and (op.at_once is not None or op.by_one is not None):
+        for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+            chosen = order[start : start + length]
+            at = index[chosen[0]]
+            old[chosen], view[at] = _through(op, view[at], [v[chosen] for v in values])
+        return old
+    turn = np.arange(len(order)) - np.repeat(starts, lengths)
+    for number in range(int(lengths.max())):
         chosen = order[turn == number]
         found = view[index[chosen]]
         old[chosen] = found
-        view[index[chosen]] = update(found, *[v[chosen] for v in values])
+        view[index[chosen]] = op.update(found, *[v[chosen] for v in values])
     return old
+
+
+def _through(op: _Atomic, first: Any, values: list[Array]) -> tuple[Any, Any]:
+    """Return what each lane finds at one address, and what is there in the end."""
+    if op.at_once is not None:
+        steps = op.at_once.accumulate(np.concatenate([[first], values[0].astype(op.dtype)]), dtype=op.dtype)
+        return steps[:-1], steps[-1]
+    assert op.by_one is not None
+    old: list[int] = []
+    now = int(first)
+    last = values[-1].astype(op.dtype).tolist()
+    for b, c in zip(values[0].astype(op.dtype).tolist(), last, strict=True):
+        old.append(now)
+        now = op.by_one(now, b, c)
+    return old, now
 
 
 def _wide(op: str, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *operands: Any) -> None:

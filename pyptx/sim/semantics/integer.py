@@ -110,7 +110,7 @@ def _extreme(function: Any, match: Match) -> Operation | None:
     chosen = (lambda a, b: np.maximum(function(a, b), a.dtype.type(0))) if relu else function
     if kind[-2:] in ("x2", "x4"):
         return value(lambda a, b: lanes_of(kind, chosen, a, b))
-    return value(chosen) if relu else into(function)
+    return value(chosen)
 
 
 def _popc(match: Match, signature: Signature) -> Operation | None:

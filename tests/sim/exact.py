@@ -1,0 +1,52 @@
+"""An independent reference for rounding: exact fractions, the two neighbours in a format, and a choice between them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+
+def rounded(x: Fraction, precision: int, least: int, mode: str) -> Fraction:
+    """Round a fraction to `precision` bits with exponents from `least` on, range above unlimited."""
+    if x == 0:
+        return x
+    size = abs(x)
+    exponent = size.numerator.bit_length() - size.denominator.bit_length()
+    if Fraction(2) ** exponent > size:
+        exponent -= 1
+    unit = Fraction(2) ** (max(exponent, least) - precision + 1)
+    steps = x / unit
+    low = math.floor(steps)
+    rest = steps - low
+    if rest == 0:
+        return x
+    match mode:
+        case "rz":
+            chosen = low if x > 0 else low + 1
+        case "rm":
+            chosen = low
+        case "rp":
+            chosen = low + 1
+        case "rna":
+            up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and x > 0)
+            chosen = low + 1 if up else low
+        case _:
+            up = rest > Fraction(1, 2) or (rest == Fraction(1, 2) and low % 2 == 1)
+            chosen = low + 1 if up else low
+    return chosen * unit
+
+
+def as_float(x: Fraction, precision: int, least: int, greatest: float, mode: str) -> float:
+    """Round to a format with infinities: what does not fit becomes infinite or the greatest value, by the mode."""
+    made = rounded(x, precision, least, mode)
+    if abs(made) <= Fraction(greatest):
+        return float(made)
+    inward = mode == "rz" or (mode == "rm" and x > 0) or (mode == "rp" and x < 0)
+    limit = greatest if inward else math.inf
+    return limit if x > 0 else -limit
+
+
+F32 = (24, -126, 3.4028234663852886e38)
+F64 = (53, -1022, 1.7976931348623157e308)
+F16 = (11, -14, 65504.0)
+BF16 = (8, -126, 3.3895313892515355e38)

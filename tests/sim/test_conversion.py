@@ -1,0 +1,131 @@
+"""Conversions against exact fractions and the definitions of the narrow formats."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.sim.exact import BF16, F16, F32, as_float, rounded
+from tests.sim.lanes import Array, compute, floats, integers
+
+ROUND = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize(("kind", "limits"), [("f16", F16), ("bf16", BF16)])
+def test_f32_to_halves(kind: str, limits: tuple[int, int, float], mode: str) -> None:
+    a = _spread(kind)
+    got = _decoded(compute(f"cvt.{mode}.{kind}.f32 %d, %a;", {"a": a}, {"d": np.uint16})["d"], kind)
+    for x, y in zip(a.tolist(), got.tolist(), strict=True):
+        if math.isfinite(x) and x:
+            assert y == as_float(Fraction(x), *limits, mode), x
+
+
+def _spread(kind: str) -> Array:
+    rng = np.random.default_rng(7)
+    low, high = (-30, 18) if kind == "f16" else (-140, 127)
+    mixed = rng.standard_normal(2000) * np.exp2(rng.integers(low, high, 2000).astype(np.float64))
+    with np.errstate(all="ignore"):
+        values = mixed.astype(np.float32)
+    ties = ((rng.integers(0, 4096, 500) * 2 + 1) / 4096).astype(np.float32)
+    return np.concatenate([values, ties, floats(np.float32, 200)])
+
+
+def _decoded(bits: Array, kind: str) -> Array:
+    if kind == "f16":
+        return bits.view(np.float16).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        return bits.view(ml_dtypes.bfloat16).astype(np.float64)
+
+
+@pytest.mark.parametrize("whole", ROUND)
+@pytest.mark.parametrize("target", ["s32", "u32", "s64", "u64", "s16", "u8"])
+def test_floats_to_integers_clamp(target: str, whole: str) -> None:
+    a = np.concatenate([floats(np.float32), (np.random.default_rng(2).standard_normal(500) * 1000).astype(np.float32)])
+    bits, signed = int(target[1:]), target[0] == "s"
+    register = f"{'i' if signed else 'u'}{max(2, bits // 8)}"
+    got = compute(f"cvt.{whole}.{target}.f32 %d, %a;", {"a": a}, {"d": np.dtype(register)})["d"]
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    for x, y in zip(a.tolist(), got.tolist(), strict=True):
+        if math.isnan(x):
+            assert y == (0 if bits < 64 else (low if signed else 1 << 63)), x
+        else:
+            want = (high if x > 0 else low) if math.isinf(x) else min(max(ROUND[whole](Fraction(x)), low), high)
+            assert y == want, x
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+@pytest.mark.parametrize("source", ["s64", "u64", "s32"])
+def test_integers_to_f32(source: str, mode: str) -> None:
+    dtype: Any = {"s64": np.int64, "u64": np.uint64, "s32": np.int32}[source]
+    a = integers(dtype)
+    got = compute(f"cvt.{mode}.f32.{source} %d, %a;", {"a": a}, {"d": np.float32})["d"]
+    want = [float(rounded(Fraction(x), *F32[:2], mode)) for x in a.tolist()]
+    assert got.tolist() == want
+
+
+def test_integer_widths() -> None:
+    a = integers(np.int32)
+    code = "cvt.s8.s32 %d, %a;\ncvt.sat.u8.s32 %e, %a;\ncvt.s64.s32 %f, %a;\ncvt.u64.u32 %g, %a;"
+    outputs = {"d": np.int32, "e": np.int32, "f": np.int64, "g": np.uint64}
+    got = compute(code, {"a": a}, outputs)
+    np.testing.assert_array_equal(got["d"], a.astype(np.int8).astype(np.int32))
+    np.testing.assert_array_equal(got["e"], np.clip(a, 0, 255))
+    np.testing.assert_array_equal(got["f"], a.astype(np.int64))
+    np.testing.assert_array_equal(got["g"], a.astype(np.uint32).astype(np.uint64))
+
+
+def test_a_guarded_conversion_extends_the_sign_too() -> None:
+    a = integers(np.int32)
+    code = "setp.gt.s32 %p1, %a, 0;\nmov.b32 %d, 7;\n@%p1 cvt.s8.s32 %d, %a;"
+    got = compute(code, {"a": a}, {"d": np.int32})["d"]
+    np.testing.assert_array_equal(got, np.where(a > 0, a.astype(np.int8).astype(np.int32), 7))
+
+
+NARROW = {
+    "e4m3x2": (ml_dtypes.float8_e4m3fn, 448.0),
+    "e5m2x2": (ml_dtypes.float8_e5m2, 57344.0),
+    "e2m3x2": (ml_dtypes.float6_e2m3fn, 7.5),
+    "e3m2x2": (ml_dtypes.float6_e3m2fn, 28.0),
+}
+
+
+@pytest.mark.parametrize("kind", NARROW)
+def test_pairs_of_narrow_floats(kind: str) -> None:
+    dtype, greatest = NARROW[kind]
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal((2, 1000)) * np.exp2(rng.integers(-12, 6, (2, 1000)))).astype(np.float32)
+    code = f"cvt.rn.satfinite.{kind}.f32 %d, %a, %b;\ncvt.rn.f16x2.{kind} %e, %d;"
+    got = compute(code, {"a": a, "b": b}, {"d": np.uint16, "e": np.uint32})
+    parts = got["d"].view(np.uint8).reshape(-1, 2)
+    for values, part, half in ((b, parts[:, 0], 0), (a, parts[:, 1], 1)):
+        want = np.clip(values, -greatest, greatest).astype(dtype)
+        np.testing.assert_array_equal(part.view(dtype).astype(np.float32), want.astype(np.float32))
+        np.testing.assert_array_equal(got["e"].view(np.float16).reshape(-1, 2)[:, half], want.astype(np.float16))
+
+
+def test_pairs_of_four_bits() -> None:
+    a = np.array([0.0, 0.25, 0.75, 1.25, 2.5, 5.0, 100.0, -3.5], np.float32)
+    code = ".reg .b8 %x;\ncvt.rn.satfinite.e2m1x2.f32 %x, %a, %a;\ncvt.u32.u8 %d, %x;"
+    got = compute(code, {"a": a}, {"d": np.uint32})["d"]
+    assert [int(v) & 15 for v in got] == [0, 0, 2, 2, 4, 6, 7, 14]
+    assert all(int(v) >> 4 == int(v) & 15 for v in got)
+
+
+def test_scale_exponents() -> None:
+    a = np.array([1.0, 1.5, 3.0, 2.0**-126], np.float32)
+    code = "cvt.rz.satfinite.ue8m0x2.f32 %d, %a, %a;\ncvt.rp.satfinite.ue8m0x2.f32 %e, %a, %a;"
+    got = compute(code, {"a": a}, {"d": np.uint16, "e": np.uint16})
+    assert [int(v) & 255 for v in got["d"]] == [127, 127, 128, 1]
+    assert [int(v) & 255 for v in got["e"]] == [127, 128, 129, 1]
+
+
+def test_tf32_rounds_away_from_ties() -> None:
+    a = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, -1 - 2.0**-11, 1 + 2.0**-12], np.float32)
+    got = compute("cvt.rna.tf32.f32 %d, %a;", {"a": a}, {"d": np.float32})["d"]
+    assert got.tolist() == [1 + 2.0**-10, 1 + 2.0**-9, -1 - 2.0**-10, 1.0]

@@ -1,0 +1,182 @@
+"""Integer instructions against Python's integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sim.lanes import Array, compute, integers
+
+Reference = Callable[..., int]
+
+
+def _dtype(kind: str) -> np.dtype[Any]:
+    return np.dtype(f"{'i' if kind[0] == 's' else 'u'}{int(kind[1:]) // 8}")
+
+
+def _wrapped(values: list[int], dtype: np.dtype[Any]) -> Array:
+    bits = 8 * dtype.itemsize
+    return np.array([v & ((1 << bits) - 1) for v in values], f"u{dtype.itemsize}").view(dtype)
+
+
+def _check(spelling: str, kinds: str, result: str, reference: Reference) -> None:
+    """Run an instruction on operands of these types and compare every lane."""
+    names = "abce"[: len(kinds.split())]
+    inputs = {n: integers(_dtype(k), seed=i) for i, (n, k) in enumerate(zip(names, kinds.split(), strict=True))}
+    operands = ", ".join(f"%{n}" for n in names)
+    got = compute(f"{spelling} %d, {operands};", inputs, {"d": _dtype(result)})["d"]
+    want = _wrapped([reference(*[int(v) for v in row]) for row in zip(*inputs.values(), strict=True)], _dtype(result))
+    np.testing.assert_array_equal(got, want)
+
+
+def _truncated(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _clamp(x: int, bits: int, signed: bool = True) -> int:
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    return min(max(x, low), high)
+
+
+TYPES = ("u16", "s16", "u32", "s32", "u64", "s64")
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize(
+    ("op", "reference"),
+    [
+        ("add", lambda a, b: a + b), ("sub", lambda a, b: a - b), ("mul.lo", lambda a, b: a * b), ("min", min),
+        ("max", max), ("div", lambda a, b: _truncated(a, b) if b else -1),
+        ("rem", lambda a, b: a - _truncated(a, b) * b if b else a),
+    ],
+)  # fmt: skip
+def test_binary(op: str, reference: Reference, kind: str) -> None:
+    _check(f"{op}.{kind}", f"{kind} {kind}", kind, reference)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_high_halves_and_sums(kind: str) -> None:
+    bits = int(kind[1:])
+    _check(f"mul.hi.{kind}", f"{kind} {kind}", kind, lambda a, b: (a * b) >> bits)
+    _check(f"mad.hi.{kind}", f"{kind} {kind} {kind}", kind, lambda a, b, c: ((a * b) >> bits) + c)
+    _check(f"mad.lo.{kind}", f"{kind} {kind} {kind}", kind, lambda a, b, c: a * b + c)
+    _check(f"sad.{kind}", f"{kind} {kind} {kind}", kind, lambda a, b, c: c + abs(a - b))
+
+
+@pytest.mark.parametrize("kind", ["u16", "s16", "u32", "s32"])
+def test_wide_products(kind: str) -> None:
+    double = f"{kind[0]}{2 * int(kind[1:])}"
+    _check(f"mul.wide.{kind}", f"{kind} {kind}", double, lambda a, b: a * b)
+    _check(f"mad.wide.{kind}", f"{kind} {kind} {double}", double, lambda a, b, c: a * b + c)
+
+
+@pytest.mark.parametrize("kind", ["s16", "s32", "s64"])
+def test_abs_and_neg(kind: str) -> None:
+    _check(f"abs.{kind}", kind, kind, abs)
+    _check(f"neg.{kind}", kind, kind, lambda a: -a)
+
+
+def test_saturation() -> None:
+    _check("add.sat.s32", "s32 s32", "s32", lambda a, b: _clamp(a + b, 32))
+    _check("sub.sat.s32", "s32 s32", "s32", lambda a, b: _clamp(a - b, 32))
+    _check("mad.hi.sat.s32", "s32 s32 s32", "s32", lambda a, b, c: _clamp((a * b >> 32) + c, 32))
+
+
+def _parts(x: int, bits: int, signed: bool = False) -> list[int]:
+    made = [(x >> at) & ((1 << bits) - 1) for at in range(0, 32, bits)]
+    return [p - (1 << bits) if signed and p >> (bits - 1) else p for p in made]
+
+
+def _joined(parts: list[int], bits: int) -> int:
+    return sum((p & ((1 << bits) - 1)) << at * bits for at, p in enumerate(parts))
+
+
+def test_packed() -> None:
+    _check("add.u16x2", "u32 u32", "u32", lambda a, b: _joined([x + y for x, y in zip(_parts(a, 16), _parts(b, 16))], 16))
+    _check("max.s16x2", "u32 u32", "u32", lambda a, b: _joined(
+        [max(x, y) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True))], 16))  # fmt: skip
+    _check("min.relu.s16x2", "u32 u32", "u32", lambda a, b: _joined(
+        [max(0, min(x, y)) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True))], 16))  # fmt: skip
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_counting(bits: int) -> None:
+    kind, mask = f"u{bits}", (1 << bits) - 1
+    _check(f"popc.b{bits}", kind, "u32", int.bit_count)
+    _check(f"clz.b{bits}", kind, "u32", lambda a: bits - a.bit_length())
+    _check(f"brev.b{bits}", kind, kind, lambda a: int(f"{a:0{bits}b}"[::-1], 2))
+    _check(f"bfind.u{bits}", kind, "u32", lambda a: a.bit_length() - 1)
+    _check(f"bfind.s{bits}", f"s{bits}", "u32", lambda a: (a if a >= 0 else ~a).bit_length() - 1)
+    _check(f"bfind.shiftamt.u{bits}", kind, "u32", lambda a: bits - a.bit_length() if a else -1)
+    _check(f"bfe.u{bits}", f"{kind} u32 u32", kind, lambda a, b, c: (a >> (b & 255)) & ((1 << (c & 255)) - 1))
+    _check(f"bfi.b{bits}", f"{kind} {kind} u32 u32", kind, lambda a, b, c, d: _inserted(a, b, c & 255, d & 255, mask))
+
+
+def _inserted(a: int, b: int, start: int, length: int, mask: int) -> int:
+    field = (((1 << length) - 1) << start) & mask
+    return (b & ~field) | ((a << start) & field)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_bfe_extends_the_sign_of_the_field(bits: int) -> None:
+    def reference(a: int, b: int, c: int) -> int:
+        start, length = b & 255, c & 255
+        sign = a >> min(start + length - 1, bits - 1) & 1 if length else 0
+        picked = [(a >> start + at & 1) if at < length and start + at < bits else sign for at in range(bits)]
+        return sum(bit << at for at, bit in enumerate(picked))
+
+    _check(f"bfe.s{bits}", f"s{bits} u32 u32", f"s{bits}", reference)
+
+
+def test_dot_products() -> None:
+    _check("dp4a.s32.u32", "u32 u32 s32", "s32", lambda a, b, c: c + sum(
+        x * y for x, y in zip(_parts(a, 8, True), _parts(b, 8))))  # fmt: skip
+    _check("dp4a.u32.u32", "u32 u32 u32", "u32", lambda a, b, c: c + sum(x * y for x, y in zip(_parts(a, 8), _parts(b, 8))))
+    _check("dp2a.hi.s32.s32", "u32 u32 s32", "s32", lambda a, b, c: c + sum(
+        x * y for x, y in zip(_parts(a, 16, True), _parts(b, 8, True)[2:])))  # fmt: skip
+
+
+def test_24_bits() -> None:
+    def low(x: int) -> int:
+        return (x & 0xFFFFFF) - (1 << 24 if x >> 23 & 1 else 0)
+
+    _check("mul24.lo.s32", "s32 s32", "s32", lambda a, b: low(a) * low(b))
+    _check("mul24.hi.s32", "s32 s32", "s32", lambda a, b: low(a) * low(b) >> 16)
+    _check("mad24.lo.u32", "u32 u32 u32", "u32", lambda a, b, c: (a & 0xFFFFFF) * (b & 0xFFFFFF) + c)
+
+
+def test_masks_and_extensions() -> None:
+    def mask(a: int, b: int) -> int:
+        return ((1 << min(b, 32)) - 1) << min(a, 32)
+
+    _check("bmsk.clamp.b32", "u32 u32", "u32", mask)
+    _check("bmsk.wrap.b32", "u32 u32", "u32", lambda a, b: mask(a & 31, b & 31))
+    _check("szext.wrap.u32", "u32 u32", "u32", lambda a, b: a & ((1 << (b & 31)) - 1))
+
+
+def test_carry_chain_of_128_bits() -> None:
+    a, b, c, e = (integers(np.uint64, seed=s) for s in range(4))
+    code = "add.cc.u64 %d, %a, %c;\naddc.u64 %f, %b, %e;\nsub.cc.u64 %g, %a, %c;\nsubc.u64 %h, %b, %e;"
+    got = compute(code, {"a": a, "b": b, "c": c, "e": e}, dict.fromkeys("dfgh", np.uint64))
+    for at in range(len(a)):
+        x, y = int(a[at]) | int(b[at]) << 64, int(c[at]) | int(e[at]) << 64
+        assert int(got["d"][at]) | int(got["f"][at]) << 64 == (x + y) % (1 << 128)
+        assert int(got["g"][at]) | int(got["h"][at]) << 64 == (x - y) % (1 << 128)
+
+
+def test_carry_less_product() -> None:
+    def product(a: int, b: int) -> int:
+        made = 0
+        for at in range(64):
+            made ^= (a << at) if b >> at & 1 else 0
+        return made
+
+    inputs = {n: integers(np.uint64, seed=s) for s, n in enumerate("abc")}
+    code = "clmad.lo.u64 %d, %a, %b, %c;\nclmad.hi.u64 %e, %a, %b, %c;"
+    got = compute(code, inputs, {"d": np.uint64, "e": np.uint64}, version="9.3")
+    for a, b, c, d, e in zip(*inputs.values(), got["d"], got["e"], strict=True):
+        whole = product(int(a), int(b))
+        assert (int(d), int(e)) == ((whole & (1 << 64) - 1) ^ int(c), (whole >> 64) ^ int(c))

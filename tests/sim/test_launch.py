@@ -1,0 +1,87 @@
+"""What a launch accepts, and what it says of one that cannot be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.parser import parse
+from tests.sim.kernels import HEAD, kernel, reported
+
+BODY = "mov.u32 %r0, %ctaid.x;\nst.global.u32 [%o], %r0;"
+OUT = np.zeros(4, np.int32)
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "word"),
+    [
+        ({"args": ()}, "PTX0802", "1 parameters, found 0"),
+        ({"args": (OUT, 1)}, "PTX0802", "found 2"),
+        ({"args": (np.float32(1),)}, "PTX0802", "8 bytes"),
+        ({"args": ("text",)}, "PTX0802", "str"),
+        ({"args": {"in": OUT}}, "PTX0802", "missing ['out']"),
+        ({"args": (OUT,), "grid": 0}, "PTX0803", "grid"),
+        ({"args": (OUT,), "block": (2000,)}, "PTX0803", "1024"),
+        ({"args": (OUT,), "shared": 300000}, "PTX0803", "shared memory"),
+        ({"args": (OUT,), "grid": 3, "cluster": 2}, "PTX0803", "cluster"),
+        ({"args": (OUT,), "entry": "other"}, "PTX0801", "`k`"),
+    ],
+)
+def test_wrong_launches(options: dict[str, Any], code: str, word: str) -> None:
+    reported(kernel(BODY), code, word, **options)
+
+
+def test_undefined_symbols() -> None:
+    text = kernel("ld.global.u32 %r0, [there];", module=".extern .global .u32 there;")
+    reported(text, "PTX0804", "`there`", args=(OUT,))
+    text = kernel("call missing;", module=".extern .func missing;")
+    reported(text, "PTX0804", "`missing`", args=(OUT,))
+
+
+def test_an_illegal_instruction_is_named() -> None:
+    reported(kernel("add.s32 %r0, %rd1, %r1;"), "PTX0806", "add.s32", args=(OUT,))
+
+
+def test_scalars_and_bytes() -> None:
+    params = ".param .u64 out, .param .f32 f, .param .s16 h, .param .b64 d, .param .u8 c"
+    text = kernel("""ld.param.f32 %f1, [f]; cvt.rzi.s32.f32 %r1, %f1;
+ld.param.s16 %r2, [h]; ld.param.u64 %rd1, [d]; cvt.u32.u64 %r3, %rd1; ld.param.u8 %r4, [c];
+add.s32 %r0, %r1, %r2; add.s32 %r0, %r0, %r3; add.s32 %r0, %r0, %r4;
+st.global.u32 [%o], %r0;""", params=params)  # fmt: skip
+    out = np.zeros(1, np.int32)
+    sim.run(parse(text), args=(out, 7.9, -3, (1000).to_bytes(8, "little"), np.uint8(200)))
+    assert out.tolist() == [7 - 3 + 1000 + 200]
+
+
+def test_the_same_array_twice_is_one_buffer() -> None:
+    text = kernel("ld.param.u64 %rd1, [x];\nst.global.u32 [%rd1], 5;\nld.global.u32 %r0, [%o];\nadd.u32 %r0, %r0, 1;\n"
+                  "st.global.u32 [%o], %r0;", params=".param .u64 out, .param .u64 x")  # fmt: skip
+    out = np.zeros(1, np.int32)
+    sim.run(parse(text), args=(out, out))
+    assert out.tolist() == [6]
+
+
+def test_arrays_that_are_not_contiguous_are_written_back() -> None:
+    out = np.zeros((4, 2), np.int32)
+    sim.run(parse(kernel("mov.u32 %r0, 3;\nst.global.u32 [%o], %r0;")), block=4, args=(out[:, 1],))
+    assert out.tolist() == [[0, 3]] * 4
+
+
+def test_batches_do_not_change_results() -> None:
+    text = kernel("""mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %nctaid.x;
+mad.lo.u32 %r4, %r2, %r3, %r1; mov.u32 %r5, %ntid.x; mad.lo.u32 %r4, %r4, %r5, %t;
+ld.param.u64 %rd1, [out]; mad.wide.u32 %rd1, %r4, 4, %rd1; st.global.u32 [%rd1], %r4;""")  # fmt: skip
+    for lanes in (1, 100, 8192):
+        out = np.zeros(5 * 3 * 33, np.int32)
+        result = sim.run(parse(text), grid=(5, 3), block=33, args=(out,), batch_lanes=lanes)
+        assert out.tolist() == list(range(495))
+        assert result.stats.lane_instructions == 495 * 13
+    assert result.stats.batches == 1
+
+
+def test_one_entry_needs_no_name() -> None:
+    text = f"{HEAD}.visible .entry a() {{ ret; }}\n.visible .entry b() {{ ret; }}"
+    reported(text, "PTX0801", "`a`, `b`")

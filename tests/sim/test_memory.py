@@ -1,0 +1,155 @@
+"""State spaces, address checks, atomics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.parser import parse
+from tests.sim.kernels import kernel, reported, results
+
+STORE = "st.global.u32 [%o], %r0;"
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("ld.global.u32 %r0, [%o+256];", "PTX0810", ("0 bytes after its end", "`out`", "thread (0, 0, 0)")),
+        ("ld.global.u32 %r0, [%o+-4];", "PTX0810", ("4 bytes before its start",)),
+        ("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%o];", "PTX0811", ("multiple of 16", "thread (1, 0, 0)")),
+        ("mov.u64 %rd1, 0;\nld.global.u32 %r0, [%rd1];", "PTX0810", ("null pointer",)),
+        ("mov.u32 %r1, 0x4000;\nst.shared.u32 [%r1], %r0;", "PTX0810", ("shared memory",)),
+        ("mov.u64 %rd1, table;\nst.u32 [%rd1], 1;", "PTX0813", ("read-only",)),
+        ("ld.const.u32 %r0, [%o];", "PTX0812", ("constant",)),
+        ("ld.local.u32 %r0, [%o];", "PTX0810", ("local memory",)),
+    ],
+)
+def test_wrong_addresses(body: str, code: str, words: tuple[str, ...]) -> None:
+    module = ".const .u32 table[4] = {1, 2, 3, 4};" if "table" in body else ".shared .u32 cell[16];"
+    text = kernel(body + "\nld.shared.u32 %r9, [cell];" * ("cell" in module), module=module)
+    reported(text, code, *words, block=64, args=(np.zeros(64, np.int32),))
+
+
+def test_nothing_is_written_back_on_an_error() -> None:
+    out = np.zeros(64, np.int32)
+    reported(kernel("mov.u32 %r0, 9;\n" + STORE + "\nbar.sync 0;\ntrap;"), "PTX0820", block=64, args=(out,))
+    assert not out.any()
+
+
+def test_a_read_only_array_cannot_be_written() -> None:
+    out = np.zeros(64, np.int32)
+    out.flags.writeable = False
+    reported(kernel("mov.u32 %r0, 9;\n" + STORE), "PTX0813", "read-only", block=64, args=(out,))
+
+
+def test_module_variables_hold_their_initialisers() -> None:
+    module = """.global .align 4 .b8 bytes[8] = {1, 2, 3, 4, 0xFF, 0, 0, 0x80};
+.global .u32 grid[2][3] = {{1, 2}, {3, 4, 5}};
+.const .f32 half = 0f3F000000;
+.global .u64 where = generic(bytes);
+.global .align 4 .u8 part[2] = {0xFF(0x1234), 0xFF00(0x1234)};"""
+    body = f"""ld.global.u32 %r1, [bytes];
+ld.global.s8 %r2, [bytes+4];
+ld.global.u32 %r3, [grid+12];
+ld.const.f32 %f1, [half];
+cvt.rzi.s32.f32 %r4, 0f40000000;
+ld.global.u64 %rd1, [where];
+ld.u8 %r5, [%rd1+1];
+ld.global.u8 %r6, [part+1];
+add.s32 %r0, %r1, %r2; add.s32 %r0, %r0, %r3; add.s32 %r0, %r0, %r5; add.s32 %r0, %r0, %r6;
+mov.b32 %r7, %f1; shr.u32 %r7, %r7, 24; add.s32 %r0, %r0, %r7;
+{STORE}"""
+    assert results(body, 1, module=module) == [0x04030201 - 1 + 3 + 2 + 0x12 + 0x3F]
+
+
+def test_generic_addresses_reach_every_space_at_once() -> None:
+    module = ".shared .u32 cell[64];\n.global .u32 there[64];"
+    body = f""".local .align 4 .u32 own;
+mov.u32 %r1, cell; mad.lo.u32 %r1, %t, 4, %r1; cvt.u64.u32 %rd1, %r1; cvta.shared.u64 %rd1, %rd1;
+mov.u64 %rd2, there; mad.wide.u32 %rd2, %t, 4, %rd2; cvta.global.u64 %rd2, %rd2;
+mov.u64 %rd3, own; cvta.local.u64 %rd3, %rd3;
+rem.u32 %r2, %t, 3;
+setp.eq.u32 %p0, %r2, 0; setp.eq.u32 %p1, %r2, 1;
+selp.b64 %rd4, %rd1, %rd2, %p0;
+selp.b64 %rd4, %rd3, %rd4, %p1;
+st.u32 [%rd4], %t;
+ld.u32 %r0, [%rd4];
+isspacep.shared %p2, %rd4; isspacep.local %p3, %rd4; isspacep.global %p4, %rd4;
+selp.u32 %r3, 1000, 0, %p2; selp.u32 %r4, 2000, 0, %p3; selp.u32 %r5, 3000, 0, %p4;
+add.u32 %r0, %r0, %r3; add.u32 %r0, %r0, %r4; add.u32 %r0, %r0, %r5;
+{STORE}"""
+    kinds = (1000, 2000, 3000)
+    assert results(body, module=module) == [t + kinds[t % 3] for t in range(64)]
+
+
+def test_dynamic_shared_memory_follows_static() -> None:
+    module = ".shared .u32 fixed[4];\n.extern .shared .align 16 .b8 more[];"
+    body = f"""mov.u32 %r1, more; mad.lo.u32 %r1, %t, 4, %r1;
+st.shared.u32 [%r1], %t; bar.sync 0;
+xor.b32 %r2, %t, 63; mov.u32 %r3, more; mad.lo.u32 %r3, %r2, 4, %r3;
+ld.shared.u32 %r0, [%r3];
+ld.shared.u32 %r4, [fixed]; add.u32 %r0, %r0, %r4;
+{STORE}"""
+    assert results(body, module=module, shared=256) == list(range(63, -1, -1))
+    text = kernel(body, module=module)
+    reported(text, "PTX0810", "shared memory", block=64, args=(np.zeros(64, np.int32),), shared=128)
+
+
+def test_vectors_and_widening() -> None:
+    data = np.arange(256, dtype=np.uint8)
+    text = kernel("""ld.param.u64 %rd1, [x]; mad.wide.u32 %rd1, %t, 4, %rd1;
+ld.global.v4.s8 {%h1, %h2, %h3, %h4}, [%rd1];
+cvt.s32.s16 %r1, %h1; cvt.s32.s16 %r2, %h2; cvt.s32.s16 %r3, %h3; cvt.s32.s16 %r4, %h4;
+add.s32 %r0, %r1, %r2; add.s32 %r0, %r0, %r3; add.s32 %r0, %r0, %r4;
+st.global.u32 [%o], %r0;""", params=".param .u64 out, .param .u64 x")  # fmt: skip
+    out = np.zeros(64, np.int32)
+    sim.run(parse(text), block=64, args=(out, data))
+    np.testing.assert_array_equal(out, data.view(np.int8).reshape(-1, 4).astype(np.int32).sum(1))
+
+
+def test_structures_by_value() -> None:
+    array = np.arange(4, dtype=np.int32)
+    text = kernel("""ld.param.u64 %rd1, [s+8]; ld.param.u32 %r1, [s];
+ld.global.u32 %r2, [%rd1+12]; add.u32 %r0, %r1, %r2;
+mov.b64 %rd2, s; cvta.param.u64 %rd2, %rd2; ld.u32 %r3, [%rd2]; add.u32 %r0, %r0, %r3;
+st.global.u32 [%o], %r0;""", params=".param .u64 out, .param .align 8 .b8 s[16]")  # fmt: skip
+    out = np.zeros(1, np.int32)
+    sim.run(parse(text), block=1, args=(out, sim.Struct(16, [(0, np.int32(40)), (8, array)])))
+    assert out.tolist() == [83]
+
+
+@pytest.mark.parametrize(
+    ("op", "operand", "last", "found"),
+    [
+        ("add.u32", "1", 64, list(range(64))),
+        ("inc.u32", "9", 4, [t % 10 for t in range(64)]),
+        ("exch.b32", "%t", 63, [0, *range(63)]),
+        ("max.s32", "%t", 63, [0, *range(63)]),
+        ("or.b32", "%t", 63, None),
+        ("dec.u32", "5", 2, [0, 5, 4, 3, 2, 1] * 10 + [0, 5, 4, 3]),
+    ],
+)
+def test_lanes_at_one_address_take_turns(op: str, operand: str, last: int, found: list[int] | None) -> None:
+    module = ".global .u32 cell = 0;"
+    body = f"atom.global.{op} %r0, [cell], {operand};\n{STORE}"
+    got = results(body, module=module)
+    assert found is None or got == found
+    after = f"red.global.{op} [cell], {operand};\nbar.sync 0;\nld.global.u32 %r0, [cell];\n{STORE}"
+    if op not in ("exch.b32",):
+        assert set(results(after, module=module)) == {last}
+
+
+def test_floating_atomics_on_shared_memory() -> None:
+    module = ".shared .f32 cell;"
+    body = f"""cvt.rn.f32.u32 %f1, %t;
+setp.eq.u32 %p0, %t, 0;
+mov.f32 %f2, 0f00000000;
+@%p0 st.shared.f32 [cell], %f2;
+bar.sync 0;
+atom.shared.add.f32 %f3, [cell], %f1;
+bar.sync 0;
+ld.shared.f32 %f4, [cell];
+cvt.rzi.s32.f32 %r0, %f4;
+{STORE}"""
+    assert set(results(body, module=module)) == {sum(range(64))}

@@ -237,8 +237,9 @@ def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, thre
     left = np.broadcast_to(a.values.astype(kind), (*total.shape[:-1], depth)).reshape(-1, depth)
     right = np.broadcast_to(np.swapaxes(b.values.astype(kind), -1, -2), (*total.shape[:-2], columns, depth))
     right = right.reshape(-1, depth)
-    row, column = np.divmod(places, columns)
-    column += row // rows * columns
+    row = places // columns
+    # Within one matrix; in a batch each has columns of its own.
+    column = places - row * columns if total.ndim == 2 else places % columns + row // rows * columns
     at = threshold.reshape(-1).take(places)
     left, row, unit = _scale_rows(left, row, at, kind)
     ones = np.ones(depth)

@@ -78,9 +78,13 @@ def greatest_sum(x: Summands, y: Summands, terms: int, name: str, *, loose: bool
 
 def _raised(x: I16, high: int, digit: int, kind: Kind) -> Array:
     start, reach = _RANGE[kind]
-    power = (x.astype(np.int32) - high) * digit
+    power = np.clip(x, np.int16(max(high - 4000, -32768)), np.int16(high))
+    power -= np.int16(high)
+    power *= np.int16(digit)
     bits, bias, width = (23, 127, np.uint32) if kind is np.float32 else (52, 1023, np.uint64)
-    code = np.where(power < -reach, 0, power + (start + bias)).astype(width)
+    power[power < -reach] = -(start + bias)
+    power += np.int16(start + bias)
+    code = power.astype(width)
     code <<= width(bits)
     return code.view(kind)
 

@@ -15,8 +15,8 @@ from itertools import islice
 from pyptx.isa import table
 from pyptx.isa.lookup import match_of, spellings
 from pyptx.isa.model import Form
-from pyptx.sim.semantics.registry import operation, section
 from pyptx.sim.semantics.reasons import REASONS
+from pyptx.sim.semantics.registry import operation, section
 
 
 def missing(row: Form, most: int = 200) -> list[str]:

@@ -14,7 +14,13 @@ _UNITS = {2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8"), 16: np.dtype(
 
 
 def load(
-    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, dtype: np.dtype[Any], outs: tuple[Array | None, ...]
+    site: Site,
+    lanes: Lanes,
+    mask: Array | None,
+    space: str,
+    address: Any,
+    dtype: np.dtype[Any],
+    outs: tuple[Array | None, ...],
 ) -> None:
     """Load one element per output and lane, consecutive in memory; an output of None is left out."""
     size = dtype.itemsize * len(outs)
@@ -41,7 +47,9 @@ def load(
             out[...] = view[index]
 
 
-def _load_together(region: Region, offsets: Array, size: int, dtype: np.dtype[Any], outs: tuple[Array | None, ...]) -> None:
+def _load_together(
+    region: Region, offsets: Array, size: int, dtype: np.dtype[Any], outs: tuple[Array | None, ...]
+) -> None:
     """Load vectors as units of up to 16 bytes: half the time of loading element by element."""
     unit = _UNITS[min(size, 16)]
     index = offsets >> (unit.itemsize.bit_length() - 1)
@@ -53,7 +61,9 @@ def _load_together(region: Region, offsets: Array, size: int, dtype: np.dtype[An
                 out[...] = rows[:, element]
 
 
-def _store_together(region: Region, offsets: Array, size: int, dtype: np.dtype[Any], values: tuple[Array | None, ...]) -> None:
+def _store_together(
+    region: Region, offsets: Array, size: int, dtype: np.dtype[Any], values: tuple[Array | None, ...]
+) -> None:
     """Store vectors as units of up to 16 bytes: a sixth of the time of storing element by element."""
     unit = _UNITS[min(size, 16)]
     index = offsets >> (unit.itemsize.bit_length() - 1)
@@ -66,7 +76,13 @@ def _store_together(region: Region, offsets: Array, size: int, dtype: np.dtype[A
 
 
 def _masked_load(
-    site: Site, lanes: Lanes, mask: Array, space: str, address: Any, dtype: np.dtype[Any], outs: tuple[Array | None, ...]
+    site: Site,
+    lanes: Lanes,
+    mask: Array,
+    space: str,
+    address: Any,
+    dtype: np.dtype[Any],
+    outs: tuple[Array | None, ...],
 ) -> None:
     active = np.flatnonzero(mask)
     if not len(active):
@@ -84,7 +100,13 @@ def _masked_load(
 
 
 def store(
-    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, dtype: np.dtype[Any], values: tuple[Array | None, ...]
+    site: Site,
+    lanes: Lanes,
+    mask: Array | None,
+    space: str,
+    address: Any,
+    dtype: np.dtype[Any],
+    values: tuple[Array | None, ...],
 ) -> None:
     """Store one element per value and lane; of lanes that hit the same bytes, the last one wins."""
     if mask is not None:

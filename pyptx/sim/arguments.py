@@ -43,9 +43,7 @@ class Buffers:
         data = np.ascontiguousarray(array)
         flat = data.reshape(-1).view(np.uint8)
         lent = bool(np.shares_memory(data, array)) if data.size else False
-        self.allocations.append(
-            Allocation(address, data.nbytes, name, flat, writable=array.flags.writeable, lent=lent)
-        )
+        self.allocations.append(Allocation(address, data.nbytes, name, flat, writable=array.flags.writeable, lent=lent))
         self.next = address + data.nbytes + GUARD
         self.arrays.append((array, address))
         return address

@@ -46,7 +46,9 @@ def _vprintf(machine: Machine, site: Site, lanes: Lanes, base: Any) -> None:
     formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
     for at in range(lanes.n):
         one = lanes.shape.of(lanes.index[at : at + 1])
-        machine.printed.append(_formatted(site, one, _string(site, one, formats[at : at + 1], 0), arguments[at : at + 1]))
+        machine.printed.append(
+            _formatted(site, one, _string(site, one, formats[at : at + 1], 0), arguments[at : at + 1])
+        )
     done = np.ones(lanes.n, np.uint32)
     store(site, lanes, None, "local", base, done.dtype, (done,))
 

@@ -168,7 +168,9 @@ def _stored(name: str) -> np.dtype[np.generic]:
     return np.dtype(f"u{dtype.itemsize}") if dtype.kind == "f" else dtype
 
 
-def _memory(writer: Writer, step: Step | None, how: object, where: str, dtype: np.dtype[np.generic], value: str) -> None:
+def _memory(
+    writer: Writer, step: Step | None, how: object, where: str, dtype: np.dtype[np.generic], value: str
+) -> None:
     site = f"S{len(writer.sites)}"
     writer.sites[site] = step or writer.block.steps[0]
     value = f"{value}.view('{dtype.str}')" if how is store and dtype.kind == "u" and value.endswith("f") else value
@@ -190,5 +192,3 @@ def copy_bytes(site: Site, lanes: Lanes, target: np.ndarray, source: np.ndarray,
     for offset in range(0, size, step):
         load(site, lanes, None, "local", source + offset, scratch[0].dtype, scratch)
         store(site, lanes, None, "local", target + offset, scratch[0].dtype, scratch)
-
-

@@ -194,7 +194,9 @@ class Writer:
         """Return the expression of an input, a tuple for a vector."""
         if isinstance(given, VectorOperand) and (wanted.count or len(given.elements) > 1):
             items = [
-                "None" if isinstance(e, RegisterOperand | LabelOperand) and e.name == "_" else self.read(e, wanted.type, step)
+                "None"
+                if isinstance(e, RegisterOperand | LabelOperand) and e.name == "_"
+                else self.read(e, wanted.type, step)
                 for e in given.elements
             ]
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"

@@ -55,7 +55,7 @@ class Shape:
 class Lanes:
     """Lanes at one place of the program. `positions` is None for a range."""
 
-    __slots__ = ("_cache", "bound", "hi", "lo", "n", "positions", "shape", "sel")
+    __slots__ = ("_cache", "bound", "hi", "lo", "n", "positions", "sel", "shape")
 
     def __init__(self, shape: Shape, lo: int, hi: int, positions: Array | None) -> None:
         self.shape, self.lo, self.hi, self.positions = shape, lo, hi, positions

@@ -96,12 +96,18 @@ def _dim3(value: Dim, what: str) -> tuple[int, int, int]:
     values = [value] if isinstance(value, int) else [int(v) for v in value]
     values += [1] * (3 - len(values))
     if len(values) != 3 or any(v < 1 for v in values):
-        raise rules.error(rules.LAUNCH_SHAPE, None, f"{what} is {tuple(values)}: one to three positive numbers expected")
+        raise rules.error(
+            rules.LAUNCH_SHAPE, None, f"{what} is {tuple(values)}: one to three positive numbers expected"
+        )
     return values[0], values[1], values[2]
 
 
 def _shape(
-    program: Program, grid: tuple[int, int, int], block: tuple[int, int, int], cluster: tuple[int, int, int], shared: int
+    program: Program,
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    cluster: tuple[int, int, int],
+    shared: int,
 ) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]:
     """Return the launch's dimensions, checked against the entry's own directives."""
     function = program.entry.function
@@ -117,12 +123,16 @@ def _shape(
         cluster = (made[0], made[1], made[2])
     threads = block[0] * block[1] * block[2]
     if threads > _MOST_THREADS:
-        raise rules.error(rules.LAUNCH_SHAPE, None, f"a block of {threads} threads; at most {_MOST_THREADS} are possible")
+        raise rules.error(
+            rules.LAUNCH_SHAPE, None, f"a block of {threads} threads; at most {_MOST_THREADS} are possible"
+        )
     if any(g % c for g, c in zip(grid, cluster, strict=True)):
         raise rules.error(rules.LAUNCH_SHAPE, None, f"grid {grid} is no multiple of the cluster {cluster}")
     used = program.variables.dynamic_base() - program.variables.shared_base + shared
     if shared < 0 or used > _MOST_SHARED:
-        raise rules.error(rules.LAUNCH_SHAPE, None, f"{used} bytes of shared memory; at most {_MOST_SHARED} are possible")
+        raise rules.error(
+            rules.LAUNCH_SHAPE, None, f"{used} bytes of shared memory; at most {_MOST_SHARED} are possible"
+        )
     return grid, block, cluster
 
 

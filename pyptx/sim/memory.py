@@ -272,9 +272,7 @@ class Memory:
             return self._param(site, lanes, inside, size)
         return self._global(site, lanes, address, size, "global")
 
-    def _outside(
-        self, site: Site, lanes: Lanes, at: int, address: Any, size: int, space: str = "global"
-    ) -> PtxError:
+    def _outside(self, site: Site, lanes: Lanes, at: int, address: Any, size: int, space: str = "global") -> PtxError:
         where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
         return self._fault(rules.OUT_OF_BOUNDS, site, lanes, at, address, size, self._nearest(where, space))
 

@@ -226,4 +226,3 @@ def _integer(value: int | float | None) -> int:
     if not isinstance(value, int):
         raise Unreadable("address")
     return value
-

@@ -107,7 +107,9 @@ def prepare(module: Module, entry: str | None) -> Program:
     builder.variables.settle()
     _mark_recursion(builder.codes)
     communicates = _communicates(builder.blocks)
-    return Program(module, builder.codes[0], builder.codes, builder.blocks, builder.variables, builder.found, communicates)
+    return Program(
+        module, builder.codes[0], builder.codes, builder.blocks, builder.variables, builder.found, communicates
+    )
 
 
 def _entry(module: Module, bodies: dict[str, Body], name: str | None) -> str:

@@ -32,7 +32,9 @@ MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instructi
 RULES: tuple[Rule, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Rule))
 
 
-def error(rule: Rule, origin: Origin | None, message: str, *, help: str | None = None, notes: tuple[str, ...] = ()) -> PtxError:
+def error(
+    rule: Rule, origin: Origin | None, message: str, *, help: str | None = None, notes: tuple[str, ...] = ()
+) -> PtxError:
     """Return a finding of a rule, ready to raise."""
     found: Diagnostic = rule.found(origin, message, help=help, notes=notes)
     return PtxError([found])

@@ -16,7 +16,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, opcode_span
 from pyptx.ir.operands import Operand
 from pyptx.sim import builtins, rules
-from pyptx.sim.barriers import CtaBarriers, ClusterBarriers, Waiting
+from pyptx.sim.barriers import ClusterBarriers, CtaBarriers, Waiting
 from pyptx.sim.calls import callee_name, parts_of_call
 from pyptx.sim.codegen import DIVERGED
 from pyptx.sim.formats import CLASSES, Array
@@ -240,7 +240,9 @@ class Scheduler:
 
     def _trap(self, block: Block, depth: int, lanes: Lanes) -> None:
         where = self.machine.memory.place(lanes, 0, block.code.function.name)
-        raise rules.error(rules.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,))
+        raise rules.error(
+            rules.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,)
+        )
 
     def _table(self, block: Block, depth: int, lanes: Lanes) -> None:
         step = block.steps[-1]
@@ -483,7 +485,9 @@ class Scheduler:
 
     def _deadlock(self) -> PtxError:
         items = [w for group in self.converging.values() for w in group] + [s.waiting for s in self.suspended]
-        items += [w for group in self.barriers.waiting.values() for w in group] + self.clusters.waiting + self.warps_waiting
+        items += (
+            [w for group in self.barriers.waiting.values() for w in group] + self.clusters.waiting + self.warps_waiting
+        )
         rows = {id(s.waiting): int(s.rows[0]) for s in self.suspended}
         told = self.machine.memory.mbarriers.describe
         notes = tuple(
@@ -514,7 +518,9 @@ def _plain_barrier(step: Step) -> int:
     if instruction.modifiers[:1] == (".warp",):
         return _WARP if instruction.predicate is None else -1
     first = instruction.operands[0] if instruction.operands else None
-    plain = instruction.predicate is None and ".sync" in instruction.modifiers and ".cluster" not in instruction.modifiers
+    plain = (
+        instruction.predicate is None and ".sync" in instruction.modifiers and ".cluster" not in instruction.modifiers
+    )
     if not plain or len(instruction.operands) != 1 or not isinstance(first, ImmediateOperand):
         return -1
     return int(first.value)

@@ -63,5 +63,7 @@ def moving(name: str, instructions: int) -> Array:
     """Return a clock's value now: cycles are instructions, nanoseconds are real."""
     if name.startswith("%globaltimer"):
         now = time.perf_counter_ns()
-        return np.array(now >> 32 if name.endswith("hi") else now & 0xFFFFFFFF if name.endswith("lo") else now, np.uint64)
+        return np.array(
+            now >> 32 if name.endswith("hi") else now & 0xFFFFFFFF if name.endswith("lo") else now, np.uint64
+        )
     return np.array(instructions >> 32 if name.endswith("hi") else instructions, np.uint64)

@@ -29,7 +29,9 @@ def _same(got: Array, want: list[float | None]) -> None:
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize(
-    ("op", "exact"), [("add", SUM), ("mul", PRODUCT), ("div", QUOTIENT), ("fma", FUSED)], ids=["add", "mul", "div", "fma"]
+    ("op", "exact"),
+    [("add", SUM), ("mul", PRODUCT), ("div", QUOTIENT), ("fma", FUSED)],
+    ids=["add", "mul", "div", "fma"],
 )
 def test_rounding(op: str, exact: Exact, kind: str, mode: str) -> None:
     dtype, limits = FORMATS[kind]
@@ -100,7 +102,9 @@ def test_approximate_functions_are_correctly_rounded(op: str, function: Callable
 
 
 @pytest.mark.parametrize(("kind", "limits"), [("f16", F16), ("bf16", BF16)])
-@pytest.mark.parametrize(("op", "exact"), [("add", SUM), ("mul", PRODUCT), ("fma.rn", FUSED)], ids=["add", "mul", "fma"])
+@pytest.mark.parametrize(
+    ("op", "exact"), [("add", SUM), ("mul", PRODUCT), ("fma.rn", FUSED)], ids=["add", "mul", "fma"]
+)
 def test_halves(op: str, exact: Exact, kind: str, limits: tuple[int, int, float]) -> None:
     rng = np.random.default_rng(3)
     names = "abc"[: 3 if op == "fma.rn" else 2]

@@ -95,7 +95,9 @@ def _joined(parts: list[int], bits: int) -> int:
 
 
 def test_packed() -> None:
-    _check("add.u16x2", "u32 u32", "u32", lambda a, b: _joined([x + y for x, y in zip(_parts(a, 16), _parts(b, 16))], 16))
+    _check(
+        "add.u16x2", "u32 u32", "u32", lambda a, b: _joined([x + y for x, y in zip(_parts(a, 16), _parts(b, 16))], 16)
+    )
     _check("max.s16x2", "u32 u32", "u32", lambda a, b: _joined(
         [max(x, y) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True))], 16))  # fmt: skip
     _check("min.relu.s16x2", "u32 u32", "u32", lambda a, b: _joined(
@@ -134,7 +136,9 @@ def test_bfe_extends_the_sign_of_the_field(bits: int) -> None:
 def test_dot_products() -> None:
     _check("dp4a.s32.u32", "u32 u32 s32", "s32", lambda a, b, c: c + sum(
         x * y for x, y in zip(_parts(a, 8, True), _parts(b, 8))))  # fmt: skip
-    _check("dp4a.u32.u32", "u32 u32 u32", "u32", lambda a, b, c: c + sum(x * y for x, y in zip(_parts(a, 8), _parts(b, 8))))
+    _check(
+        "dp4a.u32.u32", "u32 u32 u32", "u32", lambda a, b, c: c + sum(x * y for x, y in zip(_parts(a, 8), _parts(b, 8)))
+    )
     _check("dp2a.hi.s32.s32", "u32 u32 s32", "s32", lambda a, b, c: c + sum(
         x * y for x, y in zip(_parts(a, 16, True), _parts(b, 8, True)[2:])))  # fmt: skip
 

@@ -36,7 +36,14 @@ _INTEGER: dict[str, Update] = {
     "dec": lambda old, b: np.where((old == 0) | (old > b), b, old - old.dtype.type(1)),
     "cas": lambda old, b, c: np.where(old == b, c, old),
 }  # fmt: skip
-_AT_ONCE = {"add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum, "max": np.maximum}
+_AT_ONCE = {
+    "add": np.add,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 """Operations whose order does not show where the old value is not wanted."""
 
 
@@ -69,7 +76,11 @@ class _Atomic:
 def _update(op: str, kind: str) -> tuple[np.dtype[Any], Update]:
     """Return the dtype that an operation works on and its update; f16 and bf16 pairs are updated by halves."""
     if kind in ("f32", "f64"):
-        plain: Update = {"add": np.add, "min": extreme(greater=False, nan=False), "max": extreme(greater=True, nan=False)}[op]
+        plain: Update = {
+            "add": np.add,
+            "min": extreme(greater=False, nan=False),
+            "max": extreme(greater=True, nan=False),
+        }[op]
         flushed = (lambda old, b: r.flush32(r.flush32(old) + r.flush32(b))) if (op, kind) == ("add", "f32") else plain
         return dtype_of(kind), flushed
     name = kind.removesuffix("x2")
@@ -178,7 +189,9 @@ def _through(op: _Atomic, first: Any, values: list[Array]) -> tuple[Any, Any]:
     return old, now
 
 
-def _wide(op: str, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *operands: Any) -> None:
+def _wide(
+    op: str, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *operands: Any
+) -> None:
     """Exchange or compare-and-swap 128 bits, lane by lane."""
     active = np.arange(lanes.n) if mask is None else np.flatnonzero(mask)
     where = np.broadcast_to(np.asarray(address), lanes.n)

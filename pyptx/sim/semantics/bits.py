@@ -42,7 +42,9 @@ def mul_hi(a: Array, b: Array) -> Array:
         return ((a.astype(double) * b.astype(double)) >> np.array(8 * size, double)).astype(a.dtype)
     high = mul_hi_u64(a.view(np.uint64), b.view(np.uint64))
     if a.dtype.kind == "i":
-        high = high - np.where(a < 0, b.view(np.uint64), np.uint64(0)) - np.where(b < 0, a.view(np.uint64), np.uint64(0))
+        high = (
+            high - np.where(a < 0, b.view(np.uint64), np.uint64(0)) - np.where(b < 0, a.view(np.uint64), np.uint64(0))
+        )
     return high.view(a.dtype)
 
 

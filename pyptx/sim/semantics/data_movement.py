@@ -97,7 +97,9 @@ def _mapa(match: Match, signature: Signature) -> Operation | None:
 
     def mapa(a: Array, rank: Array) -> Array:
         offset = (a.astype("u8") - np.uint64(window)) & np.uint64((1 << RANK_SHIFT) - 1)
-        return (offset + ((rank.astype("u8") + np.uint64(1)) << np.uint64(RANK_SHIFT)) + np.uint64(window)).astype(dtype)
+        return (offset + ((rank.astype("u8") + np.uint64(1)) << np.uint64(RANK_SHIFT)) + np.uint64(window)).astype(
+            dtype
+        )
 
     return value(mapa)
 

@@ -9,7 +9,16 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.semantics.bits import (
-    clmul, count_leading, count_ones, extended, lanes_of, mul_hi, reversed_bits, saturated, truncated_divide, wide,
+    clmul,
+    count_leading,
+    count_ones,
+    extended,
+    lanes_of,
+    mul_hi,
+    reversed_bits,
+    saturated,
+    truncated_divide,
+    wide,
 )
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, type_of, value  # fmt: skip
 

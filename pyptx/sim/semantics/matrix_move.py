@@ -24,7 +24,14 @@ def _ldmatrix(match: Match, signature: Signature) -> Operation | None:
     shape = next(m for m in match.modifiers if m.startswith("m") and "n" in m)
     count = int(match.chosen["num"][1:])
     fragment = f.ldmatrix(shape, count, trans="trans" in flags)
-    packing = next((bits for name, bits in (("b6x16_p32", 6), ("b4x16_p64", 4), ("s4", 4)) if any(name in m.split(".") for m in match.modifiers)), 0)
+    packing = next(
+        (
+            bits
+            for name, bits in (("b6x16_p32", 6), ("b4x16_p64", 4), ("s4", 4))
+            if any(name in m.split(".") for m in match.modifiers)
+        ),
+        0,
+    )
     return memory(partial(_load_rows, fragment, shape, count, packing, "s4" in flags))
 
 
@@ -107,7 +114,9 @@ def _movmatrix(match: Match, signature: Signature) -> Operation | None:
 
 def _transposed(machine: Any, group: Lanes, a: Any) -> Array:
     halves = w.gathered(group, a if isinstance(a, tuple) else (a,)).view(np.uint16).reshape(-1, 64)
-    source = np.array([2 * at + half for lane in range(32) for at, half in (f.movmatrix_source(lane, e) for e in (0, 1))])
+    source = np.array(
+        [2 * at + half for lane in range(32) for at, half in (f.movmatrix_source(lane, e) for e in (0, 1))]
+    )
     made = np.ascontiguousarray(halves[:, source]).view(np.uint32).reshape(-1, 1, 32)
     return w.scattered(group, made)[0]
 

@@ -111,7 +111,9 @@ def _expanded(stored: Array, meta: Array, k: int, bits: int, selector: int) -> A
 def _metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array, Array]:
     chunks = k // {32: 2, 16: 4, 8: 4, 6: 4, 4: 8}[bits]
     found = [[f.mma_metadata(row, c, k=k, bits=bits, selector=selector) for c in range(chunks)] for row in range(rows)]
-    return np.array([[p.lane for p in row] for row in found]), np.array([[p.bit for p in row] for row in found], np.uint32)
+    return np.array([[p.lane for p in row] for row in found]), np.array(
+        [[p.bit for p in row] for row in found], np.uint32
+    )
 
 
 def _scales(group: Lanes, word: Array, which: Any, count: int, k: int, vector: int, kind: str, place: Any) -> Array:
@@ -132,7 +134,9 @@ def _scales(group: Lanes, word: Array, which: Any, count: int, k: int, vector: i
     return np.repeat(values, k // vector, axis=2)
 
 
-def _volta(types: list[str], layouts: list[str], machine: Any, group: Lanes, a: Any, b: Any, c: Any) -> tuple[Array, ...]:
+def _volta(
+    types: list[str], layouts: list[str], machine: Any, group: Lanes, a: Any, b: Any, c: Any
+) -> tuple[Array, ...]:
     """Four products of 8 x 8 x 4 per warp."""
     parts = [w.gathered(group, tuple(_raw(v) for v in operand)) for operand in (a, b, c)]
     maps = (f.volta_a(layouts[0]), f.volta_b(layouts[1]), f.volta_accumulator(from_name(types[3])))

@@ -14,9 +14,7 @@ from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature
 @cache
 def section_of() -> dict[int, str]:
     """Return the table file of every row, by the row's identity."""
-    return {
-        id(row): section for section in table.SECTIONS for row in import_module(f"pyptx.isa.table.{section}").FORMS
-    }
+    return {id(row): section for section in table.SECTIONS for row in import_module(f"pyptx.isa.table.{section}").FORMS}
 
 
 @cache

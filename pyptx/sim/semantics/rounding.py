@@ -152,7 +152,11 @@ def fma64(a: Array, b: Array, c: Array, mode: str) -> Array:
         x, y, z = (np.broadcast_to(v, made.shape) for v in (a, b, c))
         for at in np.argwhere(np.broadcast_to(extreme, made.shape)):
             i = tuple(at)
-            made[i] = exactly(Fraction(float(x[i])) * Fraction(float(y[i])) + Fraction(float(z[i])), mode, float(plain[i]) if plain.ndim else 0.0)
+            made[i] = exactly(
+                Fraction(float(x[i])) * Fraction(float(y[i])) + Fraction(float(z[i])),
+                mode,
+                float(plain[i]) if plain.ndim else 0.0,
+            )
     return made
 
 
@@ -193,7 +197,12 @@ def _by_fractions(near: Array, mode: str, exact: Any, *operands: Array) -> Array
     for at in np.ndindex(made.shape):
         values = [float(w[at]) for w in whole]
         x = float(made[at])
-        if not all(np.isfinite(values)) or x == 0 and values[0] == 0 or (len(values) > 1 and values[1] == 0) or np.isnan(x):
+        if (
+            not all(np.isfinite(values))
+            or (x == 0 and values[0] == 0)
+            or (len(values) > 1 and values[1] == 0)
+            or np.isnan(x)
+        ):
             continue
         if exact is None:
             error = Fraction(values[0]) - Fraction(x) ** 2

@@ -23,7 +23,15 @@ def _st(match: Match, signature: Signature) -> Operation | None:
 
 
 def _store(
-    dtype: np.dtype[Any], site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, values: Any, *_: Any
+    dtype: np.dtype[Any],
+    site: Site,
+    lanes: Lanes,
+    mask: Array | None,
+    space: str,
+    address: Any,
+    outs: Any,
+    values: Any,
+    *_: Any,
 ) -> None:
     store(site, lanes, mask, space, address, dtype, values if isinstance(values, tuple) else (values,))
 

@@ -99,7 +99,14 @@ def _store(
 
 
 def _multiply(
-    size: tuple[int, int, int], types: list[str], flags: frozenset[str], machine: Any, group: Lanes, a: Any, b: Any, c: Any
+    size: tuple[int, int, int],
+    types: list[str],
+    flags: frozenset[str],
+    machine: Any,
+    group: Lanes,
+    a: Any,
+    b: Any,
+    c: Any,
 ) -> tuple[Array, ...]:
     m, n, k = size
     dtype, ctype = types[0], types[-1]

@@ -73,15 +73,18 @@ def wanted_parameters(entry: str) -> dict[str, Parameter]:
 
 def parameters(value: Any) -> dict[str, Parameter]:
     """Return the parameters of a function, method or class. Nodes of the IR write their constructors on first use."""
-    if isinstance(value, type) and issubclass(value, Node):
+    if _is_node(value):
         kind, unset = Parameter.POSITIONAL_OR_KEYWORD, dataclasses.MISSING
         found = [(f.name, Parameter.empty if f.default is unset else f.default) for f in dataclasses.fields(value)]
         return {name: Parameter(name, kind, default=default) for name, default in found}
-    function: Any = value
-    have = dict(inspect.signature(function).parameters)
-    if inspect.isfunction(function) and next(iter(have), None) == "self":
+    have = dict(inspect.signature(value).parameters)
+    if inspect.isfunction(value) and next(iter(have), None) == "self":
         del have["self"]
     return have
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Node)
 
 
 def differences(entry: str, value: Any) -> Iterator[str]:

@@ -34,7 +34,7 @@ def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
         for run in runs:
             total += np.trunc(np.ldexp(run, -threshold))
         total = np.where(special, 0.0, np.ldexp(total, threshold))
-        result = rounded(total, int(threshold.min(initial=0)), "f32")
+        result = rounded(total, int(threshold.min(initial=0)), "f32").astype(np.float32)
     return canonical(np.where(special, np.where(undefined, np.float32(np.nan), c), result))
 
 

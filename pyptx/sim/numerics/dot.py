@@ -96,7 +96,7 @@ def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
     for start in range(0, depth, rule.step):
         stop = min(start + rule.step, depth)
         c = _step(a.part(start, stop, -1), b.part(start, stop, -2), c, rule, sums.part(start, stop))
-    return c
+    return c.copy()
 
 
 def _step(a: Operand, b: Operand, c: F32, rule: Rule, sums: _Sums) -> F32:
@@ -161,7 +161,10 @@ def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule, sums: _Su
         total += cut
         if count:
             _sum_again(total, np.flatnonzero(lossy), a, b, cut, threshold, narrow)
-    return rounded(total, lowest, rule.output)
+    # Sums of all steps share one array: C has been read when its successor is written.
+    result: F32 = scratch("sum", c.shape, np.float32)
+    np.copyto(result, rounded(total, lowest, rule.output), casting="same_kind")
+    return result
 
 
 def _may_lose(sums: _Sums, threshold: I16, terms: int) -> Mask:
@@ -272,16 +275,16 @@ _KEPT = {"f32": np.uint64(0xFFFFFFFFE0000000), "f32_13": np.uint64(0xFFFFFF80000
 _DIGITS = {"f32": 23, "f32_13": 13}
 
 
-def rounded(total: F64, lowest: int, output: str) -> F32:
-    """Round exact sums, of which none has a bit below 2**lowest."""
+def rounded(total: F64, lowest: int, output: str) -> F64:
+    """Round exact sums, of which none has a bit below 2**lowest, to what f32 holds; changes `total`."""
     if output == "f16":
-        return total.astype(np.float16).astype(np.float32)
+        return total.astype(np.float16).astype(np.float64)
     if lowest < -126 and bool((small := np.abs(total) < 2.0**-126).any()):
         unit = 2.0 ** (-126 - _DIGITS[output])
         total[small] = np.trunc(total[small] / unit) * unit
     bits = total.view(np.uint64)
     bits &= _KEPT[output]
-    return total.astype(np.float32)
+    return total
 
 
 def fast_dot(a: F32, b: F32, c: F32, output: str = "f32") -> F32:

@@ -11,7 +11,6 @@ import numpy as np
 
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.barriers import Barriers
-from pyptx.sim.hazards.conflicts import known
 from pyptx.sim.hazards.copies import Copies
 from pyptx.sim.hazards.events import Access, Ints, Place, Space
 from pyptx.sim.hazards.findings import Ledger
@@ -132,9 +131,7 @@ class Hazards:
             else:
                 released += self.barriers.exited(grid, slot)
             state.clocks.stop(mine)
-            domain = grid.domain_of_slot[slot]
-            if domain is not None:
-                self.barriers.cluster_exited(domain)
+            self.barriers.cluster_exited(state.domain_of(int(mine[0])))
         return released
 
     def _cta_ends(self, grid: Grid, slot: int, last: Ints, place: Place) -> None:
@@ -177,7 +174,3 @@ class Hazards:
         self.memory.access(access, group, addresses, benign=benign)
         if access.writes:
             self.sync.weak_store(access, addresses)
-
-    def is_known(self, ref: int, thread: int, kind: int = 0) -> bool:
-        """Tell whether a thread knows an access: for debuggers."""
-        return bool(known(self.state, np.array([ref], np.int64), np.array([thread], np.int64), kind)[0])

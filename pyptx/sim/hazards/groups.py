@@ -15,8 +15,9 @@ class Group:
     def __init__(self, threads: Ints) -> None:
         self.threads = np.asarray(threads, np.int64)
         self.epoch = -1
-        self.tags = self.lives = self.columns = self.threads
-        self.floor_at = (-1, -1)
+        self.tags = self.lives = self.threads
+        self.columns: Clock = np.zeros(0, np.int32)
+        self.floor_at: tuple[int, int] = (-1, -1)
         self.floor = 0
         self.refs: dict[int, tuple[int, Clock]] = {}
 

@@ -123,11 +123,11 @@ class Readers:
             ref = pair & 0xFFFFFFFF
             at = np.flatnonzero(inverse == index)
             thread = threads[at[:1]]
-            kept = [
-                one
-                for one in self._sets[pair >> 32]
-                if one != ref and not self.replaceable(np.array([one], np.int32), thread, refs[at[:1]])[0]
-            ]
+            kept: list[int] = []
+            for one in self._sets[pair >> 32]:
+                held = np.array([one], np.int32)
+                if one != ref and not self.replaceable(held, thread, refs[at[:1]])[0]:
+                    kept.append(one)
             key = (*kept, ref)
             number = self._set_number.get(key)
             if number is None:

@@ -38,8 +38,8 @@ class Records:
         self._scope = np.zeros(64, np.int8)
         self._family = np.zeros(64, np.int8)
         self._size = np.zeros(64, np.int32)
-        self.life_warp = np.full(64, -1, np.int32)
-        self.life_domain = np.full(64, -1, np.int32)
+        self.life_warp: Clock = np.full(64, -1, np.int32)
+        self.life_domain: Clock = np.full(64, -1, np.int32)
         self.lives = 1
 
     # Accesses and lives
@@ -89,11 +89,7 @@ class Records:
     def domain(self, record: Ints) -> Clock:
         return self.life_domain[self.tag[record] >> 7]
 
-    def writes_any(self, refs: Clock) -> bool:
-        """Tell whether one of some references is to a write."""
-        return bool((self._flags[self.access[refs >> 6]] & WRITES).any())
-
-    def is_write(self, refs: Clock) -> Mask:
+    def is_write(self, refs: Clock | Ints) -> Mask:
         """Tell which references are to writes."""
         return self._flags[self.access[refs >> 6]] & WRITES != 0
 

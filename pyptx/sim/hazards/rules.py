@@ -6,7 +6,6 @@ Errors are wrong on hardware. Warnings are what the manual asks for and publishe
 from __future__ import annotations
 
 from pyptx.diagnostics import Rule, Severity
-from pyptx.sim.hazards.examples import EXAMPLES
 
 REMEDIES: dict[str, str] = {}
 _found: list[Rule] = []
@@ -14,8 +13,7 @@ _found: list[Rule] = []
 
 def _rule(number: int, title: str, why: str, remedy: str, severity: Severity) -> Rule:
     code = f"PTX{number:04d}"
-    wrong, right = EXAMPLES.get(number, ("", ""))
-    rule = Rule(code, title, why, wrong, right, severity)
+    rule = Rule(code, title, why, "", "", severity)
     REMEDIES[code] = remedy
     _found.append(rule)
     return rule
@@ -84,7 +82,7 @@ UNINITIALISED_TENSOR = _error(
 WRITE_THEN_ASYNC_READ = _error(
     920,
     "generic write, then async-proxy read, with no proxy fence",
-    "The async proxy sees generic writes only if a proxy fence lies on the path between them (Proxies; membar / fence).",
+    "The async proxy sees generic writes only if a proxy fence lies on the path to them (Proxies; membar / fence).",
     "put `fence.proxy.async` after the writes, before the barrier; or in the issuing thread after it",
 )
 WRITE_THEN_ASYNC_WRITE = _error(

@@ -6,6 +6,7 @@ Knows bytes and references, not what makes two accesses conflict.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +14,16 @@ import numpy.typing as npt
 from pyptx.sim.hazards.events import Ints
 
 Refs = npt.NDArray[np.int32]
-Cells = slice | Ints
+Cells: TypeAlias = "slice[int, int, None] | Ints"
 SIZES = (16, 8, 4, 2, 1)
 LEVEL = {size: level for level, size in enumerate(SIZES)}
 SLOTS = 4
 """Concurrent readers kept side by side; more of them are kept in interned sets."""
+
+
+def positions(cells: Cells) -> Ints:
+    """Return the numbers of cells."""
+    return np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
 
 
 class Plane:
@@ -101,7 +107,9 @@ class Shadow:
             if not self.split or not self.level[part].any():
                 yield self.plane(0), part
                 return
-        addresses = starts if length == unit else (starts[:, None] + np.arange(0, length, unit)).ravel()
+        addresses = starts
+        if length != unit:
+            addresses = np.reshape(starts[:, None] + np.arange(0, length, unit), -1)
         for plane, cells, _ in self.lanes(addresses, unit):
             yield plane, cells
 

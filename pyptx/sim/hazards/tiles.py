@@ -7,7 +7,7 @@ import numpy as np
 from pyptx.sim.hazards.conflicts import clashes
 from pyptx.sim.hazards.events import Access, Bytes, Ints
 from pyptx.sim.hazards.memory import Memory
-from pyptx.sim.hazards.shadow import Cells, Plane, Refs
+from pyptx.sim.hazards.shadow import Cells, Plane, Refs, positions
 from pyptx.sim.hazards.state import State
 
 
@@ -26,7 +26,7 @@ class Tiles:
             for plane, cells in shadow.runs(starts - base, where.length):
                 last = plane.write[cells]
                 if access.reads and shadow.fresh and not last.all():
-                    missing = np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
+                    missing = positions(cells)
                     self.memory.uninitialised(access, threads[:1], plane, missing[last == 0])
                 last = self.memory.undisputed(last, plane.reads[0][cells]) if access.writes else last
                 self._compare_run(access, threads, last, cells, plane, record)
@@ -40,7 +40,7 @@ class Tiles:
     def _run_over_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
         for reads in plane.reads:
             self._compare_run(access, threads, reads[cells], cells, plane, record)
-        index = np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
+        index = positions(cells)
         for _, members in self.memory.readers.in_sets(plane, index) if plane.sets is not None else ():
             self._compare_run(access, threads, np.array(members, np.int32), cells, plane, record)
 
@@ -52,7 +52,7 @@ class Tiles:
             if self.memory.readers.replaceable(one, threads[:1], np.array([ref], np.int32))[0]:
                 plane.reads[0][cells] = ref
                 return
-        index = np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
+        index = positions(cells)
         self.memory.readers.keep(np.full(len(index), threads[0]), plane, index, np.full(len(index), ref, np.int32))
 
     def _compare_run(self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int) -> None:
@@ -70,7 +70,7 @@ class Tiles:
         for thread in threads.tolist():
             bad = clashes(self.state, access, refs, np.full(len(refs), thread))
             if bad.any():
-                index = np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
+                index = positions(cells)
                 where = index[np.flatnonzero(np.isin(last, refs[bad]))[:1]] if len(last) == len(index) else index[:1]
                 self.memory.report(
                     access, refs[bad], np.full(int(bad.sum()), thread), np.repeat(where, int(bad.sum())), plane

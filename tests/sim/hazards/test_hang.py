@@ -1,0 +1,221 @@
+"""Runs that stop: the report names the guilty barrier, its line, what is missing and who could have brought it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from pyptx.sim.hazards import HangReport, Scope, Sem
+from tests.sim.hazards.patterns import buffers, warps
+from tests.sim.hazards.trace import Role, Trace
+
+
+def hang(build: Callable[[Trace], None]) -> tuple[HangReport, Trace]:
+    trace = Trace()
+    build(trace)
+    trace.run()
+    assert trace.report is not None, "nothing hangs"
+    assert [f.rule.code for f in trace.engine.findings if f.rule.code == "PTX0990"] == ["PTX0990"]
+    return trace.report, trace
+
+
+def _init(t: Trace, count: int, threads: int = 64) -> list[Role]:
+    grid = t.grid(threads)
+    roles = warps(t, grid, threads // 32)
+    leader = roles[0].leader()
+    leader.init("init", 0, count)
+    roles[0].actions += leader.actions
+    for role in roles:
+        role.bar("initialised")
+    return roles
+
+
+def missing_arrive(t: Trace) -> None:
+    a, b = _init(t, 2)
+    one = a.leader()
+    one.arrive("arrive", 0)
+    a.actions += one.actions
+    a.exit()
+    b.wait("wait", 0, 0)
+
+
+def wrong_parity(t: Trace) -> None:
+    a, b = _init(t, 1)
+    one = a.leader()
+    one.arrive("arrive", 0)
+    a.actions += one.actions
+    b.wait("wait", 0, 0)
+    b.wait("wait the next", 0, 1)
+
+
+def lost_bytes(t: Trace) -> None:
+    buffers(t)
+    a, b = _init(t, 1)
+    one = a.leader()
+    one.arrive("expect", 0, expect=4096)
+    one.tma_load("load", 1024, 2048, 0)
+    a.actions += one.actions
+    b.wait("wait", 0, 0)
+
+
+def unexpected_bytes(t: Trace) -> None:
+    buffers(t)
+    a, b = _init(t, 2)
+    one = a.leader()
+    one.arrive("expect", 0, expect=1024)
+    one.tma_load("load", 1024, 2048, 0)
+    a.actions += one.actions
+    b.wait("wait", 0, 0)
+
+
+def nothing_copied(t: Trace) -> None:
+    a, b = _init(t, 1)
+    one = a.leader()
+    one.arrive("expect", 0, expect=4096)
+    a.actions += one.actions
+    b.wait("wait", 0, 0)
+
+
+def exited_producer(t: Trace) -> None:
+    a, b = _init(t, 1)
+    a.exit("return early")
+    b.wait("wait", 0, 0)
+
+
+def count_too_high(t: Trace) -> None:
+    a, b = _init(t, 33)
+    a.arrive("arrive", 0)
+    b.wait("wait", 0, 0)
+
+
+def circular(t: Trace) -> None:
+    grid = t.grid(64)
+    a, b = warps(t, grid, 2)
+    one = a.leader()
+    one.init("init one", 0, 1)
+    one.init("init two", 8, 1)
+    a.actions += one.actions
+    for role in (a, b):
+        role.bar("initialised")
+    a.wait("wait one", 0, 0)
+    a.arrive("arrive two", 8)
+    b.wait("wait two", 8, 0)
+    b.arrive("arrive one", 0)
+
+
+def warp_skips_bar(t: Trace) -> None:
+    a, b = warps(t, t.grid(64), 2)
+    a.bar("bar")
+    b.bar("other bar", 1)
+
+
+def bar_count(t: Trace) -> None:
+    a, b = warps(t, t.grid(64), 2)
+    a.bar("bar", 1, 96)
+    b.bar("bar", 1, 96)
+
+
+def bar_ids(t: Trace) -> None:
+    a, b = warps(t, t.grid(64), 2)
+    a.bar("bar one", 1, 64)
+    b.bar("bar two", 2, 64)
+
+
+def cluster_mismatch(t: Trace) -> None:
+    grid = t.grid(32, 2, 2)
+    a, b = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
+    a.cluster_sync("cluster")
+    b.init("init", 0, 1)
+    b.wait("wait", 0, 0)
+
+
+def cluster_wait_only(t: Trace) -> None:
+    grid = t.grid(32, 2, 2)
+    a, b = t.role(grid, range(32), 0), t.role(grid, range(32), 1)
+    a.cluster_wait("wait without arrive")
+    b.cluster_sync("cluster")
+
+
+def unset_flag(t: Trace) -> None:
+    buffers(t)
+    grid = t.grid(32, 2)
+    t.role(grid, [0], 0).exit("return")
+    t.role(grid, [0], 1).see_flag("spin", 3 << 20, Sem.ACQUIRE, Scope.GPU)
+
+
+def half_cp_async(t: Trace) -> None:
+    buffers(t)
+    a, b = _init(t, 64)
+    a.cp_async("copy", 1024)
+    a.cp_arrive("arrive", 0)
+    b.wait("wait", 0, 0)
+
+
+def commit_elsewhere(t: Trace) -> None:
+    grid = t.grid(64)
+    a, b = warps(t, grid, 2)
+    one = a.leader()
+    one.init("init done", 0, 1)
+    one.init("init other", 8, 1)
+    a.actions += one.actions
+    a.alloc("alloc", 0, 32)
+    issue = a.leader()
+    issue.mma("mma", [], 0, 32)
+    issue.tc_commit("commit", 8)
+    for role in (a, b):
+        role.bar("set up")
+    a.actions += issue.actions
+    b.wait("wait", 0, 0)
+
+
+CASES = {
+    missing_arrive: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 2 arrivals missing", "wait"),
+    wrong_parity: ("mbarrier at shared 0x0 of CTA 0, phase 1", "1 of 1 arrivals missing", "wait the next"),
+    lost_bytes: ("mbarrier at shared 0x0 of CTA 0, phase 0", "2048 bytes expected and not copied", "wait"),
+    unexpected_bytes: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1024 bytes copied that nobody expected", "wait"),
+    nothing_copied: ("mbarrier at shared 0x0 of CTA 0, phase 0", "4096 bytes expected and not copied", "wait"),
+    exited_producer: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 1 arrivals missing", "wait"),
+    count_too_high: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 33 arrivals missing", "wait"),
+    circular: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 1 arrivals missing", "wait one"),
+    warp_skips_bar: ("barrier 0 of CTA 0", "1 of 2 warps have arrived", "bar"),
+    bar_count: ("barrier 1 of CTA 0", "2 of 3 warps have arrived, only 2 warps are alive", "bar"),
+    bar_ids: ("barrier 1 of CTA 0", "1 of 2 warps have arrived", "bar one"),
+    cluster_mismatch: ("cluster barrier of CTAs [0, 1]", "32 threads have not arrived: CTA 1 warp 0", "cluster"),
+    cluster_wait_only: ("cluster barrier of CTAs [0, 1]", "32 threads have not arrived", "wait without arrive"),
+    unset_flag: ("a change at 0x300000", "nobody that can still run writes it", "spin"),
+    half_cp_async: ("mbarrier at shared 0x0 of CTA 0, phase 0", "32 of 64 arrivals missing", "wait"),
+    commit_elsewhere: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 1 arrivals missing", "wait"),
+}
+
+
+@pytest.mark.parametrize("build", list(CASES), ids=lambda build: build.__name__)
+def test_the_guilty_barrier_is_named_with_its_line(build: Callable[[Trace], None]) -> None:
+    report, trace = hang(build)
+    what, missing, label = CASES[build]
+    assert report.guilty is not None
+    assert report.guilty.what == what
+    assert missing in report.guilty.missing
+    finding = next(f for f in trace.engine.findings if f.rule.code == "PTX0990")
+    assert finding.place.text == label
+    assert finding.place.origin is not None
+    assert finding.place.origin.line == trace.labels.index(label) + 1
+    assert json.loads(json.dumps(report.as_json()))["guilty"] == what
+
+
+def test_a_circular_wait_is_shown_as_a_cycle() -> None:
+    report, _ = hang(circular)
+    assert report.cycle[0] == report.cycle[-1]
+    assert len(set(report.cycle)) == 2
+
+
+def test_who_exited_and_where_is_told() -> None:
+    report, _ = hang(exited_producer)
+    assert "CTA 0 warp 0 exited after `return early`" in str(report)
+
+
+def test_what_happened_so_far_is_told() -> None:
+    report, _ = hang(lost_bytes)
+    assert "expect 4096 bytes by CTA 0 warp 0 lane 0 at `expect`" in str(report)
+    assert "2048 bytes complete" in str(report)

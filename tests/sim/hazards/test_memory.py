@@ -1,0 +1,184 @@
+"""Shadow memory: granules split where they must and nowhere else, readers are all remembered, unwritten bytes are found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
+from pyptx.sim.hazards.shadow import Shadow
+from pyptx.sim.hazards.state import Grid
+
+
+def place(line: int) -> Place:
+    return Place(Span(line, 1), f"line {line}")
+
+
+def engine(threads: int = 128, ctas: int = 1) -> tuple[Hazards, Grid]:
+    made = Hazards()
+    made.state.add_buffer(1 << 20, 1 << 16, "buffer")
+    grid = made.launch(place(1), threads, slots=ctas, shared_bytes=4096)
+    made.start(grid, range(ctas), range(ctas))
+    return made, grid
+
+
+def codes(made: Hazards) -> list[str]:
+    return [finding.rule.code for finding in made.findings]
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+def test_neighbours_of_any_size_do_not_race(size: int) -> None:
+    made, grid = engine()
+    for warp in range(4):
+        threads = np.arange(32) + 32 * warp
+        made.access(store(place(2), Space.SHARED, size), Group(threads), threads * size)
+    made.barriers.bar(Group(grid.all_threads(0)), place(3), 0, None, "sync")
+    made.access(load(place(4), Space.SHARED, size), Group(np.arange(128)), (np.arange(128) + 7) % 128 * size)
+    assert codes(made) == []
+
+
+@given(st.lists(st.tuples(st.sampled_from([1, 2, 4, 8, 16]), st.integers(0, 15), st.integers(0, 3)), max_size=8))
+@settings(max_examples=60, deadline=None)
+def test_races_are_those_of_a_byte_for_byte_model(accesses: list[tuple[int, int, int]]) -> None:
+    made, _ = engine(128)
+    writers: dict[int, int] = {}
+    expected = False
+    for number, (size, at, warp) in enumerate(accesses):
+        start = at * 4 // size * size
+        access = store(place(number + 2), Space.SHARED, size)
+        made.access(access, Group(np.array([32 * warp])), np.array([start]))
+        for byte in range(start, start + size):
+            expected |= writers.get(byte, warp) != warp
+            writers[byte] = warp
+    assert bool(len(made.findings)) == expected
+
+
+def test_partly_written_words_are_uninitialised() -> None:
+    made, _ = engine(32)
+    one = Group(np.array([0]))
+    made.access(store(place(2), Space.SHARED, 2), one, np.array([0]))
+    made.access(load(place(3), Space.SHARED, 2), one, np.array([0]))
+    assert codes(made) == []
+    made.access(load(place(4), Space.SHARED, 4), one, np.array([0]))
+    assert codes(made) == ["PTX0910"]
+
+
+@pytest.mark.parametrize("reader", range(0, 256, 37))
+def test_every_one_of_many_readers_is_remembered(reader: int) -> None:
+    made, grid = engine(256)
+    threads = grid.all_threads(0)
+    made.access(store(place(2), Space.SHARED, 4), Group(threads[:1]), np.array([0]))
+    made.barriers.bar(Group(threads), place(3), 0, None, "sync")
+    for warp in range(8):
+        made.access(load(place(4), Space.SHARED, 4), Group(threads[32 * warp : 32 * warp + 32]), np.zeros(32, np.int64))
+    # All but one warp arrive; the writer learns of them only.
+    arrived = threads[threads >> 5 != reader >> 5]
+    made.barriers.bar(Group(arrived), place(5), 1, 224, "sync")
+    writer = arrived[:1]
+    made.access(store(place(6), Space.SHARED, 4), Group(writer), np.array([0]))
+    assert codes(made) == ["PTX0901"]
+    (finding,) = made.findings
+    assert finding.other_agent is not None
+    assert finding.other_agent.warp == reader >> 5
+
+
+def test_equal_findings_of_many_lanes_are_one_with_a_count() -> None:
+    made, _ = engine(64)
+    made.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
+    made.access(load(place(3), Space.SHARED, 4), Group(np.arange(32, 64)), np.arange(32) * 4)
+    (finding,) = made.findings
+    assert finding.count == 32
+    assert (finding.place.origin, finding.other) == (Span(3, 1), place(2))
+
+
+def test_atomics_do_not_race_but_plain_reads_of_them_do() -> None:
+    made, _ = engine(64)
+    add = atomic(place(2), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
+    for warp in range(2):
+        made.access(add, Group(np.arange(32) + 32 * warp), np.zeros(32, np.int64))
+    assert codes(made) == []
+    made.barriers.warp_sync(Group(np.arange(32, 64)), place(3), 0xFFFFFFFF)
+    # The second warp's own atomics are in order by now; the first one's are not.
+    made.access(load(place(4), Space.SHARED, 4), Group(np.array([40])), np.array([0]))
+    (finding,) = made.findings
+    assert finding.other_agent is not None
+    assert (finding.rule.code, finding.other_agent.warp) == ("PTX0901", 0)
+
+
+def test_strong_accesses_of_two_sizes_race() -> None:
+    made, _ = engine(64)
+    made.access(atomic(place(2), Space.SHARED, 8), Group(np.array([0])), np.array([0]))
+    made.access(atomic(place(3), Space.SHARED, 4), Group(np.array([32])), np.array([4]))
+    assert codes(made) == ["PTX0904"]
+
+
+def test_one_store_by_several_lanes_to_one_place() -> None:
+    made, _ = engine(32)
+    group = Group(np.arange(32))
+    made.access(store(place(2), Space.SHARED, 4), group, np.zeros(32, np.int64), benign=True)
+    assert codes(made) == []
+    made.access(store(place(3), Space.SHARED, 4), group, np.full(32, 16))
+    assert codes(made) == ["PTX0901"]
+
+
+def test_ctas_of_one_grid_race_in_global_memory_and_the_next_grid_does_not() -> None:
+    made, grid = engine(32, 2)
+    access = store(place(2), Space.GLOBAL, 4)
+    for cta in range(2):
+        made.access(access, Group(grid.all_threads(cta)), (1 << 20) + np.arange(32) * 4 + 128 * cta)
+        made.exit(Group(grid.all_threads(cta)), place(3))
+    made.finish(grid)
+    later = made.launch(place(4), 32)
+    made.start(later, [0], [0])
+    made.access(load(place(5), Space.GLOBAL, 4), Group(later.all_threads(0)), (1 << 20) + np.arange(32) * 8)
+    assert codes(made) == []
+    made.access(store(place(6), Space.GLOBAL, 4), Group(later.all_threads(0)), (1 << 20) + np.arange(32) * 4)
+    assert codes(made) == ["PTX0902"]
+
+
+def test_a_slot_used_again_is_another_cta() -> None:
+    made, grid = engine(32)
+    group = Group(grid.all_threads(0))
+    made.access(store(place(2), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
+    made.access(store(place(2), Space.SHARED, 4), group, np.arange(32) * 4)
+    made.exit(group, place(3))
+    made.start(grid, [0], [1])
+    made.access(load(place(4), Space.SHARED, 4), group, np.arange(32) * 4)
+    made.access(load(place(5), Space.GLOBAL, 4), group, (1 << 20) + np.arange(32) * 4)
+    assert codes(made) == ["PTX0910", "PTX0901"]
+
+
+def test_wide_vectors_are_taken_apart() -> None:
+    made, _ = engine(64)
+    wide = Access(place(2), Space.GLOBAL, 32, True, False)
+    made.access(wide, Group(np.arange(32)), (1 << 20) + np.arange(32) * 32)
+    made.access(load(place(3), Space.GLOBAL, 4), Group(np.array([32])), np.array([(1 << 20) + 20]))
+    assert codes(made) == ["PTX0901"]
+
+
+def test_a_refined_granule_keeps_what_was_done_to_it() -> None:
+    shadow = Shadow(64, True)
+    for plane, cells, _ in shadow.lanes(np.array([16]), 16):
+        plane.write[cells] = 77
+        plane.reads[0][cells] = 78
+    for plane, cells, _ in shadow.lanes(np.array([20, 28]), 4):
+        assert plane.write[cells].tolist() == [77, 77]
+        assert plane.reads[0][cells].tolist() == [78, 78]
+    for plane, cells, chosen in shadow.lanes(np.array([0, 16]), 16):
+        assert chosen is not None
+        assert len(cells) == (1 if plane.unit == 16 else 4)
+
+
+def test_runs_that_share_granules_with_threads() -> None:
+    made, grid = engine(64)
+    made.access(store(place(2), Space.SHARED, 4), Group(np.arange(32)), np.arange(32) * 4)
+    record = made.state.records.of_operation(
+        Access(place(3), Space.SHARED, 64, True, False, family=Family.BULK_LOAD),
+        int(made.state.clocks.life_of[1]), made.state.channel(made.state.domain_of(32), "x"), 1, 0,
+    )  # fmt: skip
+    access = made.state.records.place(record)
+    made.tiles.run(access, np.array([32]), Bytes.run(Space.SHARED, grid.shared_base(0) + 64, 64), record)
+    assert codes(made) == ["PTX0901"]

@@ -1,0 +1,134 @@
+"""Rules of convergence, tensor-memory allocation and reports: one case per rule."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pyptx.diagnostics import PtxError, Severity, Span
+from pyptx.sim.hazards import Group, Hazards, Place, Space, load, show, store
+from pyptx.sim.hazards.rules import REMEDIES, RULES
+from pyptx.sim.hazards.state import Grid
+
+WARP = np.arange(32)
+FULL = 0xFFFFFFFF
+Act = Callable[[Hazards, Grid], object]
+
+
+def place(line: int = 1) -> Place:
+    return Place(Span(line, 1), f"line {line}")
+
+
+def group(threads: object) -> Group:
+    return Group(np.asarray(threads, np.int64))
+
+
+def masks(value: int, count: int = 32) -> np.ndarray:
+    return np.full(count, value, np.int64)
+
+
+CASES: list[tuple[str, Act]] = [
+    ("", lambda e, g: e.warps.aligned(group(WARP), place())),
+    ("PTX0960", lambda e, g: e.warps.aligned(group(WARP[:16]), place())),
+    ("", lambda e, g: e.warps.warpgroup(group(np.arange(128)), place())),
+    ("PTX0964", lambda e, g: e.warps.warpgroup(group(np.arange(96)), place())),
+    ("PTX0964", lambda e, g: e.warps.warpgroup(group(np.arange(64, 192)), place())),
+    ("", lambda e, g: e.warps.members(group(WARP), place(), masks(FULL))),
+    ("PTX0961", lambda e, g: e.warps.members(group(WARP), place(), masks(0xFFFF))),
+    ("PTX0960", lambda e, g: e.warps.members(group(WARP[:16]), place(), masks(FULL, 16))),
+    ("", lambda e, g: e.warps.sources(group(WARP), place(), WARP[::-1].copy(), masks(FULL))),
+    ("PTX0962", lambda e, g: e.warps.sources(group(WARP[:16]), place(), WARP[:16] + 16, masks(FULL, 16))),
+    ("", lambda e, g: e.warps.elect(group(WARP), place(), FULL)),
+    ("PTX0966", lambda e, g: e.warps.elect(group(WARP[:8]), place(), FULL)),
+    ("", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 40, False, 168, 168 * 256)),
+    ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 200, False, 168, 168 * 256)),
+    ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 44, False, 168, 168 * 256)),
+    ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 240, True, 168, 168 * 256)),
+    ("PTX0911", lambda e, g: e.warps.uninitialised(group(WARP), place(), ["%r1"])),
+    ("PTX0967", lambda e, g: e.warps.pair(0, place(), "the peer has exited")),
+    ("PTX0963", lambda e, g: (e.exit(group(WARP[16:]), place()), e.barriers.warp_sync(group(WARP[:16]), place(), FULL))),
+    ("PTX0961", lambda e, g: e.barriers.warp_sync(group(WARP), place(), 0xFF)),
+    ("PTX0970", lambda e, g: e.barriers.bar(group(WARP), place(), 16, 64, "sync")),
+    ("PTX0970", lambda e, g: e.barriers.bar(group(WARP), place(), 1, 48, "sync")),
+    ("PTX0971", lambda e, g: [e.barriers.bar(group(WARP + 32 * i), place(i), 1, 96, k) for i, k in enumerate(("sync", "red"))]),
+    ("PTX0946", lambda e, g: e.tensor.alloc(group(WARP), place(), 0, 48)),
+    ("", lambda e, g: (e.tensor.alloc(group(WARP), place(), 0, 96, exclusive=True), e.tensor.dealloc(group(WARP), place(), 0, 96))),
+    ("PTX0946", lambda e, g: e.tensor.alloc(group(WARP[:1]), place(), 0, 32)),
+    ("PTX0946", lambda e, g: [e.tensor.alloc(group(WARP), place(c), c, c) for c in (64, 128)]),
+    ("PTX0946", lambda e, g: (e.tensor.relinquish(group(WARP)), e.tensor.alloc(group(WARP), place(), 0, 32))),
+    ("PTX0947", lambda e, g: e.tensor.dealloc(group(WARP), place(), 0, 32)),
+    ("PTX0948", lambda e, g: (e.tensor.alloc(group(WARP), place(), 0, 32), e.tensor.move(group(WARP), place(2), 0, 32, 32, 32, stores=True))),
+    ("PTX0945", lambda e, g: e.tensor.move(group(WARP), place(), 0, 32, 0, 32, stores=True)),
+    ("PTX0949", lambda e, g: [e.tensor.alloc(group(WARP), place(), 32 * n, 32, n) for n in (1, 2)]),
+    ("PTX0991", lambda e, g: e.hangs.livelock(WARP, place(), "10^9 steps")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "act"), CASES, ids=[f"{i} {code or 'clean'}" for i, (code, _) in enumerate(CASES)])
+def test_a_rule_is_reported_by_its_code(code: str, act: Act) -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 256, shared_bytes=1024, tensor=True)
+    engine.start(grid, [0], [0])
+    act(engine, grid)
+    assert sorted({finding.rule.code for finding in engine.findings}) == ([code] if code else [])
+
+
+def test_remote_barriers_and_absent_peers() -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 32, slots=4, cluster=2, shared_bytes=64)
+    engine.start(grid, range(4), range(4))
+    engine.access(store(place(2), Space.SHARED, 4), group([0]), np.array([grid.shared_base(2)]))
+    engine.mbarriers.init(grid.thread(1), place(3), grid.shared_base(1), 1)
+    for slot in range(2):
+        engine.barriers.cluster_arrive(group(grid.all_threads(slot)), place(4))
+    for slot in range(2):
+        engine.barriers.cluster_wait(group(grid.all_threads(slot)), place(5))
+    engine.mbarriers.arrive(group([0]), place(6), grid.shared_base(1))
+    engine.mbarriers.wait(group([0]), place(7), grid.shared_base(1), 0)
+    assert {"PTX0984", "PTX0958"} == {finding.rule.code for finding in engine.findings}
+
+
+def _race() -> Hazards:
+    engine = Hazards()
+    grid = engine.launch(place(), 64, shared_bytes=1024)
+    engine.start(grid, [0], [3])
+    engine.access(store(place(2), Space.SHARED, 4), group(WARP), WARP * 4 + 256)
+    engine.access(load(place(3), Space.SHARED, 4), group(WARP + 32), WARP * 4 + 256)
+    return engine
+
+
+def test_a_finding_shows_both_places_the_bytes_the_rule_and_the_remedy() -> None:
+    text = show(_race().findings)
+    for part in (
+        "<ptx>:3:1: error[PTX0901]: data race: reads 4 bytes at shared 0x100 of CTA 3 after write of them (32 times)",
+        "the other place: `line 2` at <ptx>:2:1, by CTA 3 warp 0 lane 0",
+        "Memory Consistency Model",
+        "help: order them",
+    ):
+        assert part in text
+
+
+def test_a_finding_as_json() -> None:
+    (finding,) = _race().findings
+    value = json.loads(json.dumps(finding.as_json()))
+    assert (value["code"], value["line"], value["count"]) == ("PTX0901", 3, 32)
+    assert value["other"]["line"] == 2
+    assert value["agent"] == {"cta": 3, "warp": 1, "lane": 0, "engine": None}
+
+
+def test_errors_raise_and_warnings_only_when_strict() -> None:
+    with pytest.raises(PtxError, match="PTX0901"):
+        _race().findings.raise_for()
+    engine = Hazards()
+    engine.state.report(next(rule for rule in RULES if rule.severity is Severity.WARNING), place(), "x")
+    engine.findings.raise_for()
+    with pytest.raises(PtxError):
+        engine.findings.raise_for(strict=True)
+
+
+def test_codes_are_unique_and_every_rule_has_a_remedy() -> None:
+    assert len({rule.code for rule in RULES}) == len(RULES)
+    assert all(rule.code.startswith("PTX09") and rule.why and REMEDIES[rule.code] for rule in RULES)

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx.sim.arguments import Struct
+    from pyptx.sim.arguments import Struct, Tensor
     from pyptx.sim.launch import Result, run
     from pyptx.sim.machine import Stats
     from pyptx.sim.rules import RULES
 
-__all__ = ["RULES", "Result", "Stats", "Struct", "run"]
-_MODULE_OF = {"run": "launch", "Result": "launch", "Stats": "machine", "Struct": "arguments", "RULES": "rules"}
+__all__ = ["RULES", "Result", "Stats", "Struct", "Tensor", "run"]
+_MODULE_OF = {
+    "run": "launch",
+    "Result": "launch",
+    "Stats": "machine",
+    "Struct": "arguments",
+    "Tensor": "arguments",
+    "RULES": "rules",
+}
 
 
 def __getattr__(name: str) -> object:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from pyptx.sim.formats import Array
 from pyptx.sim.frames import aligned, laid_out
 from pyptx.sim.memory import Region
 from pyptx.sim.variables import GUARD, Allocation
+from pyptx.tensormap import TensorMap, encode, validate
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,14 @@ class Struct:
 
     size: int
     fields: Sequence[tuple[int, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor map of an array, passed by value. The map's address counts from the array's first byte."""
+
+    array: Array
+    map: TensorMap
 
 
 @dataclass(slots=True)
@@ -112,6 +121,11 @@ def _bytes(param: Param, size: int, value: Any, buffers: Buffers, origin: Origin
 def _plain(value: Any, buffers: Buffers, name: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
+    if isinstance(value, Tensor):
+        address = buffers.address(value.array, name) + value.map.address
+        return encode(validate(replace(value.map, address=address)))
+    if isinstance(value, TensorMap):
+        return encode(value)
     if isinstance(value, np.ndarray) and value.ndim:
         return buffers.address(value, name).to_bytes(8, "little")
     if isinstance(value, np.generic | np.ndarray):

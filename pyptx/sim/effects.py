@@ -60,7 +60,13 @@ class Effects:
             return
         limit = np.full(total, -1)
         limit[lanes] = np.iinfo(np.int64).max if newest is None else self._counts(agent, total)[lanes] - newest
-        self._land([e for e in self.pending if e.agent == agent and bool(((e.groups >= 0) & (e.groups < limit[e.lanes])).any())])
+        self._land(
+            [
+                e
+                for e in self.pending
+                if e.agent == agent and bool(((e.groups >= 0) & (e.groups < limit[e.lanes])).any())
+            ]
+        )
 
     def land_oldest(self) -> bool:
         """Land the oldest effect; say whether there was one."""

@@ -154,7 +154,7 @@ class Memory:
     def _global(self, site: Site, lanes: Lanes, address: Any, size: int, space: str) -> tuple[Region, Any]:
         region = site.region
         if isinstance(address, int):
-            region = self._region_at(address)
+            region = self.region_at(address)
             if region is None or address + size > region.low + region.size:
                 raise self._outside(site, lanes, 0, address, size)
             return region, self._checked(site, lanes, np.array(address - region.low), address, size)
@@ -174,13 +174,14 @@ class Memory:
             raise self._fault(rules.MISALIGNED, site, lanes, bad, address, size, f"not a multiple of {size}")
         return offsets
 
-    def _region_at(self, address: int) -> Region | None:
+    def region_at(self, address: int) -> Region | None:
+        """Return the region of global memory that begins last before an address."""
         at = bisect_right(self.starts, address) - 1
         return self.regions[at] if at >= 0 else None
 
     def _search(self, site: Site, lanes: Lanes, address: Array, size: int) -> tuple[Region, Array]:
         """Find the one region that all lanes hit, or check every lane by itself."""
-        region = self._region_at(int(address[0]))
+        region = self.region_at(int(address[0]))
         if region is not None:
             offsets = np.subtract(address, region.low, dtype=np.uint64)
             if size <= region.size and offsets.max() <= region.size - size:

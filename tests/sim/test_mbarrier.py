@@ -46,7 +46,9 @@ bar.sync 0;
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_a_wait_sees_what_was_stored_before_the_arrivals(schedule: str) -> None:
-    body = START.format(count=32) + """
+    body = (
+        START.format(count=32)
+        + """
 setp.ge.u32 %p1, %t, 32;
 @%p1 bra write;
 w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;
@@ -66,6 +68,7 @@ st.shared.u32 [%r1], %t;
 mbarrier.arrive.shared::cta.b64 _, [bar];
 ret;
 """
+    )
     assert out(body, schedule=schedule)[:32] == list(range(32, 64))
 
 
@@ -122,7 +125,9 @@ ret;
 
 
 def test_other_ctas_of_a_cluster_arrive_through_mapa() -> None:
-    body = START.format(count=2) + """
+    body = (
+        START.format(count=2)
+        + """
 barrier.cluster.arrive.aligned;
 barrier.cluster.wait.aligned;
 mov.u32 %r0, bar;
@@ -139,6 +144,7 @@ barrier.cluster.arrive.aligned;
 barrier.cluster.wait.aligned;
 ret;
 """
+    )
     assert out(body, threads=32, grid=2, cluster=2) == [7] * 32
 
 

@@ -56,7 +56,15 @@ def _transfer(sign: int, site: Site, lanes: Lanes, mask: Any, space: str, addres
 
 
 def _arrive(
-    drop: bool, expects: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, operand: Any = 1
+    drop: bool,
+    expects: bool,
+    site: Site,
+    lanes: Lanes,
+    mask: Any,
+    space: str,
+    address: Any,
+    outs: Any,
+    operand: Any = 1,
 ) -> None:
     some, (where, operands) = chosen(lanes, mask, address, operand)
     if some is None:

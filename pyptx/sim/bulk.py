@@ -1,0 +1,249 @@
+"""Bulk and tensor copies as the machine runs them: lane by lane, from addresses to bytes, and who is told.
+
+Manual: cp.async.bulk, cp.reduce.async.bulk, cp.async.bulk.tensor, cp.reduce.async.bulk.tensor. Which bytes a tensor
+copy moves is in `copies`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pyptx import tensormap
+from pyptx.diagnostics import PtxError
+from pyptx.sim import copies, rules
+from pyptx.sim.copies.movement import combine
+from pyptx.sim.engines import chosen, objects, told
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Region, Site
+from pyptx.tensormap import ElementType, TensorMap
+
+AGENT = "bulk"
+_CHUNK = 16
+_ELEMENT = {
+    "u32": ElementType.U32, "b32": ElementType.U32, "s32": ElementType.S32, "u64": ElementType.U64,
+    "b64": ElementType.U64, "s64": ElementType.S64, "f16": ElementType.F16, "bf16": ElementType.BF16,
+    "f32": ElementType.F32, "f64": ElementType.F64,
+}  # fmt: skip
+
+
+def copy(
+    operation: str, signals: bool, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any,
+    of: str, source: Any, *rest: Any,
+) -> None:  # fmt: skip
+    """Copy bytes between memories, or reduce them into the target."""
+    where, rest = (rest[1], rest[2:]) if signals else (np.array(0), rest)
+    size, others = rest[1], dict(zip(extras, rest[2:], strict=True))
+    some, (there, here, sizes, bars, ctas, byte_mask) = chosen(
+        group, mask, target, source, size, where, others.get("ctas", np.array(0)), others.get("bytes", np.array(0xFFFF))
+    )
+    if some is None:
+        return
+    for lane, one in _one_by_one(some):
+        count = int(sizes[lane])
+        first, begin = _bytes(site, one, of, here[lane], count, "r")
+        last, end = _bytes(site, one, to, there[lane], count, "rw" if operation else "w")
+        ends = _everywhere(site, one, end, int(ctas[lane])) if "ctas" in extras else [end]
+        kept = np.resize(np.unpackbits(np.array([byte_mask[lane]], "u2").view("u1"), bitorder="little"), count) != 0
+
+        def land(first: Region = first, begin: int = begin, last: Region = last, ends: list[int] = ends,
+                 count: int = count, kept: Array = kept) -> None:  # fmt: skip
+            for end in ends:
+                _put(operation, first.data[begin : begin + count], last.data[end : end + count], kept)
+
+        signal = (
+            _signal(site, one, bars[lane], count, int(ctas[lane]) if "ctas" in extras else None) if signals else None
+        )
+        _issue(site, one, land, signal)
+
+
+def _put(operation: str, new: Array, old: Array, kept: Array) -> None:
+    if operation:
+        name, _, kind = operation.partition(".")
+        element = _ELEMENT[kind.rpartition(".")[2]]
+        dtype = {ElementType.F16: "u2", ElementType.BF16: "u2", ElementType.F32: "f4", ElementType.F64: "f8",
+                 ElementType.S32: "i4", ElementType.S64: "i8", ElementType.U64: "u8"}.get(element, "u4")  # fmt: skip
+        old.view(dtype)[...] = combine(name, old.view(dtype), new.view(dtype), element)
+    elif kept.all():
+        old[...] = new
+    else:
+        old[kept] = new[kept]
+
+
+def load(
+    mode: str, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any, space: str, where: Any,
+    bar_space: str, bar: Any, outs: Any, at: Any, *rest: Any,
+) -> None:  # fmt: skip
+    """Copy a box of a tensor to shared memory, of several CTAs if a mask names them, and tell their barriers."""
+    others = dict(zip(extras, rest, strict=True))
+    offsets = others.get("offsets", others.get("halo", ()))
+    some, (there, maps, bars, places, taps, ctas) = chosen(
+        group, mask, target, where, bar, at, offsets, others.get("ctas", np.array(0))
+    )
+    if some is None:
+        return
+    memory = site.memory
+    for lane, one in _one_by_one(some):
+        tensor = _map(site, one, maps[lane])
+        end = int(memory.resolve(site, to, one, there[lane : lane + 1], _CHUNK, "w")[1][0])
+        named = int(ctas[lane]) if "ctas" in extras else None
+        ends = [end] if named is None else _everywhere(site, one, end, named)
+        made = _plan(site, one, mode, tensor, _numbers(places, lane), _numbers(taps, lane), end)
+        region = _tensor_bytes(site, one, tensor, made)
+
+        def land(made: copies.Copy = made, region: Region = region, ends: list[int] = ends) -> None:
+            for end in ends:
+                copies.load(made, region.data, region.low, _shared(site, end), memory.shared.low)
+
+        _issue(site, one, land, _signal(site, one, bars[lane], tensor_bytes(tensor, mode), named))
+
+
+def store(
+    mode: str, operation: str, site: Site, group: Lanes, mask: Any, space: str, where: Any, of: str, source: Any,
+    outs: Any, at: Any, *rest: Any,
+) -> None:  # fmt: skip
+    """Copy a box from shared memory to a tensor, or reduce it into the tensor."""
+    some, (maps, here, places) = chosen(group, mask, where, source, at)
+    if some is None:
+        return
+    memory = site.memory
+    for lane, one in _one_by_one(some):
+        tensor = _map(site, one, maps[lane])
+        begin = int(memory.resolve(site, of, one, here[lane : lane + 1], _CHUNK, "r")[1][0])
+        made = _plan(site, one, mode, tensor, _numbers(places, lane), (), begin)
+        region = _tensor_bytes(site, one, tensor, made)
+        if not region.writable:
+            raise _wrong(site, one, f"`{region.name}` is read-only", rules.READ_ONLY)
+        if region.lent:
+            region.own()
+
+        def land(made: copies.Copy = made, region: Region = region, begin: int = begin) -> None:
+            shared = _shared(site, begin)
+            if operation:
+                copies.reduce(made, operation, region.data, region.low, shared, memory.shared.low)
+            else:
+                copies.store(made, region.data, region.low, shared, memory.shared.low)
+
+        _issue(site, one, land, None)
+
+
+def tensor_bytes(tensor: TensorMap, mode: str) -> int:
+    """Return the bytes that a load counts: the whole box, elements outside the tensor included."""
+    return 4 * tensor.box_bytes if mode == "gather4" else tensor.box_bytes
+
+
+def _one_by_one(group: Lanes) -> list[tuple[int, Lanes]]:
+    shape = group.shape
+    return [(at, shape.range(int(lane), int(lane) + 1)) for at, lane in enumerate(group.index)]
+
+
+def _numbers(vector: Any, lane: int) -> tuple[int, ...]:
+    return tuple(int(item[lane]) for item in vector)
+
+
+def _bytes(site: Site, one: Lanes, space: str, address: Any, size: int, kind: str) -> tuple[Region, int]:
+    """Return where bytes lie: their first and last 16 must be legal accesses."""
+    if size % _CHUNK:
+        raise _wrong(site, one, f"{size} bytes: a multiple of 16 is needed")
+    whole = np.array([address])
+    region, offsets = site.memory.resolve(site, space, one, whole, _CHUNK, kind)
+    if size > _CHUNK:
+        last, _ = site.memory.resolve(site, space, one, whole + whole.dtype.type(size - _CHUNK), _CHUNK, kind)
+        if last is not region:
+            raise _wrong(site, one, f"{size} bytes from {int(address):#x} reach into another allocation")
+    return region, int(np.atleast_1d(offsets)[0])
+
+
+def _everywhere(site: Site, one: Lanes, offset: int, ctas: int) -> list[int]:
+    """Return an offset in every CTA of the cluster that a mask names."""
+    memory = site.memory
+    stride, size = memory.shape.shared_stride, memory.cluster
+    if ctas >> size:
+        raise _wrong(site, one, f"the mask {ctas:#x} names CTAs that a cluster of {size} does not have")
+    first = int(one.cta[0]) // size * size
+    return [(first + rank) * stride + offset % stride for rank in range(size) if ctas >> rank & 1]
+
+
+def _shared(site: Site, offset: int) -> Array:
+    """Return the shared memory of the CTA that an offset lies in."""
+    stride = site.memory.shape.shared_stride
+    first = offset // stride * stride
+    return site.memory.shared.data[first : first + stride]
+
+
+def _signal(site: Site, one: Lanes, address: Any, count: int, ctas: int | None) -> Callable[[], None]:
+    """Return what tells the barriers of a copy that its bytes have arrived."""
+    offset = int(objects(site, one, "shared", np.array([address]))[0])
+    offsets = np.array([offset] if ctas is None else _everywhere(site, one, offset, ctas))
+    told(site, one, lambda m: m.rows(offsets))
+    return lambda: told(site, one, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
+
+
+def _issue(site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[], None] | None) -> None:
+    def landing() -> None:
+        land()
+        if signal is not None:
+            signal()
+
+    site.memory.effects.issue(AGENT, one.index, one.shape.lanes, landing, grouped=signal is None)
+
+
+@lru_cache(maxsize=64)
+def _decoded(data: bytes) -> TensorMap:
+    return tensormap.validate(tensormap.decode(data))
+
+
+def _map(site: Site, one: Lanes, address: Any) -> TensorMap:
+    """Return the tensor map at a generic address."""
+    at = np.array([address], np.uint64)
+    found: list[bytes] = []
+    for half in (0, 64):
+        region, offsets = site.memory.resolve(site, "", one, at + np.uint64(half), 64, "r")
+        begin = int(np.atleast_1d(offsets)[0])
+        found.append(region.data[begin : begin + 64].tobytes())
+    try:
+        return _decoded(b"".join(found))
+    except ValueError as why:
+        raise _wrong(site, one, f"at {int(address):#x}: {why}") from None
+
+
+def _plan(
+    site: Site, one: Lanes, mode: str, tensor: TensorMap, at: tuple[int, ...], taps: tuple[int, ...], offset: int
+) -> copies.Copy:
+    memory = site.memory
+    destination = offset % memory.shape.shared_stride + memory.shared.low
+    if destination % 128:
+        raise _wrong(
+            site, one, f"shared address {destination:#x}: a tensor copy needs a multiple of 128", rules.MISALIGNED
+        )
+    count = 2 if mode in ("gather4", "scatter4") else len(at)
+    if count != tensor.rank:
+        raise _wrong(site, one, f"{count} dimensions, the tensor map has {tensor.rank}")
+    try:
+        if mode in ("gather4", "scatter4"):
+            return copies.gather(tensor, at, destination)
+        return copies.tile(tensor, at, destination) if mode == "tile" else copies.im2col(tensor, at, destination, taps)
+    except ValueError as why:
+        raise _wrong(site, one, str(why)) from None
+
+
+def _tensor_bytes(site: Site, one: Lanes, tensor: TensorMap, made: copies.Copy) -> Region:
+    """Return the allocation that holds a tensor; all that is copied must lie in it."""
+    region = site.memory.region_at(tensor.address)
+    inside = made.address if made.inside is None else made.address[made.inside]
+    if region is None or (
+        len(inside) and (inside.min() < region.low or inside.max() + made.unit > region.low + region.size)
+    ):
+        name = "no allocation" if region is None else f"`{region.name}` of {region.size} bytes"
+        text = f"the tensor at {tensor.address:#x} does not lie in {name}"
+        raise _wrong(site, one, text, rules.OUT_OF_BOUNDS)
+    return region
+
+
+def _wrong(site: Site, one: Lanes, why: str, rule: Any = rules.COPY) -> PtxError:
+    text = f"`{site.instruction.full_opcode}`: {why}"
+    return rules.error(rule, site.origin, text, notes=(site.memory.place(one, 0, site.function),))

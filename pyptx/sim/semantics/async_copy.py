@@ -1,0 +1,91 @@
+"""Manual: cp.async, cp.async.bulk, cp.reduce.async.bulk, and their groups. What moves bytes is `engines`' and `copies`'."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim import bulk
+from pyptx.sim.access import load, store
+from pyptx.sim.engines import chosen
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes, memory
+
+_U4 = np.dtype("u4")
+
+
+def _cp(match: Match, signature: Signature) -> Operation | None:
+    flags = set(match.modifiers)
+    agent = "bulk" if "bulk" in flags else "cp.async"
+    if "prefetch" in flags or "applypriority" in flags:
+        return NOTHING
+    if "commit_group" in flags:
+        return lanes(partial(_commit, agent))
+    if "wait_all" in flags:
+        return lanes(partial(_wait, agent, n=None))
+    if "wait_group" in flags:
+        return lanes(partial(_wait, agent))
+    if agent == "bulk":
+        return _bulk(match, signature, flags)
+    names = [operand.name for operand in signature]
+    return memory(partial(_copy, "ignore" in names, "from" in names))
+
+
+def _commit(agent: str, machine: Any, group: Lanes) -> None:
+    machine.effects.commit(agent, group.index, group.shape.lanes)
+
+
+def _wait(agent: str, machine: Any, group: Lanes, n: Any = 0) -> None:
+    machine.effects.wait(agent, group.index, group.shape.lanes, None if n is None else int(n))
+
+
+def _copy(
+    ignores: bool, partly: bool, site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any, outs: Any,
+    size: Any, *rest: Any,
+) -> None:  # fmt: skip
+    """Copy 4, 8 or 16 bytes per lane; what is not read from the source is zero, and the source not touched."""
+    some, (there, here, extra) = chosen(group, mask, target, source, rest[0] if rest else np.array(0))
+    if some is None:
+        return
+    whole = int(size)
+    count = np.full(some.n, whole) if not partly else np.minimum(extra.astype(np.int64), whole)
+    if ignores:
+        count = np.where(extra, 0, whole)
+    effects = site.memory.effects
+    if not effects.eager:
+        there, here = np.array(there), np.array(here)
+    effects.issue(
+        "cp.async", some.index, some.shape.lanes, lambda: _move(site, some, to, there, of, here, count, whole)
+    )
+
+
+def _move(site: Site, group: Lanes, to: str, target: Array, of: str, source: Array, count: Array, whole: int) -> None:
+    data = np.zeros((whole // 4, group.n), _U4)
+    full = count == whole
+    load(site, group, None if full.all() else full, of, source, _U4, tuple(data))
+    octets = data.T.copy().view(np.uint8)
+    for number in np.unique(count[(count > 0) & ~full]):
+        part = count == number
+        for at in range(int(number)):
+            byte = np.zeros(group.n, np.uint8)
+            load(site, group, part, of, source + np.uint64(at), byte.dtype, (byte,))
+            octets[part, at] = byte[part]
+    words = np.ascontiguousarray(octets).view(_U4).T
+    store(site, group, None, to, target, _U4, tuple(np.ascontiguousarray(words)))
+
+
+def _bulk(match: Match, signature: Signature, flags: set[str]) -> Operation | None:
+    if "ignore_oob" in flags or "multimem" in flags or any("report::validity" in m for m in flags):
+        return None
+    names = [operand.name for operand in signature]
+    operation = match.chosen.get("op", "") if match.modifiers[0] == "reduce" else ""
+    extras = tuple(name for name in ("ctas", "policy", "bytes") if name in names)
+    return memory(partial(bulk.copy, operation, "mbar" in names, extras))
+
+
+BUILDERS: dict[str, Builder] = {"cp": _cp, "applypriority": _cp}

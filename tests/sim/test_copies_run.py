@@ -1,0 +1,206 @@
+"""cp.async, bulk copies and tensor copies as instructions: what arrives, when, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.tensormap import ElementType, Swizzle, TensorMap
+
+SCHEDULES = ("eager", "lazy")
+Array = np.ndarray[Any, Any]
+
+
+def run(body: str, args: list[Any], params: str, threads: int = 32, **launch: Any) -> None:
+    module = parse(f""".version 8.6
+.target sm_90
+.address_size 64
+.visible .entry k({params})
+{{
+.reg .b32 %t, %r<8>; .reg .b64 %in, %out, %s<4>; .reg .pred %p<4>;
+.shared .align 128 .b8 box[4096]; .shared .align 8 .b64 bar;
+mov.u32 %t, %tid.x;
+setp.eq.u32 %p0, %t, 0;
+{body}
+}}
+""")
+    sim.run(module, block=threads, args=args, **launch)
+
+
+PLAIN = ".param .u64 in, .param .u64 out"
+ADDRESSES = (
+    "ld.param.u64 %in, [in]; ld.param.u64 %out, [out]; cvta.to.global.u64 %in, %in; cvta.to.global.u64 %out, %out;\n"
+)
+OUT_16 = """
+mad.wide.u32 %s0, %t, 16, %out;
+shl.b32 %r0, %t, 4; mov.u32 %r1, box; add.u32 %r1, %r1, %r0;
+ld.shared.v4.u32 {%r2, %r3, %r4, %r5}, [%r1];
+st.global.v4.u32 [%s0], {%r2, %r3, %r4, %r5};
+ret;
+"""
+WAIT = "w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;\n"
+INIT = "@%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;\n"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(
+    ("operands", "kept"), [("16", 16), ("16, 7", 7), ("16, 0", 0), ("16, %p1", 0), ("16, !%p1", 16)]
+)
+def test_cp_async_fills_with_zeros_what_it_does_not_read(schedule: str, operands: str, kept: int) -> None:
+    given, made = np.random.default_rng(0).integers(0, 256, (32, 16)).astype("u1"), np.ones((32, 16), "u1")
+    body = (
+        ADDRESSES
+        + f"""
+mad.wide.u32 %s0, %t, 16, %in;
+shl.b32 %r0, %t, 4; mov.u32 %r1, box; add.u32 %r1, %r1, %r0;
+setp.lt.u32 %p1, %t, 99;
+cp.async.cg.shared.global [%r1], [%s0], {operands};
+cp.async.commit_group;
+cp.async.wait_group 0;
+"""
+        + OUT_16
+    )
+    run(body, [given, made], PLAIN, schedule=schedule)
+    expected = given.copy()
+    expected[:, kept:] = 0
+    np.testing.assert_array_equal(made, expected)
+
+
+def test_lazy_copies_land_only_when_their_group_is_waited_for() -> None:
+    given, made = np.arange(128, dtype="u4"), np.zeros(128, "u4")
+    body = (
+        ADDRESSES
+        + """
+mad.wide.u32 %s0, %t, 16, %in;
+shl.b32 %r0, %t, 4; mov.u32 %r1, box; add.u32 %r1, %r1, %r0;
+cp.async.cg.shared.global [%r1], [%s0], 16;
+cp.async.commit_group;
+cp.async.wait_group 1;
+"""
+        + OUT_16
+    )
+    run(body, [given, made], PLAIN, schedule="lazy")
+    assert not made.any()
+    run(body, [given, made], PLAIN, schedule="eager")
+    np.testing.assert_array_equal(made, given)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_cp_async_arrives_at_a_barrier_when_its_copies_have_landed(schedule: str) -> None:
+    given, made = np.arange(128, dtype="u4"), np.zeros(128, "u4")
+    body = (
+        ADDRESSES
+        + "@%p0 mbarrier.init.shared::cta.b64 [bar], 32; bar.sync 0;\n"
+        + """
+mad.wide.u32 %s0, %t, 16, %in;
+shl.b32 %r0, %t, 4; mov.u32 %r1, box; add.u32 %r1, %r1, %r0;
+cp.async.ca.shared.global [%r1], [%s0], 16;
+cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];
+"""
+        + WAIT
+        + OUT_16
+    )
+    run(body, [given, made], PLAIN, schedule=schedule)
+    np.testing.assert_array_equal(made, given)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_bulk_copies_go_in_by_a_barrier_and_out_by_groups(schedule: str) -> None:
+    given, made = np.arange(128, dtype="u4"), np.zeros(128, "u4")
+    body = (
+        ADDRESSES
+        + INIT
+        + """
+@!%p0 bra w;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%in], 512, [bar];
+"""
+        + WAIT
+        + """
+@!%p0 ret;
+cp.async.bulk.global.shared::cta.bulk_group [%out], [box], 512;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%out], [box], 256;
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0;
+ret;
+"""
+    )
+    run(body, [given, made], PLAIN, schedule=schedule)
+    np.testing.assert_array_equal(made, np.where(np.arange(128) < 64, 2 * given, given))
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_multicast_copy_reaches_every_cta_of_its_mask_and_tells_each_barrier(schedule: str) -> None:
+    given, made = np.arange(128, dtype="u4"), np.zeros((2, 128), "u4")
+    body = (
+        ADDRESSES
+        + INIT
+        + """
+barrier.cluster.arrive; barrier.cluster.wait;
+mov.u32 %r6, %cluster_ctarank;
+mad.wide.u32 %out, %r6, 512, %out;
+setp.eq.u32 %p2, %r6, 1;
+and.pred %p2, %p2, %p0;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;
+@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [box], [%in], 512, [bar], 3;
+"""
+        + WAIT
+        + OUT_16
+    )
+    run(body, [given, made], PLAIN, grid=2, cluster=2, schedule=schedule)
+    np.testing.assert_array_equal(made, [given, given])
+
+
+MAPS = ".param .align 128 .b8 a[128], .param .align 128 .b8 b[128]"
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("swizzle", [Swizzle.NONE, Swizzle.B64])
+def test_boxes_go_from_tensor_to_tensor_with_zeros_outside(schedule: str, swizzle: Swizzle) -> None:
+    given = np.arange(24 * 40, dtype="f4").reshape(24, 40)
+    made = np.full((16, 16), -1, "f4")
+    source = TensorMap(ElementType.F32, 0, (40, 24), (160,), (16, 16), swizzle=swizzle)
+    target = TensorMap(ElementType.F32, 0, (16, 16), (64,), (16, 16), swizzle=swizzle)
+    body = (
+        INIT
+        + """
+@!%p0 ret;
+mov.b64 %s0, a; cvta.param.u64 %s0, %s0;
+mov.b64 %s1, b; cvta.param.u64 %s1, %s1;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1024;
+cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [box], [%s0, {32, -4}], [bar];
+"""
+        + WAIT
+        + """
+cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%s1, {0, 0}], [box];
+cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%s1, {0, 8}], [box];
+cp.async.bulk.commit_group;
+cp.async.bulk.wait_group.read 0;
+ret;
+"""
+    )
+    run(body, [sim.Tensor(given, source), sim.Tensor(made, target)], MAPS, schedule=schedule)
+    expected = np.zeros((16, 16), "f4")
+    expected[4:, :8] = given[:12, 32:]
+    expected[8:] += expected[:8].copy()
+    np.testing.assert_array_equal(made, expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%in], 1024, [bar];", "allocation"),
+        ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box+8], [%in], 64, [bar];", "multiple"),
+        ("mov.b64 %s0, in;"
+         " cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [box], [%s0, {0, 0}], [bar];",
+         "allocation|pointer"),
+    ],
+)  # fmt: skip
+def test_illegal_copies_are_errors(line: str, said: str) -> None:
+    with pytest.raises(PtxError, match=said):
+        run(ADDRESSES + INIT + line + " ret;", [np.zeros(64, "u4"), np.zeros(4, "u4")], PLAIN, threads=1)

@@ -39,6 +39,8 @@ CASES = [
     Case("rmsnorm", PORTABLE, {"m": 512, "n": 4096}, ("LDG.E.128", "SHFL.BFLY", "MUFU.RSQ")),
     Case("softmax", PORTABLE, {"m": 512, "n": 4096}, ("LDG.E.128", "MUFU.EX2")),
     Case("histogram", PORTABLE, {"n": 1 << 20}, ("ATOMS", "RED")),
+    Case("tma_copy", ("sm_90a", "sm_100a", "sm_120a"), {"m": 1000, "n": 520}, ("UTMALDG.2D", "UTMASTG.2D", "SYNCS")),
+    Case("wgmma_tile", ("sm_90a",), {}, ("UTMALDG.2D", "HGMMA.64x64x16.F32.BF16")),
 ]
 EVERY = [(case, target) for case in CASES for target in case.targets]
 EVERY_ID = [f"{case.name}-{target}" for case, target in EVERY]

@@ -1,0 +1,129 @@
+"""Times the simulator: `python benchmarks/sim.py`. Prints lane-instructions per second, the best of several runs.
+
+Two kernels: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), and one CTA of 128 threads that works in
+shared memory with two barriers per round. Both are compared with NumPy before they are timed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx import sim
+from pyptx.ir import Module
+from pyptx.parser import parse
+
+RUNS = 3
+ROWS, COLUMNS, THREADS = 2048, 8192, 256
+ROUNDS = 3000
+_HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
+
+
+def rmsnorm() -> Module:
+    """Return y = x / sqrt(mean(x²) + 1e-5) * w, a row per CTA, four elements per thread and step."""
+    steps = COLUMNS // (4 * THREADS)
+    squares = "\n".join(f"fma.rn.f32 %f30, %f{n}, %f{n}, %f30;" for n in range(1, 5))
+    fold = "\n".join(
+        f"shfl.sync.bfly.b32 %f5, %f30, {n}, 31, -1;\nadd.f32 %f30, %f30, %f5;" for n in (16, 8, 4, 2, 1)
+    )
+    scale = "\n".join(f"mul.f32 %f{n}, %f{n}, %f20;\nmul.f32 %f{n}, %f{n}, %f{n + 5};" for n in range(1, 5))
+    total = "\n".join(f"ld.shared.f32 %f6, [part+{4 * n}];\nadd.f32 %f1, %f1, %f6;" for n in range(THREADS // 32))
+    return parse(f"""{_HEAD}.visible .entry rmsnorm(.param .u64 x, .param .u64 w, .param .u64 y)
+{{
+.reg .b64 %rd<12>; .reg .b32 %r<12>; .reg .f32 %f<40>; .reg .pred %p<4>;
+.shared .align 4 .b8 part[{THREADS // 8}];
+ld.param.u64 %rd1, [x]; ld.param.u64 %rd2, [w]; ld.param.u64 %rd3, [y];
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;
+mul.wide.u32 %rd4, %r1, {4 * COLUMNS}; mul.wide.u32 %rd5, %r2, 16; add.s64 %rd6, %rd4, %rd5;
+add.s64 %rd7, %rd1, %rd6; add.s64 %rd8, %rd3, %rd6; add.s64 %rd9, %rd2, %rd5;
+mov.f32 %f30, 0f00000000; mov.u32 %r3, 0;
+$sum: ld.global.v4.f32 {{%f1, %f2, %f3, %f4}}, [%rd7];
+{squares}
+add.s64 %rd7, %rd7, {16 * THREADS}; add.s32 %r3, %r3, 1;
+setp.lt.s32 %p1, %r3, {steps};
+@%p1 bra $sum;
+{fold}
+and.b32 %r4, %r2, 31; setp.ne.s32 %p2, %r4, 0; shr.u32 %r5, %r2, 5; shl.b32 %r5, %r5, 2;
+mov.u32 %r6, part; add.s32 %r7, %r6, %r5;
+@%p2 bra $stored;
+st.shared.f32 [%r7], %f30;
+$stored: bar.sync 0;
+mov.f32 %f1, 0f00000000;
+{total}
+mul.f32 %f1, %f1, 0f39000000; add.f32 %f1, %f1, 0f3727C5AC; rsqrt.approx.f32 %f20, %f1;
+sub.s64 %rd7, %rd7, {4 * COLUMNS}; mov.u32 %r3, 0;
+$scale: ld.global.v4.f32 {{%f1, %f2, %f3, %f4}}, [%rd7];
+ld.global.v4.f32 {{%f6, %f7, %f8, %f9}}, [%rd9];
+{scale}
+st.global.v4.f32 [%rd8], {{%f1, %f2, %f3, %f4}};
+add.s64 %rd7, %rd7, {16 * THREADS}; add.s64 %rd8, %rd8, {16 * THREADS}; add.s64 %rd9, %rd9, {16 * THREADS};
+add.s32 %r3, %r3, 1; setp.lt.s32 %p1, %r3, {steps};
+@%p1 bra $scale;
+ret;
+}}""")
+
+
+def one_cta() -> Module:
+    """Return x[t] = the result of rounds in which a thread writes its cell and reads the first one."""
+    return parse(f"""{_HEAD}.visible .entry rounds(.param .u64 x, .param .u32 n)
+{{
+.reg .b64 %rd<4>; .reg .b32 %r<12>; .reg .f32 %f<12>; .reg .pred %p<2>;
+.shared .align 4 .b8 cells[512];
+ld.param.u64 %rd1, [x]; ld.param.u32 %r9, [n]; mov.u32 %r2, %tid.x; shl.b32 %r3, %r2, 2;
+mov.u32 %r4, cells; add.s32 %r4, %r4, %r3; cvt.rn.f32.u32 %f1, %r2; mov.u32 %r5, 0;
+$round: st.shared.f32 [%r4], %f1;
+bar.sync 0;
+ld.shared.f32 %f2, [cells];
+mul.f32 %f3, %f1, 0f3F000000; add.f32 %f4, %f3, %f2; sub.f32 %f5, %f4, %f1; mul.f32 %f6, %f5, 0f3F000000;
+add.f32 %f7, %f6, %f2; max.f32 %f8, %f7, %f2; and.b32 %r6, %r5, 7; add.s32 %r7, %r6, %r2; xor.b32 %r8, %r7, %r6;
+cvt.rn.f32.s32 %f9, %r8; add.f32 %f1, %f8, %f9; mul.f32 %f1, %f1, 0f3A000000;
+bar.sync 0;
+add.s32 %r5, %r5, 1; setp.lt.u32 %p1, %r5, %r9;
+@%p1 bra $round;
+mul.wide.u32 %rd2, %r2, 4; add.s64 %rd1, %rd1, %rd2; st.global.f32 [%rd1], %f1;
+ret;
+}}""")
+
+
+def rounds_in_numpy(count: int) -> NDArray[Any]:
+    """Return what `one_cta` computes."""
+    thread = np.arange(128, dtype=np.int32)
+    half, scale = np.float32(0.5), np.float32(2.0**-11)
+    x = thread.astype(np.float32)
+    for at in range(count):
+        first = x[0]
+        y = np.maximum((x * half + first - x) * half + first, first)
+        x = (y + ((thread + (at & 7)) ^ (at & 7)).astype(np.float32)) * scale
+    return x
+
+
+def timed(name: str, run: Callable[[], sim.Result]) -> None:
+    """Print the best rate of several runs."""
+    best, lanes = float("inf"), 0
+    for _ in range(RUNS):
+        started = time.perf_counter()
+        lanes = run().stats.lane_instructions
+        best = min(best, time.perf_counter() - started)
+    print(f"{name:28}{lanes / 1e6:9.1f} M lane-instructions {best:8.3f} s {lanes / best / 1e6:8.0f} M/s")
+
+
+def main() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.standard_normal((ROWS, COLUMNS), np.float32), rng.standard_normal(COLUMNS, np.float32)
+    y, cells = np.zeros_like(x), np.zeros(128, np.float32)
+    norm, rounds = rmsnorm(), one_cta()
+    sim.run(norm, grid=8, block=THREADS, args=(x, w, y))
+    want = x[:8] / np.sqrt((x[:8].astype(np.float64) ** 2).mean(1, keepdims=True) + 1e-5) * w
+    np.testing.assert_allclose(y[:8], want, rtol=1e-5, atol=1e-6)
+    sim.run(rounds, block=128, args=(cells, 50))
+    np.testing.assert_array_equal(cells, rounds_in_numpy(50))
+    timed(f"RMSNorm {ROWS} x {COLUMNS}", lambda: sim.run(norm, grid=ROWS, block=THREADS, args=(x, w, y)))
+    timed(f"one CTA, {ROUNDS} rounds", lambda: sim.run(rounds, block=128, args=(cells, ROUNDS)))
+
+
+if __name__ == "__main__":
+    main()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Region, Site
 
@@ -18,7 +18,7 @@ def load(
     lanes: Lanes,
     mask: Array | None,
     space: str,
-    address: Any,
+    address: Value,
     dtype: np.dtype[Any],
     outs: tuple[Array | None, ...],
 ) -> None:
@@ -80,7 +80,7 @@ def _masked_load(
     lanes: Lanes,
     mask: Array,
     space: str,
-    address: Any,
+    address: Value,
     dtype: np.dtype[Any],
     outs: tuple[Array | None, ...],
 ) -> None:
@@ -104,7 +104,7 @@ def store(
     lanes: Lanes,
     mask: Array | None,
     space: str,
-    address: Any,
+    address: Value,
     dtype: np.dtype[Any],
     values: tuple[Array | None, ...],
 ) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from pyptx.diagnostics import Origin
 from pyptx.ir import Param
 from pyptx.sim import rules
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.frames import aligned, laid_out
 from pyptx.sim.memory import Region
 from pyptx.sim.variables import GUARD, Allocation
@@ -101,7 +101,7 @@ def parameter_bytes(
     return data, arrays
 
 
-def _bytes(param: Param, size: int, value: Any, buffers: Buffers, origin: Origin | None) -> bytes:
+def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Origin | None) -> bytes:
     if isinstance(value, Struct):
         made = bytearray(value.size)
         for offset, item in value.fields:
@@ -118,7 +118,7 @@ def _bytes(param: Param, size: int, value: Any, buffers: Buffers, origin: Origin
     return data
 
 
-def _plain(value: Any, buffers: Buffers, name: str) -> bytes:
+def _plain(value: Value, buffers: Buffers, name: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if isinstance(value, Tensor):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from pyptx.diagnostics import Origin
 from pyptx.ir import Instruction
 from pyptx.sim import rules
 from pyptx.sim.access import load, store
+from pyptx.sim.formats import Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 
@@ -35,13 +36,13 @@ def call(machine: Machine, name: str, frame: int, lanes: Lanes, origin: Origin |
         raise rules.error(rules.UNDEFINED_EXTERN, origin, f"the function `{name}` is called and nothing defines it")
 
 
-def _word(site: Site, lanes: Lanes, base: Any, offset: int, dtype: str) -> Any:
+def _word(site: Site, lanes: Lanes, base: Value, offset: int, dtype: str) -> Value:
     out = np.empty(lanes.n, dtype)
     load(site, lanes, None, "local", base + offset, out.dtype, (out,))
     return out
 
 
-def _vprintf(machine: Machine, site: Site, lanes: Lanes, base: Any) -> None:
+def _vprintf(machine: Machine, site: Site, lanes: Lanes, base: Value) -> None:
     """Print lane by lane: the frame holds the result, the format's address, the arguments' address."""
     formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
     for at in range(lanes.n):
@@ -53,7 +54,7 @@ def _vprintf(machine: Machine, site: Site, lanes: Lanes, base: Any) -> None:
     store(site, lanes, None, "local", base, done.dtype, (done,))
 
 
-def _string(site: Site, lanes: Lanes, address: Any, at: int) -> str:
+def _string(site: Site, lanes: Lanes, address: Value, at: int) -> str:
     made = bytearray()
     where = address[at : at + 1].copy()
     one = lanes.shape.of(lanes.index[at : at + 1])
@@ -67,10 +68,10 @@ def _string(site: Site, lanes: Lanes, address: Any, at: int) -> str:
     return made.decode("utf-8", "replace")
 
 
-def _formatted(site: Site, one: Lanes, text: str, arguments: Any) -> str:
+def _formatted(site: Site, one: Lanes, text: str, arguments: Value) -> str:
     offset = 0
 
-    def take(dtype: str) -> Any:
+    def take(dtype: str) -> Value:
         nonlocal offset
         size = np.dtype(dtype).itemsize
         offset = -(-offset // size) * size

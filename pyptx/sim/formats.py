@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from pyptx.types import from_name
 
 Array = NDArray[Any]
+Value = Any
+"""An operand as generated code passes it: an array, a tuple of arrays for a vector, a number for a constant address."""
 
 CLASSES = {"p": "?", "h": "u2", "r": "u4", "d": "u8"}
 """The register classes by their letter: predicates, 16, 32 and 64 bits. 128 bits are two of 64."""

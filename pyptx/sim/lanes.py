@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 
 
 class Shape:
@@ -76,7 +76,7 @@ class Lanes:
             found = self._cache[name] = values[self.sel]
         return found
 
-    def remembered(self, key: str, make: Callable[[], Any]) -> Any:
+    def remembered(self, key: str, make: Callable[[], Any]) -> Value:
         """Return what `make` gave for this key the first time."""
         found = self._cache.get(key)
         if found is None:

@@ -16,7 +16,7 @@ from pyptx.diagnostics import Origin, PtxError
 from pyptx.ir import Instruction, opcode_span
 from pyptx.sim import rules
 from pyptx.sim.effects import Effects
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.mbarriers import MBarriers
 from pyptx.sim.variables import (
@@ -130,7 +130,9 @@ class Memory:
         data[:, : self.local.size] = self.local.data.reshape(lanes, self.local.size)
         self.local = Region("local memory", "local", 0, size, data.reshape(-1))
 
-    def resolve(self, site: Site, space: str, lanes: Lanes, address: Any, size: int, kind: str) -> tuple[Region, Array]:
+    def resolve(
+        self, site: Site, space: str, lanes: Lanes, address: Value, size: int, kind: str
+    ) -> tuple[Region, Array]:
         """Return the region that an access of `size` bytes hits and the offsets in it; PtxError if it is not legal."""
         if space == "":
             region, offsets = self._generic(site, lanes, address, size)
@@ -151,7 +153,7 @@ class Memory:
             self.watch.access(site, lanes, region, np.broadcast_to(offsets, lanes.n), size, kind)
         return region, offsets
 
-    def _global(self, site: Site, lanes: Lanes, address: Any, size: int, space: str) -> tuple[Region, Any]:
+    def _global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:
         region = site.region
         if isinstance(address, int):
             region = self.region_at(address)
@@ -168,7 +170,7 @@ class Memory:
                 raise self._fault(rules.WRONG_SPACE, site, lanes, 0, address, size, "that is no constant memory")
         return region, offsets.view(np.int64)
 
-    def _checked(self, site: Site, lanes: Lanes, offsets: Array, address: Any, size: int) -> Array:
+    def _checked(self, site: Site, lanes: Lanes, offsets: Array, address: Value, size: int) -> Array:
         if size > 1 and np.bitwise_or.reduce(offsets, axis=None) & (size - 1):
             bad = int(np.flatnonzero(np.atleast_1d(offsets) & (size - 1))[0])
             raise self._fault(rules.MISALIGNED, site, lanes, bad, address, size, f"not a multiple of {size}")
@@ -202,7 +204,7 @@ class Memory:
         at = np.searchsorted(starts, address, "right")
         return [at == one for one in np.unique(at)]
 
-    def _shared(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
+    def _shared(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
         region = self.shared
         if isinstance(address, int) and 0 <= address - region.low <= region.size - size:
             if address & (size - 1):
@@ -224,7 +226,7 @@ class Memory:
             return region, offsets
         return region, offsets + base
 
-    def _cluster(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Array, Array]:
+    def _cluster(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Array, Array]:
         """Resolve shared addresses of other CTAs of the cluster."""
         whole = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
         rank = (whole >> RANK_SHIFT) - 1
@@ -235,7 +237,7 @@ class Memory:
         cta = np.where(rank < 0, lanes.cta, lanes.cta // self.cluster * self.cluster + rank)
         return offsets, cta * self.shape.shared_stride
 
-    def _local(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
+    def _local(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
         region = self.local
         offsets = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
         if offsets.min() < 0 or offsets.max() > region.size - size:
@@ -244,14 +246,14 @@ class Memory:
         self._checked(site, lanes, offsets, address, size)
         return region, offsets + lanes.index * region.size
 
-    def _param(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Array]:
+    def _param(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:
         offsets = np.asarray(address).astype(np.int64)
         if offsets.min() < 0 or offsets.max() > self.params.size - size:
             bad = int(np.argmax(np.atleast_1d((offsets < 0) | (offsets > self.params.size - size))))
             raise self._outside(site, lanes, bad, address, size, "param")
         return self.params, self._checked(site, lanes, offsets, address, size)
 
-    def _generic(self, site: Site, lanes: Lanes, address: Any, size: int) -> tuple[Region, Any]:
+    def _generic(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Any]:
         if isinstance(address, int):
             address = np.full(lanes.n, address, np.uint64)
         region = site.region
@@ -273,7 +275,7 @@ class Memory:
             return self._param(site, lanes, inside, size)
         return self._global(site, lanes, address, size, "global")
 
-    def _outside(self, site: Site, lanes: Lanes, at: int, address: Any, size: int, space: str = "global") -> PtxError:
+    def _outside(self, site: Site, lanes: Lanes, at: int, address: Value, size: int, space: str = "global") -> PtxError:
         where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
         return self._fault(rules.OUT_OF_BOUNDS, site, lanes, at, address, size, self._nearest(where, space))
 
@@ -295,7 +297,7 @@ class Memory:
         return f"the nearest allocation is `{nearest.name}`, {nearest.size} bytes at {nearest.low:#x}: {by}"
 
     def _fault(
-        self, rule: rules.Rule, site: Site, lanes: Lanes, at: int, address: Any, size: int, why: str
+        self, rule: rules.Rule, site: Site, lanes: Lanes, at: int, address: Value, size: int, why: str
     ) -> PtxError:
         where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
         text = f"`{site.instruction.full_opcode}` accesses {size} byte{'s' if size > 1 else ''} at {where:#x}: {why}"

@@ -27,7 +27,7 @@ from pyptx.ir import (
 )
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.special import special_register
-from pyptx.sim.formats import CLASSES, constant, dtype_of, suffix_of
+from pyptx.sim.formats import CLASSES, Value, constant, dtype_of, suffix_of
 from pyptx.sim.program import Block, Program, resolved
 from pyptx.sim.registers import Row
 from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP
@@ -52,7 +52,7 @@ class Operands:
         self.written: dict[str, bool] = {}
         self.gathered: set[str] = set()
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: Value) -> str:
         """Return the name of a value that the code uses."""
         name = f"k{len(self.constants)}"
         self.constants[name] = value

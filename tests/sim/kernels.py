@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from pyptx.sim.formats import Value
 
 HEAD = """.version 8.7
 .target sm_90a
@@ -32,14 +31,14 @@ ret;
 """
 
 
-def results(body: str, threads: int = 64, *, module: str = "", **options: Any) -> list[int]:
+def results(body: str, threads: int = 64, *, module: str = "", **options: Value) -> list[int]:
     """Run a kernel of one argument, an array of one 32-bit integer per thread, and return it."""
     out = np.zeros(threads, np.int32)
     sim.run(parse(kernel(body, module=module)), "k", block=threads, args=(out,), **options)
     return out.tolist()
 
 
-def reported(text: str, code: str, *words: str, **options: Any) -> PtxError:
+def reported(text: str, code: str, *words: str, **options: Value) -> PtxError:
     """Run a module that must be reported with a code, in words that must be there."""
     with pytest.raises(PtxError) as caught:
         sim.run(parse(text), **options)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pyptx import sim
 from pyptx.parser import parse
+from pyptx.sim.formats import Value
 
 Array = NDArray[Any]
 _REGISTER = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}
@@ -60,7 +61,7 @@ def _move(how: str, name: str, array: Array) -> str:
     return address + (f"ld.global.{kind} %{name}, [%__a];" if how == "ld" else f"st.global.{kind} [%__a], %{name};")
 
 
-def integers(dtype: Any, count: int = 1000, seed: int = 0) -> Array:
+def integers(dtype: Value, count: int = 1000, seed: int = 0) -> Array:
     """Return boundary values, small ones and random ones of an integer type."""
     info = np.iinfo(dtype)
     rng = np.random.default_rng(seed)
@@ -71,7 +72,7 @@ def integers(dtype: Any, count: int = 1000, seed: int = 0) -> Array:
     return made
 
 
-def floats(dtype: Any, count: int = 1000, seed: int = 0) -> Array:
+def floats(dtype: Value, count: int = 1000, seed: int = 0) -> Array:
     """Return special values, values of every exponent, and values near one."""
     rng = np.random.default_rng(seed)
     size = np.dtype(dtype).itemsize

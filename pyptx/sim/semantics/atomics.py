@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Site
 from pyptx.sim.semantics import rounding as r
@@ -96,7 +96,7 @@ def _narrow(op: str, name: str, old: Array, b: Array) -> Array:
 
 
 def _run(
-    op: _Atomic, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *operands: Any
+    op: _Atomic, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, *operands: Value
 ) -> None:
     if mask is not None:
         active = np.flatnonzero(mask)
@@ -125,14 +125,14 @@ def _run(
             out[...] = old
 
 
-def _element(operand: Any, element: int, vector: int) -> Any:
+def _element(operand: Value, element: int, vector: int) -> Value:
     return operand[element] if isinstance(operand, tuple) and vector > 1 else operand
 
 
 def _some(
-    active: Array, op: _Atomic, site: Site, lanes: Lanes, space: str, address: Any, outs: Any, *operands: Any
+    active: Array, op: _Atomic, site: Site, lanes: Lanes, space: str, address: Value, outs: Value, *operands: Value
 ) -> None:
-    def part(v: Any) -> Any:
+    def part(v: Value) -> Value:
         if isinstance(v, tuple):
             return tuple(part(x) for x in v)
         return v[active] if isinstance(v, np.ndarray) and v.ndim else v
@@ -174,7 +174,7 @@ def in_turn(op: _Atomic, view: Array, index: Array, values: list[Array]) -> Arra
     return old
 
 
-def _through(op: _Atomic, first: Any, values: list[Array]) -> tuple[Any, Any]:
+def _through(op: _Atomic, first: Value, values: list[Array]) -> tuple[Any, Any]:
     """Return what each lane finds at one address, and what is there in the end."""
     if op.at_once is not None:
         steps = op.at_once.accumulate(np.concatenate([[first], values[0].astype(op.dtype)]), dtype=op.dtype)
@@ -190,7 +190,7 @@ def _through(op: _Atomic, first: Any, values: list[Array]) -> tuple[Any, Any]:
 
 
 def _wide(
-    op: str, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *operands: Any
+    op: str, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, *operands: Value
 ) -> None:
     """Exchange or compare-and-swap 128 bits, lane by lane."""
     active = np.arange(lanes.n) if mask is None else np.flatnonzero(mask)

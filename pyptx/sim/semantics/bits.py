@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 
 
 def wide(a: Array) -> Array:
@@ -26,7 +26,7 @@ def saturated(a: Array, dtype: np.dtype[Any]) -> Array:
     return np.clip(a, low, high).astype(dtype)
 
 
-def lanes_of(kind: str, function: Any, *values: Array, saturates: bool = False) -> Array:
+def lanes_of(kind: str, function: Value, *values: Array, saturates: bool = False) -> Array:
     """Apply a function to the packed halves or bytes of 32-bit values (`u16x2`, `s8x4`)."""
     dtype = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{int(kind[1:-2]) // 8}")
     parts = [np.ascontiguousarray(v).view(dtype) for v in values]

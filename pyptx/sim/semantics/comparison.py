@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
@@ -24,7 +24,7 @@ JOIN: dict[str, Callable[[Array, Array], Array]] = {
 }
 
 
-def compared(cmp: str, floating: bool) -> Any:
+def compared(cmp: str, floating: bool) -> Value:
     """Return the comparison of this name; `ne` of a NaN is false, the forms with `u` are true."""
     if cmp == "num":
         return lambda a, b: ~(np.isnan(a) | np.isnan(b))
@@ -52,7 +52,7 @@ def _flushed(bits: Array) -> Array:
     return np.where((bits & np.uint16(0x7C00)) == 0, bits & np.uint16(0x8000), bits)
 
 
-def _test(match: Match, kind: str) -> Any:
+def _test(match: Match, kind: str) -> Value:
     """Return the whole comparison of a spelling, on operands as registers hold them."""
     plain = compared(match.chosen["cmp"], "f" in kind)
     convert = _operands(kind, "ftz" in match.modifiers)
@@ -70,24 +70,24 @@ def _setp(match: Match, signature: Signature) -> Operation | None:
     return value(_joined(test, join, single))
 
 
-def _first_and_second(test: Any, single: bool) -> Any:
-    def apply(a: Array, b: Array) -> Any:
+def _first_and_second(test: Value, single: bool) -> Value:
+    def apply(a: Array, b: Array) -> Value:
         made = test(a, b)
         return made if single else (made, ~made)
 
     return apply
 
 
-def _joined(test: Any, join: Any, single: bool) -> Any:
-    def apply(a: Array, b: Array, c: Array) -> Any:
+def _joined(test: Value, join: Value, single: bool) -> Value:
+    def apply(a: Array, b: Array, c: Array) -> Value:
         made = test(a, b)
         return join(made, c) if single else (join(made, c), join(~made, c))
 
     return apply
 
 
-def _both(test: Any, join: Any) -> Any:
-    def apply(a: Array, b: Array, c: Array | None = None) -> Any:
+def _both(test: Value, join: Value) -> Value:
+    def apply(a: Array, b: Array, c: Array | None = None) -> Value:
         made = test(a, b)
         low, high = made[0::2], made[1::2]
         return (low, high) if join is None else (join(low, c), join(high, c))
@@ -117,7 +117,7 @@ def _set(match: Match, signature: Signature) -> Operation | None:
     return value(apply)
 
 
-def _set_pair(test: Any, join: Any, target: str) -> Any:
+def _set_pair(test: Value, join: Value, target: str) -> Value:
     one = np.uint16(_ONES_X2[target])
 
     def apply(a: Array, b: Array, c: Array | None = None) -> Array:

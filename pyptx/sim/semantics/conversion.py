@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.floating_point import canonical_nan
@@ -147,7 +147,7 @@ def _to_packed(match: Match, target: str) -> Operation:
     mode = next((m for m in match.modifiers if m in ("rn", "rz", "rs")), "rn")
     source = match.modifiers[-1]
 
-    def convert(*values: Any) -> Array:
+    def convert(*values: Value) -> Array:
         parts, noise = _ordered(values, source, mode, count, name)
         made = [
             _clamped(rounded(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
@@ -158,7 +158,7 @@ def _to_packed(match: Match, target: str) -> Operation:
     return value(convert)
 
 
-def _ordered(values: Any, source: str, mode: str, count: int, name: str) -> tuple[list[Array], list[Array | None]]:
+def _ordered(values: Value, source: str, mode: str, count: int, name: str) -> tuple[list[Array], list[Array | None]]:
     """Return the elements as f64, the lowest first, and the random bits of each: the last operand stands lowest."""
     rbits = values[-1] if mode == "rs" else None
     given = values[:-1] if mode == "rs" else values

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import RANK_SHIFT
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, lanes, value
@@ -51,7 +51,7 @@ def _joined(parts: tuple[Array, ...], bits: int, dtype: str) -> Array:
 def _unpack(count: int, dtype: np.dtype[Any], whole: str) -> Operation:
     bits = 8 * dtype.itemsize
 
-    def unpack(a: Any) -> tuple[Array, ...]:
+    def unpack(a: Value) -> tuple[Array, ...]:
         if whole == "b128":
             if count == 2:
                 return np.array(a[0]), np.array(a[1])
@@ -83,7 +83,7 @@ def _isspacep(match: Match, signature: Signature) -> Operation | None:
     return value(lambda a: (a >= low) & (a < low + _WINDOW_SIZE))
 
 
-def _is_global(constant: bool, machine: Any, group: Lanes, address: Array) -> Array:
+def _is_global(constant: bool, machine: Value, group: Lanes, address: Array) -> Array:
     inside = np.zeros(np.shape(address), np.bool_)
     for region in machine.memory.regions:
         if region.space == "const":
@@ -107,7 +107,7 @@ def _mapa(match: Match, signature: Signature) -> Operation | None:
 def _getctarank(match: Match, signature: Signature) -> Operation | None:
     window = 0 if "shared::cluster" in match.modifiers else SHARED_WINDOW
 
-    def rank(machine: Any, group: Lanes, address: Array) -> Array:
+    def rank(machine: Value, group: Lanes, address: Array) -> Array:
         named = ((address.astype("u8") - np.uint64(window)) >> np.uint64(RANK_SHIFT)).astype("u4")
         own = machine.special("%cluster_ctarank", group)
         return np.where(named == 0, own, named - np.uint32(1))
@@ -131,7 +131,7 @@ def _prmt_bytes(a: Array, b: Array, c: Array) -> Array:
     return made
 
 
-def _by_table(table: tuple[int, int, int, int]) -> Any:
+def _by_table(table: tuple[int, int, int, int]) -> Value:
     selectors = np.array(table, np.uint32)
     return lambda a, b, c: _prmt_bytes(a, b, selectors[c & np.uint32(3)])
 
@@ -150,7 +150,7 @@ def _shfl(match: Match, signature: Signature) -> Operation | None:
     return lanes(partial(_shuffle, match.chosen["mode"]))
 
 
-def _shuffle(mode: str, machine: Any, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Any:
+def _shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Value:
     """Read the value of another lane of the warp; out of its segment a lane reads itself and the predicate is false."""
     if b.ndim or c.ndim:
         at, inside = _sources(mode, group, b, c)

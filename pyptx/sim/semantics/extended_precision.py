@@ -3,12 +3,10 @@ kept as its complement's carry would be: True means borrow."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.semantics.bits import mul_hi, saturated, wide
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, type_of, value
 
@@ -17,7 +15,7 @@ def _carries(match: Match, reads: bool) -> str:
     return ("r" if reads else "") + ("w" if "cc" in match.modifiers else "")
 
 
-def _sum(a: Array, b: Array, carry: Any) -> tuple[Array, Array]:
+def _sum(a: Array, b: Array, carry: Value) -> tuple[Array, Array]:
     plain = f"u{a.dtype.itemsize}"
     x, y = a.view(plain), b.view(plain)
     first = x + y
@@ -25,7 +23,7 @@ def _sum(a: Array, b: Array, carry: Any) -> tuple[Array, Array]:
     return made.view(a.dtype), (first < x) | (made < first)
 
 
-def _difference(a: Array, b: Array, borrow: Any) -> tuple[Array, Array]:
+def _difference(a: Array, b: Array, borrow: Value) -> tuple[Array, Array]:
     plain = f"u{a.dtype.itemsize}"
     x, y = a.view(plain), b.view(plain)
     first = x - y
@@ -51,13 +49,13 @@ def _subc(match: Match, signature: Signature) -> Operation | None:
     return _chosen(match, _difference)
 
 
-def _chosen(match: Match, function: Any) -> Operation:
+def _chosen(match: Match, function: Value) -> Operation:
     if "cc" in match.modifiers:
         return value(function, "rw")
     return value(lambda a, b, c: function(a, b, c)[0], "r")
 
 
-def _product(match: Match) -> Any:
+def _product(match: Match) -> Value:
     return mul_hi if match.modifiers[0] == "hi" else np.multiply
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
@@ -20,7 +19,7 @@ def mode_of(match: Match) -> str:
     return next((m for m in match.modifiers if m in ("rn", "rz", "rm", "rp")), "rn")
 
 
-def finished(match: Match, function: Function, plain: Any = None) -> Operation:
+def finished(match: Match, function: Function, plain: Value = None) -> Operation:
     """Return the operation with `.ftz`, `.sat` and pairs; `plain` is the ufunc that does it without any of them."""
     kind, flags = match.modifiers[-1], set(match.modifiers)
     if plain is not None and kind != "f32x2" and not flags & {"ftz", "sat"} and mode_of(match) == "rn":
@@ -45,7 +44,7 @@ def _paired(function: Function) -> Function:
     return lambda *v: np.ascontiguousarray(function(*[np.ascontiguousarray(x).view("f4") for x in v])).view("u8")
 
 
-def _arithmetic(f32: Function, f64: Function, plain: Any = None) -> Builder:
+def _arithmetic(f32: Function, f64: Function, plain: Value = None) -> Builder:
     def build(match: Match, signature: Signature) -> Operation | None:
         mode = mode_of(match)
         chosen = f64 if match.modifiers[-1] == "f64" else f32
@@ -150,7 +149,7 @@ def extreme(greater: bool, nan: bool) -> Function:
     return chosen
 
 
-def canonical_nan(dtype: Any) -> Any:
+def canonical_nan(dtype: Value) -> Value:
     """Return the NaN that instructions produce."""
     bits = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}[np.dtype(dtype).itemsize]
     return np.array(bits, f"u{np.dtype(dtype).itemsize}").view(dtype)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.semantics.bits import (
     clmul,
     count_leading,
@@ -31,7 +29,7 @@ def _sub(match: Match, signature: Signature) -> Operation | None:
     return _sum(np.subtract, match)
 
 
-def _sum(function: Any, match: Match) -> Operation | None:
+def _sum(function: Value, match: Match) -> Operation | None:
     kind = type_of(match)
     if kind[-2:] in ("x2", "x4"):
         saturates = "sat" in match.modifiers
@@ -74,7 +72,7 @@ def _mad24(match: Match, signature: Signature) -> Operation | None:
     return value(lambda a, b, c: product(a, b) + c)
 
 
-def _product24(mode: str) -> Any:
+def _product24(mode: str) -> Value:
     """Return the product of the low 24 bits: its low 32 bits, or bits 16 to 47."""
     shift = 0 if mode == "lo" else 16
 
@@ -114,7 +112,7 @@ def _max(match: Match, signature: Signature) -> Operation | None:
     return _extreme(np.maximum, match)
 
 
-def _extreme(function: Any, match: Match) -> Operation | None:
+def _extreme(function: Value, match: Match) -> Operation | None:
     kind, relu = type_of(match), "relu" in match.modifiers
     chosen = (lambda a, b: np.maximum(function(a, b), a.dtype.type(0))) if relu else function
     if kind[-2:] in ("x2", "x4"):
@@ -225,7 +223,7 @@ def _dp2a(match: Match, signature: Signature) -> Operation | None:
     return value(_dot(match.modifiers[-2], match.modifiers[-1], 16, 0 if match.modifiers[0] == "lo" else 2))
 
 
-def _dot(atype: str, btype: str, bits: int, first: int) -> Any:
+def _dot(atype: str, btype: str, bits: int, first: int) -> Value:
     """Return the dot product of a's parts of `bits` bits with bytes of b, added to c."""
 
     def dot(a: Array, b: Array, c: Array) -> Array:

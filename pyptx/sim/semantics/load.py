@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.access import load
-from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
@@ -22,7 +22,14 @@ def _ld(match: Match, signature: Signature) -> Operation | None:
 
 
 def _load(
-    dtype: np.dtype[Any], site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any, *_: Any
+    dtype: np.dtype[Any],
+    site: Site,
+    lanes: Lanes,
+    mask: Array | None,
+    space: str,
+    address: Value,
+    outs: Value,
+    *_: Value,
 ) -> None:
     views = tuple(_raw(out) for out in outs)
     load(site, lanes, mask, space, address, dtype, views)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.semantics.comparison import JOIN
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
 
-def _bitwise(function: Any) -> Builder:
+def _bitwise(function: Value) -> Builder:
     return lambda match, signature: into(function)
 
 

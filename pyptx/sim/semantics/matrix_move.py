@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.sim.access import load, store
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics import warp_matrices as w
@@ -37,7 +36,7 @@ def _ldmatrix(match: Match, signature: Signature) -> Operation | None:
 
 def _load_rows(
     fragment: f.Fragment, shape: str, count: int, packing: int, signed: bool,
-    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: tuple[Array | None, ...],
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: tuple[Array | None, ...],
 ) -> None:  # fmt: skip
     rows = count * (16 if shape == "m16n16" else 8)
     giving = lanes.shape.lane[lanes.sel] < rows
@@ -85,7 +84,7 @@ def _stmatrix(match: Match, signature: Signature) -> Operation | None:
 
 
 def _store_rows(
-    fragment: f.Fragment, count: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any, outs: Any,
+    fragment: f.Fragment, count: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value,
     values: tuple[Array, ...],
 ) -> None:  # fmt: skip
     words = w.gathered(lanes, values).swapaxes(1, 2)
@@ -112,7 +111,7 @@ def _movmatrix(match: Match, signature: Signature) -> Operation | None:
     return lanes(_transposed)
 
 
-def _transposed(machine: Any, group: Lanes, a: Any) -> Array:
+def _transposed(machine: Value, group: Lanes, a: Value) -> Array:
     halves = w.gathered(group, a if isinstance(a, tuple) else (a,)).view(np.uint16).reshape(-1, 64)
     source = np.array(
         [2 * at + half for lane in range(32) for at, half in (f.movmatrix_source(lane, e) for e in (0, 1))]

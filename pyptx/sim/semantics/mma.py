@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import re
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics import warp_matrices as w
@@ -39,7 +38,7 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
 
 def _product(
     size: tuple[int, ...], types: list[str], kind: str, flags: frozenset[str], sparse: bool, vector: int,
-    machine: Any, group: Lanes, a: Any, b: Any, c: Any, *rest: Any,
+    machine: Value, group: Lanes, a: Value, b: Value, c: Value, *rest: Value,
 ) -> tuple[Array, ...]:  # fmt: skip
     m, n, k = size
     dtype, atype, btype, ctype = types[:4]
@@ -116,7 +115,7 @@ def _metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array, Array
     )
 
 
-def _scales(group: Lanes, word: Array, which: Any, count: int, k: int, vector: int, kind: str, place: Any) -> Array:
+def _scales(group: Lanes, word: Array, which: Value, count: int, k: int, vector: int, kind: str, place: Value) -> Array:
     """Return the scale of every row of A or column of B, repeated over the elements of its block along K."""
     byte_id, thread_id = (int(np.asarray(v).reshape(-1)[0]) for v in which)
     data = w.gathered(group, (word,)).view(np.uint8).reshape(-1, 32, 4)
@@ -135,7 +134,7 @@ def _scales(group: Lanes, word: Array, which: Any, count: int, k: int, vector: i
 
 
 def _volta(
-    types: list[str], layouts: list[str], machine: Any, group: Lanes, a: Any, b: Any, c: Any
+    types: list[str], layouts: list[str], machine: Value, group: Lanes, a: Value, b: Value, c: Value
 ) -> tuple[Array, ...]:
     """Four products of 8 x 8 x 4 per warp."""
     parts = [w.gathered(group, tuple(_raw(v) for v in operand)) for operand in (a, b, c)]

@@ -7,11 +7,10 @@ that is how sums and fused products reach f32, f16 and bf16 with a single roundi
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 
 _SPLIT = 134217729.0
 """2^27 + 1, which cuts a double into halves of 26 bits (Veltkamp)."""
@@ -190,7 +189,7 @@ def sqrt64(a: Array, mode: str) -> Array:
     return _by_fractions(r, mode, None, a)
 
 
-def _by_fractions(near: Array, mode: str, exact: Any, *operands: Array) -> Array:
+def _by_fractions(near: Array, mode: str, exact: Value, *operands: Array) -> Array:
     """Round in a direction by comparing each result with the exact one."""
     made = np.array(near)
     whole = [np.broadcast_to(o, made.shape) for o in operands]

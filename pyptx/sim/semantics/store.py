@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.access import store
-from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
@@ -28,10 +28,10 @@ def _store(
     lanes: Lanes,
     mask: Array | None,
     space: str,
-    address: Any,
-    outs: Any,
-    values: Any,
-    *_: Any,
+    address: Value,
+    outs: Value,
+    values: Value,
+    *_: Value,
 ) -> None:
     store(site, lanes, mask, space, address, dtype, values if isinstance(values, tuple) else (values,))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.semantics.floating_point import canonical_nan, extreme
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes
@@ -32,7 +32,7 @@ def _vote(match: Match, signature: Signature) -> Operation | None:
     return lanes(partial(_voted, mode))
 
 
-def _voted(mode: str, machine: Any, group: Lanes, a: Array, mask: Array | None = None) -> Array:
+def _voted(mode: str, machine: Value, group: Lanes, a: Array, mask: Array | None = None) -> Array:
     a = np.broadcast_to(a, group.n)
     members = warp_bits(group, np.ones(group.n, np.bool_))
     if mask is not None:
@@ -66,11 +66,11 @@ def _same(group: Lanes, a: Array, mask: Array) -> Array:
     return (equal * weights).sum(1).astype("u4") & mask
 
 
-def _match_any(machine: Any, group: Lanes, a: Array, mask: Array) -> Array:
+def _match_any(machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
     return _same(group, a, mask)
 
 
-def _match_all(machine: Any, group: Lanes, a: Array, mask: Array) -> tuple[Array, Array]:
+def _match_all(machine: Value, group: Lanes, a: Array, mask: Array) -> tuple[Array, Array]:
     members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
     all_equal = _same(group, a, mask) == members
     return np.where(all_equal, members, np.uint32(0)), all_equal
@@ -85,7 +85,7 @@ def _redux(match: Match, signature: Signature) -> Operation | None:
     return lanes(partial(_reduced, function, "abs" in match.modifiers))
 
 
-def _reduced(function: Any, absolute: bool, machine: Any, group: Lanes, a: Array, mask: Array) -> Array:
+def _reduced(function: Value, absolute: bool, machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
     """Reduce over the members of each lane's mask: lanes of one warp with different masks are apart."""
     shape = group.shape
     a = np.broadcast_to(np.abs(a) if absolute else a, group.n)
@@ -109,7 +109,7 @@ def _elect(match: Match, signature: Signature) -> Operation | None:
     return lanes(_elected)
 
 
-def _elected(machine: Any, group: Lanes, mask: Array) -> tuple[Array, Array]:
+def _elected(machine: Value, group: Lanes, mask: Array) -> tuple[Array, Array]:
     members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
     lowest = members & (~members + np.uint32(1))
     leader = np.bitwise_count(lowest - np.uint32(1)).astype("u4")

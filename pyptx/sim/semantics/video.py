@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.semantics.bits import limits, wide
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Selected, Signature, parts, value
 
@@ -115,7 +114,7 @@ def _simd(unit: str) -> Builder:
         narrow = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{bits // 8}")
         sat, adds = "sat" in match.modifiers, "add" in match.modifiers
 
-        def apply(a: Any, b: Any, c: Array, into: Selected | None, *which: Selected | None) -> Array:
+        def apply(a: Value, b: Value, c: Array, into: Selected | None, *which: Selected | None) -> Array:
             lanes_in = range(count) if into is None else into.digits
             made, total = c.astype(np.int64) & 0xFFFFFFFF, c.astype(np.int64)
             for lane in lanes_in:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import re
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.sim.access import load, store
-from pyptx.sim.formats import Array
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics import warp_matrices as w
@@ -53,7 +52,7 @@ def _positions(fragment: f.Fragment) -> tuple[Array, Array]:
     return np.array([[p[0] for p in row] for row in found]), np.array([[p[1] for p in row] for row in found])
 
 
-def _offsets(fragment: f.Fragment, by_row: bool, width: int, lanes: Lanes, stride: Any) -> tuple[list[Array], int]:
+def _offsets(fragment: f.Fragment, by_row: bool, width: int, lanes: Lanes, stride: Value) -> tuple[list[Array], int]:
     """Return the byte offset of every element (of every byte, for narrower ones) in each lane, and the bytes of it."""
     row, col = _positions(fragment)
     lane = lanes.shape.lane[lanes.sel]
@@ -67,8 +66,8 @@ def _offsets(fragment: f.Fragment, by_row: bool, width: int, lanes: Lanes, strid
 
 
 def _load(
-    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any,
-    outs: tuple[Array | None, ...], stride: Any = None,
+    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
+    outs: tuple[Array | None, ...], stride: Value = None,
 ) -> None:  # fmt: skip
     offsets, size = _offsets(fragment, by_row, width, lanes, stride)
     per_register = fragment.register_bits // 8 // size
@@ -85,8 +84,8 @@ def _load(
 
 
 def _store(
-    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Any,
-    outs: Any, values: tuple[Array, ...], stride: Any = None,
+    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
+    outs: Value, values: tuple[Array, ...], stride: Value = None,
 ) -> None:  # fmt: skip
     offsets, size = _offsets(fragment, by_row, width, lanes, stride)
     per_register = fragment.register_bits // 8 // size
@@ -102,11 +101,11 @@ def _multiply(
     size: tuple[int, int, int],
     types: list[str],
     flags: frozenset[str],
-    machine: Any,
+    machine: Value,
     group: Lanes,
-    a: Any,
-    b: Any,
-    c: Any,
+    a: Value,
+    b: Value,
+    c: Value,
 ) -> tuple[Array, ...]:
     m, n, k = size
     dtype, ctype = types[0], types[-1]

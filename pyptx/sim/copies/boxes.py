@@ -5,11 +5,12 @@ Manual: Tensors, Tiled mode. Coordinates start with the fastest dimension, as th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from pyptx.sim.copies.plans import I64, Copy, Mask, assemble
+from pyptx.sim.copies.plans import I64, Copy, Mask, assemble, complete, inner, step_of, unit_of
 from pyptx.tensormap import TensorMap
 
 ROWS = 4
@@ -17,13 +18,34 @@ ROWS = 4
 
 def tile(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:
     """Return the copy of the box at these coordinates from or to shared memory at `destination`."""
-    outer = tensor.steps[1:]
-    relative = _rows(outer, tensor.strides, tensor.element_strides[1:])
+    unit = unit_of(tensor, coordinates[0])
     start = coordinates[0] * tensor.dtype.bits // 8 + tensor.address
-    start += sum(at * stride for at, stride in zip(coordinates[1:], tensor.strides, strict=True))
-    return assemble(
-        tensor, destination, coordinates[0], relative + start, _rows_inside(tensor, coordinates), tensor.steps[0]
-    )
+    for at, stride in zip(coordinates[1:], tensor.strides, strict=True):
+        start += at * stride
+    box = _box(tensor, unit)
+    inside = _rows_inside(box.axes, coordinates)
+    return complete(tensor, destination, coordinates[0], unit, box.address + start, inside, box.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """What all boxes of one map have in common."""
+
+    address: I64
+    """Addresses of units, counted from the first."""
+    shape: tuple[int, int]
+    axes: tuple[tuple[int, int, int], ...]
+    """Size, elements taken and step of every dimension but the fastest."""
+
+
+@lru_cache(maxsize=256)
+def _box(tensor: TensorMap, unit: int) -> _Box:
+    steps = tensor.steps
+    rows = _rows(steps[1:], tensor.strides, tensor.element_strides[1:])
+    address = (rows[:, None] + inner(tensor.dtype, steps[0], step_of(tensor), unit).address).ravel()
+    address.flags.writeable = False
+    axes = tuple(zip(tensor.dims[1:], steps[1:], tensor.element_strides[1:], strict=True))
+    return _Box(address, (len(rows), steps[0]), axes)
 
 
 def gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:
@@ -36,23 +58,21 @@ def gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) ->
     return assemble(tensor, destination, coordinates[0], address, None if inside.all() else inside, tensor.steps[0])
 
 
-@lru_cache(maxsize=256)
 def _rows(counts: tuple[int, ...], strides: tuple[int, ...], steps: tuple[int, ...]) -> I64:
     """Return the offsets of a box's rows in global memory, the fastest dimension first."""
     offsets = np.zeros(1, np.int64)
     for count, stride, step in zip(counts, strides, steps, strict=True):
         offsets = (np.arange(count, dtype=np.int64)[:, None] * (stride * step) + offsets).ravel()
-    offsets.flags.writeable = False
     return offsets
 
 
-def _rows_inside(tensor: TensorMap, coordinates: tuple[int, ...]) -> Mask | None:
+def _rows_inside(axes: tuple[tuple[int, int, int], ...], coordinates: tuple[int, ...]) -> Mask | None:
     """Tell which rows lie in the tensor; None if all do."""
-    axes = list(zip(coordinates[1:], tensor.dims[1:], tensor.steps[1:], tensor.element_strides[1:], strict=True))
-    if all(at >= 0 and at + (count - 1) * step < size for at, size, count, step in axes):
+    places = tuple(zip(coordinates[1:], axes, strict=True))
+    if all(at >= 0 and at + (count - 1) * step < size for at, (size, count, step) in places):
         return None
     inside = np.ones(1, np.bool_)
-    for at, size, count, step in axes:
-        places = at + np.arange(count) * step
-        inside = (((places >= 0) & (places < size))[:, None] & inside).ravel()
+    for at, (size, count, step) in places:
+        axis = at + np.arange(count) * step
+        inside = (((axis >= 0) & (axis < size))[:, None] & inside).ravel()
     return inside

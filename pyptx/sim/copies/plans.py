@@ -36,7 +36,7 @@ class Copy:
     unit: int
     element: ElementType
     fill: bytes
-    """One unit of what loads write for units outside the tensor."""
+    """One unit of what loads write for units outside the tensor; empty if none is."""
     padding: I64
     """Addresses of the 4-byte words of shared memory that loads of padded types leave undefined."""
 
@@ -52,19 +52,23 @@ class Inner:
     padding: I64
     pitch: int
     """Bytes from row to row in shared memory."""
+    reach: int
+    """The last element."""
 
 
 def unit_of(tensor: TensorMap, start: int) -> int:
     """Return the largest unit that never lies half inside the tensor, for rows that begin at element `start`."""
-    if tensor.dtype.is_padded:
-        return 4
+    return gcd(_widest_unit(tensor), start * tensor.dtype.bits // 8) if not tensor.dtype.is_padded else 4
+
+
+@lru_cache(maxsize=256)
+def _widest_unit(tensor: TensorMap) -> int:
     size = tensor.dtype.bits // 8
-    if tensor.interleave is not Interleave.NONE and tensor.element_strides[0] != 1:
+    if step_of(tensor) != 1:
         return size
     most = 8 if tensor.swizzle.flips_8_bytes else CHUNK
     row = tensor.inner_bytes if tensor.im2col is not None else tensor.steps[0] * tensor.dtype.shared_bits // 8
-    edges = (start * tensor.dtype.bits // 8, tensor.dims[0] * tensor.dtype.bits // 8, row, tensor.address)
-    return gcd(most, *edges)
+    return gcd(most, tensor.dims[0] * tensor.dtype.bits // 8, row, tensor.address)
 
 
 @lru_cache(maxsize=256)
@@ -74,10 +78,12 @@ def inner(dtype: ElementType, count: int, step: int, unit: int) -> Inner:
         return _padded(dtype, count)
     if step != 1:
         element = np.arange(count, dtype=np.int64)
-        return Inner(element * unit, element * step * unit, element * step, element * step, _none(), count * unit)
+        places = element * step
+        return Inner(element * unit, places * unit, places, places, _none(), count * unit, int(places[-1]))
     size = count * dtype.bits // 8
     offset = np.arange(0, size, unit, dtype=np.int64)
-    return Inner(offset, offset, offset * 8 // dtype.bits, ((offset + unit) * 8 - 1) // dtype.bits, _none(), size)
+    last = ((offset + unit) * 8 - 1) // dtype.bits
+    return Inner(offset, offset, offset * 8 // dtype.bits, last, _none(), size, count - 1)
 
 
 def _none() -> I64:
@@ -97,6 +103,7 @@ def _padded(dtype: ElementType, count: int) -> Inner:
         first.ravel() + GROUP - 1,
         (group * CHUNK + np.arange(words, CHUNK // 4) * 4).ravel(),
         count,
+        count - 1,
     )
 
 
@@ -145,16 +152,34 @@ def assemble(
 ) -> Copy:
     """Make the copy of rows that begin at these addresses, each with `count` elements from coordinate `start` on."""
     unit = unit_of(tensor, start)
-    step = tensor.element_strides[0] if tensor.interleave is not Interleave.NONE else 1
-    part = inner(tensor.dtype, count, step, unit)
+    address = (row_address[:, None] + inner(tensor.dtype, count, step_of(tensor), unit).address).ravel()
+    return complete(tensor, destination, start, unit, address, row_inside, (len(row_address), count))
+
+
+def step_of(tensor: TensorMap) -> int:
+    """Return the traversal step along the fastest dimension, which only interleaved maps have."""
+    return tensor.element_strides[0] if tensor.interleave is not Interleave.NONE else 1
+
+
+def complete(
+    tensor: TensorMap,
+    destination: int,
+    start: int,
+    unit: int,
+    address: I64,
+    row_inside: Mask | None,
+    shape: tuple[int, int],
+) -> Copy:
+    """Make the copy of units at these addresses, `shape` being rows and elements of each."""
+    rows, count = shape
+    part = inner(tensor.dtype, count, step_of(tensor), unit)
     phase = phase_of(destination, tensor.swizzle)
-    shared, padding = placed(len(row_address), tensor.dtype, count, step, unit, tensor.swizzle, phase)
-    address = (row_address[:, None] + part.address).ravel()
-    first, last = start + int(part.first[0]), start + int(part.last[-1])
-    if first >= 0 and last < tensor.dims[0]:
+    shared, padding = placed(rows, tensor.dtype, count, step_of(tensor), unit, tensor.swizzle, phase)
+    if start >= 0 and start + part.reach < tensor.dims[0]:
         inside = None if row_inside is None else np.repeat(row_inside, len(part.first))
     else:
         within = (start + part.first >= 0) & (start + part.last < tensor.dims[0])
-        whole = np.ones(len(row_address), np.bool_) if row_inside is None else row_inside
+        whole = np.ones(rows, np.bool_) if row_inside is None else row_inside
         inside = (whole[:, None] & within).ravel()
-    return Copy(shared + destination, address, inside, unit, tensor.dtype, fill_of(tensor, unit), padding + destination)
+    fill = b"" if inside is None else fill_of(tensor, unit)
+    return Copy(shared + destination, address, inside, unit, tensor.dtype, fill, padding + destination)

@@ -1,4 +1,4 @@
-"""Runs the corpus on the simulator: `python -m tools.sim_corpus [PRODUCER…]` prints pass, fail, unsupported by producer.
+"""Runs the corpus on the simulator: `python -m tools.sim_corpus [PRODUCER…]` prints what passes, by producer.
 
 Every entry with a `run` is launched with its manifest's arguments and compared with its NumPy reference.
 """
@@ -85,7 +85,8 @@ def _differences(output: manifest.Output, values: dict[str, Any], wanted: dict[s
         close = (np.abs(x - y) <= output.atol + output.rtol * np.abs(y)) | (x == y) | (np.isnan(x) & np.isnan(y))
     if not close.all():
         at = np.argwhere(~close)[0]
-        yield f"{output.argument}: {(~close).sum()} of {close.size} differ, first at {at}: {x[tuple(at)]} for {y[tuple(at)]}"
+        first = f"first at {at}: {x[tuple(at)]} for {y[tuple(at)]}"
+        yield f"{output.argument}: {(~close).sum()} of {close.size} differ, {first}"
 
 
 def outcome(producer: str, directory: Path, item: File, entry: Entry) -> Outcome:

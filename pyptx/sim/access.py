@@ -1,4 +1,4 @@
-"""Loads and stores of lanes: from resolved offsets to registers and back. Knows nothing of how addresses are checked."""
+"""Loads and stores of lanes: from resolved offsets to registers and back. How addresses are checked is in `memory`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How PTX types lie in NumPy arrays: which register class holds them and which dtype reads them. Knows no instruction."""
+"""How PTX types lie in NumPy arrays: which register class holds them, which dtype reads them. Knows no instruction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx.types import from_name
 
 Array = NDArray[Any]
 Value = Any
-"""An operand as generated code passes it: an array, a tuple of arrays for a vector, a number for a constant address."""
+"""An operand as generated code passes it: an array, a tuple of arrays (a vector), a number (a constant address)."""
 
 CLASSES = {"p": "?", "h": "u2", "r": "u4", "d": "u8"}
 """The register classes by their letter: predicates, 16, 32 and 64 bits. 128 bits are two of 64."""

@@ -281,7 +281,8 @@ class Memory:
 
     def _nearest(self, address: int, space: str) -> str:
         if space == "shared":
-            return f"shared memory is {self.shared.low:#x} … {self.shared.low + self.shared.size - 1:#x} ({self.shared.size} bytes)"
+            last = self.shared.low + self.shared.size - 1
+            return f"shared memory is {self.shared.low:#x} … {last:#x} ({self.shared.size} bytes)"
         if space == "local":
             return f"the thread has {self.local.size} bytes of local memory"
         if space == "param":

@@ -131,7 +131,7 @@ class Operands:
         return f"{whole}.astype('{dtype.str}')"
 
     def _part(self, row: Row, part: str, type_name: str) -> str:
-        """Read bytes or halves of a register as video instructions select them (`.b0`, `.h10`), sign- or zero-extended."""
+        """Read bytes or halves of a register as video instructions select them (`.b0`, `.h1`), extended."""
         kind, at = part[0], int(part[1])
         unit = _PART[kind].replace("u", "i") if type_name.startswith("s") else _PART[kind]
         whole = self.view(row)

@@ -17,8 +17,8 @@ _REGISTER = {1: "b16", 2: "b16", 4: "b32", 8: "b64"}
 
 
 def compute(
-    code: str, inputs: Mapping[str, Array], outputs: Mapping[str, Any], *, target: str = "sm_100a", version: str = "8.8",
-    declare: str = "", block: int = 128,
+    code: str, inputs: Mapping[str, Array], outputs: Mapping[str, Any], *, target: str = "sm_100a",
+    version: str = "8.8", declare: str = "", block: int = 128,
 ) -> dict[str, Array]:  # fmt: skip
     """Run code in which `%name` is each input's and output's register; return the outputs."""
     count = len(next(iter(inputs.values())))

@@ -1,5 +1,8 @@
 """Floating-point instructions against exact fractions."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false  (references are lambdas of any number of Python integers or fractions)
+
 from __future__ import annotations
 
 import math
@@ -88,8 +91,9 @@ def test_min_and_max_of_zeros_and_nan() -> None:
 @pytest.mark.parametrize(
     ("op", "function"),
     [
-        ("ex2.approx.f32", np.exp2), ("lg2.approx.f32", np.log2), ("sin.approx.f32", np.sin), ("cos.approx.f32", np.cos),
-        ("tanh.approx.f32", np.tanh), ("rcp.approx.f32", np.reciprocal), ("rsqrt.approx.f32", lambda x: 1 / np.sqrt(x)),
+        ("ex2.approx.f32", np.exp2), ("lg2.approx.f32", np.log2), ("sin.approx.f32", np.sin),
+        ("cos.approx.f32", np.cos), ("tanh.approx.f32", np.tanh),
+        ("rcp.approx.f32", np.reciprocal), ("rsqrt.approx.f32", lambda x: 1 / np.sqrt(x)),
         ("sqrt.approx.f32", np.sqrt),
     ],
 )  # fmt: skip

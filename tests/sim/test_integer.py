@@ -1,5 +1,8 @@
 """Integer instructions against Python's integers."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false  (references are lambdas of any number of Python integers or fractions)
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -96,12 +99,15 @@ def _joined(parts: list[int], bits: int) -> int:
 
 def test_packed() -> None:
     _check(
-        "add.u16x2", "u32 u32", "u32", lambda a, b: _joined([x + y for x, y in zip(_parts(a, 16), _parts(b, 16))], 16)
+        "add.u16x2",
+        "u32 u32",
+        "u32",
+        lambda a, b: _joined([x + y for x, y in zip(_parts(a, 16), _parts(b, 16), strict=True)], 16),
     )
     _check("max.s16x2", "u32 u32", "u32", lambda a, b: _joined(
-        [max(x, y) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True))], 16))  # fmt: skip
+        [max(x, y) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True), strict=True)], 16))  # fmt: skip
     _check("min.relu.s16x2", "u32 u32", "u32", lambda a, b: _joined(
-        [max(0, min(x, y)) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True))], 16))  # fmt: skip
+        [max(0, min(x, y)) for x, y in zip(_parts(a, 16, True), _parts(b, 16, True), strict=True)], 16))  # fmt: skip
 
 
 @pytest.mark.parametrize("bits", [32, 64])
@@ -135,12 +141,15 @@ def test_bfe_extends_the_sign_of_the_field(bits: int) -> None:
 
 def test_dot_products() -> None:
     _check("dp4a.s32.u32", "u32 u32 s32", "s32", lambda a, b, c: c + sum(
-        x * y for x, y in zip(_parts(a, 8, True), _parts(b, 8))))  # fmt: skip
+        x * y for x, y in zip(_parts(a, 8, True), _parts(b, 8), strict=True)))  # fmt: skip
     _check(
-        "dp4a.u32.u32", "u32 u32 u32", "u32", lambda a, b, c: c + sum(x * y for x, y in zip(_parts(a, 8), _parts(b, 8)))
+        "dp4a.u32.u32",
+        "u32 u32 u32",
+        "u32",
+        lambda a, b, c: c + sum(x * y for x, y in zip(_parts(a, 8), _parts(b, 8), strict=True)),
     )
     _check("dp2a.hi.s32.s32", "u32 u32 s32", "s32", lambda a, b, c: c + sum(
-        x * y for x, y in zip(_parts(a, 16, True), _parts(b, 8, True)[2:])))  # fmt: skip
+        x * y for x, y in zip(_parts(a, 16, True), _parts(b, 8, True)[2:], strict=True)))  # fmt: skip
 
 
 def test_24_bits() -> None:

@@ -1,5 +1,8 @@
 """Warp-wide instructions, in whole warps and in parts of them."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false  (references are lambdas of any number of Python integers or fractions)
+
 from __future__ import annotations
 
 import pytest
@@ -7,6 +10,7 @@ import pytest
 from tests.sim.kernels import results
 
 STORE = "st.global.u32 [%o], %r0;"
+AS_NUMBER = "selp.u32 %r0, 1, 0, %p0;"
 
 
 @pytest.mark.parametrize(
@@ -17,8 +21,8 @@ STORE = "st.global.u32 [%o], %r0;"
         ("shfl.sync.up.b32 %r0, %t, 2, 0, -1;", lambda t: t - 2 if t % 32 >= 2 else t),
         ("shfl.sync.idx.b32 %r0, %t, 5, 0x181f, -1;", lambda t: t // 8 * 8 + 5),
         ("shfl.sync.down.b32 %r0|%p0, %t, 1, 0x181f, -1;\nselp.u32 %r0, 1, 0, %p0;", lambda t: int(t % 8 < 7)),
-        ("setp.gt.u32 %p0, %t, 40;\nvote.sync.any.pred %p1, %p0, -1;\nselp.u32 %r0, 1, 0, %p1;", lambda t: int(t >= 32)),
-        ("and.b32 %r1, %t, 1;\nsetp.eq.u32 %p0, %r1, 1;\nvote.sync.ballot.b32 %r0, %p0, -1;", lambda t: 0xAAAAAAAA - (1 << 32)),
+        (f"setp.gt.u32 %p0, %t, 40;\nvote.sync.any.pred %p0, %p0, -1;\n{AS_NUMBER}", lambda t: int(t >= 32)),
+        ("and.b32 %r1, %t, 1;\nsetp.eq.u32 %p0, %r1, 1;\nvote.sync.ballot.b32 %r0, %p0, -1;", lambda _: -0x55555556),
         ("shr.u32 %r1, %t, 3;\nmatch.any.sync.b32 %r0, %r1, -1;\npopc.b32 %r0, %r0;", lambda t: 8),
         ("match.all.sync.b32 %r0|%p0, 7, -1;\nselp.u32 %r0, 1, 0, %p0;", lambda t: 1),
         ("redux.sync.add.u32 %r0, %t, -1;", lambda t: sum(range(t // 32 * 32, t // 32 * 32 + 32))),

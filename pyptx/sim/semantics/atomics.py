@@ -64,7 +64,7 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
 
 @dataclass(frozen=True, slots=True)
 class _Atomic:
-    """An operation in the forms that its speed asks for: by arrays, by a ufunc whose order does not show, lane by lane."""
+    """An operation in the forms that speed asks for: by arrays, by a ufunc whose order does not show, by lane."""
 
     update: Update
     at_once: np.ufunc | None

@@ -1,4 +1,4 @@
-"""Manual: prefetch, prefetchu, applypriority, discard, createpolicy. There are no caches; a policy is an opaque number."""
+"""Manual: prefetch, prefetchu, applypriority, discard, createpolicy. There are no caches; a policy is a number."""
 
 from __future__ import annotations
 

@@ -97,7 +97,8 @@ def _both(test: Value, join: Value) -> Value:
 
 _ONES = {
     "f32": np.array(1.0, "f4"), "f16": np.array(0x3C00, "u2"), "bf16": np.array(0x3F80, "u2"),
-    "u16": np.array(0xFFFF, "u2"), "s16": np.array(-1, "i2"), "u32": np.array(0xFFFFFFFF, "u4"), "s32": np.array(-1, "i4"),
+    "u16": np.array(0xFFFF, "u2"), "s16": np.array(-1, "i2"), "u32": np.array(0xFFFFFFFF, "u4"),
+    "s32": np.array(-1, "i4"),
 }  # fmt: skip
 _ONES_X2 = {"f16x2": 0x3C00, "bf16x2": 0x3F80, "u32": 0xFFFF, "s32": 0xFFFF}
 

@@ -176,8 +176,11 @@ def _noise(rbits: Array, at: int, count: int, name: str) -> Array:
     if count == 2:
         bits = 13 if name == "f16" else 16
         return ((rbits >> np.uint32(16 * at)) & np.uint32((1 << bits) - 1)).astype(np.float64) / (1 << bits)
-    bits = 16 if at % 2 == 0 or count < 4 else 16
-    return ((rbits >> np.uint32(16 * (at // 2))) & np.uint32(0xFFFF)).astype(np.float64) / (1 << bits)
+    if name == "e2m1":
+        shift = np.uint32(8 * (at // 2))
+        picked = ((rbits >> shift) & np.uint32(0xFF)) | ((rbits >> (shift + np.uint32(8))) & np.uint32(0xFF00))
+        return picked.astype(np.float64) / (1 << 16)
+    return ((rbits >> np.uint32(16 * (at // 2))) & np.uint32(0xFFFF)).astype(np.float64) / (1 << 16)
 
 
 def _scale_bits(a: Array, flags: set[str]) -> Array:
@@ -202,7 +205,7 @@ def _fixed(a: Array, flags: set[str], mode: str) -> Array:
 
 def _from_packed(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
-    name, count = element_of(target)
+    name, _ = element_of(target)
     if name == "s2f6":
         if "scaled" in match.chosen:
             return None

@@ -161,7 +161,7 @@ def _extreme(greater: bool) -> Builder:
         chosen = extreme(greater, "NaN" in flags)
         function: Function = chosen
         if len(signature) == 4:
-            function = lambda a, b, c: chosen(chosen(a, b), c)
+            function = _of_three(chosen)
         if "xorsign" in flags:
             return finished(match, lambda a, b: np.copysign(chosen(np.abs(a), np.abs(b)), _product_sign(a, b)))
         if "abs" in flags:
@@ -169,6 +169,10 @@ def _extreme(greater: bool) -> Builder:
         return finished(match, function)
 
     return build
+
+
+def _of_three(chosen: Function) -> Function:
+    return lambda a, b, c: chosen(chosen(a, b), c)
 
 
 def _product_sign(a: Array, b: Array) -> Array:

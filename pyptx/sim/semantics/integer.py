@@ -1,4 +1,4 @@
-"""Manual: Integer Arithmetic Instructions. Registers wrap, so signed and unsigned differ only where the bodies say so."""
+"""Manual: Integer Arithmetic Instructions. Registers wrap, so signedness matters only where a body says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manual: ld, ld.global.nc, ldu. Cache operators, hints and orderings change no value while lanes run in program order."""
+"""Manual: ld, ld.global.nc, ldu. Cache operators, hints and orderings change no value in program order."""
 
 from __future__ import annotations
 

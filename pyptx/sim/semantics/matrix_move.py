@@ -84,8 +84,8 @@ def _stmatrix(match: Match, signature: Signature) -> Operation | None:
 
 
 def _store_rows(
-    fragment: f.Fragment, count: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value,
-    values: tuple[Array, ...],
+    fragment: f.Fragment, count: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
+    outs: Value, values: tuple[Array, ...],
 ) -> None:  # fmt: skip
     words = w.gathered(lanes, values).swapaxes(1, 2)
     units = np.ascontiguousarray(words).view(f"u{fragment.bits // 8}").reshape(len(words), -1)

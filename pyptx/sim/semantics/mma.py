@@ -1,5 +1,5 @@
-"""Manual: mma, dense, sparse and block-scaled. Products are exact and summed in f64, then rounded once; f64 is a chain of
-fused multiply-adds in the order of k; integers are exact."""
+"""Manual: mma, dense, sparse and block-scaled. Products are exact and summed in f64, then rounded once; f64 is a chain
+of fused multiply-adds in the order of k; integers are exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joins semantics to the instruction table: finds the module that mirrors a row's file, and asks it for an operation."""
+"""Joins semantics to the instruction table: asks the module that mirrors a row's file for its operation."""
 
 from __future__ import annotations
 

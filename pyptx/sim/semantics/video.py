@@ -1,4 +1,4 @@
-"""Manual: Video Instructions, scalar and SIMD. Operands arrive selected and extended; what they do is done in 64 bits."""
+"""Manual: Video Instructions, scalar and SIMD. Operands arrive selected and extended; the rest is done in 64 bits."""
 
 from __future__ import annotations
 
@@ -98,6 +98,10 @@ def _vset(match: Match, signature: Signature) -> Operation | None:
     return _combined(match, signature, lambda a, b: compare(a, b).astype(np.int64), "u32", False)
 
 
+def _as_number(compare: Function) -> Function:
+    return lambda x, y: compare(x, y).astype(np.int64)
+
+
 def _simd(unit: str) -> Builder:
     """Return the builder of the instructions on halves (`h`) or bytes (`b`) of a word."""
     count, bits = (2, 16) if unit == "h" else (4, 8)
@@ -107,7 +111,7 @@ def _simd(unit: str) -> Builder:
         if name == "vset":
             compare = _COMPARE[match.chosen["cmp"]]
             kind = "u32"
-            function: Function = lambda x, y: compare(x, y).astype(np.int64)
+            function = _as_number(compare)
         else:
             kind, function = match.chosen["dtype"], _BASIC[name]
         signed = [match.chosen[t][0] == "s" for t in ("atype", "btype")]

@@ -1,5 +1,5 @@
-"""Matrices spread over the lanes of warps: from registers to arrays `[warp, row, column]` and back, by the fragment maps
-of `isa.fragments`. Knows layouts and encodings, no instruction."""
+"""Matrices spread over the lanes of warps: from registers to arrays `[warp, row, column]` and back, by the maps of
+`isa.fragments`. Knows layouts and encodings, no instruction."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def _offsets(fragment: f.Fragment, by_row: bool, width: int, lanes: Lanes, strid
 
 
 def _load(
-    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
-    outs: tuple[Array | None, ...], stride: Value = None,
+    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str,
+    address: Value, outs: tuple[Array | None, ...], stride: Value = None,
 ) -> None:  # fmt: skip
     offsets, size = _offsets(fragment, by_row, width, lanes, stride)
     per_register = fragment.register_bits // 8 // size
@@ -84,8 +84,8 @@ def _load(
 
 
 def _store(
-    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
-    outs: Value, values: tuple[Array, ...], stride: Value = None,
+    fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str,
+    address: Value, outs: Value, values: tuple[Array, ...], stride: Value = None,
 ) -> None:  # fmt: skip
     offsets, size = _offsets(fragment, by_row, width, lanes, stride)
     per_register = fragment.register_bits // 8 // size

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from pyptx.dsl import rules
 from pyptx.dsl.origin import is_ours
 from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
-from pyptx.dsl.values import Register, RegisterRange
+from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, IntrinsicScope, Statement
 from pyptx.types import PtxType
 
@@ -160,12 +160,14 @@ def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
 
 def arguments_text(args: tuple[object, ...], kwargs: dict[str, Any]) -> str:
     """Return the arguments of a call for its comment: the same text in every run."""
-    return ", ".join([*map(_shown, args), *(f"{name}={_shown(value)}" for name, value in kwargs.items())])
+    return ", ".join([*map(_shown, args), *(f"{k}={_shown(v)}" for k, v in kwargs.items() if v is not None)])
 
 
 def _shown(value: object) -> str:
     if isinstance(value, Register):
         return value.name
+    if isinstance(value, Negation):
+        return f"~{value.reg.name}"
     if isinstance(value, RegisterRange):
         return f"{value.base}<{value.count}>"
     if value is None or isinstance(value, bool | int | float | PtxType):

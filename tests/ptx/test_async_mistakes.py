@@ -31,6 +31,14 @@ def test_a_load_without_coordinates() -> None:
     refused(body, "PTX0818", "coordinates", "coord=(x, y)")
 
 
+def test_a_map_and_a_tile_exchanged() -> None:
+    def body() -> None:
+        x = Operands()
+        BULK.tensor_2d(dst=x.b64, src=x.tile, coord=(0, 0), mbar=x.bar)  # here
+
+    refused(body, "PTX0818", "is shared memory", "dst=tile, src=map")
+
+
 def test_too_many_coordinates() -> None:
     def body() -> None:
         x = Operands()

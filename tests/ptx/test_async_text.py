@@ -115,6 +115,10 @@ CASES: list[tuple[Callable[[Some], Any], str]] = [
         f"@%p0 cp.async.bulk.tensor.5d.{LOAD}.multicast::cluster [%r0], [%rd0, {{0, 1, 2, 3, -4}}], [bars+8], %rs0;",
     ),
     (
+        lambda x: BULK.tensor.tile_2d(x.r, x.rd, reg.array(s32, 2, name="c"), mbar=x.r),
+        f"cp.async.bulk.tensor.2d.{LOAD} [%r0], [%rd0, {{%c0, %c1}}], [%r0];",
+    ),
+    (
         lambda x: BULK.tensor_2d.store(dst=x.rd, src=x.tile[1], coord=(0, x.i)),
         "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd0, {0, %r1}], [tile+32];",
     ),

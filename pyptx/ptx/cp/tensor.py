@@ -5,13 +5,16 @@ A tensor map is given as the register of `tensor.tma_desc()`, or as the tensor i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Pred
+from pyptx.dsl.shared import SharedView
 from pyptx.dsl.tensors import TensorSpec
 from pyptx.dsl.trace import fail
+from pyptx.dsl.values import RegisterRange
 from pyptx.ir.operands import AddressOperand
 from pyptx.ptx.memory import addr
 from pyptx.ptx.orders import given
@@ -26,8 +29,13 @@ def map_address(desc: Any, coord: Any) -> AddressOperand:
             return desc
         fail(rules.ARGUMENT, "a tensor copy needs the coordinates of its box",
              help="write coord=(x, y), innermost dimension first")  # fmt: skip
+    if isinstance(desc, SharedView):
+        fail(rules.ARGUMENT, f"`{desc.name}` is shared memory, a tensor map stands here",
+             help="a load has dst=tile, src=map; a store dst=map, src=tile; the map is tensor.tma_desc()")  # fmt: skip
     if isinstance(desc, TensorSpec):
         desc = desc.tma_desc()
+    if isinstance(coord, RegisterRange):
+        coord = coord.members
     elements = list(cast("tuple[Any, ...]", coord)) if isinstance(coord, tuple | list) else [coord]
     return addr(desc, elements)
 
@@ -53,7 +61,7 @@ class TensorCopy:
         *,
         dst: Any,
         src: Any,
-        coord: tuple[Any, ...] | None = None,
+        coord: Sequence[Any] | None = None,
         mbar: Any = None,
         cta_group: int = 1,
         multicast_mask: Any | None = None,
@@ -70,7 +78,7 @@ class TensorCopy:
         *,
         dst: Any,
         src: Any,
-        coord: tuple[Any, ...] | None = None,
+        coord: Sequence[Any] | None = None,
         cache_hint: Any | None = None,
         pred: Pred | None = None,
     ) -> None:
@@ -82,7 +90,7 @@ class TensorCopy:
         *,
         dst: Any,
         src: Any,
-        coord: tuple[Any, ...] | None = None,
+        coord: Sequence[Any] | None = None,
         mbar: Any,
         cta_group: int = 1,
         cache_hint: Any | None = None,

@@ -223,9 +223,9 @@ def test_an_instruction_of_another_target_is_refused() -> None:
 
 
 ONE_CALL: list[tuple[Callable[[reg.Reg], object], str, tuple[str, ...]]] = [
-        (lambda x: ptx.inst.addd.u32(x, x, 1), "PTX0101", ("did you mean `add`?",)),
-        (lambda x: ptx.inst.add.rn.u32(x, x, 1), "PTX0102", (".rn",)),
-        (lambda x: ptx.inst.mul.u32(x, x, 1), "PTX0102", (".lo",)),
+        (lambda x: ptx.inst["addd.u32"](x, x, 1), "PTX0101", ("did you mean `add`?",)),
+        (lambda x: ptx.inst.add["rn.u32"](x, x, 1), "PTX0102", (".rn",)),
+        (lambda x: ptx.inst.mul["u32"](x, x, 1), "PTX0102", (".lo",)),
         (lambda x: ptx.inst.add.u32(x, x), "PTX0201", ("takes 3 operands, found 2", "add.u32 d")),
         (lambda x: ptx.inst.add.f32(x, x, x), "PTX0203", (".u32", ".f32")),
         (lambda x: ptx.inst.add.u64(x, x, 1), "PTX0203", (".u32", "u64")),

@@ -175,7 +175,7 @@ def test_messages_of_ptxas_point_at_the_python_line() -> None:
     @kernel
     def body() -> None:
         x = reg.scalar(u32, 1)
-        ptx.inst.made.up.u32(x, x, unchecked=True)  # here
+        ptx.inst["made.up.u32"](x, x, unchecked=True)  # here
 
     with pytest.raises(PtxError) as caught:
         body.cubin()
@@ -184,7 +184,7 @@ def test_messages_of_ptxas_point_at_the_python_line() -> None:
 
 def test_what_the_table_does_not_know_is_emitted_on_request_and_reported() -> None:
     def body() -> None:
-        ptx.inst.fresh.op.u32(reg.scalar(u32), [reg.scalar(u32), None], ptx.addr("x"), 1, unchecked=True)
+        ptx.inst["fresh.op.u32"](reg.scalar(u32), [reg.scalar(u32), None], ptx.addr("x"), 1, unchecked=True)
 
     made = traced(body)
     assert "fresh.op.u32 %r0, {%r1, _}, [x], 1;" in made.ptx()

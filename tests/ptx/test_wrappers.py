@@ -101,7 +101,7 @@ def test_variables_of_every_space() -> None:
             ptx.ld(u32, x, ptx.addr(ptx.var(space, u32, f"my_{space}", size=4, align=16), 4), space=space)
         ptx.var("shared", u16, "dynamic", align=16, linking="extern")
         ptx.var("global", u32, "counter", linking="visible")
-        ptx.inst.atom.add.global_.u32(x, ptx.addr("counter"), 1)
+        ptx.inst.atom.global_.add.u32(x, ptx.addr("counter"), 1)
 
     text = traced(body).ptx()
     assert code(body)

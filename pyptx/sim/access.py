@@ -91,7 +91,7 @@ def _masked_load(
         load(site, lanes, None, space, address, dtype, outs)
         return
     some = lanes.shape.of(lanes.index[active])
-    part = address[active] if isinstance(address, np.ndarray) and address.ndim else address
+    part = _some(address, active)
     values = tuple(None if out is None else np.empty(some.n, out.dtype) for out in outs)
     load(site, some, None, space, part, dtype, values)
     for out, value in zip(outs, values, strict=True):
@@ -115,8 +115,8 @@ def store(
             return
         if len(active) < lanes.n:
             some = lanes.shape.of(lanes.index[active])
-            part = tuple(v[active] if v is not None and v.ndim else v for v in values)
-            where = address[active] if isinstance(address, np.ndarray) and address.ndim else address
+            part = tuple(None if v is None else _some(v, active) for v in values)
+            where = _some(address, active)
             store(site, some, None, space, where, dtype, part)
             return
     try:
@@ -136,3 +136,8 @@ def store(
             region.view(dtype, element)[index] = value
         else:
             region.view(dtype, element)[index] = value[-1] if value.ndim else value
+
+
+def _some(value: Value, active: Array) -> Value:
+    """Return an operand in some of the lanes; what is equal in all of them stays."""
+    return value[active] if getattr(value, "ndim", 0) else value

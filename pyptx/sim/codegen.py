@@ -46,6 +46,10 @@ class Output:
     type: str
 
 
+Outputs = list[Output | list[Output]]
+"""The results of an instruction; the elements of a vector stand in a list."""
+
+
 @dataclass(slots=True)
 class Source:
     """A block's compiled text and what it names."""
@@ -103,7 +107,7 @@ class Writer:
     def _operation(self, step: Step, op: Operation, signature: tuple[Operand, ...]) -> None:
         mask = self.guard(step)
         ins: list[str] = []
-        outs: list[Output | list[Output]] = []
+        outs: Outputs = []
         addresses: list[str] = []
         operands, selected = step.instruction.operands, list[str]()
         if op.selects:
@@ -119,7 +123,7 @@ class Writer:
         if op.kind is Kind.MEMORY:
             self._memory(step, op, mask, addresses, outs, ins)
             return
-        flat = [o for item in outs for o in (item if isinstance(item, list) else [item])]
+        flat = _flat(outs)
         before = ["M", "L"] if op.kind is Kind.LANES else []
         function = self.operands.constant(op.function) if op.function is not None else ""
         call = f"{function}({', '.join([*before, *ins])})"
@@ -145,9 +149,9 @@ class Writer:
         return self.operands.constant(Selected(selector[1], tuple(int(digit) for digit in reversed(selector[2:]))))
 
     def _memory(
-        self, step: Step, op: Operation, mask: str | None, addresses: list[str], outs: list[Any], ins: list[str]
+        self, step: Step, op: Operation, mask: str | None, addresses: list[str], outs: Outputs, ins: list[str]
     ) -> None:
-        flat = [o for item in outs for o in (item if isinstance(item, list) else [item])]
+        flat = _flat(outs)
         site = f"S{len(self.sites)}"
         self.sites[site] = step
         for output in flat:
@@ -159,7 +163,7 @@ class Writer:
         self.lines.append(f"{function}({', '.join([site, 'L', str(mask), *addresses, results, *ins])})")
 
     def _operand(
-        self, wanted: Operand, given: Actual, step: Step, ins: list[str], outs: list[Any], addresses: list[str]
+        self, wanted: Operand, given: Actual, step: Step, ins: list[str], outs: Outputs, addresses: list[str]
     ) -> None:
         if wanted.kind is OperandKind.ADDRESS:
             space, address = self.operands.address(given, wanted.space, step)
@@ -304,6 +308,10 @@ class Writer:
         if predicate.negated:
             none, every = every, none
         return [f"c = count({name})", f"return {every} if c == n else {none} if c == 0 else {DIVERGED}"]
+
+
+def _flat(outs: Outputs) -> list[Output]:
+    return [output for item in outs for output in (item if isinstance(item, list) else [item])]
 
 
 def _whole(given: Actual) -> Actual:

@@ -27,6 +27,9 @@ class Shape:
         self.warp = (self.thread // 32) * ctas + self.cta
         self.lane = (self.thread % 32).astype(np.uint32)
         self.warp_base = (self.thread // 32) * 32 * ctas + self.cta
+        self.shared_base = np.zeros(self.lanes, np.int64)
+        self.shared_stride = 0
+        """Where each lane's shared memory starts in that of the batch, and how far apart CTAs are: memory sets them."""
         self._ranges: dict[tuple[int, int], Lanes] = {}
 
     def range(self, lo: int, hi: int) -> Lanes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pyptx.check.symbols import Symbol
 from pyptx.sim.formats import CLASSES, container_bits, register_class
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Row:
     """A register: the letter of its class, its first row, and how many rows it takes (128 bits take two; a vector as
     many as it has elements)."""
 

@@ -58,6 +58,9 @@ class Scheduler:
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
         self.warps_waiting: list[Waiting] = []
+        self.leaving = {
+            CALL: self._call, RET: self._return, EXIT: self._exit, TRAP: self._trap, TABLE: self._table, WAIT: self._wait,
+        }  # fmt: skip
         self.plain: dict[int, int] = {}
         self.returns: list[Array] = []
         self.suspended: list[Suspended] = []
@@ -200,7 +203,7 @@ class Scheduler:
             if chosen is None:
                 return
             lanes = chosen
-        _LEAVING[block.ending](self, block, depth, lanes)
+        self.leaving[block.ending](block, depth, lanes)
 
     def _jump(self, block: Block, depth: int, target: int, lanes: Lanes) -> None:
         if target <= block.pc and block.polls:
@@ -529,13 +532,3 @@ def _plain_barrier(step: Step) -> int:
 def _bits(warp: Array, lane: Array, warps: int) -> Array:
     """Return which lanes of each warp are named, as a mask."""
     return np.bincount(warp, weights=(1 << lane.astype(np.int64)).astype(np.float64), minlength=warps).astype(np.uint32)
-
-
-_LEAVING = {
-    CALL: Scheduler._call,
-    RET: Scheduler._return,
-    EXIT: Scheduler._exit,
-    TRAP: Scheduler._trap,
-    TABLE: Scheduler._table,
-    WAIT: Scheduler._wait,
-}  # pyright: ignore[reportPrivateUsage]

@@ -1,7 +1,8 @@
 """Floating-point instructions against exact fractions."""
 
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
-# pyright: reportUnknownMemberType=false  (references are lambdas of any number of Python integers or fractions)
+# pyright: reportUnknownMemberType=false
+# References are lambdas of any number of Python integers or fractions.
 
 from __future__ import annotations
 

@@ -11,10 +11,6 @@ from pyptx.sim.semantics.bits import mul_hi, saturated, wide
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, type_of, value
 
 
-def _carries(match: Match, reads: bool) -> str:
-    return ("r" if reads else "") + ("w" if "cc" in match.modifiers else "")
-
-
 def _sum(a: Array, b: Array, carry: Value) -> tuple[Array, Array]:
     plain = f"u{a.dtype.itemsize}"
     x, y = a.view(plain), b.view(plain)

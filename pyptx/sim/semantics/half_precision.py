@@ -1,6 +1,10 @@
 """Manual: Half Precision Floating Point Instructions. Values are computed in f64, exactly or rounded to odd, and
 rounded once."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+# Bodies are lambdas of arrays, as many as the instruction has operands: their parameters have no types of their own.
+
 from __future__ import annotations
 
 from collections.abc import Callable

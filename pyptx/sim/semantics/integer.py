@@ -1,5 +1,9 @@
 """Manual: Integer Arithmetic Instructions. Registers wrap, so signedness matters only where a body says so."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+# Bodies are lambdas of arrays, as many as the instruction has operands: their parameters have no types of their own.
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,6 +1,10 @@
 """Manual: membar, fence, vote, match, activemask, redux, elect, griddepcontrol. Barriers that make lanes wait are the
 scheduler's; warp-wide instructions run when their members are together."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+# Bodies are lambdas of arrays, as many as the instruction has operands: their parameters have no types of their own.
+
 from __future__ import annotations
 
 from functools import partial

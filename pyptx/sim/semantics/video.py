@@ -1,5 +1,9 @@
 """Manual: Video Instructions, scalar and SIMD. Operands arrive selected and extended; the rest is done in 64 bits."""
 
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownMemberType=false
+# Bodies are lambdas of arrays, as many as the instruction has operands: their parameters have no types of their own.
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -15,11 +15,12 @@ from pyptx.dsl.device import detect_arch
 from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
-from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel, without_collector
+from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import Trace, Unit, fail
 from pyptx.dsl.values import is_integer
 from pyptx.emitter import emit
+from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function, FunctionDirective
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target

@@ -41,6 +41,7 @@ from pyptx.ir import (
     opcode_span,
     operand_span,
 )
+from pyptx.ir.collection import without_collector
 from pyptx.isa import targets
 from pyptx.isa.targets import Target, Version
 
@@ -52,9 +53,10 @@ def check(module: Module, target: str | None = None, *, unused: bool = False) ->
     """
     findings = list(headers.header(module))
     where = architecture(module, target)
-    walk = _walk(module, where, findings)
-    for body in walk.bodies:
-        findings += function_findings(body, where, unused)
+    with without_collector():
+        walk = _walk(module, where, findings)
+        for body in walk.bodies:
+            findings += function_findings(body, where, unused)
     return sorted(findings, key=lambda d: (d.line, d.col))
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pyptx.diagnostics import PtxError, PythonFrame
@@ -22,19 +20,6 @@ from pyptx.specs import Tile
 TENSOR_ALIGN = 16
 _RAW = re.compile(r"(?:\.?align\s+(?P<align>\d+)\s+)?\.?(?P<type>[a-z]\w*)(?:\s*\[(?P<size>\d+)\])?", re.ASCII)
 _SIZED = re.compile(r"(?P<name>[\w$%]+)(?:\s*\[(?P<size>\d+)\])?", re.ASCII)
-
-
-@contextmanager
-def without_collector() -> Generator[None, None, None]:
-    """Pause the collector of cycles: a trace makes many objects and no garbage, and searching them took a fifth of the
-    time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 class Definition(NamedTuple):

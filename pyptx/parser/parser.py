@@ -3,14 +3,12 @@ through `statements.py`, and after an error goes on with the next statement."""
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Literal, cast, overload
 
 from pyptx.diagnostics import Diagnostic, Origin, Span
 from pyptx.ir.base import COLUMN_BITS
+from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import AddressSize, Module, SkippedText, Target, Version
 from pyptx.ir.layout import layout_of
 from pyptx.ir.nodes import Statement
@@ -39,27 +37,13 @@ def parse(source: str, *, recover: bool = False) -> Module | tuple[Module, tuple
     text that could not be parsed stays in it as `SkippedText`.
     """
     work = Parsing(source)
-    with _uncollected():
+    with without_collector():
         module = work.module()
     if recover:
         return module, tuple(work.diagnostics)
     if work.diagnostics:
         raise PtxSyntaxError(work.diagnostics[0].message, diagnostics=work.diagnostics, source=source)
     return module
-
-
-@contextmanager
-def _uncollected() -> Generator[None]:
-    """Keep the garbage collector from running: nodes hold no cycles, and looking through them again and again while
-    they are made costs a third of the time."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 class Parsing:

@@ -9,7 +9,6 @@ _IMAGES = "reads textures or surfaces"
 REASONS: dict[str, str] = {
     "async_copy": "`.ignore_oob`, reports and multimem, not simulated yet",
     "tensor_copy": "overriding fields of a map, not simulated yet",
-    "wgmma": _ENGINE,
     "tcgen05": _ENGINE,
     "tcgen05_mma": _ENGINE,
     "tensormap": "tensor maps, not simulated yet",

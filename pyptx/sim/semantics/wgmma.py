@@ -1,0 +1,161 @@
+"""Manual: wgmma. Operands are read and accumulators written when the instruction runs: a program that follows the
+rules cannot tell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa import fragments as f
+from pyptx.isa.model import Match
+from pyptx.sim import rules
+from pyptx.sim import warpgroups as wg
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.numerics.dot import fast_dot
+from pyptx.sim.numerics.formats import decode
+from pyptx.sim.numerics.plain_dots import binary_dot, integer_dot
+from pyptx.sim.numerics.sparse import expand
+from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
+
+_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
+_RAW = {1: "u1", 8: "u1", 16: "u2", 32: "u4"}
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One spelling: the sizes, the types of D, A and B, and the names of the operands behind them."""
+
+    n: int
+    k: int
+    types: tuple[str, str, str]
+    in_registers: bool
+    sparse: bool
+    saturates: bool
+    names: tuple[str, ...]
+
+
+def _wgmma(match: Match, signature: Signature) -> Operation | None:
+    if "mma_async" not in match.modifiers:
+        return NOTHING
+    flat = [part for m in match.modifiers for part in m.split(".")]
+    found = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in flat if m.startswith("m64"))
+    assert found is not None
+    types = [m for m in flat if m in _BITS or m in ("f32", "s32")]
+    names = tuple(operand.name for operand in signature)
+    product = Product(
+        int(found[1]), int(found[2]), (types[0], types[1], types[2]), bool(signature[1].count), "sp" in flat,
+        "satfinite" in flat, names[1:],
+    )  # fmt: skip
+    return memory(partial(_multiply, product))
+
+
+def _multiply(
+    product: Product,
+    site: Site,
+    group: Lanes,
+    mask: Any,
+    outs: tuple[Array | None, ...],
+    d: tuple[Array, ...],
+    *given: Any,
+) -> None:
+    named = dict(zip(product.names, given, strict=True))
+    groups = wg.groups_of(group)
+    left, right = _operands(product, site, group, groups, named)
+    kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[product.types[0]]
+    start = wg.accumulator(groups, d, kind)
+    keeps = np.broadcast_to(named["scale_d"], group.n)[groups.first]
+    if not keeps.all():
+        start = np.where(keeps[:, None, None], start, start.dtype.type(0))
+    made = _total(product, left, right.swapaxes(1, 2), start)
+    for out, row in zip(outs, wg.registers_of(groups, made, kind), strict=True):
+        if out is not None:
+            out[...] = row.view(out.dtype)
+
+
+def _total(product: Product, left: Array, right: Array, start: Array) -> Array:
+    if product.types[1] == "b1":
+        return binary_dot(left, right, start, "and")
+    if product.types[0] == "s32":
+        return integer_dot(left, right, start, satfinite=product.saturates)
+    return fast_dot(left, right, start.astype(np.float32), product.types[0])
+
+
+def _operands(
+    product: Product, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
+) -> tuple[Array, Array]:
+    """Return the values of A, 64 x K, and of B, N x K."""
+    a, b = named["a"], named["b"]
+    kept = product.k // 2 if product.sparse else product.k
+    across = {name: bool(int(named.get(f"transpose_{name}", 0))) for name in ("a", "b")}
+    if product.in_registers:
+        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in a), _raw(product, 1))
+    else:
+        left = _shared(product, site, group, groups, a, (1, 64, kept), across["a"])
+    right = _shared(product, site, group, groups, b, (2, product.n, product.k), across["b"])
+    x, y = _numbers(left, product.types[1]), _numbers(right, product.types[2])
+    if product.sparse:
+        bits = _BITS[product.types[1]]
+        x = expand(
+            x, _codes(groups, named["meta"], int(named["selector"]), product.k, bits), "1:2" if bits == 32 else "2:4"
+        )
+    x = x if int(named.get("scale_a", 1)) == 1 else -x
+    return x, y if int(named.get("scale_b", 1)) == 1 else -y
+
+
+def _raw(product: Product, at: int) -> str:
+    return _RAW[_BITS[product.types[at]]]
+
+
+def _shared(
+    product: Product,
+    site: Site,
+    group: Lanes,
+    groups: wg.Groups,
+    descriptors: Any,
+    shape: tuple[int, int, int],
+    across: bool,
+) -> Array:
+    at, rows, columns = shape
+    columns = columns // 8 if product.types[at] == "b1" else columns
+    whole = np.broadcast_to(descriptors, group.n)
+    try:
+        return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(product, at), across)
+    except IndexError as why:
+        shared = site.memory.shared
+        text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {shared.low:#x} … {shared.low + shared.size - 1:#x}"
+        raise rules.error(
+            rules.MATRIX, site.origin, text, notes=(site.memory.place(group, 0, site.function),)
+        ) from None
+
+
+def _numbers(raw: Array, kind: str) -> Array:
+    if kind == "b1":
+        return np.unpackbits(raw, axis=-1, bitorder="little")
+    if kind in ("s8", "u8"):
+        return raw.view(np.int8) if kind == "s8" else raw
+    return decode(raw, kind)
+
+
+def _codes(groups: wg.Groups, meta: Array, selector: int, k: int, bits: int) -> Array:
+    """Return the four bits of metadata of every chunk of every row of A."""
+    words = groups.gathered((meta,), "u4")[0]
+    by_lane = words.transpose(0, 4, 1, 2, 3, 5).reshape(groups.count, wg.THREADS)
+    lane, bit = _metadata(k // (2 if bits == 32 else 4), bits, selector)
+    return ((by_lane[:, lane] >> bit) & np.uint32(15)).astype(np.uint8)
+
+
+@cache
+def _metadata(chunks: int, bits: int, selector: int) -> tuple[Array, Array]:
+    found = [[f.wgmma_metadata(row, c, bits=bits, selector=selector) for c in range(chunks)] for row in range(64)]
+    return np.array([[p.lane for p in row] for row in found]), np.array(
+        [[p.bit for p in row] for row in found], np.uint32
+    )
+
+
+BUILDERS: dict[str, Builder] = {"wgmma": _wgmma}

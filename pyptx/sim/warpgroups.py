@@ -1,0 +1,146 @@
+"""Matrices of whole warpgroups: accumulators and A operands in registers, operands in shared memory by descriptor.
+
+Manual: Register Fragments and Shared Memory Matrix Layout of wgmma. Matrices come as `[group, row, column]`, one group
+for each warpgroup of each CTA.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.isa.swizzle import xor_terms
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.tensormap import Swizzle
+
+THREADS = 128
+_CORE = 16
+"""Bytes of a row of a core matrix."""
+
+
+class Groups:
+    """The warpgroups among some lanes, in the order of their first lane."""
+
+    def __init__(self, lanes: Lanes) -> None:
+        shape = lanes.shape
+        self.plain = (
+            lanes.positions is None and not lanes.lo % (THREADS * shape.ctas) and not lanes.n % (THREADS * shape.ctas)
+        )
+        self.count = lanes.n // THREADS
+        ctas = shape.ctas if self.plain else 1
+        self.grid = (self.count // ctas, 4, 8, 4, ctas)
+        """Warpgroups, warps of each, rows of eight, quads, CTAs: how lanes lie."""
+        if self.plain:
+            first = np.arange(self.count // ctas)[:, None] * THREADS * ctas + np.arange(ctas)
+            self.first = first.reshape(-1)
+            self.order = np.empty(0, np.int64)
+        else:
+            key = (shape.thread[lanes.sel] // THREADS * shape.ctas + shape.cta[lanes.sel]) * THREADS
+            self.order = np.argsort(key + shape.thread[lanes.sel] % THREADS, kind="stable")
+            self.first = self.order[::THREADS]
+        self.cta: Array = lanes.cta[self.first]
+
+    def gathered(self, registers: tuple[Array, ...], dtype: str) -> Array:
+        """Return registers as `[register, warpgroup, warp, row, quad, cta, element of the register]`."""
+        made = np.stack([np.broadcast_to(r, self.count * THREADS) for r in registers])
+        if not self.plain:
+            made = made[:, self.order]
+        return made.view(dtype).reshape(len(registers), *self.grid, 4 // np.dtype(dtype).itemsize)
+
+    def scattered(self, made: Array) -> Array:
+        """Return the rows of registers that `gathered` would give this for."""
+        flat = np.ascontiguousarray(made).view(np.uint32).reshape(made.shape[0], -1)
+        if self.plain:
+            return flat
+        rows = np.empty_like(flat)
+        rows[:, self.order] = flat
+        return rows
+
+
+def groups_of(lanes: Lanes) -> Groups:
+    """Return the warpgroups of some lanes."""
+    return lanes.remembered("warpgroups", lambda: Groups(lanes))
+
+
+def accumulator(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:
+    """Return the 64 x N accumulators."""
+    size = np.dtype(dtype).itemsize
+    raw = groups.gathered(registers, dtype)
+    held = raw.reshape(-1, 2, size // 2, *raw.shape[1:])
+    return held.transpose(3, 7, 4, 1, 5, 0, 6, 2, 8).reshape(groups.count, 64, -1)
+
+
+def registers_of(groups: Groups, made: Array, dtype: str) -> Array:
+    """Return the rows of registers that hold 64 x N accumulators."""
+    size = np.dtype(dtype).itemsize
+    wide, _, _, _, ctas = groups.grid
+    pair = (2, 1) if size == 4 else (1, 2)
+    parts = made.astype(dtype, copy=False).reshape(wide, ctas, 4, 2, 8, -1, 4, *pair)
+    back = parts.transpose(5, 3, 7, 0, 2, 4, 6, 1, 8)
+    return groups.scattered(np.ascontiguousarray(back).reshape(-1, *groups.grid, pair[1]))
+
+
+def register_operand(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:
+    """Return A, 64 rows of it, from four registers per lane; single bits come as bytes."""
+    raw = groups.gathered(registers, dtype)
+    held = raw.reshape(2, 2, *raw.shape[1:])
+    return held.transpose(2, 6, 3, 1, 4, 0, 5, 7).reshape(groups.count, 64, -1)
+
+
+@lru_cache(maxsize=512)
+def places(bits: int, rows: int, columns: int, size: int, transposed: bool) -> Array:
+    """Return the shared addresses of the elements, `size` bytes each, that a descriptor names: rows of M or N, columns
+    of K."""
+    found = WgmmaDescriptor.decode(bits)
+    chunks = max(1, found.swizzle.span // _CORE)
+    row, column = np.arange(rows)[:, None], np.arange(columns)
+    if transposed:
+        row, column = column, row
+        return _swizzled(found, _across(found, column, row, size, chunks)).reshape(rows, columns)
+    byte = column * size
+    if found.swizzle is Swizzle.NONE:
+        inner = byte // _CORE * found.leading_byte_offset + byte % _CORE
+    else:
+        inner = byte
+    return _swizzled(found, row // 8 * found.stride_byte_offset + row % 8 * chunks * _CORE + inner)
+
+
+def _across(found: WgmmaDescriptor, row: Array, k: Array, size: int, chunks: int) -> Array:
+    """Return the offsets of a matrix that is contiguous along M or N."""
+    chunk, byte = row * size // _CORE, row * size % _CORE
+    if found.swizzle is Swizzle.NONE:
+        return chunk * found.stride_byte_offset + k // 8 * found.leading_byte_offset + k % 8 * _CORE + byte
+    outer = chunk // chunks * found.leading_byte_offset + chunk % chunks * _CORE
+    return outer + k // 8 * found.stride_byte_offset + k % 8 * chunks * _CORE + byte
+
+
+def _swizzled(found: WgmmaDescriptor, offset: Array) -> Array:
+    """Return addresses with the pattern applied; it goes by address bits, counted from a base offset if there is one."""
+    address = offset + found.address
+    for mask, shift in xor_terms(found.swizzle):
+        address = address ^ (((address - (found.base_offset << 7)) & mask) >> shift)
+    return address
+
+
+def shared_operand(
+    memory: Any, groups: Groups, descriptors: Array, rows: int, columns: int, dtype: str, transposed: bool
+) -> Array:
+    """Return the operands that descriptors name, `[group, row, column]`; IndexError with an address outside."""
+    size = np.dtype(dtype).itemsize
+    shared = memory.shared
+    data = shared.data.view(dtype).reshape(memory.shape.ctas, -1)
+    named = descriptors[groups.first]
+    made = np.empty((groups.count, rows, columns), dtype)
+    for value in np.unique(named):
+        address = places(int(value), rows, columns, size, transposed)
+        index = (address - shared.low) // size
+        low, high = int(address.min()), int(address.max())
+        if low < shared.low or high + size > shared.low + shared.size:
+            raise IndexError(f"reads shared addresses {low:#x} … {high + size - 1:#x}")
+        which = np.flatnonzero(named == value)
+        made[which] = data[groups.cta[which][:, None, None], index]
+    return made

@@ -41,6 +41,12 @@ CASES = [
     Case("histogram", PORTABLE, {"n": 1 << 20}, ("ATOMS", "RED")),
     Case("tma_copy", ("sm_90a", "sm_100a", "sm_120a"), {"m": 1000, "n": 520}, ("UTMALDG.2D", "UTMASTG.2D", "SYNCS")),
     Case("wgmma_tile", ("sm_90a",), {}, ("UTMALDG.2D", "HGMMA.64x64x16.F32.BF16")),
+    Case(
+        "hopper_gemm",
+        ("sm_90a",),
+        {"m": 4096, "n": 4096, "k": 4096},
+        ("UTMALDG.2D.MULTICAST", "HGMMA.64x256x16.F32.BF16", "STSM.16.M88.4", "UTMASTG.2D", "USETMAXREG.TRY_ALLOC"),
+    ),
 ]
 EVERY = [(case, target) for case in CASES for target in case.targets]
 EVERY_ID = [f"{case.name}-{target}" for case, target in EVERY]
@@ -62,6 +68,7 @@ def test_every_file_has_a_case() -> None:
 def test_a_kernel_is_clean_and_assembles_without_spills(case: Case, target: str) -> None:
     kernel = made(case, target)
     assert [str(found) for found in kernel.check(**case.shape)] == []
+    assert kernel.cubin(**case.shape).diagnostics == ()
     needs = kernel.resources(**case.shape)
     assert (needs.spill_stores, needs.spill_loads) == (0, 0)
 

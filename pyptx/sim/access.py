@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -141,3 +141,8 @@ def store(
 def _some(value: Value, active: Array) -> Value:
     """Return an operand in some of the lanes; what is equal in all of them stays."""
     return value[active] if getattr(value, "ndim", 0) else value
+
+
+def as_tuple(values: Value) -> tuple[Array, ...]:
+    """Return the elements of an operand, of a scalar itself."""
+    return cast("tuple[Array, ...]", values) if isinstance(values, tuple) else (values,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -120,16 +120,16 @@ def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Orig
 
 def _plain(value: Value, buffers: Buffers, name: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
+        return bytes(cast("bytes", value))
     if isinstance(value, Tensor):
         address = buffers.address(value.array, name) + value.map.address
         return encode(validate(replace(value.map, address=address)))
     if isinstance(value, TensorMap):
         return encode(value)
     if isinstance(value, np.ndarray) and value.ndim:
-        return buffers.address(value, name).to_bytes(8, "little")
+        return buffers.address(cast("Array", value), name).to_bytes(8, "little")
     if isinstance(value, np.generic | np.ndarray):
-        return value.tobytes()
+        return cast("Array", value).tobytes()
     raise rules.error(rules.ARGUMENTS, None, f"`{name}`: a {type(value).__name__} cannot be passed")
 
 

@@ -59,7 +59,8 @@ class Scheduler:
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
         self.warps_waiting: list[Waiting] = []
         self.leaving = {
-            CALL: self._call, RET: self._return, EXIT: self._exit, TRAP: self._trap, TABLE: self._table, WAIT: self._wait,
+            CALL: self._call, RET: self._return, EXIT: self._exit, TRAP: self._trap, TABLE: self._table,
+            WAIT: self._wait,
         }  # fmt: skip
         self.plain: dict[int, int] = {}
         self.returns: list[Array] = []

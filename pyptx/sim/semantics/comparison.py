@@ -117,7 +117,7 @@ def _set(match: Match, signature: Signature) -> Operation | None:
 
     def apply(a: Array, b: Array, c: Array | None = None) -> Array:
         made = test(a, b)
-        return np.where(made if join is None else join(made, c), one, np.zeros_like(one))
+        return np.where(made if join is None or c is None else join(made, c), one, np.zeros_like(one))
 
     return value(apply)
 

@@ -36,10 +36,10 @@ def _mov(match: Match, signature: Signature) -> Operation | None:
 
 
 def _pack(dtype: np.dtype[Any]) -> Operation:
-    return value(lambda parts: _joined(parts, 8 * parts[0].dtype.itemsize, dtype.str))
+    return value(lambda parts: _joined(tuple(parts), 8 * parts[0].dtype.itemsize, dtype.str))
 
 
-def _pack_128(parts: tuple[Array, ...]) -> tuple[Array, Array]:
+def _pack_128(parts: Value) -> tuple[Array, Array]:
     if len(parts) == 2:
         return np.array(parts[0]), np.array(parts[1])
     return _joined(parts[:2], 32, "u8"), _joined(parts[2:], 32, "u8")

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
-from pyptx.sim.access import load, store
+from pyptx.sim.access import as_tuple, load, store
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -112,7 +112,7 @@ def _movmatrix(match: Match, signature: Signature) -> Operation | None:
 
 
 def _transposed(machine: Value, group: Lanes, a: Value) -> Array:
-    halves = w.gathered(group, a if isinstance(a, tuple) else (a,)).view(np.uint16).reshape(-1, 64)
+    halves = w.gathered(group, as_tuple(a)).view(np.uint16).reshape(-1, 64)
     source = np.array(
         [2 * at + half for lane in range(32) for at, half in (f.movmatrix_source(lane, e) for e in (0, 1))]
     )

@@ -77,10 +77,11 @@ def accumulated(left: Array, right: Array, start: Array, dtype: str, flags: froz
     """Return left @ right + start for every warp, as the type of the accumulator does it."""
     if dtype == "f64":
         mode = next((m for m in ("rz", "rm", "rp") if m in flags), "rn")
-        total = start
+        summed = start
         for at in range(left.shape[2]):
-            total = r.fma64(*np.broadcast_arrays(left[:, :, at, None], right[:, None, at, :], total), mode)
-        return total
+            x, y = (np.broadcast_to(v, summed.shape) for v in (left[:, :, at, None], right[:, None, at, :]))
+            summed = r.fma64(x, y, summed, mode)
+        return summed
     if "xor" in flags:
         return left.sum(2)[:, :, None] + right.sum(1)[:, None, :] - 2 * np.matmul(left, right) + start
     total = np.matmul(left, right) + start
@@ -93,7 +94,8 @@ def _expanded(stored: Array, meta: Array, k: int, bits: int, selector: int) -> A
     lane, shift = _metadata(rows, k, bits, selector)
     nibbles = (meta[:, 0, :][:, lane] >> shift) & np.uint32(15)
     low, high = (nibbles & 3).astype(np.int64), (nibbles >> 2).astype(np.int64)
-    chunks = np.arange(lane.shape[1])
+    chunks = np.arange(int(nibbles.shape[2]))
+    columns: list[Array]
     if bits == 32:
         columns = [2 * chunks + low // 2]
     elif bits == 4:

@@ -172,13 +172,21 @@ def exactly(x: Fraction, mode: str, zero: float = 0.0) -> float:
         away = mode == "rn" or (mode == "rp" and x > 0) or (mode == "rm" and x < 0)
         return near if away else (most if x > 0 else -most)
     lacks = x - Fraction(near)
-    return float(directed(np.float64(near), np.float64((lacks > 0) - (lacks < 0)), mode))
+    return _stepped(near, (lacks > 0) - (lacks < 0), mode)
+
+
+def _stepped(near: float, error: int, mode: str) -> float:
+    return float(directed(np.array(near), np.array(float(error)), mode))
+
+
+def _quotient(x: Fraction, y: Fraction) -> Fraction:
+    return x / y
 
 
 def div64(a: Array, b: Array, mode: str) -> Array:
     """Divide f64 values."""
     q = a / b
-    return q if mode == "rn" else _by_fractions(q, mode, lambda x, y: x / y, a, b)
+    return q if mode == "rn" else _by_fractions(q, mode, _quotient, a, b)
 
 
 def sqrt64(a: Array, mode: str) -> Array:
@@ -205,7 +213,7 @@ def _by_fractions(near: Array, mode: str, exact: Value, *operands: Array) -> Arr
             continue
         if exact is None:
             error = Fraction(values[0]) - Fraction(x) ** 2
-            made[at] = directed(np.float64(x), np.float64((error > 0) - (error < 0)), mode)
+            made[at] = _stepped(x, (error > 0) - (error < 0), mode)
         else:
             made[at] = exactly(exact(*[Fraction(v) for v in values]), mode, x)
     return made

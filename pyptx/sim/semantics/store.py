@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim.access import store
+from pyptx.sim.access import as_tuple, store
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -33,7 +33,7 @@ def _store(
     values: Value,
     *_: Value,
 ) -> None:
-    store(site, lanes, mask, space, address, dtype, values if isinstance(values, tuple) else (values,))
+    store(site, lanes, mask, space, address, dtype, as_tuple(values))
 
 
 BUILDERS: dict[str, Builder] = {"st": _st}

@@ -76,7 +76,7 @@ def _signed_zero(made: Array, a: Array, b: Array, mode: str) -> Array:
     """An exact zero of opposite summands is -0 when rounding down."""
     if mode != "rm":
         return made
-    return np.where((made == 0) & (np.signbit(a) | np.signbit(b)), -np.abs(made), made)
+    return np.where((a + b == 0) & (np.signbit(a) | np.signbit(b)), -np.abs(made), made)
 
 
 def mul32(a: Array, b: Array, mode: str) -> Array:

@@ -20,6 +20,6 @@ from pyptx.sim.semantics.rounding import fma32
 def test_fma_rounded_down_gives_negative_zero_only_where_the_sum_is_zero(
     a: float, b: float, c: float, negative: bool
 ) -> None:
-    made = fma32(np.float32([a]), np.float32([b]), np.float32([c]), "rm")
+    made = fma32(*(np.array([v], np.float32) for v in (a, b, c)), "rm")
     assert made[0] == 0
     assert bool(np.signbit(made[0])) is negative

@@ -20,6 +20,7 @@ from pyptx.sim.semantics.rounding import fma32
 def test_fma_rounded_down_gives_negative_zero_only_where_the_sum_is_zero(
     a: float, b: float, c: float, negative: bool
 ) -> None:
-    made = fma32(*(np.array([v], np.float32) for v in (a, b, c)), "rm")
+    x, y, z = np.array([[a], [b], [c]], np.float32)
+    made = fma32(x, y, z, "rm")
     assert made[0] == 0
     assert bool(np.signbit(made[0])) is negative

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -47,6 +48,13 @@ CASES = [
         {"m": 4096, "n": 4096, "k": 4096},
         ("UTMALDG.2D.MULTICAST", "HGMMA.64x256x16.F32.BF16", "STSM.16.M88.4", "UTMASTG.2D", "USETMAXREG.TRY_ALLOC"),
     ),
+    Case(
+        "mma_gemm",
+        ("sm_80", "sm_89", "sm_120a"),
+        {"m": 4096, "n": 4096, "k": 4096},
+        ("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "HMMA.16816.F32.BF16"),
+    ),
+    Case("tcgen05_tile", ("sm_100a", "sm_103a"), {}, ("UTMALDG.2D", "UTCHMMA", "UTCBAR", "LDTM.x32")),
 ]
 EVERY = [(case, target) for case in CASES for target in case.targets]
 EVERY_ID = [f"{case.name}-{target}" for case, target in EVERY]
@@ -95,6 +103,10 @@ def simulated(name: str, shape: dict[str, Any], args: list[Array], grid: tuple[i
             cluster=kernel.cluster, args=args, shared=kernel.dynamic_smem(**shape))  # fmt: skip
 
 
+def halves(*shape: int, seed: int = 0) -> Array:
+    return numbers(*shape, seed=seed).astype(ml_dtypes.bfloat16)
+
+
 def numbers(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
@@ -132,3 +144,15 @@ def test_histogram_computes_its_reference() -> None:
     counts = np.zeros(256, np.uint32)
     simulated("histogram", {"n": 5000}, [data, counts], grid=(3, 1, 1))
     np.testing.assert_array_equal(counts, example("histogram").reference(data))
+
+
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (128, 256, 320)])
+def test_mma_gemm_computes_its_reference(m: int, n: int, k: int) -> None:
+    a, b, c = halves(m, k), halves(n, k, seed=1), np.full((m, n), np.nan, ml_dtypes.bfloat16)
+    simulated("mma_gemm", {"m": m, "n": n, "k": k}, [a, b, c])
+    np.testing.assert_allclose(c.astype(np.float32), example("mma_gemm").reference(a, b), rtol=2**-8, atol=1e-3)
+
+
+def test_mma_gemm_refuses_shapes_that_its_tiles_do_not_fill() -> None:
+    with pytest.raises(ValueError, match="M and N are multiples of 128, K of 64; found 128, 128, 100"):
+        example("mma_gemm").grid(128, 128, 100)

@@ -13,18 +13,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pyptx import sim
+from pyptx import sim, tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
+from pyptx.isa.swizzle import by_name
 from pyptx.parser import parse
 from pyptx.sim.rules import UNSUPPORTED
 from tools.corpus import inputs, manifest
 from tools.corpus.manifest import Array, Entry, File, Run, Scalar, TensorMap
+
+
+_ELEMENT = {
+    "bfloat16": tensormap.ElementType.BF16, "float16": tensormap.ElementType.F16, "float32": tensormap.ElementType.F32,
+    "float8_e4m3fn": tensormap.ElementType.U8,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,17 +55,27 @@ def module_of(path: Path) -> Module:
 
 
 def passed(run: Run, values: dict[str, Any]) -> list[Any]:
-    """Return the arguments of a launch; NotImplementedError for kinds that the simulator does not take."""
+    """Return the arguments of a launch."""
     made: list[Any] = []
     for argument in run.arguments:
-        if isinstance(argument, TensorMap) or (isinstance(argument, Array) and argument.hidden):
-            raise NotImplementedError("tensor maps")
-        if isinstance(argument, Scalar | Array):
+        if isinstance(argument, TensorMap):
+            made.append(sim.Tensor(values[argument.array], tensor_map(argument)))
+        elif isinstance(argument, Array) and argument.hidden:
+            continue
+        elif isinstance(argument, Scalar | Array):
             made.append(values[argument.name])
         else:
             fields = [(field.offset, values[field.argument.name]) for field in argument.fields]
             made.append(sim.Struct(argument.size, fields))
     return made
+
+
+def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
+    """Return the map of a contiguous array."""
+    kind = _ELEMENT[argument.dtype]
+    strides = tuple(prod(argument.dims[:axis]) * kind.bits // 8 for axis in range(1, len(argument.dims)))
+    mode = by_name("NONE" if argument.swizzle == "none" else argument.swizzle)
+    return tensormap.TensorMap(kind, 0, argument.dims, strides, argument.box, swizzle=mode)
 
 
 def launch(path: Path, entry: Entry) -> tuple[sim.Result, list[str]]:

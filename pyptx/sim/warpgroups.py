@@ -48,7 +48,7 @@ class Groups:
         """Return registers as `[register, warpgroup, warp, row, quad, cta, element of the register]`."""
         made = np.stack([np.broadcast_to(r, self.count * THREADS) for r in registers])
         if not self.plain:
-            made = made[:, self.order]
+            made = made.take(self.order, axis=1)
         return made.view(dtype).reshape(len(registers), *self.grid, 4 // np.dtype(dtype).itemsize)
 
     def scattered(self, made: Array) -> Array:

@@ -119,12 +119,13 @@ class Readers:
             plane.crowded = True
         numbers = plane.sets[cells]
         pairs, inverse = np.unique(numbers.astype(np.int64) << 32 | refs, return_inverse=True)
-        for index, pair in enumerate(pairs.tolist()):
-            ref = pair & 0xFFFFFFFF
+        for index, pair in enumerate(pairs):
+            ref = int(pair) & 0xFFFFFFFF
             at = np.flatnonzero(inverse == index)
             thread = threads[at[:1]]
             kept: list[int] = []
-            for one in self._sets[pair >> 32]:
+            members: tuple[int, ...] = self._sets[int(pair) >> 32]
+            for one in members:
                 held = np.array([one], np.int32)
                 if one != ref and not self.replaceable(held, thread, refs[at[:1]])[0]:
                     kept.append(one)

@@ -88,7 +88,7 @@ class Shadow:
         if not self.split or (levels == want).all():
             yield self.plane(want), addresses >> (4 - want), None
             return
-        for level in np.unique(levels).tolist():
+        for level in [int(one) for one in np.unique(levels)]:
             chosen = np.flatnonzero(levels == level)
             factor = 1 << (level - want)
             first = addresses[chosen] >> (4 - level)

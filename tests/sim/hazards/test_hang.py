@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from pyptx.sim.hazards import HangReport, Scope, Sem
 from tests.sim.hazards.patterns import buffers, warps
-from tests.sim.hazards.trace import Role, Trace
+from tests.sim.hazards.trace import Pattern, Role, Trace
 
 
-def hang(build: Callable[[Trace], None]) -> tuple[HangReport, Trace]:
+def hang(build: Pattern) -> tuple[HangReport, Trace]:
     trace = Trace()
     build(trace)
     trace.run()
@@ -170,7 +169,19 @@ def commit_elsewhere(t: Trace) -> None:
     b.wait("wait", 0, 0)
 
 
-CASES = {
+def lost_bytes_and_others(t: Trace) -> None:
+    buffers(t)
+    a, b, c = _init(t, 1, 96)
+    one = a.leader()
+    one.arrive("expect", 0, expect=4096)
+    a.actions += one.actions
+    c.bar("bar of the rest", 1, 64)
+    b.wait("wait", 0, 0)
+    b.bar("bar of the rest", 1, 64)
+
+
+CASES: dict[Pattern, tuple[str, str, str]] = {
+    lost_bytes_and_others: ("mbarrier at shared 0x0 of CTA 0, phase 0", "4096 bytes expected and not copied", "wait"),
     missing_arrive: ("mbarrier at shared 0x0 of CTA 0, phase 0", "1 of 2 arrivals missing", "wait"),
     wrong_parity: ("mbarrier at shared 0x0 of CTA 0, phase 1", "1 of 1 arrivals missing", "wait the next"),
     lost_bytes: ("mbarrier at shared 0x0 of CTA 0, phase 0", "2048 bytes expected and not copied", "wait"),
@@ -191,7 +202,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("build", list(CASES), ids=lambda build: build.__name__)
-def test_the_guilty_barrier_is_named_with_its_line(build: Callable[[Trace], None]) -> None:
+def test_the_guilty_barrier_is_named_with_its_line(build: Pattern) -> None:
     report, trace = hang(build)
     what, missing, label = CASES[build]
     assert report.guilty is not None

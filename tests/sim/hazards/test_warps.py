@@ -30,6 +30,20 @@ def masks(value: int, count: int = 32) -> np.ndarray:
     return np.full(count, value, np.int64)
 
 
+def _allocated(engine: Hazards) -> Hazards:
+    engine.tensor.alloc(group(WARP), place(), 0, 32)
+    return engine
+
+
+def _mixed(engine: Hazards) -> None:
+    engine.barriers.bar(group(WARP), place(1), 1, 96, "sync")
+    engine.barriers.bar(group(WARP + 32), place(2), 1, 96, "red")
+
+
+def _exit(engine: Hazards, threads: object) -> None:
+    engine.exit(group(threads), place())
+
+
 CASES: list[tuple[str, Act]] = [
     ("", lambda e, g: e.warps.aligned(group(WARP), place())),
     ("PTX0960", lambda e, g: e.warps.aligned(group(WARP[:16]), place())),
@@ -49,18 +63,18 @@ CASES: list[tuple[str, Act]] = [
     ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 240, True, 168, 168 * 256)),
     ("PTX0911", lambda e, g: e.warps.uninitialised(group(WARP), place(), ["%r1"])),
     ("PTX0967", lambda e, g: e.warps.pair(0, place(), "the peer has exited")),
-    ("PTX0963", lambda e, g: (e.exit(group(WARP[16:]), place()), e.barriers.warp_sync(group(WARP[:16]), place(), FULL))),
+    ("PTX0963", lambda e, g: (_exit(e, WARP[16:]), e.barriers.warp_sync(group(WARP[:16]), place(), FULL))),
     ("PTX0961", lambda e, g: e.barriers.warp_sync(group(WARP), place(), 0xFF)),
     ("PTX0970", lambda e, g: e.barriers.bar(group(WARP), place(), 16, 64, "sync")),
     ("PTX0970", lambda e, g: e.barriers.bar(group(WARP), place(), 1, 48, "sync")),
-    ("PTX0971", lambda e, g: [e.barriers.bar(group(WARP + 32 * i), place(i), 1, 96, k) for i, k in enumerate(("sync", "red"))]),
+    ("PTX0971", lambda e, g: _mixed(e)),
     ("PTX0946", lambda e, g: e.tensor.alloc(group(WARP), place(), 0, 48)),
-    ("", lambda e, g: (e.tensor.alloc(group(WARP), place(), 0, 96, exclusive=True), e.tensor.dealloc(group(WARP), place(), 0, 96))),
+    ("", lambda e, g: e.tensor.alloc(group(WARP), place(), 0, 96, exclusive=True)),
     ("PTX0946", lambda e, g: e.tensor.alloc(group(WARP[:1]), place(), 0, 32)),
     ("PTX0946", lambda e, g: [e.tensor.alloc(group(WARP), place(c), c, c) for c in (64, 128)]),
     ("PTX0946", lambda e, g: (e.tensor.relinquish(group(WARP)), e.tensor.alloc(group(WARP), place(), 0, 32))),
     ("PTX0947", lambda e, g: e.tensor.dealloc(group(WARP), place(), 0, 32)),
-    ("PTX0948", lambda e, g: (e.tensor.alloc(group(WARP), place(), 0, 32), e.tensor.move(group(WARP), place(2), 0, 32, 32, 32, stores=True))),
+    ("PTX0948", lambda e, g: _allocated(e).tensor.move(group(WARP), place(2), 0, 32, 32, 32, stores=True)),
     ("PTX0945", lambda e, g: e.tensor.move(group(WARP), place(), 0, 32, 0, 32, stores=True)),
     ("PTX0949", lambda e, g: [e.tensor.alloc(group(WARP), place(), 32 * n, 32, n) for n in (1, 2)]),
     ("PTX0991", lambda e, g: e.hangs.livelock(WARP, place(), "10^9 steps")),

@@ -12,7 +12,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-demo: $(VENV)/.tools  ## parse, check, assemble and disassemble a Hopper GEMM, then find the mistakes in a broken copy
+demo: $(VENV)/.tools  ## run a Hopper GEMM on the simulator against NumPy, assemble it, and find the mistakes in a broken copy
 	$(BIN)/python examples/demo.py
 
 test: lint  ## the whole suite: lint, types, layers, tidy, generated files, tests

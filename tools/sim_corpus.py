@@ -28,7 +28,6 @@ from pyptx.sim.rules import UNSUPPORTED
 from tools.corpus import inputs, manifest
 from tools.corpus.manifest import Array, Entry, File, Run, Scalar, TensorMap
 
-
 _ELEMENT = {
     "bfloat16": tensormap.ElementType.BF16, "float16": tensormap.ElementType.F16, "float32": tensormap.ElementType.F32,
     "float8_e4m3fn": tensormap.ElementType.U8,

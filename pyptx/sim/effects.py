@@ -69,11 +69,12 @@ class Effects:
         )
 
     def land_oldest(self) -> bool:
-        """Land the oldest effect; say whether there was one."""
-        if not self.pending:
-            return False
-        self._land(self.pending[:1])
-        return True
+        """Land the oldest effect of every lane that issued one; say whether there was any."""
+        oldest: dict[int, Effect] = {}
+        for effect in self.pending:
+            oldest.setdefault(int(effect.lanes[0]), effect)
+        self._land(list(oldest.values()))
+        return bool(oldest)
 
     def land_all(self) -> None:
         """Land everything: the batch ends."""

@@ -6,6 +6,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from pyptx.check import check as check_module
@@ -20,6 +21,7 @@ from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import Trace, Unit, fail
 from pyptx.dsl.values import is_integer
 from pyptx.emitter import emit
+from pyptx.highlighting import html
 from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function, FunctionDirective
@@ -62,6 +64,7 @@ class Kernel:
         self.arch, self.version = definition.arch, definition.version
         self.notes: list[str] = []
         self._traces: dict[object, list[_Specialisation]] = {}
+        self._latest: _Specialisation | None = None
 
     @property
     def name(self) -> str:
@@ -109,6 +112,14 @@ class Kernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"
 
+    def _repr_html_(self) -> str:
+        """Show the PTX in a notebook: of the newest trace, or of the first where the kernel takes no arguments."""
+        try:
+            made = self._latest or self._specialised({})
+        except PtxError as error:
+            return f"<pre>{escape(repr(self))}\n{escape(str(error))}</pre>"
+        return html(self._written(made, False, False)[1])
+
     def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
         """Trace the kernel into a module that others share; `combine` does this."""
         dims, template = self._arguments(kwargs)
@@ -140,6 +151,7 @@ class Kernel:
         if len(known) >= _MOST_TRACES:
             del known[0]
         known.append(made)
+        self._latest = made
         return made
 
     def _arguments(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:

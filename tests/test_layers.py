@@ -79,7 +79,7 @@ def test_the_contracts_notice(module: str, text: str, tmp_path: Path) -> None:
     package = tmp_path / "pyptx"
     package.mkdir()
     (package / "__init__.py").touch()
-    for layer in ("cli", "sim", "toolchain", "check", "parser", "emitter", "ir", "isa", *BOTTOM):
+    for layer in ("cli", "sim", "toolchain", "highlighting", "check", "parser", "emitter", "ir", "isa", *BOTTOM):
         (package / f"{layer}.py").touch()
     assert _lint(tmp_path).returncode == 0
     (package / f"{module}.py").write_text(text)

@@ -182,10 +182,9 @@ class Trace:
         else:
             name = wanted
             check_name(name.removeprefix("%"))
-        stem, count = name, 0
+        stem = name
         while name in self.taken or _GENERATED.fullmatch(name) or special_register(name) is not None:
-            count += 1
-            name = f"{stem}_{count}"
+            name = f"{stem}_{self.number(f'name {stem}')}"
         self.taken.add(name)
         return name
 

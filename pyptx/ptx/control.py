@@ -263,10 +263,9 @@ class Loop(Body):
 
 
 def _unique_label(trace: Trace, wanted: str) -> str:
-    name, count = wanted, 0
+    name = wanted
     while name in trace.taken or name in trace.labels:
-        count += 1
-        name = f"{wanted}_{count}"
+        name = f"{wanted}_{trace.number(f'label {wanted}')}"
     return name
 
 

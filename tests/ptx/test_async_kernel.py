@@ -1,0 +1,79 @@
+"""A ring of tensor copies in a cluster: one warp loads, four consume, the last slot goes back to global memory."""
+
+from __future__ import annotations
+
+import cProfile
+
+from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
+from pyptx.types import b32, bf16, pred
+from tests.dsl.tracing import accepted
+
+STAGES, SIDE = 4, 64
+TILE = Tile("M", "K", bf16, tma_box=(SIDE, SIDE))
+
+
+@kernel(in_specs=(TILE,), out_specs=(TILE,), block=(160, 1, 1), cluster=(2, 1, 1))
+def ring_copy(a: TensorSpec, b: TensorSpec) -> None:
+    tiles = smem.alloc(bf16, (STAGES, SIDE, SIDE), align=1024)
+    full, empty = smem.mbarrier(STAGES), smem.mbarrier(STAGES)
+    thread = ptx.special.tid.x()
+    with ptx.if_(thread == 0):
+        for i in range(STAGES):
+            ptx.mbarrier.init(full[i], 1)
+            ptx.mbarrier.init(empty[i], 2 * 4)
+        ptx.fence.mbarrier_init()
+    ptx.cluster.sync(aligned=True)
+    leader, ring = reg.alloc(pred), ptx.pipeline(STAGES)
+    ptx.elect_sync(reg.alloc(b32), leader, 0xFFFFFFFF)
+    with ptx.if_(thread >> 5 == 4):
+        for step in ptx.range_(a.shape[1] // SIDE):
+            ptx.mbarrier.wait(empty[ring.stage], ring.phase ^ 1, scope="cluster", pred=leader)
+            ptx.mbarrier.arrive_expect_tx(full[ring.stage], SIDE * SIDE * 2, pred=leader)
+            ptx.cp.async_.bulk.tensor_2d(
+                dst=tiles[ring.stage], src=a.tma_desc(), coord=(step * SIDE, 0), mbar=full[ring.stage], pred=leader
+            )
+            ring.advance()
+    with ptx.else_():
+        for _ in ptx.range_(a.shape[1] // SIDE):
+            ptx.mbarrier.wait(full[ring.stage], ring.phase)
+            ptx.warp.sync()
+            ptx.cluster.arrive_multicast(empty[ring.stage], 0b11, pred=leader)
+            ring.advance()
+        ptx.bar.sync(1, 128)
+        with ptx.if_(thread == 0):
+            ptx.cp.async_.bulk.tensor_2d.store(dst=b.tma_desc(), src=tiles[0], coord=(0, 0))
+            ptx.cp.async_.bulk.commit_group()
+            ptx.cp.async_.bulk.wait_group(0)
+    ptx.cluster.sync(aligned=True)
+
+
+def test_it_assembles_without_spills_and_nothing_is_found() -> None:
+    accepted(ring_copy.ptx(M=64, K=1024))
+    assert ring_copy.check(M=64, K=1024) == []
+    used = ring_copy.resources(M=64, K=1024)
+    assert (used.spill_stores, used.spill_loads, used.cluster) == (0, 0, (2, 1, 1))
+
+
+def test_its_text_does_not_grow_with_the_problem() -> None:
+    short, long = (ring_copy.ptx(M=64, K=columns) for columns in (128, 1 << 14))
+    assert len(short.splitlines()) == len(long.splitlines())
+
+
+def test_many_waits_and_remote_arrivals_take_time_in_proportion() -> None:
+    def body(count: int) -> Kernel:
+        @kernel
+        def made() -> None:
+            bars = smem.mbarrier(1)
+            for _ in range(count):
+                ptx.mbarrier.wait(bars[0], 0)
+                ptx.cluster.arrive_remote(bars[0], 1)
+
+        return made
+
+    def calls(count: int) -> int:
+        profile = cProfile.Profile()
+        profile.runcall(body(count).ptx)
+        return sum(entry.callcount for entry in profile.getstats())
+
+    calls(10)
+    assert calls(800) < 5 * calls(200)

@@ -53,7 +53,7 @@ def run(
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel."""
-    program = prepare(module, entry)
+    program, sources = _prepared(module, entry)
     shape = _shape(program, _dim3(grid, "grid"), _dim3(block, "block"), _dim3(cluster, "cluster"), shared)
     if schedule not in ("eager", "lazy"):
         raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` and `lazy` are")
@@ -64,14 +64,30 @@ def run(
     regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     stats, printed = Stats(), list[str]()
-    _run_batches(launch, regions, params, stats, printed, cooperative, batch_lanes)
+    _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes)
     buffers.write_back(regions)
     return Result(order, stats, "".join(printed))
 
 
+_MOST_PREPARED = 16
+_PREPARED: dict[tuple[int, str | None], tuple[Module, Program, dict[int, Source]]] = {}
+"""The programs of the last modules, each with the module, which its key names by identity."""
+
+
+def _prepared(module: Module, entry: str | None) -> tuple[Program, dict[int, Source]]:
+    """Return the program of an entry and its blocks' sources, made once for a module that runs again and again."""
+    found = _PREPARED.pop((id(module), entry), None)
+    if found is None:
+        found = module, prepare(module, entry), dict[int, Source]()
+        if len(_PREPARED) >= _MOST_PREPARED:
+            del _PREPARED[next(iter(_PREPARED))]
+    _PREPARED[id(module), entry] = found
+    return found[1], found[2]
+
+
 def _run_batches(
-    launch: Launch, regions: list[Region], params: Region, stats: Stats, printed: list[str],
-    cooperative: bool, batch_lanes: int,
+    launch: Launch, regions: list[Region], params: Region, sources: dict[int, Source], stats: Stats,
+    printed: list[str], cooperative: bool, batch_lanes: int,
 ) -> None:  # fmt: skip
     total = launch.grid[0] * launch.grid[1] * launch.grid[2]
     threads = launch.block[0] * launch.block[1] * launch.block[2]
@@ -79,7 +95,6 @@ def _run_batches(
     if not (cooperative or launch.program.communicates):
         at_once = max(1, batch_lanes // (threads * launch.cluster_size)) * launch.cluster_size
     at_once = min(at_once, total)
-    sources: dict[int, Source] = {}
     machine: Machine | None = None
     with np.errstate(all="ignore"):
         for first in range(0, total, at_once):

@@ -127,7 +127,7 @@ class Machine:
         source = self.sources.get(pc)
         if source is None:
             source = self.sources[pc] = Writer(self.program, block).source()
-            self.stats.approximate |= source.approximate
+        self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}
         return source.make(self, self.views, {**source.constants, **sites})

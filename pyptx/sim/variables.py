@@ -112,7 +112,9 @@ class Variables:
         self.placed[key] = address
         contents = bytearray(size)
         data = np.zeros(size, np.uint8)
-        self.allocations.append(Allocation(address, size, key[0], data, symbol.space, symbol.space != "const"))
+        self.allocations.append(
+            Allocation(address, size, key[0], data, symbol.space, symbol.space != "const", lent=True)
+        )
         self._initialise(contents, declared, item)
         data[:] = np.frombuffer(bytes(contents), np.uint8)
 

@@ -85,3 +85,13 @@ ld.param.u64 %rd1, [out]; mad.wide.u32 %rd1, %r4, 4, %rd1; st.global.u32 [%rd1],
 def test_one_entry_needs_no_name() -> None:
     text = f"{HEAD}.visible .entry a() {{ ret; }}\n.visible .entry b() {{ ret; }}"
     reported(text, "PTX0801", "`a`, `b`")
+
+
+def test_every_launch_starts_with_fresh_module_variables() -> None:
+    body = "atom.global.add.u32 %r0, [count], 1;\nex2.approx.f32 %f1, %f1;\nst.global.u32 [%o], %r0;"
+    module = parse(kernel(body, module=".global .u32 count = 5;"))
+    for _ in range(2):
+        out = np.zeros(1, np.int32)
+        result = sim.run(module, args=(out,))
+        assert out.tolist() == [5]
+        assert result.stats.approximate == {"ex2.approx.f32"}

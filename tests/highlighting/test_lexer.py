@@ -29,8 +29,8 @@ def test_an_instruction() -> None:
     assert parts(LINE) == [
         (token.Name.Decorator, "@!%p1"), (K, "mad"), (token.Name.Attribute, ".lo"), (K.Type, ".s32"),
         (token.Name.Variable, "%r1"), (token.Punctuation, ","), (token.Name.Builtin, "%tid.x"),
-        (token.Punctuation, ","), (token.Name.Constant, "WARP_SZ"), (token.Punctuation, ","), (token.Number, "0f3F800000"),
-        (token.Punctuation, ";"), (token.Comment, '/* "a" */'), (token.Comment, "// b"),
+        (token.Punctuation, ","), (token.Name.Constant, "WARP_SZ"), (token.Punctuation, ","),
+        (token.Number, "0f3F800000"), (token.Punctuation, ";"), (token.Comment, '/* "a" */'), (token.Comment, "// b"),
     ]  # fmt: skip
 
 

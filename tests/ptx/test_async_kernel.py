@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import cProfile
+import sys
+from types import FrameType
 
 from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, pred
@@ -70,10 +71,23 @@ def test_many_waits_and_remote_arrivals_take_time_in_proportion() -> None:
 
         return made
 
-    def calls(count: int) -> int:
-        profile = cProfile.Profile()
-        profile.runcall(body(count).ptx)
-        return sum(entry.callcount for entry in profile.getstats())
+    def lines(count: int) -> int:
+        """Return how many lines ran in the functions that find a free name."""
+        ran: list[str] = []
 
-    calls(10)
-    assert calls(800) < 5 * calls(200)
+        def inside(frame: FrameType, event: str, _: object) -> object:
+            ran.append(event)
+            return inside
+
+        def choose(frame: FrameType, event: str, _: object) -> object:
+            return inside if frame.f_code.co_name in ("name_for", "_unique_label") else None
+
+        before = sys.gettrace()
+        sys.settrace(choose)  # pyright: ignore[reportArgumentType]
+        try:
+            body(count).ptx()
+        finally:
+            sys.settrace(before)
+        return len(ran)
+
+    assert 0 < lines(80) < 5 * lines(20)

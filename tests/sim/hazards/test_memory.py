@@ -1,4 +1,4 @@
-"""Shadow memory: granules split where they must and nowhere else, readers are all remembered, unwritten bytes are found."""
+"""Shadow memory: granules split where they must, all readers are remembered, unwritten bytes are found."""
 
 from __future__ import annotations
 

@@ -55,6 +55,12 @@ CASES = [
         ("LDGSTS.E.BYPASS", "LDSM.16.M88.4", "HMMA.16816.F32.BF16"),
     ),
     Case("tcgen05_tile", ("sm_100a", "sm_103a"), {}, ("UTMALDG.2D", "UTCHMMA", "UTCBAR", "LDTM.x32")),
+    Case(
+        "tcgen05_gemm",
+        ("sm_100a", "sm_103a"),
+        {"m": 4096, "n": 4096, "k": 4096},
+        ("UTMALDG.2D.2CTA", "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x32", "UTMASTG.2D"),
+    ),
 ]
 EVERY = [(case, target) for case in CASES for target in case.targets]
 EVERY_ID = [f"{case.name}-{target}" for case, target in EVERY]
@@ -156,3 +162,10 @@ def test_mma_gemm_computes_its_reference(m: int, n: int, k: int) -> None:
 def test_mma_gemm_refuses_shapes_that_its_tiles_do_not_fill() -> None:
     with pytest.raises(ValueError, match="M and N are multiples of 128, K of 64; found 128, 128, 100"):
         example("mma_gemm").grid(128, 128, 100)
+
+
+@pytest.mark.parametrize("name", ["mma_gemm", "hopper_gemm", "tcgen05_gemm"])
+def test_the_ptx_of_a_product_does_not_grow_with_the_problem(name: str) -> None:
+    kernel = example(name).make()
+    small, large = (kernel.ptx(m=size, n=size, k=size) for size in (128, 8192))
+    assert len(small.splitlines()) == len(large.splitlines())

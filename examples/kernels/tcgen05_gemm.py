@@ -1,0 +1,163 @@
+"""Blackwell GEMM over two SMs: c = a @ b.T in bf16 with f32 sums, `a` (M, K), `b` (N, K), any M and N; rows a multiple
+of 16 bytes.
+
+The idea: a pair of CTAs multiplies one 256 x 256 tile together. Each holds its own 128 rows of `a` and one half of the
+rows of `b`; the tensor cores of both read both halves, so every byte of `b` is loaded once for two SMs. One thread of
+the leading CTA orders the products of the pair. The sums lie in tensor memory, 128 rows in each CTA, and leave it in
+slices of 64 columns through a swizzled buffer and TMA stores.
+
+The protocol of a stage:
+
+- `full`, of the leading CTA only: one arrival, of the leader's producer, and the bytes of BOTH CTAs. The peer's copies
+  signal the leader's barrier, which `cta_group::2` permits.
+- `empty`, one in each CTA: `tcgen05.commit` arrives at both when the products that read the stage are complete. The
+  peer asks for new bytes only after that, hence after the phase of `full` that it must not disturb.
+- `done`, one in each CTA: the same commit, after the last product.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptx import Kernel, Layout, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx.types import bf16, bf16x2, f32, u32
+
+ROWS, COLUMNS, BK, STEP = 128, 256, 64, 16
+"""Rows of a CTA, columns of a pair."""
+CTAS, STAGES, THREADS = 2, 6, 128
+STAGE_BYTES = (ROWS + COLUMNS // CTAS) * BK * 2
+SLICE, PIECE = 64, 32
+BOTH = (1 << CTAS) - 1
+Array = np.ndarray[Any, Any]
+
+
+def grid(m: int, n: int, k: int) -> tuple[int, int, int]:
+    """Return how many CTAs a shape takes: along M a multiple of the pair."""
+    del k
+    return (-(-m // (ROWS * CTAS)) * CTAS, -(-n // COLUMNS), 1)
+
+
+@intrinsic
+def store_row(columns: reg.Reg, first: int, origin: reg.Reg) -> None:
+    """Bring a thread's row of a slice from tensor memory to shared memory, as bf16. `origin` is the swizzled address of
+    its first 16 bytes; the place of the others is an XOR away."""
+    for left in range(0, SLICE, PIECE):
+        sums = reg.array(f32, PIECE)
+        ptx.tcgen05.ld(sums, columns + (first + left) if first + left else columns, shape="32x32b", count=PIECE)
+        ptx.tcgen05.wait_ld()
+        for start in range(0, PIECE, 8):
+            packed = [reg.alloc(bf16x2) for _ in range(4)]
+            for i, pair in enumerate(packed):
+                low, high = sums[start + 2 * i : start + 2 * i + 2]
+                ptx.cvt(bf16x2, f32, pair, [high, low], rounding="rn")
+            chunk = (left + start) // 8
+            ptx.st(bf16x2, origin ^ (16 * chunk) if chunk else origin, packed, space="shared")
+
+
+def make(arch: str = "sm_100a") -> Kernel:
+    """Return the kernel for a target with tensor memory."""
+    operands = (
+        Tile.wgmma_a("m", "k", bf16, tile_m=ROWS, tile_k=BK),
+        Tile.wgmma_a("n", "k", bf16, tile_m=COLUMNS // CTAS, tile_k=BK),
+    )
+    result = Tile("m", "n", bf16, Layout.TMA_128B, tma_box=(ROWS, SLICE))
+
+    @kernel(arch=arch, in_specs=operands, out_specs=(result,), grid=grid, block=(THREADS, 1, 1), cluster=(CTAS, 1, 1))
+    def tcgen05_gemm(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
+        depth = a.shape[1]
+        sa = smem.wgmma_tile(bf16, (STAGES, ROWS, BK), name="sa")
+        sb = smem.wgmma_tile(bf16, (STAGES, COLUMNS // CTAS, BK), name="sb")
+        sc = smem.alloc(bf16, (2, ROWS, SLICE), swizzle="128B", align=1024, name="sc")
+        full, empty = smem.mbarrier(STAGES, name="full"), smem.mbarrier(STAGES, name="empty")
+        done, slot = smem.mbarrier(1, name="done"), smem.alloc(u32, 1, name="slot")
+        thread, rank = ptx.special.tid.x(), ptx.special.cluster_ctarank()
+        first_warp, first_thread, leads = thread < 32, thread == 0, rank == 0
+        top, left = ptx.special.ctaid.x() * ROWS, ptx.special.ctaid.y() * COLUMNS
+
+        # Phase 1: a warp of each CTA allocates, thread 0 makes the barriers; the cluster's barrier shows them to both.
+        with ptx.if_(first_warp):
+            ptx.tcgen05.alloc(slot, COLUMNS, cta_group=2)
+            ptx.tcgen05.relinquish_alloc_permit(cta_group=2)
+        with ptx.if_(first_thread):
+            for stage in range(STAGES):
+                ptx.mbarrier.init(full[stage], 1)
+                ptx.mbarrier.init(empty[stage], 1)
+            ptx.mbarrier.init(done[0], 1)
+        ptx.tcgen05.fence_before_thread_sync()
+        ptx.cluster.sync()
+        ptx.tcgen05.fence_after_thread_sync()
+        sums = smem.load(u32, slot)
+
+        # Phase 2, thread 0 of each CTA: fill the ring with the CTA's own rows of `a` and its half of `b`.
+        with ptx.if_(first_thread):
+            ring = ptx.pipeline(STAGES)
+            for k in ptx.range_(0, depth, BK):
+                # A fresh barrier counts the phase before its first as complete.
+                ptx.mbarrier.wait(empty[ring.stage], ring.phase ^ 1)
+                ptx.mbarrier.arrive_expect_tx(full[ring.stage], CTAS * STAGE_BYTES, pred=leads)
+                arrived = ptx.cluster.map_shared_u32(full[ring.stage].address(), 0)
+                half = left + rank * (COLUMNS // CTAS)
+                for tile, source, row in ((sa, a, top), (sb, b, half)):
+                    ptx.cp.async_.bulk.tensor_2d(
+                        dst=tile[ring.stage], src=source, coord=(k, row), mbar=arrived, cta_group=2
+                    )
+                ring.advance()
+
+        # Phase 2, thread 32 of the leading CTA: multiply for both.
+        with ptx.if_((thread == 32) & leads):
+            ring = ptx.pipeline(STAGES)
+            shape = ptx.tcgen05.make_instr_desc_f16bf16_f32(m=ROWS * CTAS, n=COLUMNS)
+            for k in ptx.range_(0, depth, BK):
+                ptx.mbarrier.wait(full[ring.stage], ring.phase)
+                ptx.tcgen05.fence_after_thread_sync()
+                starts = [tile[ring.stage].address() for tile in (sa, sb)]
+                later = k != 0
+                for step in range(0, BK, STEP):
+                    # Eight rows of 128 bytes are 1024; 16 further along K are 32 bytes further inside the rows. The
+                    # same places are meant in the peer's shared memory.
+                    da, db = (
+                        ptx.tcgen05.descriptor(start, byte_offset=2 * step, stride_bytes=1024, swizzle="128B")
+                        for start in starts
+                    )
+                    ptx.tcgen05.mma.async_2sm(sums, da, db, shape, enable_input_d=True if step else later)
+                # When these products are complete both CTAs may overwrite the stage.
+                ptx.tcgen05.commit(empty[ring.stage], cta_group=2, multicast_mask=BOTH)
+                ring.advance()
+            ptx.tcgen05.commit(done[0], cta_group=2, multicast_mask=BOTH)
+
+        # Phase 3: the result in slices, two buffers in turn. Lane l of warp w has row 32 w + l, so thread t has row t.
+        ptx.warp.sync()
+        ptx.mbarrier.wait(done[0], 0)
+        ptx.tcgen05.fence_after_thread_sync()
+        mine = sums + ((thread >> 5) << 21)
+        inside = smem.apply_swizzle(thread * 128, "128B")
+        for part in range(COLUMNS // SLICE):
+            buffer = sc[part % 2]
+            if part >= 2:
+                # The store two slices ago must have read this buffer; only the thread that committed can wait.
+                ptx.cp.async_.bulk.wait_group(1, read=True, pred=first_thread)
+                ptx.bar.sync(0)
+            store_row(mine, part * SLICE, buffer.address() + inside)
+            # Each writer's fence, then the barrier: now the asynchronous store sees all that was written.
+            ptx.fence.proxy_async_shared_cta()
+            ptx.bar.sync(0)
+            corner = (left + part * SLICE, top)
+            ptx.cp.async_.bulk.tensor_2d.store(dst=c, src=buffer, coord=corner, pred=first_thread)
+            ptx.cp.async_.bulk.commit_group(pred=first_thread)
+        ptx.cp.async_.bulk.wait_group(0, pred=first_thread)
+
+        # Phase 4: both CTAs have read their sums, and neither ends while the other still signals its barriers.
+        ptx.tcgen05.fence_before_thread_sync()
+        ptx.cluster.sync()
+        ptx.tcgen05.fence_after_thread_sync()
+        with ptx.if_(first_warp):
+            ptx.tcgen05.dealloc(sums, COLUMNS, cta_group=2)
+
+    return tcgen05_gemm
+
+
+def reference(a: Array, b: Array) -> Array:
+    """Return what the kernel computes, before the rounding to bf16."""
+    return a.astype(np.float32) @ b.astype(np.float32).T

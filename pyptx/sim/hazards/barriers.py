@@ -56,6 +56,14 @@ class Barriers:
         self.fenced_inits: dict[int, set[int]] = {}
         self.inits: dict[int, set[int]] = {}
 
+    def forget(self, grid: Grid, slot: int) -> None:
+        """A CTA begins in a slot: what its threads' numbers meant before is over."""
+        for thread in grid.all_threads(slot).tolist():
+            for held in (self.arrivals, self.waits, self.fenced_inits, self.inits):
+                held.pop(thread, None)
+        for key in [key for key in self.rounds if key[:2] == (grid.number, slot)]:
+            del self.rounds[key]
+
     # Within a CTA
 
     def bar(self, group: Group, place: Place, number: int, count: int | None, kind: BarKind) -> list[int]:

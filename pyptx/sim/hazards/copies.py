@@ -56,6 +56,11 @@ class Copies:
         self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
         self._accesses: dict[tuple[object, ...], Access] = {}
 
+    def forget(self, threads: Ints) -> None:
+        """Threads begin whose numbers others had before."""
+        for warp in np.unique(threads >> 5).tolist():
+            self._cp.pop(warp, None)
+
     def _access(self, place: Place, where: Bytes, family: Family, writes: bool, element: int = 0) -> Access:
         key = (place, where.space, where.length, family, writes, element)
         found = self._accesses.get(key)

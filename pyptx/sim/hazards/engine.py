@@ -110,6 +110,9 @@ class Hazards:
                 state.live[threads] = True
                 state.rounds[threads] = 0
                 grid.shared.clear(grid.shared_base(slot), grid.shared_stride)
+                self.barriers.forget(grid, slot)
+                for part in (self.sync, self.copies, self.tensor):
+                    part.forget(threads)
                 self.sync.started(grid, threads)
 
     def exit(self, group: Group, place: Place) -> list[int]:

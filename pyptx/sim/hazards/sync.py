@@ -33,6 +33,12 @@ class Synchronisation:
         self._sc: list[Release] = []
         self._triggers: dict[int, Stamp] = {}
 
+    def forget(self, threads: Ints) -> None:
+        """Threads begin whose numbers others had before."""
+        for thread in threads.tolist() if self._fenced or self._observed else ():
+            self._fenced.pop(thread, None)
+            self._observed.pop(thread, None)
+
     def _reaches(self, scope: Scope, other: Scope, thread: int, who: int) -> bool:
         """Tell whether the scopes of two strong operations hold each other's thread."""
         narrow = min(scope, other)

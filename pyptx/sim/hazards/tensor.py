@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Access, Bytes, Family, Place, Space, tensor_cells
+from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space, tensor_cells
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
 from pyptx.sim.hazards.state import State
@@ -53,6 +53,13 @@ class TensorMemory:
         if found is None:
             found = self._accesses[key] = Access(place, where.space, where.length, writes, not writes, family=family)
         return found
+
+    def forget(self, threads: Ints) -> None:
+        """Threads begin whose numbers others had before."""
+        for thread in threads.tolist() if self._pending else ():
+            self._pending.pop(thread, None)
+        for key in [key for key in self._moves if key[0] * 32 in threads]:
+            del self._moves[key]
 
     # Allocation
 

@@ -182,3 +182,20 @@ def test_runs_that_share_granules_with_threads() -> None:
     access = made.state.records.place(record)
     made.tiles.run(access, np.array([32]), Bytes.run(Space.SHARED, grid.shared_base(0) + 64, 64), record)
     assert codes(made) == ["PTX0901"]
+
+
+def test_clusters_one_after_the_other_in_the_same_slots() -> None:
+    made = Hazards()
+    grid = made.launch(place(1), 32, slots=2, cluster=2, shared_bytes=4096)
+    for turn in range(3):
+        made.start(grid, [0, 1], [2 * turn, 2 * turn + 1])
+        groups = [Group(grid.all_threads(slot)) for slot in range(2)]
+        for _ in range(2):
+            for group in groups:
+                made.barriers.cluster_arrive(group, place(2))
+            for group in groups:
+                assert made.barriers.cluster_may_pass(group.first)
+                made.barriers.cluster_wait(group, place(3))
+        for group in groups:
+            made.exit(group, place(4))
+    assert codes(made) == []

@@ -70,14 +70,26 @@ class Barriers:
         """`bar.sync`, `.arrive`, `.red` by whole warps. Return the threads that may go on."""
         released: list[int] = []
         grid = self.state.grid_of(group.first)
+        first, last = grid.slot_of(int(group.warps[0]) * 32), grid.slot_of(int(group.warps[-1]) * 32)
+        if first == last:
+            return self._arrive(grid, first, group.threads, group.warps, place, number, count, kind)
         slots = (group.threads - grid.first_thread) // grid.stride
-        for slot in np.unique(slots).tolist():
+        for slot in range(first, last + 1):
             mine = group.threads[slots == slot]
-            released += self._arrive(grid, slot, mine, place, number, count, kind)
+            if len(mine):
+                released += self._arrive(grid, slot, mine, np.unique(mine >> 5), place, number, count, kind)
         return released
 
     def _arrive(
-        self, grid: Grid, slot: int, threads: Ints, place: Place, number: int, count: int | None, kind: BarKind
+        self,
+        grid: Grid,
+        slot: int,
+        threads: Ints,
+        warps: Ints,
+        place: Place,
+        number: int,
+        count: int | None,
+        kind: BarKind,
     ) -> list[int]:
         key = (grid.number, slot, number)
         state, first = self.state, int(threads[0])
@@ -92,7 +104,7 @@ class Barriers:
             state.report(rules.BARRIER_COUNT, place, what, thread=first, other=now.place)
         if (now.kind == "red") != (kind == "red"):
             state.report(rules.BARRIER_MIXED, place, f"barrier {number}: bar.{kind}", thread=first, other=now.place)
-        for warp in np.unique(threads >> 5).tolist():
+        for warp in warps.tolist():
             if warp in now.warps:
                 what = f"barrier {number} before its round is complete"
                 state.report(rules.BARRIER_TWICE, place, what, thread=warp * 32, other=now.warps[warp])
@@ -105,8 +117,9 @@ class Barriers:
         return self._complete(key, now)
 
     def _complete(self, key: tuple[int, int, int], now: Round) -> list[int]:
-        live = self._live(now.grid, now.slot)
-        needed = now.count // 32 if now.count else len(np.unique(live >> 5))
+        first = now.grid.thread(now.slot)
+        live = self.state.live[first : first + now.grid.stride]
+        needed = now.count // 32 if now.count else int(live.reshape(-1, 32).any(axis=1).sum())
         if len(now.warps) < needed:
             return []
         del self.rounds[key]
@@ -116,7 +129,7 @@ class Barriers:
         threads = now.waiting[0] if len(now.waiting) == 1 else np.concatenate(now.waiting)
         threads = threads[self.state.live[threads]]
         if now.handed is None:
-            clocks.synchronise(threads, CTA if len(threads) == len(live) else None)
+            clocks.synchronise(threads, CTA if len(threads) == int(live.sum()) else None)
         else:
             clocks.acquire(threads, now.handed)
             clocks.synchronise(threads, None)

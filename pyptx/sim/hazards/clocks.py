@@ -75,6 +75,7 @@ class Clocks:
         self.now = 2
         self.version = 0
         self.epoch = 0
+        self.fenced = False
         self.life_of = np.zeros(0, np.int64)
         self.table = np.zeros((0, KINDS, 1), np.int32)
         self.floors = np.zeros((0, FLOORED, 3), np.int32)
@@ -308,6 +309,7 @@ class Clocks:
 
     def cross(self, threads: Ints, spaces: Sequence[Space]) -> None:
         """`fence.proxy.async`: what these threads have seen, and their own accesses, have crossed."""
+        self.fenced = True
         for row in self.own_rows(threads):
             for space, kind in ((Space.SHARED, CROSSED_SHARED), (Space.GLOBAL, CROSSED_GLOBAL)):
                 if space in spaces:
@@ -356,6 +358,10 @@ class Clocks:
 
     def _raise_floors(self, threads: Ints, rows: Ints, level: int) -> bool:
         """Raise the floors only; False when what has crossed differs from thread to thread."""
+        for kind in ORDER:
+            self.floors[rows, kind, : level + 1] = self.now
+        if not self.fenced:
+            return True
         own = self.crossed_own[threads]
         low, high = own.min(axis=0), own.max(axis=0)
         crossed = [max(int(low[i]), int(self.floors[rows, kind, level].max())) for i, kind in enumerate(CROSS)]
@@ -363,8 +369,6 @@ class Clocks:
             crossed
         ):
             return False
-        for kind in ORDER:
-            self.floors[rows, kind, : level + 1] = self.now
         for i, kind in enumerate(CROSS):
             self.floors[rows, kind, : level + 1] = crossed[i]
         return True

@@ -43,11 +43,11 @@ def copy(
     )
     if some is None:
         return
-    for lane, one in _one_by_one(some):
+    for lane, one in one_by_one(some):
         count = int(sizes[lane])
         first, begin = _bytes(site, one, of, here[lane], count, "r")
         last, end = _bytes(site, one, to, there[lane], count, "rw" if operation else "w")
-        ends = _everywhere(site, one, end, int(ctas[lane])) if "ctas" in extras else [end]
+        ends = everywhere(site, one, end, int(ctas[lane])) if "ctas" in extras else [end]
         kept = np.resize(np.unpackbits(np.array([byte_mask[lane]], "u2").view("u1"), bitorder="little"), count) != 0
 
         def land(first: Region = first, begin: int = begin, last: Region = last, ends: list[int] = ends,
@@ -87,11 +87,11 @@ def load(
     if some is None:
         return
     memory = site.memory
-    for lane, one in _one_by_one(some):
+    for lane, one in one_by_one(some):
         tensor = _map(site, one, maps[lane])
         end = int(memory.resolve(site, to, one, there[lane : lane + 1], _CHUNK, "w")[1][0])
         named = int(ctas[lane]) if "ctas" in extras else None
-        ends = [end] if named is None else _everywhere(site, one, end, named)
+        ends = [end] if named is None else everywhere(site, one, end, named)
         made = _plan(site, one, mode, tensor, _numbers(places, lane), _numbers(taps, lane), end)
         region = _tensor_bytes(site, one, tensor, made)
 
@@ -111,7 +111,7 @@ def store(
     if some is None:
         return
     memory = site.memory
-    for lane, one in _one_by_one(some):
+    for lane, one in one_by_one(some):
         tensor = _map(site, one, maps[lane])
         begin = int(memory.resolve(site, of, one, here[lane : lane + 1], _CHUNK, "r")[1][0])
         made = _plan(site, one, mode, tensor, _numbers(places, lane), (), begin)
@@ -136,7 +136,8 @@ def tensor_bytes(tensor: TensorMap, mode: str) -> int:
     return 4 * tensor.box_bytes if mode == "gather4" else tensor.box_bytes
 
 
-def _one_by_one(group: Lanes) -> list[tuple[int, Lanes]]:
+def one_by_one(group: Lanes) -> list[tuple[int, Lanes]]:
+    """Return every lane by itself, with its position."""
     shape = group.shape
     return [(at, shape.range(int(lane), int(lane) + 1)) for at, lane in enumerate(group.index)]
 
@@ -158,7 +159,7 @@ def _bytes(site: Site, one: Lanes, space: str, address: Any, size: int, kind: st
     return region, int(np.atleast_1d(offsets)[0])
 
 
-def _everywhere(site: Site, one: Lanes, offset: int, ctas: int) -> list[int]:
+def everywhere(site: Site, one: Lanes, offset: int, ctas: int) -> list[int]:
     """Return an offset in every CTA of the cluster that a mask names."""
     memory = site.memory
     stride, size = memory.shape.shared_stride, memory.cluster
@@ -178,7 +179,7 @@ def _shared(site: Site, offset: int) -> Array:
 def _signal(site: Site, one: Lanes, address: Any, count: int, ctas: int | None) -> Callable[[], None]:
     """Return what tells the barriers of a copy that its bytes have arrived."""
     offset = int(objects(site, one, "shared", np.array([address]))[0])
-    offsets = np.array([offset] if ctas is None else _everywhere(site, one, offset, ctas))
+    offsets = np.array([offset] if ctas is None else everywhere(site, one, offset, ctas))
     told(site, one, lambda m: m.rows(offsets))
     return lambda: told(site, one, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
 

@@ -19,6 +19,7 @@ from pyptx.sim.effects import Effects
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.mbarriers import MBarriers
+from pyptx.sim.tensor_memory import TensorMemory
 from pyptx.sim.variables import (
     GLOBAL_BASE,
     LOCAL_WINDOW,
@@ -97,6 +98,7 @@ class Memory:
     watch: Watch | None = None
     effects: Effects = field(default_factory=Effects)
     mbarriers: MBarriers = field(init=False)
+    tensor: TensorMemory = field(init=False)
     shared: Region = field(init=False)
     local: Region = field(init=False)
     starts: list[int] = field(init=False)
@@ -109,6 +111,7 @@ class Memory:
         self.shape.shared_base = np.arange(self.shape.ctas)[self.shape.cta] * stride
         self.shape.shared_stride = stride
         self.mbarriers = MBarriers(len(data))
+        self.tensor = TensorMemory(self.shape.ctas)
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
 
     def reset_batch(self) -> None:
@@ -116,6 +119,7 @@ class Memory:
         self.shared.data.fill(0)
         self.local.data.fill(0)
         self.mbarriers.reset()
+        self.tensor.reset()
         self.effects.reset()
 
     def ensure_local(self, size: int, origin: Origin | None) -> None:

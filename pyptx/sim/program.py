@@ -261,9 +261,9 @@ _RETURN = Step(Instruction("ret"), Scope(), None)
 
 def _is_warp_wide(step: Step) -> bool:
     instruction = step.instruction
-    return instruction.opcode in _WARP_WIDE or (
-        instruction.opcode == "wgmma" and instruction.modifiers[:1] == (".mma_async",)
-    )
+    if instruction.opcode == "wgmma":
+        return instruction.modifiers[:1] == (".mma_async",)
+    return instruction.opcode in _WARP_WIDE or (instruction.opcode == "tcgen05" and ".sync" in instruction.modifiers)
 
 
 def _may_suspend(step: Step) -> bool:

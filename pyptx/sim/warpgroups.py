@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.isa.descriptors import Tcgen05Descriptor, WgmmaDescriptor
 from pyptx.isa.swizzle import xor_terms
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.tensormap import Swizzle
 
+Descriptor = WgmmaDescriptor | Tcgen05Descriptor
 THREADS = 128
 _CORE = 16
 """Bytes of a row of a core matrix."""
@@ -92,10 +93,9 @@ def register_operand(groups: Groups, registers: tuple[Array, ...], dtype: str) -
 
 
 @lru_cache(maxsize=512)
-def places(bits: int, rows: int, columns: int, size: int, transposed: bool) -> Array:
+def places(found: Descriptor, rows: int, columns: int, size: int, transposed: bool) -> Array:
     """Return the shared addresses of the elements, `size` bytes each, that a descriptor names: rows of M or N, columns
     of K."""
-    found = WgmmaDescriptor.decode(bits)
     chunks = max(1, found.swizzle.span // _CORE)
     row, column = np.arange(rows)[:, None], np.arange(columns)
     if transposed:
@@ -109,7 +109,7 @@ def places(bits: int, rows: int, columns: int, size: int, transposed: bool) -> A
     return _swizzled(found, row // 8 * found.stride_byte_offset + row % 8 * chunks * _CORE + inner)
 
 
-def _across(found: WgmmaDescriptor, row: Array, k: Array, size: int, chunks: int) -> Array:
+def _across(found: Descriptor, row: Array, k: Array, size: int, chunks: int) -> Array:
     """Return the offsets of a matrix that is contiguous along M or N."""
     chunk, byte = row * size // _CORE, row * size % _CORE
     if found.swizzle is Swizzle.NONE:
@@ -118,7 +118,7 @@ def _across(found: WgmmaDescriptor, row: Array, k: Array, size: int, chunks: int
     return outer + k // 8 * found.stride_byte_offset + k % 8 * chunks * _CORE + byte
 
 
-def _swizzled(found: WgmmaDescriptor, offset: Array) -> Array:
+def _swizzled(found: Descriptor, offset: Array) -> Array:
     """Return addresses with the pattern applied; it goes by address bits, counted from a base offset if there is one."""
     address = offset + found.address
     for mask, shift in xor_terms(found.swizzle):
@@ -130,17 +130,24 @@ def shared_operand(
     memory: Any, groups: Groups, descriptors: Array, rows: int, columns: int, dtype: str, transposed: bool
 ) -> Array:
     """Return the operands that descriptors name, `[group, row, column]`; IndexError with an address outside."""
-    size = np.dtype(dtype).itemsize
-    shared = memory.shared
-    data = shared.data.view(dtype).reshape(memory.shape.ctas, -1)
     named = descriptors[groups.first]
     made = np.empty((groups.count, rows, columns), dtype)
     for value in np.unique(named):
-        address = places(int(value), rows, columns, size, transposed)
-        index = (address - shared.low) // size
-        low, high = int(address.min()), int(address.max())
-        if low < shared.low or high + size > shared.low + shared.size:
-            raise IndexError(f"reads shared addresses {low:#x} … {high + size - 1:#x}")
         which = np.flatnonzero(named == value)
-        made[which] = data[groups.cta[which][:, None, None], index]
+        found = WgmmaDescriptor.decode(int(value))
+        made[which] = shared_matrix(memory, groups.cta[which][:, None, None], found, rows, columns, dtype, transposed)
     return made
+
+
+def shared_matrix(
+    memory: Any, cta: Any, found: Descriptor, rows: int, columns: int, dtype: str, transposed: bool
+) -> Array:
+    """Return the matrix that a descriptor names in the shared memory of some CTAs."""
+    size = np.dtype(dtype).itemsize
+    shared = memory.shared
+    address = places(found, rows, columns, size, transposed)
+    low, high = int(address.min()), int(address.max())
+    if low < shared.low or high + size > shared.low + shared.size:
+        raise IndexError(f"reads shared addresses {low:#x} … {high + size - 1:#x}")
+    data = shared.data.view(dtype).reshape(memory.shape.ctas, -1)
+    return data[cta, (address - shared.low) // size]

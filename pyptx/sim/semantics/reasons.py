@@ -9,8 +9,8 @@ _IMAGES = "reads textures or surfaces"
 REASONS: dict[str, str] = {
     "async_copy": "`.ignore_oob`, reports and multimem, not simulated yet",
     "tensor_copy": "overriding fields of a map, not simulated yet",
-    "tcgen05": _ENGINE,
-    "tcgen05_mma": _ENGINE,
+    "tcgen05": "copies, shifts, reducing loads, `.16x32bx2` and pairs of CTAs, not simulated yet",
+    "tcgen05_mma": "block-scaled, sparse, weight-stationary products and pairs of CTAs, not simulated yet",
     "tensormap": "tensor maps, not simulated yet",
     "mbarrier": "conditional phases, not simulated yet",
     "miscellaneous": _ENGINE,

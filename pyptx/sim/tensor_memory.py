@@ -1,0 +1,56 @@
+"""Tensor memory of a batch of CTAs: 128 lanes of 512 columns of 32 bits each, and who has allocated which columns.
+
+Manual: Tensor Memory Addressing, Allocation. An address is the lane in the upper 16 bits and the column in the lower.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.isa.fragments.tensor_memory import COLUMNS, LANES
+from pyptx.sim.formats import Array
+
+_UNIT = 32
+
+
+class TensorMemory:
+    """The columns of every CTA, `[cta, lane, column]`, made when the first is allocated."""
+
+    def __init__(self, ctas: int) -> None:
+        self.ctas = ctas
+        self._cells: Array | None = None
+        self._taken = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
+
+    @property
+    def cells(self) -> Array:
+        if self._cells is None:
+            self._cells = np.zeros((self.ctas, LANES, COLUMNS), np.uint32)
+        return self._cells
+
+    def reset(self) -> None:
+        """Free everything: a batch begins."""
+        self._taken.fill(False)
+        if self._cells is not None:
+            self._cells.fill(0)
+
+    def allocate(self, cta: int, columns: int) -> int | None:
+        """Return the first column of a free run, now taken; None when there is none."""
+        count = columns // _UNIT
+        for first in range(0, COLUMNS // _UNIT - count + 1):
+            if not self._taken[cta, first : first + count].any():
+                self._taken[cta, first : first + count] = True
+                return first * _UNIT
+        return None
+
+    def free(self, cta: int, column: int, columns: int) -> bool:
+        """Free columns; False when they were not all taken."""
+        part = self._taken[cta, column // _UNIT : (column + columns) // _UNIT]
+        whole = bool(part.all()) and len(part) == columns // _UNIT
+        part[...] = False
+        return whole
+
+    def allocated(self, cta: Array, first: Array, last: Array) -> Array:
+        """Tell for each CTA whether both columns are allocated."""
+        ok = (first >= 0) & (last < COLUMNS)
+        inside = np.clip(np.stack([first, last]), 0, COLUMNS - 1) // _UNIT
+        return ok & self._taken[cta, inside[0]] & self._taken[cta, inside[1]]

@@ -18,12 +18,15 @@ THREADS, BINS, CTAS = 256, 256, 132
 Array = np.ndarray[Any, Any]
 
 
+def grid(n: int) -> tuple[int, int, int]:
+    """Return how many CTAs count: no more than there are words for, no more than fit on the device at once."""
+    return (min(CTAS, -(-n // (THREADS * 4))), 1, 1)
+
+
 def make(arch: str = "sm_80") -> Kernel:
     """Return the kernel for a target. The number of bytes is a multiple of 4."""
 
-    @kernel(
-        arch=arch, in_specs=(Tile("n", u8),), out_specs=(Tile(BINS, u32),), grid=(CTAS, 1, 1), block=(THREADS, 1, 1)
-    )
+    @kernel(arch=arch, in_specs=(Tile("n", u8),), out_specs=(Tile(BINS, u32),), grid=grid, block=(THREADS, 1, 1))
     def histogram(data: TensorSpec, counts: TensorSpec) -> None:
         n = data.shape[0]
         source, target = ptx.global_ptrs(data, counts)

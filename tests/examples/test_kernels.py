@@ -12,11 +12,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
-from pyptx import Kernel, sim
+from pyptx import Kernel, Tile, sim
+from pyptx.ir.nodes import Function
+from pyptx.specs import array_dtype_names
+from pyptx.tensormap import tensor_map
 
 GOLDENS = Path(__file__).parent / "goldens"
 KERNELS = Path(__file__).parents[2] / "examples" / "kernels"
@@ -102,61 +104,67 @@ def test_the_machine_code_has_the_instructions_it_was_written_for(case: Case) ->
     assert [word for word in case.sass if word not in text] == []
 
 
-def simulated(name: str, shape: dict[str, Any], args: list[Array], grid: tuple[int, ...] | None = None) -> None:
-    """Run a kernel; the last array is its output."""
-    kernel = example(name).make()
-    sim.run(kernel.module(**shape), kernel.name, grid=grid or example(name).grid(**shape), block=kernel.block,
-            cluster=kernel.cluster, args=args, shared=kernel.dynamic_smem(**shape))  # fmt: skip
+@dataclass(frozen=True)
+class Run:
+    """One launch on the simulator: inputs are normal numbers times `scale`, results within rtol and atol."""
+
+    name: str
+    shape: dict[str, int]
+    rtol: float = 0.0
+    atol: float = 0.0
+    scale: float = 1.0
 
 
-def halves(*shape: int, seed: int = 0) -> Array:
-    return numbers(*shape, seed=seed).astype(ml_dtypes.bfloat16)
+HALF = 2.0**-8
+"""Half a unit in the last place of bf16."""
+RUNS = [
+    *(Run("vector_add", {"n": n}) for n in (1, 1023, 1024, 2050)),
+    *(Run("transpose", {"m": m, "n": n}) for m, n in ((32, 32), (64, 96), (33, 70), (1, 5))),
+    *(Run("rmsnorm", {"m": 3, "n": n}, rtol=2e-6) for n in (4, 1024, 1300)),
+    *(Run("softmax", {"m": 3, "n": n}, rtol=2e-5, atol=1e-30, scale=20) for n in (4, 1024, 2500)),
+    *(Run("histogram", {"n": n}) for n in (4, 5000)),
+    *(Run("tma_copy", {"m": m, "n": n}) for m, n in ((64, 64), (100, 72))),
+    Run("wgmma_tile", {}, atol=1e-4),
+    *(Run("mma_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3) for m, n, k in ((128, 128, 64), (128, 256, 320))),
+    *(Run("hopper_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3)
+      for m, n, k in ((256, 256, 64), (256, 256, 512), (300, 520, 200))),
+]  # fmt: skip
 
 
-def numbers(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+def filled(tile: Tile, shape: dict[str, int], scale: float, seed: int) -> Array:
+    """Return an input of a tile's shape and type."""
+    random, dims = np.random.default_rng(seed), tile.resolve_shape(shape)
+    if tile.dtype.kind == "u":
+        return random.integers(0, 1 << tile.dtype.bits, dims).astype(array_dtype_names(tile.dtype)[0])
+    return (random.standard_normal(dims) * scale).astype(array_dtype_names(tile.dtype)[0])
 
 
-@pytest.mark.parametrize("n", [1, 1023, 1024, 2050])
-def test_vector_add_computes_its_reference(n: int) -> None:
-    a, b, c = numbers(n), numbers(n, seed=1), np.full(n, np.nan, np.float32)
-    simulated("vector_add", {"n": n}, [a, b, c])
-    np.testing.assert_array_equal(c, example("vector_add").reference(a, b))
+def launched(run: Run, schedule: str) -> tuple[Array, Array]:
+    """Return what a kernel computes on the simulator, and its reference."""
+    kernel, shape = example(run.name).make(), run.shape
+    module = kernel.module(**shape)
+    inputs = [filled(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
+    (result,) = kernel.out_specs
+    output = np.zeros(result.resolve_shape(shape), array_dtype_names(result.dtype)[0])
+    if result.dtype.kind == "f":
+        output.fill(np.nan)
+    (entry,) = (item for item in module.directives if isinstance(item, Function))
+    names = [param.name for param in entry.params]
+    args: dict[str, Any] = {}
+    for name, tile, array in zip(names, (*kernel.in_specs, result), (*inputs, output), strict=False):
+        args[name] = array
+        if f"{name}_tma_desc" in names:
+            args[f"{name}_tma_desc"] = sim.Tensor(array, tensor_map(tile, shape, 0))
+    sim.run(module, kernel.name, grid=example(run.name).grid(**shape), block=kernel.block, cluster=kernel.cluster,
+            args=args, shared=kernel.dynamic_smem(**shape), schedule=schedule)  # fmt: skip
+    return output, example(run.name).reference(*inputs)
 
 
-@pytest.mark.parametrize(("m", "n"), [(32, 32), (64, 96), (33, 70), (1, 5)])
-def test_transpose_computes_its_reference(m: int, n: int) -> None:
-    a, out = numbers(m, n), np.full((n, m), np.nan, np.float32)
-    simulated("transpose", {"m": m, "n": n}, [a, out])
-    np.testing.assert_array_equal(out, example("transpose").reference(a))
-
-
-@pytest.mark.parametrize("n", [4, 1024, 1300])
-def test_rmsnorm_computes_its_reference(n: int) -> None:
-    x, w, y = numbers(3, n), numbers(n, seed=1), np.full((3, n), np.nan, np.float32)
-    simulated("rmsnorm", {"m": 3, "n": n}, [x, w, y])
-    np.testing.assert_allclose(y, example("rmsnorm").reference(x, w), rtol=2e-6)
-
-
-@pytest.mark.parametrize("n", [4, 1024, 2500])
-def test_softmax_computes_its_reference(n: int) -> None:
-    x, y = numbers(3, n) * np.float32(20), np.full((3, n), np.nan, np.float32)
-    simulated("softmax", {"m": 3, "n": n}, [x, y])
-    np.testing.assert_allclose(y, example("softmax").reference(x), rtol=2e-5, atol=1e-30)
-
-
-def test_histogram_computes_its_reference() -> None:
-    data = np.random.default_rng(0).integers(0, 256, 5000).astype(np.uint8)
-    counts = np.zeros(256, np.uint32)
-    simulated("histogram", {"n": 5000}, [data, counts], grid=(3, 1, 1))
-    np.testing.assert_array_equal(counts, example("histogram").reference(data))
-
-
-@pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (128, 256, 320)])
-def test_mma_gemm_computes_its_reference(m: int, n: int, k: int) -> None:
-    a, b, c = halves(m, k), halves(n, k, seed=1), np.full((m, n), np.nan, ml_dtypes.bfloat16)
-    simulated("mma_gemm", {"m": m, "n": n, "k": k}, [a, b, c])
-    np.testing.assert_allclose(c.astype(np.float32), example("mma_gemm").reference(a, b), rtol=2**-8, atol=1e-3)
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: "-".join([run.name, *map(str, run.shape.values())]))
+def test_a_kernel_computes_its_reference(run: Run, schedule: str) -> None:
+    got, wanted = launched(run, schedule)
+    np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), run.rtol, run.atol)
 
 
 def test_mma_gemm_refuses_shapes_that_its_tiles_do_not_fill() -> None:

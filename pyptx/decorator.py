@@ -30,6 +30,7 @@ from pyptx.specs import Tile
 from pyptx.toolchain import assemble, resources, sass
 
 if TYPE_CHECKING:
+    from pyptx.sim import Result
     from pyptx.toolchain import Cubin, Resources
 
 __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
@@ -108,6 +109,40 @@ class Kernel:
     def dynamic_smem(self, **kwargs: Any) -> int:
         """Return how many bytes of dynamic shared memory a launch needs."""
         return self._specialised(kwargs).traced.dynamic_shared
+
+    def simulate(
+        self, *args: Any, out: Any = None, grid: Any = None, schedule: str = "eager", seed: int = 0, **kwargs: Any
+    ) -> Result:
+        """Run the kernel on the simulator. `args` are NumPy arrays for the inputs; the outputs are allocated, or given
+        as `out=`. Keywords are template parameters, shape variables and raw scalar parameters."""
+        return self._simulated(args, out, grid, {"schedule": schedule, "seed": seed}, kwargs)[0]
+
+    def __call__(self, *args: Any, out: Any = None, grid: Any = None, **kwargs: Any) -> Any:
+        """Run the kernel on NumPy arrays and return its outputs: one array, or a tuple of several."""
+        outputs = self._simulated(args, out, grid, {}, kwargs)[1]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _simulated(
+        self, args: Sequence[Any], out: Any, grid: Any, options: Mapping[str, Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Result, list[Any]]:
+        from pyptx.runtime import arguments, simulation
+
+        tensors = self._definition.tensors
+        inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
+        given: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
+        env = arguments.bind(inputs, args, outputs, given)
+        env |= {name: value for name, value in kwargs.items() if name in self.shape_variables}
+        made: list[Any] = given or arguments.allocated(outputs, env)
+        scalars = {name: kwargs[name] for _, name in self._definition.raw_params if name in kwargs}
+        template = {name: value for name, value in kwargs.items() if name not in scalars and name not in env}
+        known = {name: value for name, value in env.items() if name in self.shape_variables}
+        module = self.module(**known, **template)
+        arrays = dict(zip((name for name, _ in tensors), (*args, *made), strict=True))
+        place = arguments.grid_of(self.grid if grid is None else grid, known)
+        shared = self.dynamic_smem(**known, **template)
+        return simulation.simulate(
+            module, self._definition, arrays, scalars, known, grid=place, shared=shared, **options
+        ), made
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"

@@ -17,12 +17,15 @@ from pyptx.specs import Layout
 from tests.ptx.interface import INTERFACE
 
 MISSING = frozenset(
-    "pyptx.Kernel.simulate pyptx.differentiable_kernel pyptx.reg.use pyptx.codegen.apply_sugar "
+    "pyptx.differentiable_kernel pyptx.reg.use pyptx.codegen.apply_sugar "
     "pyptx.codegen.ir_to_python pyptx.codegen.ptx_to_python pyptx.ptx.close_block pyptx.ptx.decl.reg "
     "pyptx.ptx.decl.var pyptx.ptx.directive pyptx.ptx.layout pyptx.ptx.module pyptx.ptx.names "
     "pyptx.ptx.open_block".split()
 )
 """What is not written yet. Whoever writes one takes it out here: the test fails for a name that is there."""
+
+UNFINISHED = {"pyptx.Kernel.simulate": {"lacks `check`", "lacks `on_hazard`"}}
+"""What differs because a part is not written yet: the simulator does not look for hazards."""
 
 ELSEWHERE = {"pyptx.TmaDescriptorHandle": "pyptx.dsl.tensors"}
 """Classes that users meet and do not import."""
@@ -130,7 +133,7 @@ def test_all_of_the_interface_is_there() -> None:
 def test_what_is_there_is_called_as_stated(module: str, entry: str) -> None:
     value = found(module, entry)
     if value is not _ABSENT and value is not None:
-        assert not list(differences(entry, value))
+        assert set(differences(entry, value)) == UNFINISHED.get(f"{module}.{path_of(entry)}", set())
 
 
 PLANTED = [

@@ -1,0 +1,1 @@
+"""Running a kernel object: arrays are matched to its tensors, then launched."""

@@ -1,0 +1,87 @@
+"""Matches the arrays of a call to a kernel's tensors: dtype, rank, dimensions, order in memory, all checked before
+anything runs, with every problem in one message. Arrays are NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.diagnostics import PtxError
+from pyptx.runtime.rules import ARRAYS, GRID
+from pyptx.specs import Tile, array_dtype_names, unify_envs
+
+Array = NDArray[Any]
+
+Tensors = Sequence[tuple[str, Tile]]
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return NumPy's dtype of this name; the small formats come from `ml_dtypes`."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequence[Any]) -> dict[str, int]:
+    """Return the dimensions that the arrays give the tensors' names; PtxError with everything that does not fit.
+    `given` are arrays for the outputs, none where they are to be allocated."""
+    if len(arrays) != len(inputs):
+        wanted = ", ".join(name for name, _ in inputs) or "none"
+        raise PtxError([ARRAYS.found(None, f"expected {len(inputs)} input arrays ({wanted}), found {len(arrays)}")])
+    if given and len(given) != len(outputs):
+        raise PtxError([ARRAYS.found(None, f"expected {len(outputs)} arrays in `out=`, found {len(given)}")])
+    pairs = [*zip(inputs, arrays, strict=True), *zip(outputs, given or (), strict=False)]
+    problems = [f"`{name}`: {wrong}" for (name, tile), array in pairs for wrong in _problems(tile, array)]
+    envs: list[dict[str, int]] = []
+    for (name, tile), array in pairs if not problems else ():
+        try:
+            envs = [unify_envs([*envs, tile.extract_env(array.shape)])]
+        except ValueError as error:
+            problems.append(f"`{name}`: {error}")
+    if problems:
+        raise PtxError([ARRAYS.found(None, "; ".join(problems))])
+    return envs[0] if envs else {}
+
+
+def _problems(tile: Tile, array: Any) -> list[str]:
+    if not isinstance(array, np.ndarray):
+        return [f"expected a NumPy array, found {type(array).__name__}"]
+    return _misfits(tile, cast("Array", array))
+
+
+def _misfits(tile: Tile, array: Array) -> list[str]:
+    found: list[str] = []
+    names = array_dtype_names(tile.dtype)
+    if array.dtype.name not in names:
+        found.append(f"expected dtype {names[0]}, found {array.dtype.name}")
+    if array.ndim != tile.rank:
+        found.append(f"expected {tile.rank} dimensions, found shape {array.shape}")
+    if not array.flags.c_contiguous:
+        found.append("expected an array without gaps, row by row; use numpy.ascontiguousarray")
+    return found
+
+
+def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
+    """Return zeroed arrays for the outputs."""
+    made: list[Array] = []
+    for name, tile in outputs:
+        try:
+            shape = tile.resolve_shape(dict(env))
+        except KeyError as error:
+            text = f"`{name}`: its dimension {error} is in no input"
+            raise PtxError([ARRAYS.found(None, text, help=f"give {error} by keyword, or the array as out=")]) from None
+        made.append(np.zeros(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
+    return made
+
+
+def grid_of(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
+    """Return the grid for these dimensions: a tuple as given, or what a function of the dimensions returns."""
+    if grid is None:
+        raise PtxError([GRID.found(None, "the kernel has no grid", help="give @kernel(grid=…) or the call grid=")])
+    made: Any = grid(**env) if callable(grid) else grid
+    dims = tuple(cast("Sequence[Any]", made)) if isinstance(made, tuple | list) else (made,)
+    if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):
+        raise PtxError([GRID.found(None, f"expected one to three positive integers, found {made!r}")])
+    return tuple(int(d) for d in dims)

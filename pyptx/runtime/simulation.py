@@ -1,0 +1,37 @@
+"""Runs a traced kernel on the simulator: arrays become buffers, tensors that the body asks a map of get one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyptx import sim
+from pyptx.dsl.run import Definition
+from pyptx.ir import Function, Module
+from pyptx.runtime.arguments import Array
+from pyptx.tensormap import tensor_map
+
+_MAP = "_tma_desc"
+
+
+def simulate(
+    module: Module,
+    definition: Definition,
+    arrays: Mapping[str, Array],
+    scalars: Mapping[str, Any],
+    env: Mapping[str, int],
+    **options: Any,
+) -> sim.Result:
+    """Run the module's kernel of this definition on arrays by tensor name and scalars by parameter name."""
+    entry = next(f for f in module.directives if isinstance(f, Function) and f.name == definition.name)
+    tiles = dict(definition.tensors)
+    args: dict[str, Any] = {}
+    for param in entry.params:
+        tensor = param.name.removesuffix(_MAP)
+        if param.name in arrays:
+            args[param.name] = arrays[param.name]
+        elif param.name in scalars:
+            args[param.name] = scalars[param.name]
+        elif tensor in arrays:
+            args[param.name] = sim.Tensor(arrays[tensor], tensor_map(tiles[tensor], dict(env), 0))
+    return sim.run(module, definition.name, args=args, block=definition.block, cluster=definition.cluster, **options)

@@ -1,0 +1,139 @@
+"""Calling a kernel with NumPy arrays runs it on the simulator; what does not fit is said before anything runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx.diagnostics import PtxError
+from pyptx.types import f32, s32, u32, u64
+
+A = np.arange(1000, dtype=np.float32)
+B = np.linspace(-4, 4, 1000, dtype=np.float32)
+
+
+def blocks(n: int) -> tuple[int]:
+    """Return the grid: 128 elements to a block."""
+    return (-(-n // 128),)
+
+
+@kernel(
+    in_specs=[Tile("n", f32), Tile("n", f32)], out_specs=[Tile("n", f32)], grid=blocks,
+    block=(128, 1, 1), raw_params=[("f32", "scale")],
+)  # fmt: skip
+def scaled_sum(a: Any, b: Any, c: Any) -> None:
+    """c = a + scale * b"""
+    pa, pb, pc = ptx.global_ptrs(a, b, c)
+    i = ptx.special.tid.x() + ptx.special.ctaid.x() * 128
+    with ptx.if_(i < a.shape[0]):
+        offset, x, y = reg.scalar(u64), reg.scalar(f32), reg.scalar(f32)
+        ptx.inst.cvt.u64.u32(offset, i * 4)
+        ptx.ld(f32, x, ptx.addr(pa, offset))
+        ptx.ld(f32, y, ptx.addr(pb, offset))
+        ptx.inst.fma.rn.f32(x, ptx.param(f32, "scale"), y, x)
+        ptx.st(f32, ptx.addr(pc, offset), x)
+    ptx.ret()
+
+
+@kernel(in_specs=[Tile(32, s32)], out_specs=[Tile(32, s32), Tile(1, s32)], grid=(1,), block=(32, 1, 1))
+def reversed_and_count(a: Any, b: Any, count: Any, *, step: int = 1) -> None:
+    """b = a reversed + step; count = 32"""
+    pa, pb, pc = ptx.global_ptrs(a, b, count)
+    lane = ptx.special.laneid()
+    here, there, x = reg.scalar(u64), reg.scalar(u64), reg.scalar(s32)
+    ptx.inst.mul.wide.u32(here, lane, 4)
+    ptx.inst.sub.s64(there, 124, here)
+    ptx.ld(s32, x, ptx.addr(pa, here))
+    ptx.st(s32, ptx.addr(pb, there), x + step)
+    ptx.inst.red.global_.add.s32(ptx.addr(pc), 1)
+    ptx.ret()
+
+
+@kernel(in_specs=[Tile(16, 32, f32, tma_box=(16, 32))], out_specs=[Tile(16, 32, f32)], grid=(1,), block=(32, 1, 1))
+def tensor_copy(a: Any, b: Any) -> None:
+    """b = a, by way of a tensor map and shared memory"""
+    (out,) = ptx.global_ptrs(b)
+    tile = smem.alloc(f32, (16, 32))
+    full = smem.mbarrier(1)
+    lane = ptx.special.laneid()
+    first = lane == 0
+    with ptx.if_(first):
+        ptx.mbarrier.init(full[0], 1)
+        ptx.fence.mbarrier_init()
+    ptx.inst.bar.warp.sync(-1)
+    with ptx.if_(first):
+        ptx.mbarrier.arrive_expect_tx(full[0], 16 * 32 * 4)
+        ptx.cp.async_.bulk.tensor_2d(dst=tile, src=a.tma_desc(), coord=(0, 0), mbar=full[0])
+    ptx.mbarrier.wait(full[0], 0)
+    offset, x, at = reg.scalar(u64), reg.scalar(f32), reg.scalar(u32)
+    for row in range(16):
+        ptx.inst.mad.lo.u32(at, lane, 4, row * 128)
+        ptx.inst.cvt.u64.u32(offset, at)
+        where = reg.from_(tile.name, u32) + at
+        ptx.inst.ld.shared.f32(x, ptx.addr(where))
+        ptx.st(f32, ptx.addr(out, offset), x)
+    ptx.ret()
+
+
+def test_outputs_are_allocated_and_returned() -> None:
+    made = scaled_sum(A, B, scale=2.0)
+    assert made.dtype == np.float32
+    assert np.array_equal(made, A + np.float32(2) * B)
+
+
+def test_outputs_may_be_given() -> None:
+    out = np.full(1000, 7, np.float32)
+    assert scaled_sum(A, B, scale=0.0, out=out) is out
+    assert np.array_equal(out, A)
+
+
+def test_another_size_is_another_specialisation() -> None:
+    assert np.array_equal(scaled_sum(A[:130].copy(), B[:130].copy(), scale=1.0), A[:130] + B[:130])
+
+
+def test_several_outputs_are_a_tuple_and_templates_are_keywords() -> None:
+    data = np.arange(32, dtype=np.int32)
+    back, count = reversed_and_count(data, step=5)
+    assert np.array_equal(back, data[::-1] + 5)
+    assert count.tolist() == [32]
+
+
+def test_simulate_counts_instructions() -> None:
+    result = scaled_sum.simulate(A, B, scale=1.0)
+    assert result.stats.lanes == 1024
+    assert np.array_equal(result.outputs["c"], A + B)
+
+
+def test_a_tensor_map_is_made_of_the_array() -> None:
+    data = np.arange(512, dtype=np.float32).reshape(16, 32)
+    assert np.array_equal(tensor_copy(data), data)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ((A,), "expected 2 input arrays (a, b), found 1"),
+        ((A, B[:10].copy()), "`b`: dimension n is 1000 in one tensor and 10 in another"),
+        ((A.astype(np.float64), B), "`a`: expected dtype float32, found float64"),
+        ((A.reshape(10, 100), B), "`a`: expected 1 dimensions, found shape (10, 100)"),
+        ((A[::2], B[::2].copy()), "`a`: expected an array without gaps"),
+        ((list(A), B), "`a`: expected a NumPy array, found list"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(PtxError) as caught:
+        scaled_sum(*arrays, scale=1.0)
+    assert message in str(caught.value)
+
+
+def test_a_kernel_without_a_grid_says_so() -> None:
+    @kernel(block=(32, 1, 1))
+    def nothing() -> None:
+        ptx.ret()
+
+    with pytest.raises(PtxError, match="has no grid"):
+        nothing()
+    assert nothing(grid=(1,)) == ()

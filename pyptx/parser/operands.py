@@ -56,7 +56,7 @@ class _Frame:
         self.open_tests = 0
 
 
-_is_component = re.compile(r"\.(?:[xyzwrgba]|b[0-3]|b01|b12|b23|b[0-7]{4}|h[0-3]{1,2})").fullmatch
+_is_component = re.compile(r"\.(?:[xyzwrgba]|b(?!32$)[0-3]{1,3}|b[0-7]{4}|h[0-3]{1,2})").fullmatch
 
 
 def parse_operand(cursor: Cursor, *, initializer: bool = False, lists: bool = True) -> Operand:

@@ -236,6 +236,8 @@ class Writer:
         raise Unreadable("destination")
 
     def _target(self, row: Row, element: int, type_name: str) -> str:
+        if type_name == "b128":
+            return self.operands.view(row, "", element, reads=False)
         dtype = dtype_of(type_name)
         same = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
         return self.operands.view(row, suffix_of(dtype) if same else "", element, reads=False)

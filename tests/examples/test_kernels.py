@@ -12,12 +12,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from pyptx import Kernel, Tile, sim
 from pyptx.ir.nodes import Function
-from pyptx.specs import array_dtype_names
 from pyptx.tensormap import tensor_map
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -125,18 +125,22 @@ RUNS = [
     *(Run("histogram", {"n": n}) for n in (4, 5000)),
     *(Run("tma_copy", {"m": m, "n": n}) for m, n in ((64, 64), (100, 72))),
     Run("wgmma_tile", {}, atol=1e-4),
+    Run("tcgen05_tile", {}, atol=1e-4),
     *(Run("mma_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3) for m, n, k in ((128, 128, 64), (128, 256, 320))),
     *(Run("hopper_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3)
       for m, n, k in ((256, 256, 64), (256, 256, 512), (300, 520, 200))),
 ]  # fmt: skip
 
 
+DTYPES: dict[str, Any] = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "u8": np.uint8, "u32": np.uint32}
+
+
 def filled(tile: Tile, shape: dict[str, int], scale: float, seed: int) -> Array:
     """Return an input of a tile's shape and type."""
     random, dims = np.random.default_rng(seed), tile.resolve_shape(shape)
     if tile.dtype.kind == "u":
-        return random.integers(0, 1 << tile.dtype.bits, dims).astype(array_dtype_names(tile.dtype)[0])
-    return (random.standard_normal(dims) * scale).astype(array_dtype_names(tile.dtype)[0])
+        return random.integers(0, 1 << tile.dtype.bits, dims).astype(DTYPES[tile.dtype.name])
+    return (random.standard_normal(dims) * scale).astype(DTYPES[tile.dtype.name])
 
 
 def launched(run: Run, schedule: str) -> tuple[Array, Array]:
@@ -145,7 +149,7 @@ def launched(run: Run, schedule: str) -> tuple[Array, Array]:
     module = kernel.module(**shape)
     inputs = [filled(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
     (result,) = kernel.out_specs
-    output = np.zeros(result.resolve_shape(shape), array_dtype_names(result.dtype)[0])
+    output = np.zeros(result.resolve_shape(shape), DTYPES[result.dtype.name])
     if result.dtype.kind == "f":
         output.fill(np.nan)
     (entry,) = (item for item in module.directives if isinstance(item, Function))

@@ -17,6 +17,8 @@ ALL_LANES = 32
 WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64
 """Flags of an access. LIVE_BARRIER marks what an initialised mbarrier leaves on its eight bytes."""
 _OPERATION = 64
+MOST = 1 << 25
+"""References are 32-bit numbers."""
 _COLUMNS = ("time", "key", "tag", "column", "mask", "access", "operation")
 
 
@@ -97,6 +99,8 @@ class Records:
 
     def _grow(self, more: int) -> None:
         size = len(self.time)
+        if self.count + more >= MOST:
+            raise OverflowError(f"more than {MOST} distinct accesses in one run: check a smaller grid")
         if self.count + more <= size:
             return
         extra = max(size, more)

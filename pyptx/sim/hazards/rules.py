@@ -133,12 +133,6 @@ BARRIER_NOT_VISIBLE = _error(
     "Threads of the CTA need a barrier after `mbarrier.init`; other CTAs need a cluster barrier that releases it.",
     "`fence.mbarrier_init.release.cluster` and `barrier.cluster.arrive`/`.wait`, or `bar.sync` within the CTA",
 )
-ALIAS = _error(
-    929,
-    "one location through two addresses, with no alias fence",
-    "Multimem and unicast addresses of one location are different proxies (Proxies).",
-    "put `fence.proxy.alias` between the accesses",
-)
 # Asynchronous results too early
 LOAD_TOO_EARLY = _error(
     930,

@@ -1,6 +1,7 @@
 """Right versions of every synchronisation pattern, as traces whose events have labels that can be left out.
 
 A label that starts with `~` is not an event but a property: left out, the event is there in its weaker form.
+Long: one function per pattern, and they share their words.
 """
 
 from __future__ import annotations

@@ -1,0 +1,83 @@
+"""The life of mbarriers, event by event: one case per rule, each beside its right version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space
+from pyptx.sim.hazards.state import Grid
+
+ONE = Group(np.array([0]))
+OTHER = Group(np.array([1]))
+
+
+def place(line: int = 1) -> Place:
+    return Place(Span(line, 1), f"line {line}")
+
+
+def _copy(engine: Hazards, size: int) -> int:
+    return engine.copies.bulk_load(0, place(5), None, [(Bytes.run(Space.SHARED, 256, size), 0)])
+
+
+def twice(engine: Hazards, grid: Grid, wrong: bool) -> None:
+    if not wrong:
+        engine.mbarriers.inval(0, place(2), 0)
+    engine.mbarriers.init(0, place(3), 0, 1)
+
+
+def too_many_bytes(engine: Hazards, grid: Grid, wrong: bool) -> None:
+    engine.mbarriers.arrive(ONE, place(2), 0, expect=16 if wrong else 32)
+    engine.copies.land(_copy(engine, 32))
+    engine.mbarriers.wait(ONE, place(3), 0, 0) if not wrong else None
+
+
+def unobserved(engine: Hazards, grid: Grid, wrong: bool) -> None:
+    engine.mbarriers.arrive(ONE, place(2), 0)
+    if not wrong:
+        engine.mbarriers.wait(ONE, place(3), 0, 0)
+    engine.mbarriers.arrive(ONE, place(4), 0)
+
+
+def alias(engine: Hazards, grid: Grid, wrong: bool) -> None:
+    engine.barriers.warp_sync(Group(grid.all_threads(0)), place(2), 0xFFFFFFFF)
+    for phase in range(3):
+        engine.mbarriers.arrive(ONE, place(3), 0)
+        engine.mbarriers.wait(ONE, place(4), 0, phase & 1)
+        if not wrong:
+            engine.mbarriers.wait(OTHER, place(5), 0, phase & 1)
+    if wrong:
+        engine.mbarriers.wait(OTHER, place(5), 0, 0)
+
+
+def lands_late(engine: Hazards, grid: Grid, wrong: bool) -> None:
+    engine.mbarriers.arrive(ONE, place(2), 0, expect=32)
+    number = _copy(engine, 32)
+    if not wrong:
+        engine.copies.land(number)
+        engine.mbarriers.wait(ONE, place(3), 0, 0)
+    engine.exit(Group(grid.all_threads(0)), place(4))
+
+
+CASES: dict[Callable[[Hazards, Grid, bool], None], str] = {
+    twice: "PTX0951",
+    too_many_bytes: "PTX0955",
+    unobserved: "PTX0957",
+    alias: "PTX0956",
+    lands_late: "PTX0982",
+}
+
+
+@pytest.mark.parametrize("wrong", [False, True], ids=["right", "wrong"])
+@pytest.mark.parametrize("act", list(CASES), ids=lambda act: act.__name__)
+def test_a_rule_of_mbarriers(act: Callable[[Hazards, Grid, bool], None], wrong: bool) -> None:
+    engine = Hazards()
+    grid = engine.launch(place(), 32, shared_bytes=1024)
+    engine.start(grid, [0], [0])
+    engine.mbarriers.init(0, place(1), 0, 1)
+    act(engine, grid, wrong)
+    codes = {finding.rule.code for finding in engine.findings}
+    assert CASES[act] in codes if wrong else not codes

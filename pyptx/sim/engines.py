@@ -53,3 +53,30 @@ def told(site: Site, lanes: Lanes, what: Callable[[MBarriers], Any]) -> Any:
         text = f"`{site.instruction.full_opcode}`: {misuse.why}"
         note = site.memory.place(lanes, min(misuse.at, lanes.n - 1), site.function)
         raise rules.error(rules.MBARRIER, site.origin, text, notes=(note,)) from None
+
+
+def signalling(inner: Callable[..., None], size: int) -> Callable[..., None]:
+    """Return a store that also tells an mbarrier, of the same CTA as its target, that its bytes have arrived."""
+
+    def run(
+        site: Site, lanes: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any, *values: Any
+    ) -> None:
+        some, (where, bars, given) = chosen(lanes, mask, address, bar, values)
+        if some is None:
+            return
+        offsets = objects(site, some, bar_space, bars)
+        effects = site.memory.effects
+        if not effects.eager:
+            where, given = np.array(where), _copied(given)
+
+        def land() -> None:
+            inner(site, some, None, space, where, (), *given)
+            told(site, some, lambda m: m.transfer(m.rows(offsets), np.full(some.n, -size)))
+
+        effects.issue("store", some.index, some.shape.lanes, land, grouped=False)
+
+    return run
+
+
+def _copied(values: Any) -> Any:
+    return tuple(_copied(item) for item in values) if isinstance(values, tuple) else np.array(values)

@@ -204,3 +204,30 @@ ret;
 def test_illegal_copies_are_errors(line: str, said: str) -> None:
     with pytest.raises(PtxError, match=said):
         run(ADDRESSES + INIT + line + " ret;", [np.zeros(64, "u4"), np.zeros(4, "u4")], PLAIN, threads=1)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_stores_to_another_cta_tell_its_barrier(schedule: str) -> None:
+    given, made = np.arange(64, dtype="u4").reshape(2, 32), np.zeros((2, 32), "u4")
+    body = ADDRESSES + INIT + """
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
+barrier.cluster.arrive; barrier.cluster.wait;
+mov.u32 %r6, %cluster_ctarank;
+mad.wide.u32 %out, %r6, 128, %out;
+mad.wide.u32 %in, %r6, 128, %in;
+mad.wide.u32 %s0, %t, 4, %in;
+ld.global.u32 %r2, [%s0];
+xor.b32 %r6, %r6, 1;
+shl.b32 %r0, %t, 2; mov.u32 %r1, box; add.u32 %r1, %r1, %r0; mapa.shared::cluster.u32 %r3, %r1, %r6;
+mov.u32 %r4, bar; mapa.shared::cluster.u32 %r4, %r4, %r6;
+st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %r2, [%r4];
+red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3], 100, [%r4];
+""" + WAIT + """
+ld.shared.u32 %r2, [%r1];
+mad.wide.u32 %s0, %t, 4, %out;
+st.global.u32 [%s0], %r2;
+barrier.cluster.arrive; barrier.cluster.wait;
+ret;
+"""
+    run(body, [given, made], PLAIN, grid=2, cluster=2, schedule=schedule)
+    np.testing.assert_array_equal(made, given[::-1] + 100)

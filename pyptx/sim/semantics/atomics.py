@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.sim.engines import signalling
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Site
@@ -52,8 +53,6 @@ _AT_ONCE = {
 
 
 def _atomic(match: Match, signature: Signature) -> Operation | None:
-    if "async" in match.modifiers:
-        return None
     kind = match.chosen.get("type") or match.modifiers[-1]
     op = match.chosen.get("op", "cas" if "cas" in match.modifiers else "exch" if "exch" in match.modifiers else "add")
     op = op.partition(".")[0]
@@ -63,7 +62,8 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
     dtype, update = _update(op, kind)
     whole = kind[1:].isdigit() and kind[0] in "usb"
     at_once = _AT_ONCE.get(op) if whole else None
-    return memory(partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector)))
+    run = partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector))
+    return memory(signalling(run, dtype.itemsize) if "mbarrier::complete_tx::bytes" in match.modifiers else run)
 
 
 @dataclass(frozen=True, slots=True)

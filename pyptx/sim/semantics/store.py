@@ -9,6 +9,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.access import as_tuple, store
+from pyptx.sim.engines import chosen, signalling
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -16,10 +17,29 @@ from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 
 
 def _st(match: Match, signature: Signature) -> Operation | None:
-    if {"async", "bulk"} & set(match.modifiers):
-        return None
+    if "bulk" in match.modifiers:
+        return memory(_clear)
     kind = match.chosen.get("vec_type", match.chosen.get("type", "b128")).rpartition(".")[2]
-    return memory(partial(_store, np.dtype("u8") if kind == "b128" else dtype_of(kind)))
+    dtype = np.dtype("u8") if kind == "b128" else dtype_of(kind)
+    plain = partial(_store, dtype)
+    if "mbarrier::complete_tx::bytes" not in match.modifiers:
+        return memory(plain)
+    count = 2 if kind == "b128" else max(1, signature[1].count)
+    return memory(signalling(plain, count * dtype.itemsize))
+
+
+def _clear(
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, size: Value, *_: Value
+) -> None:
+    """Fill memory with zeros, eight bytes at a time."""
+    some, (where, counts) = chosen(lanes, mask, address, size)
+    if some is None:
+        return
+    word = np.zeros(1, np.uint64)
+    for at, lane in enumerate(some.index):
+        one = some.shape.range(int(lane), int(lane) + 1)
+        for offset in range(0, int(counts[at]), word.itemsize):
+            store(site, one, None, space or "", where[at : at + 1] + where.dtype.type(offset), word.dtype, (word,))
 
 
 def _store(

@@ -220,3 +220,15 @@ st.param.b64 [f], %rd5; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
 )
 def test_what_stops_a_run(body: str, code: str, word: str) -> None:
     reported(kernel(body), code, word, block=32, args=(np.zeros(32, np.int32),), limit=2000)
+
+
+def test_a_barrier_of_some_warps_needs_only_these() -> None:
+    body = f"""setp.ge.u32 %p0, %t, 64;
+@%p0 bra $third;
+bar.sync 1, 64;
+bar.sync 2, 96;
+bra $end;
+$third: bar.sync 2, 96;
+$end: mov.u32 %r0, 3;
+{STORE}"""
+    assert set(results(body, 96)) == {3}

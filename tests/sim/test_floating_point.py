@@ -153,3 +153,12 @@ def test_mixed_sum_rounds_once() -> None:
     c = np.array([2.0**-24 + 2.0**-40], np.float32)
     got = compute("add.rn.f32.f16 %d, %a, %c;", {"a": a, "c": c}, {"d": np.float32})["d"]
     assert got[0] == np.float32(1 + 2.0**-23)
+
+
+def test_fma_of_f32_rounds_once() -> None:
+    """The exact sum lies just below a tie of f32; rounding it to f64 first makes it the tie."""
+    a = np.array([2.0**-12 * (1 + 2.0**-23), 2.0**-75 * (1 + 2.0**-23)], np.float32)
+    b = np.array([2.0**-12 * (1 - 2.0**-23), 2.0**-75 * (1 - 2.0**-23)], np.float32)
+    c = np.array([1 + 2.0**-23, 2.0**-149], np.float32)
+    got = compute("fma.rn.f32 %d, %a, %b, %c;", {"a": a, "b": b, "c": c}, {"d": np.float32})["d"]
+    assert got.tolist() == [1 + 2.0**-23, 2.0**-149]

@@ -194,3 +194,12 @@ def test_carry_less_product() -> None:
     for a, b, c, d, e in zip(*inputs.values(), got["d"], got["e"], strict=True):
         whole = product(int(a), int(b))
         assert (int(d), int(e)) == ((whole & (1 << 64) - 1) ^ int(c), (whole >> 64) ^ int(c))
+
+
+def test_a_carry_passes_through_a_word_of_ones() -> None:
+    ones = np.array([0xFFFFFFFF], np.uint32)
+    one, zero = np.array([1], np.uint32), np.array([0], np.uint32)
+    code = "add.cc.u32 %d, %a, %b;\naddc.cc.u32 %e, %a, %c;\naddc.u32 %f, %c, %c;\n"
+    code += "sub.cc.u32 %g, %c, %b;\nsubc.cc.u32 %h, %c, %c;\nsubc.u32 %i, %b, %c;"
+    got = compute(code, {"a": ones, "b": one, "c": zero}, dict.fromkeys("defghi", np.uint32))
+    assert [int(got[n][0]) for n in "defghi"] == [0, 0, 1, 0xFFFFFFFF, 0xFFFFFFFF, 0]

@@ -53,3 +53,12 @@ $end: {STORE}"""
 def test_two_masks_in_one_instruction() -> None:
     body = f"setp.lt.u32 %p0, %t, 8;\nselp.b32 %r1, 0xff, 0xffffff00, %p0;\nredux.sync.add.u32 %r0, 1, %r1;\n{STORE}"
     assert results(body, 32) == [8] * 8 + [24] * 24
+
+
+def test_each_mask_elects_its_own_leader() -> None:
+    body = f"""setp.lt.u32 %p0, %t, 4;
+selp.b32 %r1, 0xf, 0xfffffff0, %p0;
+elect.sync %r2|%p0, %r1;
+{AS_NUMBER}
+{STORE}"""
+    assert results(body, 32) == [int(t in (0, 4)) for t in range(32)]

@@ -63,6 +63,12 @@ CASES = [
         {"m": 4096, "n": 4096, "k": 4096},
         ("UTMALDG.2D.2CTA", "UTCHMMA.2CTA", "UTCBAR.2CTA.MULTICAST", "LDTM.x32", "UTMASTG.2D"),
     ),
+    Case(
+        "attention",
+        ("sm_90a",),
+        {"h": 16, "s": 4096},
+        ("UTMALDG.3D", "HGMMA.64x128x16.F32.BF16", "MUFU.EX2", "USETMAXREG.TRY_ALLOC"),
+    ),
 ]
 EVERY = [(case, target) for case in CASES for target in case.targets]
 EVERY_ID = [f"{case.name}-{target}" for case, target in EVERY]
@@ -129,6 +135,7 @@ RUNS = [
     *(Run("mma_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3) for m, n, k in ((128, 128, 64), (128, 256, 320))),
     *(Run("hopper_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3)
       for m, n, k in ((256, 256, 64), (256, 256, 512), (300, 520, 200))),
+    *(Run("attention", {"h": h, "s": s}, 2 * HALF, 4e-3, 2) for h, s in ((1, 128), (2, 384))),
 ]  # fmt: skip
 
 

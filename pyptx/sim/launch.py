@@ -64,7 +64,12 @@ def run(
     regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     stats, printed = Stats(), list[str]()
-    _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes)
+    try:
+        _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes)
+    except MemoryError as why:
+        lanes = launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.block[0] * launch.block[1] * launch.block[2]
+        text = f"no memory for a grid of {lanes} threads: {why}"
+        raise rules.error(rules.OUT_OF_MEMORY, program.entry.function.origin, text) from None
     buffers.write_back(regions)
     return Result(order, stats, "".join(printed))
 

@@ -6,12 +6,13 @@ from pyptx.diagnostics import Diagnostic, Origin, PtxError, Rule
 
 
 def _rule(number: int, title: str, why: str) -> Rule:
-    return Rule(f"PTX08{number:02d}", title, why, "", "")
+    return Rule(f"PTX11{number:02d}", title, why, "", "")
 
 
 MISSING_ENTRY = _rule(1, "no such entry", "A launch names a `.entry` of the module.")
 ARGUMENTS = _rule(2, "arguments do not fit", "Every parameter needs one argument of its size.")
 LAUNCH_SHAPE = _rule(3, "launch shape", "Grid, block and cluster are positive and within the limits of the target.")
+OUT_OF_MEMORY = _rule(7, "out of memory", "The lanes that have to be resident at once do not fit into this machine.")
 UNDEFINED_EXTERN = _rule(4, "undefined external symbol", "A function or variable is declared but nowhere defined.")
 UNSUPPORTED = _rule(5, "instruction not simulated", "The simulator has no semantics for this form.")
 ILLEGAL = _rule(6, "illegal instruction", "The instruction is not legal PTX, so it has no meaning to simulate.")

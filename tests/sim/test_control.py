@@ -211,11 +211,11 @@ st.param.b64 [f], %rd5; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
 @pytest.mark.parametrize(
     ("body", "code", "word"),
     [
-        ("trap;", "PTX0820", "thread (0, 0, 0)"),
-        ("$l: bra $l;", "PTX0822", "limit"),
-        ("setp.eq.u32 %p0, %t, 0;\n@%p0 bar.sync 0, 64;", "PTX0821", "bar.sync"),
-        ("mov.u64 %rd1, 64;\n$q: .callprototype _ ();\ncall %rd1, $q;", "PTX0823", "0x40"),
-        ("tcgen05.fence::before_thread_sync;", "PTX0806", "tcgen05"),
+        ("trap;", "PTX1120", "thread (0, 0, 0)"),
+        ("$l: bra $l;", "PTX1122", "limit"),
+        ("setp.eq.u32 %p0, %t, 0;\n@%p0 bar.sync 0, 64;", "PTX1121", "bar.sync"),
+        ("mov.u64 %rd1, 64;\n$q: .callprototype _ ();\ncall %rd1, $q;", "PTX1123", "0x40"),
+        ("tcgen05.fence::before_thread_sync;", "PTX1106", "tcgen05"),
     ],
 )
 def test_what_stops_a_run(body: str, code: str, word: str) -> None:

@@ -18,16 +18,16 @@ OUT = np.zeros(4, np.int32)
 @pytest.mark.parametrize(
     ("options", "code", "word"),
     [
-        ({"args": ()}, "PTX0802", "1 parameters, found 0"),
-        ({"args": (OUT, 1)}, "PTX0802", "found 2"),
-        ({"args": (np.float32(1),)}, "PTX0802", "8 bytes"),
-        ({"args": ("text",)}, "PTX0802", "str"),
-        ({"args": {"in": OUT}}, "PTX0802", "missing ['out']"),
-        ({"args": (OUT,), "grid": 0}, "PTX0803", "grid"),
-        ({"args": (OUT,), "block": (2000,)}, "PTX0803", "1024"),
-        ({"args": (OUT,), "shared": 300000}, "PTX0803", "shared memory"),
-        ({"args": (OUT,), "grid": 3, "cluster": 2}, "PTX0803", "cluster"),
-        ({"args": (OUT,), "entry": "other"}, "PTX0801", "`k`"),
+        ({"args": ()}, "PTX1102", "1 parameters, found 0"),
+        ({"args": (OUT, 1)}, "PTX1102", "found 2"),
+        ({"args": (np.float32(1),)}, "PTX1102", "8 bytes"),
+        ({"args": ("text",)}, "PTX1102", "str"),
+        ({"args": {"in": OUT}}, "PTX1102", "missing ['out']"),
+        ({"args": (OUT,), "grid": 0}, "PTX1103", "grid"),
+        ({"args": (OUT,), "block": (2000,)}, "PTX1103", "1024"),
+        ({"args": (OUT,), "shared": 300000}, "PTX1103", "shared memory"),
+        ({"args": (OUT,), "grid": 3, "cluster": 2}, "PTX1103", "cluster"),
+        ({"args": (OUT,), "entry": "other"}, "PTX1101", "`k`"),
     ],
 )
 def test_wrong_launches(options: dict[str, Any], code: str, word: str) -> None:
@@ -36,13 +36,13 @@ def test_wrong_launches(options: dict[str, Any], code: str, word: str) -> None:
 
 def test_undefined_symbols() -> None:
     text = kernel("ld.global.u32 %r0, [there];", module=".extern .global .u32 there;")
-    reported(text, "PTX0804", "`there`", args=(OUT,))
+    reported(text, "PTX1104", "`there`", args=(OUT,))
     text = kernel("call missing;", module=".extern .func missing;")
-    reported(text, "PTX0804", "`missing`", args=(OUT,))
+    reported(text, "PTX1104", "`missing`", args=(OUT,))
 
 
 def test_an_illegal_instruction_is_named() -> None:
-    reported(kernel("add.s32 %r0, %rd1, %r1;"), "PTX0806", "add.s32", args=(OUT,))
+    reported(kernel("add.s32 %r0, %rd1, %r1;"), "PTX1106", "add.s32", args=(OUT,))
 
 
 def test_scalars_and_bytes() -> None:
@@ -84,7 +84,7 @@ ld.param.u64 %rd1, [out]; mad.wide.u32 %rd1, %r4, 4, %rd1; st.global.u32 [%rd1],
 
 def test_one_entry_needs_no_name() -> None:
     text = f"{HEAD}.visible .entry a() {{ ret; }}\n.visible .entry b() {{ ret; }}"
-    reported(text, "PTX0801", "`a`, `b`")
+    reported(text, "PTX1101", "`a`, `b`")
 
 
 def test_every_launch_starts_with_fresh_module_variables() -> None:
@@ -95,3 +95,8 @@ def test_every_launch_starts_with_fresh_module_variables() -> None:
         result = sim.run(module, args=(out,))
         assert out.tolist() == [5]
         assert result.stats.approximate == {"ex2.approx.f32"}
+
+
+def test_a_resident_grid_that_does_not_fit() -> None:
+    text = kernel("st.global.u32 [%o], %r0;")
+    reported(text, "PTX1107", "no memory", args=(OUT,), grid=(1 << 30, 1 << 10), block=1024, cooperative=True)

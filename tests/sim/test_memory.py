@@ -15,14 +15,14 @@ STORE = "st.global.u32 [%o], %r0;"
 @pytest.mark.parametrize(
     ("body", "code", "words"),
     [
-        ("ld.global.u32 %r0, [%o+256];", "PTX0810", ("0 bytes after its end", "`out`", "thread (0, 0, 0)")),
-        ("ld.global.u32 %r0, [%o+-4];", "PTX0810", ("4 bytes before its start",)),
-        ("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%o];", "PTX0811", ("multiple of 16", "thread (1, 0, 0)")),
-        ("mov.u64 %rd1, 0;\nld.global.u32 %r0, [%rd1];", "PTX0810", ("null pointer",)),
-        ("mov.u32 %r1, 0x4000;\nst.shared.u32 [%r1], %r0;", "PTX0810", ("shared memory",)),
-        ("mov.u64 %rd1, table;\nst.u32 [%rd1], 1;", "PTX0813", ("read-only",)),
-        ("ld.const.u32 %r0, [%o];", "PTX0812", ("constant",)),
-        ("ld.local.u32 %r0, [%o];", "PTX0810", ("local memory",)),
+        ("ld.global.u32 %r0, [%o+256];", "PTX1110", ("0 bytes after its end", "`out`", "thread (0, 0, 0)")),
+        ("ld.global.u32 %r0, [%o+-4];", "PTX1110", ("4 bytes before its start",)),
+        ("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%o];", "PTX1111", ("multiple of 16", "thread (1, 0, 0)")),
+        ("mov.u64 %rd1, 0;\nld.global.u32 %r0, [%rd1];", "PTX1110", ("null pointer",)),
+        ("mov.u32 %r1, 0x4000;\nst.shared.u32 [%r1], %r0;", "PTX1110", ("shared memory",)),
+        ("mov.u64 %rd1, table;\nst.u32 [%rd1], 1;", "PTX1113", ("read-only",)),
+        ("ld.const.u32 %r0, [%o];", "PTX1112", ("constant",)),
+        ("ld.local.u32 %r0, [%o];", "PTX1110", ("local memory",)),
     ],
 )
 def test_wrong_addresses(body: str, code: str, words: tuple[str, ...]) -> None:
@@ -33,14 +33,14 @@ def test_wrong_addresses(body: str, code: str, words: tuple[str, ...]) -> None:
 
 def test_nothing_is_written_back_on_an_error() -> None:
     out = np.zeros(64, np.int32)
-    reported(kernel("mov.u32 %r0, 9;\n" + STORE + "\nbar.sync 0;\ntrap;"), "PTX0820", block=64, args=(out,))
+    reported(kernel("mov.u32 %r0, 9;\n" + STORE + "\nbar.sync 0;\ntrap;"), "PTX1120", block=64, args=(out,))
     assert not out.any()
 
 
 def test_a_read_only_array_cannot_be_written() -> None:
     out = np.zeros(64, np.int32)
     out.flags.writeable = False
-    reported(kernel("mov.u32 %r0, 9;\n" + STORE), "PTX0813", "read-only", block=64, args=(out,))
+    reported(kernel("mov.u32 %r0, 9;\n" + STORE), "PTX1113", "read-only", block=64, args=(out,))
 
 
 def test_module_variables_hold_their_initialisers() -> None:
@@ -93,7 +93,7 @@ ld.shared.u32 %r4, [fixed]; add.u32 %r0, %r0, %r4;
 {STORE}"""
     assert results(body, module=module, shared=256) == list(range(63, -1, -1))
     text = kernel(body, module=module)
-    reported(text, "PTX0810", "shared memory", block=64, args=(np.zeros(64, np.int32),), shared=128)
+    reported(text, "PTX1110", "shared memory", block=64, args=(np.zeros(64, np.int32),), shared=128)
 
 
 def test_vectors_and_widening() -> None:

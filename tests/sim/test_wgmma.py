@@ -46,7 +46,7 @@ def values(bits: Array, kind: str) -> Array:
 def image(matrix: Array, mode: Swizzle, base: int, across: bool) -> tuple[bytearray, WgmmaDescriptor]:
     """Lay out rows of M or N (columns of K) as the manual's canonical layouts have them, one element at a time."""
     data, size, span = bytearray(32768), matrix.dtype.itemsize, mode.span or 16
-    lead, stride = (128, 4096) if not mode.span else (4096, 8 * span)
+    lead, stride = (128, 256) if not mode.span else (4096, 8 * span)
     if across and not mode.span:
         lead, stride = 4096, 128
     for (row, k), value in np.ndenumerate(matrix):

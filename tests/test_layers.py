@@ -96,3 +96,12 @@ def _lint(root: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
     )
+
+
+def test_no_code_means_two_things() -> None:
+    from pyptx.cli.explain import all_rules
+    from pyptx.sim.hazards.rules import RULES as HAZARDS
+    from pyptx.sim.rules import RULES as MACHINE
+
+    codes = [rule.code for rule in {*all_rules(), *HAZARDS, *MACHINE}]
+    assert len(codes) == len(set(codes)), sorted(code for code in set(codes) if codes.count(code) > 1)

@@ -1,4 +1,4 @@
-"""What each PTX09xx code means: the driver's demands on a tensor map. `wrong` and `right` are Python expressions."""
+"""What each PTX12xx code means: the driver's demands on a tensor map. `wrong` and `right` are Python expressions."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ def _example(**changed: str) -> str:
 
 
 RANK = Rule(
-    "PTX0901",
+    "PTX1201",
     "tensor map of a rank that TMA does not have",
     "A tensor has 1 to 5 dimensions, 3 to 5 with an interleave or im2col, and one entry for each in every list.",
     _example(box="(64,)"),
     _example(),
 )
 ADDRESS = Rule(
-    "PTX0902",
+    "PTX1202",
     "tensor at an address that TMA cannot use",
     "The first element lies on 16 bytes; on 32 with a 32-byte interleave or a padded element type.",
     _example(address="0x1008"),
     _example(),
 )
 SIZE = Rule(
-    "PTX0903",
+    "PTX1203",
     "tensor size out of range",
     "Every dimension has 1 to 2^32 elements; the inner one of packed types is a multiple of what is packed together.",
     _example(dims="(256, 0)"),
     _example(),
 )
 STRIDE = Rule(
-    "PTX0904",
+    "PTX1204",
     "tensor stride that TMA cannot express",
     "Strides are multiples of 16 bytes below 2^40 (of 32 with a 32-byte interleave or a padded element type).",
     _example(strides="(500,)"),
     _example(),
 )
 BOX = Rule(
-    "PTX0905",
+    "PTX1205",
     "box out of range",
     "A copy takes 1 to 256 elements along each dimension, and along the inner one a multiple of 16 bytes.",
     _example(box="(64, 512)"),
     _example(),
 )
 ELEMENT_STRIDE = Rule(
-    "PTX0906",
+    "PTX1206",
     "traversal stride out of range",
     "Along each dimension a copy takes every element, or every second to eighth.",
     _example(more=", element_strides=(1, 9)"),
     _example(more=", element_strides=(1, 8)"),
 )
 INTERLEAVE = Rule(
-    "PTX0907",
+    "PTX1207",
     "interleave that does not go with the rest",
     "A 32-byte interleave needs the 32-byte swizzle; 6-bit elements and the W modes of im2col have no interleave.",
     _example(dims="(8, 8, 8)", strides="(128, 1024)", box="(8, 8, 8)", more=", interleave=Interleave.B32"),
@@ -67,21 +67,21 @@ INTERLEAVE = Rule(
     ),
 )
 SWIZZLE = Rule(
-    "PTX0908",
+    "PTX1208",
     "swizzle that does not go with the rest",
     "A row of the box fits into the swizzle's span; padded element types and the W modes of im2col allow a few only.",
     _example(more=", swizzle=Swizzle.B64"),
     _example(more=", swizzle=Swizzle.B128"),
 )
 FILL = Rule(
-    "PTX0909",
+    "PTX1209",
     "NaN fill of elements that are not floats",
     "Only floating-point elements can be NaN.",
     _example(more=", fill=Fill.NAN").replace("F16", "U16"),
     _example(more=", fill=Fill.NAN"),
 )
 IM2COL = Rule(
-    "PTX0910",
+    "PTX1210",
     "im2col box out of range",
     "Corners are signed numbers of 16, 8 or 5 bits for rank 3, 4 or 5, enclose something, and a copy takes up to 256 "
     "channels of up to 1024 pixels.",

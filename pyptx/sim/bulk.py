@@ -75,8 +75,8 @@ def _put(operation: str, new: Array, old: Array, kept: Array) -> None:
 
 
 def load(
-    mode: str, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any, space: str, where: Any,
-    bar_space: str, bar: Any, outs: Any, at: Any, *rest: Any,
+    mode: str, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any, space: str,
+    where: Any, bar_space: str, bar: Any, outs: Any, at: Any, *rest: Any,
 ) -> None:  # fmt: skip
     """Copy a box of a tensor to shared memory, of several CTAs if a mask names them, and tell their barriers."""
     others = dict(zip(extras, rest, strict=True))

@@ -1,7 +1,7 @@
 """The queue of effects: what an asynchronous engine was told to do and has not done yet.
 
-An engine issues an effect when its instruction runs. The schedule says when effects land: `eager` at once, `lazy` when a
-wait asks for them or nothing else can run. Groups are counted per lane and agent, as `commit_group` makes them.
+An engine issues an effect when its instruction runs. The schedule says when effects land: `eager` at once, `lazy` when
+a wait asks for them or nothing else can run. Groups are counted per lane and agent, as `commit_group` makes them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from pyptx.sim.formats import Array
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something an engine will do. `agent` names the engine, `lanes` who issued it, `groups` the number of each of these
-    lanes' groups that it belongs to; -1 where completion is told through an mbarrier only."""
+    """Something an engine will do. `agent` names the engine, `lanes` who issued it, `groups` the number of each of
+    these lanes' groups that it belongs to; -1 where completion is told through an mbarrier only."""
 
     agent: str
     lanes: Array

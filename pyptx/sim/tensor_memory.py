@@ -36,7 +36,7 @@ class TensorMemory:
     def allocate(self, cta: int, columns: int) -> int | None:
         """Return the first column of a free run, now taken; None when there is none."""
         count = columns // _UNIT
-        for first in range(0, COLUMNS // _UNIT - count + 1):
+        for first in range(COLUMNS // _UNIT - count + 1):
             if not self._taken[cta, first : first + count].any():
                 self._taken[cta, first : first + count] = True
                 return first * _UNIT

@@ -119,7 +119,7 @@ def _across(found: Descriptor, row: Array, k: Array, size: int, chunks: int) -> 
 
 
 def _swizzled(found: Descriptor, offset: Array) -> Array:
-    """Return addresses with the pattern applied; it goes by address bits, counted from a base offset if there is one."""
+    """Return addresses with the pattern applied, which goes by address bits from the base offset on."""
     address = offset + found.address
     for mask, shift in xor_terms(found.swizzle):
         address = address ^ (((address - (found.base_offset << 7)) & mask) >> shift)

@@ -196,8 +196,8 @@ ret;
     [
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%in], 1024, [bar];", "allocation"),
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box+8], [%in], 64, [bar];", "multiple"),
-        ("mov.b64 %s0, in;"
-         " cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [box], [%s0, {0, 0}], [bar];",
+        ("mov.b64 %s0, in; cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+         " [box], [%s0, {0, 0}], [bar];",
          "allocation|pointer"),
     ],
 )  # fmt: skip
@@ -209,7 +209,10 @@ def test_illegal_copies_are_errors(line: str, said: str) -> None:
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_stores_to_another_cta_tell_its_barrier(schedule: str) -> None:
     given, made = np.arange(64, dtype="u4").reshape(2, 32), np.zeros((2, 32), "u4")
-    body = ADDRESSES + INIT + """
+    body = (
+        ADDRESSES
+        + INIT
+        + """
 @%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
 barrier.cluster.arrive; barrier.cluster.wait;
 mov.u32 %r6, %cluster_ctarank;
@@ -222,12 +225,15 @@ shl.b32 %r0, %t, 2; mov.u32 %r1, box; add.u32 %r1, %r1, %r0; mapa.shared::cluste
 mov.u32 %r4, bar; mapa.shared::cluster.u32 %r4, %r4, %r6;
 st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r3], %r2, [%r4];
 red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3], 100, [%r4];
-""" + WAIT + """
+"""
+        + WAIT
+        + """
 ld.shared.u32 %r2, [%r1];
 mad.wide.u32 %s0, %t, 4, %out;
 st.global.u32 [%s0], %r2;
 barrier.cluster.arrive; barrier.cluster.wait;
 ret;
 """
+    )
     run(body, [given, made], PLAIN, grid=2, cluster=2, schedule=schedule)
     np.testing.assert_array_equal(made, given[::-1] + 100)

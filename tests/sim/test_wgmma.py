@@ -138,8 +138,10 @@ def expected(a: Array, b: Array, result: str) -> Array:
 
 DENSE = [
     ("f16.f16", "f32", 16, Swizzle.B128), ("f16.f16", "f16", 16, Swizzle.B32), ("bf16.bf16", "f32", 16, Swizzle.B64),
-    ("bf16.bf16", "f32", 16, Swizzle.NONE), ("tf32.tf32", "f32", 8, Swizzle.B128), ("e4m3.e5m2", "f32", 32, Swizzle.B64),
-    ("e5m2.e4m3", "f16", 32, Swizzle.B128), ("s8.u8", "s32", 32, Swizzle.NONE), ("b1.b1.and.popc", "s32", 256, Swizzle.B128),
+    ("bf16.bf16", "f32", 16, Swizzle.NONE), ("tf32.tf32", "f32", 8, Swizzle.B128),
+    ("e4m3.e5m2", "f32", 32, Swizzle.B64),
+    ("e5m2.e4m3", "f16", 32, Swizzle.B128), ("s8.u8", "s32", 32, Swizzle.NONE),
+    ("b1.b1.and.popc", "s32", 256, Swizzle.B128),
 ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Manual: cp.async, cp.async.bulk, cp.reduce.async.bulk, and their groups. What moves bytes is `engines`' and `copies`'."""
+"""Manual: cp.async, cp.async.bulk, cp.reduce.async.bulk, and their groups. What moves bytes: `bulk`, `copies`."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _wait(agent: str, machine: Any, group: Lanes, n: Any = 0) -> None:
 
 
 def _copy(
-    ignores: bool, partly: bool, site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any, outs: Any,
-    size: Any, *rest: Any,
+    ignores: bool, partly: bool, site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any,
+    outs: Any, size: Any, *rest: Any,
 ) -> None:  # fmt: skip
     """Copy 4, 8 or 16 bytes per lane; what is not read from the source is zero, and the source not touched."""
     some, (there, here, extra) = chosen(group, mask, target, source, rest[0] if rest else np.array(0))

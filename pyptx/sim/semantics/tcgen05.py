@@ -13,7 +13,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.isa.model import Match
 from pyptx.sim import bulk, rules
-from pyptx.sim.access import store
+from pyptx.sim.access import as_tuple, store
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
@@ -54,9 +54,7 @@ def _places(shape: str, num: int, packed: bool) -> tuple[Array, Array]:
     return found[:, :, 0], found[:, :, 1] * (2 if packed else 1)
 
 
-def _cells(
-    shape: str, num: int, packed: bool, site: Site, group: Lanes, address: Any
-) -> tuple[Array, Array, Array]:
+def _cells(shape: str, num: int, packed: bool, site: Site, group: Lanes, address: Any) -> tuple[Array, Array, Array]:
     """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`."""
     whole = np.broadcast_to(address, group.n).astype(np.int64)
     rows, columns = _places(shape, num, packed)
@@ -66,7 +64,8 @@ def _cells(
     wrong = (row >> 5 != quarter[:, None]).any(1)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])
-        text = f"lane {int(row[at].max())} of tensor memory; warp {quarter[at]} of its warpgroup reaches lanes {32 * quarter[at]} … {32 * quarter[at] + 31}"
+        first = 32 * int(quarter[at])
+        text = f"lane {row[at].max()}; warp {quarter[at]} of its warpgroup reaches lanes {first} … {first + 31}"
         raise wrong_place(site, group, at, text)
     ok = site.memory.tensor.allocated(group.cta, column.min(1), column.max(1) + packed)
     if not ok.all():
@@ -82,7 +81,16 @@ def wrong_place(site: Site, group: Lanes, at: int, why: str) -> PtxError:
 
 
 def _load(
-    shape: str, num: int, packed: bool, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *_: Any
+    shape: str,
+    num: int,
+    packed: bool,
+    site: Site,
+    group: Lanes,
+    mask: Any,
+    space: str,
+    address: Any,
+    outs: Any,
+    *_: Any,
 ) -> None:
     cta, row, column = _cells(shape, num, packed, site, group, address)
     cells = site.memory.tensor.cells
@@ -95,12 +103,20 @@ def _load(
 
 
 def _store(
-    shape: str, num: int, packed: bool, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
+    shape: str,
+    num: int,
+    packed: bool,
+    site: Site,
+    group: Lanes,
+    mask: Any,
+    space: str,
+    address: Any,
+    outs: Any,
+    *given: Any,
 ) -> None:
     cta, row, column = _cells(shape, num, packed, site, group, address)
     cells = site.memory.tensor.cells
-    values = given[-1] if isinstance(given[-1], tuple) else (given[-1],)
-    words = np.stack([np.broadcast_to(value, group.n) for value in values], axis=1).astype(np.uint32)
+    words = np.stack([np.broadcast_to(v, group.n) for v in as_tuple(given[-1])], axis=1).astype(np.uint32)
     if packed:
         cells[cta, row, column + 1] = words >> np.uint32(16)
         words = words & np.uint32(0xFFFF)

@@ -36,7 +36,9 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
     return memory(partial(_multiply, kind, "a" not in names, names))
 
 
-def _multiply(kind: str, from_tensor: bool, names: tuple[str, ...], site: Site, group: Lanes, mask: Any, *given: Any) -> None:
+def _multiply(
+    kind: str, from_tensor: bool, names: tuple[str, ...], site: Site, group: Lanes, mask: Any, *given: Any
+) -> None:
     """Multiply in every CTA whose lane issues the instruction. Given are the addresses, no outputs, the operands."""
     count = 4 if from_tensor else 2
     named = dict(zip(names, given[count + 1 :], strict=True))
@@ -51,7 +53,11 @@ def _multiply(kind: str, from_tensor: bool, names: tuple[str, ...], site: Site, 
     for at, one in bulk.one_by_one(some):
         try:
             found = InstructionDescriptor.decode(kind, int(bits[at]))
-            left = _tensor_rows(site, one, found, int(first[at])) if from_tensor else _shared(site, one, found, int(first[at]), 0)
+            left = (
+                _tensor_rows(site, one, found, int(first[at]))
+                if from_tensor
+                else _shared(site, one, found, int(first[at]), 0)
+            )
             right = _shared(site, one, found, int(second[at]), 1)
             off = [int(word[at]) for word in disabled]
             _accumulate(site, one, found, int(target[at]), (left, right), bool(keeps[at]), off, int(scale[at]))
@@ -100,7 +106,9 @@ def _shared(site: Site, one: Lanes, found: InstructionDescriptor, bits: int, whi
     kind = (found.a, found.b)[which].name
     rows, across = (found.m, found.transpose_a) if which == 0 else (found.n, found.transpose_b)
     if kind not in _RAW:
-        raise rules.error(rules.UNSUPPORTED, site.origin, f"`{site.instruction.full_opcode}` of {kind} is not simulated")
+        raise rules.error(
+            rules.UNSUPPORTED, site.origin, f"`{site.instruction.full_opcode}` of {kind} is not simulated"
+        )
     descriptor = Tcgen05Descriptor.decode(bits)
     raw = wg.shared_matrix(site.memory, int(one.cta[0]), descriptor, rows, found.k, _RAW[kind], across)
     return _values(raw, kind)

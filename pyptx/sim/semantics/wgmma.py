@@ -128,7 +128,8 @@ def _shared(
         return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(product, at), across)
     except IndexError as why:
         shared = site.memory.shared
-        text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {shared.low:#x} … {shared.low + shared.size - 1:#x}"
+        inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
+        text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {inside}"
         raise rules.error(
             rules.MATRIX, site.origin, text, notes=(site.memory.place(group, 0, site.function),)
         ) from None

@@ -2,7 +2,7 @@
 
     python benchmarks/check.py [--seconds 6] [--largest 20] [FILE.ptx ...]
 
-Without files: the largest files of the test corpus. Times are process times, the best of several rounds; the first round
+Without files: the largest of the test corpus. Times are process times, the best of several rounds; the first round
 fills the memo tables of the instruction table and does not count.
 """
 

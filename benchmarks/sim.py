@@ -27,9 +27,7 @@ def rmsnorm() -> Module:
     """Return y = x / sqrt(mean(x²) + 1e-5) * w, a row per CTA, four elements per thread and step."""
     steps = COLUMNS // (4 * THREADS)
     squares = "\n".join(f"fma.rn.f32 %f30, %f{n}, %f{n}, %f30;" for n in range(1, 5))
-    fold = "\n".join(
-        f"shfl.sync.bfly.b32 %f5, %f30, {n}, 31, -1;\nadd.f32 %f30, %f30, %f5;" for n in (16, 8, 4, 2, 1)
-    )
+    fold = "\n".join(f"shfl.sync.bfly.b32 %f5, %f30, {n}, 31, -1;\nadd.f32 %f30, %f30, %f5;" for n in (16, 8, 4, 2, 1))
     scale = "\n".join(f"mul.f32 %f{n}, %f{n}, %f20;\nmul.f32 %f{n}, %f{n}, %f{n + 5};" for n in range(1, 5))
     total = "\n".join(f"ld.shared.f32 %f6, [part+{4 * n}];\nadd.f32 %f1, %f1, %f6;" for n in range(THREADS // 32))
     return parse(f"""{_HEAD}.visible .entry rmsnorm(.param .u64 x, .param .u64 w, .param .u64 y)

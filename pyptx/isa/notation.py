@@ -269,4 +269,3 @@ class _Operands:
             raise self._wrong("a state space")
         self.at = found.end()
         return found[0]
-

@@ -18,9 +18,7 @@ MEANING = {
 
 _SEE = "fabric-instructions"
 _BITWISE = "and.b32 and.b64 or.b32 or.b64 xor.b32 xor.b64"
-_MIN_MAX = (
-    "min.u32 min.s32 min.u64 min.s64 min.f16 min.bf16 max.u32 max.s32 max.u64 max.s64 max.f16 max.bf16"
-)
+_MIN_MAX = "min.u32 min.s32 min.u64 min.s64 min.f16 min.bf16 max.u32 max.s32 max.u64 max.s64 max.f16 max.bf16"
 _ADD = "add.u32 add.u64 add.f16 add.bf16 add.f32"
 _NOT_ALL = "sm_100f|sm_110f|sm_120f"
 _EIGHT_BITS = (

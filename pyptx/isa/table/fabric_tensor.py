@@ -15,9 +15,7 @@ MEANING = {
 _SEE = "fabric-instructions"
 _ALL, _MANY = "1d 2d 3d 4d 5d", "2d 3d 4d 5d"
 _GET = "shared::cta{.tile}.mbarrier::complete_tx::bytes.mbarrier::report::fabric{.hint}{{.relaxed}.sys}"
-_PUT = (
-    "shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric{.counted::bytes}{.hint}{{.relaxed}.sys}"
-)
+_PUT = "shared::cta{.tile}.mbarrier::complete_tx::16B.mbarrier::report::fabric{.counted::bytes}{.hint}{{.relaxed}.sys}"
 _ADDRESS = "override::global_address"
 _DIM, _STRIDE = f"{_ADDRESS}.override::global_dim", f"{_ADDRESS}.override::global_dim_stride"
 _MAP = "map@generic, endpoint:reg.u32, offset:reg.u64"

@@ -75,7 +75,10 @@ def softmax_step(scores: reg.RegArray, peaks: reg.RegArray, totals: reg.RegArray
 
 
 def make(arch: str = "sm_90a") -> Kernel:
-    """Return the kernel for a target: sm_90a, the only one with wgmma."""
+    """Return the kernel for a target: sm_90a, the only one with wgmma.
+
+    Long: the phases of a kernel share its registers and barriers.
+    """
     queries = Tile("h", "s", HEAD, bf16, Layout.TMA_128B, tma_box=(1, QUERIES, SPAN))
     keys = Tile("h", "s", HEAD, bf16, Layout.TMA_128B, tma_box=(1, KEYS, SPAN))
 
@@ -84,6 +87,7 @@ def make(arch: str = "sm_90a") -> Kernel:
         block=(THREADS, 1, 1),
     )  # fmt: skip
     def attention(q: TensorSpec, k: TensorSpec, v: TensorSpec, o: TensorSpec) -> None:
+        # Long: the phases share registers and barriers.
         length = q.shape[1]
         (po,) = ptx.global_ptrs(o)
         sq = smem.wgmma_tile(bf16, (CONSUMERS, QUERIES, HEAD), "K", name="sq")

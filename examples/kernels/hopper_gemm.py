@@ -59,7 +59,10 @@ def store_slice(sums: list[reg.Reg], origin: reg.Reg) -> None:
 
 
 def make(arch: str = "sm_90a") -> Kernel:
-    """Return the kernel for a target: sm_90a, the only one with wgmma."""
+    """Return the kernel for a target: sm_90a, the only one with wgmma.
+
+    Long: the phases of a kernel share its registers and barriers.
+    """
     operands = (
         Tile.wgmma_a("m", "k", bf16, tile_m=BM, tile_k=BK),
         Tile.wgmma_a("n", "k", bf16, tile_m=BN // CTAS, tile_k=BK),
@@ -70,6 +73,7 @@ def make(arch: str = "sm_90a") -> Kernel:
         arch=arch, in_specs=operands, out_specs=(result,), grid=grid, block=(THREADS, 1, 1), cluster=(CTAS, 1, 1)
     )  # fmt: skip
     def hopper_gemm(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
+        # Long: the phases share registers and barriers.
         depth = a.shape[1]
         sa = smem.wgmma_tile(bf16, (STAGES, CONSUMERS, BM // CONSUMERS, BK), name="sa")
         sb = smem.wgmma_tile(bf16, (STAGES, CTAS, BN // CTAS, BK), name="sb")

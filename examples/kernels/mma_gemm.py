@@ -86,13 +86,17 @@ def multiply(sums: reg.RegArray, a: reg.RegArray, b: reg.RegArray) -> None:
 
 
 def make(arch: str = "sm_80") -> Kernel:
-    """Return the kernel for a target."""
+    """Return the kernel for a target.
+
+    Long: the phases of a kernel share its registers and barriers.
+    """
 
     @kernel(
         arch=arch, in_specs=(Tile("m", "k", bf16), Tile("n", "k", bf16)), out_specs=(Tile("m", "n", bf16),),
         grid=grid, block=(THREADS, 1, 1),
     )  # fmt: skip
     def mma_gemm(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
+        # Long: the phases share registers and barriers.
         depth, width = a.shape[1], c.shape[1]
         pa, pb, pc = ptx.global_ptrs(a, b, c)
         thread = ptx.special.tid.x()

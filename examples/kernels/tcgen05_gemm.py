@@ -57,7 +57,10 @@ def store_row(columns: reg.Reg, first: int, origin: reg.Reg) -> None:
 
 
 def make(arch: str = "sm_100a") -> Kernel:
-    """Return the kernel for a target with tensor memory."""
+    """Return the kernel for a target with tensor memory.
+
+    Long: the phases of a kernel share its registers and barriers.
+    """
     operands = (
         Tile.wgmma_a("m", "k", bf16, tile_m=ROWS, tile_k=BK),
         Tile.wgmma_a("n", "k", bf16, tile_m=COLUMNS // CTAS, tile_k=BK),
@@ -66,6 +69,7 @@ def make(arch: str = "sm_100a") -> Kernel:
 
     @kernel(arch=arch, in_specs=operands, out_specs=(result,), grid=grid, block=(THREADS, 1, 1), cluster=(CTAS, 1, 1))
     def tcgen05_gemm(a: TensorSpec, b: TensorSpec, c: TensorSpec) -> None:
+        # Long: the phases share registers and barriers.
         depth = a.shape[1]
         sa = smem.wgmma_tile(bf16, (STAGES, ROWS, BK), name="sa")
         sb = smem.wgmma_tile(bf16, (STAGES, COLUMNS // CTAS, BK), name="sb")

@@ -27,7 +27,10 @@ def grid() -> tuple[int, int, int]:
 
 
 def make(arch: str = "sm_100a") -> Kernel:
-    """Return the kernel for a target with tensor memory."""
+    """Return the kernel for a target with tensor memory.
+
+    Long: the phases of a kernel share its registers and barriers.
+    """
 
     @kernel(
         arch=arch, in_specs=(Tile.wgmma_a(M, K, bf16), Tile.wgmma_a(N, K, bf16)), out_specs=(Tile(M, N, f32),),

@@ -82,8 +82,10 @@ def made(case: Case, target: str) -> Kernel:
     return example(case.name).make(target)
 
 
-def test_every_file_has_a_case() -> None:
-    assert {path.stem for path in KERNELS.glob("*.py")} == {case.name for case in CASES}
+def test_every_file_and_golden_has_a_case() -> None:
+    names = {case.name for case in CASES}
+    assert {path.stem for path in KERNELS.glob("*.py")} == names
+    assert {path.stem for path in GOLDENS.glob("*.ptx")} == names
 
 
 @pytest.mark.parametrize(("case", "target"), EVERY, ids=EVERY_ID)

@@ -17,8 +17,8 @@ from pyptx.toolchain import find_tool
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "audits"
-EXTRA = {"spellings": [["--below"]]}
-"""Audits that run once more, with other arguments."""
+ARGUMENTS = {"spellings": [[], ["--below"]], "mutants": [["--show", "1000"]]}
+"""Audits that do not run once without arguments: the arguments of each run."""
 
 
 def audits() -> dict[str, str]:
@@ -34,7 +34,7 @@ def run(name: str, module: str) -> bool:
     """Run one audit, write its page, and tell whether it passed."""
     lines = [f"{find_tool('ptxas')}, Python {platform.python_version()}, {datetime.date.today().isoformat()}"]
     passed = True
-    for arguments in [[], *EXTRA.get(name, [])]:
+    for arguments in ARGUMENTS.get(name, [[]]):
         started = time.monotonic()
         command = [sys.executable, "-m", module, *arguments]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

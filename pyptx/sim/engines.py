@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def chosen(lanes: Lanes, mask: Array | None, *values: Any) -> tuple[Lanes | None
 
 def _each(value: Any, count: int, at: Array | None) -> Any:
     if isinstance(value, tuple):
-        return tuple(_each(item, count, at) for item in value)
+        return tuple(_each(item, count, at) for item in cast("tuple[Any, ...]", value))
     if isinstance(value, int):
         return np.full(count, value, np.uint64)
     return value[at] if at is not None and value.ndim else np.broadcast_to(value, count)
@@ -79,4 +79,6 @@ def signalling(inner: Callable[..., None], size: int) -> Callable[..., None]:
 
 
 def _copied(values: Any) -> Any:
-    return tuple(_copied(item) for item in values) if isinstance(values, tuple) else np.array(values)
+    if isinstance(values, tuple):
+        return tuple(_copied(item) for item in cast("tuple[Any, ...]", values))
+    return np.array(values)

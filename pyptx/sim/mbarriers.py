@@ -138,9 +138,10 @@ class MBarriers:
             self.turned.append(done)
 
     def passed(self, rows: Array, wanted: Array, parity: bool) -> Array:
-        """Tell which lanes' phase has ended: the one of a state, or the last one with a parity."""
+        """Tell which lanes' phase has ended: the one of a state, or the last one with a parity, the operand's lowest
+        bit: compilers pass -1 for an odd phase."""
         if parity:
-            return (self.phase[rows] & 1) != wanted
+            return (self.phase[rows] & 1) != (wanted & 1)
         return (self.phase[rows] & 0xFFFFFFFFFFF) != (wanted >> np.uint64(_PENDING_BITS)).astype(np.int64)
 
     def describe(self, row: int) -> str:

@@ -93,6 +93,22 @@ ret;
     assert out(body, threads=1) == [0b11101]
 
 
+def test_minus_one_is_odd() -> None:
+    body = """
+mbarrier.init.shared::cta.b64 [bar], 1;
+mbarrier.arrive.shared::cta.b64 _, [bar];
+mov.u32 %r1, -1;
+mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], %r1;
+selp.u32 %r0, 1, 0, %p1;
+mbarrier.arrive.shared::cta.b64 _, [bar];
+mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], %r1;
+@%p1 or.b32 %r0, %r0, 2;
+st.global.u32 [%at], %r0;
+ret;
+"""
+    assert out(body, threads=1) == [2]
+
+
 def test_a_phase_waits_for_its_bytes_and_for_arrivals() -> None:
     body = """
 mbarrier.init.shared::cta.b64 [bar], 1;

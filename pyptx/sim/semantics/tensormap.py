@@ -78,16 +78,17 @@ def _refuse(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
     store(site, group, None, space, address, zeros.dtype, (zeros, zeros))
 
 
-def _canceled(answer: Any) -> Array:
+def _canceled(answer: Any) -> Any:
     return answer[0] != 0
 
 
 def _first_cta(answer: Any) -> tuple[Array, ...]:
-    return tuple(np.zeros(answer[0].shape, np.uint32) for _ in range(4))
+    zeros = np.zeros(np.shape(answer[0]), np.uint32)
+    return zeros, zeros, zeros, zeros
 
 
 def _coordinate(answer: Any) -> Array:
-    return np.zeros(answer[0].shape, np.uint32)
+    return _first_cta(answer)[0]
 
 
 BUILDERS: dict[str, Builder] = {"tensormap": _tensormap, "clusterlaunchcontrol": _clusterlaunchcontrol}

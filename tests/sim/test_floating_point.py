@@ -56,16 +56,17 @@ def test_rounding(op: str, exact: Exact, kind: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
-def test_square_roots(mode: str) -> None:
-    a = np.abs(floats(np.float32))
-    got = compute(f"sqrt.{mode}.f32 %d, %a;", {"a": a}, {"d": np.float32})["d"]
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_square_roots(kind: str, mode: str) -> None:
+    dtype, limits = FORMATS[kind]
+    a = np.abs(floats(dtype))
+    got = compute(f"sqrt.{mode}.{kind} %d, %a;", {"a": a}, {"d": dtype})["d"]
     for x, y in zip(a.tolist(), got.tolist(), strict=True):
         if not math.isfinite(x) or x == 0:
             continue
-        scaled = Fraction(x) * 4**200
-        root = Fraction(math.isqrt(scaled.numerator // scaled.denominator * 4**100), 2**300)
-        sticky = root if root * root == Fraction(x) else root + Fraction(1, 2**310)
-        assert y == as_float(sticky, *F32, mode), x
+        root = Fraction(math.isqrt(int(Fraction(x) * 4**1200)), 2**1200)
+        sticky = root if root * root == Fraction(x) else root + Fraction(1, 2**1201)
+        assert y == as_float(sticky, *limits, mode), x
 
 
 def test_ftz_and_sat() -> None:

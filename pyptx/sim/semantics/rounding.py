@@ -184,38 +184,47 @@ def _quotient(x: Fraction, y: Fraction) -> Fraction:
 
 
 def div64(a: Array, b: Array, mode: str) -> Array:
-    """Divide f64 values."""
+    """Divide f64 values: directed rounding looks at the sign of the exact remainder."""
     q = a / b
-    return q if mode == "rn" else _by_fractions(q, mode, _quotient, a, b)
+    if mode == "rn":
+        return q
+    p, error = two_product(q, b)
+    remainder = (a - p) - error
+    made = directed(q, np.copysign(remainder, remainder * np.sign(b)), mode)
+    return _by_fractions(made, q, _moderate(a) & _moderate(b) & _moderate(q), mode, _quotient, a, b)
 
 
 def sqrt64(a: Array, mode: str) -> Array:
-    """Return the square root of f64 values."""
-    r = np.sqrt(a)
+    """Return the square root of f64 values: directed rounding looks at the sign of the exact remainder."""
+    root = np.sqrt(a)
     if mode == "rn":
-        return r
-    return _by_fractions(r, mode, None, a)
+        return root
+    p, error = two_product(root, root)
+    return _by_fractions(directed(root, (a - p) - error, mode), root, _moderate(a), mode, None, a)
 
 
-def _by_fractions(near: Array, mode: str, exact: Value, *operands: Array) -> Array:
-    """Round in a direction by comparing each result with the exact one."""
-    made = np.array(near)
-    whole = [np.broadcast_to(o, made.shape) for o in operands]
-    for at in np.ndindex(made.shape):
-        values = [float(w[at]) for w in whole]
-        x = float(made[at])
-        if (
-            not all(np.isfinite(values))
-            or (x == 0 and values[0] == 0)
-            or (len(values) > 1 and values[1] == 0)
-            or np.isnan(x)
-        ):
+def _moderate(x: Array) -> Array:
+    """Say where products and remainders neither overflow nor lose bits below the smallest subnormal."""
+    size = np.abs(x)
+    return (size > 1e-140) & (size < 1e140)
+
+
+def _by_fractions(made: Array, near: Array, sure: Array, mode: str, exact: Value, *operands: Array) -> Array:
+    """Round in a direction, where the remainder is not sure, by comparing each result with the exact one."""
+    whole = [np.broadcast_to(o, near.shape) for o in operands]
+    made = np.where(sure, made, near)
+    for at in np.argwhere(~sure):
+        i = tuple(at)
+        values = [float(w[i]) for w in whole]
+        x = float(near[i])
+        special = not all(map(np.isfinite, values)) or np.isnan(x) or (len(values) > 1 and values[1] == 0)
+        if special or values[0] == 0:
             continue
         if exact is None:
             error = Fraction(values[0]) - Fraction(x) ** 2
-            made[at] = _stepped(x, (error > 0) - (error < 0), mode)
+            made[i] = _stepped(x, (error > 0) - (error < 0), mode)
         else:
-            made[at] = exactly(exact(*[Fraction(v) for v in values]), mode, x)
+            made[i] = exactly(exact(*[Fraction(v) for v in values]), mode, x)
     return made
 
 

@@ -58,7 +58,18 @@ CALLS_KERNEL = Rule(
     _FRAME.format("call (%r0), add, (1, 2);"),
 )
 
-RULES = (ARGUMENT_COUNT, ARGUMENT_TYPE, CALLS_KERNEL)
+NO_PROTOTYPE = Rule(
+    "PTX0409",
+    "indirect call without a prototype",
+    "A call through a register names, last, the label of a `.callprototype`, or of the `.calltargets` it may go to.",
+    _FRAME.format("mov.u64 %rd0, add;\ncall (%r0), %rd0, (%r1, %r2);"),
+    _FRAME.format(
+        "mov.u64 %rd0, add;\nP: .callprototype (.reg .b32 _) _ (.reg .b32 _, .reg .b32 _);\n"
+        "call (%r0), %rd0, (%r1, %r2), P;"
+    ),
+)
+
+RULES = (ARGUMENT_COUNT, ARGUMENT_TYPE, CALLS_KERNEL, NO_PROTOTYPE)
 
 
 def calls(body: Body) -> Iterator[Diagnostic]:
@@ -73,6 +84,12 @@ def _call(step: Step) -> Iterator[Diagnostic]:
     results = _list(operands)
     callee = operands.pop(0) if operands else None
     arguments = _list(operands)
+    if not operands and _is_register(callee, step):
+        yield NO_PROTOTYPE.found(
+            opcode_span(step.instruction),
+            "a call through a register needs a prototype",
+            help="add `P: .callprototype …;` before it and `, P` at its end",
+        )
     declared = _declared(callee, step)
     if operands and isinstance(operands[0], LabelOperand):
         declared = _declared(operands[0], step) or declared
@@ -83,6 +100,11 @@ def _call(step: Step) -> Iterator[Diagnostic]:
     elif declared is not None:
         yield from _passed(step, results, declared.return_params or (), "result")
         yield from _passed(step, arguments, declared.params, "argument")
+
+
+def _is_register(callee: Operand | None, step: Step) -> bool:
+    symbol = step.scope.find(callee.name) if isinstance(callee, LabelOperand | RegisterOperand) else None
+    return symbol is not None and symbol.kind is Kind.REGISTER
 
 
 def _list(operands: list[Operand]) -> ParenthesizedOperand | None:

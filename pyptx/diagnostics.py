@@ -88,6 +88,10 @@ class Diagnostic:
     def col(self) -> int:
         return self.origin.col if self.origin else 0
 
+    def __str__(self) -> str:
+        place = f"{self.origin}: " if self.origin else ""
+        return f"{place}{self.severity}[{self.code}]: {self.message}"
+
     def at(self, origin: Origin | None) -> Diagnostic:
         """Return the same finding at another place."""
         return replace(self, origin=origin)

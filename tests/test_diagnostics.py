@@ -1,0 +1,38 @@
+"""Findings as text: one line each, and with the source line for people."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, render
+
+FOUND = Diagnostic(Severity.ERROR, "PTX0101", Span(2, 5, 4, "k.ptx"), "unknown instruction `addd`", help="write `add`")
+
+
+def test_a_finding_prints_as_one_line() -> None:
+    assert str(FOUND) == "k.ptx:2:5: error[PTX0101]: unknown instruction `addd`"
+    assert str(FOUND.at(None)) == "error[PTX0101]: unknown instruction `addd`"
+
+
+def test_render_points_at_the_text() -> None:
+    shown = render([FOUND], ".version 8.5\n    addd.s32 %r0;\n").splitlines()
+    assert shown[0] == str(FOUND)
+    assert shown[1].endswith("|     addd.s32 %r0;")
+    assert shown[2].index("^") == shown[1].index("addd")
+    assert shown[2].count("^") == 4
+    assert shown[3].endswith("write `add`")
+
+
+def test_a_long_line_is_cut_around_the_place() -> None:
+    text = "x" * 5000 + "addd" + "y" * 5000
+    shown = render([FOUND.at(Span(1, 5001, 4))], text).splitlines()
+    assert len(shown[1]) < 200
+    assert shown[2].index("^") == shown[1].index("addd")
+
+
+def test_a_python_frame_resolves_its_line_when_asked() -> None:
+    def here() -> int:
+        return 1 + 1
+
+    frame = PythonFrame(here.__code__, 2)
+    assert frame.line in (here.__code__.co_firstlineno, here.__code__.co_firstlineno + 1)
+    assert frame.file == __file__
+    assert FOUND.at(frame).as_json()["line"] == frame.line

@@ -4,9 +4,29 @@ from __future__ import annotations
 
 from pyptx.diagnostics import Diagnostic, Origin, PtxError, Rule
 
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.global .align 16 .u32 data[64];
+.const .u32 table[2] = {{1, 2}};
+.visible .entry k()
+{{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<4>;
+    .reg .pred %p<2>;
+    mov.u32 %r1, %tid.x;
+    mov.u64 %rd1, data;
+    {}
+    ret;
+}}
+"""
 
-def _rule(number: int, title: str, why: str) -> Rule:
-    return Rule(f"PTX11{number:02d}", title, why, "", "")
+
+def _rule(number: int, title: str, why: str, wrong: str = "", right: str = "") -> Rule:
+    """Return a rule; its examples are bodies of a kernel that 32 threads run."""
+    examples = (_FRAME.format(wrong), _FRAME.format(right)) if wrong else ("", "")
+    return Rule(f"PTX11{number:02d}", title, why, *examples)
 
 
 MISSING_ENTRY = _rule(1, "no such entry", "A launch names a `.entry` of the module.")
@@ -16,16 +36,70 @@ OUT_OF_MEMORY = _rule(7, "out of memory", "The lanes that have to be resident at
 UNDEFINED_EXTERN = _rule(4, "undefined external symbol", "A function or variable is declared but nowhere defined.")
 UNSUPPORTED = _rule(5, "instruction not simulated", "The simulator has no semantics for this form.")
 ILLEGAL = _rule(6, "illegal instruction", "The instruction is not legal PTX, so it has no meaning to simulate.")
-OUT_OF_BOUNDS = _rule(10, "access out of bounds", "An access must lie inside one allocation of its state space.")
-MISALIGNED = _rule(11, "misaligned access", "An address must be a multiple of the size of the whole access.")
-WRONG_SPACE = _rule(12, "wrong state space", "An address belongs to another state space than the instruction names.")
-READ_ONLY = _rule(13, "write to read-only memory", "Constants and kernel parameters cannot be written.")
-TRAP = _rule(20, "trap", "The kernel executed `trap`, or an assertion failed.")
-DEADLOCK = _rule(21, "deadlock", "No thread can run: every one waits for something that cannot happen.")
-STEP_LIMIT = _rule(22, "step limit", "The launch executed more instructions than allowed; it may never end.")
-BAD_CALL = _rule(23, "call of no function", "An indirect call goes to the address of a function.")
+OUT_OF_BOUNDS = _rule(
+    10,
+    "access out of bounds",
+    "An access must lie inside one allocation of its state space.",
+    "ld.global.u32 %r2, [%rd1+256];",
+    "ld.global.u32 %r2, [%rd1+252];",
+)
+MISALIGNED = _rule(
+    11,
+    "misaligned access",
+    "An address must be a multiple of the size of the whole access.",
+    "ld.global.u32 %r2, [%rd1+2];",
+    "ld.global.u32 %r2, [%rd1+4];",
+)
+WRONG_SPACE = _rule(
+    12,
+    "wrong state space",
+    "An address belongs to another state space than the instruction names.",
+    "ld.const.u32 %r2, [%rd1];",
+    "mov.u64 %rd2, table;\n    ld.const.u32 %r2, [%rd2];",
+)
+READ_ONLY = _rule(
+    13,
+    "write to read-only memory",
+    "Constants and kernel parameters cannot be written.",
+    "mov.u64 %rd2, table;\n    st.u32 [%rd2], %r1;",
+    "st.u32 [%rd1], %r1;",
+)
+TRAP = _rule(
+    20,
+    "trap",
+    "The kernel executed `trap`, or an assertion failed.",
+    "setp.eq.u32 %p0, %r1, 5;\n    @%p0 trap;",
+    "setp.eq.u32 %p0, %r1, 32;\n    @%p0 trap;",
+)
+DEADLOCK = _rule(
+    21,
+    "deadlock",
+    "No thread can run: every one waits for something that cannot happen.",
+    "setp.eq.u32 %p0, %r1, 0;\n    @%p0 bar.sync 0, 64;",
+    "bar.sync 0, 32;",
+)
+STEP_LIMIT = _rule(
+    22,
+    "step limit",
+    "The launch executed more instructions than allowed; it may never end.",
+    "$again: bra $again;",
+    "$again: add.u32 %r1, %r1, 1;\n    setp.lt.u32 %p0, %r1, 40;\n    @%p0 bra $again;",
+)
+BAD_CALL = _rule(
+    23,
+    "call of no function",
+    "An indirect call goes to the address of a function.",
+    "mov.u64 %rd2, 64;\n    $proto: .callprototype _ ();\n    call %rd2, $proto;",
+    "bar.sync 0;",
+)
 STACK = _rule(24, "stack overflow", "Local memory of a thread is limited to 512 KiB.")
-BAD_BRANCH = _rule(25, "branch index out of range", "The index of brx.idx selects a label of its list.")
+BAD_BRANCH = _rule(
+    25,
+    "branch index out of range",
+    "The index of brx.idx selects a label of its list.",
+    "$list: .branchtargets $a, $b;\n    brx.idx %r1, $list;\n    $a: ret;\n    $b: ret;",
+    "and.b32 %r1, %r1, 1;\n    $list: .branchtargets $a, $b;\n    brx.idx %r1, $list;\n    $a: ret;\n    $b: ret;",
+)
 MBARRIER = _rule(26, "mbarrier misuse", "An mbarrier is initialised before use, and counts stay in its range.")
 COPY = _rule(27, "illegal copy", "A bulk copy needs its alignment and size, and a tensor copy a valid tensor map.")
 MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instruction lie inside shared memory.")

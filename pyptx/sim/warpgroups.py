@@ -47,7 +47,7 @@ class Groups:
 
     def gathered(self, registers: tuple[Array, ...], dtype: str) -> Array:
         """Return registers as `[register, warpgroup, warp, row, quad, cta, element of the register]`."""
-        made = np.stack([np.broadcast_to(r, self.count * THREADS) for r in registers])
+        made = np.stack([r if r.ndim else np.full(self.count * THREADS, r) for r in registers])
         if not self.plain:
             made = made.take(self.order, axis=1)
         return made.view(dtype).reshape(len(registers), *self.grid, 4 // np.dtype(dtype).itemsize)
@@ -142,12 +142,16 @@ def shared_operand(
 def shared_matrix(
     memory: Any, cta: Any, found: Descriptor, rows: int, columns: int, dtype: str, transposed: bool
 ) -> Array:
-    """Return the matrix that a descriptor names in the shared memory of some CTAs."""
-    size = np.dtype(dtype).itemsize
+    """Return the matrix that a descriptor names in the shared memory of some CTAs. Rows along K are taken in pieces of
+    16 bytes, which every swizzle of descriptors keeps together."""
+    size, unit = np.dtype(dtype).itemsize, dtype
+    if not transposed and columns * size % _CORE == 0:
+        columns, size, unit = columns * size // _CORE, _CORE, "c16"
     shared = memory.shared
     address = places(found, rows, columns, size, transposed)
     low, high = int(address.min()), int(address.max())
     if low < shared.low or high + size > shared.low + shared.size:
         raise IndexError(f"reads shared addresses {low:#x} … {high + size - 1:#x}")
-    data = shared.data.view(dtype).reshape(memory.shape.ctas, -1)
-    return data[cta, (address - shared.low) // size]
+    data = shared.data.view(unit).reshape(memory.shape.ctas, -1)
+    made: Array = data[cta, (address - shared.low) // size]
+    return made.view(dtype)

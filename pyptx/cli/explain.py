@@ -10,7 +10,7 @@ from pyptx.cli import OK, UNUSABLE
 from pyptx.cli.output import complain, print_json, wants_colour
 from pyptx.diagnostics import Rule
 
-LAYERS_WITH_RULES = ("parser", "check", "toolchain", "dsl", "tensormap", "runtime")
+LAYERS_WITH_RULES = ("parser", "check", "toolchain", "dsl", "tensormap", "runtime", "sim", "sim.hazards")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -191,12 +191,23 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 def test_control_c_ends_it_quietly(tmp_path: Path) -> None:
     pipe = tmp_path / "a.ptx"
     os.mkfifo(pipe)
-    process = subprocess.Popen([sys.executable, "-m", "pyptx", "check", pipe], stderr=subprocess.PIPE, cwd=ROOT)
+    heard = [sys.executable, "-c", _HEARS_CONTROL_C, "check", pipe]
+    process = subprocess.Popen(heard, stderr=subprocess.PIPE, cwd=ROOT)
     writer = _opened_by_both(pipe, process)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    os.close(writer)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        os.close(writer)
     assert (process.returncode, errors) == (130, b"")
+
+
+_HEARS_CONTROL_C = (
+    "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "runpy.run_module('pyptx', run_name='__main__')"
+)
+"""A shell that starts the tests in the background lets its children ignore Control-C."""
 
 
 def _opened_by_both(pipe: Path, process: subprocess.Popen[bytes]) -> int:

@@ -18,7 +18,7 @@ DEVICE_OBJECT = "needs an acceleration structure that Warp builds on the device"
 
 @dataclass(frozen=True)
 class Launch:
-    """How one kernel of a module runs; `dims` are Warp's launch dimensions."""
+    """How one kernel of a module runs; `dims` are Warp's launch dimensions, `shared` bytes of dynamic shared memory."""
 
     algorithm: str
     dims: Sequence[int]
@@ -26,6 +26,7 @@ class Launch:
     outputs: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     reference: str = ""
     reason: str | None = None
+    shared: int = 0
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ TILES = {
     "tile_matmul": Launch(
         "matmul", (2, 2),
         (view("a", "float32", 16, 24, init="normal"), view("b", "float32", 24, 16, init="normal"),
-         view("out", "float32", 16, 16)), {"out": (1e-4, 1e-4)}, "products.matmul"),
+         view("out", "float32", 16, 16)), {"out": (1e-4, 1e-4)}, "products.matmul", shared=4096),
     "tile_map_activation": Launch(
         "activation", (4,), (view("x", "float32", 4, 64, init="normal"), view("out", "float32", 4, 64)),
         {"out": CLOSE}, "simulations.squash"),

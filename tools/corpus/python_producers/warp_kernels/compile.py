@@ -57,7 +57,7 @@ def _run(launch: Launch, block: int, tiled: int) -> Run | None:
     bounds = _bounds(launch, size, tiled)
     grid = ((size + block - 1) // block,)
     arguments = (bounds, *launch.arguments)
-    return record.launch(grid, (block,), arguments, launch.outputs, launch.reference)
+    return record.launch(grid, (block,), arguments, launch.outputs, launch.reference, smem=launch.shared)
 
 
 def _bounds(launch: Launch, size: int, tiled: int) -> Struct:

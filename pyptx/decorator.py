@@ -130,8 +130,8 @@ class Kernel:
         tensors = self._definition.tensors
         inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
         given: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
-        env = arguments.bind(inputs, args, outputs, given)
-        env |= {name: value for name, value in kwargs.items() if name in self.shape_variables}
+        said = {name: value for name, value in kwargs.items() if name in self.shape_variables}
+        env = arguments.agreed(arguments.bind(inputs, args, outputs, given), said)
         made: list[Any] = given or arguments.allocated(outputs, env)
         scalars = {name: kwargs[name] for _, name in self._definition.raw_params if name in kwargs}
         template = {name: value for name, value in kwargs.items() if name not in scalars and name not in env}

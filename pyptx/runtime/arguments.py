@@ -45,6 +45,14 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequen
     return envs[0] if envs else {}
 
 
+def agreed(env: Mapping[str, int], said: Mapping[str, Any]) -> dict[str, int]:
+    """Return the dimensions of the arrays and those given by keyword; PtxError where the two differ."""
+    wrong = [f"{n}={said[n]!r}, the arrays say {env[n]}" for n in said if n in env and said[n] != env[n]]
+    if wrong:
+        raise PtxError([ARRAYS.found(None, "; ".join(wrong), help="leave it out: the arrays decide")])
+    return {**env, **said}
+
+
 def _problems(tile: Tile, array: Any) -> list[str]:
     if not isinstance(array, np.ndarray):
         return [f"expected a NumPy array, found {type(array).__name__}"]

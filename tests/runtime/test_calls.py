@@ -129,6 +129,26 @@ def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str)
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("grid", [(0,), (1, 2, 3, 4), (1.5,), "ab"])
+def test_a_grid_is_positive_integers(grid: Any) -> None:
+    with pytest.raises(PtxError, match="one to three positive integers"):
+        scaled_sum(A, B, scale=1.0, grid=grid)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"scale": 1.0, "n": 10}, "n=10, the arrays say 1000"),
+        ({"scale": 1.0, "sclae": 2}, "unknown: sclae"),
+        ({}, "scale"),
+    ],
+)
+def test_keywords_that_do_not_fit_are_named(keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(PtxError) as caught:
+        scaled_sum(A, B, **keywords)
+    assert message in str(caught.value)
+
+
 def test_a_kernel_without_a_grid_says_so() -> None:
     @kernel(block=(32, 1, 1))
     def nothing() -> None:

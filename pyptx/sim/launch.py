@@ -16,7 +16,7 @@ from pyptx.sim.formats import Array
 from pyptx.sim.machine import Launch, Machine, Stats
 from pyptx.sim.memory import Region, regions_of
 from pyptx.sim.program import Program, prepare
-from pyptx.sim.scheduler import Scheduler
+from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.variables import PARAM_BASE
 
 Dim = int | Sequence[int]

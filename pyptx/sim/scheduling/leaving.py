@@ -1,0 +1,148 @@
+"""Lanes that leave a block two ways, or by a call, a return, a table, the end of the thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pyptx.ir import opcode_span
+from pyptx.sim import builtins, rules
+from pyptx.sim.calls import callee_name, parts_of_call
+from pyptx.sim.codegen import DIVERGED
+from pyptx.sim.formats import CLASSES
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
+from pyptx.sim.scheduling.state import State
+from pyptx.sim.scheduling.waiting import release, wait
+from pyptx.sim.variables import FUNCTION_BASE
+
+
+def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> None:
+    """Move lanes that leave a block two ways, or by a call, a barrier, the end."""
+    step = block.steps[-1]
+    if how == DIVERGED:
+        taken, others = lanes.split(state.guard(step, block, lanes))
+        if taken is not None:
+            _jump(state, block, depth, block.targets[0], taken)
+        if others is not None:
+            state.push(depth, block.pc + 1, others)
+        return
+    if step.instruction.predicate is not None:
+        chosen, others = lanes.split(state.guard(step, block, lanes))
+        if others is not None:
+            state.push(depth, block.pc + 1, others)
+        if chosen is None:
+            return
+        lanes = chosen
+    _LEAVING[block.ending](state, block, depth, lanes)
+
+
+def _jump(state: State, block: Block, depth: int, target: int, lanes: Lanes) -> None:
+    if target <= block.pc and block.polls:
+        state.parked.append(((-depth, target), lanes))
+    else:
+        state.push(depth, target, lanes)
+
+
+def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    state.alive[lanes.sel] = False
+    state.live -= lanes.n
+    state.barriers.live -= np.bincount(lanes.cta, minlength=state.shape.ctas)
+    state.clusters.live -= np.bincount(state.clusters.cluster(lanes), minlength=len(state.clusters.live))
+    state.clusters.turn()
+    if state.live:
+        release(state)
+
+
+def _trap(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    where = state.machine.memory.place(lanes, 0, block.code.function.name)
+    raise rules.error(
+        rules.TRAP, opcode_span(block.steps[-1].instruction), "the kernel executed `trap`", notes=(where,)
+    )
+
+
+def _table(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    step = block.steps[-1]
+    index = state.value(step.instruction.operands[0], step, block, lanes)
+    for at in np.unique(index):
+        some = lanes.subset(index == at)
+        if int(at) >= len(block.targets):
+            text = f"index {int(at)} of {len(block.targets)} labels"
+            raise rules.error(rules.BAD_BRANCH, opcode_span(step.instruction), text)
+        if some is not None:
+            _jump(state, block, depth, block.targets[int(at)], some)
+
+
+def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    step = block.steps[-1]
+    name = callee_name(step)
+    if name is not None:
+        code = state.program.by_name.get(name)
+        _enter(state, code, name, block, depth, lanes)
+        return
+    address = state.value(parts_of_call(step)[1], step, block, lanes)
+    for at in np.unique(address):
+        some = lanes.subset(address == at)
+        code = state.program.code_at(int(at))
+        if code is None:
+            text = f"{int(at):#x} is the address of no function (they start at {FUNCTION_BASE:#x})"
+            raise rules.error(rules.BAD_CALL, opcode_span(step.instruction), text)
+        if some is not None:
+            _enter(state, code, code.function.name, block, depth, some)
+
+
+def _enter(state: State, code: Code | None, name: str, block: Block, depth: int, lanes: Lanes) -> None:
+    origin = opcode_span(block.steps[-1].instruction)
+    if code is None:
+        builtins.call(state.machine, name, block.code.frame.size, lanes, origin)
+        state.push(depth, block.pc + 1, lanes)
+        return
+    if depth >= len(state.returns):
+        state.returns.append(np.zeros(state.shape.lanes, np.int64))
+    state.returns[depth][lanes.sel] = block.pc + 1
+    if block.code.recursive:
+        _save(state, block.code, depth, lanes)
+    state.machine.sp[lanes.sel] += block.code.frame.size
+    state.machine.memory.ensure_local(int(state.machine.sp[lanes.sel].max()) + code.frame.size, origin)
+    state.push(depth + 1, code.entry, lanes)
+
+
+def _save(state: State, code: Code, depth: int, lanes: Lanes, back: bool = False) -> None:
+    """Keep the registers of a function that may be entered again, or bring them back."""
+    kept = state.saved.get((depth, code.number))
+    rows = {
+        letter: [r.index + n for r in code.rows.of.values() if r.letter == letter for n in range(r.count)]
+        for letter in CLASSES
+    }
+    if kept is None:
+        kept = state.saved[depth, code.number] = {
+            letter: np.zeros((len(rows[letter]), state.shape.lanes), dtype) for letter, dtype in CLASSES.items()
+        }
+    for letter, indices in rows.items():
+        matrix = state.machine.registers[letter]
+        for at, row in enumerate(indices):
+            if back:
+                matrix[row, lanes.sel] = kept[letter][at, lanes.sel]
+            else:
+                kept[letter][at, lanes.sel] = matrix[row, lanes.sel]
+
+
+def _return(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    if depth == 0:
+        _exit(state, block, depth, lanes)
+        return
+    places = state.returns[depth - 1][lanes.sel]
+    for pc in np.unique(places):
+        some = lanes.subset(places == pc)
+        code = state.blocks[int(pc)].code
+        if some is not None:
+            state.machine.sp[some.sel] -= code.frame.size
+            if code.recursive:
+                _save(state, code, depth - 1, some, back=True)
+            state.push(depth - 1, int(pc), some)
+
+
+_LEAVING: dict[str, Callable[[State, Block, int, Lanes], None]] = {
+    CALL: _call, RET: _return, EXIT: _exit, TRAP: _trap, TABLE: _table, WAIT: wait,
+}  # fmt: skip

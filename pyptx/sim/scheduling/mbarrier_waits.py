@@ -1,0 +1,59 @@
+"""Lanes that wait for mbarriers: who is refused, who looks again, and when waits time out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.sim.barriers import Waiting
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import Block
+from pyptx.sim.scheduling.state import State, Suspended
+
+_TIMEOUTS = 64
+"""How often waits for mbarriers may time out, none of which changes, before that is a deadlock."""
+
+
+def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
+    """Make the lanes that an mbarrier refused wait, and return the others."""
+    barriers = state.machine.memory.mbarriers
+    refused = barriers.refused
+    assert refused is not None
+    barriers.refused = None
+    waiting = state.shape.of(refused.lanes)
+    state.suspended.append(Suspended(Waiting(waiting, block.pc, depth, block.pc), refused.rows))
+    return lanes.subset(~np.isin(lanes.index, refused.lanes)) if waiting.n < lanes.n else None
+
+
+def resume(state: State) -> None:
+    """Let lanes look again at mbarriers whose phase has ended."""
+    barriers = state.machine.memory.mbarriers
+    if not barriers.turned:
+        return
+    turned, barriers.turned = np.concatenate(barriers.turned), []
+    kept: list[Suspended] = []
+    for item in state.suspended:
+        waiting = item.waiting
+        wakes = np.isin(item.rows, turned)
+        if not wakes.any():
+            kept.append(item)
+            continue
+        woken, rest = waiting.lanes.split(wakes)
+        if woken is not None:
+            state.push(waiting.depth, waiting.pc, woken)
+        if rest is not None:
+            kept.append(Suspended(Waiting(rest, waiting.pc, waiting.depth, waiting.at), item.rows[~wakes]))
+    state.suspended = kept
+
+
+def time_out(state: State) -> bool:
+    """Let lanes that wait for mbarriers go on with a refusal, as hardware does after a while; False when that has
+    changed nothing so often that it never will."""
+    changes = state.machine.memory.mbarriers.changes
+    count = state.timeouts[1] + 1 if state.timeouts[0] == changes else 1
+    state.timeouts = (changes, count)
+    if not state.suspended or count > _TIMEOUTS:
+        return False
+    for item in state.suspended:
+        state.push(item.waiting.depth, item.waiting.pc + 1, item.waiting.lanes)
+    state.suspended = []
+    return True

@@ -1,0 +1,75 @@
+"""The state of one batch's run that scheduling works on: which lanes are runnable where, who waits, who lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
+from pyptx.ir.operands import Operand
+from pyptx.sim.barriers import ClusterBarriers, CtaBarriers, Waiting
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.machine import Machine
+from pyptx.sim.operands import Operands
+from pyptx.sim.program import Block
+
+Key = tuple[int, int]
+"""Minus the depth of calls, and the block: the order in which groups run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspended:
+    """Lanes that wait for an mbarrier each, by its row."""
+
+    waiting: Waiting
+    rows: Array
+
+
+class State:
+    """Where every lane of a batch is. What happens to it is in the modules beside this one."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.program, self.shape = machine, machine.program, machine.shape
+        self.blocks = machine.program.blocks
+        self.ready: dict[Key, list[Lanes]] = {}
+        self.parked: list[tuple[Key, Lanes]] = []
+        self.converging: dict[int, list[Waiting]] = {}
+        self.alive = np.ones(self.shape.lanes, np.bool_)
+        self.live = self.shape.lanes
+        self.barriers = CtaBarriers(self.shape)
+        self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
+        self.warps_waiting: list[Waiting] = []
+        self.plain: dict[int, int] = {}
+        self.returns: list[Array] = []
+        self.suspended: list[Suspended] = []
+        self.timeouts: tuple[int, int] = (0, 0)
+        self.saved: dict[tuple[int, int], dict[str, Array]] = {}
+
+    def push(self, depth: int, pc: int, lanes: Lanes) -> None:
+        """Make lanes runnable at a block."""
+        self.ready.setdefault((-depth, pc), []).append(lanes)
+
+    def guard(self, step: Step, block: Block, lanes: Lanes) -> Array:
+        predicate = step.instruction.predicate
+        assert predicate is not None
+        values = self.value(LabelOperand(predicate.register), step, block, lanes)
+        return ~values if predicate.negated else values
+
+    def value(self, given: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
+        """Return an operand's value in every lane: a register's bits or a number."""
+        operands = Operands(self.program, block)
+        if isinstance(given, ImmediateOperand):
+            return np.full(lanes.n, int(given.value))
+        if isinstance(given, RegisterOperand | LabelOperand):
+            found = operands.row(given.name, step.scope)
+            if found is not None:
+                return self.machine.registers[found[0].letter][found[0].index + found[1]][lanes.sel]
+        expression = operands.read(given, None if not isinstance(given, LabelOperand) else "pred", step.scope)
+        scope: dict[str, Any] = dict(operands.constants)
+        for name, (letter, suffix, index) in operands.views.items():
+            scope[name] = self.machine.views[letter + suffix][index][lanes.sel]
+        return np.broadcast_to(eval(expression, scope), lanes.n)

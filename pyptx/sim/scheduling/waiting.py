@@ -1,0 +1,144 @@
+"""Lanes that wait in barriers of a warp, a CTA or a cluster, and who may go on when somebody arrives or exits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
+from pyptx.ir.operands import Operand
+from pyptx.sim.barriers import Waiting
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.operands import Operands
+from pyptx.sim.program import Block
+from pyptx.sim.scheduling.convergence import members, release_warps, together, whole_warps
+from pyptx.sim.scheduling.state import State
+
+_WARP = 99
+
+
+def passes(state: State, block: Block, lanes: Lanes) -> bool:
+    """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
+    if state.machine.memory.watch is not None:
+        return False
+    number = state.plain.get(block.pc)
+    if number is None:
+        number = state.plain[block.pc] = _plain_barrier(block.steps[-1])
+    if number == _WARP:
+        return not state.warps_waiting and whole_warps(state, lanes)
+    return number >= 0 and lanes.n == state.live and number not in state.barriers.pending
+
+
+def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    step = block.steps[-1]
+    modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]
+    if modifiers[0] == "warp":
+        state.warps_waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+        release_warps(state)
+    elif modifiers[0] == "cluster":
+        _cluster(state, block, depth, lanes, modifiers[1])
+    else:
+        _cta_barrier(state, block, depth, lanes, modifiers)
+
+
+def _cluster(state: State, block: Block, depth: int, lanes: Lanes, what: str) -> None:
+    if what == "arrive":
+        state.clusters.arrive(lanes)
+        state.push(depth, block.pc + 1, lanes)
+    else:
+        state.clusters.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+    release(state)
+
+
+def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers: list[str]) -> None:
+    step = block.steps[-1]
+    operands = list(step.instruction.operands)
+    reduces = modifiers[0] == "red"
+    predicate = None
+    if reduces:
+        predicate = _predicate(state, operands.pop(), step, block, lanes)
+        operands.pop(0)
+    numbers = state.value(operands[0], step, block, lanes)
+    counts = state.value(operands[1], step, block, lanes) if len(operands) > 1 else None
+    for number in np.unique(numbers):
+        chosen = numbers == number
+        some = lanes.subset(chosen)
+        assert some is not None
+        count = None if counts is None else int(counts[chosen][0])
+        state.barriers.arrive(some, int(number), count, None if predicate is None else predicate[chosen])
+        if modifiers[0] == "arrive":
+            state.push(depth, block.pc + 1, some)
+        else:
+            state.barriers.waiting.setdefault(int(number), []).append(Waiting(some, block.pc + 1, depth, block.pc))
+        _release_barrier(state, int(number))
+
+
+def _predicate(state: State, given: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
+    inner = getattr(given, "operand", None)
+    values = state.value(given if inner is None else inner, step, block, lanes).astype(np.bool_)
+    return values if inner is None else ~values
+
+
+def release(state: State) -> None:
+    for number in list(state.barriers.waiting):
+        _release_barrier(state, number)
+    for item, lanes in state.clusters.release():
+        state.push(item.depth, item.pc, lanes)
+
+
+def _release_barrier(state: State, number: int) -> None:
+    gone, arrived, true = state.barriers.release(number)
+    for item, lanes in gone:
+        _reduce(state, state.blocks[item.at], lanes, arrived, true)
+        state.push(item.depth, item.pc, lanes)
+
+
+def _reduce(state: State, block: Block, lanes: Lanes, arrived: Array, true: Array) -> None:
+    """Write the result of a reducing barrier."""
+    instruction = block.steps[-1].instruction
+    if ".red" not in instruction.modifiers:
+        return
+    target = instruction.operands[0]
+    assert isinstance(target, RegisterOperand | LabelOperand)
+    found = Operands(state.program, block).row(target.name, block.steps[-1].scope)
+    if found is None:
+        return
+    count = true[lanes.cta]
+    if ".and" in instruction.modifiers:
+        result = count == arrived[lanes.cta]
+    else:
+        result = count > 0 if ".or" in instruction.modifiers else count
+    state.machine.registers[found[0].letter][found[0].index][lanes.sel] = result
+
+
+def retry(state: State) -> bool:
+    """Look again at lanes that wait for others of their warp, some of which may have left."""
+    for pc, items in list(state.converging.items()):
+        for item in items:
+            block = state.blocks[pc]
+            mask = members(state, block.steps[0], block, item.lanes)
+            if mask is None or together(state, item.lanes, mask).any():
+                del state.converging[pc]
+                for again in items:
+                    state.push(again.depth, pc, again.lanes)
+                return True
+    if state.warps_waiting:
+        release_warps(state)
+    release(state)
+    return bool(state.ready)
+
+
+def _plain_barrier(step: Step) -> int:
+    """Return the number of a barrier that waits for the whole CTA without guard or reduction, `_WARP` for one of the
+    warp, else -1."""
+    instruction = step.instruction
+    if instruction.modifiers[:1] == (".warp",):
+        return _WARP if instruction.predicate is None else -1
+    first = instruction.operands[0] if instruction.operands else None
+    plain = (
+        instruction.predicate is None and ".sync" in instruction.modifiers and ".cluster" not in instruction.modifiers
+    )
+    if not plain or len(instruction.operands) != 1 or not isinstance(first, ImmediateOperand):
+        return -1
+    return int(first.value)

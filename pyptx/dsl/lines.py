@@ -149,8 +149,13 @@ def _commented(statements: Sequence[Statement], places: _Places, depth: int) -> 
 
 
 def origins_by_line(module: Module) -> dict[int, Origin | None]:
-    """Return where each line of the module's text was written. Printed without layouts, a statement is one line."""
-    found: dict[int, Origin | None] = {}
+    """Return where each line of the module's text was written."""
+    return {line: node.origin for line, node in statements_by_line(module).items()}  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
+
+
+def statements_by_line(module: Module) -> dict[int, Statement]:
+    """Return the statement of each line of the module's text. Printed without layouts, a statement is one line."""
+    found: dict[int, Statement] = {}
     line = len([s for s in (module.version, module.target, module.address_size) if s is not None]) + 1
     for statement in module.directives:
         if isinstance(statement, Function):
@@ -159,14 +164,14 @@ def origins_by_line(module: Module) -> dict[int, Origin | None]:
         elif isinstance(statement, Section):
             line += emit_statement(statement).count("\n")
         else:
-            found[line] = statement.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+            found[line] = statement
             line += 1
     return found
 
 
-def _number(statements: Sequence[Statement], line: int, found: dict[int, Origin | None]) -> int:
+def _number(statements: Sequence[Statement], line: int, found: dict[int, Statement]) -> int:
     for statement in statements:
-        found[line] = statement.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        found[line] = statement
         line += 1
         if isinstance(statement, Block | IntrinsicScope):
             line = _number(statement.body, line, found) + 1

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx.toolchain import sass
 from pyptx.types import bf16, f32, u32, u64
 
 from .tracing import accepted, code, traced
@@ -157,6 +158,26 @@ def test_line_information_names_the_python_lines() -> None:
     assert "function_name" in inlined
     assert ".section .debug_str" in text
     assert made.cubin(lineinfo=True).data
+
+
+def test_a_helpers_line_keeps_its_callers_in_the_machine_code() -> None:
+    def inner(x: reg.Reg) -> None:
+        ptx.st(u32, ptx.addr(reg.scalar(u64, 256)), x)  # inner
+
+    def outer(x: reg.Reg) -> None:
+        inner(x)  # outer
+
+    def body() -> None:
+        outer(reg.scalar(u32, 7))  # body
+
+    cubin = traced(body).cubin(lineinfo=True)
+    at = {f.__name__: f.__code__.co_firstlineno + 1 for f in (inner, outer, body)}
+    lines = sass(cubin, lines=True).splitlines()
+    store = next(index for index, line in enumerate(lines) if " STG." in line)
+    before = [line for line in lines[:store] if __file__ in line][-3:]
+    assert [re.findall(r"line (\d+)", line) for line in before] == [
+        [str(at["inner"]), str(at["outer"])], [str(at["outer"]), str(at["body"])], [str(at["body"])],
+    ]  # fmt: skip
 
 
 def test_annotations_show_the_source_and_change_nothing() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
-from tools import audit_corruptions, audit_fuzz, audit_sass
+from tests.examples.test_kernels import CASES, made
+from tools import audit_corruptions, audit_fuzz, audit_lines, audit_sass
 from tools.isa import audit_coverage, audit_mutants, audit_special, audit_spellings
 from tools.isa.mutants import STRATA, Source, split
 from tools.isa.ptxas import Case, verdicts
@@ -92,3 +93,10 @@ def test_printing_anew_keeps_the_sass(seed: int) -> None:
 
 def test_fuzzed_text_raises_nothing_but_syntax_errors(seed: int) -> None:
     audit_fuzz.fuzz(1500, 300, seed)
+
+
+def test_profilers_show_the_python_line_of_every_access(seed: int) -> None:
+    for case in random.Random(seed).sample(CASES, 5):
+        report = audit_lines.audit(made(case, case.targets[0]), case.shape)
+        assert report.wrong == [], case.name
+        assert report.counts["accesses"] > 5

@@ -1,0 +1,168 @@
+"""Audits the Python lines that profilers show: those in the PTX, those in the cubin, of every example kernel.
+
+python -m tools.audit_lines [NAME ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyptx import Kernel
+from pyptx.diagnostics import PythonFrame
+from pyptx.dsl.lines import DEEPEST_CHAIN, statements_by_line
+from pyptx.ir.directives import FileDirective, LocDirective
+from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Statement
+from pyptx.toolchain import SassInstruction, disassemble
+from tests.examples.test_kernels import CASES, made
+
+Place = tuple[str, int]
+Locs = tuple[LocDirective, ...]
+COLUMNS = ("loc", "inlined", "sass", "with a line", "exact", "accesses")
+ACCESSES = ("ld", "st", "atom", "red", "ldmatrix", "stmatrix", "bar", "barrier", "mbarrier")
+"""Opcodes of PTX each of which must be found again: ptxas merges none of their lines away."""
+
+EXACT = {
+    "LDG": "ld", "STG": "st", "LDS": "ld tcgen05", "STS": "st tcgen05", "STAS": "st tcgen05", "LDSM": "ldmatrix",
+    "STSM": "stmatrix", "LDGSTS": "cp", "ATOMS": "atom red tcgen05", "ATOMG": "atom", "RED": "red",
+    "BAR": "bar barrier", "SYNCS": "mbarrier tcgen05", "UCGABAR_ARV": "barrier", "UCGABAR_WAIT": "barrier",
+    "UTMALDG": "cp", "UTMASTG": "cp", "UTMACMDFLUSH": "cp", "LDTM": "tcgen05", "UTCHMMA": "tcgen05",
+    "UTCBAR": "tcgen05", "SHFL": "shfl", "WARPGROUP": "wgmma",
+}  # fmt: skip
+"""Machine instructions that must name the line they were written on: accesses, barriers, TMA; with the opcodes of PTX
+that they come from."""
+
+NOTHING = "@!PT LDS RZ, [RZ]"
+"""What ptxas puts between asynchronous copies: it reads nothing."""
+
+
+@dataclass
+class Report:
+    """What one kernel's lines are like: what is wrong, and how many of what there are."""
+
+    wrong: list[str] = field(default_factory=list[str])
+    counts: Counter[str] = field(default_factory=Counter[str])
+
+
+def frames(origin: PythonFrame) -> list[PythonFrame]:
+    """Return the callers, the outermost first, then the place itself."""
+    found = [origin]
+    while found[-1].caller is not None:
+        found.append(found[-1].caller)
+    return found[::-1]
+
+
+def stated(statements: Sequence[Statement], holding: list[LocDirective]) -> Iterator[tuple[Instruction, Locs]]:
+    """Yield each instruction with the directives that stand before it: the line that holds there and those that it is
+    inlined at. `holding` is the line before the first, and after the last."""
+    fresh = True
+    for statement in statements:
+        if isinstance(statement, LocDirective):
+            holding[:] = [*([] if fresh else holding), statement]
+            fresh = False
+        elif isinstance(statement, Block | IntrinsicScope):
+            yield from stated(statement.body, holding)
+            fresh = True
+        elif isinstance(statement, Instruction):
+            yield statement, tuple(holding)
+            fresh = True
+
+
+def audit(kernel: Kernel, shape: dict[str, Any]) -> Report:
+    """Return what is wrong with a kernel's lines, and how many there are."""
+    report = Report()
+    module = kernel.module(lineinfo=True, **shape)
+    files = {item.index: item.path for item in module.directives if isinstance(item, FileDirective)}
+    for function in (item for item in module.directives if isinstance(item, Function)):
+        for node, locs in stated(function.body, []):
+            if isinstance(node.origin, PythonFrame):
+                _judge_locs(report, node, node.origin, locs, files)
+    written = {line: node for line, node in statements_by_line(module).items() if isinstance(node, Instruction)}
+    places = {(f.file, f.line) for node in written.values() if isinstance(node.origin, PythonFrame)
+              for f in frames(node.origin)}  # fmt: skip
+    found = disassemble(kernel.cubin(lineinfo=True, **shape))
+    _judge_accesses(report, found, written)
+    for one in found:
+        report.counts["sass"] += 1
+        if one.file is None or one.line is None:
+            continue
+        report.counts["with a line"] += 1
+        if (one.file, one.line) not in places:
+            report.wrong.append(f"{one.text}: {one.file}:{one.line} is the line of no instruction")
+        node = written.get(one.ptx_line or 0)
+        report.counts["exact"] += node is not None and place_of(node) == (one.file, one.line)
+    return report
+
+
+def place_of(node: Instruction) -> Place | None:
+    """Return the file and line where an instruction was written."""
+    origin = node.origin
+    return (origin.file, origin.line) if isinstance(origin, PythonFrame) else None
+
+
+def _judge_locs(report: Report, node: Instruction, origin: PythonFrame, locs: Locs, files: dict[int, str]) -> None:
+    chain = frames(origin)[-DEEPEST_CHAIN:]
+    report.counts["loc"] += 1
+    report.counts["inlined"] += len(chain) > 1
+    said = [(files[loc.file], loc.line, loc.column) for loc in locs]
+    if said[-len(chain) :] != [(f.file, f.line, f.col) for f in chain]:
+        report.wrong.append(f"{node.opcode} of {origin}: `.loc` says {said}")
+    for outer, inner in zip(locs[-len(chain) :], locs[len(locs) - len(chain) + 1 :], strict=False):
+        if inner.inlined_at != (outer.file, outer.line, outer.column):
+            report.wrong.append(f"{node.opcode} of {origin}: inlined at {inner.inlined_at}, its caller is at {outer}")
+
+
+def _judge_accesses(report: Report, found: Sequence[SassInstruction], written: Mapping[int, Instruction]) -> None:
+    """Each access of the machine code is on a line with such an access in Python, none of whose lines is missing."""
+    lines: dict[str, set[Place | None]] = {}
+    for node in written.values():
+        # Parameters are read from the constant bank, by whatever needs them.
+        if node.opcode == "ld" and ".param" in node.modifiers:
+            continue
+        lines.setdefault(node.opcode, set()).add(place_of(node))
+    for one in found:
+        opcodes = EXACT.get(one.opcode.split(".")[0])
+        if opcodes is None or one.line is None or one.file is None or one.text == NOTHING:
+            continue
+        report.counts["accesses"] += 1
+        node = written.get(one.ptx_line or 0)
+        if node is None or node.opcode not in opcodes.split() or place_of(node) != (one.file, one.line):
+            report.wrong.append(f"{one.text}: line {one.line} of {one.file}, {node and node.opcode}")
+    named = {(one.file, one.line) for one in found}
+    for opcode in ACCESSES:
+        for place in lines.get(opcode, ()):
+            if place is not None and place not in named:
+                report.wrong.append(f"{opcode} of {place[0]}:{place[1]} is on no line of the machine code")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the audit; print what is wrong and the counts of each kernel."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("names", nargs="*")
+    wanted = options.parse_args(argv).names
+    total, wrong = Counter[str](), 0
+    print(f"{'':24}" + "".join(f"{word:>13}" for word in COLUMNS) + f"{'exact lines':>13}")
+    for case in CASES:
+        for target in case.targets if not wanted or case.name in wanted else ():
+            report = audit(made(case, target), case.shape)
+            total += report.counts
+            wrong += len(report.wrong)
+            _print(f"{case.name} {target}", report.counts)
+            for line in report.wrong:
+                print(f"    {line}")
+    _print("all", total)
+    print(f"{wrong} lines are wrong")
+    return 1 if wrong else 0
+
+
+def _print(name: str, counts: Counter[str]) -> None:
+    share = counts["exact"] / max(counts["sass"], 1)
+    print(f"{name:24}" + "".join(f"{counts[word]:13,}" for word in COLUMNS) + f"{share:13.1%}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -8,6 +8,7 @@ from pyptx.check import (
     header,
     launch,
     operand_rules,
+    redeclarations,
     scopes,
     shared_memory,
     spelling,
@@ -19,7 +20,7 @@ from pyptx.diagnostics import Rule
 
 _CHECKS = (
     spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, shared_memory,
-    tensor_maps, scopes,
+    tensor_maps, scopes, redeclarations,
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = tuple(sorted((rule for c in _CHECKS for rule in c.RULES), key=lambda rule: rule.code))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from pyptx.check import redeclarations
 from pyptx.diagnostics import Diagnostic, Origin, Rule
 from pyptx.ir import (
     AliasDirective,
@@ -19,6 +20,7 @@ from pyptx.ir import (
     Function,
     IntrinsicScope,
     Label,
+    LinkingDirective,
     Param,
     RegDecl,
     Statement,
@@ -228,9 +230,14 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
         if item.count is not None:
             fresh = scope.declare_range(item.name, item.count, symbol)
         else:
-            fresh = scope.declare(item.name, symbol) or _redeclares(scope.find(item.name), statement)
+            fresh = scope.declare(item.name, symbol)
         if not fresh:
-            yield duplicate(item.name, "variable", word_span(statement, item.name), scope)
+            yield from _again(item.name, symbol, statement, scope)
+        if redeclarations.valued(statement, item):
+            yield redeclarations.EXTERN_VALUE.found(
+                word_span(statement, item.name), f"`{item.name}` is `.extern` and has a value",
+                help="write .visible where this module defines it, or leave the value out",
+            )  # fmt: skip
 
 
 def _alignment(statement: Statement, name: str, bytes: int | None) -> Iterator[Diagnostic]:
@@ -239,10 +246,25 @@ def _alignment(statement: Statement, name: str, bytes: int | None) -> Iterator[D
         yield ALIGNMENT.found(place, f"the alignment of `{name}` must be a power of two, found {int(bytes)}")
 
 
-def _redeclares(known: Symbol | None, statement: VarDecl) -> bool:
-    """Allow a linked variable to be declared and then defined."""
+def _again(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
+    """Judge a second declaration of a variable; the one that defines it is kept."""
+    known = scope.names.get(name)
     before = known.declaration if known else None
-    return isinstance(before, VarDecl) and before.linking is not None and statement.linking is not None
+    if not isinstance(before, VarDecl) or redeclarations.defined_twice(before, statement):
+        yield duplicate(name, "variable", word_span(statement, name), scope)
+        return
+    difference = redeclarations.variable_difference(before, statement, name)
+    if difference is not None:
+        yield _different(f"variable `{name}`", difference, before, word_span(statement, name))
+    if before.linking is LinkingDirective.EXTERN:
+        scope.names[name] = symbol
+        scope.found.pop(name, None)
+
+
+def _different(what: str, difference: str, before: Statement, place: Origin | None) -> Diagnostic:
+    line = f" in line {before.origin.line}" if before.origin is not None else ""
+    remedy = "make both declarations say the same"
+    return redeclarations.DIFFERENT.found(place, f"{what} is declared already{line}: {difference}", help=remedy)
 
 
 def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
@@ -251,6 +273,11 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
     if known is not None and (not isinstance(before, Function) or before.definition):
         yield duplicate(function.name, "function", word_span(function, function.name), scope)
         return
+    if isinstance(before, Function):
+        difference = redeclarations.function_difference(before, function)
+        if difference is not None:
+            place = word_span(function, function.name)
+            yield _different(f"function `{function.name}`", difference, before, place)
     scope.names[function.name] = Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function)
     scope.found.pop(function.name, None)
 

@@ -1,0 +1,119 @@
+"""What a second declaration of a function or variable must repeat of the first."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from pyptx.diagnostics import Rule
+from pyptx.ir import Declarator, Function, LinkingDirective, Param, VarDecl
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+{}
+.visible .entry k()
+{{
+    ret;
+}}
+"""
+
+DIFFERENT = Rule(
+    "PTX0410",
+    "declared again and differently",
+    "A prototype and its definition agree in linking, parameters, results and `.noreturn`; an `.extern` variable and "
+    "its definition in type and size. Only one declaration of a variable may lack `.extern`, and the "
+    "definition of an `.extern` variable has a linking of its own.",
+    _FRAME.format(".func f(.param .b32 a);\n.func f(.param .b64 a) { ret; }"),
+    _FRAME.format(".func f(.param .b64 a);\n.func f(.param .b64 a) { ret; }"),
+)
+EXTERN_VALUE = Rule(
+    "PTX0411",
+    "external variable with a value",
+    "An `.extern` variable is defined, and initialised, in another module.",
+    _FRAME.format(".extern .global .u32 g = 1;"),
+    _FRAME.format(".visible .global .u32 g = 1;"),
+)
+
+RULES = (DIFFERENT, EXTERN_VALUE)
+
+
+def function_difference(before: Function, now: Function) -> str | None:
+    """Return how a function differs from its earlier prototype, in words; None where it does not."""
+    if before.is_entry is not now.is_entry:
+        return f"it was declared as {'an entry' if before.is_entry else 'a function'}"
+    inherited = now.linking is None and before.linking is not LinkingDirective.EXTERN
+    if before.linking is not now.linking and not inherited:
+        return f"it was declared {_linking(before.linking)}, this says {_linking(now.linking)}"
+    if now.definition and now.linking is LinkingDirective.EXTERN:
+        return "it is `.extern`, which leaves the definition to another module"
+    if _returns(before) is not _returns(now):
+        return "only one of them is `.noreturn`"
+    pairs = (("parameter", before.params, now.params), ("result", before.return_params or (), now.return_params or ()))
+    for what, first, second in pairs:
+        if len(first) != len(second):
+            return f"it was declared with {len(first)} {what}{'s' if len(first) != 1 else ''}, this has {len(second)}"
+        for earlier, later in zip_longest(first, second):
+            if _shape(earlier) != _shape(later):
+                return f"the {what} `{later.name}` was declared {_shown(earlier)}, here {_shown(later)}"
+    return None
+
+
+def _linking(linking: LinkingDirective | None) -> str:
+    return f"`{linking.ptx}`" if linking else "without linking"
+
+
+def _returns(function: Function) -> bool:
+    return any(directive.name == "noreturn" for directive in function.directives)
+
+
+def _shape(param: Param) -> tuple[object, ...]:
+    size = None if param.array_size is None else int(param.array_size)
+    alignment = param.alignment or param.trailing_alignment or param.type.bits // 8 * (param.vector or 1)
+    if param.state_space.ptx == ".reg":
+        alignment = None
+    return param.state_space, param.type, param.vector, size, alignment
+
+
+def _shown(param: Param) -> str:
+    alignment = param.alignment or param.trailing_alignment
+    size = "" if param.array_size is None else f"[{int(param.array_size) or ''}]"
+    vector = f".v{param.vector} " if param.vector else ""
+    align = f".align {int(alignment)} " if alignment else ""
+    return f"`{param.state_space.ptx} {align}{vector}{param.type.ptx}{size}`"
+
+
+def variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
+    """Return how a variable differs from its earlier declaration, in words; None where it does not."""
+    extern = LinkingDirective.EXTERN
+    if before.linking is extern and now.linking is None:
+        return "it was declared `.extern`, the definition needs a linking such as `.visible`"
+    if (before.type, before.vector) != (now.type, now.vector):
+        return f"it was declared `{_type(before)}`, here `{_type(now)}`"
+    first, second = _sizes(before, name), _sizes(now, name)
+    if len(first) != len(second) or any(a and b and a != b for a, b in zip(first, second, strict=True)):
+        return f"it was declared with size {_dimensions(first)}, here {_dimensions(second)}"
+    return None
+
+
+def defined_twice(before: VarDecl, now: VarDecl) -> bool:
+    """Tell whether neither declaration leaves the variable to another."""
+    return LinkingDirective.EXTERN not in (before.linking, now.linking)
+
+
+def valued(statement: VarDecl, item: Declarator) -> bool:
+    """Tell whether a variable is external and has a value nevertheless."""
+    return statement.linking is LinkingDirective.EXTERN and item.initializer is not None
+
+
+def _type(declaration: VarDecl) -> str:
+    return f".v{declaration.vector} {declaration.type.ptx}" if declaration.vector else declaration.type.ptx
+
+
+def _sizes(declaration: VarDecl, name: str) -> tuple[int, ...]:
+    item = next(item for item in declaration.declarators if item.name == name)
+    return () if item.array_size is None else (int(item.array_size), *map(int, item.dims))
+
+
+def _dimensions(sizes: tuple[int, ...]) -> str:
+    return "".join(f"[{size or ''}]" for size in sizes) or "of one element"

@@ -84,7 +84,7 @@ def launch(path: Path, entry: Entry) -> tuple[sim.Result, list[str]]:
     values, before = inputs.arguments(run), inputs.arguments(run)
     result = sim.run(
         module_of(path), entry.name, grid=run.grid, block=run.block, args=passed(run, values), cluster=run.cluster,
-        shared=run.smem, cooperative=run.cooperative, limit=3_000_000,
+        shared=run.smem, cooperative=run.cooperative, max_steps=3_000_000,
     )  # fmt: skip
     module, _, name = run.reference.rpartition(".")
     with np.errstate(all="ignore"):

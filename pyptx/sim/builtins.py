@@ -16,12 +16,12 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 
 if TYPE_CHECKING:
-    from pyptx.sim.machine import Machine
+    from pyptx.sim.machine import Batch
 
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 
 
-def call(machine: Machine, name: str, frame: int, lanes: Lanes, origin: Origin | None) -> None:
+def call(machine: Batch, name: str, frame: int, lanes: Lanes, origin: Origin | None) -> None:
     """Run a builtin in some lanes; its frame starts `frame` bytes above the caller's."""
     site = Site(machine.memory, Instruction("call"), name)
     base = machine.sp[lanes.sel] + frame
@@ -42,7 +42,7 @@ def _word(site: Site, lanes: Lanes, base: Value, offset: int, dtype: str) -> Val
     return out
 
 
-def _vprintf(machine: Machine, site: Site, lanes: Lanes, base: Value) -> None:
+def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value) -> None:
     """Print lane by lane: the frame holds the result, the format's address, the arguments' address."""
     formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
     for at in range(lanes.n):

@@ -13,7 +13,7 @@ from pyptx.sim import rules
 from pyptx.sim.arguments import Buffers, parameter_bytes
 from pyptx.sim.codegen import Source
 from pyptx.sim.formats import Array
-from pyptx.sim.machine import Launch, Machine, Stats
+from pyptx.sim.machine import Batch, Launch, Stats
 from pyptx.sim.memory import Region, regions_of
 from pyptx.sim.program import Program, prepare
 from pyptx.sim.scheduling.scheduler import Scheduler
@@ -21,7 +21,7 @@ from pyptx.sim.variables import PARAM_BASE
 
 Dim = int | Sequence[int]
 BATCH_LANES = 8192
-LIMIT = 50_000_000
+MAX_STEPS = 50_000_000
 _MOST_THREADS = 1024
 _MOST_SHARED = 232448
 
@@ -47,7 +47,7 @@ def run(
     shared: int = 0,
     schedule: str = "eager",
     seed: int = 0,
-    limit: int = LIMIT,
+    max_steps: int = MAX_STEPS,
     cooperative: bool = False,
     batch_lanes: int = BATCH_LANES,
 ) -> Result:
@@ -59,7 +59,7 @@ def run(
         raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` and `lazy` are")
     buffers = Buffers(program.variables.next_global)
     workspace = buffers.reserve(256, "grid workspace") if cooperative else 0
-    launch = Launch(program, *shape, shared, limit, workspace, schedule == "eager")
+    launch = Launch(program, *shape, shared, max_steps, workspace, schedule == "eager")
     data, order = parameter_bytes(program.entry.function.params, args, buffers, program.entry.function.origin)
     regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
@@ -100,12 +100,12 @@ def _run_batches(
     if not (cooperative or launch.program.communicates):
         at_once = max(1, batch_lanes // (threads * launch.cluster_size)) * launch.cluster_size
     at_once = min(at_once, total)
-    machine: Machine | None = None
+    machine: Batch | None = None
     with np.errstate(all="ignore"):
         for first in range(0, total, at_once):
             ctas = min(at_once, total - first)
             if machine is None or machine.shape.ctas != ctas:
-                machine = Machine(launch, ctas, regions, params, sources, stats, printed)
+                machine = Batch(launch, ctas, regions, params, sources, stats, printed)
             machine.begin(np.arange(first, first + ctas))
             Scheduler(machine).run()
             stats.batches += 1

@@ -30,7 +30,7 @@ class Launch:
     block: Dim3
     cluster: Dim3
     dynamic: int
-    limit: int
+    max_steps: int
     workspace: int = 0
     """The address of the memory by which a cooperative grid synchronises, 0 for others."""
     eager: bool = True
@@ -51,7 +51,7 @@ class Stats:
     approximate: set[str] = field(default_factory=set[str])
 
 
-class Machine:
+class Batch:
     """The state of one batch. `printed` collects what the kernel prints."""
 
     def __init__(

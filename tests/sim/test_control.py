@@ -212,14 +212,14 @@ st.param.b64 [f], %rd5; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
     ("body", "code", "word"),
     [
         ("trap;", "PTX1120", "thread (0, 0, 0)"),
-        ("$l: bra $l;", "PTX1122", "limit"),
+        ("$l: bra $l;", "PTX1122", "max_steps"),
         ("setp.eq.u32 %p0, %t, 0;\n@%p0 bar.sync 0, 64;", "PTX1121", "bar.sync"),
         ("mov.u64 %rd1, 64;\n$q: .callprototype _ ();\ncall %rd1, $q;", "PTX1123", "0x40"),
         ("tcgen05.fence::before_thread_sync;", "PTX1106", "tcgen05"),
     ],
 )
 def test_what_stops_a_run(body: str, code: str, word: str) -> None:
-    reported(kernel(body), code, word, block=32, args=(np.zeros(32, np.int32),), limit=2000)
+    reported(kernel(body), code, word, block=32, args=(np.zeros(32, np.int32),), max_steps=2000)
 
 
 def test_a_barrier_of_some_warps_needs_only_these() -> None:

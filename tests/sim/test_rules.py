@@ -12,8 +12,8 @@ from tests.sim.kernels import reported
 
 @pytest.mark.parametrize("rule", [r for r in sim.RULES if r.wrong], ids=lambda rule: rule.code)
 def test_examples(rule: Rule) -> None:
-    reported(rule.wrong, rule.code, block=32, limit=1000)
-    sim.run(parse(rule.right), block=32, limit=1000)
+    reported(rule.wrong, rule.code, block=32, max_steps=1000)
+    sim.run(parse(rule.right), block=32, max_steps=1000)
 
 
 def test_codes_are_distinct() -> None:

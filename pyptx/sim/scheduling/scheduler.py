@@ -69,7 +69,7 @@ class Scheduler(State):
                 lanes = passed
             stats.instructions += len(block.steps)
             stats.lane_instructions += len(block.steps) * lanes.n
-            if stats.instructions > machine.launch.limit:
+            if stats.instructions > machine.launch.max_steps:
                 raise self._too_long(block)
             if after < 0:
                 if block.ending != WAIT or not passes(self, block, lanes):
@@ -109,6 +109,6 @@ class Scheduler(State):
         return f"{item.lanes.n} threads wait in `{step.instruction.full_opcode}`{at}: {place}"
 
     def _too_long(self, block: Block) -> PtxError:
-        text = f"more than {self.machine.launch.limit} instructions were issued; the kernel may never end"
+        text = f"more than {self.machine.launch.max_steps} instructions were issued; the kernel may never end"
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
-        return rules.error(rules.STEP_LIMIT, origin, text, help="pass a higher `limit` if it is meant to run longer")
+        return rules.error(rules.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer")

@@ -13,7 +13,7 @@ from pyptx.ir.operands import Operand
 from pyptx.sim.barriers import ClusterBarriers, CtaBarriers, Waiting
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
-from pyptx.sim.machine import Machine
+from pyptx.sim.machine import Batch
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block
 
@@ -32,7 +32,7 @@ class Suspended:
 class State:
     """Where every lane of a batch is. What happens to it is in the modules beside this one."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Batch) -> None:
         self.machine, self.program, self.shape = machine, machine.program, machine.shape
         self.blocks = machine.program.blocks
         self.ready: dict[Key, list[Lanes]] = {}

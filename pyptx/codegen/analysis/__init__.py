@@ -1,0 +1,1 @@
+"""Pure questions about a body of IR statements; nothing here changes or prints anything."""

@@ -1,0 +1,119 @@
+"""Where the labels of one body stand and from where each is reached. Knows positions, not the meaning of registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from pyptx.ir.directives import BranchTargets
+from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
+from pyptx.ir.operands import LabelOperand
+
+FAR = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A `bra` that stands in the body itself: its place, the label's place, its guard."""
+
+    at: int
+    target: int
+    label: str
+    conditional: bool
+
+
+@dataclass(slots=True)
+class Branches:
+    """The labels and branches of one body, by position. A label's sources are the places in the body from where it is
+    reached, those of blocks inside included; `outside` counts as before everything."""
+
+    labels: dict[str, int] = field(default_factory=dict[str, int])
+    by_place: dict[int, Branch] = field(default_factory=dict[int, Branch])
+    sources: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+
+
+def branches_of(body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset()) -> Branches:
+    """Return the labels and branches of a body."""
+    found = Branches()
+    for at, statement in enumerate(body):
+        if isinstance(statement, Label):
+            found.labels[statement.name] = at
+    for name in reached_from_outside & found.labels.keys():
+        found.sources.setdefault(found.labels[name], []).append(-1)
+    for at, statement in enumerate(body):
+        if isinstance(statement, Instruction):
+            _note(statement, at, found)
+        elif isinstance(statement, Block | IntrinsicScope):
+            for name in named_inside(statement):
+                if name in found.labels:
+                    found.sources.setdefault(found.labels[name], []).append(at)
+        elif isinstance(statement, BranchTargets):
+            for name in listed(statement):
+                if name in found.labels:
+                    found.sources.setdefault(found.labels[name], []).append(-1)
+    return found
+
+
+def _note(instruction: Instruction, at: int, found: Branches) -> None:
+    named = [o.name for o in instruction.operands if isinstance(o, LabelOperand) and o.name in found.labels]
+    if not named:
+        return
+    for name in named:
+        found.sources.setdefault(found.labels[name], []).append(at)
+    if instruction.opcode == "bra" and len(instruction.operands) == 1:
+        label = named[0]
+        found.by_place[at] = Branch(at, found.labels[label], label, instruction.predicate is not None)
+
+
+def named_inside(statement: Statement) -> Iterator[str]:
+    """Yield the labels that the instructions inside a block name."""
+    stack: list[Statement] = [statement]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Block | IntrinsicScope):
+            stack += item.body
+        elif isinstance(item, Instruction):
+            yield from (o.name for o in item.operands if isinstance(o, LabelOperand))
+        elif isinstance(item, BranchTargets):
+            yield from listed(item)
+
+
+def listed(table: BranchTargets) -> Iterator[str]:
+    """Yield the labels of a jump table."""
+    for item in table.targets:
+        yield from [item.name] if item.count is None else [f"{item.name}{i}" for i in range(min(item.count, 4096))]
+
+
+class Entries:
+    """Answers whether a stretch of the body is entered only at its first statement, in constant time each."""
+
+    def __init__(self, branches: Branches) -> None:
+        self.places = sorted(branches.sources)
+        low = [min(branches.sources[place]) for place in self.places]
+        high = [max(branches.sources[place]) for place in self.places]
+        self.least, self.most = _table(low, min), _table(high, max)
+        self.rank: list[int] = []
+        self._index: dict[int, int] = {}
+
+    def closed(self, first: int, last: int) -> bool:
+        """Tell whether all labels in first…last are reached only from first…last."""
+        from bisect import bisect_left, bisect_right
+
+        left, right = bisect_left(self.places, first), bisect_right(self.places, last)
+        if left == right:
+            return True
+        power = (right - left).bit_length() - 1
+        other = right - (1 << power)
+        low = min(self.least[power][left], self.least[power][other])
+        high = max(self.most[power][left], self.most[power][other])
+        return low >= first and high <= last
+
+
+def _table(values: list[int], better: type[min] | type[max]) -> list[list[int]]:  # pyright: ignore
+    rows = [values]
+    width = 1
+    while 2 * width <= len(values):
+        above = rows[-1]
+        rows.append([better(above[i], above[i + width]) for i in range(len(values) - 2 * width + 1)])
+        width *= 2
+    return rows

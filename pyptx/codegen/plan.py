@@ -1,0 +1,332 @@
+"""The plan of a Python file: a tree of statements, each saying which statements of the PTX it emits.
+
+Every pass of the transpiler is a function from plan to plan. Expressions and statements are frozen nodes, never text;
+`printer.printed` is the only place that makes Python of them. The contract of every pass is
+
+    broken_promise(plan, module) is None
+
+that is: `flatten(plan)` yields the very statements of the module, the same objects in the same order. That order is
+`stream(module)`: a statement with a body (function, block, section) comes before what is inside it, `End(statement)`
+after. So a pass may change what is *written* at will, and never drops, repeats or reorders what is *emitted* unnoticed.
+
+Expressions: `Name`, `Literal`, `Attribute`, `Item`, `Slice`, `Call`, `Unary`, `Binary`, `List`, `Tuple`.
+Statements:
+
+- `Line(value, emits, target)`: `target = value`, or `value` alone. `emits` are the statements of the PTX that it makes.
+- `Block(header, body, opens, closes, target)`: `with header as target:`. `opens` come before the body, `closes` after:
+  `with ptx.if_(p, label="L"):` opens with the branch and closes with the label; `with ptx.block():` opens with the
+  `ir.Block` and closes with its `End`.
+- `Repeat(target, values, body, emits)`: `for target in values:`. The body is written once and stands for `emits`, the
+  statements of all rounds in order; what the statements of the body say they emit is not looked at.
+- `Define(name, body, decorators, opens, closes)`: a function, for an `ir.Function` with a body.
+- `Note(text)`: a comment. `Blank(count)`: empty lines. `Import(module, names)`: `from module import names`.
+
+`Line.comment`, `Block.comment` stand behind the code. Registers and symbols get their identifiers from `Names`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+
+from pyptx.codegen.names import Names
+from pyptx.ir.base import Node
+from pyptx.ir.directives import Module
+from pyptx.ir.nodes import Statement
+from pyptx.ir.walk import body_of
+
+__all__ = [
+    "Attribute",
+    "Binary",
+    "Blank",
+    "Block",
+    "Call",
+    "Define",
+    "Emitted",
+    "End",
+    "Expr",
+    "Import",
+    "Item",
+    "Line",
+    "List",
+    "Literal",
+    "Name",
+    "Names",
+    "Note",
+    "Plan",
+    "Repeat",
+    "Slice",
+    "Step",
+    "Tuple",
+    "Unary",
+    "broken_promise",
+    "call",
+    "dotted",
+    "flatten",
+    "literal",
+    "stream",
+    "walk",
+]
+
+
+class End(NamedTuple):
+    """The end of a statement's body, its closing brace."""
+
+    of: Statement
+
+
+Emitted = Statement | End
+
+
+class Expr(Node):
+    """The base of expressions. Shared freely; the printer remembers the text of each."""
+
+    __slots__ = ("_text",)
+
+    if TYPE_CHECKING:
+        _text: ClassVar[str | None]
+
+
+class Name(Expr):
+    """A Python identifier; the printer refuses anything else."""
+
+    id: str
+
+
+class Literal(Expr):
+    """A string, number, bool or None, printed by `ascii`; integers in hexadecimal with `hex`."""
+
+    value: str | int | float | bool | None
+    hex: bool = False
+
+
+class Attribute(Expr):
+    """`value.name`."""
+
+    value: Expr
+    name: str
+
+
+class Item(Expr):
+    """`value[index]`."""
+
+    value: Expr
+    index: Expr
+
+
+class Slice(Expr):
+    """`start:stop:step`, as an index."""
+
+    start: Expr | None = None
+    stop: Expr | None = None
+    step: Expr | None = None
+
+
+class Call(Expr):
+    """`function(arguments, keyword=…)`."""
+
+    function: Expr
+    arguments: tuple[Expr, ...] = ()
+    keywords: tuple[tuple[str, Expr], ...] = ()
+
+
+class Unary(Expr):
+    """`-x`, `~x`, `not x`, `*x` (as an argument or element)."""
+
+    operator: str
+    operand: Expr
+
+
+class Binary(Expr):
+    """`left operator right`: arithmetic, comparison, `and`, `or`."""
+
+    operator: str
+    left: Expr
+    right: Expr
+
+
+class List(Expr):
+    """`[a, b]`."""
+
+    elements: tuple[Expr, ...] = ()
+
+
+class Tuple(Expr):
+    """`(a, b)`."""
+
+    elements: tuple[Expr, ...] = ()
+
+
+class Step(Node):
+    """The base of the plan's statements."""
+
+    __slots__ = ()
+
+
+class Line(Step):
+    """`target = value`, or `value`."""
+
+    value: Expr
+    emits: tuple[Emitted, ...] = ()
+    target: Expr | None = None
+    comment: str | None = None
+
+
+class Block(Step):
+    """`with header as target:`."""
+
+    header: Expr
+    body: tuple[Step, ...]
+    opens: tuple[Emitted, ...] = ()
+    closes: tuple[Emitted, ...] = ()
+    target: Expr | None = None
+    comment: str | None = None
+
+
+class Repeat(Step):
+    """`for target in values:`, written once for the statements of all rounds."""
+
+    target: Expr
+    values: Expr
+    body: tuple[Step, ...]
+    emits: tuple[Emitted, ...] = ()
+    comment: str | None = None
+
+
+class Define(Step):
+    """`def name():` with decorators and a docstring."""
+
+    name: str
+    body: tuple[Step, ...]
+    decorators: tuple[Expr, ...] = ()
+    opens: tuple[Emitted, ...] = ()
+    closes: tuple[Emitted, ...] = ()
+    doc: str | None = None
+
+
+class Note(Step):
+    """`# text`, one line of comment for each line of the text."""
+
+    text: str
+
+
+class Blank(Step):
+    """Empty lines."""
+
+    count: int = 1
+
+
+class Import(Step):
+    """`from module import names`."""
+
+    module: str
+    names: tuple[str, ...]
+
+
+class Plan(NamedTuple):
+    """A whole file."""
+
+    body: tuple[Step, ...]
+
+
+def call(function: Expr, *arguments: Expr, **keywords: Expr | None) -> Call:
+    """Return a call; keywords that are None are left out."""
+    return Call(function, arguments, tuple([(name, value) for name, value in keywords.items() if value is not None]))
+
+
+def dotted(path: str) -> Expr:
+    """Return `a.b.c`, every part checked by the printer. For paths of our own vocabulary."""
+    first, *rest = path.split(".")
+    made: Expr = Name(first)
+    for name in rest:
+        made = Attribute(made, name)
+    return made
+
+
+def literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes as a display
+    """Return a value as an expression: strings, numbers, None, lists and tuples of these, expressions as they are."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, tuple | list):
+        items = tuple([literal(item) for item in cast("Sequence[Any]", value)])
+        return Tuple(items) if isinstance(value, tuple) else List(items)
+    return Literal(value)
+
+
+def walk(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield every step in the order of the text, an enclosing one before what is inside it."""
+    stack = [iter(steps)]
+    while stack:
+        for step in stack[-1]:
+            yield step
+            if isinstance(step, Block | Repeat | Define):
+                stack.append(iter(step.body))
+                break
+        else:
+            stack.pop()
+
+
+def flatten(plan: Plan | Iterable[Step]) -> Iterator[Emitted]:
+    """Yield what the plan says that it emits, in order."""
+    waiting: list[tuple[Iterator[Step], tuple[Emitted, ...]]] = []
+    steps = iter(plan.body if isinstance(plan, Plan) else plan)
+    while True:
+        for step in steps:
+            if isinstance(step, Line | Repeat):
+                yield from step.emits
+            elif isinstance(step, Block | Define):
+                yield from step.opens
+                waiting.append((steps, step.closes))
+                steps = iter(step.body)
+                break
+        else:
+            if not waiting:
+                return
+            steps, closes = waiting.pop()
+            yield from closes
+
+
+def stream(statements: Module | Iterable[Statement]) -> Iterator[Emitted]:
+    """Yield statements in the order of the text, those with a body before what is inside it and their `End` after.
+    The header of a module (version, target, address size) is no part of it: `ptx.module(…)` says that."""
+    waiting: list[tuple[Iterator[Statement], Statement]] = []
+    current = iter(statements.directives if isinstance(statements, Module) else statements)
+    while True:
+        for statement in current:
+            yield statement
+            inside = body_of(statement)
+            if inside is not None:
+                waiting.append((current, statement))
+                current = iter(inside)
+                break
+        else:
+            if not waiting:
+                return
+            current, owner = waiting.pop()
+            yield End(owner)
+
+
+def broken_promise(plan: Plan | Iterable[Step], of: Module | Iterable[Statement]) -> str | None:
+    """Say where a plan does not emit the statements that it was made of; None when it does."""
+    emitted, wanted = flatten(plan), stream(of)
+    at = 0
+    while True:
+        mine, theirs = next(emitted, None), next(wanted, None)
+        if mine is None and theirs is None:
+            return None
+        if not _same(mine, theirs):
+            return f"statement {at}: the plan emits {_shown(mine)}, the module has {_shown(theirs)}"
+        at += 1
+
+
+def _same(mine: Emitted | None, theirs: Emitted | None) -> bool:
+    if isinstance(mine, End) and isinstance(theirs, End):
+        return mine.of is theirs.of
+    return mine is theirs
+
+
+def _shown(item: Emitted | None) -> str:
+    if item is None:
+        return "nothing more"
+    text = f"the end of {item.of!r}" if isinstance(item, End) else repr(item)
+    return text if len(text) < 160 else f"{text[:157]}..."

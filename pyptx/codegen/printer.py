@@ -1,0 +1,321 @@
+"""A plan as Python text. Safe by construction: identifiers are checked, everything else goes through `ascii`; a line
+has at most WIDTH characters wherever brackets allow a break."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+from pyptx.codegen.plan import (
+    Attribute,
+    Binary,
+    Blank,
+    Block,
+    Call,
+    Define,
+    Expr,
+    Import,
+    Item,
+    Line,
+    List,
+    Literal,
+    Name,
+    Note,
+    Plan,
+    Repeat,
+    Slice,
+    Step,
+    Tuple,
+    Unary,
+)
+
+WIDTH = 120
+_PIECE = 80
+_INDENT = "    "
+_OPERATORS = frozenset("+ - * / // % ** << >> & ^ | < <= > >= == != and or in is".split())
+_BEFORE = {"-": "-", "~": "~", "+": "+", "not": "not ", "*": "*"}
+_KEYWORDS = frozenset(("True", "False", "None"))
+
+
+def printed(plan: Plan) -> str:
+    """Return the text of a file."""
+    out: list[str] = []
+    waiting: list[tuple[Iterator[Step], str]] = []
+    steps, indent = iter(plan.body), ""
+    while True:
+        for step in steps:
+            header = _HEADERS.get(type(step))
+            if header is None:
+                _SIMPLE[type(step)](step, indent, out)
+                continue
+            header(step, indent, out)
+            waiting.append((steps, indent))
+            indent += _INDENT
+            body = cast("Block | Repeat | Define", step).body
+            if not any(isinstance(inner, Line | Block | Repeat | Define) for inner in body):
+                out.append(f"{indent}pass\n")
+            steps = iter(body)
+            break
+        else:
+            if not waiting:
+                return "".join(out)
+            steps, indent = waiting.pop()
+
+
+def text_of(expr: Expr) -> str:
+    """Return an expression on one line."""
+    made = expr._text  # pyright: ignore[reportPrivateUsage]
+    if made is None:
+        made = _TEXTS[type(expr)](expr)
+        cast("Any", type(expr))._text.__set__(expr, made)
+    return made
+
+
+def _checked(name: str) -> str:
+    if not (name.isascii() and name.isidentifier()):
+        raise ValueError(f"{name!r} is no identifier")
+    return name
+
+
+def _literal(expr: Literal) -> str:
+    value = expr.value
+    if type(value) is str:
+        return _quoted(value)
+    if value is not None and type(value) not in (int, float, bool):
+        raise TypeError(f"{value!r} is no literal")
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float({str(value)!r})"
+    return hex(value) if expr.hex and isinstance(value, int) else repr(value)
+
+
+def _quoted(text: str) -> str:
+    made = ascii(text)
+    if made[0] == "'" and '"' not in made and "\\'" not in made:
+        return f'"{made[1:-1]}"'
+    return made
+
+
+def _atom(expr: Expr) -> str:
+    """Return an expression that binds tighter than any operator."""
+    text = text_of(expr)
+    loose = isinstance(expr, Binary | Unary) or (isinstance(expr, Literal) and text[0] == "-")
+    return f"({text})" if loose else text
+
+
+def _base(expr: Expr) -> str:
+    """Return what stands before a dot or a bracket: numbers need parentheses too."""
+    text = _atom(expr)
+    return f"({text})" if text[0].isdigit() else text
+
+
+def _call(expr: Call) -> str:
+    return f"{_base(expr.function)}({', '.join(_arguments(expr))})"
+
+
+def _arguments(expr: Call) -> list[str]:
+    made = [text_of(argument) for argument in expr.arguments]
+    made += [f"{_checked(name)}={text_of(value)}" for name, value in expr.keywords]
+    return made
+
+
+def _slice(expr: Slice) -> str:
+    ends = ["" if end is None else _atom(end) for end in (expr.start, expr.stop)]
+    return ":".join(ends if expr.step is None else [*ends, _atom(expr.step)])
+
+
+def _unary(expr: Unary) -> str:
+    return f"{_BEFORE[expr.operator]}{_atom(expr.operand)}"
+
+
+def _binary(expr: Binary) -> str:
+    if expr.operator not in _OPERATORS:
+        raise ValueError(f"{expr.operator!r} is no operator")
+    return f"{_atom(expr.left)} {expr.operator} {_atom(expr.right)}"
+
+
+def _tuple(expr: Tuple) -> str:
+    inside = ", ".join([text_of(element) for element in expr.elements])
+    return f"({inside},)" if len(expr.elements) == 1 else f"({inside})"
+
+
+_TEXTS: dict[type[Expr], Callable[[Any], str]] = {
+    Name: lambda e: _checked(e.id),
+    Literal: _literal,
+    Attribute: lambda e: f"{_base(e.value)}.{_checked(e.name)}",
+    Item: lambda e: f"{_base(e.value)}[{text_of(e.index)}]",
+    Slice: _slice,
+    Call: _call,
+    Unary: _unary,
+    Binary: _binary,
+    List: lambda e: f"[{', '.join([text_of(element) for element in e.elements])}]",
+    Tuple: _tuple,
+}
+
+
+def _fitted(before: str, expr: Expr, after: str, indent: str) -> str:
+    """Return a line, broken inside its brackets where it is too long."""
+    flat = text_of(expr)
+    if len(indent) + len(before) + len(flat) + len(after) <= WIDTH:
+        return f"{indent}{before}{flat}{after}"
+    return f"{indent}{before}{_broken(expr, indent, len(before), len(after))}{after}"
+
+
+def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
+    """Return an expression over several lines; `before` and `after` count what shares its first and last line."""
+    flat = text_of(expr)
+    if len(indent) + before + len(flat) + after <= WIDTH:
+        return flat
+    if isinstance(expr, Call) and (expr.arguments or expr.keywords):
+        parts: list[tuple[str, Expr]] = [("", argument) for argument in expr.arguments]
+        parts += [(f"{_checked(name)}=", value) for name, value in expr.keywords]
+        return f"{_base(expr.function)}(\n{_filled(parts, indent + _INDENT)}\n{indent})"
+    if isinstance(expr, List | Tuple) and expr.elements:
+        opening, closing = ("[", "]") if isinstance(expr, List) else ("(", ")")
+        parts = [("", element) for element in expr.elements]
+        inside = _filled(parts, indent + _INDENT)
+        comma = "," if len(expr.elements) == 1 and isinstance(expr, Tuple) and not inside.endswith(",") else ""
+        return f"{opening}\n{inside}{comma}\n{indent}{closing}"
+    if isinstance(expr, Literal) and isinstance(expr.value, str) and len(expr.value) > 1:
+        return _pieces(expr.value, indent)
+    if isinstance(expr, Binary):
+        deeper = indent + _INDENT
+        left = _broken(_wrapped(expr.left), deeper, 0, 0)
+        right = _broken(_wrapped(expr.right), deeper, len(expr.operator) + 1, 0)
+        return f"(\n{deeper}{left}\n{deeper}{expr.operator} {right}\n{indent})"
+    return flat
+
+
+def _wrapped(expr: Expr) -> Expr:
+    """Return an operand in parentheses where it needs them: a call of nothing is not possible, so the text is given."""
+    if not isinstance(expr, Binary | Unary):
+        return expr
+    made = Name("_")
+    cast("Any", Name)._text.__set__(made, f"({text_of(expr)})")
+    return made
+
+
+def _filled(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
+    """Return arguments or elements, as many on each line as fit."""
+    lines: list[str] = []
+    line = ""
+    for prefix, expr in parts:
+        flat = f"{prefix}{text_of(expr)},"
+        if line and len(indent) + len(line) + 1 + len(flat) <= WIDTH:
+            line += f" {flat}"
+            continue
+        if line:
+            lines.append(line)
+        if len(indent) + len(flat) <= WIDTH:
+            line = flat
+        else:
+            lines.append(f"{prefix}{_broken(expr, indent, len(prefix), 1)},")
+            line = ""
+    if line:
+        lines.append(line)
+    return "\n".join([f"{indent}{made}" for made in lines])
+
+
+def _pieces(text: str, indent: str) -> str:
+    """Return a long string as several that Python joins."""
+    deeper = indent + _INDENT
+    at, pieces = 0, list[str]()
+    while at < len(text):
+        size = _PIECE
+        while size > 1 and len(deeper) + len(_quoted(text[at : at + size])) > WIDTH:
+            size //= 2
+        pieces.append(f"{deeper}{_quoted(text[at : at + size])}")
+        at += size
+    return "(\n" + "\n".join(pieces) + f"\n{indent})"
+
+
+def _remark(text: str | None) -> str:
+    return "" if text is None else f"  # {_visible(text)}"
+
+
+def _visible(text: str) -> str:
+    """Return text that cannot leave its line of comment."""
+    return "".join([c if " " <= c <= "~" else "?" for c in text])
+
+
+def _line(step: Line, indent: str, out: list[str]) -> None:
+    before = "" if step.target is None else f"{_target(step.target)} = "
+    made = _fitted(before, step.value, "", indent)
+    remark = _remark(step.comment)
+    if remark and len(made) - made.rfind("\n") + len(remark) > WIDTH:
+        out += [*_notes(step.comment or "", indent), f"{made}\n"]
+    else:
+        out.append(f"{made}{remark}\n")
+
+
+def _target(expr: Expr) -> str:
+    """Return what is assigned to: a name, an item, an attribute, or several of these without parentheses."""
+    if isinstance(expr, Tuple):
+        inside = ", ".join([_target(element) for element in expr.elements])
+        return f"{inside}," if len(expr.elements) == 1 else inside
+    if isinstance(expr, Name | Item | Attribute) and text_of(expr) not in _KEYWORDS:
+        return text_of(expr)
+    raise TypeError(f"{expr!r} cannot be assigned to")
+
+
+def _with(step: Block, indent: str, out: list[str]) -> None:
+    after = ":" if step.target is None else f" as {_target(step.target)}:"
+    _head(_fitted("with ", step.header, after, indent), step.comment, indent, out)
+
+
+def _for(step: Repeat, indent: str, out: list[str]) -> None:
+    _head(_fitted(f"for {_target(step.target)} in ", step.values, ":", indent), step.comment, indent, out)
+
+
+def _head(made: str, comment: str | None, indent: str, out: list[str]) -> None:
+    if comment is not None:
+        out += _notes(comment, indent)
+    out.append(f"{made}\n")
+
+
+def _def(step: Define, indent: str, out: list[str]) -> None:
+    out += [f"{_fitted('@', decorator, '', indent)}\n" for decorator in step.decorators]
+    out.append(f"{indent}def {_checked(step.name)}() -> None:\n")
+    if step.doc is not None:
+        out.append(f"{indent}{_INDENT}{_documented(step.doc)}\n")
+
+
+def _documented(text: str) -> str:
+    safe = _visible(text)
+    return f'"""{safe}"""' if not set(safe) & {'"', "\\"} and safe.strip() else ascii(text)
+
+
+def _notes(text: str, indent: str) -> list[str]:
+    """Return lines of comment, long ones broken at spaces."""
+    room = max(WIDTH - len(indent) - 2, 20)
+    lines: list[str] = []
+    for line in text.split("\n"):
+        rest = _visible(line.rstrip())
+        while len(rest) > room:
+            at = rest.rfind(" ", 1, room)
+            at = room if at < 0 else at
+            lines.append(rest[:at])
+            rest = rest[at:].lstrip()
+        lines.append(rest)
+    return [f"{indent}# {line}".rstrip() + "\n" for line in lines]
+
+
+def _import(step: Import, indent: str, out: list[str]) -> None:
+    for part in step.module.split("."):
+        _checked(part)
+    names = [_checked(name) for name in step.names]
+    line = f"{indent}from {step.module} import {', '.join(names)}"
+    if len(line) <= WIDTH:
+        out.append(f"{line}\n")
+        return
+    inside = _filled([("", Name(name)) for name in names], indent + _INDENT)
+    out.append(f"{indent}from {step.module} import (\n{inside}\n{indent})\n")
+
+
+_SIMPLE: dict[type[Step], Callable[[Any, str, list[str]], None]] = {
+    Line: _line,
+    Note: lambda step, indent, out: out.extend(_notes(step.text, indent)),
+    Blank: lambda step, indent, out: out.append("\n" * step.count),
+    Import: _import,
+}
+_HEADERS: dict[type[Step], Callable[[Any, str, list[str]], None]] = {Block: _with, Repeat: _for, Define: _def}

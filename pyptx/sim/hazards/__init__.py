@@ -9,8 +9,8 @@ from __future__ import annotations
 from pyptx.sim.hazards.engine import Hazards
 from pyptx.sim.hazards.events import Access, Bytes, Family, Place, Scope, Sem, Space, atomic, load, store, tensor_cells
 from pyptx.sim.hazards.findings import Agent, Finding, Ledger, show
+from pyptx.sim.hazards.graph import HangReport, Standing, Waiting
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.hang import HangReport, Standing, Waiting
 from pyptx.sim.hazards.rules import RULES
 
 __all__ = [

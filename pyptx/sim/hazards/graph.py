@@ -1,0 +1,202 @@
+"""The wait-for graph of a run that stopped, in words and as plain values.
+
+Whoever runs the program says who waits for what (`Waiting`), where everybody else is (`Standing`), and what it knows of
+each thing that is waited for (`Knowledge`). Knows neither the machine nor the hazard engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.events import Place
+from pyptx.sim.hazards.findings import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Threads that cannot go on. `kind`: mbarrier, bar, cluster, warp, group, memory or registers.
+
+    `key` is the mbarrier's address, the barrier's number, or the address that is polled; `parity` of an mbarrier wait.
+    """
+
+    threads: tuple[int, ...]
+    place: Place
+    kind: str
+    key: int = 0
+    parity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Threads that have exited (`place` is their last instruction) or stand somewhere without waiting."""
+
+    threads: tuple[int, ...]
+    place: Place
+    exited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One thing that is waited for. `key` tells it from others, `place` is where it was declared or began; `helpers`
+    are the warps that could still bring it about, `near` those whose place is worth telling, None for all."""
+
+    key: tuple[object, ...]
+    what: str
+    missing: str
+    history: tuple[str, ...] = ()
+    place: Place | None = None
+    helpers: frozenset[int] = frozenset()
+    near: frozenset[int] | None = None
+
+
+class Knowledge(Protocol):
+    """What the run knows."""
+
+    def subject(self, wait: Waiting) -> Subject:
+        """Return what these threads wait for."""
+        ...
+
+    def who(self, threads: Sequence[int]) -> str:
+        """Name threads by CTA, warp and lane."""
+        ...
+
+
+@dataclass(slots=True)
+class Node:
+    """One thing that is waited for, with everybody who does."""
+
+    what: str
+    kind: str
+    missing: str
+    waiting: list[tuple[str, Place]]
+    could: list[str]
+    history: list[str] = field(default_factory=list[str])
+    waits_for: list[str] = field(default_factory=list[str])
+    place: Place | None = None
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "what": self.what,
+            "kind": self.kind,
+            "missing": self.missing,
+            "declared": self.place.origin.line if self.place and self.place.origin else 0,
+            "waiting": [
+                {"who": who, "line": p.origin.line if p.origin else 0, "at": str(p)} for who, p in self.waiting
+            ],
+            "could_have": self.could,
+            "history": self.history,
+            "waits_for": self.waits_for,
+        }
+
+
+@dataclass(slots=True)
+class HangReport:
+    """The wait-for graph of a run that stopped."""
+
+    nodes: list[Node]
+    guilty: Node | None
+    cycle: list[str]
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "guilty": self.guilty.what if self.guilty else None,
+            "cycle": self.cycle,
+            "nodes": [node.as_json() for node in self.nodes],
+        }
+
+    def lines(self) -> list[str]:
+        """Return the graph in words, the guilty one first."""
+        found: list[str] = []
+        for node in sorted(self.nodes, key=lambda node: node is not self.guilty):
+            who = "; ".join(f"{who} at {place}" for who, place in node.waiting)
+            found.append(f"{node.what}: {node.missing}. Waiting: {who}")
+            if node.place is not None:
+                found.append(f"  declared: {node.place}")
+            found += [f"  so far: {line}" for line in node.history[-4:]]
+            found += [f"  could have: {line}" for line in node.could[:8]]
+        if self.cycle:
+            found.append("circular wait: " + " → ".join(self.cycle))
+        return found
+
+    def finding(self) -> Finding | None:
+        """Return the deadlock as a finding at the guilty wait."""
+        if self.guilty is None:
+            return None
+        who, place = self.guilty.waiting[0]
+        what = f"{who} waits for {self.guilty.what}: {self.guilty.missing}"
+        return Finding(
+            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, tuple(self.lines())
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Knowledge) -> HangReport:
+    """Return who waits for what, what is missing of it, and who could bring it about."""
+    subjects = [known.subject(wait) for wait in waiting]
+    nodes: dict[tuple[object, ...], Node] = {}
+    for wait, subject in zip(waiting, subjects, strict=True):
+        node = nodes.get(subject.key)
+        if node is None:
+            could = _could(subject, waiting, subjects, standing, known)
+            node = nodes[subject.key] = Node(
+                subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place
+            )
+        node.waiting.append((known.who(wait.threads), wait.place))
+    members: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
+    helpers: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
+    for wait, subject in zip(waiting, subjects, strict=True):
+        members[subject.key] |= _warps(wait.threads)
+        helpers[subject.key] |= subject.helpers
+    for key, node in nodes.items():
+        absent = helpers[key] - members[key]
+        node.waits_for = [nodes[other].what for other, warps in members.items() if other != key and absent & warps]
+    guilty, cycle = _blame(list(nodes.values()))
+    return HangReport(list(nodes.values()), guilty, cycle)
+
+
+def _could(
+    subject: Subject, waiting: Sequence[Waiting], subjects: Sequence[Subject], standing: Sequence[Standing],
+    known: Knowledge,
+) -> list[str]:  # fmt: skip
+    """Say where those are who could have brought it about."""
+    found: list[str] = []
+    for wait, other in zip(waiting, subjects, strict=True):
+        if other.key != subject.key and _near(subject, wait.threads):
+            able = "" if subject.near is None or _warps(wait.threads) & subject.helpers else ", and does not come to it"
+            found.append(f"{known.who(wait.threads)} waits at {wait.place}{able}")
+    for stand in standing:
+        if _near(subject, stand.threads):
+            found.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'stands at'} {stand.place}")
+    return found
+
+
+def _near(subject: Subject, threads: Sequence[int]) -> bool:
+    return subject.near is None or bool(subject.near & _warps(threads))
+
+
+def _warps(threads: Sequence[int]) -> set[int]:
+    return {thread >> 5 for thread in threads}
+
+
+def _blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
+    """Choose what to look at first: what waits for nobody that waits, else the first of a cycle."""
+    if not nodes:
+        return None, []
+    lost = [node for node in nodes if "bytes" in node.missing or "not initialised" in node.missing]
+    if lost:
+        return lost[0], []
+    roots = [node for node in nodes if not node.waits_for]
+    if roots:
+        return max(roots, key=lambda node: len(node.waiting)), []
+    by_name = {node.what: node for node in nodes}
+    path: list[str] = []
+    node = nodes[0]
+    while node.what not in path:
+        path.append(node.what)
+        node = by_name[node.waits_for[0]]
+    return node, [*path[path.index(node.what) :], node.what]

@@ -58,7 +58,7 @@ def copy(
         signal = (
             _signal(site, one, bars[lane], count, int(ctas[lane]) if "ctas" in extras else None) if signals else None
         )
-        _issue(site, one, land, signal)
+        _issue(site, one, land, signal, count)
 
 
 def _put(operation: str, new: Array, old: Array, kept: Array) -> None:
@@ -99,7 +99,8 @@ def load(
             for end in ends:
                 copies.load(made, region.data, region.low, _shared(site, end), memory.shared.low)
 
-        _issue(site, one, land, _signal(site, one, bars[lane], tensor_bytes(tensor, mode), named))
+        size = tensor_bytes(tensor, mode)
+        _issue(site, one, land, _signal(site, one, bars[lane], size, named), size)
 
 
 def store(
@@ -128,12 +129,12 @@ def store(
             else:
                 copies.store(made, region.data, region.low, shared, memory.shared.low)
 
-        _issue(site, one, land, None)
+        _issue(site, one, land, None, tensor_bytes(tensor, mode))
 
 
 def tensor_bytes(tensor: TensorMap, mode: str) -> int:
     """Return the bytes that a load counts: the whole box, elements outside the tensor included."""
-    return 4 * tensor.box_bytes if mode == "gather4" else tensor.box_bytes
+    return 4 * tensor.box_bytes if mode in ("gather4", "scatter4") else tensor.box_bytes
 
 
 def one_by_one(group: Lanes) -> list[tuple[int, Lanes]]:
@@ -184,13 +185,13 @@ def _signal(site: Site, one: Lanes, address: Any, count: int, ctas: int | None) 
     return lambda: told(site, one, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
 
 
-def _issue(site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[], None] | None) -> None:
+def _issue(site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[], None] | None, size: int) -> None:
     def landing() -> None:
         land()
         if signal is not None:
             signal()
 
-    site.memory.effects.issue(AGENT, one.index, one.shape.lanes, landing, grouped=signal is None)
+    site.memory.effects.issue(AGENT, one.index, one.shape.lanes, landing, grouped=signal is None, size=size)
 
 
 @lru_cache(maxsize=64)

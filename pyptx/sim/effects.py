@@ -38,8 +38,11 @@ class Effects:
         self.pending = []
         self.committed = {}
 
-    def issue(self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True) -> None:
-        """Take an effect of some of `total` lanes; in the eager schedule it lands at once."""
+    def issue(
+        self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True, size: int = 0
+    ) -> None:
+        """Take an effect of some of `total` lanes; in the eager schedule it lands at once. `size`: bytes that it moves
+        for all of them, for who keeps a record."""
         if self.eager:
             land()
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from pyptx.sim.codegen import Source, Writer
 from pyptx.sim.formats import CLASSES, VIEWS, Array
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.memory import Memory, Region, Site
-from pyptx.sim.program import Program
+from pyptx.sim.program import Block, Program
 
 Dim3 = tuple[int, int, int]
 
@@ -51,6 +51,26 @@ class Stats:
     approximate: set[str] = field(default_factory=set[str])
 
 
+class Recorder(Protocol):
+    """Who keeps a record of a run: it is told of every block that ran, and may look at the calls that blocks make."""
+
+    def begin(self, batch: Batch, numbers: Array) -> None:
+        """A batch of CTAs with these numbers begins."""
+        ...
+
+    def schedule(self, state: Any) -> None:
+        """The scheduling of the batch begins."""
+        ...
+
+    def observed(self, block: Block, constants: dict[str, Any]) -> dict[str, Any]:
+        """Return what a block's source names, with functions that the recorder looks into replaced."""
+        ...
+
+    def ran(self, block: Block, lanes: Lanes) -> None:
+        """Some lanes have run a block."""
+        ...
+
+
 class Batch:
     """The state of one batch. `printed` collects what the kernel prints."""
 
@@ -81,6 +101,7 @@ class Batch:
         self._equal = special.launch_values(launch.grid, launch.block, launch.cluster, shared, launch.dynamic)
         self._equal |= {"%envreg1": launch.workspace >> 32, "%envreg2": launch.workspace & 0xFFFFFFFF}
         self._own = special.thread_values(self.shape)
+        self.recorder: Recorder | None = None
 
     def begin(self, numbers: Array) -> None:
         """Make the state fresh for a batch of CTAs with these numbers."""
@@ -101,6 +122,8 @@ class Batch:
         for name, per_cta in values.items():
             made = self._own.setdefault(name, np.zeros(self.shape.lanes, np.uint32))
             made[...] = per_cta[self.shape.cta]
+        if self.recorder is not None:
+            self.recorder.begin(self, numbers)
 
     def special(self, name: str, lanes: Lanes) -> Array:
         """Return a special register in some lanes."""
@@ -130,4 +153,7 @@ class Batch:
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}
-        return source.make(self, self.views, {**source.constants, **sites})
+        constants = source.constants
+        if self.recorder is not None:
+            constants = self.recorder.observed(block, constants)
+        return source.make(self, self.views, {**constants, **sites})

@@ -60,6 +60,8 @@ class Scheduler(State):
                 lanes = found
             run = lanes.bound.get(pc) or machine.runner(pc, lanes)
             after = run()
+            if machine.recorder is not None:
+                machine.recorder.ran(block, lanes)
             if barriers.turned:
                 resume(self)
             if block.suspends and barriers.refused is not None:

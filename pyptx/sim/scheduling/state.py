@@ -48,6 +48,8 @@ class State:
         self.suspended: list[Suspended] = []
         self.timeouts: tuple[int, int] = (0, 0)
         self.saved: dict[tuple[int, int], dict[str, Array]] = {}
+        if machine.recorder is not None:
+            machine.recorder.schedule(self)
 
     def push(self, depth: int, pc: int, lanes: Lanes) -> None:
         """Make lanes runnable at a block."""

@@ -20,7 +20,7 @@ _WARP = 99
 
 def passes(state: State, block: Block, lanes: Lanes) -> bool:
     """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
-    if state.machine.memory.watch is not None:
+    if state.machine.memory.watch is not None or state.machine.recorder is not None:
         return False
     number = state.plain.get(block.pc)
     if number is None:

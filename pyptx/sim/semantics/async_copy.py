@@ -60,8 +60,9 @@ def _copy(
     if not effects.eager:
         there, here = np.array(there), np.array(here)
     effects.issue(
-        "cp.async", some.index, some.shape.lanes, lambda: _move(site, some, to, there, of, here, count, whole)
-    )
+        "cp.async", some.index, some.shape.lanes, lambda: _move(site, some, to, there, of, here, count, whole),
+        size=whole * some.n,
+    )  # fmt: skip
 
 
 def _move(site: Site, group: Lanes, to: str, target: Array, of: str, source: Array, count: Array, whole: int) -> None:

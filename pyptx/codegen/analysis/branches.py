@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyptx.ir.directives import BranchTargets
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.ir.operands import LabelOperand
-
-FAR = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +91,9 @@ class Entries:
         low = [min(branches.sources[place]) for place in self.places]
         high = [max(branches.sources[place]) for place in self.places]
         self.least, self.most = _table(low, min), _table(high, max)
-        self.rank: list[int] = []
-        self._index: dict[int, int] = {}
 
     def closed(self, first: int, last: int) -> bool:
         """Tell whether all labels in first…last are reached only from first…last."""
-        from bisect import bisect_left, bisect_right
-
         left, right = bisect_left(self.places, first), bisect_right(self.places, last)
         if left == right:
             return True
@@ -109,7 +104,7 @@ class Entries:
         return low >= first and high <= last
 
 
-def _table(values: list[int], better: type[min] | type[max]) -> list[list[int]]:  # pyright: ignore
+def _table(values: list[int], better: Callable[[int, int], int]) -> list[list[int]]:
     rows = [values]
     width = 1
     while 2 * width <= len(values):

@@ -1,0 +1,242 @@
+"""The readable part of a mangled C++ name: `_ZN7cutlass13device_kernelI…EvT_` -> `device_kernel`. Reads the Itanium
+scheme as far as names need it; what it does not understand stays as it is. Rust's `_ZN…17h<hash>E` are read too."""
+
+from __future__ import annotations
+
+import re
+
+_BUILTIN = frozenset("vwbcahstijlmxynofdegz")
+_HASH = re.compile(r"h[0-9a-f]{16}")
+_NUMBER = re.compile(r"\d+")
+_LITERAL = re.compile(r"[a-z]n?\d+E")
+_QUALIFIERS = frozenset("rVKPROCG")
+_OPERATORS = frozenset(
+    "nw na dl da ps ng ad de co pl mi ml dv rm an or eo aS pL mI mL dV rM aN oR eO ls rs lS rS eq ne lt gt le ge nt aa oo "
+    "pp mm cm pm pt cl ix qu cv li".split()
+)
+_DEEPEST = 200
+
+
+def readable(name: str) -> str:
+    """Return the last component of a mangled name, any other name as it is."""
+    if not name.startswith("_Z"):
+        return name
+    reader = _Reader(name)
+    try:
+        reader.at = 2
+        found = reader.encoding()
+    except (_Unknown, RecursionError):
+        return reader.last or name
+    return found or reader.last or name
+
+
+class _Unknown(Exception):
+    """The name goes on in a way that this reader does not know."""
+
+
+class _Reader:
+    """A place in a mangled name. `last` is the last plain identifier that was read."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.at, self.last, self.depth = text, 0, "", 0
+
+    def peek(self, count: int = 1) -> str:
+        return self.text[self.at : self.at + count]
+
+    def take(self, expected: str) -> bool:
+        if not self.text.startswith(expected, self.at):
+            return False
+        self.at += len(expected)
+        return True
+
+    def encoding(self) -> str:
+        """Read a name; the types of a function's arguments behind it do not matter."""
+        if self.peek() == "T" or self.peek(2) == "GV":
+            raise _Unknown
+        return self.name()
+
+    def name(self) -> str:
+        """Read `N…E`, `Z<function>E<local>`, or a plain name with its template arguments."""
+        self.take("L")
+        if self.take("N"):
+            return self.nested()
+        if self.take("Z"):
+            self.inside_function()
+            if self.take("s"):
+                return self.last
+            return self.name()
+        if self.peek(2) == "St":
+            self.at += 2
+        found = self.component()
+        if self.peek() == "I":
+            self.arguments()
+        return found
+
+    def inside_function(self) -> None:
+        """Read the function that a local entity belongs to, with the types of its arguments, up to its `E`."""
+        self.encoding()
+        while not self.take("E"):
+            self.type()
+
+    def nested(self) -> str:
+        found = ""
+        while self.peek() in _QUALIFIERS and not self.peek().isdigit():
+            self.at += 1
+        while not self.take("E"):
+            if self.peek() == "I":
+                self.arguments()
+            elif self.peek() == "S":
+                self.substitution()
+            elif self.peek() == "T":
+                self.parameter()
+            else:
+                made = self.component()
+                found = found if _HASH.fullmatch(made) and found else made
+        return found
+
+    def component(self) -> str:
+        """Read one identifier, or the constructor, destructor, operator or lambda that stands for one."""
+        if self.peek() == "L":
+            self.at += 1
+        number = _NUMBER.match(self.text, self.at)
+        if number is not None:
+            first = number.end()
+            self.at = first + int(number.group())
+            if self.at > len(self.text):
+                raise _Unknown
+            self.last = self.text[first : self.at]
+            return self.last
+        two = self.peek(2)
+        if two in ("C1", "C2", "C3", "D0", "D1", "D2"):
+            self.at += 2
+            return self.last if two[0] == "C" else f"delete_{self.last}"
+        if two in ("Ul", "Ut"):
+            return self.lambda_()
+        if two in _OPERATORS:
+            self.at += 2
+            if two == "cv":
+                self.type()
+            return "operator"
+        raise _Unknown
+
+    def lambda_(self) -> str:
+        kind = self.peek(2)
+        self.at += 2
+        if kind == "Ul":
+            while not self.take("E"):
+                self.type()
+        number = _NUMBER.match(self.text, self.at)
+        self.at = number.end() if number else self.at
+        if not self.take("_"):
+            raise _Unknown
+        return "lambda_"
+
+    def substitution(self) -> None:
+        self.at += 1
+        if self.peek() in tuple("tabsiod"):
+            self.at += 1
+            return
+        while self.peek().isdigit() or self.peek().isupper():
+            self.at += 1
+        if not self.take("_"):
+            raise _Unknown
+
+    def parameter(self) -> None:
+        self.at += 1
+        while self.peek().isdigit():
+            self.at += 1
+        if not self.take("_"):
+            raise _Unknown
+
+    def arguments(self) -> None:
+        """Read `I…E` or `J…E`."""
+        self.at += 1
+        while not self.take("E"):
+            self.argument()
+
+    def argument(self) -> None:
+        if self.peek() in ("I", "J"):
+            self.arguments()
+        elif self.peek() == "L":
+            self.literal()
+        else:
+            self.type()
+
+    def literal(self) -> None:
+        plain = _LITERAL.match(self.text, self.at + 1)
+        if plain is not None:
+            self.at = plain.end()
+            return
+        self.at += 1
+        if self.peek(2) == "_Z":
+            self.at += 2
+            self.encoding()
+        else:
+            self.type()
+            end = self.text.find("E", self.at)
+            if end < 0:
+                raise _Unknown
+            self.at = end
+        if not self.take("E"):
+            raise _Unknown
+
+    def type(self) -> None:
+        """Read a type. Identifiers in it are no candidates for the name."""
+        self.depth += 1
+        if self.depth > _DEEPEST or self.at >= len(self.text):
+            raise _Unknown
+        kept = self.last
+        self._type()
+        self.last = kept
+        self.depth -= 1
+
+    def _type(self) -> None:
+        one = self.peek()
+        if one in _QUALIFIERS:
+            self.at += 1
+            self.type()
+        elif one == "D":
+            self._extended()
+        elif one in _BUILTIN:
+            self.at += 1
+        elif one == "S":
+            self._substituted()
+        elif one == "T":
+            self.parameter()
+            if self.peek() == "I":
+                self.arguments()
+        elif one == "A":
+            self._array()
+        elif one == "F":
+            self.at += 1
+            while not self.take("E"):
+                self.type()
+        elif one == "M":
+            self.at += 1
+            self.type()
+            self.type()
+        else:
+            self.name()
+
+    def _substituted(self) -> None:
+        if self.peek(2) == "St":
+            self.name()
+            return
+        self.substitution()
+        if self.peek() == "I":
+            self.arguments()
+
+    def _extended(self) -> None:
+        two = self.peek(2)
+        self.at += 2
+        if two == "Dp":
+            self.type()
+        elif two not in ("Dn", "Da", "Dc", "Dh", "Di", "Ds", "Du", "Df", "Dd", "De"):
+            raise _Unknown
+
+    def _array(self) -> None:
+        number = _NUMBER.match(self.text, self.at + 1)
+        self.at = number.end() if number else self.at + 1
+        if not self.take("_"):
+            raise _Unknown
+        self.type()

@@ -1,0 +1,190 @@
+"""Loops and conditionals of one body, found as they stand in the text: nothing is moved, so a structure is a stretch of
+statements with a branch before it and a label behind it. What does not nest stays a branch and a label.
+
+Entered only at the top, left only to places that a reader expects: that is checked here; what the branches mean is not.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyptx.codegen.analysis.branches import Branch, Branches, Entries, branches_of
+from pyptx.ir.nodes import Instruction, Label, Statement
+
+DEEPEST = 14
+"""How many structures may stand in each other: Python allows 20 `with` blocks, and readers fewer."""
+
+
+@dataclass(slots=True)
+class Leaf:
+    """One statement."""
+
+    at: int
+
+
+@dataclass(slots=True)
+class Choice:
+    """`@p bra label; then…; label:`, with an other part also `bra done` before the label and `done:` at the end.
+
+    `head` is the branch, `label` the place of the label behind the first part, `jump` that of `bra done`, `done` that of
+    its label. The last of these labels is `owned` unless an outer structure ends with it or a loop begins with it.
+    """
+
+    head: int
+    then: list[Part]
+    label: int
+    owned: bool
+    jump: int | None = None
+    other: list[Part] = field(default_factory=list["Part"])
+    done: int | None = None
+
+
+@dataclass(slots=True)
+class Cycle:
+    """`label: …; bra label`, with the branch back at `tail`; `done` is the label behind it that `break_` goes to."""
+
+    label: int
+    body: list[Part]
+    tail: int
+    done: int | None = None
+
+
+Part = Leaf | Choice | Cycle
+
+
+@dataclass(slots=True)
+class Shape:
+    """The structures of a body, and for each branch left inside a cycle what it does to it."""
+
+    parts: list[Part]
+    leaves: dict[int, str] = field(default_factory=dict[int, str])
+    """`break` or `continue` for the branches that leave the innermost cycle or start its next round."""
+
+
+class _Search:
+    """What is known of the body while its parts are built."""
+
+    def __init__(self, body: Sequence[Statement], branches: Branches) -> None:
+        self.body, self.branches = body, branches
+        self.entries = Entries(branches)
+        self.cycles = _cycles(body, branches, self.entries)
+        self.shape = Shape([])
+        self.places = sorted(branches.by_place)
+
+    def parts(self, low: int, high: int, end: int | None, depth: int) -> list[Part]:
+        """Return the parts of low…high-1; `end` is the place of the label with which the outer structure ends."""
+        out: list[Part] = []
+        at = low
+        while at < high:
+            made = self._cycle(at, high, depth) or self._choice(at, high, end, depth) if depth < DEEPEST else None
+            if made is None:
+                out.append(Leaf(at))
+                at += 1
+                continue
+            out.append(made)
+            at = _after(made)
+        return out
+
+    def _cycle(self, at: int, high: int, depth: int) -> Cycle | None:
+        tail = self.cycles.get(at)
+        if tail is None or tail >= high:
+            return None
+        behind = tail + 1
+        placed = behind < high and isinstance(self.body[behind], Label) and behind not in self.cycles
+        done = behind if placed else None
+        leaving = self._leaving(at, tail, behind) if done is not None else []
+        made = Cycle(at, self.parts(at + 1, tail, None, depth + 1), tail, done if leaving else None)
+        inner = [range(c.label, c.tail + 1) for c in _cycles_in(made.body)]
+        for place in leaving:
+            if not any(place in stretch for stretch in inner):
+                self.shape.leaves[place] = "break"
+        if done is not None and not any(self.shape.leaves.get(p) == "break" for p in leaving):
+            made.done = None
+        return made
+
+    def _leaving(self, first: int, last: int, target: int) -> list[int]:
+        inside = self.places[bisect_left(self.places, first) : bisect_left(self.places, last)]
+        return [place for place in inside if self.branches.by_place[place].target == target]
+
+    def _choice(self, at: int, high: int, end: int | None, depth: int) -> Choice | None:
+        head = self.branches.by_place.get(at)
+        if head is None or not head.conditional or head.target <= at + 1:
+            return None
+        label = head.target
+        if not self._reaches(label, high, end) or not self.entries.closed(at + 1, label - 1):
+            return None
+        jump = self._jump(at, label, high, end)
+        if jump is None:
+            return Choice(at, self.parts(at + 1, label, label, depth + 1), label, self._owned(label, high))
+        far = jump.target
+        then = self.parts(at + 1, jump.at, None, depth + 1)
+        other = self.parts(label + 1, far, far, depth + 1)
+        return Choice(at, then, label, self._owned(far, high), jump.at, other, far)
+
+    def _reaches(self, label: int, high: int, end: int | None) -> bool:
+        """Tell whether a label ends something here: it stands here, or the outer structure ends with it."""
+        return label < high or label == end == high
+
+    def _owned(self, label: int, high: int) -> bool:
+        return label < high and label not in self.cycles
+
+    def _jump(self, at: int, label: int, high: int, end: int | None) -> Branch | None:
+        """Return the branch over the other part, if the first part ends with one and both nest."""
+        jump = self.branches.by_place.get(label - 1)
+        if jump is None or jump.conditional or jump.target <= label + 1 or label in self.cycles or label >= high:
+            return None
+        sources = self.branches.sources[label]
+        nests = min(sources) >= at and max(sources) < label and self._reaches(jump.target, high, end)
+        return jump if nests and self.entries.closed(label + 1, jump.target - 1) else None
+
+
+def _after(part: Choice | Cycle) -> int:
+    """Return the place behind a part."""
+    if isinstance(part, Cycle):
+        return part.tail + 1 if part.done is None else part.done + 1
+    last = part.label if part.done is None else part.done
+    return last + part.owned
+
+
+def _cycles_in(parts: list[Part]) -> list[Cycle]:
+    found: list[Cycle] = []
+    stack = list(parts)
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Cycle):
+            found.append(part)
+        elif isinstance(part, Choice):
+            stack += part.then
+            stack += part.other
+    return found
+
+
+def _cycles(body: Sequence[Statement], branches: Branches, entries: Entries) -> dict[int, int]:
+    """Return the place of each loop's label and that of its last branch back, where loops nest and are entered only at
+    the top."""
+    tails: dict[int, int] = {}
+    for branch in branches.by_place.values():
+        if branch.target <= branch.at:
+            tails[branch.target] = max(tails.get(branch.target, 0), branch.at)
+    nested: dict[int, int] = {}
+    around: list[int] = []
+    for label, tail in sorted(tails.items()):
+        while around and around[-1] < label:
+            around.pop()
+        last = body[tail]
+        whole = isinstance(last, Instruction) and max(branches.sources[label]) == tail
+        crossing = bool(around) and around[-1] < tail
+        if whole and not crossing and (tail == label or entries.closed(label + 1, tail)):
+            nested[label] = tail
+            around.append(tail)
+    return nested
+
+
+def shape_of(body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset()) -> Shape:
+    """Return the structures of a body. Labels that are reached from outside of it are entries that no structure hides."""
+    branches = branches_of(body, reached_from_outside)
+    search = _Search(body, branches)
+    search.shape.parts = search.parts(0, len(body), None, 0)
+    return search.shape

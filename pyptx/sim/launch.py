@@ -50,13 +50,20 @@ def run(
     max_steps: int = MAX_STEPS,
     cooperative: bool = False,
     batch_lanes: int = BATCH_LANES,
+    precision: str = "float32",
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
-    launch succeeded. PtxError says what was wrong with the launch or the kernel."""
+    launch succeeded. PtxError says what was wrong with the launch or the kernel. With `precision="hardware"` products
+    of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32."""
     program, sources = _prepared(module, entry)
     shape = _shape(program, _dim3(grid, "grid"), _dim3(block, "block"), _dim3(cluster, "cluster"), shared)
     if schedule not in ("eager", "lazy"):
         raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` and `lazy` are")
+    if precision not in ("float32", "hardware"):
+        raise rules.error(
+            rules.LAUNCH_SHAPE, None, f"precision {precision!r} is not there; `float32` and `hardware` are"
+        )
+    exact = module.target.arch if precision == "hardware" else 0
     buffers = Buffers(program.variables.next_global)
     workspace = buffers.reserve(256, "grid workspace") if cooperative else 0
     launch = Launch(program, *shape, shared, max_steps, workspace, schedule == "eager")
@@ -65,7 +72,7 @@ def run(
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     stats, printed = Stats(), list[str]()
     try:
-        _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes)
+        _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes, exact)
     except MemoryError as why:
         lanes = launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.block[0] * launch.block[1] * launch.block[2]
         text = f"no memory for a grid of {lanes} threads: {why}"
@@ -92,7 +99,7 @@ def _prepared(module: Module, entry: str | None) -> tuple[Program, dict[int, Sou
 
 def _run_batches(
     launch: Launch, regions: list[Region], params: Region, sources: dict[int, Source], stats: Stats,
-    printed: list[str], cooperative: bool, batch_lanes: int,
+    printed: list[str], cooperative: bool, batch_lanes: int, exact: int,
 ) -> None:  # fmt: skip
     total = launch.grid[0] * launch.grid[1] * launch.grid[2]
     threads = launch.block[0] * launch.block[1] * launch.block[2]
@@ -106,6 +113,7 @@ def _run_batches(
             ctas = min(at_once, total - first)
             if machine is None or machine.shape.ctas != ctas:
                 machine = Batch(launch, ctas, regions, params, sources, stats, printed)
+                machine.memory.tensor.exact = exact
             machine.begin(np.arange(first, first + ctas))
             Scheduler(machine).run()
             stats.batches += 1

@@ -14,12 +14,15 @@ _UNIT = 32
 
 
 class TensorMemory:
-    """The columns of every CTA, `[cta, lane, column]`, made when the first is allocated."""
+    """The columns of every CTA, `[cta, lane, column]`, made when the first is allocated. `exact` is the target whose
+    tensor cores' sums are imitated bit for bit, 90 for sm_90; 0 sums quickly."""
 
     def __init__(self, ctas: int) -> None:
         self.ctas = ctas
+        self.exact = 0
         self._cells: Array | None = None
         self._taken = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
+        self._kept: dict[int, list[tuple[int, int]]] = {}
 
     @property
     def cells(self) -> Array:
@@ -30,15 +33,26 @@ class TensorMemory:
     def reset(self) -> None:
         """Free everything: a batch begins."""
         self._taken.fill(False)
+        self._kept.clear()
         if self._cells is not None:
             self._cells.fill(0)
 
-    def allocate(self, cta: int, columns: int) -> int | None:
-        """Return the first column of a free run, now taken; None when there is none."""
+    def allocate(self, cta: int, columns: int, pair: bool = False) -> int | None:
+        """Return the first column of a free run, now taken; None when there is none. The two CTAs of a pair get the
+        same columns: the second one those that the first one's allocation kept for it."""
+        ctas = [cta & ~1, cta | 1] if pair else [cta]
+        kept = self._kept.get(cta)
+        if pair and kept:
+            first, count = kept.pop(0)
+            if count != columns:
+                raise ValueError(f"{columns} columns, the other CTA of the pair has allocated {count}")
+            return first
         count = columns // _UNIT
         for first in range(COLUMNS // _UNIT - count + 1):
-            if not self._taken[cta, first : first + count].any():
-                self._taken[cta, first : first + count] = True
+            if not self._taken[ctas, first : first + count].any():
+                self._taken[ctas, first : first + count] = True
+                if pair:
+                    self._kept.setdefault(cta ^ 1, []).append((first * _UNIT, columns))
                 return first * _UNIT
         return None
 

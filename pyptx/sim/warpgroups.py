@@ -115,7 +115,8 @@ def _across(found: Descriptor, row: Array, k: Array, size: int, chunks: int) -> 
     if found.swizzle is Swizzle.NONE:
         return chunk * found.stride_byte_offset + k // 8 * found.leading_byte_offset + k % 8 * _CORE + byte
     outer = chunk // chunks * found.leading_byte_offset + chunk % chunks * _CORE
-    return outer + k // 8 * found.stride_byte_offset + k % 8 * chunks * _CORE + byte
+    atom = 4 if found.swizzle is Swizzle.B128_ATOM_32B else 8
+    return outer + k // atom * found.stride_byte_offset + k % atom * chunks * _CORE + byte
 
 
 def _swizzled(found: Descriptor, offset: Array) -> Array:

@@ -1,23 +1,26 @@
-"""Manual: tcgen05: allocation, loads and stores, commit. Waits and fences change nothing: every operation has been done
-when its instruction has run."""
+"""Manual: tcgen05: allocation, loads and stores, commit; copies and shifts are in `tcgen05_copies`. Waits and fences
+change nothing: every operation has been done when its instruction has run."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
-from pyptx.diagnostics import PtxError
 from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.isa.model import Match
-from pyptx.sim import bulk, rules
+from pyptx.sim import bulk
 from pyptx.sim.access import as_tuple, store
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
+from pyptx.sim.numerics.extremes import maximum, minimum
+from pyptx.sim.semantics import tcgen05_copies
+from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 
 _U4 = np.dtype("u4")
@@ -25,25 +28,45 @@ _U4 = np.dtype("u4")
 
 def _tcgen05(match: Match, signature: Signature) -> Operation | None:
     flags, name = set(match.modifiers), match.modifiers[0]
-    if "cta_group::2" in flags or name in ("cp", "shift") or "exclusive" in flags:
-        return None
+    pair = "cta_group::2" in flags
     if name == "commit":
-        return memory(_commit) if not any("::32b" in m for m in flags) else None
+        return memory(_commit)
+    if name in ("cp", "shift"):
+        return tcgen05_copies.operation(match, pair)
     if name == "alloc":
-        return memory(_alloc)
+        return memory(partial(_alloc, pair, "exclusive" in flags))
     if name == "dealloc":
         return memory(_dealloc)
     if name in ("ld", "st"):
-        return _move(match, flags, name == "ld")
+        return _move(match, signature, flags, name == "ld")
     return NOTHING
 
 
-def _move(match: Match, flags: set[str], loads: bool) -> Operation | None:
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One spelling of a load or store. `reduction` is min or max, `kind` its type."""
+
+    shape: str
+    num: int
+    packed: bool
+    split: bool
+    reduction: str = ""
+    kind: str = ""
+    magnitudes: bool = False
+    nan: bool = False
+
+
+def _move(match: Match, signature: Signature, flags: set[str], loads: bool) -> Operation | None:
     shape = next(m for m in match.modifiers if re.fullmatch(r"\d+x\d+b(x2)?", m))
-    if "red" in flags or any("spcompress" in m for m in flags) or shape == "16x32bx2":
+    if any("spcompress" in m for m in flags):
         return None
-    num = int(match.chosen["num"][1:])
-    return memory(partial(_load if loads else _store, shape, num, any("16b" in m for m in flags)))
+    kind = next((m for m in match.modifiers if m in ("f32", "s32", "u32")), "")
+    move = Move(
+        shape, int(match.chosen["num"][1:]), any("16b" in m for m in flags), shape == "16x32bx2",
+        next((m for m in ("min", "max") if m in flags), "") if "red" in flags else "", kind, "abs" in flags,
+        "NaN" in flags,
+    )  # fmt: skip
+    return memory(partial(_load if loads else _store, move))
 
 
 @cache
@@ -54,12 +77,16 @@ def _places(shape: str, num: int, packed: bool) -> tuple[Array, Array]:
     return found[:, :, 0], found[:, :, 1] * (2 if packed else 1)
 
 
-def _cells(shape: str, num: int, packed: bool, site: Site, group: Lanes, address: Any) -> tuple[Array, Array, Array]:
-    """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`."""
+def _cells(move: Move, site: Site, group: Lanes, address: Any, split: int) -> tuple[Array, Array, Array]:
+    """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`. In the upper half
+    of the warp they begin `split` columns later."""
     whole = np.broadcast_to(address, group.n).astype(np.int64)
-    rows, columns = _places(shape, num, packed)
+    rows, columns = _places(move.shape, move.num, move.packed)
+    packed = move.packed
     lane = group.shape.lane[group.sel]
     row, column = (whole >> 16)[:, None] + rows[lane], (whole & 0xFFFF)[:, None] + columns[lane]
+    if split:
+        column = column + np.where(lane >= 16, split, 0)[:, None]
     quarter = group.shape.thread[group.sel] // 32 % 4
     wrong = (row >> 5 != quarter[:, None]).any(1)
     if wrong.any():
@@ -74,50 +101,34 @@ def _cells(shape: str, num: int, packed: bool, site: Site, group: Lanes, address
     return group.cta[:, None], row, column
 
 
-def wrong_place(site: Site, group: Lanes, at: int, why: str) -> PtxError:
-    """Return the error of an access to tensor memory."""
-    text = f"`{site.instruction.full_opcode}`: {why}"
-    return rules.error(rules.TENSOR, site.origin, text, notes=(site.memory.place(group, at, site.function),))
-
-
-def _load(
-    shape: str,
-    num: int,
-    packed: bool,
-    site: Site,
-    group: Lanes,
-    mask: Any,
-    space: str,
-    address: Any,
-    outs: Any,
-    *_: Any,
-) -> None:
-    cta, row, column = _cells(shape, num, packed, site, group, address)
+def _load(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
+    cta, row, column = _cells(move, site, group, address, int(given[-1]) if move.split else 0)
     cells = site.memory.tensor.cells
     made = cells[cta, row, column]
-    if packed:
+    if move.packed:
         made = made & np.uint32(0xFFFF) | cells[cta, row, column + 1] << np.uint32(16)
-    for out, values in zip(outs, made.T, strict=True):
+    found = list(made.T)
+    if move.reduction:
+        found.append(_reduced(move, found))
+    for out, values in zip(outs, found, strict=True):
         if out is not None:
-            out[...] = values
+            out[...] = values.view(out.dtype)
 
 
-def _store(
-    shape: str,
-    num: int,
-    packed: bool,
-    site: Site,
-    group: Lanes,
-    mask: Any,
-    space: str,
-    address: Any,
-    outs: Any,
-    *given: Any,
-) -> None:
-    cta, row, column = _cells(shape, num, packed, site, group, address)
+def _reduced(move: Move, loaded: list[Array]) -> Array:
+    """Return the least or greatest of what every lane has loaded."""
+    if move.kind == "f32":
+        pick = minimum if move.reduction == "min" else maximum
+        return pick(*(np.ascontiguousarray(v).view("f4") for v in loaded), nan=move.nan, abs=move.magnitudes).view("u4")
+    values = np.stack(loaded).view("i4" if move.kind == "s32" else "u4")
+    return (values.min(0) if move.reduction == "min" else values.max(0)).view("u4")
+
+
+def _store(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
+    cta, row, column = _cells(move, site, group, address, int(given[0]) if move.split else 0)
     cells = site.memory.tensor.cells
     words = np.stack([np.broadcast_to(v, group.n) for v in as_tuple(given[-1])], axis=1).astype(np.uint32)
-    if packed:
+    if move.packed:
         cells[cta, row, column + 1] = words >> np.uint32(16)
         words = words & np.uint32(0xFFFF)
     cells[cta, row, column] = words
@@ -128,13 +139,23 @@ def _first_of_warps(group: Lanes) -> list[int]:
     return np.unique(group.shape.warp[group.sel], return_index=True)[1].tolist()
 
 
-def _alloc(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, columns: Any) -> None:
+def _alloc(
+    pair: bool, exclusive: bool, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, columns: Any
+) -> None:
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
     for at in _first_of_warps(group):
         count, one = int(counts[at]), group.shape.of(group.index[at : at + 1])
-        if count not in (32, 64, 128, 256, 512):
+        if exclusive and (count % 32 or not 32 <= count <= 512):
+            raise wrong_place(site, group, at, f"{count} columns: a multiple of 32 up to 512 is needed")
+        if not exclusive and count not in (32, 64, 128, 256, 512):
             raise wrong_place(site, group, at, f"{count} columns: a power of two from 32 to 512 is needed")
-        first = site.memory.tensor.allocate(int(one.cta[0]), count)
+        cta = int(one.cta[0])
+        try:
+            if pair:
+                pair_of(site, one)
+            first = site.memory.tensor.allocate(cta, count, pair)
+        except ValueError as why:
+            raise wrong_place(site, group, at, str(why)) from None
         if first is None:
             raise wrong_place(site, group, at, f"no {count} columns in a row are free, and nothing would free them")
         store(site, one, None, space, where[at : at + 1], _U4, (np.array([first], _U4),))

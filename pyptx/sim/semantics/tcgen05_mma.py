@@ -1,93 +1,168 @@
-"""Manual: tcgen05.mma, dense, of one CTA. Block-scaled, sparse and weight-stationary products have no semantics yet."""
+"""Manual: tcgen05.mma, dense, sparse, block-scaled, weight-stationary, of one CTA and of pairs of CTAs.
+
+Collectors are hints. What only sm_107 has (kind::ti16, tables for B) has no semantics.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
-from pyptx.isa.fragments.tensor_memory import LANES, datapath
+from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
+from pyptx.isa.fragments.tensor_memory import datapath
 from pyptx.isa.model import Kind, Match
-from pyptx.sim import bulk, rules
-from pyptx.sim import warpgroups as wg
+from pyptx.sim import bulk
 from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
-from pyptx.sim.numerics.dot import fast_dot
-from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.plain_dots import integer_dot
-from pyptx.sim.semantics.tcgen05 import wrong_place
+from pyptx.sim.numerics.products import product, scaled_product
+from pyptx.sim.semantics import tcgen05_operands as read
+from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 
-_KINDS = ("f16", "tf32", "f8f6f4", "i8")
-_RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "u1", "u8": "u1"}
 _RESULT = {"f16": "f2", "f32": "f4", "s32": "i4"}
 
 
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """One spelling. `block` is the number of elements that share a scale factor, 0 without; `addresses` and `names`
+    are the operands, those in brackets and the others."""
+
+    kind: str
+    block: int
+    ctas: int
+    sparse: bool
+    ws: bool
+    shifted: bool
+    addresses: tuple[str, ...]
+    names: tuple[str, ...]
+
+
 def _mma(match: Match, signature: Signature) -> Operation | None:
-    flags = match.modifiers
-    kind = next((m.removeprefix("kind::") for m in flags if m.startswith("kind::")), "")
-    if {"sp", "ws", "cta_group::2", "ashift"} & set(flags) or kind not in _KINDS or "decompress" in ".".join(flags):
+    flat = [part for m in match.modifiers for part in m.split(".")]
+    kind = next(m.removeprefix("kind::") for m in flat if m.startswith("kind::"))
+    if kind == "ti16" or any(m.startswith("decompress") for m in flat):
         return None
-    names = tuple(o.name for o in signature if o.kind is not Kind.ADDRESS)
-    return memory(partial(_multiply, kind, "a" not in names, names))
-
-
-def _multiply(
-    kind: str, from_tensor: bool, names: tuple[str, ...], site: Site, group: Lanes, mask: Any, *given: Any
-) -> None:
-    """Multiply in every CTA whose lane issues the instruction. Given are the addresses, no outputs, the operands."""
-    count = 4 if from_tensor else 2
-    named = dict(zip(names, given[count + 1 :], strict=True))
-    a = given[3] if from_tensor else named["a"]
-    none = np.array(0)
-    some, (target, first, second, bits, keeps, disabled, scale) = chosen(
-        group, mask, given[1], a, named["b"], named["idesc"], named["accumulate"], named.get("disabled", (none,) * 4),
-        named.get("scale", none),
+    block = 0
+    if "block_scale" in flat:
+        block = 16 if {"block16", "scale_vec::4X"} & set(flat) else 32
+    spelling = Spelling(
+        kind, block, 2 if "cta_group::2" in flat else 1, "sp" in flat, "ws" in flat, "ashift" in flat,
+        tuple(o.name for o in signature if o.kind is Kind.ADDRESS),
+        tuple(o.name for o in signature if o.kind is not Kind.ADDRESS),
     )  # fmt: skip
+    return memory(partial(_issue, spelling))
+
+
+def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
+    """Multiply for every lane that issues the instruction. Given are spaces and addresses, no outputs, the operands."""
+    count = 2 * len(spelling.addresses)
+    named = dict(zip(spelling.addresses, given[1:count:2], strict=True))
+    named |= dict(zip(spelling.names, given[count + 1 :], strict=True))
+    some, values = chosen(group, mask, *named.values())
     if some is None:
         return
     for at, one in bulk.one_by_one(some):
+        operands = {name: _number(value, at) for name, value in zip(named, values, strict=True)}
         try:
-            found = InstructionDescriptor.decode(kind, int(bits[at]))
-            left = (
-                _tensor_rows(site, one, found, int(first[at]))
-                if from_tensor
-                else _shared(site, one, found, int(first[at]), 0)
-            )
-            right = _shared(site, one, found, int(second[at]), 1)
-            off = [int(word[at]) for word in disabled]
-            _accumulate(site, one, found, int(target[at]), (left, right), bool(keeps[at]), off, int(scale[at]))
+            _multiply(spelling, site, one, operands)
         except (ValueError, IndexError) as why:
             raise wrong_place(site, one, 0, str(why)) from None
 
 
-def _accumulate(
-    site: Site, one: Lanes, found: InstructionDescriptor, address: int, factors: tuple[Array, Array], keeps: bool,
-    disabled: list[int], scale: int,
-) -> None:  # fmt: skip
-    memory, cta = site.memory, one.cta
-    column = address & 0xFFFF
-    if not memory.tensor.allocated(cta, np.array([column]), np.array([column + found.n - 1])).all():
-        raise IndexError(f"columns {column} … {column + found.n - 1} of D are not allocated")
-    path = datapath(found.m)
-    rows = np.array([path.locate(row, 0, found.n)[1] for row in range(found.m)]) + (address >> 16)
-    cells = memory.tensor.cells[int(cta[0])]
-    part = cells[rows, column : column + found.n]
-    start = _decoded(part, found.d.name) if keeps else np.zeros(part.shape, "i4" if found.d.name == "s32" else "f4")
-    if scale:
-        start = np.ldexp(start, -scale)
-    x, y = factors[0], factors[1].T
-    if found.d.name == "s32":
-        made = integer_dot(x, y, start, satfinite=found.saturate)
+def _number(value: Array | tuple[Array, ...], at: int) -> Any:
+    return tuple(int(word[at]) for word in value) if isinstance(value, tuple) else int(value[at])
+
+
+def _multiply(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> None:
+    found = InstructionDescriptor.decode(spelling.kind, operands["idesc"])
+    wrong = found.problems(cta_group=spelling.ctas, ws=spelling.ws)
+    if found.sparse is not spelling.sparse:
+        wrong.append(f"the instruction descriptor says {'sparse' if found.sparse else 'dense'}")
+    if wrong:
+        raise ValueError("; ".join(wrong))
+    path = datapath(found.m, cta_group=spelling.ctas, ws=spelling.ws, sparse=spelling.sparse)
+    lanes = read.lanes_of(path, operands["d"] >> 16)
+    from_tensor = "a" in spelling.addresses
+    if from_tensor and operands["a"] >> 16 != operands["d"] >> 16:
+        raise ValueError(f"A starts at lane {operands['a'] >> 16}, D at lane {operands['d'] >> 16}")
+    ctas = pair_of(site, one) if spelling.ctas == 2 else (int(one.cta[0]),)
+    halves = [read.Half(site.memory, cta, found, lanes) for cta in ctas]
+    right = _columns(spelling, halves, operands)
+    for at, half in enumerate(halves):
+        left = _rows(spelling, half, operands, from_tensor)
+        _accumulate(spelling, half, left, right, operands, operands.get("disabled", (0,) * 8)[4 * at : 4 * at + 4])
+
+
+def _rows(spelling: Spelling, half: read.Half, operands: dict[str, Any], from_tensor: bool) -> Array:
+    """Return A of one CTA, `[part of N or 1, row, element of K]`."""
+    if from_tensor:
+        left = read.tensor_rows(half, operands["a"], spelling.shifted)
     else:
-        x, y = (-x if found.negate_a else x), (-y if found.negate_b else y)
-        made = fast_dot(x, y, start.astype(np.float32), found.d.name)
-    writes = np.array([not disabled[row // 32] >> row % 32 & 1 for row in rows]) if any(disabled) else slice(None)
-    cells[rows[writes], column : column + found.n] = _encoded(made, found.d.name)[writes]
+        left = read.shared_rows(half, operands["a"], half.rows, 0)[None]
+    if spelling.sparse:
+        if (operands["meta"] >> 16) not in (0, operands["d"] >> 16):
+            raise ValueError(f"the metadata starts at lane {operands['meta'] >> 16}, D at lane {operands['d'] >> 16}")
+        left = read.expanded(half, left, operands["meta"])
+    return -left if half.found.negate_a else left
+
+
+def _columns(spelling: Spelling, halves: list[read.Half], operands: dict[str, Any]) -> Array:
+    """Return B, `[column, element of K]`: every CTA of a pair has half of the columns."""
+    found = halves[0].found
+    mask = ZeroColumnMask.decode(operands["columns"]) if "columns" in operands else None
+    shift = mask.shift if mask is not None else 0
+    count = found.n // len(halves) + shift
+    right = np.concatenate([read.shared_rows(half, operands["b"], count, 1) for half in halves])[shift:]
+    if mask is not None:
+        bits = mask.columns(found.m, found.n)
+        zero = np.array([bits >> column & 1 for column in range(found.n)], np.bool_)
+        right = np.where(zero[:, None], right.dtype.type(0), right)
+    return -right if found.negate_b else right
+
+
+def _scales(spelling: Spelling, half: read.Half, columns: int, operands: dict[str, Any]) -> tuple[Array, Array]:
+    """Return the scale factors of A, `[part of N, row, block]`, and of B, `[part of N, block, column]`."""
+    # A sparse A has one scale factor for as many stored elements, so for twice as much of K.
+    vector = half.found.k // (spelling.block * (2 if half.found.sparse else 1))
+    for_a = read.scales(half, 0, operands["scale_a"], half.rows, vector)
+    return for_a, read.scales(half, 1, operands["scale_b"], columns, vector).swapaxes(-1, -2)
+
+
+def _accumulate(
+    spelling: Spelling, half: read.Half, left: Array, right: Array, operands: dict[str, Any], disabled: tuple[int, ...]
+) -> None:
+    found, tensor = half.found, half.memory.tensor
+    parts, column = half.lanes.shape[0], operands["d"] & 0xFFFF
+    width = found.n // parts
+    held = read.words(half, "D", half.lanes, operands["d"], width)
+    start = _decoded(held, found.d.name) if operands["accumulate"] else np.zeros(held.shape, _RESULT[found.d.name])
+    if operands.get("scale"):
+        start = np.ldexp(start.astype(np.float32), -operands["scale"])
+    y = right.reshape(parts, width, found.k).swapaxes(-1, -2)
+    scales = _scales(spelling, half, width, operands) if spelling.block else None
+    made = _encoded(_sum(half, left, y, start, scales), found.d.name)
+    lanes = half.lanes.reshape(-1)
+    made = made.reshape(len(lanes), width)
+    if any(disabled):
+        off = np.array([disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
+        lanes, made = lanes[~off], made[~off]
+    tensor.cells[half.cta][lanes, column : column + width] = made
+
+
+def _sum(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array, Array] | None) -> Array:
+    found, sm = half.found, half.memory.tensor.exact
+    if found.d.name == "s32":
+        return integer_dot(x, y, start, satfinite=found.saturate)
+    names = found.d.name, found.a.name, found.b.name
+    if scales is None:
+        return product(x, y, start, names, instruction="tcgen05", sm=sm, sparse=found.sparse)
+    return scaled_product(x, y, scales, start, names[1:], instruction="tcgen05", sm=sm, sparse=found.sparse)
 
 
 def _decoded(part: Array, kind: str) -> Array:
@@ -99,38 +174,6 @@ def _decoded(part: Array, kind: str) -> Array:
 def _encoded(made: Array, kind: str) -> Array:
     made = np.ascontiguousarray(made.astype(_RESULT[kind], copy=False))
     return made.view(np.uint16).astype(np.uint32) if kind == "f16" else made.view(np.uint32)
-
-
-def _shared(site: Site, one: Lanes, found: InstructionDescriptor, bits: int, which: int) -> Array:
-    """Return A, M x K, or B, N x K, from shared memory."""
-    kind = (found.a, found.b)[which].name
-    rows, across = (found.m, found.transpose_a) if which == 0 else (found.n, found.transpose_b)
-    if kind not in _RAW:
-        raise rules.error(
-            rules.UNSUPPORTED, site.origin, f"`{site.instruction.full_opcode}` of {kind} is not simulated"
-        )
-    descriptor = Tcgen05Descriptor.decode(bits)
-    raw = wg.shared_matrix(site.memory, int(one.cta[0]), descriptor, rows, found.k, _RAW[kind], across)
-    return _values(raw, kind)
-
-
-def _tensor_rows(site: Site, one: Lanes, found: InstructionDescriptor, address: int) -> Array:
-    """Return A from tensor memory: a row in each lane, elements packed into columns."""
-    kind = found.a.name
-    if found.m != LANES or kind not in _RAW:
-        text = f"`{site.instruction.full_opcode}` with {found.m} rows of {kind} in tensor memory is not simulated"
-        raise rules.error(rules.UNSUPPORTED, site.origin, text)
-    column, count = address & 0xFFFF, found.k * np.dtype(_RAW[kind]).itemsize // 4
-    if not site.memory.tensor.allocated(one.cta, np.array([column]), np.array([column + count - 1])).all():
-        raise IndexError(f"columns {column} … {column + count - 1} of A are not allocated")
-    part = np.ascontiguousarray(site.memory.tensor.cells[int(one.cta[0])][:, column : column + count])
-    return _values(part.view(_RAW[kind]), kind)
-
-
-def _values(raw: Array, kind: str) -> Array:
-    if kind in ("s8", "u8"):
-        return raw.view(np.int8) if kind == "s8" else raw
-    return decode(raw, kind)
 
 
 BUILDERS: dict[str, Builder] = {"tcgen05": _mma}

@@ -1,0 +1,96 @@
+"""Manual: tcgen05.cp and tcgen05.shift: from shared to tensor memory, and rows of tensor memory by one lane."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.descriptors import Tcgen05Descriptor
+from pyptx.isa.model import Match
+from pyptx.sim import bulk
+from pyptx.sim import warpgroups as wg
+from pyptx.sim.engines import chosen
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
+from pyptx.sim.semantics.vocabulary import Operation, memory
+
+_ROWS = np.arange(128)
+_LANES: dict[str, tuple[Array, int]] = {
+    "128x256b": (_ROWS, 32),
+    "128x128b": (_ROWS, 16),
+    "4x256b": (np.arange(4) * 32, 32),
+    "64x128b.warpx2::02_13": (np.stack([_ROWS[:64], _ROWS[:64] + 64]), 16),
+    "64x128b.warpx2::01_23": (np.stack([_ROWS[:64] + (_ROWS[:64] & 32), _ROWS[:64] + (_ROWS[:64] & 32) + 32]), 16),
+    "32x128b.warpx4": (_ROWS.reshape(4, 32), 16),
+}
+"""By shape and multicast, the lanes of every copy of the rows, and the bytes of a row."""
+_SHIFTED_COLUMNS = 8
+
+
+def operation(match: Match, pair: bool) -> Operation:
+    """Return what a copy or a shift does."""
+    flat = [part for m in match.modifiers for part in m.split(".")]
+    if flat[0] == "shift":
+        return memory(partial(_issue, pair, _shift))
+    shape = next(m for m in flat if m[0].isdigit())
+    how = ".".join([shape, *(m for m in flat if m.startswith("warpx"))])
+    source = next((m for m in flat if m.startswith(("b6x16", "b4x16"))), "")
+    return memory(partial(_issue, pair, partial(_copy, how, int(source[1]) if source else 8)))
+
+
+def _issue(
+    pair: bool, what: Any, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
+) -> None:
+    some, values = chosen(group, mask, address, *given)
+    if some is None:
+        return
+    for at, one in bulk.one_by_one(some):
+        ctas = pair_of(site, one) if pair else (int(one.cta[0]),)
+        try:
+            for cta in ctas:
+                what(site, cta, *(int(value[at]) for value in values))
+        except (ValueError, IndexError) as why:
+            raise wrong_place(site, one, 0, str(why)) from None
+
+
+def _checked(site: Site, cta: int, column: int, count: int) -> None:
+    if not site.memory.tensor.allocated(np.array([cta]), np.array([column]), np.array([column + count - 1])).all():
+        raise IndexError(f"columns {column} … {column + count - 1} are not allocated")
+
+
+def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: int) -> None:
+    """Copy rows that a descriptor names; every CTA of a pair from its own shared memory."""
+    lanes, size = _LANES[how]
+    first, column = address >> 16, address & 0xFFFF
+    if first >= (32 if how == "4x256b" else 1):
+        raise ValueError(f"`.{how}` cannot start at lane {first}")
+    _checked(site, cta, column, size // 4)
+    found = Tcgen05Descriptor.decode(descriptor)
+    rows = wg.shared_matrix(site.memory, cta, found, lanes.shape[-1], size, "u1", False)
+    made = np.ascontiguousarray(rows if bits == 8 else _unpacked(rows, bits)).view(np.uint32)
+    site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = made
+
+
+def _unpacked(rows: Array, bits: int) -> Array:
+    """Return 16 bytes for every 16 elements of 4 or 6 bits and their padding: 4-bit ones in bits 2 to 5."""
+    parts = rows.reshape(len(rows), -1, 16)
+    if bits == 4:
+        low, high = (parts[..., :8] & np.uint8(15)) << np.uint8(2), parts[..., :8] >> np.uint8(4) << np.uint8(2)
+        return np.stack([low, high], axis=-1).reshape(rows.shape)
+    each = np.unpackbits(np.ascontiguousarray(parts[..., :12]), axis=-1, bitorder="little")
+    made = np.packbits(each.reshape(*parts.shape[:-1], 16, 6), axis=-1, bitorder="little")
+    return made.reshape(rows.shape)
+
+
+def _shift(site: Site, cta: int, address: int) -> None:
+    """Give every lane of a quarter but the last what the next lane has, in 32 bytes."""
+    first, column = address >> 16, address & 0xFFFF
+    if first % 32 or first >= 128:
+        raise ValueError(f"the rows to shift start at a multiple of 32 lanes, not at {first}")
+    _checked(site, cta, column, _SHIFTED_COLUMNS)
+    part = site.memory.tensor.cells[cta][first : first + 32, column : column + _SHIFTED_COLUMNS]
+    part[:-1] = part[1:].copy()

@@ -1,0 +1,188 @@
+"""What `tcgen05.mma` multiplies, as numbers: matrices of shared and tensor memory, metadata, scale factors.
+
+Manual: Packing formats, Sparse Matrices, Block Scaling for tcgen05.mma. Every lane of tensor memory computes a part of
+one row of D, and takes A, its metadata and the scale factors from its own lane or its own quarter of the lanes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
+from pyptx.isa.fragments.tensor_memory import LANES, Datapath
+from pyptx.sim import warpgroups as wg
+from pyptx.sim.formats import Array
+from pyptx.sim.memory import Memory
+from pyptx.sim.numerics import sparse
+from pyptx.sim.numerics.formats import decode, table
+
+_QUARTER = 32
+_RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4"}
+_FP4_KINDS = ("mxf4", "mxf4nvf4")
+_CHUNK = 16
+"""Elements of 4 and 6 bits that share 16 bytes of shared memory, padding included."""
+_SPARSITY = {"tf32": "1:2", "mxf4": "4:8", "mxf4nvf4": "4:8"}
+_MORE_ORDERED = 0b0110
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """One CTA's share of a product: its rows, and the lanes that compute them, `[part of N, row]`."""
+
+    memory: Memory
+    cta: int
+    found: InstructionDescriptor
+    lanes: Array
+
+    @property
+    def rows(self) -> int:
+        return int(self.lanes.shape[1])
+
+    @property
+    def stored(self) -> int:
+        """The elements of a row of A that memory holds."""
+        return self.found.k // 2 if self.found.sparse else self.found.k
+
+
+@cache
+def lanes_of(path: Datapath, first: int) -> Array:
+    """Return the lanes that hold the rows of one CTA, for each part of N side by side in the lanes."""
+    if first and not (path.half and first == 16):
+        allowed = "0 or 16" if path.half else "0"
+        raise ValueError(f"a matrix in layout {path.name} starts at lane {allowed}, not {first}")
+    rows = range(path.m // path.ctas)
+    found = [[path.locate(row, part, path.split)[1] + first for row in rows] for part in range(path.split)]
+    return np.array(found)
+
+
+def words(half: Half, what: str, lanes: Array, address: int, count: int) -> Array:
+    """Return words of tensor memory, along a new last axis, in these lanes."""
+    column = address & 0xFFFF
+    tensor, cta = half.memory.tensor, np.array([half.cta])
+    if not tensor.allocated(cta, np.array([column]), np.array([column + count - 1])).all():
+        raise IndexError(f"columns {column} … {column + count - 1} of {what} are not allocated")
+    found: Array = tensor.cells[half.cta][lanes, column : column + count]
+    return found
+
+
+def shared_rows(half: Half, bits: int, rows: int, which: int) -> Array:
+    """Return rows of A (`which` 0) or columns of B (1), `[row, element of K]`, by descriptor."""
+    found = half.found
+    name, across = ((found.a, found.transpose_a), (found.b, found.transpose_b))[which]
+    depth = half.stored if which == 0 else found.k
+    if found.kind in _FP4_KINDS:
+        raw = _gathered(half, bits, rows, depth // 2, "u1", False)
+        return decode(_nibbles(raw), "e2m1")
+    raw = _gathered(half, bits, rows, depth, _RAW.get(name.name, "u1"), across)
+    if name.bits == 4:
+        return decode(_nibbles(raw.reshape(rows, -1, _CHUNK)[..., :8]).reshape(rows, depth), name.name)
+    if name.bits == 6:
+        return decode(_sixes(raw.reshape(rows, -1, _CHUNK)[..., :12]).reshape(rows, depth), name.name)
+    return _numbers(raw, name.name)
+
+
+def _gathered(half: Half, bits: int, rows: int, columns: int, dtype: str, across: bool) -> Array:
+    found = Tcgen05Descriptor.decode(bits)
+    return wg.shared_matrix(half.memory, half.cta, found, rows, columns, dtype, across)
+
+
+def tensor_rows(half: Half, address: int, shifted: bool) -> Array:
+    """Return the rows of A in tensor memory, `[part of N, row, element of K]`: every lane has its own."""
+    found, name = half.found, half.found.a.name
+    bits = 4 if found.kind in _FP4_KINDS else 8 * np.dtype(_RAW.get(name, "u1")).itemsize
+    lanes = half.lanes
+    if shifted:
+        # Each quarter of the lanes moves by one row, its last row stays: `tcgen05.cp.4x256b` has renewed it.
+        lanes = np.where(lanes % _QUARTER == _QUARTER - 1, lanes, lanes + 1)
+    raw = np.ascontiguousarray(words(half, "A", lanes, address, half.stored * bits // 32))
+    if bits == 4:
+        return decode(_nibbles(raw.view("u1")), "e2m1")
+    codes = raw.view(_RAW.get(name, "u1"))
+    return decode(codes >> np.uint8(2), name) if found.a.bits == 4 else _numbers(codes, name)
+
+
+def _numbers(raw: Array, name: str) -> Array:
+    if name in ("s8", "u8"):
+        return raw.view(np.int8) if name == "s8" else raw
+    return decode(raw, name)
+
+
+def _nibbles(raw: Array) -> Array:
+    """Return elements of 4 bits, the lower first."""
+    made = np.stack([raw & np.uint8(15), raw >> np.uint8(4)], axis=-1)
+    return made.reshape(*raw.shape[:-1], -1)
+
+
+def _sixes(raw: Array) -> Array:
+    """Return elements of 6 bits, 4 in 3 bytes, the lowest first."""
+    bits = np.unpackbits(np.ascontiguousarray(raw), axis=-1, bitorder="little")
+    parts = bits.reshape(*raw.shape[:-1], -1, 6)
+    return np.packbits(parts, axis=-1, bitorder="little")[..., 0]
+
+
+def expanded(half: Half, stored: Array, address: int) -> Array:
+    """Return A with its zeros, `[part of N, row, element of K]`, by the metadata in its own lanes."""
+    kind = _SPARSITY.get(half.found.kind, "2:4")
+    wide = half.found.kind in ("tf32", "f16")
+    if half.found.sparsity_selector and not wide:
+        raise ValueError(f"the sparsity selector of kind {half.found.kind} is 0, not {half.found.sparsity_selector}")
+    chunks = half.found.k // {"1:2": 2, "2:4": 4, "4:8": 8}[kind]
+    if wide:
+        # Sixteen lanes share their metadata: a lane has four chunks of two rows, and the lane below by 8 the others.
+        lanes, chunk = half.lanes[..., None], np.arange(chunks)
+        column = (address & 0xFFFF) + half.found.sparsity_selector
+        word = words(half, "the metadata", lanes // 16 * 16 + chunk // 4 * 8 + lanes % 8, column, 1)[..., 0]
+        shift = lanes % 16 // 8 * 16 + chunk % 4 * 4
+        codes = ((word >> shift.astype(np.uint32)) & np.uint32(15)).astype(np.uint8)
+    else:
+        codes = sparse.nibbles(words(half, "the metadata", half.lanes, address, chunks // 8))
+        codes = codes.reshape(*half.lanes.shape, chunks)
+    good = sparse.valid(codes, kind)
+    if kind != "1:2":
+        good |= codes == _MORE_ORDERED
+    if not good.all():
+        raise ValueError(f"metadata {int(codes[~good][0]):#06b} of a chunk of A has no meaning")
+    return sparse.expand(np.broadcast_to(stored, (*half.lanes.shape, stored.shape[-1])), codes, kind)
+
+
+def scales(half: Half, which: int, address: int, count: int, vector: int) -> Array:
+    """Return the scale factors of rows of A, `[part of N, row, block]`, or of columns of B,
+    `[part of N, column of the part, block]`."""
+    if address >> 16:
+        raise ValueError(f"scale factors start at lane 0, not {address >> 16}")
+    found, what = half.found, "the scale factors of " + "AB"[which]
+    first = (found.a_scale_id, found.b_scale_id)[which]
+    if not found.k96 and (first % vector or first + vector > 4):
+        raise ValueError(f"scale factor id {first} does not go with {vector} factors")
+    quarters = half.lanes // _QUARTER
+    row = np.arange(count)
+    groups = -(-count // 128) * 4
+    if which == 0:
+        raw = _bytes(
+            half, what, address, (quarters * _QUARTER + row % _QUARTER, row // _QUARTER), first, vector, groups
+        )
+    else:
+        used = [np.unique(part) for part in quarters]
+        lanes = np.array([part[:, None] * _QUARTER + row % _QUARTER for part in used])
+        every = _bytes(half, what, address, (lanes, row // _QUARTER), first, vector, groups)
+        raw = every[:, 0]
+        if not (every == raw[:, None]).all():
+            raise ValueError(f"{what} differ between the quarters of tensor memory: each needs a copy")
+    name = "ue8m0" if found.scale is None else found.scale.name
+    return table(name)[raw & np.uint8(0x7F) if name == "ue4m3" else raw].astype(np.float64)
+
+
+def _bytes(half: Half, what: str, address: int, at: tuple[Array, Array], first: int, vector: int, groups: int) -> Array:
+    """Return the bytes of scale factors: of K = 96 they go on in the words behind those of all rows."""
+    lanes, column = np.broadcast_arrays(*at)
+    last = int(column.max()) + (first + vector - 1) // 4 * groups
+    found = words(half, what, np.arange(LANES), address, last + 1)
+    made: list[Any] = []
+    for block in range(first, first + vector):
+        word = found[lanes, column + block // 4 * groups]
+        made.append((word >> np.uint32(block % 4 * 8)).astype(np.uint8))
+    return np.stack(made, axis=-1)

@@ -1,0 +1,22 @@
+"""Pairs of CTAs, and errors of accesses to tensor memory."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import PtxError
+from pyptx.sim import rules
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+
+
+def wrong_place(site: Site, group: Lanes, at: int, why: str) -> PtxError:
+    """Return the error of an access to tensor memory."""
+    text = f"`{site.instruction.full_opcode}`: {why}"
+    return rules.error(rules.TENSOR, site.origin, text, notes=(site.memory.place(group, at, site.function),))
+
+
+def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
+    """Return the pair of CTAs that a lane's CTA belongs to, the one of even rank first."""
+    cta = int(one.cta[0])
+    if site.memory.cluster % 2:
+        raise wrong_place(site, one, 0, f"`.cta_group::2` needs pairs of CTAs, the cluster has {site.memory.cluster}")
+    return cta & ~1, cta | 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.ir import Module
+from pyptx.isa.targets import target
 from pyptx.sim import rules
 from pyptx.sim.arguments import Buffers, parameter_bytes
 from pyptx.sim.codegen import Source
@@ -63,7 +64,11 @@ def run(
         raise rules.error(
             rules.LAUNCH_SHAPE, None, f"precision {precision!r} is not there; `float32` and `hardware` are"
         )
-    exact = module.target.arch if precision == "hardware" else 0
+    exact = (
+        max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
+        if precision == "hardware"
+        else 0
+    )
     buffers = Buffers(program.variables.next_global)
     workspace = buffers.reserve(256, "grid workspace") if cooperative else 0
     launch = Launch(program, *shape, shared, max_steps, workspace, schedule == "eager")

@@ -16,10 +16,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from pyptx import Kernel, kernel, ptx, reg
+from pyptx import Kernel, TensorSpec, Tile, kernel, ptx, reg, smem
 from pyptx.dsl.scopes import intrinsic
 from pyptx.reg import Reg
-from pyptx.types import b64, f32, pred, u32
+from pyptx.types import b64, bf16, f32, pred, u32
 
 SIZES = (1_000, 20_000, 200_000)
 
@@ -84,13 +84,57 @@ def helpers(count: int) -> Kernel:
     return deep
 
 
+def accesses(count: int) -> Kernel:
+    """Return a kernel of loads and stores at offsets and slices."""
+
+    @kernel
+    def memory() -> None:
+        tile, x, base = smem.alloc(f32, (64, 64)), reg.scalar(f32), reg.scalar(b64)
+        for i in range(count // 4):
+            ptx.ld(f32, x, ptx.addr(base, i % 64 * 4))
+            ptx.st(f32, tile[i % 64], x, space="shared")
+            ptx.ld(f32, x, tile[i % 64], space="shared")
+            ptx.st(f32, ptx.addr(base, i % 64 * 4), x)
+
+    return memory
+
+
+def barriers(count: int) -> Kernel:
+    """Return a kernel of operations on barriers of a ring."""
+
+    @kernel
+    def ring() -> None:
+        bars, phase = smem.mbarrier(4), reg.scalar(u32)
+        for i in range(count // 4):
+            ptx.mbarrier.init(bars[i % 4], 1)
+            ptx.mbarrier.arrive(bars[i % 4])
+            ptx.mbarrier.expect_tx(bars[i % 4], 4096)
+            ptx.mbarrier.try_wait(bars[i % 4], phase)
+
+    return ring
+
+
+def copies(count: int) -> Kernel:
+    """Return a kernel of tensor copies through maps."""
+
+    @kernel(in_specs=(Tile(4096, 4096, bf16, tma_box=(64, 64)),))
+    def tma(a: TensorSpec) -> None:
+        bars, tile, row = smem.mbarrier(4), smem.alloc(bf16, (4, 64, 64)), reg.scalar(u32)
+        for i in range(count):
+            ptx.cp.async_.bulk.tensor_2d(
+                dst=tile[i % 4], src=a.tma_desc(), coord=(row, i % 64), mbar=bars[i % 4], pred=None
+            )
+
+    return tma
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print microseconds per instruction."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, default=SIZES[-1])
     most: int = parser.parse_args(arguments).most
     print(f"{'µs per instruction':20}" + "".join(f"{size:>12,}" for size in SIZES if size <= most))
-    for make in (adds, operators, products, helpers):
+    for make in (adds, operators, products, helpers, accesses, barriers, copies):
         times = [_best(make, size) / size * 1e6 for size in SIZES if size <= most]
         print(f"{make.__name__:20}" + "".join(f"{t:12.2f}" for t in times), flush=True)
     return 0

@@ -18,7 +18,17 @@ from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.origin import frame_here
 from pyptx.dsl.trace import Trace, current, fail
-from pyptx.dsl.values import Negation, Pair, Register, RegisterRange, Value, float_literal, integer_range, takes
+from pyptx.dsl.values import (
+    Negation,
+    Pair,
+    Register,
+    RegisterRange,
+    Value,
+    decimal,
+    float_literal,
+    integer_range,
+    takes,
+)
 from pyptx.ir.nodes import Instruction, Predicate
 from pyptx.ir.operands import (
     AddressOperand,
@@ -28,6 +38,7 @@ from pyptx.ir.operands import (
     ParenthesizedOperand,
     RegisterOperand,
     VectorOperand,
+    text_of,
 )
 from pyptx.isa import lookup, special
 from pyptx.isa.model import Kind, Match
@@ -227,6 +238,8 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
     if wanted.kind is Kind.LABEL and isinstance(value, str):
         trace.jumps.append((value, trace.here(3)))
         return LabelOperand(value)
+    if wanted.kind is Kind.ADDRESS and isinstance(value, Value | AddressOperand):
+        return _place_address(value, wanted, trace)
     if isinstance(value, int | float) and wanted.kind is not Kind.ADDRESS:
         return _place_number(value, wanted, trace)
     if isinstance(value, ImmediateOperand):
@@ -248,6 +261,22 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
 def _integral(value: object) -> bool:
     """Tell whether a value is another library's integer, such as NumPy's."""
     return not isinstance(value, int | Value) and hasattr(type(value), "__index__")
+
+
+def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) -> Operand | Complaint:
+    """Remembers which bases and coordinates fit the place; the offset behind a base does not matter to it."""
+    operand = value.as_address() if isinstance(value, Value) else value
+    if type(operand) is not AddressOperand:
+        return misfit(wanted, operand, trace.scope) or operand
+    rest = operand.rest
+    key = (id(wanted), operand.base, *map(text_of, rest)) if rest else (id(wanted), operand.base)
+    if key in trace.fitting:
+        return operand
+    found = misfit(wanted, operand, trace.scope)
+    if found is not None:
+        return found
+    trace.fitting.add(key)
+    return operand
 
 
 def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand | Complaint:
@@ -365,6 +394,8 @@ def _number(value: int | float, wanted: Wanted) -> Operand | Complaint:
 
 def convert(value: Any, wanted: Wanted | None, trace: Trace) -> Operand:
     """Return any Python value as an operand, or raise: numbers, names, lists, tuples, addresses, allocations."""
+    if wanted is None and type(value) is int:
+        return decimal(value)
     bracket = wanted is not None and wanted.kind is Kind.ADDRESS
     if isinstance(value, Value):
         if isinstance(value, Register) and value.trace is not trace:

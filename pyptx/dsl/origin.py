@@ -18,6 +18,10 @@ Memo = dict[Key, PythonFrame]
 """Frames already made. Codes are keyed by identity (hashing one is slow); the frames keep them alive."""
 
 
+_OURS: dict[int, CodeType] = {}
+"""Codes of this package that callers went through, by identity: nothing else can have it while they are held."""
+
+
 def is_ours(code: CodeType) -> bool:
     """Tell whether a code object belongs to this package."""
     return code.co_filename.startswith(PACKAGE) or code.co_filename.endswith("/contextlib.py")
@@ -51,8 +55,12 @@ def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
         code = at.f_code
         if code is root:
             break
-        if not code.co_filename.startswith(PACKAGE):
-            key += (id(code), at.f_lasti)
+        number = id(code)
+        if number not in _OURS:
+            if code.co_filename.startswith(PACKAGE):
+                _OURS[number] = code
+            else:
+                key += (number, at.f_lasti)
         at = at.f_back
     known = memo.get(tuple(key))
     if known is not None:

@@ -103,8 +103,9 @@ class SharedView(Value):
 
     def as_address(self) -> Operand:
         check_owner(self.trace, self.name)
-        return AddressOperand(self.name if self.register is None else self.register.name,
-                              str(self.start) if self.start and self.register is None else None)  # fmt: skip
+        if self.register is not None:
+            return self.register.as_address()
+        return bracketed(self.name, self.start)
 
     def address(self) -> Reg:
         """Return a register with the address: one `mov`, or none where a register holds it already."""
@@ -275,7 +276,7 @@ class MbarrierRef(Value):
         check_owner(self.array.trace, self.name)
         if self.register is not None:
             return self.register.as_address()
-        return AddressOperand(self.name, str(self.byte_offset) if self.byte_offset else None)
+        return bracketed(self.name, self.byte_offset)
 
     def address(self) -> Reg:
         """Return a register with the address."""
@@ -308,7 +309,7 @@ class MbarrierArray(Value):
         return symbol_plus(self.name, self.byte_offset)
 
     def as_address(self) -> Operand:
-        return AddressOperand(self.name, str(self.byte_offset) if self.byte_offset else None)
+        return bracketed(self.name, self.byte_offset)
 
     def address(self) -> Reg:
         """Return a register with the address of the first."""
@@ -328,6 +329,14 @@ def check_owner(owner: Trace | None, name: str) -> None:
         fail(
             rules.FOREIGN, f"`{name}` is shared memory of the kernel `{owner.name}`", help="allocate it in this kernel"
         )
+
+
+def bracketed(name: str, offset: int) -> AddressOperand:
+    """Return `[name]` or `[name+offset]`."""
+    trace = CURRENT.get()
+    if trace is None:
+        return AddressOperand(name, str(offset) if offset else None)
+    return trace.address(name, offset or None)
 
 
 def symbol_plus(name: str, offset: int) -> Operand:

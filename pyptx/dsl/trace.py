@@ -17,6 +17,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.origin import Memo, frame_here
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
+from pyptx.ir.operands import AddressOperand
 from pyptx.isa.special import special_register
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
 
@@ -117,6 +118,9 @@ class Trace:
         self.plans: dict[Any, Any] = {}
         self.vectors: dict[tuple[int, ...], Any] = {}
         self.numbers_placed: dict[tuple[int, type, int | float | str], Any] = {}
+        self.fitting: set[tuple[object, ...]] = set()
+        """Places, by identity, with bases and coordinates of addresses that fit there."""
+        self.addresses: dict[tuple[str, int | None], AddressOperand] = {}
         self.once: dict[Hashable, Any] = {}
         """What is emitted or declared once per kernel, wherever it is first asked for."""
         self.variables: list[VarDecl] = []
@@ -138,6 +142,13 @@ class Trace:
     def here(self, depth: int = 2) -> PythonFrame | None:
         """Return the user's place."""
         return frame_here(self.root, self.frames, depth)
+
+    def address(self, base: str, offset: int | None) -> AddressOperand:
+        """Return the one node of `[base]` or `[base+offset]`."""
+        known = self.addresses.get((base, offset))
+        if known is None:
+            known = self.addresses[base, offset] = AddressOperand(base, None if offset is None else str(offset))
+        return known
 
     def append(self, statement: Statement) -> None:
         """Add a statement to the innermost open body."""

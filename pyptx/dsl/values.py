@@ -175,9 +175,9 @@ def literal(value: int | float, dtype: PtxType, *, lenient: bool = False) -> Imm
     if dtype.kind == "pred":
         if value not in (0, 1):
             fail(rules.LITERAL, f"a predicate is True or False, found {value!r}")
-        return _decimal(int(value))
+        return decimal(int(value))
     if dtype.kind == "f":
-        return _decimal(float_bits(value, dtype)) if dtype.name not in ("f32", "f64") else float_literal(value, dtype)
+        return decimal(float_bits(value, dtype)) if dtype.name not in ("f32", "f64") else float_literal(value, dtype)
     if isinstance(value, float):
         fail(rules.LITERAL, f"expected an integer for .{dtype.name}, found {value!r}", help=f"write {int_near(value)}")
     low, high = integer_range(dtype, lenient=lenient)
@@ -187,7 +187,7 @@ def literal(value: int | float, dtype: PtxType, *, lenient: bool = False) -> Imm
             f"{value} does not fit .{dtype.name}: {low} to {high}",
             help=f"write {value & (1 << dtype.bits) - 1:#x} for the same bits" if low == 0 and value < 0 else None,
         )
-    return _decimal(int(value))
+    return decimal(int(value))
 
 
 def int_near(value: float) -> str:
@@ -196,7 +196,8 @@ def int_near(value: float) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _decimal(value: int) -> ImmediateOperand:
+def decimal(value: int) -> ImmediateOperand:
+    """Return an integer as PTX spells it."""
     return ImmediateOperand(str(value))
 
 

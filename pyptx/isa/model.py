@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 
 from pyptx.isa.targets import Availability
 
@@ -128,8 +129,8 @@ class Operand:
     optional_parts: int = 0
 
     def scalar(self) -> Operand:
-        """Return one element of this vector."""
-        return replace(self, count=0)
+        """Return one element of this vector: the same object each time."""
+        return _element(self)
 
     def __str__(self) -> str:
         shown = self.name
@@ -142,6 +143,11 @@ class Operand:
         if self.count:
             shown = "{" + f"{self.name} x{self.count}" + "}"
         return shown + (f":.{self.type}" if self.type else "")
+
+
+@cache
+def _element(vector: Operand) -> Operand:
+    return replace(vector, count=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

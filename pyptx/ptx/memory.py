@@ -10,11 +10,11 @@ from pyptx.dsl.registers import Pred, Reg, binary, fresh, move_type
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedView, memory_type, shifted
 from pyptx.dsl.tensors import TensorSpec
-from pyptx.dsl.trace import current, fail
+from pyptx.dsl.trace import Trace, current, fail
 from pyptx.dsl.values import Register, RegisterRange, Value
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import VarDecl
-from pyptx.ir.operands import AddressOperand, ImmediateOperand, LabelOperand, Operand, RegisterOperand
+from pyptx.ir.operands import AddressOperand, ImmediateOperand, LabelOperand, Operand, RegisterOperand, VectorOperand
 from pyptx.types import PtxType, b64
 
 
@@ -51,7 +51,7 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     """
     trace = current()
     if isinstance(offset, list) or more:
-        parts = [convert(part, None, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
+        parts = [_part(part, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
         return _bracketed(base, None, tuple(parts))
     if isinstance(offset, Register):
         return _indexed(base, offset)
@@ -62,11 +62,20 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     return _bracketed(base, offset, ())
 
 
+def _part(value: Any, trace: Trace) -> Operand:
+    if type(value) is not list:
+        return convert(value, None, trace)
+    items = cast("list[Any]", value)
+    return VectorOperand(
+        tuple([v.operand if isinstance(v, Register) and v.trace is trace else convert(v, None, trace) for v in items])
+    )
+
+
 def _bracketed(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
     if isinstance(base, Register):
         if base.trace is not current():
             foreign(base)
-        return AddressOperand(base.name, _offset(offset), rest)
+        return AddressOperand(base.name, _offset(offset), rest) if rest else current().address(base.name, offset)
     if isinstance(base, str):
         return AddressOperand(base, _offset(offset), rest)
     inner = base.as_address() if isinstance(base, Value) else base

@@ -6,10 +6,11 @@ A tensor map is given as the register of `tensor.tma_desc()`, or as the tensor i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.emit import Spelling, emit, shown, spelled
 from pyptx.dsl.registers import Pred
 from pyptx.dsl.shared import SharedView
 from pyptx.dsl.tensors import TensorSpec
@@ -210,12 +211,9 @@ class TensorCopy:
     ) -> None:  # fmt: skip
         if mbar is None:
             fail(rules.ARGUMENT, "a tensor load signals a barrier, found none", help="write mbar=bars[stage]")
-        cast = None if mask is None else "multicast::cluster"
-        level = None if hint is None else _HINT
-        head = ("async", "bulk", "tensor", f"{self.rank}d", space, "global", mode, _SIGNAL)
-        words = given(*head, cast, *group_words(cta_group), level)
+        spelling = _load_spelling(self.rank, space, mode, mask is not None, group_words(cta_group), hint is not None)
         more = [value for value in (mask, hint) if value is not None]
-        emit(spelled("cp", *words), (dst, map_address(src, coord), mbar, *offsets, *more), pred)
+        emit(spelling, (dst, map_address(src, coord), mbar, *offsets, *more), pred)
 
     def _store(self, mode: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None) -> None:
         words = ("async", "bulk", "tensor", f"{self.rank}d", "global", "shared::cta", *mode, "bulk_group")
@@ -227,6 +225,13 @@ class TensorCopy:
             emit(spelled("cp", *words), (address, src), pred)
         else:
             emit(spelled("cp", *words, _HINT), (address, src, hint), pred)
+
+
+@cache
+def _load_spelling(rank: int, space: str, mode: str, cast: bool, group: tuple[str, ...], hint: bool) -> Spelling:
+    head = ("async", "bulk", "tensor", f"{rank}d", space, "global", mode, _SIGNAL)
+    more = given("multicast::cluster" if cast else None, *group, _HINT if hint else None)
+    return spelled("cp", *head, *more)
 
 
 BOXES = tuple(TensorCopy(rank) for rank in range(1, 6))

@@ -1,0 +1,75 @@
+"""How often each register of a function is written and read, and where first. Judged by the instruction table alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pyptx.check.body import Body, Step
+from pyptx.check.flow import reads_and_writes
+from pyptx.ir.nodes import Instruction
+
+Register = tuple[str, int]
+"""A register's name and the identity of its declaration: inner blocks may use a name again."""
+
+
+@dataclass(slots=True)
+class Use:
+    """One register: the places of its writes and reads among the function's instructions, in order."""
+
+    writes: list[int] = field(default_factory=list[int])
+    reads: list[int] = field(default_factory=list[int])
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it is written once, before everything that reads it in the text."""
+        return len(self.writes) == 1 and (not self.reads or self.writes[0] < self.reads[0])
+
+
+@dataclass(slots=True)
+class Usage:
+    """The registers of a function. `at` gives each instruction's place, by identity; `access` what it reads and writes."""
+
+    registers: dict[Register, Use] = field(default_factory=dict[Register, Use])
+    at: dict[int, int] = field(default_factory=dict[int, int])
+    access: list[tuple[list[Register], list[Register]]] = field(
+        default_factory=list["tuple[list[Register], list[Register]]"]
+    )
+    steps: list[Step] = field(default_factory=list[Step])
+
+
+def usage_of(body: Body) -> Usage:
+    """Return the writes and reads of a function. An instruction that the table does not know may do both to everything
+    that it names."""
+    found = Usage(steps=body.steps)
+    for place, step in enumerate(body.steps):
+        reads, writes = reads_and_writes(step) if step.plan is not None else _anything(step)
+        found.at[id(step.instruction)] = place
+        found.access.append((reads, writes))
+        for register in writes:
+            found.registers.setdefault(register, Use()).writes.append(place)
+        for register in reads:
+            found.registers.setdefault(register, Use()).reads.append(place)
+    return found
+
+
+def _anything(step: Step) -> tuple[list[Register], list[Register]]:
+    named = [r for r in _named(step.instruction, step) if r]
+    return named, named * 2
+
+
+def _named(instruction: Instruction, step: Step) -> Iterator[Register]:
+    for operand in instruction.parts():
+        if isinstance(operand, str):
+            continue
+        for word in _words(operand):
+            symbol = step.scope.find(word) or step.scope.find(word.partition(".")[0])
+            if symbol is not None and symbol.space == "reg":
+                yield word if step.scope.find(word) else word.partition(".")[0], id(symbol)
+
+
+def _words(node: object) -> Iterator[str]:
+    from pyptx.ir.base import Node, tokens
+
+    if isinstance(node, Node):
+        yield from tokens(node)

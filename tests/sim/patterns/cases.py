@@ -1,0 +1,144 @@
+"""How each pattern is launched, and what its right version computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyptx import sim
+from pyptx.tensormap import ElementType, TensorMap
+from tests.sim.patterns import products
+from tests.sim.patterns.launches import Array, Launch, words
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The shape of a launch; `make` draws new arguments."""
+
+    make: Callable[[np.random.Generator], Launch]
+    block: int = 32
+    grid: int = 1
+    cluster: int = 1
+    shared: int = 0
+    extra: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+def through(wanted: Callable[[Array], Array], *shape: int) -> Callable[[np.random.Generator], Launch]:
+    """Return a launch of an array in and an array out."""
+
+    def make(random: np.random.Generator) -> Launch:
+        given = words(random, *shape)
+        right = wanted(given)
+        made = np.zeros_like(right)
+        return Launch([given, made], [(made, right)])
+
+    return make
+
+
+def boxes(rows: int, columns: int, array: Array, height: int) -> sim.Tensor:
+    """Return the map of a matrix of words in boxes of whole rows."""
+    return sim.Tensor(array, TensorMap(ElementType.U32, 0, (columns, rows), (4 * columns,), (columns, height)))
+
+
+def _tma_ring(random: np.random.Generator) -> Launch:
+    given, made = words(random, 32, 32), np.zeros((32, 32), "u4")
+    return Launch([boxes(32, 32, given, 8), made], [(made, given)])
+
+
+def _tma_store(random: np.random.Generator) -> Launch:
+    given, made = words(random, 32, 32), np.zeros((32, 32), "u4")
+    return Launch([given, boxes(32, 32, made, 16)], [(made, given)])
+
+
+def _handover(copies: int) -> Callable[[np.random.Generator], Launch]:
+    def make(random: np.random.Generator) -> Launch:
+        given, via, flag, made = words(random, 4), np.zeros(4, "u4"), np.zeros(1, "u4"), np.zeros((copies, 4), "u4")
+        return Launch([given, via, flag, made], [(made, np.broadcast_to(given, (copies, 4)))])
+
+    return make
+
+
+def _bulk_reduce(random: np.random.Generator) -> Launch:
+    given, total, count, made = words(random, 3, 32), np.zeros(32, "u4"), np.zeros(1, "u4"), np.zeros(32, "u4")
+    return Launch([given, total, count, made], [(made, given.sum(0, dtype="u4"))])
+
+
+def _cluster_swap(random: np.random.Generator) -> Launch:
+    given, made = words(random, 2, 32), np.zeros((4, 32), "u4")
+    peers = given[::-1]
+    return Launch([given, made], [(made, np.concatenate([peers[:, ::-1], given[:, ::-1]]))])
+
+
+def _multicast(random: np.random.Generator) -> Launch:
+    given, made = words(random, 2, 32), np.zeros((2, 2, 32), "u4")
+    return Launch([given, made], [(made, np.stack([given, given]))])
+
+
+def _through_memory(wanted: Callable[[Array], Array], count: int) -> Callable[[np.random.Generator], Launch]:
+    """Return a launch with an array for what is handed over and a flag."""
+
+    def make(random: np.random.Generator) -> Launch:
+        given, via, flag = words(random, count), np.zeros(count, "u4"), np.zeros(1, "u4")
+        made = np.zeros(count, "u4")
+        return Launch([given, via, flag, made], [(made, wanted(given))])
+
+    return make
+
+
+def _cluster_global(random: np.random.Generator) -> Launch:
+    given, via, made = words(random, 32), np.zeros(32, "u4"), np.zeros(32, "u4")
+    return Launch([given, via, made], [(made, given[::-1])])
+
+
+def _counter(random: np.random.Generator) -> Launch:
+    given, via, count, made = words(random, 4), np.zeros(4, "u4"), np.zeros(1, "u4"), np.zeros(2, "u4")
+    return Launch([given, via, count, made], [(made, given[:2])])
+
+
+def _lock(random: np.random.Generator) -> Launch:
+    given, total, lock = words(random, 4), np.zeros(1, "u4"), np.zeros(1, "u4")
+    return Launch([given, total, lock], [(total, given.sum(keepdims=True, dtype="u4"))])
+
+
+def _overwrite(random: np.random.Generator) -> Launch:
+    given, made = words(random, 32), np.zeros(32, "u4")
+    at = np.arange(32, dtype="u4") ^ 3
+    return Launch([given, made], [(made, at + given[at])])
+
+
+CASES: dict[str, Case] = {
+    "bar": Case(through(lambda x: (x + x[::-1])[::-1], 128), 128),
+    "named": Case(through(lambda x: x[:, ::-1], 4, 64), 128),
+    "lanes": Case(through(lambda x: x[np.arange(32) ^ 1] + x[1], 32)),
+    "mbarrier": Case(through(lambda x: x[:, ::-1], 4, 32), 64),
+    "tma_ring": Case(_tma_ring, 64),
+    "bulk_ring": Case(through(lambda x: x, 3, 64), 96),
+    "tma_store": Case(_tma_store, 128),
+    "store_exit": Case(through(lambda x: x, 32)),
+    "bulk_handover": Case(_handover(2), 1, 2),
+    "generic_handover": Case(_handover(1), 1, 2),
+    "bulk_reduce": Case(_bulk_reduce, 32, 3),
+    "cp_async": Case(through(lambda x: x[:, ::-1], 3, 128), 128),
+    "cp_async_mbarrier": Case(through(lambda x: x[::-1], 32), 64),
+    "dsmem": Case(_cluster_swap, 32, 2),
+    "remote_ring": Case(through(lambda x: x[:, ::-1], 3, 32), 32, 2),
+    "cluster_global": Case(_cluster_global, 32, 2),
+    "st_async": Case(through(lambda x: x[::-1], 2, 32), 32, 2),
+    "multicast": Case(_multicast, 64, 2),
+    "flag": Case(_through_memory(lambda x: x, 1), 1, 2),
+    "flag_fences": Case(_through_memory(lambda x: x[::-1], 64), 64, 2),
+    "counter": Case(_counter, 1, 3),
+    "lock": Case(_lock, 1, 4),
+    "overwrite": Case(_overwrite, 32),
+    "stmatrix": Case(through(lambda x: x, 2, 128), 32),
+    "wgmma_shared": Case(products.shared, 128),
+    "wgmma_registers": Case(products.registers, 128),
+    "wgmma_ring": Case(products.ring, 160),
+    "cp_async_wgmma": Case(products.once, 128),
+    "tcgen05_mma": Case(products.tensor_ring, 192),
+    "tcgen05_relaxed": Case(products.tensor_part, 160),
+    "tcgen05_st": Case(products.tensor_stored, 128),
+}

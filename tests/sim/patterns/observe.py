@@ -1,0 +1,85 @@
+"""Runs a version of a pattern and says what the checker reported: code, severity and the lines of both places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyptx import sim
+from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
+from pyptx.parser import parse
+from tests.sim.patterns.cases import Case
+from tests.sim.patterns.planted import Expected
+
+PLAIN = (("eager", 0), ("lazy", 0))
+LIMIT = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One finding as the tables name it."""
+
+    code: str
+    severity: Severity
+    lines: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run reported, and whether its results were right; a run that raised has none."""
+
+    seen: frozenset[Seen]
+    right: bool | None
+
+
+def _line(origin: Any) -> int:
+    return origin.line if isinstance(origin, Span) else 0
+
+
+def _raised(diagnostics: Iterable[Diagnostic]) -> Iterator[Seen]:
+    for one in diagnostics:
+        yield Seen(one.code, one.severity, frozenset({_line(one.origin)} - {0}))
+
+
+def run(module: Any, case: Case, schedule: str, seed: int) -> Run:
+    """Run once and collect findings; what is raised counts as found."""
+    launch = case.make(np.random.default_rng(seed))
+    options = {"check": "all", "on_hazard": "report"} if CHECKED else {}
+    try:
+        result = sim.run(
+            module, grid=case.grid, block=case.block, cluster=case.cluster, shared=case.shared, args=launch.args,
+            schedule=schedule, seed=seed, max_steps=LIMIT, **options, **case.extra,
+        )  # fmt: skip
+    except PtxError as error:
+        return Run(frozenset(_raised(error.diagnostics)), None)
+    right = all(np.array_equal(made, wanted) for made, wanted in launch.outputs)
+    seen = set[Seen]()
+    for finding in result.hazards:
+        lines = {_line(place.origin) for place in (finding.place, finding.other) if place is not None} - {0}
+        seen.add(Seen(finding.rule.code, finding.severity, frozenset(lines)))
+    return Run(frozenset(seen), right)
+
+
+CHECKED = True
+
+
+def over(text: str, case: Case, schedules: Iterable[tuple[str, int]] = PLAIN) -> list[Run]:
+    """Run one version under several schedules."""
+    module = parse(text)
+    return [run(module, case, schedule, seed) for schedule, seed in schedules]
+
+
+def wrong(expected: Expected, runs: Iterable[Run]) -> str:
+    """Return what is wrong with the reports of a mistake, or nothing."""
+    seen = {one for made in runs for one in made.seen}
+    errors = {one.code for one in seen if one.severity is Severity.ERROR}
+    if expected.code is None:
+        found = sorted(one.code for one in seen)
+        return f"nothing expected, found {found}" if found else ""
+    if not any(one.code == expected.code and one.lines == expected.lines for one in seen):
+        return "missed" if expected.code not in {one.code for one in seen} else "at other lines"
+    strange = errors - expected.also - {expected.code}
+    return f"also {sorted(strange)}" if strange else ""

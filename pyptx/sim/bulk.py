@@ -15,9 +15,11 @@ import numpy as np
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.sim import copies, rules
+from pyptx.sim.checks import copies as checked
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Bytes
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Region, Site
 from pyptx.tensormap import ElementType, TensorMap
@@ -55,10 +57,20 @@ def copy(
             for end in ends:
                 _put(operation, first.data[begin : begin + count], last.data[end : end + count], kept)
 
-        signal = (
-            _signal(site, one, bars[lane], count, int(ctas[lane]) if "ctas" in extras else None) if signals else None
-        )
+        signal = None
+        whole = checked.region_bytes(first, begin, count)
+        if signals:
+            ranks = int(ctas[lane]) if "ctas" in extras else None
+            targets = [checked.region_bytes(last, end, count) for end in ends]
+            signal = _signal(site, one, bars[lane], count, ranks, whole, targets)
+        else:
+            checked.store_issued(site, one, whole, checked.written(last, end, kept), _element_size(operation))
         _issue(site, one, land, signal, count)
+
+
+def _element_size(operation: str) -> int:
+    """Return the bytes of an element of a reduction, 0 for a copy."""
+    return _ELEMENT[operation.rpartition(".")[2]].bits // 8 if operation else 0
 
 
 def _put(operation: str, new: Array, old: Array, kept: Array) -> None:
@@ -100,7 +112,8 @@ def load(
                 copies.load(made, region.data, region.low, _shared(site, end), memory.shared.low)
 
         size = tensor_bytes(tensor, mode)
-        _issue(site, one, land, _signal(site, one, bars[lane], size, named), size)
+        source, targets = checked.units(made), [checked.region_bytes(memory.shared, end, size) for end in ends]
+        _issue(site, one, land, _signal(site, one, bars[lane], size, named, source, targets, maps[lane]), size)
 
 
 def store(
@@ -129,7 +142,10 @@ def store(
             else:
                 copies.store(made, region.data, region.low, shared, memory.shared.low)
 
-        _issue(site, one, land, None, tensor_bytes(tensor, mode))
+        size, element = tensor_bytes(tensor, mode), tensor.dtype.bits // 8 if operation else 0
+        held = checked.held(made, memory.shared, begin, size)
+        checked.store_issued(site, one, held, checked.units(made), element, maps[lane])
+        _issue(site, one, land, None, size)
 
 
 def tensor_bytes(tensor: TensorMap, mode: str) -> int:
@@ -177,12 +193,21 @@ def _shared(site: Site, offset: int) -> Array:
     return site.memory.shared.data[first : first + stride]
 
 
-def _signal(site: Site, one: Lanes, address: Any, count: int, ctas: int | None) -> Callable[[], None]:
+def _signal(
+    site: Site, one: Lanes, address: Any, count: int, ctas: int | None, source: Bytes, targets: list[Bytes],
+    tensor_map: Any = None,
+) -> Callable[[], None]:  # fmt: skip
     """Return what tells the barriers of a copy that its bytes have arrived."""
     offset = int(objects(site, one, "shared", np.array([address]))[0])
     offsets = np.array([offset] if ctas is None else everywhere(site, one, offset, ctas))
+    landed = checked.load_issued(site, one, source, list(zip(targets, offsets.tolist(), strict=True)), tensor_map)
     told(site, one, lambda m: m.rows(offsets))
-    return lambda: told(site, one, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
+
+    def signal() -> None:
+        landed()
+        told(site, one, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
+
+    return signal
 
 
 def _issue(site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[], None] | None, size: int) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -60,11 +60,19 @@ class Source:
     approximate: set[str]
 
 
+class Instrument(Protocol):
+    """What checked runs add to instructions: another function for one that accesses memory, or a call before it."""
+
+    def wrapped(self, step: Step, operation: Operation) -> Callable[..., Any] | None: ...
+
+    def told(self, step: Step) -> Callable[..., Any] | None: ...
+
+
 class Writer:
     """Writes the text of one block."""
 
-    def __init__(self, program: Program, block: Block) -> None:
-        self.program, self.block = program, block
+    def __init__(self, program: Program, block: Block, instrument: Instrument | None = None) -> None:
+        self.program, self.block, self.instrument = program, block, instrument
         self.operands = Operands(program, block)
         self.lines: list[str] = []
         self.sites: dict[str, Step] = {}
@@ -97,14 +105,17 @@ class Writer:
             raise unsupported(step)
         if "approx" in plan.match.modifiers:
             self.approximate.add(step.instruction.full_opcode)
-        if op.kind is Kind.NOTHING:
+        tells = self.instrument.told(step) if self.instrument is not None else None
+        if op.kind is Kind.NOTHING and tells is None:
             return
         try:
-            self._operation(step, op, plan.signature)
+            self._operation(step, op, plan.signature, tells)
         except Unreadable as why:
             raise unsupported(step, str(why)) from None
 
-    def _operation(self, step: Step, op: Operation, signature: tuple[Operand, ...]) -> None:
+    def _operation(
+        self, step: Step, op: Operation, signature: tuple[Operand, ...], tells: Callable[..., None] | None = None
+    ) -> None:
         mask = self.guard(step)
         ins: list[str] = []
         outs: Outputs = []
@@ -116,6 +127,10 @@ class Writer:
         for wanted, given in zip(signature, operands, strict=True):
             self._operand(wanted, given, step, ins, outs, addresses)
         ins += selected
+        if tells is not None:
+            self.lines.append(f"{self.operands.constant(tells)}({', '.join(['M', 'L', str(mask), *addresses, *ins])})")
+            if op.kind is Kind.NOTHING:
+                return
         if op.carry and "r" in op.carry:
             ins.append(self.operands.view(CARRY))
         if op.carry and "w" in op.carry:
@@ -159,7 +174,8 @@ class Writer:
                 self.operands.wrote(output.view, mask is not None)
         views = ", ".join(o.view or "None" for o in flat)
         results = f"({views}{',' if len(flat) == 1 else ''})"
-        function = self.operands.constant(op.function)
+        told = self.instrument.wrapped(step, op) if self.instrument is not None else None
+        function = self.operands.constant(told or op.function)
         self.lines.append(f"{function}({', '.join([site, 'L', str(mask), *addresses, results, *ins])})")
 
     def _operand(

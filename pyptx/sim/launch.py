@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.diagnostics import PtxError, Severity
 from pyptx.ir import Module
 from pyptx.isa.targets import target
 from pyptx.sim import rules
 from pyptx.sim.arguments import Buffers, parameter_bytes
+from pyptx.sim.checks import Checks, Selection, selection
+from pyptx.sim.checks.selection import Check
 from pyptx.sim.codegen import Source
 from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Finding
 from pyptx.sim.machine import Batch, Launch, Stats
 from pyptx.sim.memory import Region, regions_of
 from pyptx.sim.program import Program, prepare
@@ -34,7 +38,7 @@ class Result:
     outputs: dict[str, Array]
     stats: Stats
     printed: str = ""
-    hazards: list[Any] = field(default_factory=list[Any])
+    hazards: list[Finding] = field(default_factory=list[Finding])
 
 
 def run(
@@ -52,11 +56,19 @@ def run(
     cooperative: bool = False,
     batch_lanes: int = BATCH_LANES,
     precision: str = "float32",
+    check: Check = "none",
+    on_hazard: str = "raise",
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
-    launch succeeded. PtxError says what was wrong with the launch or the kernel. With `precision="hardware"` products
+    launch succeeded. PtxError says what was wrong with the launch or the kernel.
+
+    `check` is `all`, `none`, `strict` (warnings are errors) or classes of hazards: `races,proxies`. Errors among the
+    findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`.
+
+    With `precision="hardware"` products
     of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32."""
-    program, sources = _prepared(module, entry)
+    selected = selection(check, on_hazard)
+    program, sources = _prepared(module, entry, selected is not None)
     shape = _shape(program, _dim3(grid, "grid"), _dim3(block, "block"), _dim3(cluster, "cluster"), shared)
     if schedule not in ("eager", "lazy"):
         raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` and `lazy` are")
@@ -76,35 +88,55 @@ def run(
     regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     stats, printed = Stats(), list[str]()
+    checks = Checks(selected) if selected is not None else None
     try:
-        _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes, exact)
+        _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes, exact, checks)
+    except PtxError as why:
+        raise _with_findings(why, checks) from None
     except MemoryError as why:
         lanes = launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.block[0] * launch.block[1] * launch.block[2]
         text = f"no memory for a grid of {lanes} threads: {why}"
         raise rules.error(rules.OUT_OF_MEMORY, program.entry.function.origin, text) from None
+    hazards = [] if selected is None or checks is None else _judged(selected, checks)
     buffers.write_back(regions)
-    return Result(order, stats, "".join(printed))
+    return Result(order, stats, "".join(printed), hazards)
+
+
+def _judged(selected: Selection, checks: Checks) -> list[Finding]:
+    """Return what was found; PtxError when something of it is an error."""
+    found = selected.chosen(checks.engine.findings)
+    fatal = selected.fatal(found)
+    if fatal:
+        raise PtxError(finding.diagnostic() for finding in fatal)
+    return found
+
+
+def _with_findings(why: PtxError, checks: Checks | None) -> PtxError:
+    """Return the error that ended a run, behind the hazards that may have caused it."""
+    found = [] if checks is None else checks.selected.chosen(checks.engine.findings)
+    errors = [finding.diagnostic() for finding in found if finding.severity is Severity.ERROR]
+    return PtxError([*errors, *why.diagnostics]) if errors else why
 
 
 _MOST_PREPARED = 16
-_PREPARED: dict[tuple[int, str | None], tuple[Module, Program, dict[int, Source]]] = {}
+_PREPARED: dict[tuple[int, str | None], tuple[Module, Program, dict[bool, dict[int, Source]]]] = {}
 """The programs of the last modules, each with the module, which its key names by identity."""
 
 
-def _prepared(module: Module, entry: str | None) -> tuple[Program, dict[int, Source]]:
+def _prepared(module: Module, entry: str | None, checked: bool) -> tuple[Program, dict[int, Source]]:
     """Return the program of an entry and its blocks' sources, made once for a module that runs again and again."""
     found = _PREPARED.pop((id(module), entry), None)
     if found is None:
-        found = module, prepare(module, entry), dict[int, Source]()
+        found = module, prepare(module, entry), dict[bool, dict[int, Source]]()
         if len(_PREPARED) >= _MOST_PREPARED:
             del _PREPARED[next(iter(_PREPARED))]
     _PREPARED[id(module), entry] = found
-    return found[1], found[2]
+    return found[1], found[2].setdefault(checked, {})
 
 
 def _run_batches(
     launch: Launch, regions: list[Region], params: Region, sources: dict[int, Source], stats: Stats,
-    printed: list[str], cooperative: bool, batch_lanes: int, exact: int,
+    printed: list[str], cooperative: bool, batch_lanes: int, exact: int, checks: Checks | None,
 ) -> None:  # fmt: skip
     total = launch.grid[0] * launch.grid[1] * launch.grid[2]
     threads = launch.block[0] * launch.block[1] * launch.block[2]
@@ -119,9 +151,13 @@ def _run_batches(
             if machine is None or machine.shape.ctas != ctas:
                 machine = Batch(launch, ctas, regions, params, sources, stats, printed)
                 machine.memory.tensor.exact = exact
+                if checks is not None:
+                    checks.attach(machine, at_once)
             machine.begin(np.arange(first, first + ctas))
             Scheduler(machine).run()
             stats.batches += 1
+    if checks is not None:
+        checks.finish()
     stats.lanes = total * threads
 
 

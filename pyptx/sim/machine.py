@@ -7,16 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from pyptx.sim import special
+from pyptx.sim.checks import instrument
 from pyptx.sim.codegen import Source, Writer
 from pyptx.sim.formats import CLASSES, VIEWS, Array
+from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.memory import Memory, Region, Site
 from pyptx.sim.program import Block, Program
+
+if TYPE_CHECKING:
+    from pyptx.sim.checks import Checks
 
 Dim3 = tuple[int, int, int]
 
@@ -34,6 +39,7 @@ class Launch:
     workspace: int = 0
     """The address of the memory by which a cooperative grid synchronises, 0 for others."""
     eager: bool = True
+    images: Images = field(default_factory=Images)
 
     @property
     def cluster_size(self) -> int:
@@ -94,6 +100,7 @@ class Batch:
         self.memory = Memory(
             self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
+        self.memory.images = launch.images
         self.sp = np.zeros(lanes, np.int64)
         self.effects = self.memory.effects
         self.effects.eager = launch.eager
@@ -102,6 +109,7 @@ class Batch:
         self._equal |= {"%envreg1": launch.workspace >> 32, "%envreg2": launch.workspace & 0xFFFFFFFF}
         self._own = special.thread_values(self.shape)
         self.recorder: Recorder | None = None
+        self.checks: Checks | None = None
 
     def begin(self, numbers: Array) -> None:
         """Make the state fresh for a batch of CTAs with these numbers."""
@@ -124,6 +132,8 @@ class Batch:
             made[...] = per_cta[self.shape.cta]
         if self.recorder is not None:
             self.recorder.begin(self, numbers)
+        if self.checks is not None:
+            self.checks.begin(self)
 
     def special(self, name: str, lanes: Lanes) -> Array:
         """Return a special register in some lanes."""
@@ -149,7 +159,7 @@ class Batch:
         block = self.program.blocks[pc]
         source = self.sources.get(pc)
         if source is None:
-            source = self.sources[pc] = Writer(self.program, block).source()
+            source = self.sources[pc] = Writer(self.program, block, None if self.checks is None else instrument).source()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}

@@ -1,14 +1,14 @@
 """The state spaces of a launch: where bytes lie, and which access to them is in bounds, aligned and allowed.
 
-An access resolves to a region and byte offsets in it, one per lane. `watch` is told of every access: the place where
-hazard tracking attaches. Knows no instruction but the place (`Site`) that errors name.
+An access resolves to a region and byte offsets in it, one per lane. `checks` is told of every access, before it takes
+place. Knows no instruction but the place (`Site`) that errors name.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pyptx.ir import Instruction, opcode_span
 from pyptx.sim import rules
 from pyptx.sim.effects import Effects
 from pyptx.sim.formats import Array, Value
+from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.mbarriers import MBarriers
 from pyptx.sim.tensor_memory import TensorMemory
@@ -27,6 +28,9 @@ from pyptx.sim.variables import (
     SHARED_WINDOW,
     Allocation,
 )
+
+if TYPE_CHECKING:
+    from pyptx.sim.checks import Checks
 
 RANK_SHIFT = 24
 """In the shared::cluster window, the rank of the CTA plus one stands above this many bits; 0 is the own CTA."""
@@ -60,15 +64,6 @@ class Region:
         self._views.clear()
 
 
-class Watch(Protocol):
-    """What hazard tracking implements: it sees every access before it takes place."""
-
-    def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
-        """Take note of bytes `offsets … offsets+size-1` (one offset per lane) read (`r`), written (`w`) or both;
-        `b`: mbarrier objects."""
-        ...
-
-
 class Site:
     """One instruction that accesses memory: its place, and the region that its last access hit."""
 
@@ -95,8 +90,9 @@ class Memory:
     nothing: Region
     shared_base: int = 0
     cluster: int = 1
-    watch: Watch | None = None
+    checks: Checks | None = None
     effects: Effects = field(default_factory=Effects)
+    images: Images = field(default_factory=Images)
     mbarriers: MBarriers = field(init=False)
     tensor: TensorMemory = field(init=False)
     shared: Region = field(init=False)
@@ -153,8 +149,8 @@ class Memory:
                 raise self._fault(rules.READ_ONLY, site, lanes, 0, address, size, f"`{region.name}` is read-only")
             if region.lent:
                 region.own()
-        if self.watch is not None:
-            self.watch.access(site, lanes, region, np.broadcast_to(offsets, lanes.n), size, kind)
+        if self.checks is not None:
+            self.checks.access(site, lanes, region, np.broadcast_to(offsets, lanes.n), size, kind)
         return region, offsets
 
     def _global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:

@@ -116,7 +116,7 @@ class Copies:
 
     # Bulk copies in groups
 
-    def bulk_store(self, thread: int, place: Place, source: Bytes, target: Bytes, reduces: int = 0) -> None:
+    def bulk_store(self, thread: int, place: Place, source: Bytes, target: Bytes, reduces: int = 0) -> int:
         """A bulk copy, or reduction of elements of `reduces` bytes, from shared to global memory."""
         state = self.state
         operation = state.begin_operation()
@@ -131,20 +131,26 @@ class Copies:
             record = self._record(access, thread, state.channel(domain, stream, thread), operation)
             records.append(record)
             self.tiles.run(access, one, where, record)
+        return operation
 
     def commit_bulk(self, group: Group, place: Place) -> None:
         """`cp.async.bulk.commit_group`."""
-        for thread in group.threads.tolist():
-            stores = self.stores.setdefault(thread, Stores())
+        for stores in self._of(group).values():
             stores.groups.append(stores.open)
             stores.open = ([], [])
+
+    def _of(self, group: Group) -> dict[int, Stores]:
+        """Return the groups of those threads that have ever issued a store."""
+        if len(self.stores) < len(group):
+            mine = group.members
+            return {thread: stores for thread, stores in self.stores.items() if thread in mine}
+        return {thread: self.stores[thread] for thread in group.threads.tolist() if thread in self.stores}
 
     def wait_bulk(self, group: Group, place: Place, pending: int, read: bool) -> None:
         """`cp.async.bulk.wait_group{.read}` that went on."""
         clocks, records = self.state.clocks, self.state.records
-        for thread in group.threads.tolist():
-            stores = self.stores.get(thread)
-            done = stores.groups[: max(0, len(stores.groups) - pending)] if stores else []
+        for thread, stores in self._of(group).items():
+            done = stores.groups[: max(0, len(stores.groups) - pending)]
             now = clocks.tick()
             domain = self.state.domain_of(thread)
             one = np.array([thread], np.int64)

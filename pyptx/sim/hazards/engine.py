@@ -18,7 +18,7 @@ from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.hang import Hangs
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import MBarriers
-from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.memory import Benign, Memory
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.state import TENSOR_BYTES, Grid, State
 from pyptx.sim.hazards.sync import Synchronisation
@@ -163,7 +163,7 @@ class Hazards:
 
     # Accesses of threads
 
-    def access(self, access: Access, group: Group, addresses: Ints, *, benign: bool = False) -> None:
+    def access(self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False) -> None:
         """One instruction's access by each thread. Tell strong ones here too; they synchronise by themselves.
 
         `benign`: lanes that store to the same bytes store the same values."""

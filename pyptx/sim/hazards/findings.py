@@ -45,6 +45,9 @@ class Finding:
     def severity(self) -> Severity:
         return self.rule.severity
 
+    def __str__(self) -> str:
+        return str(self.diagnostic())
+
     def diagnostic(self) -> Diagnostic:
         """Return the finding in the currency of the package."""
         notes = list(self.notes)

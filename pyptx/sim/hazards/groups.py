@@ -58,5 +58,9 @@ class Group:
     def first(self) -> int:
         return int(self.threads[0])
 
+    @cached_property
+    def members(self) -> frozenset[int]:
+        return frozenset(self.threads.tolist())
+
     def __getitem__(self, chosen: Ints | list[int]) -> Group:
         return Group(self.threads[chosen])

@@ -5,6 +5,8 @@ Accesses of threads are arrays of lanes from end to end; tiles.py does the same 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pyptx.sim.hazards import rules
@@ -16,6 +18,9 @@ from pyptx.sim.hazards.readers import Readers
 from pyptx.sim.hazards.shadow import Plane, Refs, Shadow
 from pyptx.sim.hazards.state import Grid, State
 
+Benign = bool | Callable[[], bool]
+"""Whether lanes that store to the same bytes store the same values, or what tells it when that is asked."""
+
 
 class Memory:
     """The shadow of all spaces of a state."""
@@ -25,10 +30,10 @@ class Memory:
         self.readers = Readers(state)
 
     def access(
-        self, access: Access, group: Group, addresses: Ints, *, benign: bool = False, operation: int = 0
+        self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0
     ) -> None:
-        """One instruction's accesses, one per thread. `benign`: lanes that store to the same bytes store the same
-        values. `operation`: the accesses happen later, until which `unfinished` holds their records."""
+        """One instruction's accesses, one per thread. `operation`: the accesses happen later, until which `unfinished`
+        holds their records."""
         grid = self.state.grid_of(group.first)
         for part, shadow, base in self.by_buffer(access.space, grid, addresses):
             some = group if part is None else group[part]
@@ -56,7 +61,7 @@ class Memory:
         return [(np.array(at, np.int64), shadow, base) for shadow, base, at in found.values()]
 
     def _cells(
-        self, access: Access, group: Group, shadow: Shadow, plane: Plane, cells: Ints, benign: bool, operation: int
+        self, access: Access, group: Group, shadow: Shadow, plane: Plane, cells: Ints, benign: Benign, operation: int
     ) -> None:
         self._refresh(group)
         last = plane.write[cells]
@@ -73,8 +78,9 @@ class Memory:
             else:
                 if busy or plane.crowded:
                     plane.clear_reads(cells)
-                if not benign and len(cells) > 1 and not operation and (plane.write[cells] != refs).any():
-                    self._same_store(access, group, cells)
+                if benign is not True and len(cells) > 1 and not operation and (plane.write[cells] != refs).any():
+                    if not (benign and benign()):
+                        self._same_store(access, group, cells)
                 return
         else:
             if shadow.fresh and not last.all():

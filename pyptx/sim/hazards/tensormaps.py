@@ -5,6 +5,7 @@ Maps in `.param` and `.const` space need nothing: do not tell of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pyptx.sim.hazards import rules
@@ -20,6 +21,7 @@ class Map:
     version: int = 1
     released: int = 1
     edited: Place | None = None
+    editor: int = -1
     acquired: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     users: list[tuple[int, Place]] = field(default_factory=list[tuple[int, Place]])
 
@@ -42,7 +44,14 @@ class TensorMaps:
         if found.released == found.version:
             found.version += 1
         found.by_host = False
-        found.edited = place
+        found.edited, found.editor = place, thread
+
+    def release_edits(self, threads: Iterable[int]) -> None:
+        """`fence.proxy.tensormap::generic.release` by threads: it covers the maps that they have edited."""
+        members = set(threads)
+        for found in self._maps.values():
+            if found.editor in members:
+                found.released = found.version
 
     def release(self, address: int) -> None:
         """`fence.proxy.tensormap::generic.release`, or the end of `tensormap.cp_fenceproxy`, on a map."""

@@ -19,6 +19,8 @@ class Tiles:
 
     def run(self, access: Access, threads: Ints, where: Bytes, record: int) -> None:
         """An operation reads or writes runs of bytes, knowing what each of its issuing threads knows."""
+        if not len(where.starts):
+            return
         grid = self.state.grid_of(int(threads[0]))
         ref = record * 64
         for part, shadow, base in self.memory.by_buffer(where.space, grid, where.starts):

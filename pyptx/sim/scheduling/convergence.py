@@ -7,6 +7,7 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.sim.barriers import Waiting
+from pyptx.sim.checks import barriers as told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
@@ -79,16 +80,21 @@ def release_warps(state: State) -> None:
     items = state.warps_waiting
     here = state.shape.merged([item.lanes for item in items])
     kept: list[Waiting] = []
+    gone: list[tuple[Step, Lanes, Array]] = []
     for item in items:
         block = state.blocks[item.at]
         mask = members(state, block.steps[-1], block, item.lanes)
         assert mask is not None
-        free, stay = item.lanes.split(together(state, item.lanes, mask, here))
+        passing = together(state, item.lanes, mask, here)
+        free, stay = item.lanes.split(passing)
         if free is not None:
+            gone.append((block.steps[-1], free, mask[passing]))
             state.push(item.depth, item.pc, free)
         if stay is not None:
             kept.append(Waiting(stay, item.pc, item.depth, item.at))
     state.warps_waiting = kept
+    if gone and state.machine.checks is not None:
+        told.warp_barriers(state.machine.checks, gone)
 
 
 def _bits(warp: Array, lane: Array, warps: int) -> Array:

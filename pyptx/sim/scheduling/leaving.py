@@ -8,6 +8,7 @@ import numpy as np
 
 from pyptx.ir import opcode_span
 from pyptx.sim import builtins, rules
+from pyptx.sim.checks import barriers as told
 from pyptx.sim.calls import callee_name, parts_of_call
 from pyptx.sim.codegen import DIVERGED
 from pyptx.sim.formats import CLASSES
@@ -46,6 +47,8 @@ def _jump(state: State, block: Block, depth: int, target: int, lanes: Lanes) -> 
 
 
 def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    if state.machine.checks is not None:
+        told.exits(state.machine.checks, block.steps[-1], lanes)
     state.alive[lanes.sel] = False
     state.live -= lanes.n
     state.barriers.live -= np.bincount(lanes.cta, minlength=state.shape.ctas)

@@ -8,6 +8,7 @@ from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
 from pyptx.ir.operands import Operand
 from pyptx.sim.barriers import Waiting
+from pyptx.sim.checks import barriers as told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.operands import Operands
@@ -20,14 +21,25 @@ _WARP = 99
 
 def passes(state: State, block: Block, lanes: Lanes) -> bool:
     """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
-    if state.machine.memory.watch is not None or state.machine.recorder is not None:
+    if state.machine.recorder is not None:
         return False
     number = state.plain.get(block.pc)
     if number is None:
         number = state.plain[block.pc] = _plain_barrier(block.steps[-1])
+    checks, step = state.machine.checks, block.steps[-1]
     if number == _WARP:
-        return not state.warps_waiting and whole_warps(state, lanes)
-    return number >= 0 and lanes.n == state.live and number not in state.barriers.pending
+        if state.warps_waiting or not whole_warps(state, lanes):
+            return False
+        if checks is not None:
+            mask = members(state, step, block, lanes)
+            assert mask is not None
+            told.warp_barrier(checks, step, lanes, mask)
+        return True
+    if number < 0 or lanes.n != state.live or number in state.barriers.pending:
+        return False
+    if checks is not None:
+        told.cta_barrier(checks, step, lanes, number, None)
+    return True
 
 
 def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
@@ -43,7 +55,10 @@ def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
 
 
 def _cluster(state: State, block: Block, depth: int, lanes: Lanes, what: str) -> None:
+    checks = state.machine.checks
     if what == "arrive":
+        if checks is not None:
+            told.cluster_arrives(checks, block.steps[-1], lanes)
         state.clusters.arrive(lanes)
         state.push(depth, block.pc + 1, lanes)
     else:
@@ -66,6 +81,8 @@ def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers
         some = lanes.subset(chosen)
         assert some is not None
         count = None if counts is None else int(counts[chosen][0])
+        if state.machine.checks is not None:
+            told.cta_barrier(state.machine.checks, step, some, int(number), count)
         state.barriers.arrive(some, int(number), count, None if predicate is None else predicate[chosen])
         if modifiers[0] == "arrive":
             state.push(depth, block.pc + 1, some)
@@ -83,7 +100,10 @@ def _predicate(state: State, given: Operand, step: Step, block: Block, lanes: La
 def release(state: State) -> None:
     for number in list(state.barriers.waiting):
         _release_barrier(state, number)
+    checks = state.machine.checks
     for item, lanes in state.clusters.release():
+        if checks is not None:
+            told.cluster_waited(checks, state.blocks[item.at].steps[-1], lanes)
         state.push(item.depth, item.pc, lanes)
 
 

@@ -1,0 +1,82 @@
+"""What an instruction does to memory, as the engine's words: from its modifiers to an `Access`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.ir import Instruction, opcode_span
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Access, Place, Scope, Sem, Space
+from pyptx.sim.lanes import Lanes
+
+_SCOPES = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "gl": Scope.GPU, "sys": Scope.SYS}
+_SEMS = {"relaxed", "acquire", "release", "acq_rel", "sc", "weak"}
+
+
+def words_of(instruction: Instruction) -> set[str]:
+    """Return the modifiers without their dots, compound ones also in parts."""
+    whole = [modifier[1:] for modifier in instruction.modifiers]
+    return {*whole, *(part for modifier in whole for part in modifier.split("."))}
+
+
+def scope_of(words: set[str], otherwise: Scope) -> Scope:
+    """Return the scope that a spelling names."""
+    return next((scope for name, scope in _SCOPES.items() if name in words), otherwise)
+
+
+def sem_of(words: set[str], otherwise: Sem) -> Sem:
+    """Return the semantics that a spelling names."""
+    return next((Sem(name) for name in _SEMS if name in words), otherwise)
+
+
+def description(instruction: Instruction, shared: bool, size: int, kind: str) -> Access | None:
+    """Return the access of an instruction whose lanes do it themselves; None if a hook tells of it."""
+    if not _plain(instruction) or kind not in ("r", "w", "rw"):
+        return None
+    words = words_of(instruction)
+    atomic = instruction.opcode in ("atom", "red")
+    sem = sem_of(words, Sem.RELAXED if atomic else Sem.WEAK)
+    scope = scope_of(words, Scope.GPU)
+    if "volatile" in words or "mmio" in words:
+        sem, scope = (Sem.RELAXED, Scope.SYS) if sem is Sem.WEAK else (sem, Scope.SYS)
+    readonly = instruction.opcode in ("ld", "ldu") and ("nc" in words or "proxy::readonly" in words)
+    return Access(
+        Place(opcode_span(instruction), instruction.full_opcode), Space.SHARED if shared else Space.GLOBAL, size,
+        writes="w" in kind, reads="r" in kind, sem=sem, scope=scope, readonly=readonly,
+        red=instruction.opcode == "red",
+    )  # fmt: skip
+
+
+def _plain(instruction: Instruction) -> bool:
+    """Say whether the lanes themselves access memory, in order."""
+    opcode, first = instruction.opcode, instruction.modifiers[:1]
+    if opcode in ("mbarrier", "cp", "tensormap", "clusterlaunchcontrol", "fence", "prefetch"):
+        return False
+    if opcode == "tcgen05":
+        return first == (".alloc",)
+    if opcode in ("st", "red", "multimem"):
+        return ".async" not in instruction.modifiers
+    return opcode != "wgmma"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The values of a store in the lanes that execute it."""
+
+    lanes: Lanes
+    values: tuple[Array | None, ...]
+
+    def alike(self, lanes: Lanes, addresses: Array) -> bool:
+        """Tell whether lanes with equal addresses have equal values. Addresses of most stores differ."""
+        order = np.argsort(addresses, kind="stable")
+        same = addresses[order][1:] == addresses[order][:-1]
+        at = order if lanes is self.lanes else np.searchsorted(self.lanes.index, lanes.index)[order]
+        for value in self.values:
+            if value is None:
+                continue
+            held = np.broadcast_to(value, self.lanes.n)[at]
+            if (same & (held[1:].view(f"u{held.itemsize}") != held[:-1].view(f"u{held.itemsize}"))).any():
+                return False
+        return True

@@ -1,0 +1,91 @@
+"""Barriers of warps, CTAs and clusters, and exits: what the scheduler's decisions mean to the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.sim.checks.accesses import words_of
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Group, Sem, rules
+from pyptx.sim.lanes import Lanes
+
+if TYPE_CHECKING:
+    from pyptx.sim.checks.session import Checks
+
+
+def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
+    """Lanes arrive at a barrier of their CTA. The engine is told of whole warps: lanes that come apart are kept until
+    the rest of their warp is there."""
+    kind: Any = next(word for word in ("arrive", "red", "sync") if f".{word}" in step.instruction.modifiers)
+    group = checks.group(lanes)
+    part = _incomplete(checks, group)
+    if part is not None:
+        group = _completed(checks, step, group, number, part)
+    if len(group):
+        checks.engine.barriers.bar(group, checks.place(step), number, count, kind)
+
+
+def _incomplete(checks: Checks, group: Group) -> Array | None:
+    """Return which warps of a group lack living lanes, None when all are whole."""
+    warps = group.warps
+    living = checks.engine.state.live.reshape(-1, 32)[warps].sum(axis=1)
+    have = np.bincount(group.warp_index, minlength=len(warps))
+    part = have < living
+    return part if part.any() else None
+
+
+def _completed(checks: Checks, step: Step, group: Group, number: int, part: Array) -> Group:
+    """Keep the lanes of incomplete warps, and return the threads of warps that are whole now."""
+    whole = [group.threads[~part[group.warp_index]]]
+    for at in np.flatnonzero(part).tolist():
+        warp = int(group.warps[at])
+        mine = group.threads[group.warp_index == at]
+        before = checks.arriving.pop((number, warp), None)
+        if before is not None:
+            mine = np.union1d(before[0], mine)
+            if before[1] is not step:
+                what = "other lanes of the warp came to another barrier instruction"
+                place, other = checks.place(step), checks.place(before[1])
+                checks.engine.state.report(rules.DIVERGENT, place, what, thread=int(mine[0]), other=other)
+        if len(mine) < int(checks.engine.state.live[warp * 32 : warp * 32 + 32].sum()):
+            checks.arriving[number, warp] = mine, step
+        else:
+            whole.append(mine)
+    return Group(np.sort(np.concatenate(whole)))
+
+
+def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None:
+    """Lanes go on behind one or several instructions, at which they met."""
+    shape, step = gone[0][1].shape, gone[0][0]
+    lanes = shape.merged([lanes for _, lanes, _ in gone])
+    order = np.argsort(np.concatenate([lanes.index for _, lanes, _ in gone]))
+    warp_barrier(checks, step, lanes, np.concatenate([masks for _, _, masks in gone])[order])
+
+
+def warp_barrier(checks: Checks, step: Step, lanes: Lanes, masks: Array) -> None:
+    """Lanes go on behind a `bar.warp.sync`."""
+    for mask in np.unique(masks).tolist():
+        chosen = lanes if (masks == mask).all() else lanes.subset(masks == mask)
+        assert chosen is not None
+        checks.engine.barriers.warp_sync(checks.group(chosen), checks.place(step), int(mask))
+
+
+def cluster_arrives(checks: Checks, step: Step, lanes: Lanes) -> None:
+    """Lanes arrive at the barrier of their cluster."""
+    sem = Sem.RELAXED if "relaxed" in words_of(step.instruction) else Sem.RELEASE
+    for _, group in checks.by_cluster(lanes):
+        checks.engine.barriers.cluster_arrive(group, checks.place(step), sem)
+
+
+def cluster_waited(checks: Checks, step: Step, lanes: Lanes) -> None:
+    """Lanes go on behind the barrier of their cluster."""
+    for _, group in checks.by_cluster(lanes):
+        checks.engine.barriers.cluster_wait(group, checks.place(step), Sem.ACQUIRE)
+
+
+def exits(checks: Checks, step: Step, lanes: Lanes) -> None:
+    """Lanes end."""
+    checks.engine.exit(checks.group(lanes), checks.place(step))

@@ -1,0 +1,143 @@
+"""mbarrier instructions: which object each lane names, and what it does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
+from pyptx.sim.checks.accesses import scope_of, sem_of, words_of
+from pyptx.sim.checks.session import Checks, checks_of
+from pyptx.sim.engines import chosen, objects
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Group, Place, Scope, Sem
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+
+_PENDING_BITS = 20
+Inner = Callable[..., None]
+
+
+def hook(step: Step, inner: Inner) -> Inner | None:
+    """Return what runs an mbarrier instruction and tells of it."""
+    words = words_of(step.instruction)
+    scope = scope_of(words, Scope.CTA)
+    if step.instruction.opcode == "cp":
+        return None
+    match step.instruction.modifiers[0]:
+        case ".init":
+            return partial(_init, inner)
+        case ".inval":
+            return partial(_inval, inner)
+        case ".expect_tx":
+            return partial(_expect, inner)
+        case ".complete_tx":
+            return partial(_complete, inner)
+        case ".arrive" | ".arrive_drop":
+            how = {
+                "sem": sem_of(words, Sem.RELEASE), "scope": scope, "drop": "arrive_drop" in words,
+                "no_complete": "noComplete" in words,
+            }  # fmt: skip
+            return partial(_arrive, inner, "expect_tx" in words, how)
+        case ".test_wait" | ".try_wait":
+            return partial(_wait, inner, "parity" in words, {"sem": sem_of(words, Sem.ACQUIRE), "scope": scope})
+        case _:
+            return None
+
+
+def barriers(
+    checks: Checks, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
+) -> Iterator[tuple[Group, int, int]]:
+    """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
+    some, (where, values) = chosen(lanes, mask, address, operand)
+    if some is None:
+        return
+    offsets = objects(site, some, space, where)
+    shape = some.shape
+    inside = offsets - shape.shared_base[some.sel]
+    if (inside == inside[0]).all() and (values == values[0]).all():
+        for slot, group in checks.by_cta(some):
+            yield group, slot * shape.shared_stride + int(inside[0]), int(values[0])
+        return
+    threads = checks.threads[some.sel]
+    pairs, which = np.unique(np.stack([offsets, values.astype(np.int64)]), axis=1, return_inverse=True)
+    for at in range(pairs.shape[1]):
+        yield Group(threads[which.reshape(-1) == at]), int(pairs[0, at]), int(pairs[1, at])
+
+
+def _init(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
+    checks, place = checks_of(site)
+    for group, where, number in barriers(checks, site, lanes, mask, space, address, count):
+        for thread in group.threads.tolist():
+            checks.engine.mbarriers.init(thread, place, where, number)
+    inner(site, lanes, mask, space, address, outs, count)
+
+
+def _inval(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
+    checks, place = checks_of(site)
+    for group, where, _ in barriers(checks, site, lanes, mask, space, address):
+        for thread in group.threads.tolist():
+            checks.engine.mbarriers.inval(thread, place, where)
+    inner(site, lanes, mask, space, address, outs)
+
+
+def _expect(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, size: Any) -> None:
+    checks, place = checks_of(site)
+    for group, where, amount in barriers(checks, site, lanes, mask, space, address, size):
+        checks.engine.mbarriers.expect(group, place, where, amount)
+    inner(site, lanes, mask, space, address, outs, size)
+
+
+def _complete(
+    inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, size: Any
+) -> None:
+    checks, place = checks_of(site)
+    engine = checks.engine.mbarriers
+    for group, where, amount in barriers(checks, site, lanes, mask, space, address, size):
+        for thread in group.threads.tolist():
+            found = engine.find(place, thread, where, "complete_tx")
+            if found is not None:
+                engine.complete_bytes(found, place, thread, amount, crosses=False)
+    inner(site, lanes, mask, space, address, outs, size)
+
+
+def _arrive(
+    inner: Inner, expects: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
+    outs: Any, operand: Any = 1,
+) -> None:  # fmt: skip
+    checks, place = checks_of(site)
+    for group, where, number in barriers(checks, site, lanes, mask, space, address, operand):
+        count, expect = (1, number) if expects else (number, 0)
+        checks.engine.mbarriers.arrive(group, place, where, count=count, expect=expect, **how)
+    inner(site, lanes, mask, space, address, outs, operand)
+
+
+def _wait(
+    inner: Inner, parity: bool, how: dict[str, Any], site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
+    outs: Any, wanted: Any, *hint: Any,
+) -> None:  # fmt: skip
+    checks, place = checks_of(site)
+    if mask is not None:
+        mask = np.array(mask)
+    try:
+        inner(site, lanes, mask, space, address, outs, wanted, *hint)
+    except PtxError:
+        _missing(checks, place, site, lanes, mask, space, address)
+        raise
+    done: Array = outs[0] if mask is None else outs[0] & mask
+    if not done.any():
+        return
+    passed = None if done.all() else np.array(done)
+    for group, where, value in barriers(checks, site, lanes, passed, space, address, wanted):
+        meant: dict[str, Any] = {"parity": value & 1} if parity else {"phase": value >> _PENDING_BITS}
+        checks.engine.mbarriers.wait(group, place, where, **meant, **how)
+
+
+def _missing(checks: Checks, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any) -> None:
+    """Find the barrier that is not there: the finding knows more than the machine's error."""
+    for group, where, _ in barriers(checks, site, lanes, mask, space, address):
+        checks.engine.mbarriers.find(place, group.first, where, "wait")

@@ -1,0 +1,60 @@
+"""Which findings a run is asked for: `check="all"`, `"strict"`, `"none"`, or names of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from pyptx.diagnostics import PtxError, Severity
+from pyptx.sim import rules
+from pyptx.sim.hazards import Finding
+
+CLASSES = {
+    "races": range(901, 910), "uninitialised": range(910, 920), "proxies": range(920, 930),
+    "async": range(930, 945), "tensor": range(945, 950), "mbarriers": range(950, 960),
+    "convergence": range(960, 970), "barriers": range(970, 980), "lifetimes": range(980, 990),
+    "hangs": range(990, 1000),
+}  # fmt: skip
+"""The classes of docs/hazards.md, by the numbers of their codes."""
+Check = str | Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to look for, and what becomes of it. `codes` is None for everything."""
+
+    codes: frozenset[int] | None
+    strict: bool
+    raises: bool
+
+    def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that were asked for."""
+        if self.codes is None:
+            return list(findings)
+        return [finding for finding in findings if int(finding.rule.code[3:]) in self.codes]
+
+    def fatal(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return the findings that end the run in an error."""
+        if not self.raises:
+            return []
+        return [finding for finding in findings if self.strict or finding.severity is Severity.ERROR]
+
+
+def selection(check: Check, on_hazard: str) -> Selection | None:
+    """Return what `check` and `on_hazard` ask for, None for nothing; PtxError when they are no words of ours."""
+    if on_hazard not in ("raise", "report"):
+        raise _unknown(f"on_hazard {on_hazard!r}: `raise` or `report` expected")
+    names = [name.strip() for name in check.split(",")] if isinstance(check, str) else list(check)
+    if names in (["none"], []):
+        return None
+    unknown = [name for name in names if name not in (*CLASSES, "all", "strict")]
+    if unknown:
+        known = ", ".join(("all", "strict", "none", *CLASSES))
+        raise _unknown(f"check {unknown[0]!r} is not there; {known} are")
+    classes = [name for name in names if name in CLASSES]
+    codes = None if not classes or "all" in names else frozenset(code for name in classes for code in CLASSES[name])
+    return Selection(codes, "strict" in names, on_hazard == "raise")
+
+
+def _unknown(text: str) -> PtxError:
+    return rules.error(rules.LAUNCH_SHAPE, None, text)

@@ -1,0 +1,165 @@
+"""One checked run: the engine, the lanes of the running batch as the engine's threads, and every access to memory.
+
+Lane `t * ctas + c` of a batch is thread `t` of the CTA in slot `c`. A lane set's `Group` is made once and kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import Instruction, opcode_span
+from pyptx.sim.checks.accesses import Stored, description
+from pyptx.sim.checks.selection import Selection
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Access, Group, Hazards, Place
+from pyptx.sim.hazards.state import Grid
+from pyptx.sim.lanes import Lanes
+
+if TYPE_CHECKING:
+    from pyptx.sim.machine import Batch
+    from pyptx.sim.memory import Region, Site
+
+_MOST_GROUPS = 4096
+
+
+def place_of(instruction: Instruction) -> Place:
+    """Return the place of an instruction, in the PTX and, where it has one, in Python."""
+    return Place(opcode_span(instruction), instruction.full_opcode)
+
+
+class Checks:
+    """What the machine's hooks call. `engine` keeps the findings."""
+
+    def __init__(self, selected: Selection) -> None:
+        self.selected = selected
+        self.engine = Hazards()
+        self.grid: Grid | None = None
+        self.threads: Array = np.zeros(0, np.int64)
+        self.stored: Stored | None = None
+        """What the store that runs now writes: lanes that hit the same bytes may write the same."""
+        self.arriving: dict[tuple[int, int], tuple[Array, Step]] = {}
+        """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
+        self.site_places: dict[Site, Place] = {}
+        self._accesses: dict[Any, Access | None] = {}
+        self._places: dict[int, tuple[Step, Place]] = {}
+        self._groups: dict[tuple[int, int, bytes], Group] = {}
+
+    # The launch
+
+    def attach(self, machine: Batch, slots: int) -> None:
+        """A machine will run the next batches, of at most `slots` CTAs."""
+        machine.checks = machine.memory.checks = self
+        if self.grid is None:
+            self.grid = self._launched(machine, slots)
+        shape = machine.shape
+        self.threads = self.grid.first_thread + shape.cta * self.grid.stride + shape.thread
+        self._groups.clear()
+        self._accesses.clear()
+        self.site_places.clear()
+
+    def _launched(self, machine: Batch, slots: int) -> Grid:
+        """Tell of the launch and its memory."""
+        entry = machine.program.entry.function
+        memory = machine.memory
+        for region in memory.regions:
+            if region.writable and region.space == "global" and region.size:
+                self.engine.state.add_buffer(region.low, region.size, region.name)
+        block = machine.launch.block
+        tensor = any(s.instruction.opcode == "tcgen05" for b in machine.program.blocks for s in b.steps)
+        return self.engine.launch(
+            Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
+            cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,
+        )  # fmt: skip
+
+    def begin(self, machine: Batch) -> None:
+        """A batch of CTAs begins."""
+        assert self.grid is not None
+        x, y, z = machine.ctaid
+        width, height, _ = machine.launch.grid
+        self.engine.start(self.grid, range(machine.shape.ctas), (x + width * (y + height * z)).tolist())
+        self.arriving.clear()
+
+    def finish(self) -> None:
+        """The grid has ended."""
+        if self.grid is not None:
+            self.engine.finish(self.grid)
+
+    # Lanes and places
+
+    def place(self, step: Step) -> Place:
+        """Return the place of a step, always the same object."""
+        found = self._places.get(id(step))
+        if found is None:
+            found = self._places[id(step)] = step, place_of(step.instruction)
+        return found[1]
+
+    def group(self, lanes: Lanes) -> Group:
+        """Return the engine's group of some lanes."""
+        return lanes.remembered("hazards", lambda: self._group(lanes))
+
+    def _group(self, lanes: Lanes) -> Group:
+        if lanes.positions is None:
+            return Group(self.threads[lanes.lo : lanes.hi])
+        key = lanes.lo, lanes.hi, lanes.positions.tobytes()
+        found = self._groups.get(key)
+        if found is None:
+            if len(self._groups) >= _MOST_GROUPS:
+                self._groups.clear()
+            found = self._groups[key] = Group(self.threads[lanes.positions])
+        return found
+
+    def masked(self, lanes: Lanes, mask: Array | None) -> Lanes | None:
+        """Return the lanes where a guard holds, None if there are none."""
+        if mask is None:
+            return lanes
+        at = np.flatnonzero(np.broadcast_to(mask, lanes.n))
+        return lanes if len(at) == lanes.n else lanes.shape.of(lanes.index[at]) if len(at) else None
+
+    def by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
+        """Return the lanes of each CTA, with its slot."""
+        return lanes.remembered("hazards by cta", lambda: self._parts(lanes, lanes.cta))
+
+    def by_cluster(self, lanes: Lanes) -> list[tuple[int, Group]]:
+        """Return the lanes of each cluster."""
+        assert self.grid is not None
+        size = self.grid.cluster
+        return lanes.remembered("hazards by cluster", lambda: self._parts(lanes, lanes.cta // size))
+
+    def _parts(self, lanes: Lanes, key: Array) -> list[tuple[int, Group]]:
+        numbers = np.unique(key).tolist()
+        if len(numbers) == 1:
+            return [(numbers[0], self.group(lanes))]
+        threads = self.threads[lanes.sel]
+        return [(number, Group(threads[key == number])) for number in numbers]
+
+    # Accesses of lanes
+
+    def access(self, site: Site, lanes: Lanes, region: Region, offsets: Array, size: int, kind: str) -> None:
+        """Take note of bytes `offsets … offsets+size-1`, one offset per lane, that are read (`r`), written (`w`) or
+        both. Other kinds, and the accesses of engines, are told by the hooks of their instructions."""
+        shared = region.space == "shared"
+        if not shared and (region.space != "global" or not region.writable):
+            return
+        key = site, shared, size
+        if key not in self._accesses:
+            self._accesses[key] = description(site.instruction, shared, size, kind)
+        known = self._accesses[key]
+        if known is None:
+            return
+        where = offsets if shared else offsets + region.low
+        stored = self.stored
+        alike = stored is not None and known.writes and (lambda: stored.alike(lanes, where))
+        self.engine.access(known, self.group(lanes), where, benign=alike)
+
+
+def checks_of(site: Site) -> tuple[Checks, Place]:
+    """Return the checks of a run and the place of an instruction that runs."""
+    checks = site.memory.checks
+    assert checks is not None
+    found = checks.site_places.get(site)
+    if found is None:
+        found = checks.site_places[site] = place_of(site.instruction)
+    return checks, found

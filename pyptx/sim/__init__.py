@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx.sim.arguments import Struct, Tensor
+    from pyptx.sim.images.objects import Sampler, Surface, Texture
     from pyptx.sim.launch import Result, run
     from pyptx.sim.machine import Stats
     from pyptx.sim.rules import RULES
 
-__all__ = ["RULES", "Result", "Stats", "Struct", "Tensor", "run"]
+__all__ = ["RULES", "Result", "Sampler", "Stats", "Struct", "Surface", "Tensor", "Texture", "run"]
 _MODULE_OF = {
     "run": "launch",
     "Result": "launch",
@@ -18,6 +19,9 @@ _MODULE_OF = {
     "Struct": "arguments",
     "Tensor": "arguments",
     "RULES": "rules",
+    "Sampler": "images.objects",
+    "Surface": "images.objects",
+    "Texture": "images.objects",
 }
 
 

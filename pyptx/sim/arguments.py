@@ -14,6 +14,8 @@ from pyptx.ir import Param
 from pyptx.sim import rules
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.frames import aligned, laid_out
+from pyptx.sim.images.objects import Sampler, Surface, Texture
+from pyptx.sim.images.storage import Images
 from pyptx.sim.memory import Region
 from pyptx.sim.variables import GUARD, Allocation
 from pyptx.tensormap import TensorMap, encode, validate
@@ -42,6 +44,7 @@ class Buffers:
     next: int
     allocations: list[Allocation] = field(default_factory=list[Allocation])
     arrays: list[tuple[Array, int]] = field(default_factory=list["tuple[Array, int]"])
+    images: Images = field(default_factory=Images)
 
     def address(self, array: Array, name: str) -> int:
         """Return where an array lies, placing it on first sight."""
@@ -121,6 +124,8 @@ def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Orig
 def _plain(value: Value, buffers: Buffers, name: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(cast("bytes", value))
+    if isinstance(value, Texture | Surface | Sampler):
+        return buffers.images.handle(value).to_bytes(8, "little")
     if isinstance(value, Tensor):
         address = buffers.address(value.array, name) + value.map.address
         return encode(validate(replace(value.map, address=address)))

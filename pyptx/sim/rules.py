@@ -103,6 +103,9 @@ BAD_BRANCH = _rule(
 MBARRIER = _rule(26, "mbarrier misuse", "An mbarrier is initialised before use, and counts stay in its range.")
 COPY = _rule(27, "illegal copy", "A bulk copy needs its alignment and size, and a tensor copy a valid tensor map.")
 MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instruction lie inside shared memory.")
+IMAGE = _rule(
+    30, "illegal use of a texture or surface", "A handle names an image of the instruction's kind and geometry."
+)
 TENSOR = _rule(29, "illegal use of tensor memory", "Columns are allocated, and a warp reaches a quarter of the lanes.")
 
 RULES: tuple[Rule, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _ENGINE = "an asynchronous engine, not simulated yet"
 _DEVICES = "needs several GPUs"
-_IMAGES = "reads textures or surfaces"
 
 REASONS: dict[str, str] = {
     "async_copy": "`.ignore_oob`, reports and multimem, not simulated yet",
@@ -18,8 +17,6 @@ REASONS: dict[str, str] = {
     "multimem": _DEVICES,
     "fabric": _DEVICES,
     "fabric_tensor": _DEVICES,
-    "texture": _IMAGES,
-    "surface": _IMAGES,
     "sparse_vectors": "spcompress and spdecompress, not simulated yet",
     "stack": "alloca moves the frames of later calls, not simulated yet",
     "cvt": "scaled s2f6, not simulated yet",

@@ -1,0 +1,1 @@
+"""Textures, samplers and surfaces: what they hold and what a lookup returns. Knows no instructions and no lanes."""

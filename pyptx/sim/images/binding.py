@@ -1,0 +1,56 @@
+"""Gives the variables of a module that are textures, samplers or surfaces their images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyptx.ir import FieldOperand, LabelOperand, Module, VarDecl, evaluate
+from pyptx.sim import rules
+from pyptx.sim.images.objects import Sampler, Surface, Texture
+from pyptx.sim.images.storage import Images
+from pyptx.sim.variables import Variables
+
+_KINDS: dict[str, type] = {".texref": Texture, ".samplerref": Sampler, ".surfref": Surface}
+
+
+def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any], images: Images) -> None:
+    """Bind each variable that is given an image by name; samplers may have their properties in the module."""
+    known = {
+        item.name: statement
+        for statement in module.directives
+        if isinstance(statement, VarDecl) and statement.type.ptx in _KINDS
+        for item in statement.declarators
+    }
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        text = f"images={unknown}: the module declares {list(known) or 'no .texref, .samplerref or .surfref'}"
+        raise rules.error(rules.ARGUMENTS, None, text)
+    for name, statement in known.items():
+        image = given.get(name)
+        if image is None:
+            image = _initial(statement, name)
+        elif not isinstance(image, _KINDS[statement.type.ptx]):
+            text = f"`{name}` is a {statement.type.ptx}, the image is a {type(image).__name__}"
+            raise rules.error(rules.ARGUMENTS, statement.origin, text)
+        symbol = variables.names.find(name)
+        if image is not None and symbol is not None:
+            images.bind(variables.address(name, symbol), image)
+
+
+def _initial(statement: VarDecl, name: str) -> Sampler | None:
+    """Return the sampler that an initialiser describes; what it leaves out is as the manual's runtime would choose."""
+    if statement.type.ptx != ".samplerref":
+        return None
+    values = next(item.initializer for item in statement.declarators if item.name == name)
+    fields: dict[str, str] = {}
+    for value in values or ():
+        if isinstance(value, FieldOperand):
+            word = value.value
+            fields[value.name] = word.name if isinstance(word, LabelOperand) else str(evaluate(word))
+    address = [fields.get(f"addr_mode_{axis}", "clamp_to_edge") for axis in range(3)]
+    return Sampler(address, fields.get("filter_mode", "nearest"), force_unnormalized=_true(fields))
+
+
+def _true(fields: dict[str, str]) -> bool:
+    return fields.get("force_unnormalized_coords", "0") not in ("0", "False")

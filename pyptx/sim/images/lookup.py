@@ -1,0 +1,149 @@
+"""What a texture lookup returns: coordinates through the sampler's address modes to texels, filtered.
+
+Facts: CUDA programming guide, "Texture Fetching". Weights of linear filtering have eight bits of fraction.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from pyptx.sim.formats import Array
+from pyptx.sim.images.objects import Sampler, Texture
+from pyptx.sim.images.storage import Image, Level
+
+_WEIGHT = 256.0
+
+
+def level_size(level: Level) -> tuple[int, int, int]:
+    """Return width, height and depth."""
+    _, depth, height, width, _ = level.texels.shape
+    return width, height, depth
+
+
+def unnormalized(image: Image, sampler: Sampler) -> bool:
+    """Tell whether coordinates count texels."""
+    assert isinstance(image.what, Texture)
+    return sampler.force_unnormalized or not image.what.normalized
+
+
+def fetch(image: Image, level: Level, sampler: Sampler, layer: Array, indices: list[Array], inside: Array) -> Array:
+    """Return texels as `[lane, channel]`, widened to four; `inside` false gives the border."""
+    texels = level.texels
+    layer = np.minimum(layer, texels.shape[0] - 1)
+    x, y, z = (np.clip(i, 0, size - 1) for i, size in zip(indices, level_size(level), strict=True))
+    found = _converted(image, texels[layer, z, y, x])
+    made = np.zeros((len(found), 4), found.dtype)
+    made[:, 3] = 1
+    made[:, : found.shape[1]] = found
+    made[~inside] = np.asarray(sampler.border, np.float64).astype(made.dtype)
+    return made
+
+
+def _converted(image: Image, raw: Array) -> Array:
+    """Return texels as a register receives them: floats as f32, integers as 32 bits, or as fractions."""
+    assert isinstance(image.what, Texture)
+    if raw.dtype.kind == "f":
+        return raw.astype(np.float32)
+    if not image.what.unorm:
+        return raw.astype(np.uint32 if raw.dtype.kind == "u" else np.int32)
+    most = np.iinfo(raw.dtype).max
+    return np.maximum(raw.astype(np.float64) / most, -1.0).astype(np.float32)
+
+
+def addressed(index: Array, size: int, mode: str) -> tuple[Array, Array]:
+    """Return texel indices inside the image, and which of them are not on the border."""
+    everywhere = np.ones(len(index), bool)
+    if mode == "wrap":
+        return index % size, everywhere
+    if mode == "mirror":
+        folded = index % (2 * size)
+        return np.where(folded < size, folded, 2 * size - 1 - folded), everywhere
+    if mode == "clamp_to_edge":
+        return np.clip(index, 0, size - 1), everywhere
+    return np.clip(index, 0, size - 1), (index >= 0) & (index < size)
+
+
+def _modes(image: Image, sampler: Sampler) -> tuple[str, str, str]:
+    """Return the address modes in force: wrap and mirror need normalised coordinates."""
+    if not unnormalized(image, sampler):
+        return sampler.addresses
+    x, y, z = ("clamp_to_edge" if mode in ("wrap", "mirror") else mode for mode in sampler.addresses)
+    return x, y, z
+
+
+def at_texels(
+    image: Image, level: Level, sampler: Sampler, layer: Array, indices: list[Array], compare: Array | None = None
+) -> Array:
+    """Return the texels of whole-numbered coordinates, each dimension addressed by its mode."""
+    inside, made = np.ones(len(layer), bool), list[Array]()
+    for index, size, mode in zip(indices, level_size(level), _modes(image, sampler), strict=True):
+        one, within = addressed(index, size, mode)
+        made.append(one)
+        inside &= within
+    found = fetch(image, level, sampler, layer, made, inside)
+    return found if compare is None else _compared(found, sampler, compare)
+
+
+def _compared(texels: Array, sampler: Sampler, reference: Array) -> Array:
+    made = np.zeros(texels.shape, np.float32)
+    made[:, 3] = 1
+    made[:, 0] = getattr(np, sampler.compare)(reference, texels[:, 0])
+    return made
+
+
+def positions(image: Image, level: Level, sampler: Sampler, coordinates: list[Array], rank: int) -> list[Array]:
+    """Return coordinates in texels, as doubles; the dimensions that the geometry lacks are 0.5."""
+    made = list[Array]()
+    for axis, size in enumerate(level_size(level)):
+        if axis >= rank:
+            made.append(np.full(len(coordinates[0]), 0.5))
+            continue
+        at = coordinates[axis].astype(np.float64)
+        at = at if unnormalized(image, sampler) else at * size
+        made.append(np.clip(at, 0, size) if sampler.addresses[axis] == "clamp_ogl" else np.nan_to_num(at))
+    return made
+
+
+def sample(
+    image: Image, level: Level, sampler: Sampler, layer: Array, at: list[Array], rank: int,
+    offset: list[Array] | None, compare: Array | None,
+) -> Array:  # fmt: skip
+    """Return a filtered lookup at positions in texels."""
+    shift = offset or [np.zeros(len(layer), np.int64)] * 3
+    if sampler.filter == "nearest" or not _filters(image):
+        indices = [np.floor(p).astype(np.int64) + s for p, s in zip(at, shift, strict=True)]
+        return at_texels(image, level, sampler, layer, indices, compare)
+    low = [np.floor(p - 0.5) for p in at]
+    weights = [np.floor((p - 0.5 - i) * _WEIGHT + 0.5) / _WEIGHT for p, i in zip(at, low, strict=True)]
+    total = np.zeros((len(layer), 4))
+    for corner in product((0, 1), repeat=rank):
+        steps = (*corner, 0, 0)[:3]
+        indices = [i.astype(np.int64) + d + s for i, d, s in zip(low, steps, shift, strict=True)]
+        indices[rank:] = [np.zeros(len(layer), np.int64)] * (3 - rank)
+        weight = np.ones(len(layer))
+        for axis, step in enumerate(corner):
+            weight = weight * (weights[axis] if step else 1 - weights[axis])
+        texels = at_texels(image, level, sampler, layer, indices, compare).astype(np.float64)
+        total += np.where(weight[:, None] > 0, texels, 0) * weight[:, None]
+    return total.astype(np.float32)
+
+
+def _filters(image: Image) -> bool:
+    """Tell whether texels are fractions, which filtering mixes; integers are only picked."""
+    assert isinstance(image.what, Texture)
+    return image.what.unorm or image.what.array.dtype.kind == "f"
+
+
+def cube_face(x: Array, y: Array, z: Array) -> tuple[Array, Array, Array]:
+    """Return face, s and t from 0 to 1 of a direction: +x, -x, +y, -y, +z, -z are faces 0 to 5."""
+    x, y, z = (v.astype(np.float64) for v in (x, y, z))
+    ax, ay, az = abs(x), abs(y), abs(z)
+    along_x, along_y = (ax >= ay) & (ax >= az), ay >= az
+    face = np.where(along_x, x < 0, np.where(along_y, 2 + (y < 0), 4 + (z < 0))).astype(np.int64)
+    major = np.choose(face // 2, [ax, ay, az])
+    s = np.choose(face, [-z, z, x, x, x, -x])
+    t = np.choose(face, [-y, -y, z, -z, -y, -y])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return face, (s / major + 1) / 2, (t / major + 1) / 2

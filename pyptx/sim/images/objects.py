@@ -1,0 +1,119 @@
+"""What a caller passes: `Texture`, `Sampler`, `Surface`. Frozen descriptions; the texels are in `storage`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.sim.formats import Array
+
+GEOMETRIES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 2, "a2d": 3, "cube": 3, "acube": 4, "2dms": 3, "a2dms": 4}
+"""The dimensions of an array without its channels: layers, then faces, depth, height, width, samples."""
+ADDRESSES = ("wrap", "mirror", "clamp_ogl", "clamp_to_edge", "clamp_to_border")
+"""In the order of the manual's enumeration, as `txq` returns it."""
+FILTERS = ("nearest", "linear")
+_CHANNELS = (1, 2, 4)
+_FORMATS = ("u1", "i1", "u2", "i2", "u4", "i4", "f2", "f4")
+_FACES = 6
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How coordinates become texels. `address` is one mode for all dimensions, or one for each."""
+
+    address: str | Sequence[str] = "clamp_to_edge"
+    filter: str = "nearest"
+    mip_filter: str = "nearest"
+    border: Sequence[float] = (0.0, 0.0, 0.0, 0.0)
+    force_unnormalized: bool = False
+    compare: str = "less_equal"
+    """How a depth reference is compared with a texel: a name of `numpy`, the reference first."""
+
+    def __post_init__(self) -> None:
+        for mode in self.addresses:
+            _one_of("address", mode, ADDRESSES)
+        _one_of("filter", self.filter, FILTERS)
+        _one_of("mip_filter", self.mip_filter, FILTERS)
+        _one_of("compare", self.compare, ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
+
+    @property
+    def addresses(self) -> tuple[str, str, str]:
+        """The address mode of each dimension, x first."""
+        modes = [self.address] * 3 if isinstance(self.address, str) else [*self.address, *["clamp_to_edge"] * 3][:3]
+        return modes[0], modes[1], modes[2]
+
+
+@dataclass(frozen=True)
+class Surface:
+    """An image that kernels read and write. The array's last dimension is the channels (1, 2 or 4) where it has one
+    dimension more than the geometry; `linear` tells `suq` the memory layout."""
+
+    array: Array
+    geometry: str = "2d"
+    linear: bool = False
+
+    def __post_init__(self) -> None:
+        _one_of("geometry", self.geometry, tuple(GEOMETRIES))
+        _image(self.array, self.geometry)
+
+
+@dataclass(frozen=True)
+class Texture:
+    """An image that kernels look up, with the sampler of unified mode. `levels` are its smaller mipmap levels;
+    `normalized` coordinates run from 0 to 1; `unorm` returns 8- and 16-bit integers as fractions."""
+
+    array: Array
+    geometry: str = "2d"
+    sampler: Sampler = field(default_factory=Sampler)
+    normalized: bool = False
+    unorm: bool = False
+    levels: Sequence[Array] = ()
+
+    def __post_init__(self) -> None:
+        _one_of("geometry", self.geometry, tuple(GEOMETRIES))
+        for array in (self.array, *self.levels):
+            _image(array, self.geometry)
+            if array.dtype != self.array.dtype:
+                raise ValueError(f"a level has dtype {array.dtype}, level 0 has {self.array.dtype}")
+        if self.unorm and self.array.dtype.str[1:] not in ("u1", "i1", "u2", "i2"):
+            raise ValueError(f"unorm is for 8- and 16-bit integers, the array has dtype {self.array.dtype}")
+
+
+def shape_of(array: Array, geometry: str) -> tuple[int, int, int, int, int]:
+    """Return layers (faces of a cube are layers), depth (samples of a multi-sample image), height, width, channels."""
+    rank = GEOMETRIES[geometry]
+    channels = array.shape[rank] if array.ndim > rank else 1
+    sizes = array.shape[:rank]
+    if geometry == "1d":
+        return 1, 1, 1, sizes[0], channels
+    if geometry == "a1d":
+        return sizes[0], 1, 1, sizes[1], channels
+    if geometry == "3d":
+        return 1, sizes[0], sizes[1], sizes[2], channels
+    if geometry in ("2dms", "a2dms"):
+        return (sizes[0] if rank == 4 else 1), sizes[-1], sizes[-3], sizes[-2], channels
+    layers = int(np.prod(sizes[:-2]))
+    return layers, 1, sizes[-2], sizes[-1], channels
+
+
+def _image(array: Array, geometry: str) -> None:
+    rank = GEOMETRIES[geometry]
+    if array.ndim not in (rank, rank + 1):
+        raise ValueError(
+            f"a {geometry} image is an array of {rank} dimensions, or {rank + 1} with channels; found {array.ndim}"
+        )
+    if array.ndim > rank and array.shape[rank] not in _CHANNELS:
+        raise ValueError(f"an image has 1, 2 or 4 channels, found {array.shape[rank]}")
+    if array.dtype.str[1:] not in _FORMATS or 0 in array.shape:
+        raise ValueError(f"an image holds 8-, 16- or 32-bit integers or floats, found {array.dtype} of {array.shape}")
+    if geometry in ("cube", "acube") and (
+        array.shape[rank - 3] != _FACES or array.shape[rank - 2] != array.shape[rank - 1]
+    ):
+        raise ValueError(f"a {geometry} image has six square faces, found shape {array.shape}")
+
+
+def _one_of(what: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{what} {value!r} is none of {', '.join(allowed)}")

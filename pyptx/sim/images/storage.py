@@ -1,0 +1,84 @@
+"""The images of a launch by their handles, and their texels. Bytes that the caller lent are copied before a write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.sim.formats import Array
+from pyptx.sim.images.objects import Sampler, Surface, Texture, shape_of
+
+HANDLE_BASE = 0x5_0000_0000
+"""Where handles of images lie in the generic address space; no memory is there."""
+_STEP = 64
+
+
+@dataclass(slots=True)
+class Level:
+    """One level of an image: `texels[layer, depth, y, x, channel]`."""
+
+    source: Array
+    texels: Array
+    written: bool = False
+
+    def own(self) -> None:
+        """Make the texels our own before the first write."""
+        if not self.written:
+            self.texels, self.written = self.texels.copy(), True
+
+
+@dataclass(slots=True)
+class Image:
+    """A texture, surface or sampler that a handle names; a bare sampler has no levels."""
+
+    what: Texture | Surface | Sampler
+    levels: list[Level]
+
+    @property
+    def kind(self) -> str:
+        """As `istypep` calls it."""
+        if isinstance(self.what, Sampler):
+            return "samplerref"
+        return "texref" if isinstance(self.what, Texture) else "surfref"
+
+
+@dataclass(slots=True)
+class Images:
+    """Every image of a launch; a texture and a surface of one array share their texels."""
+
+    by_handle: dict[int, Image] = field(default_factory=dict[int, Image])
+    _levels: dict[tuple[int, str], Level] = field(default_factory=dict["tuple[int, str]", Level])
+    _handles: dict[int, int] = field(default_factory=dict[int, int])
+
+    def handle(self, what: Texture | Surface | Sampler) -> int:
+        """Return the handle of an image, a new one on first sight."""
+        found = self._handles.get(id(what))
+        if found is None:
+            found = self._handles[id(what)] = HANDLE_BASE + _STEP * len(self._handles)
+            self.bind(found, what)
+        return found
+
+    def bind(self, handle: int, what: Texture | Surface | Sampler) -> None:
+        """Make a handle, such as the address of a `.texref` variable, name an image."""
+        arrays = [] if isinstance(what, Sampler) else [what.array, *getattr(what, "levels", ())]
+        geometry = "" if isinstance(what, Sampler) else what.geometry
+        self.by_handle[handle] = Image(what, [self._level(array, geometry) for array in arrays])
+
+    def _level(self, array: Array, geometry: str) -> Level:
+        key = id(array), geometry
+        found = self._levels.get(key)
+        if found is None:
+            layers, depth, height, width, channels = shape_of(array, geometry)
+            if geometry.endswith("2dms"):
+                texels = array.reshape(layers, height, width, depth, channels).transpose(0, 3, 1, 2, 4)
+            else:
+                texels = array.reshape(layers, depth, height, width, channels)
+            found = self._levels[key] = Level(array, np.ascontiguousarray(texels))
+        return found
+
+    def write_back(self) -> None:
+        """Copy what kernels stored to the caller's arrays."""
+        for level in self._levels.values():
+            if level.written:
+                level.source[...] = level.texels.reshape(level.source.shape)

@@ -1,0 +1,101 @@
+"""What texture and surface instructions share: handles to images, coordinates of lanes, results to registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Kind
+from pyptx.sim import rules
+from pyptx.sim.formats import Array, Value
+from pyptx.sim.images.objects import Sampler, Surface, Texture
+from pyptx.sim.images.storage import Image
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.vocabulary import Signature
+
+_PARAMETERS = 1 << 31
+"""Below are no addresses: a number there is the offset of a parameter."""
+
+
+def names_of(signature: Signature) -> tuple[str, ...]:
+    """Return the names of the inputs, in the order in which a function gets them: what follows the handle, then the
+    other operands."""
+    names = list[str]()
+    for operand in signature:
+        if operand.kind is Kind.ADDRESS:
+            names += [part.name for part in operand.parts[1:]]
+        elif operand.access == "r" and operand.kind is not Kind.PIPE:
+            names.append(operand.name)
+    return tuple(names)
+
+
+def active(lanes: Lanes, mask: Array | None) -> Array:
+    """Return the positions of the lanes that execute."""
+    return np.arange(lanes.n) if mask is None else np.flatnonzero(np.broadcast_to(mask, lanes.n))
+
+
+def column(value: Value, dtype: str, lanes: Lanes, where: Array) -> Array:
+    """Return a 32-bit input of the lanes that execute, its bits read as a dtype."""
+    made = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[where]
+    wanted = np.dtype(dtype)
+    return made.view(wanted) if made.dtype.itemsize == wanted.itemsize else made.astype(wanted)
+
+
+def handles(site: Site, space: str, address: Value, lanes: Lanes, where: Array) -> Array:
+    """Return the handle of each lane that executes: an address, a parameter's value, or a register."""
+    if space == "param" or (np.ndim(address) == 0 and int(address) < _PARAMETERS):
+        raw = site.memory.params.data[int(address) : int(address) + 8]
+        return np.full(len(where), int.from_bytes(raw.tobytes(), "little"), np.uint64)
+    return np.broadcast_to(np.atleast_1d(np.asarray(address, np.uint64)), lanes.n)[where]
+
+
+def by_image(site: Site, kind: Any, numbers: Array) -> Iterator[tuple[Image, Array]]:
+    """Yield each image that lanes name, with the positions of those lanes."""
+    for number in np.unique(numbers):
+        image = site.memory.images.by_handle.get(int(number))
+        if image is None or not isinstance(image.what, kind):
+            found = "nothing" if image is None else f"a {image.kind}"
+            text = f"0x{int(number):x} names {found}, a {_KINDS[kind]} is needed"
+            remedy = "pass sim.Texture, sim.Surface or sim.Sampler as the argument, or bind the variable by images={…}"
+            raise rules.error(rules.IMAGE, site.origin, text, help=remedy)
+        yield image, np.flatnonzero(numbers == number)
+
+
+_KINDS: dict[Any, str] = {
+    Texture: ".texref", Sampler: ".samplerref", Surface: ".surfref", Texture | Sampler: ".texref or .samplerref",
+}  # fmt: skip
+
+
+def sampler_of(site: Site, image: Image, value: Value, lanes: Lanes, where: Array) -> Sampler:
+    """Return the sampler of a lookup: the operand's, or the texture's own."""
+    if value is None:
+        assert isinstance(image.what, Texture)
+        return image.what.sampler
+    numbers = handles(site, "", value, lanes, where)
+    found = [made.what for made, _ in by_image(site, Sampler, numbers)]
+    if len(found) > 1:
+        raise rules.error(rules.IMAGE, site.origin, "lanes that look one texture up name different samplers")
+    assert isinstance(found[0], Sampler)
+    return found[0]
+
+
+def put(outs: tuple[Array | None, ...], where: Array, columns: list[Array]) -> None:
+    """Write results to the registers of the lanes that execute; there may be fewer registers than columns."""
+    for out, values in zip(outs, columns, strict=False):
+        if out is not None:
+            same = values.dtype.itemsize == out.dtype.itemsize
+            out[where] = values.view(out.dtype) if same else values.astype(out.dtype)
+
+
+_ORDERS = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
+"""OpenCL's channel orders R, RG, RGBA."""
+_DATA = {"i1": 0x10D7, "i2": 0x10D8, "i4": 0x10D9, "u1": 0x10DA, "u2": 0x10DB, "u4": 0x10DC, "f2": 0x10DD, "f4": 0x10DE}
+_FRACTIONS = {"i1": 0x10D0, "i2": 0x10D1, "u1": 0x10D2, "u2": 0x10D3}
+
+
+def channel_codes(dtype: np.dtype[Any], channels: int, fractions: bool) -> tuple[int, int]:
+    """Return OpenCL's numbers of a channel data type and a channel order."""
+    return (_FRACTIONS if fractions else _DATA)[dtype.str[1:]], _ORDERS[channels]

@@ -1,0 +1,186 @@
+"""Manual: Surface Instructions. Bytes of a row are counted by `.b`, texels by `.p`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim import rules
+from pyptx.sim.access import as_tuple
+from pyptx.sim.formats import Array, Value
+from pyptx.sim.images.objects import Surface, shape_of
+from pyptx.sim.images.storage import Image
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics import images
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+
+_GEOMETRIES = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2}
+_COUNTS = {"v2": 2, "v4": 4}
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "add": np.add.at, "min": np.minimum.at, "max": np.maximum.at, "and": np.bitwise_and.at, "or": np.bitwise_or.at,
+}  # fmt: skip
+
+
+def _access(operation: Callable[..., None], match: Match) -> Operation:
+    geometry = next(m for m in match.modifiers if m in _GEOMETRIES)
+    count = next((_COUNTS[m] for m in match.modifiers if m in _COUNTS), 1)
+    return memory(partial(operation, geometry, match.modifiers, count))
+
+
+def _suld(match: Match, signature: Signature) -> Operation | None:
+    return _access(_load, match)
+
+
+def _sust(match: Match, signature: Signature) -> Operation | None:
+    return _access(_store, match)
+
+
+def _sured(match: Match, signature: Signature) -> Operation | None:
+    return _access(_reduce, match)
+
+
+def _load(
+    geometry: str, modifiers: tuple[str, ...], count: int,
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: tuple[Array | None, ...], at: Value,
+) -> None:  # fmt: skip
+    unit = np.dtype(f"u{int(modifiers[-2][1:]) // 8}")
+    for image, some in _images(site, geometry, space, address, lanes, mask):
+        offsets, inside = _bytes(site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, some)
+        flat = image.levels[0].texels.reshape(-1).view(np.uint8)
+        for element, out in enumerate(outs):
+            if out is None:
+                continue
+            values = flat[: len(flat) // unit.itemsize * unit.itemsize].view(unit)[offsets // unit.itemsize + element]
+            out[some] = np.where(inside, values, 0).astype(f"u{out.dtype.itemsize}").view(out.dtype)
+
+
+def _store(
+    geometry: str, modifiers: tuple[str, ...], count: int,
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, at: Value, data: Value,
+) -> None:  # fmt: skip
+    values = as_tuple(data)
+    values = values * count if len(values) == 1 else values
+    for image, some in _images(site, geometry, space, address, lanes, mask):
+        image.levels[0].own()
+        if modifiers[0] == "p":
+            _store_texels(site, image, geometry, modifiers[-1], at, values, lanes, some)
+            continue
+        unit = np.dtype(f"u{int(modifiers[-2][1:]) // 8}")
+        offsets, inside = _bytes(site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, some)
+        flat = image.levels[0].texels.reshape(-1).view(unit)
+        for element, value in enumerate(values):
+            column = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[some]
+            bits = column.view(f"u{column.dtype.itemsize}").astype(unit)
+            flat[(offsets // unit.itemsize + element)[inside]] = bits[inside]
+
+
+def _store_texels(
+    site: Site, image: Image, geometry: str, clamp: str, at: Value, values: tuple[Array, ...], lanes: Lanes, some: Array
+) -> None:
+    """Store registers as components of texels, converted to the surface's format."""
+    texels = image.levels[0].texels
+    channels, dtype = texels.shape[-1], texels.dtype
+    size = channels * dtype.itemsize
+    offsets, inside = _bytes(site, image, geometry, clamp, at, size, size, lanes, some)
+    flat = texels.reshape(-1, channels)
+    for channel, value in enumerate(values[:channels]):
+        kind = {"f": "f4", "u": "u4", "i": "i4"}[dtype.kind]
+        column = images.column(value, kind, lanes, some)
+        if dtype.kind != "f":
+            limits = np.iinfo(dtype)
+            column = np.clip(column, limits.min, limits.max)
+        flat[(offsets // size)[inside], channel] = column.astype(dtype)[inside]
+
+
+def _reduce(
+    geometry: str, modifiers: tuple[str, ...], count: int,
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, at: Value, data: Value,
+) -> None:  # fmt: skip
+    kind, bits = modifiers[-2][0], int(modifiers[-2][1:])
+    width = bits // 8
+    for image, some in _images(site, geometry, space, address, lanes, mask):
+        image.levels[0].own()
+        texels = image.levels[0].texels
+        letter = kind if kind != "b" else ("i" if modifiers[0] == "p" and texels.dtype.kind == "i" else "u")
+        unit = np.dtype(f"{'i' if letter in 'si' else 'u'}{width}")
+        scale = width if modifiers[0] == "p" else 1
+        offsets, inside = _bytes(site, image, geometry, modifiers[-1], at, width, scale, lanes, some)
+        column = np.broadcast_to(np.atleast_1d(np.asarray(data)), lanes.n)[some]
+        column = column.view(f"u{column.dtype.itemsize}").astype(f"u{width}").view(unit)
+        _REDUCTIONS[modifiers[1]](texels.reshape(-1).view(unit), (offsets // width)[inside], column[inside])
+
+
+def _images(
+    site: Site, geometry: str, space: str, address: Value, lanes: Lanes, mask: Array | None
+) -> list[tuple[Image, Array]]:
+    """Return each surface that lanes name, with those lanes."""
+    where = images.active(lanes, mask)
+    numbers = images.handles(site, space, address, lanes, where)
+    found = [(image, where[part]) for image, part in images.by_image(site, Surface, numbers)]
+    for image, _ in found:
+        assert isinstance(image.what, Surface)
+        if image.what.geometry != geometry:
+            text = f"the instruction accesses .{geometry}, the surface is .{image.what.geometry}"
+            raise rules.error(rules.IMAGE, site.origin, text)
+    return found
+
+
+def _bytes(
+    site: Site, image: Image, geometry: str, clamp: str, at: Value, size: int, scale: int, lanes: Lanes, some: Array
+) -> tuple[Array, Array]:
+    """Return the byte offsets of accesses of `size` bytes and which of them take place; x counts `scale` bytes."""
+    layers, depth, height, width, channels = image.levels[0].texels.shape
+    row = width * channels * image.levels[0].texels.dtype.itemsize
+    parts = list(as_tuple(at))
+    layer = np.zeros(len(some), np.int64)
+    inside = np.ones(len(some), bool)
+    if geometry.startswith("a"):
+        layer = images.column(parts.pop(0), "u4", lanes, some).astype(np.int64)
+        layer = np.minimum(layer, layers - 1)
+    given = [images.column(p, "i4", lanes, some).astype(np.int64) for p in parts[: _GEOMETRIES[geometry]]]
+    given[0] = given[0] * scale
+    if (given[0] % min(size, 16)).any():
+        raise rules.error(rules.IMAGE, site.origin, f"byte coordinate {given[0].max()} is no multiple of {size}")
+    limits = (row - size, height - 1, depth - 1)
+    made = list[Array]()
+    for value, most in zip(given, limits, strict=False):
+        inside &= (value >= 0) & (value <= most)
+        made.append(np.clip(value, 0, most))
+    made += [np.zeros(len(some), np.int64)] * (3 - len(made))
+    if clamp == "trap" and not inside.all():
+        bad = int(np.flatnonzero(~inside)[0])
+        shown = ", ".join(str(int(v[bad])) for v in given)
+        text = f"coordinates ({shown}) lie outside a surface of {width}×{height}×{depth}"
+        raise rules.error(rules.OUT_OF_BOUNDS, site.origin, text, help="use .clamp or .zero, or check the coordinates")
+    offsets = ((layer * depth + made[2]) * height + made[1]) * row + made[0]
+    return offsets, np.ones(len(some), bool) if clamp == "clamp" else inside
+
+
+def _suq(match: Match, signature: Signature) -> Operation | None:
+    return memory(partial(_query, match.chosen["query"]))
+
+
+def _query(
+    query: str,
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: tuple[Array | None, ...],
+) -> None:  # fmt: skip
+    where = images.active(lanes, mask)
+    for image, part in images.by_image(site, Surface, images.handles(site, space, address, lanes, where)):
+        what = image.what
+        assert isinstance(what, Surface)
+        layers, depth, height, width, channels = shape_of(what.array, what.geometry)
+        data, order = images.channel_codes(what.array.dtype, channels, False)
+        number = {
+            "width": width, "height": height, "depth": depth if what.geometry == "3d" else 0,
+            "channel_data_type": data, "channel_order": order,
+            "array_size": layers if what.geometry.startswith("a") else 0, "memory_layout": int(what.linear),
+        }[query]  # fmt: skip
+        images.put(outs, where[part], [np.full(len(part), number, np.uint32)])
+
+
+BUILDERS: dict[str, Builder] = {"suld": _suld, "sust": _sust, "sured": _sured, "suq": _suq}

@@ -1,0 +1,257 @@
+"""Manual: Texture Instructions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim import rules
+from pyptx.sim.access import as_tuple
+from pyptx.sim.formats import Array, Value
+from pyptx.sim.images import lookup
+from pyptx.sim.images.objects import ADDRESSES, FILTERS, Sampler, Texture, shape_of
+from pyptx.sim.images.storage import Image, Level
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics import images
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
+
+Outputs = tuple[Array | None, ...]
+_RANK = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 2, "acube": 2, "2dms": 2, "a2dms": 2}
+_COMPONENTS = ("r", "g", "b", "a")
+_CORNERS = ((0, 1), (1, 1), (1, 0), (0, 0))
+"""The texels of `tld4`, counter-clockwise from the lower left."""
+
+
+def _tex(match: Match, signature: Signature) -> Operation | None:
+    geometry = match.chosen.get("geom") or next(m for m in match.modifiers if m in _RANK)
+    return memory(partial(_lookup, geometry, match.modifiers, images.names_of(signature)))
+
+
+def _lookup(
+    geometry: str, modifiers: tuple[str, ...], names: tuple[str, ...],
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Outputs, *ins: Value,
+) -> None:  # fmt: skip
+    """Look a texture up, or fetch the footprint of a component (`tld4`)."""
+    where = images.active(lanes, mask)
+    if not len(where):
+        return
+    given = dict(zip(names, ins, strict=False))
+    integers = modifiers[-1] == "s32"
+    numbers = images.handles(site, space, address, lanes, where)
+    made: Array | None = None
+    for image, part in images.by_image(site, Texture, numbers):
+        some = where[part]
+        _geometry(site, image, geometry)
+        sampler = images.sampler_of(site, image, given.get("b"), lanes, some)
+        layer, coordinates = _coordinates(geometry, integers, given["c"], lanes, some)
+        request = _Request(image, sampler, geometry, layer, coordinates, integers, given, lanes, some)
+        found = request.footprint(modifiers[0]) if modifiers[0] in _COMPONENTS else request.sampled()
+        made = np.zeros((len(where), 4), found.dtype) if made is None else made
+        made[part] = found
+    assert made is not None
+    _results(site, modifiers, outs, where, made)
+
+
+def _geometry(site: Site, image: Image, geometry: str) -> None:
+    assert isinstance(image.what, Texture)
+    if image.what.geometry != geometry:
+        text = f"the instruction looks up .{geometry}, the texture is .{image.what.geometry}"
+        raise rules.error(rules.IMAGE, site.origin, text)
+
+
+def _coordinates(geometry: str, integers: bool, value: Value, lanes: Lanes, where: Array) -> tuple[Array, list[Array]]:
+    """Return the layer and x, y, z of each lane; the sample number stands for z."""
+    parts = list(as_tuple(value))
+    dtype = "i4" if integers else "f4"
+    nothing = np.zeros(len(where), np.int64)
+    layer = nothing
+    if geometry.startswith("a"):
+        layer = images.column(parts.pop(0), "u4", lanes, where).astype(np.int64)
+    sample = images.column(parts.pop(0), "u4", lanes, where) if geometry.endswith("2dms") else None
+    if geometry.endswith("cube"):
+        face, s, t = lookup.cube_face(*(images.column(p, "f4", lanes, where) for p in parts[:3]))
+        return layer * 6 + face, [s, t, nothing]
+    made = [images.column(p, dtype, lanes, where) for p in parts[: _RANK[geometry]]]
+    made += [nothing] * (3 - len(made))
+    if sample is not None:
+        made[2] = sample
+    return layer, made
+
+
+class _Request:
+    """One lookup of lanes that name the same texture."""
+
+    def __init__(
+        self, image: Image, sampler: Sampler, geometry: str, layer: Array, coordinates: list[Array], integers: bool,
+        given: dict[str, Value], lanes: Lanes, where: Array,
+    ) -> None:  # fmt: skip
+        self.image, self.sampler, self.geometry = image, sampler, geometry
+        self.layer, self.coordinates, self.integers = layer, coordinates, integers
+        self.given, self.lanes, self.where = given, lanes, where
+        self.rank = _RANK[geometry]
+        self.offset = self._vector("e", "i4")
+        depth = given.get("f")
+        self.compare = None if depth is None else images.column(depth, "f4", lanes, where)
+
+    def _vector(self, name: str, dtype: str) -> list[Array] | None:
+        value = self.given.get(name)
+        if value is None:
+            return None
+        made = [images.column(p, dtype, self.lanes, self.where) for p in as_tuple(value)[: self.rank]]
+        return made + [np.zeros(len(self.where), made[0].dtype)] * (3 - len(made))
+
+    def sampled(self) -> Array:
+        """Return the filtered texels, at the mipmap level that the instruction asks for."""
+        levels = self.image.levels
+        detail = self._level_of_detail()
+        if detail is None or len(levels) == 1:
+            return self._at(levels[0], np.arange(len(self.where)))
+        detail = np.clip(np.nan_to_num(detail), 0, len(levels) - 1)
+        if self.sampler.mip_filter == "nearest":
+            return self._by_level(np.floor(detail + 0.5).astype(np.int64))
+        low = np.floor(detail).astype(np.int64)
+        first = self._by_level(low)
+        second = self._by_level(np.minimum(low + 1, len(levels) - 1))
+        share = (np.floor((detail - low) * 256 + 0.5) / 256)[:, None]
+        return (first * (1 - share) + second * share).astype(first.dtype)
+
+    def _by_level(self, chosen: Array) -> Array:
+        made: Array | None = None
+        for number in np.unique(chosen):
+            part = np.flatnonzero(chosen == number)
+            found = self._at(self.image.levels[int(number)], part)
+            made = np.zeros((len(chosen), 4), found.dtype) if made is None else made
+            made[part] = found
+        assert made is not None
+        return made
+
+    def _at(self, level: Level, part: Array) -> Array:
+        layer, given = self.layer[part], [c[part] for c in self.coordinates]
+        offset = None if self.offset is None else [o[part] for o in self.offset]
+        compare = None if self.compare is None else self.compare[part]
+        if self.integers:
+            indices = [c.astype(np.int64) for c in given]
+            if offset is not None:
+                indices = [i + o for i, o in zip(indices, offset, strict=True)]
+            return lookup.at_texels(self.image, level, self.sampler, layer, indices, compare)
+        at = lookup.positions(self.image, level, self.sampler, given, self.rank)
+        return lookup.sample(self.image, level, self.sampler, layer, at, self.rank, offset, compare)
+
+    def _level_of_detail(self) -> Array | None:
+        level = self.given.get("lod")
+        if level is not None:
+            return images.column(level, "i4" if self.integers else "f4", self.lanes, self.where).astype(np.float64)
+        if "dPdx" not in self.given:
+            return None
+        sizes = lookup.level_size(self.image.levels[0])
+        lengths = list[Array]()
+        for name in ("dPdx", "dPdy"):
+            vector = self._vector(name, "f4") or []
+            scaled = [
+                v.astype(np.float64) * (1 if lookup.unnormalized(self.image, self.sampler) else size)
+                for v, size in zip(vector, sizes, strict=True)
+            ]
+            lengths.append(np.sqrt(sum(np.square(v) for v in scaled[: self.rank])))
+        with np.errstate(divide="ignore"):
+            return np.log2(np.maximum(*lengths))
+
+    def footprint(self, component: str) -> Array:
+        """Return one component of the four texels that bilinear filtering would mix."""
+        level = self.image.levels[0]
+        at = lookup.positions(self.image, level, self.sampler, self.coordinates, self.rank)
+        low = [np.floor(p - 0.5).astype(np.int64) for p in at]
+        shift = self.offset or [np.zeros(len(self.where), np.int64)] * 3
+        columns = list[Array]()
+        for dx, dy in _CORNERS:
+            indices = [low[0] + dx + shift[0], low[1] + dy + shift[1], np.zeros(len(self.where), np.int64)]
+            texels = lookup.at_texels(self.image, level, self.sampler, self.layer, indices, self.compare)
+            columns.append(texels[:, 0 if self.compare is not None else "rgba".index(component)])
+        return np.stack(columns, axis=1)
+
+
+def _results(site: Site, modifiers: tuple[str, ...], outs: Outputs, where: Array, made: Array) -> None:
+    kind = modifiers[-2]
+    columns = [np.ascontiguousarray(made[:, n]) for n in range(4)]
+    if kind in ("f16", "f16x2"):
+        if made.dtype.kind != "f":
+            raise rules.error(rules.IMAGE, site.origin, f".{kind} results need a texture of floats or fractions")
+        halves = [c.astype(np.float16).view(np.uint16) for c in columns]
+        columns = halves
+        if kind == "f16x2":
+            columns = [a.astype(np.uint32) | b.astype(np.uint32) << 16 for a, b in (halves[:2], halves[2:])]
+    registers = outs[: len(columns)]
+    images.put(registers, where, columns)
+    for resident in outs[len(columns) :]:
+        if resident is not None:
+            resident[where] = True
+
+
+def _txq(match: Match, signature: Signature) -> Operation | None:
+    return memory(partial(_query, match.chosen["query"]))
+
+
+def _query(
+    query: str,
+    site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Outputs, *ins: Value,
+) -> None:  # fmt: skip
+    where = images.active(lanes, mask)
+    numbers = images.handles(site, space, address, lanes, where)
+    for image, part in images.by_image(site, Texture | Sampler if query in _OF_SAMPLER else Texture, numbers):
+        some = where[part]
+        level = np.zeros(len(some), np.int64) if not ins else images.column(ins[0], "u4", lanes, some).astype(np.int64)
+        images.put(outs, some, [_attributes(image, query, level).astype(np.uint32)])
+
+
+def _attributes(image: Image, query: str, level: Array) -> Array:
+    what = image.what
+    if isinstance(what, Texture) and query not in _OF_SAMPLER:
+        widths = [lookup.level_size(one) for one in image.levels]
+        axis = {"width": 0, "height": 1, "depth": 2}.get(query)
+        if axis is not None:
+            flat = axis == 2 and what.geometry != "3d"
+            return np.array([0 if flat else size[axis] for size in widths])[np.minimum(level, len(widths) - 1)]
+        return np.full(len(level), _of_texture(what, query))
+    sampler = what.sampler if isinstance(what, Texture) else what
+    assert isinstance(sampler, Sampler)
+    if query == "filter_mode":
+        number = FILTERS.index(sampler.filter)
+    elif query == "force_unnormalized_coords":
+        number = int(sampler.force_unnormalized)
+    else:
+        number = ADDRESSES.index(sampler.addresses[int(query[-1])])
+    return np.full(len(level), number)
+
+
+_OF_SAMPLER = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords")
+
+
+def _of_texture(what: Texture, query: str) -> int:
+    layers, samples, _, _, channels = shape_of(what.array, what.geometry)
+    data, order = images.channel_codes(what.array.dtype, channels, what.unorm)
+    arrays = layers if what.geometry.startswith("a") else 0
+    return {
+        "channel_data_type": data,
+        "channel_order": order,
+        "normalized_coords": int(what.normalized),
+        "array_size": arrays // 6 if what.geometry == "acube" else arrays,
+        "num_mipmap_levels": len(what.levels) + 1 if what.levels else 0,
+        "num_samples": samples if what.geometry.endswith("2dms") else 0,
+        "memory_layout": 0,
+    }[query]
+
+
+def _istypep(match: Match, signature: Signature) -> Operation | None:
+    return lanes(partial(_is_kind, match.chosen["kind"]))
+
+
+def _is_kind(kind: str, machine: Any, lanes: Lanes, handle: Value) -> Array:
+    known = machine.memory.images.by_handle
+    numbers = np.broadcast_to(np.atleast_1d(handle), lanes.n)
+    return np.array([int(n) in known and known[int(n)].kind == kind for n in numbers])
+
+
+BUILDERS: dict[str, Builder] = {"tex": _tex, "tld4": _tex, "txq": _txq, "istypep": _istypep}

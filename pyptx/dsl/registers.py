@@ -23,13 +23,22 @@ from pyptx.ir.operands import ImmediateOperand
 from pyptx.types import PtxType, b16, b32, from_name, pred, u32
 
 
+def _view(name: str) -> property:
+    def read(register: Reg) -> Reg:
+        """Return the same register read as this type; emits nothing."""
+        return register.view(from_name(name))
+
+    return property(read)
+
+
 class Reg(Register):
     """A register of the kernel being traced. Operators add instructions and return fresh registers."""
 
-    __slots__ = ()
+    __slots__ = ("views",)
 
     def __init__(self, name: str, dtype: PtxType) -> None:
         super().__init__(name, dtype, CURRENT.get())
+        self.views: dict[str, Reg] = {}
 
     __hash__ = object.__hash__
 
@@ -174,6 +183,22 @@ class Reg(Register):
 
     def __ne__(self, other: Any) -> Reg:  # pyright: ignore[reportIncompatibleMethodOverride]
         return compare("ne", "!=", self, other)
+
+    def view(self, dtype: PtxType) -> Reg:
+        """Return the same register read as another type: `x.view(s32) >> 1` shifts arithmetically. Emits nothing."""
+        if dtype is self.dtype:
+            return self
+        known = self.views.get(dtype.name)
+        if known is None:
+            known = self.views[dtype.name] = Reg(self.name, dtype)
+        known.trace, known.serial = self.trace, self.serial
+        return known
+
+    b16, u16, s16 = _view("b16"), _view("u16"), _view("s16")
+    b32, u32, s32 = _view("b32"), _view("u32"), _view("s32")
+    b64, u64, s64 = _view("b64"), _view("u64"), _view("s64")
+    f16, bf16, f16x2, bf16x2 = _view("f16"), _view("bf16"), _view("f16x2"), _view("bf16x2")
+    f32, f64 = _view("f32"), _view("f64")
 
     def max(self, other: Any) -> Reg:
         """Return the larger of two, typed by the register."""

@@ -15,6 +15,7 @@ from pyptx.dsl.values import Register, RegisterRange, Value
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import VarDecl
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, LabelOperand, Operand, RegisterOperand, VectorOperand
+from pyptx.ptx.scalar import FRESH
 from pyptx.types import PtxType, b64
 
 
@@ -50,6 +51,8 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     A list of coordinates makes `[map, {x, y}]`; a texture with its sampler `[tex, samp, {x, y}]`.
     """
     trace = current()
+    if isinstance(offset, list) and not more and isinstance(base, Register) and base.trace is trace:
+        return AddressOperand(base.name, None, (_part(offset, trace),))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(offset, list) or more:
         parts = [_part(part, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
         return _bracketed(base, None, tuple(parts))
@@ -161,11 +164,22 @@ def _vector(value: Any) -> tuple[tuple[str, ...], Any]:
 
 
 def ld(
-    dtype: PtxType, dst: Any, addr: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
-) -> None:
-    """Emit `ld.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector load."""
+    dtype: PtxType,
+    dst: Any,
+    addr: Any = FRESH,
+    *,
+    vec: int | None = None,
+    space: str = "global",
+    cache: str | None = None,
+    pred: Pred | None = None,
+) -> Any:
+    """Emit `ld.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector load. `ld(dtype, addr)` loads into a
+    fresh register, with `vec=4` into four. Returns the destination."""
+    if addr is FRESH:
+        dst, addr = fresh(dtype) if vec is None else [fresh(dtype) for _ in range(vec)], dst
     vector, target = _vector(dst)
     emit(spelled("ld", *_words(space), *_words(cache), *vector, memory_type(dtype)), (target, addr), pred)
+    return dst
 
 
 def st(

@@ -37,6 +37,10 @@ def mov(dtype: PtxType, dst: Reg, src: Any, *, pred: Pred | None = None) -> None
     emit(spelled("mov", move_type(dtype)), (dst, src), pred)
 
 
+FRESH: Any = object()
+"""Stands for the last operand where the destination was left out: the others moved up, a fresh register is made."""
+
+
 def _arithmetic(opcode: str, dtype: PtxType, operands: tuple[Any, ...], pred: Any, *modes: str) -> None:
     check_type(dtype)
     emit(spelled(opcode, *modes, unsigned(dtype).name), operands, pred)
@@ -52,11 +56,16 @@ def sub(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -
     _arithmetic("sub", dtype, (dst, a, b), pred)
 
 
-def mul(dtype: PtxType, dst: Reg, a: Any, b: Any, *, mode: str | None = None, pred: Pred | None = None) -> None:
-    """Emit `mul[.lo|.hi|.wide].T`; integers default to `.lo`."""
+def mul(dtype: PtxType, dst: Any, a: Any, b: Any = FRESH, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
+    """Emit `mul[.lo|.hi|.wide].T`; integers default to `.lo`. `mul(dtype, a, b)` makes a fresh register, twice as wide
+    for `wide`. Returns the destination."""
     if mode is None and dtype.kind in ("b", "u", "s"):
         mode = "lo"
+    if b is FRESH:
+        made = from_name(f"{unsigned(dtype).kind}{2 * dtype.bits}") if mode == "wide" else dtype
+        dst, a, b = fresh(made), dst, a
     _arithmetic("mul", dtype, (dst, a, b), pred, *(() if mode is None else (mode,)))
+    return dst
 
 
 def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
@@ -142,29 +151,38 @@ def setp(
     emit(spelled("setp", *words, kind.name), (pred_out, a, b), pred)
 
 
-def selp(dtype: PtxType, dst: Reg, true_val: Any, false_val: Any, pred_reg: Pred, *, pred: Pred | None = None) -> None:
-    """Emit `selp.T`."""
+def selp(
+    dtype: PtxType, dst: Any, true_val: Any, false_val: Any, pred_reg: Any = FRESH, *, pred: Pred | None = None
+) -> Reg:
+    """Emit `selp.T`. `selp(dtype, true_val, false_val, p)` makes a fresh register. Returns the destination."""
     check_type(dtype)
+    if pred_reg is FRESH:
+        dst, true_val, false_val, pred_reg = fresh(dtype), dst, true_val, false_val
     emit(spelled("selp", move_type(dtype)), (dst, true_val, false_val, pred_reg), pred)
+    return dst
 
 
 def cvt(
     dst_type: PtxType,
     src_type: PtxType,
-    dst: Reg,
-    src: Any,
+    dst: Any,
+    src: Any = FRESH,
     *,
     rounding: str | None = None,
     ftz: bool = False,
     sat: bool = False,
     pred: Pred | None = None,
-) -> None:
-    """Emit `cvt[.rnd][.ftz][.sat].D.S`. A list of two sources makes a packed conversion: [high, low]."""
+) -> Reg:
+    """Emit `cvt[.rnd][.ftz][.sat].D.S`. A list of two sources makes a packed conversion: [high, low]. `cvt(D, S, src)`
+    makes a fresh register. Returns the destination."""
     check_type(dst_type)
     check_type(src_type)
+    if src is FRESH:
+        dst, src = fresh(dst_type), dst
     words = [*(rounding or "").strip(".").split("."), "ftz" if ftz else "", "sat" if sat else ""]
     sources: list[Any] = list(src) if isinstance(src, list | tuple) else [src]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     emit(spelled("cvt", *filter(None, words), dst_type.name, src_type.name), (dst, *sources), pred)
+    return dst
 
 
 def elect_sync(dst: Reg, pred_out: Reg, membermask: int | Reg) -> None:

@@ -109,6 +109,25 @@ def _overwrite(random: np.random.Generator) -> Launch:
     return Launch([given, made], [(made, at + given[at])])
 
 
+def _tensormap(random: np.random.Generator) -> Launch:
+    first, second, there = words(random, 4, 32), words(random, 4, 32), np.zeros(128, "u1")
+    made = np.zeros((2, 4, 32), "u4")
+    return Launch([boxes(4, 32, first, 4), there, first, second, made], [(made, np.stack([first, second]))])
+
+
+def _warps(random: np.random.Generator) -> Launch:
+    given, made = words(random, 256), np.zeros(256, "u4")
+    paired = given + given[np.arange(256) ^ 1]
+    total = np.repeat(paired.reshape(8, 32).sum(1, dtype="u4"), 32)
+    leaders = (np.arange(256) % 32 == 0).astype("u4")
+    return Launch([given, made], [(made, paired + total + leaders)])
+
+
+def _cluster_step(random: np.random.Generator) -> Launch:
+    given, via, made = words(random, 128), np.zeros(128, "u4"), np.zeros(128, "u4")
+    return Launch([given, via, made], [(made, given[::-1])])
+
+
 CASES: dict[str, Case] = {
     "bar": Case(through(lambda x: (x + x[::-1])[::-1], 128), 128),
     "named": Case(through(lambda x: x[:, ::-1], 4, 64), 128),
@@ -138,6 +157,9 @@ CASES: dict[str, Case] = {
     "wgmma_registers": Case(products.registers, 128),
     "wgmma_ring": Case(products.ring, 160),
     "cp_async_wgmma": Case(products.once, 128),
+    "tensormap": Case(_tensormap, 64),
+    "warps": Case(_warps, 256),
+    "cluster_step": Case(_cluster_step, 64, 2),
     "tcgen05_mma": Case(products.tensor_ring, 192),
     "tcgen05_relaxed": Case(products.tensor_part, 160),
     "tcgen05_st": Case(products.tensor_stored, 128),

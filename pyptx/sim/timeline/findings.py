@@ -1,0 +1,62 @@
+"""Where a run's hazards belong on its timeline: a line of the PTX, and the moment at which a warp was there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyptx.diagnostics import Origin, PythonFrame
+from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.findings import Agent
+from pyptx.sim.timeline.records import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A line, and, if the warp that was there is recorded, a track and a time; -1 and 0 if not."""
+
+    line: int
+    track: int
+    time: int
+
+
+def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, Spot | None]]:
+    """Return where each finding came to light, and the other place that takes part."""
+    text = recorded.source.splitlines()
+    return [
+        (
+            _spot(recorded, text, finding.place.origin, finding.place.text, finding.agent),
+            _spot(recorded, text, finding.other.origin, finding.other.text, finding.other_agent)
+            if finding.other is not None
+            else None,
+        )
+        for finding in findings
+    ]
+
+
+def _spot(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str, agent: Agent | None) -> Spot:
+    line = _line(recorded, text, origin, opcode)
+    if agent is None or not line:
+        return Spot(line, -1, 0)
+    numbers = {_linear(recorded, cta): at for at, cta in enumerate(recorded.ctas)}
+    name, cta = f"warp {agent.warp}", numbers.get(agent.cta, -1)
+    tracks = [at for at, track in enumerate(recorded.tracks) if (track.cta, track.name) == (cta, name)]
+    for run in recorded.runs:
+        if run.track in tracks and run.lines[0] <= line <= run.lines[1]:
+            inside = (line - run.lines[0]) / max(1, run.lines[1] - run.lines[0])
+            return Spot(line, run.track, run.start + int(inside * (run.end - run.start - 1)))
+    return Spot(line, tracks[0] if tracks else -1, 0)
+
+
+def _line(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str) -> int:
+    """Return the PTX line of a place. A Python line may stand for several: the one with the instruction is meant."""
+    if not isinstance(origin, PythonFrame):
+        return origin.line if origin is not None else 0
+    there = [line.number for line in recorded.lines if line.python == (origin.file, origin.line)]
+    named = [number for number in there if opcode and opcode in text[number - 1]]
+    return (named or there or [0])[0]
+
+
+def _linear(recorded: Recorded, cta: tuple[int, int, int]) -> int:
+    width, height, _ = recorded.grid
+    return cta[0] + width * (cta[1] + height * cta[2])

@@ -1,0 +1,106 @@
+"""The record as one self-contained page, without network. Every text of the run is data, never markup: PTX is
+untrusted, and so are the names in it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
+from json import dumps
+from typing import Any
+
+from pyptx.sim.hazards import Finding
+from pyptx.sim.timeline.findings import Spot, spots
+from pyptx.sim.timeline.packing import rows_of
+from pyptx.sim.timeline.records import UNIT, Recorded
+
+_CONTEXT = 12
+"""Lines of Python shown around those that take part."""
+
+
+def page(recorded: Recorded, findings: Sequence[Finding] = (), lines: dict[int, dict[str, Any]] | None = None) -> str:
+    """Return the page. `lines` adds statistics to PTX lines, as names and values."""
+    assets = files("pyptx.sim.timeline").joinpath("assets")
+    style, script, body = (
+        assets.joinpath(name).read_text("utf-8") for name in ("timeline.css", "timeline.js", "timeline.html")
+    )
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'"
+    made = body.replace("{{policy}}", policy).replace("{{style}}", style).replace("{{script}}", script)
+    return made.replace("{{data}}", _json(payload(recorded, findings, lines or {})))
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
+
+
+def _json(value: object) -> str:
+    """Return JSON that may stand in a script element: no `<` ends it or begins a comment."""
+    made = dumps(value, separators=(",", ":"))
+    return made.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+class _Strings:
+    """Texts, each once."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, int] = {}
+
+    def __call__(self, text: str) -> int:
+        return self.all.setdefault(text, len(self.all))
+
+
+def payload(recorded: Recorded, findings: Sequence[Finding], lines: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """Return what the page's script draws. Records are rows of numbers; texts stand once in `strings`."""
+    string = _Strings()
+    rows, heights = rows_of(recorded.transfers)
+    return {
+        "kernel": recorded.kernel, "grid": recorded.grid, "block": recorded.block, "cluster": recorded.cluster,
+        "schedule": recorded.schedule, "unit": UNIT, "end": recorded.end, "leftOut": recorded.left_out,
+        "truncated": recorded.truncated, "ctas": recorded.ctas,
+        "tracks": [[t.cta, t.name, int(t.engine), heights.get(at, 1)] for at, t in enumerate(recorded.tracks)],
+        "runs": [[r.track, r.start, r.end, string(r.label), *r.lines, r.lanes, r.steps] for r in recorded.runs],
+        "waits": [
+            [w.track, w.start, w.end, string(w.barrier), w.phase, w.line,
+             *((w.cause.track, w.cause.time) if w.cause else (-1, 0))]
+            for w in recorded.waits
+        ],
+        "transfers": [
+            [t.track, t.start, t.end, string(t.what), row, t.line, t.issuer, t.bytes, t.flops, string(t.barrier),
+             t.count, int(t.observed)]
+            for t, row in zip(recorded.transfers, rows, strict=True)
+        ],
+        "source": recorded.source.splitlines(),
+        "lines": [
+            [n.number, n.warps, n.lanes, n.waited, *((string(n.python[0]), n.python[1]) if n.python else (-1, 0))]
+            for n in recorded.lines
+        ],
+        "extra": {str(number): found for number, found in lines.items()},
+        "python": _python(recorded),
+        "hazards": [
+            _hazard(finding, *places)
+            for finding, places in zip(findings, spots(recorded, findings), strict=True)
+        ],
+        "strings": list(string.all),
+    }  # fmt: skip
+
+
+def _python(recorded: Recorded) -> dict[str, Any]:
+    """Return the parts of Python files that take part, by name: the first line's number, and the lines."""
+    shown: dict[str, Any] = {}
+    for name, text in recorded.texts.items():
+        used = [line.python[1] for line in recorded.lines if line.python and line.python[0] == name]
+        if used and text:
+            first, last = max(1, min(used) - _CONTEXT), min(len(text), max(used) + _CONTEXT)
+            shown[name] = {"first": first, "lines": [line.rstrip("\n") for line in text[first - 1 : last]]}
+    return shown
+
+
+def _hazard(finding: Finding, spot: Spot, other: Spot | None) -> dict[str, Any]:
+    about = finding.diagnostic()
+    return {
+        "severity": str(finding.severity), "code": finding.rule.code, "title": finding.rule.title,
+        "what": finding.what, "count": finding.count, "notes": list(about.notes), "help": about.help or "",
+        "line": spot.line, "track": spot.track, "time": spot.time, "instruction": finding.place.text,
+        "other": None if other is None else {"line": other.line, "track": other.track, "time": other.time},
+    }  # fmt: skip

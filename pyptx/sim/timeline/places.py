@@ -1,0 +1,69 @@
+"""The lines of a module's text that its instructions stand at, and the lines that they come from: of Python where a
+kernel was traced, of the file that `.loc` names where a compiler wrote it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import CodeType
+
+from pyptx.diagnostics import PythonFrame
+from pyptx.emitter import emit
+from pyptx.ir import FileDirective, Function, Instruction, LocDirective, Module, opcode_span, visit
+from pyptx.parser import parse
+
+Source = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Places:
+    """A module's text, and the line of every instruction by its identity."""
+
+    text: str
+    line: dict[int, int] = field(default_factory=dict[int, int])
+    source: dict[int, Source] = field(default_factory=dict[int, Source])
+    files: set[str] = field(default_factory=set[str])
+    """The files of traced instructions."""
+
+    def line_of(self, instruction: Instruction) -> int:
+        """Return the line of the text that an instruction stands at, 0 where it stands nowhere."""
+        return self.line.get(id(instruction), 0)
+
+    def source_of(self, instruction: Instruction) -> Source | None:
+        """Return the file and line that an instruction comes from."""
+        return self.source.get(id(instruction))
+
+
+def places_of(module: Module) -> Places:
+    """Find the lines by writing the module and reading it again: a traced module has never been text."""
+    made = Places(emit(module))
+    written = [node for node in visit(parse(made.text)) if isinstance(node, Instruction)]
+    files = {node.index: node.path for node in visit(module) if isinstance(node, FileDirective)}
+    at: Source | None = None
+    rows, tables = iter(written), dict[CodeType, list[int]]()
+    for node in visit(module):
+        if isinstance(node, Function):
+            at = None
+        if isinstance(node, LocDirective):
+            at = (files.get(node.file, f"file {node.file}"), node.line)
+        if not isinstance(node, Instruction):
+            continue
+        place = opcode_span(next(rows))
+        made.line[id(node)] = place.line if place is not None else 0
+        found = _python(node, tables)
+        if found is not None:
+            made.files.add(found[0])
+        if found or at:
+            made.source[id(node)] = found or at or ("", 0)
+    return made
+
+
+def _python(node: Instruction, tables: dict[CodeType, list[int]]) -> Source | None:
+    """Return the Python line of a traced instruction. Positions of a code object come all at once, so they are kept."""
+    origin = node.origin
+    if not isinstance(origin, PythonFrame):
+        return None
+    code = origin.code
+    if code not in tables:
+        tables[code] = [line or code.co_firstlineno for line, _, _, _ in code.co_positions()]
+    lines, at = tables[code], origin.lasti // 2
+    return origin.file, lines[at] if at < len(lines) else code.co_firstlineno

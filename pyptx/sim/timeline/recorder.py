@@ -1,0 +1,290 @@
+"""Keeps the record of a run: the clock of every recorded warp, what it runs, and where it waits.
+
+The machine tells of every block that ran. Barriers and engines tell through the classes of `barriers` and `engines`,
+which stand in for the machine's own while a run is recorded. Knows no file format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from linecache import getlines
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import Instruction, Label, visit
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.program import Block, Program
+from pyptx.sim.timeline.barriers import RecordedClusterBarriers, RecordedCtaBarriers, RecordedMBarriers
+from pyptx.sim.timeline.engines import Engines, RecordedEffects
+from pyptx.sim.timeline.names import Names
+from pyptx.sim.timeline.places import Places, places_of
+from pyptx.sim.timeline.records import Cause, Line, Recorded, Run, Track, Wait
+
+if TYPE_CHECKING:
+    from pyptx.sim.machine import Batch, Launch
+
+MOST_CTAS = 8
+MOST_RECORDS = 200_000
+"""Of runs, waits and transfers together; what comes later is counted, not kept."""
+
+
+@dataclass(slots=True)
+class Open:
+    """A stretch of a warp's run that may still grow."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+    lanes: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The call of a block that runs: its instruction, where it stands in the block, and who executes it."""
+
+    site: Site
+    step: Step
+    offset: int
+    lanes: Lanes
+    mask: Array | None
+
+    @property
+    def active(self) -> Array:
+        """The lanes in which it is executed."""
+        return self.lanes.index if self.mask is None else self.lanes.index[np.broadcast_to(self.mask, self.lanes.n)]
+
+
+class Recorder:
+    """The record of a launch. A warp is known by its row in the batch, as `Shape.warp` counts."""
+
+    def __init__(self, program: Program, places: Places, recorded: Recorded, most_ctas: int) -> None:
+        self.program, self.places, self.made = program, places, recorded
+        self.most_ctas = most_ctas
+        self.names = Names(program)
+        blocks = program.blocks
+        self.steps = {id(step.instruction): (at, step) for block in blocks for at, step in enumerate(block.steps)}
+        self.labels = _labels(program)
+        self.warp_runs, self.lane_runs = np.zeros(len(blocks), np.int64), np.zeros(len(blocks), np.int64)
+        self.waited: dict[int, int] = {}
+        self.now: Now | None = None
+        self.reached = 0
+        """How far the block that runs has come, as far as its calls tell."""
+        self.clock = np.zeros(0, np.int64)
+        self.kept = np.zeros(0, np.bool_)
+        self.rows: dict[int, int] = {}
+        self.open: dict[int, Open] = {}
+        self.engines = Engines(self)
+        self.batch: Batch | None = None
+
+    # What the machine tells
+
+    def begin(self, batch: Batch, numbers: Array) -> None:
+        """A batch begins: take as many of its first CTAs, whole clusters, as are still wanted."""
+        self._close_all()
+        self.engines.close()
+        self.batch = batch
+        shape, size = batch.shape, batch.launch.cluster_size
+        left = max(0, self.most_ctas - len(self.made.ctas)) // size * size
+        if not self.made.ctas and not left:
+            left = size
+        count = min(left, shape.ctas)
+        self.made.left_out += shape.ctas - count
+        self.clock = np.full(shape.warps * shape.ctas, self.made.end, np.int64)
+        self.kept = np.arange(len(self.clock)) % shape.ctas < count
+        self.rows = {}
+        for cta in range(count):
+            at = len(self.made.ctas)
+            self.made.ctas.append((int(batch.ctaid[0, cta]), int(batch.ctaid[1, cta]), int(batch.ctaid[2, cta])))
+            for warp in range(shape.warps):
+                self.rows[warp * shape.ctas + cta] = len(self.made.tracks)
+                self.made.tracks.append(Track(at, f"warp {warp}", False))
+        self.engines.begin(shape.ctas, len(self.made.ctas) - count)
+        memory = batch.memory
+        memory.mbarriers = RecordedMBarriers(self, len(memory.shared.data))
+        memory.effects = batch.effects = RecordedEffects(memory.effects, self.engines)
+
+    def schedule(self, state: Any) -> None:
+        """The scheduling of the batch begins."""
+        state.barriers = RecordedCtaBarriers(self, state.shape)
+        state.clusters = RecordedClusterBarriers(self, state.shape, state.clusters.size)
+
+    def observed(self, block: Block, constants: dict[str, Any]) -> dict[str, Any]:
+        """Return the constants with every function put behind one that notes which instruction calls it."""
+        return {name: self._noting(value) if _is_body(value) else value for name, value in constants.items()}
+
+    def _noting(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any) -> Any:
+            if not args or type(args[0]) is not Site:
+                return inner(*args)
+            site, lanes, mask = args[0], args[1], args[2]
+            offset, step = self.steps[id(site.instruction)]
+            self.now, self.reached = Now(site, step, offset, lanes, mask), offset + 1
+            try:
+                self.engines.before(self.now, args)
+                return inner(*args)
+            finally:
+                self.now = None
+                self.engines.after()
+
+        return call
+
+    def ran(self, block: Block, lanes: Lanes) -> None:
+        """Some lanes have run a block; those that an mbarrier refused have not."""
+        assert self.batch is not None
+        refused = self.batch.memory.mbarriers.refused
+        if block.suspends and refused is not None:
+            passed = lanes.subset(~np.isin(lanes.index, refused.lanes))
+            if passed is None:
+                return
+            lanes = passed
+        warps, _ = self.warps(lanes)
+        self.reached = 0
+        self.warp_runs[block.pc] += len(warps)
+        self.lane_runs[block.pc] += lanes.n
+        steps = len(block.steps)
+        for warp, count in zip(*self.kept_warps(lanes), strict=True):
+            self._extend(warp, block.pc, steps, count)
+            self.engines.ran(block, warp, int(self.clock[warp]))
+        self.clock[warps] += steps
+
+    # What barriers and engines ask and tell
+
+    def warps(self, lanes: Lanes) -> tuple[Array, Array]:
+        """Return the warps of some lanes, and how many lanes of each there are."""
+        return lanes.remembered("timeline warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_counts=True))
+
+    def kept_warps(self, lanes: Lanes) -> tuple[list[int], list[int]]:
+        """Return those warps that are recorded, and how many lanes of each there are."""
+        warps, counts = self.warps(lanes)
+        kept = self.kept[warps]
+        return warps[kept].tolist(), counts[kept].tolist()
+
+    def warp_of(self, lane: int) -> int:
+        """Return the warp of a lane."""
+        assert self.batch is not None
+        return int(self.batch.shape.warp[lane])
+
+    def time(self, warp: int) -> int:
+        """Return the time of the instruction that a warp executes now."""
+        return int(self.clock[warp]) + (self.now.offset if self.now is not None else self.reached)
+
+    def cause(self, warp: int, time: int) -> Cause:
+        """Return what a warp did as the cause of something."""
+        return Cause(self.rows[warp], max(0, time - 1))
+
+    def waits(self, warp: int, until: int, barrier: str, phase: int, instruction: Instruction, cause: Cause | None,
+              offset: int = 0) -> None:  # fmt: skip
+        """A warp waited until a time, the instruction that waits standing so far behind where its clock is."""
+        start = int(self.clock[warp]) + offset
+        if until <= start:
+            return
+        line = self.places.line_of(instruction)
+        self.waited[line] = self.waited.get(line, 0) + until - start
+        if self.room():
+            self.made.waits.append(Wait(self.rows[warp], start, until, barrier, phase, line, cause))
+        self.clock[warp] = until - offset
+
+    def room(self) -> bool:
+        """Tell whether there is room for another record."""
+        made = self.made
+        made.truncated = made.truncated or len(made.runs) + len(made.waits) + len(made.transfers) >= MOST_RECORDS
+        return not made.truncated
+
+    # The end
+
+    def finish(self) -> Recorded:
+        """Return the record, with everything in it that was under way."""
+        self._close_all()
+        self.engines.close()
+        self.made.lines = self._lines()
+        self.made.texts = {name: getlines(name) for name in sorted(self.places.files)}
+        return self.made
+
+    def _extend(self, warp: int, pc: int, steps: int, lanes: int) -> None:
+        start = int(self.clock[warp])
+        found = self.open.get(warp)
+        if found is not None and found.end == start and found.last < pc and self._same(found.last, pc):
+            found.end, found.last, found.lanes = start + steps, pc, max(found.lanes, lanes)
+            found.steps += steps
+            return
+        if found is not None:
+            self._close(warp, found)
+        self.open[warp] = Open(start, start + steps, pc, pc, lanes, steps)
+
+    def _same(self, one: int, other: int) -> bool:
+        blocks = self.program.blocks
+        return blocks[one].code is blocks[other].code
+
+    def _close(self, warp: int, found: Open) -> None:
+        if found.end == found.start or not self.room():
+            return
+        first, last = self._line(found.first, False), self._line(found.last, True)
+        self.made.runs.append(
+            Run(self.rows[warp], found.start, found.end, self.labels[found.first], (first, last), found.lanes,
+                found.steps)
+        )  # fmt: skip
+
+    def _close_all(self) -> None:
+        for warp, found in self.open.items():
+            self._close(warp, found)
+        self.open = {}
+
+    def _line(self, pc: int, last: bool) -> int:
+        lines = [self.places.line_of(step.instruction) for step in self.program.blocks[pc].steps]
+        known = [line for line in lines if line]
+        return (known[-1] if last else known[0]) if known else 0
+
+    def _lines(self) -> list[Line]:
+        warps: dict[int, int] = {}
+        lanes: dict[int, int] = {}
+        source: dict[int, tuple[str, int]] = {}
+        for block in self.program.blocks:
+            for step in block.steps:
+                line = self.places.line_of(step.instruction)
+                if not line:
+                    continue
+                warps[line] = warps.get(line, 0) + int(self.warp_runs[block.pc])
+                lanes[line] = lanes.get(line, 0) + int(self.lane_runs[block.pc])
+                found = self.places.source_of(step.instruction)
+                if found is not None:
+                    source[line] = found
+        return [
+            Line(line, warps[line], lanes[line], self.waited.get(line, 0), source.get(line)) for line in sorted(warps)
+        ]
+
+
+def recording(launch: Launch, schedule: str, most_ctas: int | None) -> Recorder:
+    """Return the recorder of a launch. `most_ctas` None: as many as a person looks at."""
+    program = launch.program
+    places = places_of(program.module)
+    name = program.entry.function.name
+    made = Recorded(name, launch.grid, launch.block, launch.cluster, schedule, places.text)
+    return Recorder(program, places, made, MOST_CTAS if most_ctas is None else most_ctas)
+
+
+def _is_body(value: object) -> bool:
+    return callable(value) and not isinstance(value, np.ufunc | type)
+
+
+def _labels(program: Program) -> list[str]:
+    """Return what each block is called: after the last label before it, or its function."""
+    names: dict[int, str] = {}
+    for code in program.codes:
+        current = code.function.name
+        before: dict[int, str] = {}
+        for node in visit(code.function):
+            if isinstance(node, Label):
+                current = node.name
+            elif isinstance(node, Instruction):
+                before[id(node)] = current
+        for block in program.blocks:
+            if block.code is code and block.steps:
+                names[block.pc] = before.get(id(block.steps[0].instruction), code.function.name)
+    return [names.get(pc, "") for pc in range(len(program.blocks))]

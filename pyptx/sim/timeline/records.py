@@ -1,0 +1,110 @@
+"""What a run leaves on a timeline, as plain values. Knows neither the machine nor a file format.
+
+Time is logical: a warp's clock counts the instructions it has issued, and a wait ends no earlier than what it waited
+for happened on the clock of whoever did it. It is not timing: every instruction takes one step, every copy none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+UNIT = "steps of the simulated program, not time: one instruction of a warp is one step, a copy takes none"
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """A row of the timeline: a warp of a CTA, or an asynchronous engine that the CTA's warps issue to."""
+
+    cta: int
+    name: str
+    engine: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A warp runs forward through the program, from one line to another, without waiting."""
+
+    track: int
+    start: int
+    end: int
+    label: str
+    lines: tuple[int, int]
+    lanes: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What ended a wait: something on a track at a time."""
+
+    track: int
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A warp waits at a barrier for a phase or round of it to end, which `cause` brought about."""
+
+    track: int
+    start: int
+    end: int
+    barrier: str
+    phase: int
+    line: int
+    cause: Cause | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Work of an engine, from its issue to the first wait that asked for it: the room that the program leaves for it.
+    `observed` is false for work that nobody waited for; it is drawn to the end."""
+
+    track: int
+    start: int
+    end: int
+    what: str
+    line: int
+    issuer: int
+    bytes: int = 0
+    flops: int = 0
+    barrier: str = ""
+    count: int = 1
+    observed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What happened at one line of the PTX: how often warps and lanes ran it, how long warps waited at it."""
+
+    number: int
+    warps: int
+    lanes: int
+    waited: int
+    python: tuple[str, int] | None
+
+
+@dataclass(slots=True)
+class Recorded:
+    """Everything that was recorded of one run."""
+
+    kernel: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    schedule: str
+    source: str
+    ctas: list[tuple[int, int, int]] = field(default_factory=list["tuple[int, int, int]"])
+    left_out: int = 0
+    truncated: bool = False
+    tracks: list[Track] = field(default_factory=list[Track])
+    runs: list[Run] = field(default_factory=list[Run])
+    waits: list[Wait] = field(default_factory=list[Wait])
+    transfers: list[Transfer] = field(default_factory=list[Transfer])
+    lines: list[Line] = field(default_factory=list[Line])
+    texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The Python files that traced instructions come from. What `.loc` of foreign PTX names is never opened."""
+
+    @property
+    def end(self) -> int:
+        """The latest time on any track."""
+        return max((item.end for items in (self.runs, self.waits, self.transfers) for item in items), default=0)

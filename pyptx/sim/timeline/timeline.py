@@ -1,0 +1,49 @@
+"""The public face of a record: `result.timeline`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyptx.sim.timeline.records import UNIT, Recorded
+
+
+@dataclass(slots=True)
+class Timeline:
+    """What every warp and engine of the first CTAs did, in logical time. `hazards` are the findings of the run."""
+
+    recorded: Recorded
+    hazards: Sequence[Any] = field(default_factory=list[Any])
+
+    def __str__(self) -> str:
+        made = self.recorded
+        parts = [f"{made.kernel}: {len(made.ctas)} CTAs, {made.end} steps", f"{len(made.runs)} runs"]
+        parts += [f"{len(made.waits)} waits", f"{len(made.transfers)} transfers"]
+        return ", ".join(parts) + f" ({UNIT})"
+
+    def save(self, path: str | Path) -> None:
+        """Write the page (`.html`) or the trace for Perfetto and Chrome (`.json`)."""
+        where = Path(path)
+        kinds = {".html": self.html, ".htm": self.html, ".json": self._json}
+        if where.suffix not in kinds:
+            raise ValueError(f"{where}: a timeline is saved as .html or as .json")
+        where.write_text(kinds[where.suffix](), "utf-8")
+
+    def perfetto(self) -> dict[str, Any]:
+        """Return the trace in Chrome's trace event format, which Perfetto opens."""
+        from pyptx.sim.timeline.perfetto import trace
+
+        return trace(self.recorded, self.hazards)
+
+    def html(self) -> str:
+        """Return one self-contained page."""
+        from pyptx.sim.timeline.page import page
+
+        return page(self.recorded, self.hazards)
+
+    def _json(self) -> str:
+        import json
+
+        return json.dumps(self.perfetto())

@@ -22,6 +22,8 @@ from pyptx.sim.machine import Batch, Launch, Stats
 from pyptx.sim.memory import Region, regions_of
 from pyptx.sim.program import Program, prepare
 from pyptx.sim.scheduling.scheduler import Scheduler
+from pyptx.sim.timeline import Timeline
+from pyptx.sim.timeline.recorder import Recorder, recording
 from pyptx.sim.variables import PARAM_BASE
 
 Dim = int | Sequence[int]
@@ -39,6 +41,7 @@ class Result:
     stats: Stats
     printed: str = ""
     hazards: list[Finding] = field(default_factory=list[Finding])
+    timeline: Timeline | None = None
 
 
 def run(
@@ -58,6 +61,7 @@ def run(
     precision: str = "float32",
     check: Check = "none",
     on_hazard: str = "raise",
+    timeline: bool | int = False,
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel.
@@ -89,8 +93,9 @@ def run(
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     stats, printed = Stats(), list[str]()
     checks = Checks(selected) if selected is not None else None
+    recorder = recording(launch, schedule, int(timeline) if timeline is not True else None) if timeline else None
     try:
-        _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes, exact, checks)
+        _run_batches(launch, regions, params, sources, stats, printed, cooperative, batch_lanes, exact, checks, recorder)
     except PtxError as why:
         raise _with_findings(why, checks) from None
     except MemoryError as why:
@@ -99,7 +104,8 @@ def run(
         raise rules.error(rules.OUT_OF_MEMORY, program.entry.function.origin, text) from None
     hazards = [] if selected is None or checks is None else _judged(selected, checks)
     buffers.write_back(regions)
-    return Result(order, stats, "".join(printed), hazards)
+    drawn = None if recorder is None else Timeline(recorder.finish(), hazards)
+    return Result(order, stats, "".join(printed), hazards, drawn)
 
 
 def _judged(selected: Selection, checks: Checks) -> list[Finding]:
@@ -137,6 +143,7 @@ def _prepared(module: Module, entry: str | None, checked: bool) -> tuple[Program
 def _run_batches(
     launch: Launch, regions: list[Region], params: Region, sources: dict[int, Source], stats: Stats,
     printed: list[str], cooperative: bool, batch_lanes: int, exact: int, checks: Checks | None,
+    recorder: Recorder | None,
 ) -> None:  # fmt: skip
     total = launch.grid[0] * launch.grid[1] * launch.grid[2]
     threads = launch.block[0] * launch.block[1] * launch.block[2]
@@ -151,6 +158,7 @@ def _run_batches(
             if machine is None or machine.shape.ctas != ctas:
                 machine = Batch(launch, ctas, regions, params, sources, stats, printed)
                 machine.memory.tensor.exact = exact
+                machine.recorder = recorder
                 if checks is not None:
                     checks.attach(machine, at_once)
             machine.begin(np.arange(first, first + ctas))

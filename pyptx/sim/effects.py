@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 
 import numpy as np
 
@@ -78,6 +79,16 @@ class Effects:
             oldest.setdefault(int(effect.lanes[0]), effect)
         self._land(list(oldest.values()))
         return bool(oldest)
+
+    def land_some(self, chance: Random) -> bool:
+        """Land effects at random: any of those that only an mbarrier tells of; of the groups of an engine, which end in
+        their order, the oldest. Say whether there was any."""
+        landing = [e for e in self.pending if bool((e.groups < 0).all()) and chance.random() < 0.5]
+        for agent in sorted({e.agent for e in self.pending if bool((e.groups >= 0).any())}):
+            own = [e for e in self.pending if e.agent == agent and bool((e.groups >= 0).any())]
+            landing += own[: chance.randint(0, len(own))]
+        self._land(landing)
+        return bool(landing)
 
     def land_all(self) -> None:
         """Land everything: the batch ends."""

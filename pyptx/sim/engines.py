@@ -42,7 +42,9 @@ def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
     if region is not memory.shared:
         text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: an mbarrier lies in shared memory"
         raise rules.error(rules.WRONG_SPACE, site.origin, text, notes=(memory.place(lanes, 0, site.function),))
-    return np.broadcast_to(offsets, lanes.n)
+    every = np.broadcast_to(offsets, lanes.n)
+    memory.mbarriers.history[site, int(every[0])] = lanes, every
+    return every
 
 
 def told(site: Site, lanes: Lanes, what: Callable[[MBarriers], Any]) -> Any:

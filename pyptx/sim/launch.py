@@ -18,9 +18,11 @@ from pyptx.sim.checks.selection import Check
 from pyptx.sim.codegen import Source
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.images.binding import bind_variables
 from pyptx.sim.machine import Batch, Launch, Stats
 from pyptx.sim.memory import Region, regions_of
 from pyptx.sim.program import Program, prepare
+from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.timeline import Timeline
 from pyptx.sim.timeline.recorder import Recorder, recording
@@ -61,6 +63,7 @@ def run(
     precision: str = "float32",
     check: Check = "none",
     on_hazard: str = "raise",
+    images: Mapping[str, Any] | None = None,
     timeline: bool | int = False,
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
@@ -70,12 +73,13 @@ def run(
     findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`.
 
     With `precision="hardware"` products
-    of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32."""
+    of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32.
+    `images` binds the module's textures, samplers and surfaces: `{"name": sim.Texture(array)}`."""
     selected = selection(check, on_hazard)
     program, sources = _prepared(module, entry, selected is not None)
     shape = _shape(program, _dim3(grid, "grid"), _dim3(block, "block"), _dim3(cluster, "cluster"), shared)
-    if schedule not in ("eager", "lazy"):
-        raise rules.error(rules.LAUNCH_SHAPE, None, f"schedule {schedule!r} is not there; `eager` and `lazy` are")
+    if schedule not in SCHEDULES:
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"no schedule {schedule!r}; there are {', '.join(SCHEDULES)}")
     if precision not in ("float32", "hardware"):
         raise rules.error(
             rules.LAUNCH_SHAPE, None, f"precision {precision!r} is not there; `float32` and `hardware` are"
@@ -87,7 +91,8 @@ def run(
     )
     buffers = Buffers(program.variables.next_global)
     workspace = buffers.reserve(256, "grid workspace") if cooperative else 0
-    launch = Launch(program, *shape, shared, max_steps, workspace, schedule == "eager")
+    launch = Launch(program, *shape, shared, max_steps, workspace, schedule, seed, images=buffers.images)
+    bind_variables(module, program.variables, images or {}, buffers.images)
     data, order = parameter_bytes(program.entry.function.params, args, buffers, program.entry.function.origin)
     regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
@@ -104,6 +109,7 @@ def run(
         raise rules.error(rules.OUT_OF_MEMORY, program.entry.function.origin, text) from None
     hazards = [] if selected is None or checks is None else _judged(selected, checks)
     buffers.write_back(regions)
+    buffers.images.write_back()
     drawn = None if recorder is None else Timeline(recorder.finish(), hazards)
     return Result(order, stats, "".join(printed), hazards, drawn)
 
@@ -153,7 +159,8 @@ def _run_batches(
     at_once = min(at_once, total)
     machine: Batch | None = None
     with np.errstate(all="ignore"):
-        for first in range(0, total, at_once):
+        firsts = range(0, total, at_once)
+        for first in reversed(firsts) if reversed_ctas(launch.schedule, launch.seed) else firsts:
             ctas = min(at_once, total - first)
             if machine is None or machine.shape.ctas != ctas:
                 machine = Batch(launch, ctas, regions, params, sources, stats, printed)
@@ -162,7 +169,7 @@ def _run_batches(
                 if checks is not None:
                     checks.attach(machine, at_once)
             machine.begin(np.arange(first, first + ctas))
-            Scheduler(machine).run()
+            Scheduler(machine, first).run()
             stats.batches += 1
     if checks is not None:
         checks.finish()

@@ -38,7 +38,8 @@ class Launch:
     max_steps: int
     workspace: int = 0
     """The address of the memory by which a cooperative grid synchronises, 0 for others."""
-    eager: bool = True
+    schedule: str = "eager"
+    seed: int = 0
     images: Images = field(default_factory=Images)
 
     @property
@@ -103,7 +104,7 @@ class Batch:
         self.memory.images = launch.images
         self.sp = np.zeros(lanes, np.int64)
         self.effects = self.memory.effects
-        self.effects.eager = launch.eager
+        self.effects.eager = launch.schedule == "eager"
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
         self._equal = special.launch_values(launch.grid, launch.block, launch.cluster, shared, launch.dynamic)
         self._equal |= {"%envreg1": launch.workspace >> 32, "%envreg2": launch.workspace & 0xFFFFFFFF}

@@ -6,7 +6,9 @@ which phases have ended since it last looked, and which lanes a `try_wait` refus
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,12 +47,17 @@ class MBarriers:
         self.turned: list[Array] = []
         self.refused: Refused | None = None
         self.changes = 0
+        self.doubt: Callable[[Any], Array | None] | None = None
+        """Which lanes a `try_wait` refuses although their phase has ended, as hardware may: the schedule sets it."""
+        self.history: dict[tuple[Any, int], tuple[Any, Array]] = {}
+        """The lanes that executed an instruction last, by its site and the first of its places: reports tell it."""
 
     def reset(self) -> None:
         """Forget every object."""
         if self._used:
             self._row.fill(-1)
         self._used = self.changes = 0
+        self.history.clear()
         self.turned, self.refused = [], None
 
     def init(self, offsets: Array, counts: Array) -> None:
@@ -143,13 +150,6 @@ class MBarriers:
         if parity:
             return (self.phase[rows] & 1) != (wanted & 1)
         return (self.phase[rows] & 0xFFFFFFFFFFF) != (wanted >> np.uint64(_PENDING_BITS)).astype(np.int64)
-
-    def describe(self, row: int) -> str:
-        """Say what the running phase of an object waits for."""
-        waits = f"{self.pending[row]} of {self.expected[row]} arrivals"
-        if self.tx[row]:
-            waits += f" and {self.tx[row]} bytes"
-        return f"phase {self.phase[row]} waits for {waits}"
 
 
 def pending_count(states: Array) -> Array:

@@ -71,18 +71,11 @@ TRAP = _rule(
     "setp.eq.u32 %p0, %r1, 5;\n    @%p0 trap;",
     "setp.eq.u32 %p0, %r1, 32;\n    @%p0 trap;",
 )
-DEADLOCK = _rule(
-    21,
-    "deadlock",
-    "No thread can run: every one waits for something that cannot happen.",
-    "setp.eq.u32 %p0, %r1, 0;\n    @%p0 bar.sync 0, 64;",
-    "bar.sync 0, 32;",
-)
 STEP_LIMIT = _rule(
     22,
     "step limit",
     "The launch executed more instructions than allowed; it may never end.",
-    "$again: bra $again;",
+    "$again: add.u32 %r1, %r1, 1;\n    bra $again;",
     "$again: add.u32 %r1, %r1, 1;\n    setp.lt.u32 %p0, %r1, 40;\n    @%p0 bra $again;",
 )
 BAD_CALL = _rule(

@@ -38,6 +38,8 @@ GLOBAL_BASE on global memory and constants."""
 
 RESERVED_SHARED = 1024
 """Bytes at the start of the shared window that belong to the system from sm_90 on; below, variables start at 0."""
+_OPAQUE = frozenset((".texref", ".samplerref", ".surfref"))
+"""Types whose initialisers describe an object, not bytes."""
 GUARD = 256
 """Bytes between two global allocations that belong to nobody."""
 
@@ -69,6 +71,8 @@ class Variables:
     placed: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     allocations: list[Allocation] = field(default_factory=list[Allocation])
     dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    shared: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    """Where each variable of shared memory starts, and its name."""
 
     def __post_init__(self) -> None:
         self.next_shared = self.shared_base
@@ -90,6 +94,15 @@ class Variables:
         """Give the arrays of dynamic shared memory their address, once every other one has its own."""
         for key in self.dynamic:
             self.placed[key] = self.dynamic_base()
+            self.shared.append((self.dynamic_base(), key[0]))
+
+    def shared_name(self, address: int) -> str:
+        """Name a place of shared memory by the variable that it lies in or behind."""
+        before = [(start, name) for start, name in self.shared if start <= address]
+        if not before:
+            return f"shared {address:#x}"
+        start, name = max(before)
+        return f"`{name}`+{address - start}" if address > start else f"`{name}`"
 
     def _place(self, key: tuple[str, int], symbol: Symbol) -> None:
         declared = symbol.declaration
@@ -134,10 +147,11 @@ class Variables:
             return
         address = aligned(self.next_shared, alignment)
         self.placed[key] = address
+        self.shared.append((address, key[0]))
         self.next_shared = address + size
 
     def _initialise(self, contents: bytearray, declared: VarDecl, item: Declarator) -> None:
-        if item.initializer is None:
+        if item.initializer is None or declared.type.ptx in _OPAQUE:
             return
         width = max(8, declared.type.bits) // 8
         kind = declared.type.ptx[1:]

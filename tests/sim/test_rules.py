@@ -7,13 +7,16 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import Rule
 from pyptx.parser import parse
+from pyptx.sim import hazards
 from tests.sim.kernels import reported
 
+STEPS = 200_000
 
-@pytest.mark.parametrize("rule", [r for r in sim.RULES if r.wrong], ids=lambda rule: rule.code)
+
+@pytest.mark.parametrize("rule", [r for r in (*sim.RULES, *hazards.RULES[-2:]) if r.wrong], ids=lambda rule: rule.code)
 def test_examples(rule: Rule) -> None:
-    reported(rule.wrong, rule.code, block=32, max_steps=1000)
-    sim.run(parse(rule.right), block=32, max_steps=1000)
+    reported(rule.wrong, rule.code, block=32, max_steps=STEPS)
+    sim.run(parse(rule.right), block=32, max_steps=STEPS)
 
 
 def test_codes_are_distinct() -> None:

@@ -41,7 +41,7 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One thing that is waited for. `key` tells it from others, `place` is where it was declared or began; `helpers`
-    are the warps that could still bring it about, `near` those whose place is worth telling, None for all."""
+    are the warps that could bring it about, `exact` if the others certainly cannot."""
 
     key: tuple[object, ...]
     what: str
@@ -49,7 +49,7 @@ class Subject:
     history: tuple[str, ...] = ()
     place: Place | None = None
     helpers: frozenset[int] = frozenset()
-    near: frozenset[int] | None = None
+    exact: bool = False
 
 
 class Knowledge(Protocol):
@@ -115,7 +115,7 @@ class HangReport:
             found.append(f"{node.what}: {node.missing}. Waiting: {who}")
             if node.place is not None:
                 found.append(f"  declared: {node.place}")
-            found += [f"  so far: {line}" for line in node.history[-4:]]
+            found += [f"  so far: {line}" for line in node.history[-6:]]
             found += [f"  could have: {line}" for line in node.could[:8]]
         if self.cycle:
             found.append("circular wait: " + " → ".join(self.cycle))
@@ -166,17 +166,13 @@ def _could(
     """Say where those are who could have brought it about."""
     found: list[str] = []
     for wait, other in zip(waiting, subjects, strict=True):
-        if other.key != subject.key and _near(subject, wait.threads):
-            able = "" if subject.near is None or _warps(wait.threads) & subject.helpers else ", and does not come to it"
-            found.append(f"{known.who(wait.threads)} waits at {wait.place}{able}")
+        if other.key != subject.key:
+            able = not subject.exact or _warps(wait.threads) & subject.helpers
+            rest = "" if able else ", from where nothing brings it about"
+            found.append(f"{known.who(wait.threads)} waits at {wait.place}{rest}")
     for stand in standing:
-        if _near(subject, stand.threads):
-            found.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'stands at'} {stand.place}")
+        found.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'stands at'} {stand.place}")
     return found
-
-
-def _near(subject: Subject, threads: Sequence[int]) -> bool:
-    return subject.near is None or bool(subject.near & _warps(threads))
 
 
 def _warps(threads: Sequence[int]) -> set[int]:

@@ -5,10 +5,27 @@ Errors are wrong on hardware. Warnings are what the manual asks for and publishe
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyptx.diagnostics import Rule, Severity
 
 REMEDIES: dict[str, str] = {}
 _found: list[Rule] = []
+_KERNEL = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.global .u32 flag;
+.visible .entry k()
+{{
+    .reg .b32 %r<4>;
+    .reg .pred %p<2>;
+    mov.u32 %r1, %tid.x;
+    {}
+    ret;
+}}
+"""
+"""A kernel that 32 threads run, for the examples of hangs."""
 
 
 def _rule(number: int, title: str, why: str, remedy: str, severity: Severity) -> Rule:
@@ -380,12 +397,24 @@ ABSENT_CTA = _error(
     984, "multicast to an absent CTA", "The mask names ranks of the cluster.", "mask off ranks beyond the cluster"
 )
 # Hangs
-DEADLOCK = _error(
-    990,
-    "deadlock",
-    "Nothing can run: every thread waits for what cannot happen.",
-    "see the wait-for graph in the notes",
+DEADLOCK = replace(
+    _error(
+        990,
+        "deadlock",
+        "Nothing can run: every thread waits for what cannot happen.",
+        "see the wait-for graph in the notes",
+    ),
+    wrong=_KERNEL.format("setp.eq.u32 %p0, %r1, 0;\n    @%p0 bar.sync 0, 64;"),
+    right=_KERNEL.format("bar.sync 0, 32;"),
 )
-LIVELOCK = _error(991, "no progress", "Threads run, but nothing they wait for changes.", "see who should change it")
+LIVELOCK = replace(
+    _error(991, "no progress", "Threads run, but nothing they wait for changes.", "see who should change it"),
+    wrong=_KERNEL.format("$wait: ld.acquire.gpu.u32 %r2, [flag];\n    setp.eq.u32 %p0, %r2, 0;\n    @%p0 bra $wait;"),
+    right=_KERNEL.format(
+        "st.release.gpu.u32 [flag], 1;\n    $wait: ld.acquire.gpu.u32 %r2, [flag];\n    setp.eq.u32 %p0, %r2, 0;\n"
+        "    @%p0 bra $wait;"
+    ),
+)
+_found[-2:] = [DEADLOCK, LIVELOCK]
 
 RULES: tuple[Rule, ...] = tuple(_found)

@@ -8,8 +8,8 @@ import numpy as np
 
 from pyptx.ir import opcode_span
 from pyptx.sim import builtins, rules
-from pyptx.sim.checks import barriers as told
 from pyptx.sim.calls import callee_name, parts_of_call
+from pyptx.sim.checks import barriers as told
 from pyptx.sim.codegen import DIVERGED
 from pyptx.sim.formats import CLASSES
 from pyptx.sim.lanes import Lanes
@@ -41,7 +41,7 @@ def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> Non
 
 def _jump(state: State, block: Block, depth: int, target: int, lanes: Lanes) -> None:
     if target <= block.pc and block.polls:
-        state.parked.append(((-depth, target), lanes))
+        state.park(depth, target, lanes)
     else:
         state.push(depth, target, lanes)
 
@@ -50,6 +50,7 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     if state.machine.checks is not None:
         told.exits(state.machine.checks, block.steps[-1], lanes)
     state.alive[lanes.sel] = False
+    state.left[lanes.sel] = block.pc
     state.live -= lanes.n
     state.barriers.live -= np.bincount(lanes.cta, minlength=state.shape.ctas)
     state.clusters.live -= np.bincount(state.clusters.cluster(lanes), minlength=len(state.clusters.live))

@@ -9,12 +9,15 @@ from __future__ import annotations
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
 from pyptx.sim import rules
-from pyptx.sim.barriers import Waiting
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.machine import Batch
 from pyptx.sim.program import WAIT, Block
 from pyptx.sim.scheduling.convergence import converge
+from pyptx.sim.scheduling.hang import deadlock, no_progress
 from pyptx.sim.scheduling.leaving import leave
 from pyptx.sim.scheduling.mbarrier_waits import resume, suspend, time_out
+from pyptx.sim.scheduling.orders import Key, order_of
+from pyptx.sim.scheduling.stalls import Stalls
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.scheduling.waiting import passes, retry
 
@@ -25,34 +28,69 @@ _LONGEST_LOOP = 512
 class Scheduler(State):
     """The run of one batch."""
 
+    def __init__(self, machine: Batch, number: int = 0) -> None:
+        super().__init__(machine, order_of(machine.launch.schedule, machine.launch.seed, number, machine.shape))
+        self.stalls = Stalls()
+        self.once = False
+        """Whether a group stops after one block."""
+        fair = self.order is not None and self.order.fair
+        machine.memory.mbarriers.doubt = self.order.refuses if self.order is not None and fair else None
+        self.push(0, self.program.entry.entry, self.shape.all())
+
     def run(self) -> None:
         """Run until every lane has left."""
-        self.push(0, self.program.entry.entry, self.shape.all())
-        while True:
-            if not self.ready:
-                if self.converging or self.warps_waiting:
-                    retry(self)
-                landed = self.machine.effects.land_oldest()
-                resume(self)
-                if self.parked:
-                    for key, lanes in self.parked:
-                        self.ready.setdefault(key, []).append(lanes)
-                    self.parked = []
-                elif not self.live:
-                    self.machine.effects.land_all()
-                    return
-                elif not retry(self) and not landed and not time_out(self):
-                    raise self._deadlock()
-                continue
-            key = min(self.ready)
-            self._group(-key[0], key[1], self.shape.merged(self.ready.pop(key)))
+        while self.step():
+            pass
 
-    def _group(self, depth: int, pc: int, lanes: Lanes) -> None:
-        machine, stats, blocks = self.machine, self.machine.stats, self.blocks
+    def step(self) -> bool:
+        """Run one group until another one has its turn; say whether there was any."""
+        while not self.ready:
+            if not self._stir():
+                return False
+        order = self.order
+        if order is None:
+            key = min(self.ready)
+        else:
+            if order.lands() and self.machine.effects.land_some(order.chance):
+                resume(self)
+            key = order.pick(self.ready)
+        self._group(key, self.shape.merged(self.ready.pop(key)))
+        return True
+
+    def _stir(self) -> bool:
+        """Make lanes runnable when none is; False when every lane has left."""
+        if self.converging or self.warps_waiting:
+            retry(self)
+        landed = self.machine.effects.land_oldest()
+        resume(self)
+        if self.parked:
+            if landed or self.ready:
+                self.stalls.reset()
+            elif self.stalls.repeats(self):
+                if not time_out(self):
+                    found = [(abs(key[2]), lanes) for key, lanes in self.parked]
+                    raise no_progress(self, found, "and nothing changes any more")
+                self.stalls.reset()
+            for key, lanes in self.parked:
+                self.ready.setdefault(key, []).append(lanes)
+            self.parked = []
+        elif not self.live:
+            self.machine.effects.land_all()
+            return False
+        elif not retry(self) and not landed and not time_out(self):
+            raise deadlock(self)
+        return True
+
+    def _group(self, key: Key, lanes: Lanes) -> None:
+        machine, stats, blocks, order = self.machine, self.machine.stats, self.blocks, self.order
         barriers = machine.memory.mbarriers
+        rank, depth, pc = key[0], -key[1], abs(key[2])
+        sign = -1 if order is not None and order.down else 1
+        turn = 1 if self.once else 0 if order is None else order.turn()
         jumps = 0
         while True:
             block = blocks[pc]
+            self.running = block, lanes
             if block.converges:
                 found = converge(self, block, depth, lanes)
                 if found is None:
@@ -78,39 +116,26 @@ class Scheduler(State):
                     leave(self, block, depth, lanes, after)
                     return
                 after = pc + 1
-            if after <= pc and (self.ready or self.parked):
+            if after <= pc:
                 jumps += 1
-                if block.polls or jumps > _LONGEST_LOOP:
-                    self.parked.append(((-depth, after), lanes))
+                if (block.polls and (self.ready or self.parked)) or jumps > _LONGEST_LOOP:
+                    self.park(depth, after, lanes)
                     return
-            if self.ready and (-depth, after) >= min(self.ready):
-                self.push(depth, after, lanes)
-                return
+            if self.ready:
+                at = (rank, -depth, sign * after)
+                if at >= min(self.ready) if order is None else order.yields(at, self.ready):
+                    self.push(depth, after, lanes)
+                    return
+            if turn:
+                turn -= 1
+                if not turn:
+                    self.push(depth, after, lanes)
+                    return
             pc = after
-
-    def _deadlock(self) -> PtxError:
-        items = [w for group in self.converging.values() for w in group] + [s.waiting for s in self.suspended]
-        items += (
-            [w for group in self.barriers.waiting.values() for w in group] + self.clusters.waiting + self.warps_waiting
-        )
-        rows = {id(s.waiting): int(s.rows[0]) for s in self.suspended}
-        told = self.machine.memory.mbarriers.describe
-        notes = tuple(
-            self._waits(item) + (f"; {told(rows[id(item)])}" if id(item) in rows else "") for item in items[:8]
-        )
-        first = self.blocks[items[0].at].steps[-1].instruction if items else None
-        origin = opcode_span(first) if first is not None else None
-        return rules.error(rules.DEADLOCK, origin, "no thread can run: every one waits", notes=notes)
-
-    def _waits(self, item: Waiting) -> str:
-        block = self.blocks[item.at]
-        step = block.steps[0] if block.converges else block.steps[-1]
-        place = self.machine.memory.place(item.lanes, 0, block.code.function.name)
-        line = opcode_span(step.instruction)
-        at = f" at line {line.line}" if line is not None else ""
-        return f"{item.lanes.n} threads wait in `{step.instruction.full_opcode}`{at}: {place}"
 
     def _too_long(self, block: Block) -> PtxError:
         text = f"more than {self.machine.launch.max_steps} instructions were issued; the kernel may never end"
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
-        return rules.error(rules.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer")
+        return rules.error(
+            rules.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer"
+        )

@@ -16,9 +16,7 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.machine import Batch
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block
-
-Key = tuple[int, int]
-"""Minus the depth of calls, and the block: the order in which groups run."""
+from pyptx.sim.scheduling.orders import Key, Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,8 @@ class Suspended:
 class State:
     """Where every lane of a batch is. What happens to it is in the modules beside this one."""
 
-    def __init__(self, machine: Batch) -> None:
+    def __init__(self, machine: Batch, order: Order | None) -> None:
+        self.order = order
         self.machine, self.program, self.shape = machine, machine.program, machine.shape
         self.blocks = machine.program.blocks
         self.ready: dict[Key, list[Lanes]] = {}
@@ -40,12 +39,16 @@ class State:
         self.converging: dict[int, list[Waiting]] = {}
         self.alive = np.ones(self.shape.lanes, np.bool_)
         self.live = self.shape.lanes
+        self.left = np.zeros(self.shape.lanes, np.int32)
+        """The block in which a lane that lives no more has left."""
         self.barriers = CtaBarriers(self.shape)
         self.clusters = ClusterBarriers(self.shape, machine.launch.cluster_size)
         self.warps_waiting: list[Waiting] = []
         self.plain: dict[int, int] = {}
         self.returns: list[Array] = []
         self.suspended: list[Suspended] = []
+        self.running: tuple[Block, Lanes] | None = None
+        """The group that ran last, and its block."""
         self.timeouts: tuple[int, int] = (0, 0)
         self.saved: dict[tuple[int, int], dict[str, Array]] = {}
         if machine.recorder is not None:
@@ -53,7 +56,15 @@ class State:
 
     def push(self, depth: int, pc: int, lanes: Lanes) -> None:
         """Make lanes runnable at a block."""
-        self.ready.setdefault((-depth, pc), []).append(lanes)
+        if self.order is None:
+            self.ready.setdefault((0, -depth, pc), []).append(lanes)
+            return
+        for key, some in self.order.parts(depth, pc, lanes):
+            self.ready.setdefault(key, []).append(some)
+
+    def park(self, depth: int, pc: int, lanes: Lanes) -> None:
+        """Let lanes that poll go on at a block when the others have run."""
+        self.parked += [((0, -depth, pc), lanes)] if self.order is None else self.order.parts(depth, pc, lanes)
 
     def guard(self, step: Step, block: Block, lanes: Lanes) -> Array:
         predicate = step.instruction.predicate
@@ -71,7 +82,13 @@ class State:
             if found is not None:
                 return self.machine.registers[found[0].letter][found[0].index + found[1]][lanes.sel]
         expression = operands.read(given, None if not isinstance(given, LabelOperand) else "pred", step.scope)
+        return np.broadcast_to(self.evaluated(operands, expression, lanes), lanes.n)
+
+    def evaluated(self, operands: Operands, expression: str, lanes: Lanes) -> Any:
+        """Return the value of an expression that these operands have written."""
         scope: dict[str, Any] = dict(operands.constants)
         for name, (letter, suffix, index) in operands.views.items():
             scope[name] = self.machine.views[letter + suffix][index][lanes.sel]
-        return np.broadcast_to(eval(expression, scope), lanes.n)
+        if operands.uses_stack:
+            scope["sp"] = self.machine.sp[lanes.sel]
+        return eval(expression, scope)

@@ -99,12 +99,14 @@ def _wait(
         return
     offsets = objects(site, some, space, where)
     rows, done = told(site, some, lambda m: (m.rows(offsets), m.passed(m.rows(offsets), values, parity)))
-    _put(outs[0], mask, done)
+    barriers = site.memory.mbarriers
+    refused = barriers.doubt(some) if suspends and barriers.doubt is not None else None
+    _put(outs[0], mask, done if refused is None else done & ~refused)
     for report in outs[1:]:
         if report is not None:
             _put(report, mask, 0)
     if suspends and not done.all():
-        site.memory.mbarriers.refused = Refused(some.index[~done], rows[~done])
+        barriers.refused = Refused(some.index[~done], rows[~done])
 
 
 def _layout(answer: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:

@@ -1,0 +1,155 @@
+"""The orders in which a schedule runs groups of lanes, and what it lets happen early or late. Same seed, same order.
+
+`eager` and `lazy` have no order of their own: lowest block first. The others sort the warps or CTAs into ranks.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes, Shape
+
+SCHEDULES = ("eager", "lazy", "random", "adversarial")
+Key = tuple[int, int, int]
+"""A rank, minus the depth of calls, and the block (negative where higher ones run first): the least key runs."""
+
+_MOST_RANKS = 3
+_LONGEST_TURN = 48
+_REFUSALS = 0.15
+_LANDINGS = 0.3
+
+
+@dataclass(slots=True)
+class Order:
+    """One order. `ranks`: the rank of every lane, lower ones run as long as they can. `down`: of two blocks the higher
+    one runs first. `fair`: ranks take turns of random length, effects land and waits fail at random."""
+
+    name: str
+    ranks: Array
+    chance: random.Random
+    down: bool = False
+    fair: bool = False
+    _of: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+
+    def parts(self, depth: int, pc: int, lanes: Lanes) -> list[tuple[Key, Lanes]]:
+        """Return lanes at a block with their keys, apart by rank."""
+        place = (-depth, -pc if self.down else pc)
+        rank = self.rank(lanes)
+        if rank >= 0:
+            return [((rank, *place), lanes)]
+        ranks = self.ranks[lanes.sel]
+        found = ((int(one), lanes.subset(ranks == one)) for one in np.unique(ranks))
+        return [((one, *place), some) for one, some in found if some is not None]
+
+    def rank(self, lanes: Lanes) -> int:
+        """Return the rank of lanes, -1 if they have several."""
+        if lanes.positions is not None:
+            ranks = self.ranks[lanes.positions]
+            return int(ranks[0]) if (ranks == ranks[0]).all() else -1
+        found = self._of.get((lanes.lo, lanes.hi))
+        if found is None:
+            ranks = self.ranks[lanes.lo : lanes.hi]
+            found = self._of[lanes.lo, lanes.hi] = int(ranks[0]) if (ranks == ranks[0]).all() else -1
+        return found
+
+    def pick(self, keys: Iterable[Key]) -> Key:
+        """Return the key that runs now."""
+        if not self.fair:
+            return min(keys)
+        rank = self.chance.choice(sorted({key[0] for key in keys}))
+        return min(key for key in keys if key[0] == rank)
+
+    def turn(self) -> int:
+        """Return after how many blocks another group may take its turn; 0: when it has to."""
+        return self.chance.randint(1, _LONGEST_TURN) if self.fair else 0
+
+    def yields(self, key: Key, ready: Iterable[Key]) -> bool:
+        """Say whether a group that comes to `key` lets another one run, or meets it."""
+        if not self.fair:
+            return key >= min(ready)
+        return any(other <= key for other in ready if other[0] == key[0])
+
+    def lands(self) -> bool:
+        """Say whether effects of engines land now, though nobody waits for them."""
+        return self.fair and self.chance.random() < _LANDINGS
+
+    def refuses(self, lanes: Lanes) -> Array | None:
+        """Return which lanes an mbarrier's `try_wait` refuses although their phase has ended, whole warps."""
+        if self.chance.random() >= _REFUSALS:
+            return None
+        warps = lanes.shape.warp[lanes.sel]
+        return warps % 2 == self.chance.randint(0, 1) if self.chance.random() < 0.5 else np.ones(lanes.n, np.bool_)
+
+
+def order_of(schedule: str, seed: int, batch: int, shape: Shape) -> Order | None:
+    """Return the order of a schedule for a batch of CTAs; None for the lowest block first."""
+    if schedule in ("eager", "lazy"):
+        return None
+    chance = random.Random(f"{schedule} {seed} {batch}")
+    if schedule == "random":
+        return Order("random", _parted(shape, chance), chance, fair=True)
+    name, ranks, down = _ADVERSE[seed % len(_ADVERSE)] if seed < len(_ADVERSE) else chance.choice(_ADVERSE)
+    return Order(name, _RANKED[ranks](shape, chance), chance, down)
+
+
+def reversed_ctas(schedule: str, seed: int) -> bool:
+    """Say whether the last CTAs of a grid run first."""
+    return schedule in ("random", "adversarial") and seed % 2 == 1
+
+
+def _same(shape: Shape, chance: random.Random) -> Array:
+    return np.zeros(shape.lanes, np.int64)
+
+
+def _last_warp_first(shape: Shape, chance: random.Random) -> Array:
+    return shape.warps - 1 - shape.thread // 32
+
+
+def _last_cta_first(shape: Shape, chance: random.Random) -> Array:
+    return shape.ctas - 1 - shape.cta
+
+
+def _first_cta_first(shape: Shape, chance: random.Random) -> Array:
+    return shape.cta.copy()
+
+
+def _one_starves(shape: Shape, chance: random.Random) -> Array:
+    """Let one warp of every CTA run only when no other can: the last one to arrive everywhere."""
+    return (shape.thread // 32 == chance.randrange(shape.warps)).astype(np.int64)
+
+
+def _odd_first(shape: Shape, chance: random.Random) -> Array:
+    return 1 - shape.thread // 32 % 2
+
+
+def _parted(shape: Shape, chance: random.Random) -> Array:
+    """Part the warps at random places, mostly between warpgroups, or the CTAs."""
+    if shape.ctas > 1 and chance.random() < 0.2:
+        return (shape.cta >= chance.randrange(shape.ctas)).astype(np.int64)
+    unit = 4 if shape.warps > 4 and chance.random() < 0.7 else 1
+    places = range(unit, shape.warps, unit)
+    cuts = sorted(chance.sample(places, min(len(places), chance.randrange(_MOST_RANKS))))
+    return np.searchsorted(np.array(cuts, np.int64), shape.thread // 32, "right")
+
+
+_RANKED = {
+    "same": _same, "last warp": _last_warp_first, "last CTA": _last_cta_first, "first CTA": _first_cta_first,
+    "starve": _one_starves, "odd": _odd_first,
+}  # fmt: skip
+_ADVERSE = (
+    ("consumers first", "same", True),
+    ("last warp first", "last warp", False),
+    ("producers first", "same", False),
+    ("one warp starves", "starve", False),
+    ("last CTA first", "last CTA", False),
+    ("odd warps first", "odd", True),
+    ("one warp starves, consumers first", "starve", True),
+    ("first CTA first", "first CTA", True),
+    ("last warp first, consumers first", "last warp", True),
+)
+"""The orders of the adversarial schedule, by seed: each one makes somebody the last, or the first, to come."""

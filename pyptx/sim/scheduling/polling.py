@@ -1,0 +1,107 @@
+"""Loops that poll memory: which instruction looks at which location, and what it found there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
+from pyptx.ir import opcode_span
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards.events import Place
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Mixed, Region, Site
+from pyptx.sim.operands import Operands, Unreadable
+from pyptx.sim.program import BRANCH, TABLE, Block
+from pyptx.sim.scheduling.reach import Reach, address_of
+from pyptx.sim.scheduling.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """Lanes that look at a location again and again: the instruction that looks, the location in words, what it holds,
+    and the symbols that its address comes from. `key` is its address, per lane; `pc` where the lanes go on."""
+
+    kind: str
+    key: Array
+    lanes: Lanes
+    pc: int
+    place: Place
+    what: str
+    value: str
+    names: frozenset[str] | None
+
+
+def polls(state: State, pc: int, lanes: Lanes) -> list[Poll]:
+    """Return what parked lanes poll in the loop that begins at a block, by location."""
+    looks = [(block, step) for block in loop_at(state, pc) for step in block.steps if _looks(step)]
+    for block, step in looks:
+        target = address_of(step)
+        assert target is not None
+        try:
+            space, addresses = _address(state, block, step, lanes)
+            names = Reach(state.program).symbols(target, step.scope)
+            return [
+                _poll(state, block, step, space, some, int(at), names)
+                for at in np.unique(addresses)[:8]
+                for some in [lanes.subset(addresses == at)]
+                if some is not None
+            ]
+        except (PtxError, Unreadable, Mixed):
+            continue
+    return []
+
+
+def loop_at(state: State, pc: int) -> list[Block]:
+    """Return the blocks of the widest loop that begins at a block."""
+    own = state.blocks[pc].code
+    ends = [
+        b.pc for b in state.blocks if b.code is own and b.pc >= pc and b.ending in (BRANCH, TABLE) and pc in b.targets
+    ]
+    return state.blocks[pc : max(ends, default=pc) + 1]
+
+
+def _looks(step: Step) -> bool:
+    instruction = step.instruction
+    if instruction.opcode == "mbarrier":
+        return instruction.modifiers[:1] in ((".test_wait",), (".try_wait",))
+    return instruction.opcode in ("ld", "atom") and step.plan is not None
+
+
+def _address(state: State, block: Block, step: Step, lanes: Lanes) -> tuple[str, Array]:
+    """Return the space of an instruction's address and its value in every lane."""
+    plan = step.plan
+    assert plan is not None
+    target = address_of(step)
+    space = next(w.space for w, g in zip(plan.signature, step.instruction.operands, strict=True) if g is target)
+    operands = Operands(state.program, block)
+    assert target is not None
+    where, expression = operands.address(target, space, step)
+    values = state.evaluated(operands, expression, lanes)
+    return where, np.broadcast_to(np.asarray(values), lanes.n).astype(np.uint64)
+
+
+def _poll(
+    state: State, block: Block, step: Step, space: str, lanes: Lanes, address: int, names: frozenset[str]
+) -> Poll:
+    memory, instruction = state.machine.memory, step.instruction
+    size = 8 if "64" in instruction.modifiers[-1] else 4
+    one = state.shape.of(lanes.index[:1])
+    site = Site(memory, instruction, block.code.function.name)
+    region, offsets = memory.resolve(site, space, one, np.array([address], np.uint64), size, "r")
+    at = int(np.broadcast_to(offsets, 1)[0])
+    value = int.from_bytes(region.data[at : at + size].tobytes(), "little")
+    place = Place(opcode_span(instruction), instruction.full_opcode)
+    what = _named(state, region, at)
+    key: Any = np.full(lanes.n, at if region is memory.shared else address)
+    return Poll("memory", key, lanes, block.pc, place, what, str(value), names)
+
+
+def _named(state: State, region: Region, at: int) -> str:
+    memory = state.machine.memory
+    if region is memory.shared:
+        return state.program.variables.shared_name(at % state.shape.shared_stride + memory.shared_base)
+    return f"`{region.name}`" + (f"+{at}" if at else "")

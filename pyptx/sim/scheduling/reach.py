@@ -1,0 +1,167 @@
+"""Which instructions could bring about what lanes wait for, and from where they can still be reached: what a program's
+text says, for reports of hangs. Knows no lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyptx.check.body import Step
+from pyptx.check.flow import Register, reads_and_writes
+from pyptx.check.symbols import Kind, Scope
+from pyptx.ir import ImmediateOperand, LabelOperand
+from pyptx.ir.operands import Operand
+from pyptx.isa.model import Kind as OperandKind
+from pyptx.sim.program import BARRIERS, BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, names_in, resolved
+
+_DEEP = 64
+"""How many definitions of an address are looked at."""
+_ARRIVES = frozenset((".arrive", ".arrive_drop", ".expect_tx", ".complete_tx"))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An instruction that could bring something about, and the symbols that its address comes from; none if the
+    program does not say."""
+
+    pc: int
+    step: Step
+    names: frozenset[str]
+
+
+@dataclass(slots=True)
+class Reach:
+    """What can be reached in a program, found when somebody asks."""
+
+    program: Program
+    _after: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
+    _writers: dict[Register, list[Step]] | None = None
+
+    def sources(self, wanted: Callable[[Step], Operand | None], name: str = "") -> list[Source]:
+        """Return the instructions for which `wanted` gives the operand that names their target, if that may be a
+        symbol of this name; an operand without an address may be anything."""
+        found: list[Source] = []
+        for block in self.program.blocks:
+            for step in block.steps:
+                target = wanted(step) if step.plan is not None else None
+                if target is not None:
+                    names = self.symbols(target, step.scope)
+                    if not name or not names or name in names:
+                        found.append(Source(block.pc, step, names))
+        return found
+
+    def after(self, pc: int) -> frozenset[int]:
+        """Return the blocks that lanes which go on at a block may come to, itself among them."""
+        found = self._after.get(pc)
+        if found is None:
+            seen, todo = {pc}, [pc]
+            while todo:
+                for successor in self._successors(self.program.blocks[todo.pop()]):
+                    if successor not in seen:
+                        seen.add(successor)
+                        todo.append(successor)
+            found = self._after[pc] = frozenset(seen)
+        return found
+
+    def _successors(self, block: Block) -> tuple[int, ...]:
+        guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
+        after = (block.pc + 1,) if block.pc + 1 < len(self.program.blocks) else ()
+        if block.ending == BRANCH:
+            return (*block.targets, *(after if guarded else ()))
+        if block.ending == TABLE:
+            return block.targets
+        if block.ending == CALL:
+            entries = {c.function.name: c.entry for c in self.program.codes}
+            return (*after, *(entries[n] for n in block.code.callees if n in entries))
+        if block.ending == RET and not block.code.function.is_entry:
+            return tuple(b.pc for b in self.program.blocks if b.after_call is not None)
+        if block.ending in (RET, EXIT, TRAP):
+            return after if guarded else ()
+        return after
+
+    def symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
+        """Return the variables and parameters that an address may come from, through the registers it is made of."""
+        found, seen = set[str](), set[Register]()
+        todo = [(name, scope) for name in names_in(operand)]
+        while todo and len(seen) < _DEEP:
+            name, inside = todo.pop()
+            symbol, base = resolved(name, inside)
+            if symbol is None:
+                continue
+            if symbol.kind is not Kind.REGISTER:
+                found.add(base)
+                continue
+            key = (base, id(symbol))
+            if key in seen:
+                continue
+            seen.add(key)
+            for step in self._definitions().get(key, ()):
+                todo += [(n, step.scope) for given in step.instruction.operands for n in names_in(given)]
+        return frozenset(found)
+
+    def _definitions(self) -> dict[Register, list[Step]]:
+        if self._writers is None:
+            self._writers = {}
+            for block in self.program.blocks:
+                for step in block.steps:
+                    if step.plan is not None:
+                        for register in reads_and_writes(step)[1]:
+                            self._writers.setdefault(register, []).append(step)
+        return self._writers
+
+
+def arrival(step: Step) -> Operand | None:
+    """Return the mbarrier of an instruction that may complete a phase."""
+    plan, instruction = step.plan, step.instruction
+    assert plan is not None
+    if instruction.opcode == "mbarrier":
+        return address_of(step) if instruction.modifiers[:1] and instruction.modifiers[0] in _ARRIVES else None
+    for wanted, given in zip(plan.signature, instruction.operands, strict=True):
+        if wanted.name == "mbar":
+            return given
+    if instruction.full_opcode.startswith(("cp.async.mbarrier", "tcgen05.commit")):
+        return instruction.operands[0]
+    return None
+
+
+def bar_of(number: int) -> Callable[[Step], Operand | None]:
+    """Return what finds barriers of a CTA that have a number, or one that is not known."""
+
+    def wanted(step: Step) -> Operand | None:
+        instruction = step.instruction
+        if instruction.opcode not in BARRIERS or instruction.modifiers[:1] in ((".warp",), (".cluster",)):
+            return None
+        at = 1 if ".red" in instruction.modifiers else 0
+        given = instruction.operands[at]
+        return None if isinstance(given, ImmediateOperand) and int(given.value) != number else given
+
+    return wanted
+
+
+def cluster_arrival(step: Step) -> Operand | None:
+    """Return something for an instruction that arrives at the barrier of its cluster."""
+    modifiers = step.instruction.modifiers
+    arrives = modifiers[:1] == (".cluster",) and ".arrive" in modifiers
+    return LabelOperand("") if arrives else None
+
+
+def write(step: Step) -> Operand | None:
+    """Return the address that an instruction writes, none for shared memory's barriers."""
+    plan = step.plan
+    assert plan is not None
+    if step.instruction.opcode == "mbarrier":
+        return None
+    for wanted, given in zip(plan.signature, step.instruction.operands, strict=True):
+        if wanted.kind is OperandKind.ADDRESS and "w" in wanted.access:
+            return given
+    return None
+
+
+def address_of(step: Step) -> Operand | None:
+    """Return the first address of an instruction."""
+    if step.plan is None:
+        return None
+    for wanted, given in zip(step.plan.signature, step.instruction.operands, strict=True):
+        if wanted.kind is OperandKind.ADDRESS:
+            return given
+    return None

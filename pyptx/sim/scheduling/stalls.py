@@ -1,0 +1,63 @@
+"""Notices that a batch runs for ever: its whole state comes again while every group that runs polls or loops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from pyptx.sim.formats import Array
+from pyptx.sim.scheduling.state import State
+
+_FIRST = 64
+"""The round in which the state is kept first; then in every round that is twice the last."""
+_COMPARED = 4
+"""How many rounds after that are compared with it."""
+_MOST_BYTES = 256 << 20
+
+
+@dataclass(slots=True)
+class Stalls:
+    """The rounds of a batch in which nobody ran but groups that had been parked."""
+
+    rounds: int = 0
+    kept: list[Any] = field(default_factory=list[Any])
+    at: int = 0
+    equal: int = 0
+
+    def repeats(self, state: State) -> bool:
+        """Count a round; say whether the batch's state has not changed for rounds."""
+        self.rounds += 1
+        if self.rounds >= _FIRST and self.rounds & (self.rounds - 1) == 0:
+            self.kept, self.at, self.equal = snapshot(state), self.rounds, 0
+            return False
+        if not self.kept or self.rounds > self.at + _COMPARED:
+            return False
+        if self.equal < self.rounds - self.at - 1 or not _same(self.kept, snapshot(state)):
+            self.kept = []
+            return False
+        self.equal += 1
+        return self.equal == _COMPARED
+
+    def reset(self) -> None:
+        """Begin again: something has happened that no round shows."""
+        self.rounds, self.kept = 0, []
+
+
+def snapshot(state: State) -> list[Any]:
+    """Return copies of everything that decides what happens next; nothing if that is too much."""
+    memory, barriers = state.machine.memory, state.machine.memory.mbarriers
+    arrays: list[Array] = [*state.machine.registers.values(), state.machine.sp, memory.shared.data, memory.local.data]
+    arrays += [region.data for region in memory.regions if region.writable and not region.lent]
+    arrays += [barriers.pending, barriers.tx, barriers.phase, state.barriers.arrived, state.clusters.arrived]
+    if sum(array.nbytes for array in arrays) > _MOST_BYTES:
+        return []
+    parked = sorted((key, lanes.n, lanes.lo) for key, lanes in state.parked)
+    return [state.live, len(state.suspended), len(memory.effects.pending), parked, *(a.copy() for a in arrays)]
+
+
+def _same(one: list[Any], other: list[Any]) -> bool:
+    return len(one) == len(other) and all(
+        a.tobytes() == b.tobytes() if isinstance(a, np.ndarray) else a == b for a, b in zip(one, other, strict=True)
+    )

@@ -20,6 +20,7 @@ from pyptx.tensormap import Swizzle
 Descriptor = WgmmaDescriptor | Tcgen05Descriptor
 THREADS = 128
 _CORE = 16
+_LINE = 128
 """Bytes of a row of a core matrix."""
 
 
@@ -106,6 +107,10 @@ def places(found: Descriptor, rows: int, columns: int, size: int, transposed: bo
         inner = byte // _CORE * found.leading_byte_offset + byte % _CORE
     else:
         inner = byte
+    if isinstance(found, Tcgen05Descriptor) and found.lbo_mode:
+        # What reaches over the end of the line of 128 bytes lies where the leading address says.
+        room = _LINE - found.address % _LINE
+        inner = np.where(byte < room, byte, found.leading_byte_offset - found.address + byte - room)
     return _swizzled(found, row // 8 * found.stride_byte_offset + row % 8 * chunks * _CORE + inner)
 
 

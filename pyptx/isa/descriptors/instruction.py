@@ -192,7 +192,7 @@ def _option_problems(op: InstructionDescriptor, cta_group: int, ws: bool) -> Ite
         yield "the sparsity selector needs a sparse A"
     if op.max_shift and not ws:
         yield "the maximum shift belongs to `.ws`"
-    if op.kind in ("mxf4", "mxf4nvf4") and (op.a_scale_id | op.b_scale_id) & 1:
+    if op.kind in ("mxf4", "mxf4nvf4") and not op.k96 and (op.a_scale_id | op.b_scale_id) & 1:
         yield f"scale factor ids of kind {op.kind} are 0 or 2"
     if op.k96 and (op.sparse or op.kind not in ("mxf4", "mxf4nvf4")):
         yield "K = 96 is for dense mxf4 and mxf4nvf4"

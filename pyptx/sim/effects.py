@@ -14,6 +14,9 @@ import numpy as np
 
 from pyptx.sim.formats import Array
 
+_APART = 0.01
+"""How often every CTA's effects land at random by themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -80,10 +83,11 @@ class Effects:
         self._land(list(oldest.values()))
         return bool(oldest)
 
-    def land_some(self, chance: Random) -> bool:
+    def land_some(self, chance: Random, ctas: int) -> bool:
         """Land effects at random: any of those that only an mbarrier tells of; of the groups of an engine, which end in
         their order, the oldest. Say whether there was any."""
-        landing = [e for e in self.pending if bool((e.groups < 0).all()) and chance.random() < 0.5]
+        told = [e for e in self.pending if bool((e.groups < 0).all())]
+        landing = _some_of_each_thread(told, chance, ctas)
         for agent in sorted({e.agent for e in self.pending if bool((e.groups >= 0).any())}):
             own = [e for e in self.pending if e.agent == agent and bool((e.groups >= 0).any())]
             landing += own[: chance.randint(0, len(own))]
@@ -99,3 +103,21 @@ class Effects:
         self.pending = [effect for effect in self.pending if id(effect) not in chosen]
         for effect in landing:
             effect.land()
+
+
+def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int) -> list[Effect]:
+    """Return some effects of random threads, the oldest or the newest, mostly the same of every CTA: CTAs that part
+    here run apart from here on, which costs far more than the copies."""
+    if chance.random() < _APART:
+        return [effect for effect in effects if chance.random() < 0.5]
+    threads: dict[int, dict[int, list[Effect]]] = {}
+    for effect in effects:
+        thread, cta = divmod(int(effect.lanes[0]), ctas)
+        threads.setdefault(thread, {}).setdefault(cta, []).append(effect)
+    found: list[Effect] = []
+    for _, per_cta in sorted(threads.items()):
+        if chance.random() < 0.5:
+            count = chance.randint(1, 3)
+            part = slice(count) if chance.random() < 0.7 else slice(-count, None)
+            found += [effect for own in per_cta.values() for effect in own[part]]
+    return found

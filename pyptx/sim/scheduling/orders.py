@@ -129,7 +129,7 @@ def _odd_first(shape: Shape, chance: random.Random) -> Array:
 
 def _parted(shape: Shape, chance: random.Random) -> Array:
     """Part the warps at random places, mostly between warpgroups, or the CTAs."""
-    if shape.ctas > 1 and chance.random() < 0.2:
+    if shape.ctas > 1 and chance.random() < 0.1:
         return (shape.cta >= chance.randrange(shape.ctas)).astype(np.int64)
     unit = 4 if shape.warps > 4 and chance.random() < 0.7 else 1
     places = range(unit, shape.warps, unit)

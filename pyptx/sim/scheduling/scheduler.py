@@ -51,7 +51,7 @@ class Scheduler(State):
         if order is None:
             key = min(self.ready)
         else:
-            if order.lands() and self.machine.effects.land_some(order.chance):
+            if order.lands() and self.machine.effects.land_some(order.chance, self.shape.ctas):
                 resume(self)
             key = order.pick(self.ready)
         self._group(key, self.shape.merged(self.ready.pop(key)))

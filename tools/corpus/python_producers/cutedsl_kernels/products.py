@@ -6,6 +6,13 @@ from cutlass.cute import arch
 from cutlass.cute.nvgpu import cpasync, tcgen05, warp, warpgroup
 
 
+@cute.jit
+def _eight(x: cute.Tensor, at: cutlass.Int32) -> cute.Tensor:
+    """Return the n-th run of eight neighbours as the first mode, which a copy takes at once."""
+    tile = cute.local_tile(x, (1, 8), (at // 8, at % 8))
+    return cute.make_tensor(tile.iterator, cute.make_layout((8, 1)))
+
+
 @cute.kernel
 def gemm_mma(a: cute.Tensor, b: cute.Tensor, out: cute.Tensor, mma: cute.TiledMma):
     """One warp, 16 x 8 x 16 products fed by ldmatrix from padded shared memory: out = a · bᵀ, 16 x 8 x 64."""
@@ -16,12 +23,10 @@ def gemm_mma(a: cute.Tensor, b: cute.Tensor, out: cute.Tensor, mma: cute.TiledMm
     load = cute.make_copy_atom(cpasync.CopyG2SOp(), cutlass.Float16, num_bits_per_copy=128)
     for k in cutlass.range_constexpr(4):
         at = k * 32 + lane
-        source = cute.zipped_divide(a, (1, 8))[(None, (at // 8, at % 8))]
-        cute.copy(load, source, cute.zipped_divide(left, (1, 8))[(None, (at // 8, at % 8))])
+        cute.copy(load, _eight(a, at), _eight(left, at))
     for k in cutlass.range_constexpr(2):
         at = k * 32 + lane
-        source = cute.zipped_divide(b, (1, 8))[(None, (at // 8, at % 8))]
-        cute.copy(load, source, cute.zipped_divide(right, (1, 8))[(None, (at // 8, at % 8))])
+        cute.copy(load, _eight(b, at), _eight(right, at))
     arch.cp_async_commit_group()
     arch.cp_async_wait_group(0)
     arch.sync_threads()

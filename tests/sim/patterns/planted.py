@@ -2,7 +2,7 @@
 
 `//@ NAME` names a line. A line `//! CHANGE => VERDICT` below it plants a mistake there. Changes: `remove`, `as TEXT`,
 `before NAME`, `after NAME` (the last two may go on with `as TEXT`). A verdict is a code and the names of the lines that
-the finding must name, then `; also` codes that may come with it; or `ok (why)` where nothing is to be said.
+the finding must name, others after `or`, then `; also` codes that may come with it; or `ok (why)`: nothing to say.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "ptx"
 _NAME = re.compile(r"//@ (\w+)\s*$")
 _CHANGE = re.compile(r"(?:(?P<remove>remove)|(?P<where>before|after) (?P<target>\w+))?\s*(?:as (?P<text>.+))?")
+_REPORT = r"PTX\d{4}(?: (?!or\b)\w+)*"
 _VERDICT = re.compile(
-    r"(?:ok|(?P<code>PTX\d{4})(?P<lines>(?: \w+)*))(?:; also(?P<also>(?: PTX\d{4})+))?(?: \((?P<reason>.+)\))?"
+    rf"(?:ok|(?P<reports>{_REPORT}(?: or {_REPORT})*))(?:; also(?P<also>(?: PTX\d{{4}})+))?(?: \((?P<reason>.+)\))?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a mistake is reported as: a code at lines, and codes that may follow from it. No code: nothing."""
+    """What a mistake is reported as: a code at lines, or one of several; and codes that may follow from it."""
 
-    code: str | None
-    lines: frozenset[int]
+    reports: tuple[tuple[str, frozenset[int]], ...]
     also: frozenset[str]
     reason: str
 
@@ -96,5 +96,6 @@ def _changed(rows: list[str], line: int, lines: dict[str, int], change: str) -> 
 def _expected(verdict: str, lines: dict[str, int]) -> Expected:
     found = _VERDICT.fullmatch(verdict)
     assert found, verdict
-    also = frozenset((found["also"] or "").split())
-    return Expected(found["code"], frozenset(lines[n] for n in (found["lines"] or "").split()), also, found["reason"] or "")
+    reports = [one.split() for one in (found["reports"] or "").split(" or ") if one]
+    at = tuple((code, frozenset(lines[name] for name in names)) for code, *names in reports)
+    return Expected(at, frozenset((found["also"] or "").split()), found["reason"] or "")

@@ -39,7 +39,8 @@ class CtaBarriers:
     def arrive(self, lanes: Lanes, number: int, count: int | None, predicate: Array | None) -> None:
         """Count lanes as arrived; a predicate joins the reduction."""
         self.pending.add(number)
-        whole = -(-self.shape.threads // 32) * 32
+        # Arrivals are counted in lanes: of a CTA whose last warp is not full, fewer than a count of whole warps.
+        whole = -(-self.shape.threads // 32) * 32 if self.shape.threads % 32 else None
         self.arrived[:, number] += np.bincount(lanes.cta, minlength=self.shape.ctas)
         touched = np.unique(lanes.cta)
         self.needed[touched, number] = 0 if count is None or count == whole else count

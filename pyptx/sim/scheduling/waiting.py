@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from pyptx.check.body import Step
@@ -76,19 +78,33 @@ def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers
         operands.pop(0)
     numbers = state.value(operands[0], step, block, lanes)
     counts = state.value(operands[1], step, block, lanes) if len(operands) > 1 else None
-    for number in np.unique(numbers):
+    for number in np.unique(numbers).tolist():
         chosen = numbers == number
-        some = lanes.subset(chosen)
-        assert some is not None
         count = None if counts is None else int(counts[chosen][0])
-        if state.machine.checks is not None:
-            told.cta_barrier(state.machine.checks, step, some, int(number), count)
-        state.barriers.arrive(some, int(number), count, None if predicate is None else predicate[chosen])
-        if modifiers[0] == "arrive":
-            state.push(depth, block.pc + 1, some)
-        else:
-            state.barriers.waiting.setdefault(int(number), []).append(Waiting(some, block.pc + 1, depth, block.pc))
-        _release_barrier(state, int(number))
+        for some in _rounds(lanes, chosen, count):
+            if state.machine.checks is not None:
+                told.cta_barrier(state.machine.checks, step, some, number, count)
+            true = None if predicate is None else predicate[np.isin(lanes.index, some.index)]
+            state.barriers.arrive(some, number, count, true)
+            if modifiers[0] == "arrive":
+                state.push(depth, block.pc + 1, some)
+            else:
+                state.barriers.waiting.setdefault(number, []).append(Waiting(some, block.pc + 1, depth, block.pc))
+            _release_barrier(state, number)
+
+
+def _rounds(lanes: Lanes, chosen: Array, count: int | None) -> Iterator[Lanes]:
+    """Yield the lanes that arrive together: warp by warp where they are more than one round of the barrier takes."""
+    some = lanes.subset(chosen)
+    assert some is not None
+    if count is None or int(np.bincount(some.cta).max()) <= count:
+        yield some
+        return
+    warps = some.shape.warp[some.sel] // some.shape.ctas
+    for warp in np.unique(warps):
+        part = some.subset(warps == warp)
+        assert part is not None
+        yield part
 
 
 def _predicate(state: State, given: Operand, step: Step, block: Block, lanes: Lanes) -> Array:

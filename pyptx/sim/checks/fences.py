@@ -40,7 +40,7 @@ def _proxy(words: set[str]) -> Callable[..., None] | None:
     if "alias" in words or "acquire" in words or not any(word.startswith("async") for word in words):
         return None
     spaces = [Space.SHARED, Space.GLOBAL]
-    if "async.global" in words:
+    if "global" in words:
         spaces = [Space.GLOBAL]
     elif any("shared::" in word for word in words):
         spaces = [Space.SHARED]

@@ -59,7 +59,7 @@ def register_class(type_name: str | None) -> str:
 
 
 @dataclass
-class _Registers:
+class Registers:
     """Hands out registers; destinations never repeat, so overlapping vectors cannot be what ptxas objects to."""
 
     used: dict[str, int] = field(default_factory=dict[str, int])
@@ -78,7 +78,7 @@ class _Registers:
 
 def instruction(match: Match, signature: tuple[Operand, ...], guard: str = "") -> str:
     """Return one instruction of this spelling, with its semicolon."""
-    registers = _Registers()
+    registers = Registers()
     head = ".".join((match.form.opcode, *match.modifiers))
     operands = ", ".join(operand(o, registers) for o in signature)
     if match.form.opcode == "call" and (lists := operands.count("(")):
@@ -92,7 +92,7 @@ def instructions(match: Match) -> Iterator[str]:
         yield instruction(match, signature)
 
 
-def operand(o: Operand, registers: _Registers) -> str:
+def operand(o: Operand, registers: Registers) -> str:
     """Return a legal text for an operand."""
     if o.kind is Kind.ADDRESS:
         return "[" + ", ".join([_base(o, registers), *(operand(p, registers) for p in o.parts[1:])]) + "]"
@@ -105,7 +105,7 @@ def operand(o: Operand, registers: _Registers) -> str:
     return _scalar(o, registers)
 
 
-def _base(o: Operand, registers: _Registers) -> str:
+def _base(o: Operand, registers: Registers) -> str:
     if o.space == "param::func" or (o.space == "param" and "w" in o.access):
         return "q_funcparam"
     if o.space in ("param", "param::entry"):
@@ -116,7 +116,7 @@ def _base(o: Operand, registers: _Registers) -> str:
     return registers.fresh("b64")
 
 
-def _scalar(o: Operand, registers: _Registers) -> str:
+def _scalar(o: Operand, registers: Registers) -> str:
     if o.kind is Kind.SINK:
         return "_"
     if o.kind is Kind.LABEL:

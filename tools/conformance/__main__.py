@@ -1,0 +1,78 @@
+"""Runs every form that works on registers and compares the bits: `python -m tools.conformance [--gpu] [--opcode add]`.
+
+Without `--gpu`: the simulator against the scalar references of `tests/conformance`, where an opcode has one. With it:
+the simulator against the GPU of this machine. Prints a line per opcode and exits 1 when anything differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+
+from tools.conformance import device, simulated
+from tools.conformance.agreement import Agreement, compare
+from tools.conformance.forms import SECTIONS, Case, cases
+from tools.conformance.references import reference
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--section", action="append", choices=SECTIONS)
+    options.add_argument("--opcode", action="append")
+    options.add_argument("--sample", type=int, help="try only this many forms, chosen by --seed")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--gpu", action="store_true", help="compare with the GPU of this machine")
+    options.add_argument("--show", type=int, default=20, help="how many differing forms to print")
+    given = options.parse_args(argv)
+    tried = list(cases(given.section or SECTIONS))
+    tried = [case for case in tried if not given.opcode or case.opcode in given.opcode]
+    if given.sample and given.sample < len(tried):
+        tried = random.Random(given.seed).sample(tried, given.sample)
+    if given.gpu:
+        gpu = device.Gpu()
+        print(gpu.describe())
+        compared = list(_with_device(gpu, tried, given.seed))
+    else:
+        compared = list(_with_references(tried, given.seed))
+    return report(tried, compared, given.show)
+
+
+def _with_device(gpu: device.Gpu, tried: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
+    found = {case.text: results for case, results in device.run(gpu, tried, seed)}
+    mine = [case for case in tried if case.text in found]
+    for case, operands, results in simulated.run(mine, seed):
+        yield case, compare(case, operands, results, found[case.text])
+
+
+def _with_references(tried: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
+    for case, operands, results in simulated.run(tried, seed):
+        wanted = reference(case, operands)
+        if wanted is not None or isinstance(results, Exception):
+            yield case, compare(case, operands, results, wanted)
+
+
+def report(tried: list[Case], compared: list[tuple[Case, Agreement]], show: int) -> int:
+    """Print what was compared, per opcode, and examples of what differs."""
+    forms = Counter(case.opcode for case in tried)
+    by_opcode: defaultdict[str, list[Agreement]] = defaultdict(list)
+    for case, agreement in compared:
+        by_opcode[case.opcode].append(agreement)
+    print(f"{'opcode':<14}{'forms':>7}{'compared':>10}{'tuples':>10}{'differing':>11}{'payloads':>10}")
+    for opcode, count in sorted(forms.items()):
+        found = by_opcode[opcode]
+        sums = [sum(getattr(a, name) for a in found) for name in ("tuples", "differing", "payloads")]
+        print(f"{opcode:<14}{count:>7}{len(found):>10}{sums[0]:>10}{sums[1]:>11}{sums[2]:>10}")
+    everything = [a for found in by_opcode.values() for a in found]
+    differing = sum(a.differing for a in everything)
+    tuples = sum(a.tuples for a in everything)
+    print(f"{len(tried)} forms, {len(everything)} compared, {tuples} tuples, {differing} differ")
+    for agreement in [a for a in everything if a.differing][:show]:
+        print(f"  {agreement.differing} of {agreement.tuples}: {agreement.example}")
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

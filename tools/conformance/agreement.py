@@ -1,0 +1,67 @@
+"""Compares two results of a case, bit for bit; what both call no number counts as equal, and is counted apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tools.conformance.forms import Array, Case
+from tools.conformance.modules import TUPLES
+
+_LANES = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64, "f16x2": 16, "bf16x2": 16, "f32x2": 32, "tf32": 32}
+_EXPONENT = {"f16": (10, 0x7C00), "bf16": (7, 0x7F80), "f32": (23, 0x7F800000), "f64": (52, 0x7FF << 52),
+             "tf32": (23, 0x7F800000)}  # fmt: skip
+
+
+@dataclass
+class Agreement:
+    """How one form fared: tuples compared, those that differ, and those where only the payload of a NaN differs."""
+
+    tuples: int = 0
+    differing: int = 0
+    payloads: int = 0
+    example: str = ""
+
+
+def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array | None) -> Agreement:
+    """Return how two results of a case agree; one of `mine` may be an exception, which agrees with nothing."""
+    if isinstance(mine, Exception):
+        return failure(case, mine)
+    assert theirs is not None
+    different = np.zeros(mine.shape[1], bool)
+    payloads = np.zeros(mine.shape[1], bool)
+    for position in range(mine.shape[0]):
+        unequal = (mine[position] != theirs[position]).any(axis=1)
+        kind = case.outputs[position].type if position < len(case.outputs) else None
+        both = _numberless(mine[position, :, 0], kind) & _numberless(theirs[position, :, 0], kind)
+        payloads |= unequal & both
+        different |= unequal & ~both
+    made = Agreement(mine.shape[1], int(different.sum()), int((payloads & ~different).sum()))
+    if made.differing:
+        at = int(np.flatnonzero(different)[0])
+        shown = ", ".join(hex(int(column[at, 0])) for column in operands[: len(case.inputs)])
+        results = ", ".join(f"{int(m[at, 0]):#x} / {int(t[at, 0]):#x}" for m, t in zip(mine, theirs, strict=True))
+        made.example = f"{case.text}  ({shown}) -> {results}"
+    return made
+
+
+def failure(case: Case, why: Exception) -> Agreement:
+    """Return the agreement of a case that could not run."""
+    first = str(why).splitlines()[0] if str(why) else ""
+    return Agreement(TUPLES, TUPLES, 0, f"{case.text}  {type(why).__name__}: {first}")
+
+
+def _numberless(words: Array, kind: str | None) -> Array:
+    """Tell which words hold no number in every lane of theirs where they could differ."""
+    lane = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}.get(kind or "", kind or "")
+    if lane not in _EXPONENT:
+        return np.zeros(len(words), bool)
+    fraction, infinity = _EXPONENT[lane]
+    width = _LANES[lane]
+    mask = (1 << width) - 1
+    result = np.zeros(len(words), bool)
+    for part in range(64 // width):
+        piece = (words >> np.uint64(part * width)) & np.uint64(mask)
+        result |= (piece & np.uint64(infinity | ((1 << fraction) - 1))) > np.uint64(infinity)
+    return result

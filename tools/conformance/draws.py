@@ -1,0 +1,66 @@
+"""Operands that find mistakes: the boundaries of a type, their neighbours, and random bits of any exponent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.types import from_name
+from tools.conformance.forms import Array, Case, Column
+
+_BITS = {"pred": 1, "b8": 8, "b16": 16, "f16": 16, "b32": 32, "f32": 32, "f16x2": 32, "b64": 64, "f64": 64, "b128": 128}
+_SPECIAL = {
+    "f16": (0, 0x8000, 1, 0x3FF, 0x400, 0x3C00, 0x3C01, 0x3BFF, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x8001),
+    "bf16": (0, 0x8000, 1, 0x7F, 0x80, 0x3F80, 0x3F81, 0x3F7F, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0, 0x8001),
+    "f32": (0, 1 << 31, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x3F800001, 0x3F7FFFFF, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
+            0x7FC00000, 0x80000001, 0x4F000000, 0xCF000000, 0x3F000000, 0x3FC00000, 0x40200000),
+    "f64": (0, 1 << 63, 1, (1 << 52) - 1, 1 << 52, 1023 << 52, (1023 << 52) + 1, 0x7FEFFFFFFFFFFFFF, 0x7FF << 52,
+            0xFFF << 52, 0x7FF8 << 48, 0x41E0000000000000, 0xC1E0000000000000, 0x3FE0000000000000),
+}  # fmt: skip
+_PACKED = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}
+
+
+def draw(case: Case, count: int, seed: int) -> list[Array]:
+    """Return `count` operand tuples: one array of Python-sized words (`u8`, or two columns of 128 bits) per input."""
+    rng = np.random.default_rng(seed)
+    made = [column_of(column, count, rng) for column in case.inputs]
+    for column, values in zip(case.inputs, made, strict=True):
+        if case.opcode in ("div", "rem") and column.name == "b" and from_name(column.type or "u32").kind in "us":
+            values[values == 0] = 3
+    return made
+
+
+def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
+    """Return random operands of one register; metadata and selectors of sparse and scaled products are legal ones."""
+    bits = _BITS[column.kind]
+    if column.name == "meta":
+        nibbles = rng.choice(np.array([0x4, 0xE], np.uint64), (count, 8))
+        return np.bitwise_or.reduce(nibbles << np.arange(0, 32, 4, dtype=np.uint64), axis=1)
+    if column.name in ("which_a", "which_b"):
+        return np.zeros(count, np.uint64)
+    if bits == 1:
+        return rng.integers(0, 2, count, np.uint64)
+    if bits == 128:
+        return rng.integers(0, 1 << 64, (count, 2), np.uint64, endpoint=False)
+    lane = _PACKED.get(column.type or "", column.type or "")
+    if lane in _SPECIAL and bits > from_name(lane).bits:
+        width = from_name(lane).bits
+        parts = [_numbers(lane, width, count, rng) << np.uint64(n * width) for n in range(bits // width)]
+        return np.bitwise_or.reduce(parts)
+    return _numbers(lane, bits, count, rng)
+
+
+def _numbers(lane: str, bits: int, count: int, rng: np.random.Generator) -> Array:
+    """Return numbers of a type: a quarter boundaries, a quarter small, the rest random bits or random exponents."""
+    full = np.uint64((1 << bits) - 1)
+    anything = rng.integers(0, 1 << 64, count, np.uint64, endpoint=False) & full
+    edges = [(1 << k) + d for k in range(bits) for d in (-1, 0, 1)] + [(1 << bits) - 1 - d for d in range(3)]
+    special = np.array([v & int(full) for v in _SPECIAL.get(lane, tuple(edges))], np.uint64)
+    near = rng.integers(0, 300, count, np.uint64)
+    if lane in _SPECIAL:
+        exponent = {"f16": 10, "bf16": 7, "f32": 23, "f64": 52}[lane]
+        one = _SPECIAL[lane][5]
+        spread = rng.integers(-(8 << exponent), 8 << exponent, count)
+        near = (np.uint64(one) + spread.astype(np.uint64)) & full
+        near |= rng.integers(0, 2, count, np.uint64) << np.uint64(bits - 1)
+    choice = rng.integers(0, 4, count)
+    return np.select([choice == 0, choice == 1], [rng.choice(special, count), near], anything)

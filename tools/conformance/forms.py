@@ -1,0 +1,132 @@
+"""The spellings that conformance tries: those that compute registers from registers and numbers, a case for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from itertools import islice
+from typing import Any
+
+from numpy.typing import NDArray
+
+from pyptx.isa import lookup
+from pyptx.isa.model import Form, Kind, Match, Operand
+from pyptx.isa.targets import FIRST_PTX, Target, Version, target
+from tools.isa.audit_spellings import own_places
+from tools.isa.synthesize import Registers, operand, register_class
+
+Array = NDArray[Any]
+SECTIONS = (
+    "integer", "extended_precision", "floating_point", "half_precision", "mixed_precision", "comparison", "logic",
+    "data_movement", "conversion", "video", "mma", "matrix_move", "synchronization",
+)  # fmt: skip
+_PLAIN = frozenset((Kind.VALUE, Kind.REGISTER, Kind.IMMEDIATE, Kind.PIPE, Kind.MOVABLE, Kind.SINK))
+_LEFT_OUT = {
+    "activemask": "which lanes are together is the hardware's choice",
+    "cvta": "makes addresses",
+    "mapa": "makes addresses",
+    "isspacep": "asks about addresses",
+    "getctarank": "asks about addresses",
+    "elect": "which lane is elected is the hardware's choice",
+    "bar": "its barrier is no value",
+    "barrier": "its barrier is no value",
+    "createpolicy": "its result is opaque",
+    "fns": "its result is not defined for every operand",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A register that a case reads from memory first, or writes to memory at the end."""
+
+    register: str
+    kind: str
+    """The class of the register."""
+    type: str | None
+    """What the operand is read as."""
+    name: str
+
+
+@dataclass(frozen=True)
+class Case:
+    """One instruction: its text, where it is legal, what it reads and writes."""
+
+    opcode: str
+    text: str
+    where: Target
+    version: Version
+    inputs: tuple[Column, ...]
+    outputs: tuple[Column, ...]
+
+    @property
+    def modifiers(self) -> tuple[str, ...]:
+        """The modifiers without their dots."""
+        return tuple(self.text.split(" ", 1)[0].split(".")[1:])
+
+    @property
+    def carries(self) -> bool:
+        """Tell whether the carry flag takes part."""
+        return self.opcode in ("addc", "subc", "madc") or ".cc" in self.text.split(" ", 1)[0]
+
+
+def cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> Iterator[Case]:
+    """Yield a case for every spelling, for this architecture where it is legal there."""
+    for section in sections:
+        for row in import_module(f"pyptx.isa.table.{section}").FORMS:
+            if row.opcode not in _LEFT_OUT:
+                yield from _of_row(row, target(arch))
+
+
+def _of_row(row: Form, wanted: Target) -> Iterator[Case]:
+    for bound in islice(lookup.spellings(row), 100_000):
+        match = lookup.match_of(row, bound)
+        made = next((_case(match, s, wanted) for s in match.signatures if _plain(s)), None)
+        if made is not None:
+            yield made
+
+
+def _plain(signature: tuple[Operand, ...]) -> bool:
+    return all(o.kind in _PLAIN and all(p.kind in _PLAIN for p in o.parts) for o in signature)
+
+
+def _case(match: Match, signature: tuple[Operand, ...], wanted: Target) -> Case | None:
+    firsts = [need.first_version(wanted) for need in match.needs]
+    removed = match.form.removed
+    version = max([FIRST_PTX[wanted.name], (7, 0), *(first for first in firsts if first)])
+    where = wanted
+    if None in firsts or (removed and removed.on(wanted, version)):
+        places = own_places(match.needs, removed)
+        if not places:
+            return None
+        where, version = places[0].where, places[0].version
+    registers, inputs, outputs = Registers(), list[Column](), list[Column]()
+    texts = [_operand(o, registers, inputs, outputs) for o in signature]
+    head = ".".join((match.form.opcode, *match.modifiers))
+    reads, writes = tuple(_unique(inputs)), tuple(_unique(outputs))
+    if not writes:
+        return None
+    return Case(match.form.opcode, f"{head} {', '.join(texts)};", where, version, reads, writes)
+
+
+def _operand(o: Operand, registers: Registers, inputs: list[Column], outputs: list[Column]) -> str:
+    """Return an operand's text, noting the registers in it."""
+    if o.kind is Kind.PIPE:
+        return "|".join(_operand(part, registers, inputs, outputs) for part in o.parts)
+    if o.name == "membermask":
+        return "-1"
+    text = operand(o, registers)
+    for name in text.strip("{}").split(", "):
+        if name.startswith("q_"):
+            column = Column(
+                name, name[2:].rpartition("_")[0] if "b8" in name else register_class(o.type), o.type, o.name
+            )
+            if "r" in o.access:
+                inputs.append(column)
+            if "w" in o.access:
+                outputs.append(column)
+    return text
+
+
+def _unique(columns: list[Column]) -> list[Column]:
+    return list({column.register: column for column in columns}.values())

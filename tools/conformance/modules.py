@@ -1,0 +1,70 @@
+"""PTX that runs cases: each case an entry whose threads read their operands, execute the instruction, store results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from pyptx.isa.targets import Target, Version
+from tools.conformance.forms import Case, Column
+from tools.isa.synthesize import declarations
+
+THREADS, CTAS = 128, 8
+TUPLES = THREADS * CTAS
+STRIDE = 16
+"""Bytes of one value of one thread; a column takes `STRIDE * TUPLES`."""
+_WIDTH = {"pred": "b32", "b8": "b8", "f16": "b16", "f16x2": "b32", "f32": "b32", "f64": "b64"}
+
+
+def batches(cases: Iterable[Case], most: int = 64) -> Iterator[tuple[Target, Version, list[Case]]]:
+    """Yield cases that can share a module."""
+    ordered = sorted(cases, key=lambda case: (case.where.name, case.version))
+    for (_, version), group in groupby(ordered, key=lambda case: (case.where.name, case.version)):
+        together = list(group)
+        for start in range(0, len(together), most):
+            yield together[0].where, version, together[start : start + most]
+
+
+def module(where: Target, version: Version, cases: list[Case]) -> str:
+    """Return a module whose entry `c<n>` runs the n-th case."""
+    header = f".version {version[0]}.{version[1]}\n.target {where.name}\n.address_size 64\n"
+    return header + "\n".join(_entry(number, case, version, where.arch) for number, case in enumerate(cases))
+
+
+def _entry(number: int, case: Case, version: Version, arch: int) -> str:
+    lines = [
+        f".visible .entry c{number}(.param .u64 given, .param .u64 results)",
+        "{",
+        *declarations(version, arch),
+        ".reg .b64 in, out; .reg .b32 tid, cta, carry;",
+        "ld.param.u64 in, [given];",
+        "ld.param.u64 out, [results];",
+        "mov.u32 tid, %tid.x;",
+        "mov.u32 cta, %ctaid.x;",
+        f"mad.lo.u32 tid, cta, {THREADS}, tid;",
+        f"mad.wide.u32 in, tid, {STRIDE}, in;",
+        f"mad.wide.u32 out, tid, {STRIDE}, out;",
+    ]
+    for position, column in enumerate(case.inputs):
+        lines += _load(column, f"[in+{position * STRIDE * TUPLES}]")
+    if case.carries:
+        lines += ["mov.b32 carry, tid;", "shl.b32 carry, carry, 31;", "add.cc.u32 carry, carry, carry;"]
+    lines.append(case.text)
+    if case.carries:
+        lines += ["addc.u32 carry, 0, 0;", f"st.global.b32 [out+{len(case.outputs) * STRIDE * TUPLES}], carry;"]
+    for position, column in enumerate(case.outputs):
+        lines += _store(column, f"[out+{position * STRIDE * TUPLES}]")
+    return "\n    ".join(lines) + "\n    ret;\n}"
+
+
+def _load(column: Column, address: str) -> list[str]:
+    width = _WIDTH.get(column.kind, column.kind)
+    if column.kind == "pred":
+        return [f"ld.global.b32 carry, {address};", f"setp.ne.u32 {column.register}, carry, 0;"]
+    return [f"ld.global.{width} {column.register}, {address};"]
+
+
+def _store(column: Column, address: str) -> list[str]:
+    if column.kind == "pred":
+        return [f"selp.b32 carry, 1, 0, {column.register};", f"st.global.b32 {address}, carry;"]
+    return [f"st.global.{_WIDTH.get(column.kind, column.kind)} {address}, {column.register};"]

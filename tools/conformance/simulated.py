@@ -1,0 +1,47 @@
+"""Runs cases on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from tools.conformance.draws import draw
+from tools.conformance.forms import Array, Case
+from tools.conformance.modules import CTAS, THREADS, TUPLES, batches, module
+
+
+def given(case: Case, seed: int) -> Array:
+    """Return the operands of a case as its kernel reads them: `[column, thread, 2]` words of 64 bits."""
+    made = np.zeros((max(1, len(case.inputs)), TUPLES, 2), np.uint64)
+    for position, values in enumerate(draw(case, TUPLES, seed)):
+        if values.ndim == 2:
+            made[position] = values
+        else:
+            made[position, :, 0] = values
+    return made
+
+
+def empty(case: Case) -> Array:
+    """Return room for the results of a case, the carry flag last."""
+    return np.zeros((len(case.outputs) + case.carries, TUPLES, 2), np.uint64)
+
+
+def run(cases: list[Case], seed: int) -> Iterator[tuple[Case, Array, Array | Exception]]:
+    """Yield each case with its operands and what the simulator computes; an exception where it cannot."""
+    for where, version, together in batches(cases):
+        made = parse(module(where, version, together))
+        for number, case in enumerate(together):
+            operands, results = given(case, seed), empty(case)
+            try:
+                sim.run(
+                    made, f"c{number}", grid=CTAS, block=THREADS, args=[operands, results], check="none",
+                    precision="hardware",
+                )  # fmt: skip
+            except (PtxError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as why:
+                yield case, operands, why
+            else:
+                yield case, operands, results

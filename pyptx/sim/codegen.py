@@ -204,7 +204,7 @@ class Writer:
 
     def _wide(self, output: Output, given: Actual, step: Step) -> list[Output]:
         """Return the two halves of a 128-bit result."""
-        if output.type != "b128" or not isinstance(given, RegisterOperand) or output.view is None:
+        if output.type != "b128" or not isinstance(given, RegisterOperand | LabelOperand) or output.view is None:
             return [output]
         found = self.operands.row(given.name, step.scope)
         assert found is not None
@@ -220,15 +220,15 @@ class Writer:
                 for e in given.elements
             ]
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
-        if wanted.type == "b128" and isinstance(given, RegisterOperand):
+        if wanted.type == "b128" and isinstance(given, RegisterOperand | LabelOperand):
             found = self.operands.row(given.name, step.scope)
             if found is not None:
                 return f"({self.operands.view(found[0])}, {self.operands.view(found[0], '', 1)})"
-        if wanted.count and isinstance(given, RegisterOperand):
+        if wanted.count and isinstance(given, RegisterOperand | LabelOperand):
             return self._vector_register(wanted, given, step)
         return self.read(given, wanted.type, step)
 
-    def _vector_register(self, wanted: Operand, given: RegisterOperand, step: Step) -> str:
+    def _vector_register(self, wanted: Operand, given: RegisterOperand | LabelOperand, step: Step) -> str:
         found = self.operands.row(given.name, step.scope)
         if found is None or found[0].count < wanted.count:
             return self.read(given, wanted.type, step)

@@ -38,7 +38,7 @@ class Gpu:
 
     def launch(self, cubin: bytes, name: str, arrays: tuple[Array, ...]) -> None:
         """Run an entry on arrays and copy what it left in them back."""
-        kernel = self._code(cubin).get_kernel(name)
+        kernel = self._kernel(cubin, name)
         buffers = [self.device.memory_resource.allocate(array.nbytes, stream=self.stream) for array in arrays]
         self.stream.sync()
         for buffer, array in zip(buffers, arrays, strict=True):
@@ -50,11 +50,11 @@ class Gpu:
             self._checked(self.driver.cuMemcpyDtoH(array.ctypes.data, int(buffer.handle), array.nbytes))
             buffer.close(self.stream)
 
-    def _code(self, cubin: bytes) -> Any:
-        """Return the loaded code of a cubin; the last one stays loaded."""
+    def _kernel(self, cubin: bytes, name: str) -> object:
+        """Return an entry of a cubin; the last cubin stays loaded."""
         if self.loaded[0] is not cubin:
             self.loaded = cubin, self.core.ObjectCode.from_cubin(cubin)
-        return self.loaded[1]
+        return self.loaded[1].get_kernel(name)
 
     def _checked(self, returned: tuple[Any, ...]) -> None:
         if int(returned[0]) != 0:

@@ -1,5 +1,5 @@
-"""Manual: mma, dense, sparse and block-scaled. Products are exact and summed in f64, then rounded once; f64 is a chain
-of fused multiply-adds in the order of k; integers are exact."""
+"""Manual: mma, dense, sparse and block-scaled. Products are exact and summed in f64, then rounded once, or as the
+target's tensor cores do; f64 is a chain of fused multiply-adds in the order of k; integers are exact."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.numerics.formats import table
+from pyptx.sim.numerics.products import product, scaled_product
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
@@ -53,13 +55,17 @@ def _product(
         meta = w.gathered(group, (rest[0],))
         left = _expanded(left, meta, k, from_name(atype).bits if atype != "tf32" else 32, selector)
         rest = rest[2:]
-    if vector:
-        left = left * _scales(group, rest[0], rest[1], m, k, vector, types[-1], f.mma_scale_a)
-        right = right * _scales(group, rest[2], rest[3], n, k, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
     registers = tuple(_raw(v) for v in c)
     held = f.mma_accumulator(m, n, from_name(ctype))
     start = w.numbers(w.elements(w.gathered(group, registers), held), ctype)
-    total = accumulated(left, right, start, dtype, flags)
+    sm = machine.memory.tensor.exact
+    if vector:
+        for_a = _scales(group, rest[0], rest[1], m, vector, types[-1], f.mma_scale_a)
+        for_b = _scales(group, rest[2], rest[3], n, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
+        names = atype, btype
+        total = scaled_product(left, right, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse)
+    else:
+        total = accumulated(left, right, start, (dtype, atype, btype), flags, sm, sparse)
     out = f.mma_accumulator(m, n, from_name(dtype))
     words = w.filled(w.encoded(total, dtype), out, out.registers)
     return tuple(v.view(_result(dtype)) for v in w.scattered(group, words))
@@ -73,8 +79,13 @@ def _result(dtype: str) -> str:
     return {"f32": "f4", "f64": "f8", "s32": "i4", "f16": "u4"}[dtype]
 
 
-def accumulated(left: Array, right: Array, start: Array, dtype: str, flags: frozenset[str]) -> Array:
-    """Return left @ right + start for every warp, as the type of the accumulator does it."""
+def accumulated(
+    left: Array, right: Array, start: Array, names: tuple[str, str, str], flags: frozenset[str], sm: int,
+    sparse: bool = False,
+) -> Array:  # fmt: skip
+    """Return left @ right + start for every warp, as the type of the accumulator does it. `names` are the types of D, A
+    and B; `sm` is the target whose sums are imitated, or 0."""
+    dtype = names[0]
     if dtype == "f64":
         mode = next((m for m in ("rz", "rm", "rp") if m in flags), "rn")
         summed = start
@@ -82,6 +93,8 @@ def accumulated(left: Array, right: Array, start: Array, dtype: str, flags: froz
             x, y = (np.broadcast_to(v, summed.shape) for v in (left[:, :, at, None], right[:, None, at, :]))
             summed = r.fma64(x, y, summed, mode)
         return summed
+    if sm and dtype in ("f16", "f32"):
+        return product(left, right, start, names, instruction="mma", sm=sm, sparse=sparse)
     if "xor" in flags:
         return left.sum(2)[:, :, None] + right.sum(1)[:, None, :] - 2 * np.matmul(left, right) + start
     total = np.matmul(left, right) + start
@@ -117,8 +130,8 @@ def _metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array, Array
     )
 
 
-def _scales(group: Lanes, word: Array, which: Value, count: int, k: int, vector: int, kind: str, place: Value) -> Array:
-    """Return the scale of every row of A or column of B, repeated over the elements of its block along K."""
+def _scales(group: Lanes, word: Array, which: Value, count: int, vector: int, kind: str, place: Value) -> Array:
+    """Return the scale factors of every row of A or column of B, one for each block along K."""
     byte_id, thread_id = (int(np.asarray(v).reshape(-1)[0]) for v in which)
     data = w.gathered(group, (word,)).view(np.uint8).reshape(-1, 32, 4)
     found = [
@@ -128,11 +141,7 @@ def _scales(group: Lanes, word: Array, which: Value, count: int, k: int, vector:
     lane = np.array([[p.lane for p in row] for row in found])
     byte = np.array([[p.byte for p in row] for row in found])
     bits = data[:, lane, byte]
-    if kind == "ue4m3":
-        values = w.numbers(bits & np.uint8(0x7F), "e4m3")
-    else:
-        values = np.where(bits == 255, np.nan, np.exp2(bits.astype(np.float64) - 127))
-    return np.repeat(values, k // vector, axis=2)
+    return table(kind)[bits & np.uint8(0x7F) if kind == "ue4m3" else bits].astype(np.float64)
 
 
 def _volta(
@@ -148,7 +157,8 @@ def _volta(
             w.numbers(w.elements(part, each, matrix), kind)
             for part, each, kind in zip(parts, maps, ("f16", "f16", types[3]), strict=True)
         )
-        made = w.encoded(np.matmul(x, y) + z, types[0])
+        total = accumulated(x, y, z, (types[0], "f16", "f16"), frozenset(), machine.memory.tensor.exact)
+        made = w.encoded(total, types[0])
         words = w.filled(made, out, out.registers, words, matrix)
     assert words is not None
     return tuple(v.view(_result(types[0])) for v in w.scattered(group, words))

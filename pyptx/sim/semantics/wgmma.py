@@ -17,9 +17,9 @@ from pyptx.sim import warpgroups as wg
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
-from pyptx.sim.numerics.dot import fast_dot
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.plain_dots import binary_dot, integer_dot
+from pyptx.sim.numerics.products import product
 from pyptx.sim.numerics.sparse import expand
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 
@@ -28,7 +28,7 @@ _RAW = {1: "u1", 8: "u1", 16: "u2", 32: "u4"}
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class Spelling:
     """One spelling: the sizes, the types of D, A and B, and the names of the operands behind them."""
 
     n: int
@@ -48,15 +48,15 @@ def _wgmma(match: Match, signature: Signature) -> Operation | None:
     assert found is not None
     types = [m for m in flat if m in _BITS or m in ("f32", "s32")]
     names = tuple(operand.name for operand in signature)
-    product = Product(
+    spelling = Spelling(
         int(found[1]), int(found[2]), (types[0], types[1], types[2]), bool(signature[1].count), "sp" in flat,
         "satfinite" in flat, names[1:],
     )  # fmt: skip
-    return memory(partial(_multiply, product))
+    return memory(partial(_multiply, spelling))
 
 
 def _multiply(
-    product: Product,
+    spelling: Spelling,
     site: Site,
     group: Lanes,
     mask: Any,
@@ -64,56 +64,56 @@ def _multiply(
     d: tuple[Array, ...],
     *given: Any,
 ) -> None:
-    named = dict(zip(product.names, given, strict=True))
+    named = dict(zip(spelling.names, given, strict=True))
     groups = wg.groups_of(group)
-    left, right = _operands(product, site, group, groups, named)
-    kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[product.types[0]]
+    left, right = _operands(spelling, site, group, groups, named)
+    kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[spelling.types[0]]
     start = wg.accumulator(groups, d, kind)
     keeps = np.broadcast_to(named["scale_d"], group.n)[groups.first]
     if not keeps.all():
         start = np.where(keeps[:, None, None], start, start.dtype.type(0))
-    made = _total(product, left, right.swapaxes(1, 2), start)
+    made = _total(spelling, left, right.swapaxes(1, 2), start, site.memory.tensor.exact)
     for out, row in zip(outs, wg.registers_of(groups, made, kind), strict=True):
         if out is not None:
             out[...] = row.view(out.dtype)
 
 
-def _total(product: Product, left: Array, right: Array, start: Array) -> Array:
-    if product.types[1] == "b1":
+def _total(spelling: Spelling, left: Array, right: Array, start: Array, sm: int) -> Array:
+    if spelling.types[1] == "b1":
         return binary_dot(left, right, start, "and")
-    if product.types[0] == "s32":
-        return integer_dot(left, right, start, satfinite=product.saturates)
-    return fast_dot(left, right, start.astype(np.float32), product.types[0])
+    if spelling.types[0] == "s32":
+        return integer_dot(left, right, start, satfinite=spelling.saturates)
+    return product(left, right, start, spelling.types, instruction="wgmma", sm=sm, sparse=spelling.sparse)
 
 
 def _operands(
-    product: Product, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
+    spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
 ) -> tuple[Array, Array]:
     """Return the values of A, 64 x K, and of B, N x K."""
     a, b = named["a"], named["b"]
-    kept = product.k // 2 if product.sparse else product.k
+    kept = spelling.k // 2 if spelling.sparse else spelling.k
     across = {name: bool(int(named.get(f"transpose_{name}", 0))) for name in ("a", "b")}
-    if product.in_registers:
-        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in a), _raw(product, 1))
+    if spelling.in_registers:
+        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in a), _raw(spelling, 1))
     else:
-        left = _shared(product, site, group, groups, a, (1, 64, kept), across["a"])
-    right = _shared(product, site, group, groups, b, (2, product.n, product.k), across["b"])
-    x, y = _numbers(left, product.types[1]), _numbers(right, product.types[2])
-    if product.sparse:
-        bits = _BITS[product.types[1]]
+        left = _shared(spelling, site, group, groups, a, (1, 64, kept), across["a"])
+    right = _shared(spelling, site, group, groups, b, (2, spelling.n, spelling.k), across["b"])
+    x, y = _numbers(left, spelling.types[1]), _numbers(right, spelling.types[2])
+    if spelling.sparse:
+        bits = _BITS[spelling.types[1]]
         x = expand(
-            x, _codes(groups, named["meta"], int(named["selector"]), product.k, bits), "1:2" if bits == 32 else "2:4"
+            x, _codes(groups, named["meta"], int(named["selector"]), spelling.k, bits), "1:2" if bits == 32 else "2:4"
         )
     x = x if int(named.get("scale_a", 1)) == 1 else -x
     return x, y if int(named.get("scale_b", 1)) == 1 else -y
 
 
-def _raw(product: Product, at: int) -> str:
-    return _RAW[_BITS[product.types[at]]]
+def _raw(spelling: Spelling, at: int) -> str:
+    return _RAW[_BITS[spelling.types[at]]]
 
 
 def _shared(
-    product: Product,
+    spelling: Spelling,
     site: Site,
     group: Lanes,
     groups: wg.Groups,
@@ -122,10 +122,10 @@ def _shared(
     across: bool,
 ) -> Array:
     at, rows, columns = shape
-    columns = columns // 8 if product.types[at] == "b1" else columns
+    columns = columns // 8 if spelling.types[at] == "b1" else columns
     whole = np.broadcast_to(descriptors, group.n)
     try:
-        return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(product, at), across)
+        return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(spelling, at), across)
     except IndexError as why:
         shared = site.memory.shared
         inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"

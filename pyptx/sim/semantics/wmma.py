@@ -116,7 +116,7 @@ def _multiply(
         for rows, cols, kind, operand in ((m, k, atype, a), (n, k, btype, b), (m, n, ctype, c))
     ]
     x, y, z = (w.numbers(w.elements(p, e), kind) for p, e, kind in zip(parts, maps, (atype, btype, ctype), strict=True))
-    total = accumulated(x, y.swapaxes(1, 2), z, dtype, flags)
+    total = accumulated(x, y.swapaxes(1, 2), z, (dtype, atype, btype), flags, machine.memory.tensor.exact)
     registers = m * n // 32 * _bits(dtype) // max(32, _bits(dtype))
     out = f.wmma_fragment(m, n, _bits(dtype), registers)
     words = w.filled(w.encoded(total, dtype), out, registers)

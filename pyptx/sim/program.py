@@ -95,13 +95,14 @@ class Program:
         return self.codes[number] if rest == 0 and 0 <= number < len(self.codes) else None
 
 
-def prepare(module: Module, entry: str | None) -> Program:
-    """Return the program of an entry; PtxError when it is missing or one of its instructions is illegal."""
+def prepare(module: Module, entry: str | None, single: bool = False) -> Program:
+    """Return the program of an entry, with `single` each instruction in a block of its own; PtxError when the entry is
+    missing or one of its instructions is illegal."""
     bodies, names, findings = checker.bodies(module)
     by_name = {body.function.name: body for body in bodies}
     chosen = _entry(module, by_name, entry)
     aliases = {s.name: s.aliasee for s in module.directives if isinstance(s, AliasDirective)}
-    builder = _Builder(module, by_name, aliases, findings, names)
+    builder = _Builder(module, by_name, aliases, findings, names, single)
     builder.add(chosen)
     builder.run()
     builder.variables.settle()
@@ -127,9 +128,10 @@ class _Builder:
     """Collects functions until no new one is reachable."""
 
     def __init__(
-        self, module: Module, bodies: dict[str, Body], aliases: dict[str, str], findings: list[Diagnostic], names: Scope
-    ) -> None:
-        self.bodies, self.aliases, self.findings = bodies, aliases, findings
+        self, module: Module, bodies: dict[str, Body], aliases: dict[str, str], findings: list[Diagnostic],
+        names: Scope, single: bool,
+    ) -> None:  # fmt: skip
+        self.bodies, self.aliases, self.findings, self.single = bodies, aliases, findings, single
         number = checker.architecture(module).arch
         self.variables = Variables(module, names, self.add, RESERVED_SHARED if number >= 90 else 0)
         self.codes: list[Code] = []
@@ -157,7 +159,7 @@ class _Builder:
             code = self.codes[done]
             body = self.bodies[code.function.name]
             self._references(code, body)
-            _cut(code, body, self.blocks)
+            _cut(code, body, self.blocks, self.single)
             done += 1
 
     def _references(self, code: Code, body: Body) -> None:
@@ -220,7 +222,7 @@ def resolved(name: str, scope: Scope) -> tuple[Symbol | None, str]:
     return symbol, name
 
 
-def _cut(code: Code, body: Body, blocks: list[Block]) -> None:
+def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
     """Append a function's blocks; the last one is an implied `ret`."""
     first = len(blocks)
     code.entry = first
@@ -233,12 +235,13 @@ def _cut(code: Code, body: Body, blocks: list[Block]) -> None:
                 blocks.append(Block(len(blocks), code))
             places[item.label.name, id(item.scope)] = len(blocks) - 1
             continue
-        wide, alone = _is_warp_wide(item), _may_suspend(item)
+        wide, suspends = _is_warp_wide(item), _may_suspend(item)
+        alone = suspends or single
         if (wide or alone) and (blocks[-1].steps or blocks[-1].after_call):
             blocks.append(Block(len(blocks), code))
         blocks[-1].steps.append(item)
         blocks[-1].converges = blocks[-1].converges or wide
-        blocks[-1].suspends = alone
+        blocks[-1].suspends = suspends
         if wide and item.instruction.opcode == "wgmma":
             blocks[-1].unit = 128
         ending = _ending(item)

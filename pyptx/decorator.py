@@ -16,6 +16,7 @@ from pyptx.dsl.device import detect_arch
 from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
+from pyptx.dsl.report import grouped
 from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import Trace, Unit, fail
@@ -90,7 +91,7 @@ class Kernel:
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return what the checks find, at the Python lines; nothing when all is well."""
         found = self._specialised(kwargs)
-        return [*check_module(found.traced.module), *found.traced.warnings]
+        return [*grouped(check_module(found.traced.module)), *found.traced.warnings]
 
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. Messages of ptxas are at the Python lines."""
@@ -154,6 +155,14 @@ class Kernel:
         except PtxError as error:
             return f"<pre>{escape(repr(self))}\n{escape(str(error))}</pre>"
         return html(self._written(made, False, False)[1])
+
+    def for_arch(self, arch: str) -> Kernel:
+        """Return the kernel of the same function, with everything else alike, for another target."""
+        definition = self._definition._replace(arch=_checked_arch(arch), version=_checked_version(self.version, arch))
+        return Kernel(
+            definition.function, definition, in_specs=self.in_specs, out_specs=self.out_specs, grid=self.grid,
+            template_params=self.template_params,
+        )  # fmt: skip
 
     def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
         """Trace the kernel into a module that others share; `combine` does this."""

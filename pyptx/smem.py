@@ -7,10 +7,11 @@ from typing import Any
 from pyptx.dsl import rules
 from pyptx.dsl import shared as _shared
 from pyptx.dsl.registers import Reg
-from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedAlloc, SharedSlice
+from pyptx.dsl.shared import SharedAlloc, SharedSlice
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ptx.descriptors import tile_layout
+from pyptx.ptx.shared_barriers import MbarrierArray, MbarrierRef, allocate_barriers
 from pyptx.types import PtxType
 from pyptx.wgmma_layout import Major
 
@@ -27,7 +28,8 @@ def alloc(
     align: int | None = None,
     name: str | None = None,
 ) -> SharedAlloc:
-    """Allocate shared memory: `.shared .align A .b8 name[bytes]`, A being 128 unless given.
+    """Allocate shared memory: `.shared .align A .b8 name[bytes]`. Unless given, A is 128, for a swizzled tile what its
+    pattern needs: 256, 512 or 1024 for 32B, 64B, 128B.
 
     Past 48 KiB in all, every allocation of the kernel lies behind one dynamic symbol. `swizzle` is for descriptors and
     checks; element access is linear.
@@ -55,7 +57,7 @@ def wgmma_tile(
 
 def mbarrier(count: int, name: str | None = None) -> MbarrierArray:
     """Allocate barriers: `.shared .align 8 .b64 name[count]`."""
-    return _shared.allocate_barriers(count, name)
+    return allocate_barriers(count, name)
 
 
 def base(name: str | None = None) -> Reg:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyptx.check.complaint import Complaint
 from pyptx.check.fits import ADDRESS_REGISTERS, accepted
 from pyptx.check.operand_rules import IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
-from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET
+from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET, elsewhere
 from pyptx.check.suggestions import meant
 from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, register
 from pyptx.check.symbols import Kind as Means
@@ -119,6 +119,11 @@ def _miscounted(instruction: Instruction, by_count: dict[int, list[Plan]], scope
     for index, given in enumerate(instruction.operands):
         if isinstance(given, RegisterOperand | LabelOperand) and given.name != "_" and not _known(given.name, scope):
             return _undeclared(given.name, scope, index)
+    if scope.header is not None:
+        words = tuple(word.lstrip(".") for word in instruction.modifiers)
+        newer = elsewhere(instruction.opcode, words, len(instruction.operands), *scope.header)
+        if newer is not None:
+            return newer
     many = sorted(by_count)
     number = " or ".join(str(n) for n in many)
     shape = ", ".join(str(operand) for operand in by_count[many[-1]][-1].signature)

@@ -104,6 +104,21 @@ def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Ver
     return Verdict(usable, _reordered(usable[0]))
 
 
+def elsewhere(
+    opcode: str, modifiers: tuple[str, ...], count: int, where: Target, version: Version
+) -> Complaint | None:
+    """Return why a spelling has no form with so many operands here, when it has one on another target or version."""
+    longer = tuple(
+        match for match in lookup.matches_of(opcode, modifiers)
+        if any(len(signature) == count for signature in match.signatures) and lacks(match, where, version) is not None
+    )  # fmt: skip
+    if not longer:
+        return None
+    found = _unavailable(longer, where, version)
+    spelled = f"`{_spell(opcode, modifiers)}`"
+    return Complaint(found.rule, found.message.replace(spelled, f"{spelled} with {count} operands", 1), found.help)
+
+
 def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
     """Return what the module lacks for this match, None when it has everything."""
     spelled = _spell(match.form.opcode, match.modifiers)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn, cast
 
 from pyptx.check import spelling as spellings
 from pyptx.check.complaint import Complaint
-from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE
+from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
 from pyptx.check.operands import misfit
 from pyptx.check.symbols import UNDECLARED
 from pyptx.diagnostics import PtxError
@@ -81,7 +81,7 @@ Plans = dict[int, tuple[Plan, ...]]
 
 
 @lru_cache(maxsize=1 << 14)
-def _judged(spelling: Spelling, target: Target, version: Version) -> Plans:
+def judged(spelling: Spelling, target: Target, version: Version) -> Plans:
     by_count: dict[int, list[Plan]] = {}
     for match in lookup.matches_of(spelling.opcode, spelling.modifiers):
         if spellings.lacks(match, target, version) is not None:
@@ -106,7 +106,7 @@ def _takes(wanted: Wanted) -> frozenset[str] | None:
 def plans_of(trace: Trace, spelling: Spelling, count: int = 0) -> Plans:
     """Return the operand lists of a spelling on the trace's target, or raise why there are none; remedies take `count`
     operands."""
-    plans = _judged(spelling, trace.target, trace.judged_at)
+    plans = judged(spelling, trace.target, trace.judged_at)
     if not plans:
         found = spellings.verdict(spelling.opcode, spelling.modifiers, trace.target, trace.judged_at, count)
         assert found.complaint is not None
@@ -135,12 +135,14 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
     """Add one instruction to the trace."""
     if trace is None:
         trace = current()
+    if trace.exact is not None:
+        return trace.exact.emit(spelling, values, pred)
     plans = trace.plans.get(spelling)
     if plans is None:
         plans = plans_of(trace, spelling, len(values))
     candidates = plans.get(len(values))
     if candidates is None:
-        _miscounted(trace, spelling, plans, len(values))
+        miscounted(trace, spelling, plans, len(values))
     furthest, worst = -1, None
     for plan in candidates:
         operands: list[Operand] = []
@@ -171,6 +173,8 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
 
 def emit_unchecked(spelling: Spelling, values: Sequence[Any], pred: Any, trace: Trace) -> Instruction:
     """Add an instruction that the table does not know."""
+    if trace.exact is not None:
+        return trace.exact.emit(spelling, values, pred, unchecked=True)
     operands = tuple(convert(value, None, trace) for value in values)
     guard = None if pred is None else guard_of(pred, trace)
     node = Instruction(spelling.opcode, spelling.dotted, operands, guard, None, trace.here(3))
@@ -206,7 +210,10 @@ def foreign(register: Register) -> NoReturn:
          help="pass values between kernels through memory or parameters")  # fmt: skip
 
 
-def _miscounted(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> NoReturn:
+def miscounted(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> NoReturn:
+    newer = spellings.elsewhere(spelling.opcode, spelling.modifiers, found, trace.target, trace.judged_at)
+    if newer is not None:
+        refuse(trace, newer)
     many = sorted(plans)
     shape = ", ".join(str(operand) for operand in plans[many[-1]][-1].signature)
     number = " or ".join(map(str, many))
@@ -274,7 +281,8 @@ def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) 
         return operand
     found = misfit(wanted, operand, trace.scope)
     if found is not None:
-        return found
+        remedy = value.remedy() if isinstance(value, Value) and found.rule is STATE_SPACE else None
+        return found if remedy is None else Complaint(found.rule, found.message, remedy)
     trace.fitting.add(key)
     return operand
 

@@ -39,19 +39,27 @@ def snapshot(function: Callable[..., Any]) -> Snapshot:
     return tuple(_captured(function, set()))
 
 
-def fingerprint(value: object) -> object:
-    """Return a value for comparison: its type beside it, so that 1, 1.0 and True differ."""
+def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
+    """Return a value for comparison: its type beside it, so that 1, 1.0 and True differ. `around` are the lists and
+    dicts that it is in: one that contains itself says how far out, one too deep counts by identity."""
     if isinstance(value, _BY_VALUE):
         return type(value), repr(value) if isinstance(value, float) else value
-    kind: type = type(value)
-    if isinstance(value, list | tuple):
-        return kind, tuple(map(fingerprint, cast("list[object]", value)))
-    if isinstance(value, set | frozenset):
-        return kind, frozenset(map(fingerprint, cast("set[object]", value)))
+    if not isinstance(value, list | tuple | set | frozenset | dict):
+        return Same(value)
+    kind: type = type(cast("object", value))
+    if id(cast("object", value)) in around:
+        return kind, "contains itself", len(around) - around.index(id(cast("object", value)))
+    if len(around) >= _DEEPEST:
+        return Same(cast("object", value))
+    inside = (*around, id(cast("object", value)))
     if isinstance(value, dict):
         items = cast("dict[object, object]", value).items()
-        return dict, tuple((fingerprint(key), fingerprint(held)) for key, held in items)
-    return Same(value)
+        return dict, tuple((fingerprint(key, inside), fingerprint(held, inside)) for key, held in items)
+    made = [fingerprint(item, inside) for item in cast("list[object]", value)]
+    return kind, tuple(made) if isinstance(value, list | tuple) else frozenset(made)
+
+
+_DEEPEST = 64
 
 
 def _captured(function: object, seen: set[int]) -> Iterator[object]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import dis
 import functools
-import linecache
-import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from types import CodeType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -25,7 +24,7 @@ R = TypeVar("R")
 _AFTER_EXIT = frozenset(
     ("POP_TOP", "LOAD_CONST", "SWAP", "PRECALL", "CALL", "NOP", "CACHE", "RETURN_VALUE", "RETURN_CONST", "LOAD_FAST")
 )
-_RETURN = re.compile(r"(?:^|[:;]\s*)return\b")
+_AFTER_HANDLER = frozenset(("POP_EXCEPT", "JUMP_FORWARD", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"))
 
 
 class Body:
@@ -73,7 +72,7 @@ def refuse_return(what: str) -> None:
     """Refuse a Python `return` out of a `with` block: the rest of the kernel would be missing on every path.
 
     Leaving by `return` and falling off the end both call `__exit__` without an exception, but from different places
-    of the code: after a `return` nothing but other exits comes before RETURN_VALUE, and its line is just before.
+    of the code: after a `return` nothing but other exits comes before RETURN_VALUE.
     """
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     if is_ours(frame.f_code):
@@ -91,15 +90,32 @@ def refuse_return(what: str) -> None:
         at += 2
 
 
+@cache
 def _leaves_early(code: CodeType, at: int) -> bool:
-    """Tell whether the call of `__exit__` at this index belongs to a `return` with more of the function behind it."""
-    places = [place[:2] for place in code.co_positions()]
-    block, before = places[at], at
-    while before and places[before] in (block, (None, None)):
-        before -= 1
-    line, last = places[before][0], block[1]
-    more = any(first is not None and last is not None and first > last for first, _ in places)
-    return more and line is not None and _RETURN.search(linecache.getline(code.co_filename, line).strip()) is not None
+    """Tell whether falling off the end of the block, whose `__exit__` is called at this index, would go on with more of
+    the function: then what returned was a `return`.
+
+    Where that goes is read from the block's own exception handler, which continues there when `__exit__` swallows the
+    exception.
+    """
+    instructions = list(dis.get_instructions(code))
+    places = list(code.co_positions())
+    by_offset = {one.offset: index for index, one in enumerate(instructions)}
+    for index, one in enumerate(instructions):
+        if one.opname == "WITH_EXCEPT_START" and places[one.offset // 2] == places[at]:
+            jump = next(one for one in instructions[index:] if one.opname.startswith("POP_JUMP"))
+            return not _returns(instructions, by_offset[jump.argval], by_offset)
+    return False
+
+
+def _returns(instructions: list[dis.Instruction], index: int, by_offset: dict[int, int]) -> bool:
+    """Tell whether nothing but exits of blocks comes before the function returns."""
+    while instructions[index].opname in _AFTER_EXIT | _AFTER_HANDLER:
+        one = instructions[index]
+        if one.opname.startswith("RETURN"):
+            return True
+        index = by_offset[one.argval] if one.opname == "JUMP_FORWARD" else index + 1
+    return False
 
 
 class Scope(Body):
@@ -123,7 +139,7 @@ class Named(Body):
         self.what, self.name, self.arguments, self.pure = name, name, arguments, pure
 
     def begin(self) -> OpenBody:
-        return self.trace.push(self.what, self._close, pure=self.pure)
+        return self.trace.push(self.what, None if self.trace.exact is not None else self._close, pure=self.pure)
 
     def _close(self, body: tuple[Statement, ...]) -> Statement:
         return IntrinsicScope(self.name, self.arguments, body, origin=self.opened.origin)
@@ -144,6 +160,8 @@ def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
     def scoped(*args: P.args, **kwargs: P.kwargs) -> R:
         trace = CURRENT.get()
         if trace is None:
+            return fn(*args, **kwargs)
+        if trace.exact is not None:
             return fn(*args, **kwargs)
         text = arguments_text(args, kwargs)
         opened = trace.push(name, lambda body: IntrinsicScope(name, text, body, None, None, opened.origin))

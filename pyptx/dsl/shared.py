@@ -7,6 +7,7 @@ the trace, in every operand alike, so no access can miss it.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, check_type, fresh, move, move_type, widen
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.trace import CURRENT, Trace, current, fail
-from pyptx.dsl.values import Value, is_integer
+from pyptx.dsl.values import Register, Value, is_integer
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import VarDecl
 from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, Operand
@@ -26,6 +27,8 @@ from pyptx.types import PtxType, u32
 STATIC_LIMIT = 48 * KIB
 DEFAULT_ALIGN = 128
 SWIZZLES = {"32B": 0x80, "64B": 0x180, "128B": 0x380}
+ALIGNED: dict[str | None, int] = {"32B": 256, "64B": 512, "128B": 1024}
+"""The pattern of a swizzle repeats after so many bytes; it is one of addresses, so that a tile begins at a multiple."""
 
 
 class Allocation:
@@ -115,6 +118,9 @@ class SharedView(Value):
         move(made, self.as_operand())
         return made
 
+    def ring_base(self) -> tuple[str | Register, int]:
+        return (self.name, self.start) if self.register is None else (self.register, 0)
+
     def __add__(self, other: Any) -> SharedAddress:
         return shifted(self, other)
 
@@ -148,8 +154,9 @@ class SharedView(Value):
         if len(indices) > len(self.shape):
             fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
         constant, terms = 0, list[tuple[Reg, int]]()
+        strides = strides_of(self.shape, self.dtype.bits)
         for position, index in enumerate(indices):
-            stride = prod(self.shape[position + 1 :]) * self.dtype.bits // 8
+            stride = strides[position]
             if isinstance(index, Reg):
                 terms.append((index, stride))
                 continue
@@ -235,7 +242,7 @@ class SharedSlice(SharedView):
         self.shape = alloc.shape[1:]
         self.start = alloc.start
         if isinstance(stage, int):
-            self.start += stage * prod(self.shape) * self.dtype.bits // 8
+            self.start += stage * strides_of(alloc.shape, self.dtype.bits)[0]
 
     @property
     def byte_offset(self) -> int:
@@ -244,79 +251,6 @@ class SharedSlice(SharedView):
 
     def owner(self) -> SharedAlloc:
         return self.alloc
-
-
-class MbarrierRef(Value):
-    """One barrier: as an address `[name+8*i]`, as a value that address. The index is a number or a register."""
-
-    def __init__(self, array: MbarrierArray, idx: int | Reg) -> None:
-        self.array, self.idx = array, idx
-        self.register: Reg | None = None
-        if isinstance(idx, Reg):
-            with Named("barrier_address", array.name):
-                base, self.register = fresh(u32), fresh(u32)
-                move(base, symbol_plus(array.name, array.byte_offset))
-                emit(spelled("mad", "lo", "u32"), (self.register, index32(idx), 8, base))
-
-    @property
-    def name(self) -> str:
-        """The symbol."""
-        return self.array.name
-
-    @property
-    def byte_offset(self) -> int:
-        """Where it is, relative to its symbol."""
-        return self.array.byte_offset + (8 * self.idx if isinstance(self.idx, int) else 0)
-
-    def as_operand(self) -> Operand:
-        check_owner(self.array.trace, self.name)
-        return symbol_plus(self.name, self.byte_offset) if self.register is None else self.register.operand
-
-    def as_address(self) -> Operand:
-        check_owner(self.array.trace, self.name)
-        if self.register is not None:
-            return self.register.as_address()
-        return bracketed(self.name, self.byte_offset)
-
-    def address(self) -> Reg:
-        """Return a register with the address."""
-        if self.register is not None:
-            return self.register
-        made = fresh(u32)
-        move(made, self.as_operand())
-        return made
-
-
-class MbarrierArray(Value):
-    """Barriers side by side, 8 bytes each."""
-
-    def __init__(self, name: str, count: int, byte_offset: int = 0) -> None:
-        self.name, self.count, self.byte_offset = name, count, byte_offset
-        self.trace = CURRENT.get()
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __getitem__(self, idx: int | Reg) -> MbarrierRef:
-        check_owner(self.trace, self.name)
-        if isinstance(idx, Reg):
-            return MbarrierRef(self, idx)
-        if not is_integer(idx) or not -self.count <= idx < self.count:
-            fail(rules.INDEX, f"`{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}")
-        return MbarrierRef(self, idx % self.count)
-
-    def as_operand(self) -> Operand:
-        return symbol_plus(self.name, self.byte_offset)
-
-    def as_address(self) -> Operand:
-        return bracketed(self.name, self.byte_offset)
-
-    def address(self) -> Reg:
-        """Return a register with the address of the first."""
-        return self[0].address()
-
-    def __repr__(self) -> str:
-        return f"MbarrierArray({self.name!r}, {self.count})"
 
 
 def _indices(idx: Any) -> tuple[Any, ...]:
@@ -329,6 +263,12 @@ def check_owner(owner: Trace | None, name: str) -> None:
         fail(
             rules.FOREIGN, f"`{name}` is shared memory of the kernel `{owner.name}`", help="allocate it in this kernel"
         )
+
+
+@lru_cache(maxsize=1024)
+def strides_of(shape: tuple[int, ...], bits: int) -> tuple[int, ...]:
+    """Return how many bytes one step along each dimension is."""
+    return tuple([prod(shape[position + 1 :]) * bits // 8 for position in range(len(shape))])
 
 
 def bracketed(name: str, offset: int) -> AddressOperand:
@@ -384,27 +324,16 @@ def allocate(
     if align is not None and (not is_integer(align, 1) or align & align - 1):
         fail(rules.ARGUMENT, f"an alignment is a power of two, found {align!r}")
     size = -(-prod(dims) * dtype.bits // 8)
-    full = memory.add(trace, _BYTES, size, size, align or DEFAULT_ALIGN, name, "smem")
-    symbol, offset = _symbol(memory, full)
+    full = memory.add(trace, _BYTES, size, size, align or ALIGNED.get(swizzle, DEFAULT_ALIGN), name, "smem")
+    symbol, offset = symbol_of_last(memory, full)
     return SharedAlloc(symbol, dtype, dims, swizzle, byte_offset=offset)
 
 
-def allocate_barriers(count: int, name: str | None) -> MbarrierArray:
-    """Return new barriers."""
-    trace, memory = current(), memory_of(current())
-    if not is_integer(count, 1):
-        fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
-    full = memory.add(trace, _BARRIER, count, 8 * count, 8, name, "mbar")
-    symbol, offset = _symbol(memory, full)
-    return MbarrierArray(symbol, count, offset)
-
-
 _BYTES = PtxType("b8", 8)
-_BARRIER = PtxType("b64", 64)
 
 
-def _symbol(memory: SharedMemory, name: str) -> tuple[str, int]:
-    """With a dynamic symbol of the user's own, addresses say so at once; else the allocation's own symbol stands."""
+def symbol_of_last(memory: SharedMemory, name: str) -> tuple[str, int]:
+    """Return where the last allocation lies: with a dynamic symbol of the user's own behind that, else at its own."""
     if not memory.managed:
         return name, 0
     declare_dynamic(current(), memory)

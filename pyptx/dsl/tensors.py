@@ -72,6 +72,12 @@ class TensorSpec(Value):
     def as_address(self) -> Operand:
         return AddressOperand(self.name)
 
+    def remedy(self) -> str | None:
+        return (
+            f"the parameter `{self.name}` holds the tensor's address: read it with (p,) = ptx.global_ptrs({self.name}) "
+            f"and use p; tensor copies take {self.name}.tma_desc()"
+        )
+
     def tma_desc(self) -> Any:
         """Return a register with the address of the tensor's 128-byte map, a by-value parameter `<name>_tma_desc`.
 

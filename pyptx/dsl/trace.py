@@ -138,6 +138,8 @@ class Trace:
         self.loops: list[Any] = []
         self.facts: dict[str, Any] = {}
         """What helpers remember of this trace, by their own keys."""
+        self.exact: Any = None
+        """For an exact transcript, what makes its instructions (`exact.Exact`)."""
 
     def here(self, depth: int = 2) -> PythonFrame | None:
         """Return the user's place."""

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 
 from pyptx.check.fits import DECLARABLE, accepted
 from pyptx.check.symbols import Symbol, register
-from pyptx.dsl import rules
+from pyptx.dsl import rules, small_floats
 from pyptx.dsl.trace import Trace, fail
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Predicate
@@ -38,6 +38,19 @@ class Value:
     def as_address(self) -> Operand:
         """Return it where an address stands, in brackets."""
         return self.as_operand()
+
+    def as_single(self) -> Value:
+        """Return it as one operand, emitting what makes it one where an address is a register with an offset."""
+        return self
+
+    def ring_base(self) -> tuple[str | Register, int] | None:
+        """Return where barriers laid over it begin, a symbol or a register and a number of bytes; None where it is no
+        memory."""
+        return None
+
+    def remedy(self) -> str | None:
+        """Return how to use it where it does not address the memory that the instruction accesses."""
+        return None
 
 
 class Register(Value):
@@ -211,6 +224,8 @@ _PACKED = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q"), "tf32"
 
 def float_bits(value: int | float, dtype: PtxType) -> int:
     """Return the bits of a number in a floating-point type, rounded to nearest even; integers must be exact."""
+    if dtype.name in small_floats.NAMES:
+        return _small_bits(value, dtype)
     if dtype.name not in _PACKED:
         fail(rules.LITERAL, f"no literals of type .{dtype.name}", help="give the bits to a register of an integer type")
     as_float, as_int = _PACKED[dtype.name]
@@ -224,6 +239,19 @@ def float_bits(value: int | float, dtype: PtxType) -> int:
     elif dtype.name == "bf16":
         bits = _rounded(bits, 16)
     if isinstance(value, int) and _exact(bits, dtype) != value:
+        fail(rules.LITERAL, f".{dtype.name} cannot hold {value} exactly", help=f"write {value}.0 to round it")
+    return bits
+
+
+def _small_bits(value: int | float, dtype: PtxType) -> int:
+    bits = small_floats.bits_of(float(value), dtype.name)
+    if bits is None:
+        least, most = small_floats.bounds(dtype.name)
+        powers = ", powers of two" if dtype.name == small_floats.POWERS else ""
+        fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}: {least:g} to {most:g}{powers}",
+             help="clamp it, or scale it by a power of two first")  # fmt: skip
+    exact = small_floats.number_of(bits, dtype.name)
+    if isinstance(value, int) and exact != value:
         fail(rules.LITERAL, f".{dtype.name} cannot hold {value} exactly", help=f"write {value}.0 to round it")
     return bits
 

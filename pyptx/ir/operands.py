@@ -284,17 +284,10 @@ _LEAVES = frozenset((RegisterOperand, LabelOperand, ImmediateOperand))
 
 def _plain_list(opening: str, operands: Sequence[Operand], closing: str) -> str | None:
     """Return operands with commas between them, where all are leaves or vectors of leaves: nothing recurses further."""
-    texts: list[str] = []
     for operand in operands:
-        kind = type(operand)
-        if kind is VectorOperand and opening != "{":
-            text = _plain_list("{", cast("VectorOperand", operand).elements, "}")
-        else:
-            text = _plain_text(operand) if kind in _LEAVES else None
-        if text is None:
+        if type(operand) not in _LEAVES and (type(operand) is not VectorOperand or opening == "{"):
             return None
-        texts.append(text)
-    return f"{opening}{', '.join(texts)}{closing}"
+    return f"{opening}{', '.join([o._text or text_of(o) for o in operands])}{closing}"  # pyright: ignore[reportPrivateUsage]
 
 
 def spaced(words: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, fresh, move
 from pyptx.dsl.scopes import Scope, intrinsic
 from pyptx.dsl.trace import fail
-from pyptx.dsl.values import Register, is_integer
+from pyptx.dsl.values import Register, Value, is_integer
 from pyptx.ptx import special
 from pyptx.ptx.control import while_
 from pyptx.ptx.orders import barrier_order
@@ -73,7 +73,7 @@ def getctarank(address: Any, *, pred: Pred | None = None) -> Reg:
 
 def _address(barrier: Any) -> Any:
     """Return a barrier as `mapa` takes it; what is no register or symbol with an offset goes into a register."""
-    return barrier.addr_reg() if hasattr(barrier, "addr_reg") else barrier
+    return barrier.as_single() if isinstance(barrier, Value) else barrier
 
 
 @intrinsic

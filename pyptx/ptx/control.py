@@ -33,6 +33,9 @@ def _place_label(trace: Trace, name: str) -> None:
     if trace.pure:
         _refuse_control(trace, f"the label `{name}`")
     here = trace.here(2)
+    if trace.exact is not None:
+        trace.append(Label(name, origin=here))
+        return
     if name in trace.labels:
         fail(rules.LABEL, f"the label `{name}` is already in this kernel", help="give each label a name of its own",
              notes=[f"it stands at {trace.labels[name]}"])  # fmt: skip
@@ -188,9 +191,19 @@ def _within(statement: Statement, here: PythonFrame, first: int, last: int) -> b
     return False
 
 
-def if_(pred_reg: Pred) -> If:
-    """Open a block that runs where the predicate holds: `with ptx.if_(x == 0):`."""
+def if_(pred_reg: Pred, *, label: str | None = None, uni: bool = False) -> Body:
+    """Open a block that runs where the predicate holds: `with ptx.if_(x == 0):`. In an exact transcript `label` is the
+    label after it and `uni` makes the branch uniform."""
+    if current().exact is not None:
+        return ExactIf(pred_reg, label, uni)
+    _refuse_label("ptx.if_", label)
     return If("ptx.if_", pred_reg)
+
+
+def _refuse_label(what: str, label: str | None) -> None:
+    if label is not None:
+        fail(rules.ARGUMENT, f"`{what}` makes its own labels, found label={label!r}",
+             help="labels are given in exact transcripts, @kernel(exact=True)")  # fmt: skip
 
 
 def elif_(pred_reg: Pred) -> If:
@@ -199,8 +212,11 @@ def elif_(pred_reg: Pred) -> If:
     return If("ptx.elif_", pred_reg)
 
 
-def else_() -> If:
-    """Open the last alternative of the `if_` before it."""
+def else_(*, label: str | None = None, uni: bool = False) -> Body:
+    """Open the last alternative of the `if_` before it. In an exact transcript `label` is the label after both."""
+    if current().exact is not None:
+        return ExactElse(label, uni)
+    _refuse_label("ptx.else_", label)
     return If("ptx.else_")
 
 
@@ -285,9 +301,12 @@ def _writes(statements: list[Statement], name: str) -> bool:
     return False
 
 
-def loop(label_name: str, *, pred: Any = None) -> Loop:
+def loop(label_name: str, *, pred: Any = None, uni: bool = False) -> Body:
     """Open a labelled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits
-    the condition at the end. Without `pred` it is left by `break_` or `bra`."""
+    the condition at the end. Without `pred` it is left by `break_` or `bra`. In an exact transcript the label is
+    written as given, and `uni` makes the branch back uniform."""
+    if current().exact is not None:
+        return ExactLoop(label_name, pred, uni)
     return Loop("ptx.loop", label_name, pred)
 
 
@@ -322,10 +341,13 @@ def _innermost(trace: Trace, what: str) -> Loop:
 
 
 class Counted(Loop):
-    """The loop of `range_`: a counter, its bound and step."""
+    """The loop of `range_`: a counter, its bound and step. One that surely `runs` is tested at its end only."""
 
-    def __init__(self, counter: Reg, stop: Any, by: Any, down: bool) -> None:
-        super().__init__("ptx.range_", "$range", None, lambda: compare("gt" if down else "lt", "range_", counter, stop))
+    def __init__(self, counter: Reg, stop: Any, by: Any, down: bool, runs: bool) -> None:
+        def again() -> Pred:
+            return compare("gt" if down else "lt", "range_", counter, stop)
+
+        super().__init__("ptx.range_", "$range", again if runs else None, None if runs else again)
         self.counter, self.by = counter, by
 
     def step(self) -> None:
@@ -352,7 +374,8 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
     start, stop, step = bounds
     counter = fresh(dtype)
     move(counter, start)
-    made = Counted(counter, stop, step, isinstance(step, int) and step < 0)
+    known = [bound for bound in bounds if isinstance(bound, int)]
+    made = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
     made.__enter__()
     here = trace.here(2)
     try:
@@ -391,6 +414,75 @@ def _bound(value: Any, dtype: Any) -> Any:
     if isinstance(value, Register) and value.dtype.bits < dtype.bits:
         return widen(value, dtype)  # pyright: ignore[reportArgumentType]
     return value
+
+
+class ExactIf(Body):
+    """`@!p bra label; … label:`, as compilers write it."""
+
+    what = "ptx.if_"
+
+    def __init__(self, pred: Any, label: str | None, uni: bool) -> None:
+        self.pred, self.label, self.uni = pred, label, uni
+
+    def begin(self) -> OpenBody:
+        trace = self.trace
+        test = condition(trace, self.pred, self.what)
+        self.label = self.label or trace.exact.label("if")
+        opened = trace.push(self.what)
+        emit(_BRANCHES[self.uni], (self.label,), opposite(test), trace)
+        return opened
+
+    def end(self) -> None:
+        trace = self.trace
+        assert self.label is not None
+        check_name(self.label, symbol=True)
+        trace.pop(self.opened)
+        _place_label(trace, self.label)
+        trace.facts["exact if"] = trace.body[-1]
+
+
+class ExactElse(ExactIf):
+    """`bra done; label: … done:` after an `ExactIf`, whose label moves behind the branch."""
+
+    what = "ptx.else_"
+
+    def __init__(self, label: str | None, uni: bool) -> None:
+        super().__init__(None, label, uni)
+
+    def begin(self) -> OpenBody:
+        trace = self.trace
+        if not trace.body or trace.facts.get("exact if") is not trace.body[-1]:
+            fail(rules.NESTING, "`ptx.else_` must directly follow the `ptx.if_` that it belongs to")
+        self.label = self.label or trace.exact.label("if")
+        opened = trace.push(self.what)
+        otherwise = trace.body.pop()
+        emit(_BRANCHES[self.uni], (self.label,), None, trace)
+        trace.append(otherwise)
+        return opened
+
+
+class ExactLoop(Body):
+    """`label: … @p bra label;`, as compilers write it."""
+
+    what = "ptx.loop"
+
+    def __init__(self, label: str, pred: Any, uni: bool) -> None:
+        self.label, self.pred, self.uni = label, pred, uni
+
+    def begin(self) -> OpenBody:
+        check_name(self.label, symbol=True)
+        opened = self.trace.push(self.what)
+        _place_label(self.trace, self.label)
+        return opened
+
+    def end(self) -> None:
+        trace = self.trace
+        pred = None if self.pred is None else condition(trace, self.pred, self.what)
+        emit(_BRANCHES[self.uni], (self.label,), pred, trace)
+        trace.pop(self.opened)
+
+
+_BRANCHES = {False: BRA, True: spelled("bra", "uni")}
 
 
 def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label: str = "kloop") -> None:

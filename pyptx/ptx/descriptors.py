@@ -186,6 +186,41 @@ def _refuse(name: str, message: str, remedy: str) -> NoReturn:
     fail(rules.ARGUMENT, f"operand `{name}`: {message}", help=remedy)
 
 
+def offset_of(name: str, offset: Any) -> int:
+    """Return a `k_offset` argument: a number of elements."""
+    if type(offset) is not int or offset < 0:
+        fail(rules.ARGUMENT, f"`{name}_k_offset` is a number of elements along K, found {shown(offset)}",
+             help="index the allocation by the register instead: tile[stage]")  # fmt: skip
+    return offset
+
+
+def check_step(name: str, offset: int, step: int) -> None:
+    """Refuse an offset along K where no descriptor begins."""
+    if step % 16:
+        fail(rules.ARGUMENT, f"`{name}_k_offset` {offset} is {step} bytes, descriptors begin on multiples of 16",
+             help="step by the K of the shape")  # fmt: skip
+
+
+def check_extent(name: str, view: SharedView, what: str, has: int, needs: int) -> None:
+    """Refuse a tile that the instruction would read beyond."""
+    if has < needs:
+        fail(rules.ARGUMENT, f"operand `{name}`: `{view.name}` has {has} along {what}, {needs} are read",
+             help="allocate a larger tile, or use a smaller shape or offset")  # fmt: skip
+
+
+def stepped(name: str, value: Any, offset: int, bits: int) -> Reg:
+    """Return a descriptor given as a register, so many elements further along K: one `add.s64`."""
+    if not isinstance(value, Register):
+        fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {shown(value)}",
+             help="give smem.wgmma_tile(…) as operand, or a descriptor that begins there")  # fmt: skip
+    step = offset * bits // 8
+    check_step(name, offset, step)
+    with Named("descriptor_step", f"{value.name}, {step}"):
+        made = fresh(b64)
+        emit(spelled("add", "s64"), (made, value, step >> 4))
+    return made
+
+
 def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
     """Return a matrix's descriptor: for a constant address built once, in the prologue; else here."""
     trace, view = current(), found.view

@@ -12,7 +12,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, foreign, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, fresh, move
 from pyptx.dsl.scopes import Named, intrinsic
-from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedView, index32, symbol_plus
+from pyptx.dsl.shared import index32, symbol_plus
 from pyptx.dsl.trace import check_name, current, fail
 from pyptx.dsl.values import Value, is_integer
 from pyptx.ir.operands import AddressOperand, Operand
@@ -217,7 +217,76 @@ def wait(
     guarded_loop("mbarrier_wait", pred, lambda: ~try_wait(mbar, phase, sem=sem, scope=scope))
 
 
-class BarrierSlot(Value):
+class Barrier(Value):
+    """One barrier as an object: what `ptx.mbarrier` has as functions. Subclasses say where it lies."""
+
+    def address_operand(self) -> AddressOperand:
+        """Return its address in brackets."""
+        made = self.as_address()
+        assert isinstance(made, AddressOperand)
+        return made
+
+    def init(self, count: int | Reg, *, pred: Pred | None = None) -> None:
+        """Emit what `ptx.mbarrier.init` does."""
+        init(self, count, pred=pred)
+
+    def wait(
+        self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+    ) -> None:
+        """Emit what `ptx.mbarrier.wait` does."""
+        wait(self, phase, sem=sem, scope=scope, pred=pred)
+
+    def try_wait(
+        self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+    ) -> Reg:
+        """Emit what `ptx.mbarrier.try_wait` does."""
+        return try_wait(self, phase, sem=sem, scope=scope, pred=pred)
+
+    def test_wait(
+        self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+    ) -> Reg:
+        """Emit what `ptx.mbarrier.test_wait` does."""
+        return test_wait(self, phase, sem=sem, scope=scope, pred=pred)
+
+    def arrive(
+        self,
+        *,
+        count: int | Reg | None = None,
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Pred | None = None,
+    ) -> Reg:
+        """Emit what `ptx.mbarrier.arrive` does."""
+        return arrive(self, count=count, sem=sem, scope=scope, pred=pred)
+
+    def expect_tx(self, tx_count: int | Reg, *, pred: Pred | None = None) -> None:
+        """Emit what `ptx.mbarrier.expect_tx` does."""
+        expect_tx(self, tx_count, pred=pred)
+
+    def inval(self, *, pred: Pred | None = None) -> None:
+        """Emit what `ptx.mbarrier.inval` does."""
+        inval(self, pred=pred)
+
+    def arrive_expect_tx(
+        self, tx_count: int | Reg, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
+    ) -> Reg:
+        """Emit what `ptx.mbarrier.arrive_expect_tx` does."""
+        return arrive_expect_tx(self, tx_count, sem=sem, scope=scope, pred=pred)
+
+    def arrive_remote(
+        self,
+        cta_id: Reg | int,
+        count: Reg | int = 1,
+        *,
+        sem: str | None = None,
+        scope: str | None = None,
+        pred: Pred | None = None,
+    ) -> None:
+        """Emit what `ptx.cluster.arrive_remote` does."""
+        cluster.arrive_remote(self, cta_id, count, sem=sem, scope=scope, pred=pred)
+
+
+class BarrierSlot(Barrier):
     """One barrier of a ring: at a symbol or a register, so many bytes further. An operand like `bars[i]`."""
 
     def __init__(self, base: str | Reg, offset: int, byte_offset: int) -> None:
@@ -247,6 +316,9 @@ class BarrierSlot(Value):
             foreign(self._base)
         return AddressOperand(self.name, str(self._offset) if self._offset else None)
 
+    def as_single(self) -> Value:
+        return self.addr_reg()
+
     def addr_reg(self) -> Reg:
         """Return a register with the address: one `mov` of a symbol, one `add` to a register, none where there is
         nothing to add."""
@@ -257,44 +329,6 @@ class BarrierSlot(Value):
         return self._base + self._offset if self._offset else self._base
 
     address = addr_reg
-
-    def init(self, count: int | Reg, *, pred: Pred | None = None) -> None:
-        """Emit what `ptx.mbarrier.init` does."""
-        init(self, count, pred=pred)
-
-    def wait(
-        self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
-    ) -> None:
-        """Emit what `ptx.mbarrier.wait` does."""
-        wait(self, phase, sem=sem, scope=scope, pred=pred)
-
-    def try_wait(
-        self, phase: Reg | int, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
-    ) -> Reg:
-        """Emit what `ptx.mbarrier.try_wait` does."""
-        return try_wait(self, phase, sem=sem, scope=scope, pred=pred)
-
-    def arrive(self, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None) -> Reg:
-        """Emit what `ptx.mbarrier.arrive` does."""
-        return arrive(self, sem=sem, scope=scope, pred=pred)
-
-    def arrive_expect_tx(
-        self, tx_count: int | Reg, *, sem: str | None = None, scope: str | None = None, pred: Pred | None = None
-    ) -> Reg:
-        """Emit what `ptx.mbarrier.arrive_expect_tx` does."""
-        return arrive_expect_tx(self, tx_count, sem=sem, scope=scope, pred=pred)
-
-    def arrive_remote(
-        self,
-        cta_id: Reg | int,
-        count: Reg | int = 1,
-        *,
-        sem: str | None = None,
-        scope: str | None = None,
-        pred: Pred | None = None,
-    ) -> None:
-        """Emit what `ptx.cluster.arrive_remote` does."""
-        cluster.arrive_remote(self, cta_id, count, sem=sem, scope=scope, pred=pred)
 
     def __repr__(self) -> str:
         return f"BarrierSlot({self.name}+{self._offset})"
@@ -368,11 +402,9 @@ def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
         fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
     if not is_integer(byte_offset) or byte_offset % 8:
         fail(rules.ARGUMENT, f"barriers lie on multiples of 8 bytes, found the offset {shown(byte_offset)}")
-    if isinstance(base, MbarrierArray):
-        base = base[0]
-    if isinstance(base, SharedView | MbarrierRef):
-        start = base.start if isinstance(base, SharedView) else base.byte_offset
-        base, byte_offset = (base.name, byte_offset + start) if base.register is None else (base.register, byte_offset)
+    begins = base.ring_base() if isinstance(base, Value) else None
+    if begins is not None:
+        base, byte_offset = begins[0], byte_offset + begins[1]
     if isinstance(base, str):
         check_name(base, symbol=True)
         return BarrierArray(base, byte_offset, count)

@@ -51,6 +51,8 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     A list of coordinates makes `[map, {x, y}]`; a texture with its sampler `[tex, samp, {x, y}]`.
     """
     trace = current()
+    if trace.exact is not None:
+        return trace.exact.address(base, offset, more)
     if isinstance(offset, list) and not more and isinstance(base, Register) and base.trace is trace:
         return AddressOperand(base.name, None, (_part(offset, trace),))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(offset, list) or more:

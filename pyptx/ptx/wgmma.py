@@ -7,18 +7,27 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, RegArray, check_type, fresh
-from pyptx.dsl.scopes import Named, intrinsic
+from pyptx.dsl.registers import Pred, Reg, RegArray, check_type
+from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedSlice, SharedView
 from pyptx.dsl.trace import current, fail
-from pyptx.dsl.values import Register
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.isa.swizzle import by_name
-from pyptx.ptx.descriptors import checked, descriptor_of, matrix, tile_layout, with_address
+from pyptx.ptx.descriptors import (
+    check_extent,
+    check_step,
+    checked,
+    descriptor_of,
+    matrix,
+    offset_of,
+    stepped,
+    tile_layout,
+    with_address,
+)
 from pyptx.ptx.fragments import hashable, shape_word, type_words, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.tensormap import Swizzle
-from pyptx.types import PtxType, b64, from_name
+from pyptx.types import PtxType, from_name
 from pyptx.wgmma_layout import GmmaLayout, LayoutType, Major
 
 SWIZZLE_NONE, SWIZZLE_128B, SWIZZLE_64B, SWIZZLE_32B = (
@@ -105,22 +114,11 @@ def _operand(
     name: str, value: Any, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Any, int]:
     """Return the operand and its transpose immediate."""
-    if type(offset) is not int or offset < 0:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` is a number of elements along K, found {shown(offset)}",
-             help="index the allocation by the register instead: tile[stage]")  # fmt: skip
     if isinstance(value, SharedView):
-        return _from_shared(name, value, dtype, transposed, offset, extents)
-    if not offset:
+        return _from_shared(name, value, dtype, transposed, offset_of(name, offset), extents)
+    if not offset_of(name, offset):
         return value, transposed
-    if not isinstance(value, Register) or transposed:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {shown(value)}",
-             help="give smem.wgmma_tile(…) as operand, or a descriptor that begins there")  # fmt: skip
-    step = offset * dtype.bits // 8
-    _check_step(name, offset, step)
-    with Named("descriptor_step", f"{value.name}, {step}"):
-        made = fresh(b64)
-        emit(spelled("add", "s64"), (made, value, step >> 4))
-    return made, transposed
+    return stepped(name, None if transposed else value, offset, dtype.bits), transposed
 
 
 def _from_shared(
@@ -146,18 +144,10 @@ def _described(
         fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands of f16 and bf16 only, found {dtype}",
              help=f"store it with K contiguous: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
     for what, has, needs in (("M or N", found.rows, extents[0]), ("K", found.depth, offset + extents[1])):
-        if has < needs:
-            fail(rules.ARGUMENT, f"operand `{name}`: `{view.name}` has {has} along {what}, {needs} are read",
-                 help="allocate a larger tile, or use a smaller shape or offset")  # fmt: skip
+        check_extent(name, view, what, has, needs)
     step = found.step(offset)
-    _check_step(name, offset, step)
+    check_step(name, offset, step)
     return descriptor_of(found, step, _bits, "wgmma_descriptor"), int(found.major)
-
-
-def _check_step(name: str, offset: int, step: int) -> None:
-    if step % 16:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` {offset} is {step} bytes, descriptors begin on multiples of 16",
-             help="step by the K of the shape")  # fmt: skip
 
 
 def _bits(layout: GmmaLayout) -> int:

@@ -471,3 +471,68 @@ def test_integers_of_other_libraries_are_integers() -> None:
         ptx.inst.add.u32(x, x, Seven())
 
     assert code(body) == ["add.u32 %r1, %r0, 7;", "add.u32 %r0, %r0, 7;"]
+
+
+def test_an_operand_that_a_newer_target_takes_says_so() -> None:
+    def body() -> None:
+        ptx.mbarrier.arrive(smem.mbarrier(1)[0], count=2)  # here
+
+    refused(body, "PTX0302", "with 3 operands", "sm_90 and newer", arch="sm_80")
+
+
+def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
+    @kernel(in_specs=(Tile(64, f32),))
+    def load(x: Any) -> None:
+        ptx.ld(f32, reg.scalar(f32), x)
+
+    @kernel(in_specs=(Tile(64, f32),))
+    def copy(x: Any) -> None:
+        ptx.cp.async_.cg(smem.alloc(f32, 64), x, 16)
+
+    for made in (load, copy):
+        with pytest.raises(PtxError, match=r"PTX0205\][\s\S]*\(p,\) = ptx\.global_ptrs\(x\)[\s\S]*x\.tma_desc\(\)"):
+            made.ptx()
+
+
+_RETURNS = """
+def leaves(x):
+    with ptx.if_(x == 0):
+        with ptx.if_(x == 1):
+            return
+    ptx.bar.sync(0)
+def leaves_a_round(x):
+    for _ in range(2):
+        with ptx.if_(x == 0), ptx.if_(x == 1):
+            return 5
+def stays(x):
+    if True:
+        with ptx.if_(x == 0):
+            ptx.bar.sync(0)
+    else:
+        ptx.bar.sync(1)
+def ends(x):
+    with ptx.if_(x == 0):
+        y = x + 1
+    return y
+"""
+
+
+def test_return_inside_a_block_is_seen_without_the_source() -> None:
+    written: dict[str, Any] = {"ptx": ptx}
+    exec(compile(_RETURNS, "<nowhere>", "exec"), written)
+
+    def body(name: str) -> Callable[[], None]:
+        return lambda: written[name](reg.scalar(u32, 0))
+
+    for name in ("leaves", "leaves_a_round"):
+        with pytest.raises(PtxError, match=r"PTX0812.*`return` inside `ptx.if_`"):
+            kernel(_named(body(name))).ptx()
+    for name in ("stays", "ends"):
+        kernel(_named(body(name))).ptx()
+
+
+def _named(body: Callable[[], None]) -> Callable[[], None]:
+    def traced_body() -> None:
+        body()
+
+    return traced_body

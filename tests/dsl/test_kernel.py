@@ -370,3 +370,72 @@ def test_text_may_declare_the_names_that_registers_would_get() -> None:
     assert code(first) == ["mov.u32 %r1, 5;", "mov.u32 %g_r0, 1;", "setp.eq.u32 %g_p0, %g_r0, 2;"]
     with pytest.raises(PtxError, match="block"):
         traced(late).ptx()
+
+
+def test_the_same_function_for_another_target() -> None:
+    @kernel(arch="sm_80", block=(64, 1, 1), in_specs=(Tile("N", f32),))
+    def body(x: TensorSpec, *, scale: int = 3) -> None:
+        ptx.bar.sync(0)
+        reg.scalar(u32, scale * x.shape[0])
+
+    newer = body.for_arch("sm_120a")
+    assert (newer.arch, newer.block, newer.in_specs, newer.template_params) == (
+        "sm_120a", body.block, body.in_specs, {"scale": 3},
+    )  # fmt: skip
+    assert ".target sm_120a\n" in newer.ptx(N=2)
+    assert "mov.u32 %r0, 6;" in newer.ptx(N=2)
+    assert ".target sm_80\n" in body.ptx(N=2)
+    with pytest.raises(PtxError, match="unknown arch 'sm_81'"):
+        body.for_arch("sm_81")
+
+
+def test_a_list_that_contains_itself_is_part_of_the_key() -> None:
+    inner: list[Any] = [1]
+    inner.append(inner)
+    table: dict[str, Any] = {"list": inner}
+    table["table"] = table
+
+    @kernel
+    def body() -> None:
+        reg.scalar(u32, table["list"][0])
+
+    assert "mov.u32 %r0, 1;" in body.ptx()
+    assert body.ptx() is body.ptx()
+    inner[0] = 2
+    assert "mov.u32 %r0, 2;" in body.ptx()
+
+
+def test_findings_about_many_registers_of_a_line_are_one() -> None:
+    def body() -> None:
+        values, total = reg.array(f32, 4, name="v"), reg.scalar(f32, 0)
+        for i in range(4):
+            ptx.add(f32, total, total, values[i])
+        ptx.st(f32, ptx.addr(reg.scalar(u64, 256)), total)
+
+    (found,) = traced(body).check()
+    assert "each of `%v0` … `%v3` (4 registers) is read here but never written" in str(found)
+
+
+def test_swizzled_memory_begins_where_its_pattern_does() -> None:
+    def body() -> None:
+        for swizzle in (None, "32B", "64B", "128B"):
+            smem.alloc(bf16, (8, 64), swizzle=swizzle)
+        smem.alloc(bf16, (8, 64), swizzle="128B", align=128)
+
+    aligned = re.findall(r"\.shared \.align (\d+)", traced(body).ptx())
+    assert aligned == ["128", "256", "512", "1024", "128"]
+
+
+def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
+    def body() -> None:
+        ptx.setmaxnreg_dec(40)
+
+    entry = ".maxntid 384, 1, 1\n.minnctapersm 1\n"
+    assert entry in traced(body, block=(384, 1, 1)).ptx().replace("\t", "")
+    assert ".maxntid" not in traced(body, reqntid=(384, 1, 1)).ptx()
+    assert ".minnctapersm 1" in traced(body, reqntid=(384, 1, 1)).ptx()
+    fixed = traced(body, raw_directives=[("maxnreg", (168,))]).ptx()
+    assert ".maxnreg 168" in fixed
+    assert ".minnctapersm" not in fixed
+    with pytest.raises(PtxError, match=r"number of registers at entry[\s\S]*block=\(384, 1, 1\)"):
+        traced(body).ptx()

@@ -404,3 +404,41 @@ def test_a_whole_warp_reduces_in_one_instruction_where_the_target_can() -> None:
     assert code(floats, arch="sm_100a") == ["redux.sync.max.f32 %f0, %f0, 4294967295;"]
     assert len(code(floats, arch="sm_90a")) == 10
     assert len(code(integers, arch="sm_75")) == 10
+
+
+def test_a_barrier_has_its_operations_as_methods() -> None:
+    def body() -> None:
+        bar, phase = smem.mbarrier(2, name="bars")[1], reg.scalar(u32)
+        bar.init(1)
+        bar.arrive(count=2)
+        bar.arrive_expect_tx(64, sem="relaxed", scope="cluster")
+        bar.expect_tx(16)
+        bar.try_wait(phase)
+        bar.test_wait(phase)
+        bar.arrive_remote(1)
+        bar.inval()
+        ptx.mbarrier.array(bar, 8, 1)[0].arrive()
+        ptx.mbarrier.array(smem.mbarrier(2, name="more"), 0, 2)[1].arrive()
+
+    assert [line for line in code(body) if "mbarrier." in line] == [
+        "mbarrier.init.shared::cta.b64 [bars+8], 1;",
+        "mbarrier.arrive.shared.b64 %rd0, [bars+8], 2;",
+        "mbarrier.arrive.expect_tx.relaxed.cluster.shared::cta.b64 %rd1, [bars+8], 64;",
+        "mbarrier.expect_tx.shared.b64 [bars+8], 16;",
+        "mbarrier.try_wait.parity.shared.b64 %p0, [bars+8], %r0;",
+        "mbarrier.test_wait.parity.shared.b64 %p1, [bars+8], %r0;",
+        "mbarrier.arrive.shared::cluster.b64 _, [%remAddr32], 1;",
+        "mbarrier.inval.shared.b64 [bars+8];",
+        "mbarrier.arrive.shared.b64 %rd2, [bars+16];",
+        "mbarrier.arrive.shared.b64 %rd3, [more+8];",
+    ]
+
+
+def test_waiting_on_a_barrier_is_the_wait_loop() -> None:
+    def by_method() -> None:
+        smem.mbarrier(1, name="bar")[0].wait(0)
+
+    def by_function() -> None:
+        ptx.mbarrier.wait(smem.mbarrier(1, name="bar")[0], 0)
+
+    assert code(by_method) == code(by_function)

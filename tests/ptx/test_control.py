@@ -186,3 +186,26 @@ def test_raw_text_has_blocks_labels_and_is_checked_for_its_target() -> None:
         "{", "ld.global.u32 %t, [%x+4];", "}", "again:", "setp.eq.u64 %p9, %x, 0;", "@%p9 bra again;",
         "setp.eq.u64 %g_p0, %x, 0;", "@%g_p0 bra again;",
     ]  # fmt: skip
+
+
+def test_a_count_that_is_known_is_tested_at_the_end_only() -> None:
+    def body() -> None:
+        for i in ptx.range_(0, 8, 3):
+            ptx.continue_(pred=i == 3)
+        for _ in ptx.range_(8, 0, -1):
+            pass
+
+    assert code(body) == [
+        "mov.s32 %r0, 0;", "$range:", "setp.eq.s32 %p0, %r0, 3;", "@%p0 bra $range_next;", "$range_next:",
+        "add.s32 %r0, %r0, 3;", "setp.lt.s32 %p1, %r0, 8;", "@%p1 bra $range;", "mov.s32 %r1, 8;", "$range_1:",
+        "add.s32 %r1, %r1, -1;", "setp.gt.s32 %p2, %r1, 0;", "@%p2 bra $range_1;",
+    ]  # fmt: skip
+
+
+def test_a_count_of_nothing_is_tested_first() -> None:
+    def body() -> None:
+        for _ in ptx.range_(4, 4):
+            ptx.bar.sync(0)
+
+    lines = code(body)
+    assert lines.index("@!%p0 bra $range_end;") < lines.index("bar.sync 0;")

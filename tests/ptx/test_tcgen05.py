@@ -309,3 +309,32 @@ def test_registers_of_another_kernel_are_refused() -> None:
 
     traced(other).ptx()
     mistaken(lambda: T.shift(kept[0]), "PTX0802", "other", arch="sm_100a")
+
+
+def test_products_step_along_k() -> None:
+    def body() -> None:
+        t, d = reg.alloc(u32), reg.alloc(u64)
+        tile = smem.wgmma_tile(bf16, (128, 64), name="tile")
+        T.mma(t, tile, d, 7, a_k_offset=16, b_k_offset=16)
+        T.mma.ws(t, d, tile, 7, kind="tf32", a_k_offset=8)
+
+    lines = code(body, arch="sm_100a")
+    assert "mov.u32 %r1, tile+32;" in lines
+    assert [line for line in lines if line.startswith(("add", "tcgen05"))] == [
+        "add.s64 %rd3, %rd0, 2;",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd2, %rd3, 7, 1;",
+        "add.s64 %rd4, %rd0, 2;",
+        "tcgen05.mma.ws.cta_group::1.kind::tf32 [%r0], %rd4, %rd6, 7, 1;",
+    ]
+
+
+STEPS: list[tuple[Callable[[Some], None], str]] = [
+    (lambda x: T.mma(x.t, x.d, x.d, 7, b_k_offset=3), "multiples of 16"),
+    (lambda x: T.mma(x.t, x.t, x.d, 7, a_is_tmem=True, a_k_offset=16), "tensor memory"),
+    (lambda x: T.mma(x.t, smem.wgmma_tile(bf16, (128, 64)), x.d, 7, a_k_offset=64), "64 along K"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "words"), STEPS)
+def test_a_step_along_k_that_no_descriptor_takes_is_refused(wrong: Callable[[Some], None], words: str) -> None:
+    mistaken(lambda: wrong(Some()), "PTX0818", words, arch="sm_100a")

@@ -8,13 +8,14 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.shared import MbarrierArray, MbarrierRef, SharedAlloc, SharedSlice, SharedView
+from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.operands import AddressOperand
 from pyptx.isa.descriptors import Tcgen05Descriptor
 from pyptx.ptx.descriptors import with_address
 from pyptx.ptx.fragments import vector
+from pyptx.ptx.shared_barriers import MbarrierArray, MbarrierRef
 from pyptx.types import PtxType
 
 

@@ -1,0 +1,34 @@
+"""What the checks found in a traced kernel, as one reads it: the same finding about many registers of one Python line
+is one finding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pyptx.diagnostics import Diagnostic
+
+_REGISTER = re.compile(r"`(%[\w$]*?)(\d+)`")
+
+
+def grouped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Return the findings; those that differ only in the number of a register of one line become one."""
+    groups: dict[tuple[object, ...], list[Diagnostic]] = {}
+    for one in found:
+        named = _REGISTER.search(one.message)
+        key: tuple[object, ...] = (len(groups),)
+        if named is not None and one.origin is not None:
+            text = one.message.replace(named[0], f"`{named[1]}`")
+            key = (one.code, one.severity, one.origin.file, one.line, text, one.help)
+        groups.setdefault(key, []).append(one)
+    return [_merged(group) for group in groups.values()]
+
+
+def _merged(group: list[Diagnostic]) -> Diagnostic:
+    first, named = group[0], _REGISTER.search(group[0].message)
+    names = list(dict.fromkeys(found[0] for one in group for found in [_REGISTER.search(one.message)] if found))
+    if named is None or len(names) < 2:
+        return first
+    several = f"each of {names[0]} … {names[-1]} ({len(names)} registers)"
+    return replace(first, message=first.message.replace(named[0], several, 1))

@@ -1,0 +1,111 @@
+"""Barriers that `smem.mbarrier` allocates: operands, and objects with the operations on one barrier."""
+
+from __future__ import annotations
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Reg, fresh, move
+from pyptx.dsl.scopes import Named
+from pyptx.dsl.shared import bracketed, check_owner, index32, memory_of, symbol_of_last, symbol_plus
+from pyptx.dsl.trace import CURRENT, current, fail
+from pyptx.dsl.values import Register, Value, is_integer
+from pyptx.ir.operands import Operand
+from pyptx.ptx.mbarrier import Barrier
+from pyptx.types import PtxType, u32
+
+
+class MbarrierRef(Barrier):
+    """One barrier: as an address `[name+8*i]`, as a value that address. The index is a number or a register."""
+
+    def __init__(self, array: MbarrierArray, idx: int | Reg) -> None:
+        self.array, self.idx = array, idx
+        self.register: Reg | None = None
+        if isinstance(idx, Reg):
+            with Named("barrier_address", array.name):
+                base, self.register = fresh(u32), fresh(u32)
+                move(base, symbol_plus(array.name, array.byte_offset))
+                emit(spelled("mad", "lo", "u32"), (self.register, index32(idx), 8, base))
+
+    @property
+    def name(self) -> str:
+        """The symbol."""
+        return self.array.name
+
+    @property
+    def byte_offset(self) -> int:
+        """Where it is, relative to its symbol."""
+        return self.array.byte_offset + (8 * self.idx if isinstance(self.idx, int) else 0)
+
+    def as_operand(self) -> Operand:
+        check_owner(self.array.trace, self.name)
+        return symbol_plus(self.name, self.byte_offset) if self.register is None else self.register.operand
+
+    def as_address(self) -> Operand:
+        check_owner(self.array.trace, self.name)
+        if self.register is not None:
+            return self.register.as_address()
+        return bracketed(self.name, self.byte_offset)
+
+    def ring_base(self) -> tuple[str | Register, int]:
+        return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
+
+    def addr_reg(self) -> Reg:
+        """Return a register with the address: one `mov`, or none where a register holds it already."""
+        if self.register is not None:
+            return self.register
+        made = fresh(u32)
+        move(made, self.as_operand())
+        return made
+
+    address = addr_reg
+
+    def __repr__(self) -> str:
+        return f"MbarrierRef({self.name!r}, {self.idx!r})"
+
+
+class MbarrierArray(Value):
+    """Barriers side by side, 8 bytes each."""
+
+    def __init__(self, name: str, count: int, byte_offset: int = 0) -> None:
+        self.name, self.count, self.byte_offset = name, count, byte_offset
+        self.trace = CURRENT.get()
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, idx: int | Reg) -> MbarrierRef:
+        check_owner(self.trace, self.name)
+        if isinstance(idx, Reg):
+            return MbarrierRef(self, idx)
+        if not is_integer(idx) or not -self.count <= idx < self.count:
+            fail(rules.INDEX, f"`{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}")
+        return MbarrierRef(self, idx % self.count)
+
+    def as_operand(self) -> Operand:
+        return symbol_plus(self.name, self.byte_offset)
+
+    def as_address(self) -> Operand:
+        return bracketed(self.name, self.byte_offset)
+
+    def ring_base(self) -> tuple[str | Register, int]:
+        return self.name, self.byte_offset
+
+    def address(self) -> Reg:
+        """Return a register with the address of the first."""
+        return self[0].address()
+
+    def __repr__(self) -> str:
+        return f"MbarrierArray({self.name!r}, {self.count})"
+
+
+def allocate_barriers(count: int, name: str | None) -> MbarrierArray:
+    """Return new barriers."""
+    trace, memory = current(), memory_of(current())
+    if not is_integer(count, 1):
+        fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
+    full = memory.add(trace, _BARRIER, count, 8 * count, 8, name, "mbar")
+    symbol, offset = symbol_of_last(memory, full)
+    return MbarrierArray(symbol, count, offset)
+
+
+_BARRIER = PtxType("b64", 64)

@@ -262,15 +262,13 @@ class RecordedEffects(Effects):
 
 
 def _what(instruction: Instruction) -> str:
-    """Return what a copy is called: its opcode without types, hints and mechanism."""
-    parts = instruction.full_opcode.split(".")
+    """Return what a copy is called: its shape and what it does beyond copying."""
+    parts = [part.partition("::")[0] for part in instruction.full_opcode.split(".")]
     words = [part for part in parts if part in _WORDS or re.fullmatch(r"[1-5]d", part)]
-    return " ".join(words) or instruction.opcode
+    return " ".join(words) or ("bulk" if "bulk" in parts else instruction.opcode)
 
 
-_WORDS = frozenset(
-    "cp reduce bulk tensor multicast::cluster im2col gather4 scatter4 st red add min max inc dec and or xor".split()
-)
+_WORDS = frozenset("reduce multicast im2col gather4 scatter4 st red add min max inc dec and or xor".split())
 
 
 def _product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl import rules
+from pyptx.dsl.declared import register
 from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, RegArray, fresh, fresh_range, move
-from pyptx.dsl.trace import fail
+from pyptx.dsl.trace import current, fail
 from pyptx.types import PtxType, from_name
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "array",
     "from_",
     "scalar",
+    "use",
     "wgmma_frag",
 ]
 
@@ -51,6 +53,15 @@ def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> Re
         fail(rules.ARGUMENT, f"{m}×{n} values of .{dtype} do not fill whole registers of 128 threads")
     packed = dtype if dtype.bits == 32 else from_name(f"{dtype}x2")
     return fresh_range(packed, bits // (128 * 32), name)
+
+
+def use(name: str, dtype: PtxType) -> Reg:
+    """Return a declared register under another type: `reg.use("%rd289", s64)`; emits nothing."""
+    trace = current()
+    known = name in trace.scope.names if trace.exact is None else trace.exact.type_of(name) is not None
+    if not known:
+        fail(rules.NAME, f"no register `{name}` is declared here", help="declare it first: ptx.decl.reg(b32, '%r<24>')")
+    return register(name, dtype)
 
 
 def alloc(dtype: PtxType) -> Reg:

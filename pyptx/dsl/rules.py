@@ -136,6 +136,14 @@ DECLARATION = Rule(
     "",
     "",
 )
+EXACT = Rule(
+    "PTX0822",
+    "belongs in an exact transcript",
+    "Spacing, blocks, directives and declarations in place are written in exact transcripts, where nothing is hoisted, "
+    "added or folded; elsewhere the kernel declares and spaces by itself.",
+    "ptx.layout(before='')",
+    "ptx.ret()",
+)
 LOST_UPDATE = Rule(
     "PTX0830",
     "in-place operator inside a loop",
@@ -148,5 +156,5 @@ LOST_UPDATE = Rule(
 
 RULES = (
     OUTSIDE, FOREIGN, TRUTH, TYPES, LITERAL, OPERAND, NESTING, UNCLOSED, PYTHON_EXIT, LABEL, INVARIANT, NAME, INDEX,
-    SHARED_SIZE, ARGUMENT, PTX_TEXT, SPECIALISATION, DECLARATION, LOST_UPDATE,
+    SHARED_SIZE, ARGUMENT, PTX_TEXT, SPECIALISATION, DECLARATION, EXACT, LOST_UPDATE,
 )  # fmt: skip

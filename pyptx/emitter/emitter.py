@@ -72,7 +72,7 @@ def _spaced(node: Instruction, style: Style, depth: int) -> str:
     """Return an instruction's line as the style spaces it: what `default_gaps` says, without taking it into tokens."""
     guard, operands = node.predicate, node.operands
     mark = "" if guard is None else f"@!{guard.register} " if guard.negated else f"@{guard.register} "
-    head = f"{style.indent * depth}{mark}{node.opcode}{''.join(node.modifiers)}"
+    head = f"{style.indent * (min(depth, 1) if style.flat else depth)}{mark}{node.opcode}{''.join(node.modifiers)}"
     if not operands:
         return f"{head};\n"
     return f"{head}{style.after_opcode}{', '.join([text_of(operand) for operand in operands])};\n"

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pyptx.ir.base import Node, tokens
 from pyptx.ir.nodes import Function, Instruction
 from pyptx.ir.operands import inner_gap
 
+Form = Mapping["int | str", str]
+NOTHING: Mapping[str, str] = MappingProxyType({})
+NO_FORMS: Mapping[str, Form] = MappingProxyType({})
+
 
 class Style(NamedTuple):
-    """`indent` is written once per open body, `after_opcode` before the operands; `param_lines` puts each parameter
-    of a function on its own line."""
+    """`indent` is written once per open body (`flat`: once, however deep), `after_opcode` before the operands;
+    `param_lines` puts each parameter of a function on its own line.
+
+    What producers do beyond that: `around` spaces the punctuation of operands (`{"{_": " "}`: after an opening brace;
+    `_` is any word). `forms` changes single gaps of one kind of statement, named by its first word or opcode, with `/n`
+    only of those with n tokens: by index, by `"op"` before the operands, by -1 after the statement. `before` is what
+    stands before a statement, by its kind and where that matters the kind before it (`{"label": "\\n"}`,
+    `{"label inst": "\\n\\t"}`). `asm` is the style between `// begin inline asm` and `// end inline asm`. These three
+    are read where statements are placed (`spacing.py`): `emit` alone uses `around` and `forms`.
+    """
 
     indent: str = "\t"
     after_opcode: str = " "
     param_lines: bool = True
+    flat: bool = False
+    around: Mapping[str, str] = NOTHING
+    before: Mapping[str, str] = NOTHING
+    forms: Mapping[str, Form] = NO_FORMS
+    asm: Style | None = None
 
 
 DEFAULT = Style()
@@ -27,31 +45,76 @@ STYLES = {"default": DEFAULT, "nvcc": NVCC, "spaces": SPACES}
 
 _NO_SPACE_BEFORE = frozenset(",;:)]}<>[+*/|")
 _NO_SPACE_AFTER = frozenset("([{<+-!~@*/|")
+PUNCTUATION = frozenset("{}[](),;+|<>!-:=")
+"""The tokens whose surroundings `around` may space."""
 
 
 def default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> list[str]:
     """Return the n+1 gaps that the style puts around a node's n tokens."""
-    lead = style.indent * depth
+    lead = style.indent * (min(depth, 1) if style.flat else depth)
     if isinstance(node, Instruction):
-        inner = _instruction_gaps(node, words, style)
+        inner, operands = _instruction_gaps(node, words, style)
     elif isinstance(node, Function):
-        inner = _function_gaps(node, words, style, lead)
+        inner, operands = _function_gaps(node, words, style, lead), 0
     else:
-        inner = [_gap(before, after) for before, after in pairwise(words)]
+        inner, operands = [_gap(before, after) for before, after in pairwise(words)], 0
         if len(words) > 1 and words[-1] == "{":
             inner[-1] = f"\n{lead}"
-    return [lead, *inner, "\n"]
+    gaps = [lead, *inner, "\n"]
+    if style.forms:
+        changed(gaps, form_of(node, words, style), operands)
+    return gaps
 
 
-def _instruction_gaps(node: Instruction, words: Sequence[str], style: Style) -> list[str]:
+def changed(gaps: list[str], form: Form | None, operands: int) -> None:
+    """Put a form's gaps in their places; `operands` is the index of the gap before the operands."""
+    for at, gap in (form or NO_FORMS).items():
+        index = operands if isinstance(at, str) else at
+        if -len(gaps) <= index < len(gaps):
+            gaps[index] = str(gap)
+
+
+def form_of(node: Node, words: Sequence[str], style: Style) -> Form | None:
+    """Return what the style changes for this kind of statement."""
+    head = head_of(node, words)
+    return style.forms.get(f"{head}/{len(words)}") or style.forms.get(head)
+
+
+def head_of(node: Node, words: Sequence[str]) -> str:
+    """Return what names a kind of statement in `forms`: the opcode with its guard, or the first words with dots."""
+    if isinstance(node, Instruction):
+        guard = "" if node.predicate is None else "@! " if node.predicate.negated else "@ "
+        return guard + node.full_opcode
+    if words[-1] == ":":
+        return "label"
+    second = len(words) > 1 and words[0] in _LINKING
+    return " ".join(words[:2]) if second else words[0]
+
+
+_LINKING = frozenset((".visible", ".extern", ".weak", ".common"))
+
+
+def _instruction_gaps(node: Instruction, words: Sequence[str], style: Style) -> tuple[list[str], int]:
     guard = len(tokens(node.predicate)) if node.predicate else 0
     head = guard + 1 + len(node.modifiers)
     gaps = [inner_gap(before, after) for before, after in pairwise(words)]
+    if style.around:
+        around = style.around
+        for at in range(head, len(words)):
+            before, after = words[at - 1], words[at]
+            gaps[at - 1] = around.get(pair(before, after), gaps[at - 1])
     if guard:
         gaps[guard - 1] = " "
     if node.operands:
         gaps[head - 1] = style.after_opcode
-    return gaps
+    elif len(gaps) >= head:
+        gaps[head - 1] = ""
+    return gaps, head
+
+
+def pair(before: str, after: str) -> str:
+    """Return the key of `around` for two tokens: punctuation as it is, `_` for anything else."""
+    return f"{before if before in PUNCTUATION else '_'}{after if after in PUNCTUATION else '_'}"
 
 
 def _function_gaps(node: Function, words: Sequence[str], style: Style, lead: str) -> list[str]:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
         clusterlaunchcontrol,
         cp,
         cvta,
+        decl,
         fence,
         griddepcontrol,
         mbarrier,
         mma,
         multimem,
+        op,
         red,
         special,
         tcgen05,
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
         scope,
         while_,
     )
+    from pyptx.ptx.directives import directive
+    from pyptx.ptx.exact import Style, block, close_block, inline_asm, layout, names, open_block
     from pyptx.ptx.functions import assert_, const, func, printf, trap
     from pyptx.ptx.matrix import ldmatrix, movmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
     from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
@@ -91,6 +95,7 @@ if TYPE_CHECKING:
         xor_,
     )
     from pyptx.ptx.text import raw
+    from pyptx.ptx.transcript import module
 
 _WHERE = {
     "async_memory": "red_async red_async_global st_async st_async_global st_bulk",
@@ -99,17 +104,20 @@ _WHERE = {
     "chain": "inst pipe",
     "control": "NamedBarrier PipelineState bra break_ continue_ elif_ else_ expr file_ if_ kloop label loc loop "
     "named_barrier pipeline pragma range_ ret scope while_",
+    "directives": "directive",
+    "exact": "Style block close_block inline_asm layout names open_block",
     "functions": "assert_ const func printf trap",
     "matrix": "ldmatrix movmatrix stmatrix stmatrix_x4_trans_f32_bf16",
     "memory": "addr global_ptrs imm ld param sel st var",
     "scalar": "add and_ ctaid_x ctaid_y cvt elect_sync mad mov mul not_ or_ selp setmaxnreg setmaxnreg_dec "
     "setmaxnreg_inc setp shl shr sreg sub xor_",
     "text": "raw",
+    "transcript": "module",
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names.split()}
 _FAMILIES = (
-    "atom", "bar", "cluster", "clusterlaunchcontrol", "cp", "cvta", "fence", "griddepcontrol", "mbarrier",
-    "mma", "multimem", "red", "special", "tcgen05", "tensormap", "tma", "warp", "wgmma",
+    "atom", "bar", "cluster", "clusterlaunchcontrol", "cp", "cvta", "decl", "fence", "griddepcontrol", "mbarrier",
+    "mma", "multimem", "op", "red", "special", "tcgen05", "tensormap", "tma", "warp", "wgmma",
 )  # fmt: skip
 
 __all__ = [

@@ -1,0 +1,237 @@
+"""Declarations and directives of exact transcripts as nodes, from Python values. Touches no trace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import shown
+from pyptx.dsl.exact import checked_name
+from pyptx.dsl.registers import Reg, RegArray
+from pyptx.dsl.trace import CURRENT, fail
+from pyptx.ir.directives import SectionLabel
+from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace
+from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegDecl, VarDecl
+from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand, VectorOperand, number_value
+from pyptx.types import PtxType
+
+_REGISTERS = re.compile(r"([^<>]+)(?:<([0-9A-Za-z]+)>)?")
+
+
+class DeclaredRange(RegArray):
+    """Registers declared as `%r<n>`; each is made when it is asked for."""
+
+    __slots__ = ("_kept", "size")
+
+    def __init__(self, base: str, count: int, dtype: PtxType) -> None:
+        self.base, self.dtype, self.trace, self.size = base, dtype, CURRENT.get(), count
+        self.count = count
+        self._kept: dict[int, Reg] = {}
+
+    def __getitem__(self, idx: Any) -> Any:
+        made = self._kept.get(idx) if type(idx) is int else None
+        if made is not None:
+            return made
+        if isinstance(idx, slice):
+            return [self[at] for at in range(*idx.indices(self.size))]
+        at = self._checked(idx) % self.size
+        made = self._kept[idx] = self._kept[at] = register(f"{self.base}{at}", self.dtype)
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "members":
+            made: Any = tuple([self[at] for at in range(self.size)])
+        elif name == "operand":
+            made = VectorOperand(tuple([member.operand for member in self.members]))
+        else:
+            raise AttributeError(name)
+        object.__setattr__(self, name, made)
+        return made
+
+    def __iter__(self) -> Any:
+        return iter([self[at] for at in range(self.size)])
+
+
+def register(name: str, dtype: PtxType) -> Reg:
+    """Return a register that is declared under this name; one without `%` is a symbol to the parser too."""
+    made = Reg(name, dtype)
+    if name[0] != "%":
+        made.operand = LabelOperand(name)  # pyright: ignore[reportAttributeAccessIssue]
+    return made
+
+
+def scalar(dtype: Any) -> ScalarType:
+    """Return the type of a declaration."""
+    if not isinstance(dtype, PtxType):
+        fail(rules.ARGUMENT, f"expected a type of pyptx.types such as u32, found {shown(dtype)}")
+    return ScalarType.from_ptx(dtype.name)
+
+
+def number(value: Any) -> int:
+    """Return an integer, with its spelling where that is given by `ptx.imm`; None stands for empty brackets."""
+    if value is None:
+        return UNSIZED
+    if isinstance(value, ImmediateOperand):
+        made = value.value
+        if isinstance(made, int):
+            return made if value.text == str(made) else Number(made, value.text)
+    if isinstance(value, bool) or not isinstance(value, int):
+        fail(rules.ARGUMENT, f"expected an integer, found {shown(value)}")
+    return value
+
+
+def version_part(spelled: str) -> int:
+    """Return one half of a version, which is decimal whatever zeros it begins with."""
+    return int(spelled) if spelled == str(int(spelled)) else Number(int(spelled), spelled)
+
+
+def maybe(value: Any) -> int | None:
+    """Return an integer or None."""
+    return None if value is None else number(value)
+
+
+def text(value: Any) -> str:
+    """Return a string that PTX can quote."""
+    if not isinstance(value, str) or '"' in value:
+        fail(rules.ARGUMENT, f'expected text without ", found {shown(value)}')
+    return value
+
+
+def registers(dtype: PtxType, specs: Sequence[str], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
+    """Return `.reg …;` and what each of its names stands for."""
+    kind = scalar(dtype)
+    names: list[tuple[str, int | None]] = []
+    for spec in specs:
+        found = _REGISTERS.fullmatch(spec) if isinstance(spec, str) else None
+        if found is None:
+            fail(rules.NAME, f"expected registers such as '%x' or '%r<24>', found {shown(spec)}")
+        names.append((checked_name(found[1]), None if found[2] is None else _count(found[2])))
+    if not names:
+        fail(rules.ARGUMENT, "`ptx.decl.reg` needs a name: ptx.decl.reg(b32, '%r<24>')")
+    first, *more = names
+    node = RegDecl(kind, *first, maybe(vector), maybe(align), tuple([Declarator(*item) for item in more]))
+    made = [register(name, dtype) if count is None else DeclaredRange(name, count, dtype) for name, count in names]
+    return node, made
+
+
+def _count(spelled: str) -> int:
+    try:
+        return number(ImmediateOperand(spelled)) if isinstance(number_value(spelled), int) else _bad(spelled)
+    except ValueError:
+        return _bad(spelled)
+
+
+def _bad(spelled: str) -> int:
+    return fail(rules.ARGUMENT, f"expected a number of registers, found {spelled!r}")
+
+
+def declarator(
+    name: str, shape: Any, init: Any, count: Any = None, braces: bool | None = None
+) -> tuple[str, int | None, int | None, tuple[str | Operand, ...] | None, tuple[int, ...], bool | None]:
+    """Return the fields of a declarator: name, count, first size, initialiser, further sizes, braces."""
+    sizes: tuple[Any, ...] = shape if isinstance(shape, tuple) else () if shape is None else (shape,)
+    dims = tuple([number(size) for size in sizes])
+    values: tuple[str | Operand, ...] | None = None
+    if init is not None:
+        values = tuple([_value(item) for item in init]) if isinstance(init, list | tuple) else (_value(init),)  # pyright: ignore[reportUnknownVariableType]
+    return checked_name(name), maybe(count), dims[0] if dims else None, values, dims[1:], braces
+
+
+def _value(value: Any) -> str | Operand:
+    """Return a value of an initialiser: numbers and symbols are text, the rest operands."""
+    if isinstance(value, ImmediateOperand):
+        return value.text
+    if isinstance(value, Operand):
+        return value
+    if isinstance(value, list | tuple):
+        return VectorOperand(tuple([_element(item) for item in value]))  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, str):
+        return checked_name(value)
+    return str(number(value))
+
+
+def _element(value: Any) -> Operand:
+    made = _value(value)
+    if isinstance(made, Operand):
+        return made
+    return LabelOperand(made) if isinstance(value, str) else ImmediateOperand(made)
+
+
+def variable(space: str, dtype: PtxType, first: Declarator, more: Sequence[Declarator], **given: Any) -> VarDecl:
+    """Return a variable's declaration."""
+    linking = given["linking"]
+    return VarDecl(
+        _space(space), scalar(dtype), first.name, first.array_size, maybe(given["align"]), first.initializer,
+        None if linking is None else _linking(linking), first.dims, maybe(given["vector"]), first.count, first.braces,
+        attributes(given["attributes"]), given["attributes_first"], tuple(more), maybe(given["bank"]),
+    )  # fmt: skip
+
+
+def _space(name: Any) -> StateSpace:
+    try:
+        return StateSpace.from_ptx(name)
+    except (ValueError, AttributeError):
+        return fail(rules.ARGUMENT, f"expected a state space such as 'shared', found {shown(name)}")
+
+
+def _linking(name: Any) -> LinkingDirective:
+    try:
+        return LinkingDirective.from_ptx(name)
+    except (ValueError, AttributeError):
+        return fail(rules.ARGUMENT, f"expected 'visible', 'extern', 'weak' or 'common', found {shown(name)}")
+
+
+def linking(name: str | None) -> LinkingDirective | None:
+    """Return a linking directive by its name."""
+    return None if name is None else _linking(name)
+
+
+def attributes(given: Sequence[Any]) -> tuple[Attribute, ...]:
+    """Return `.attribute(…)` from names, or (name, value, …)."""
+    made: list[Attribute] = []
+    for item in given:
+        name, *values = (item,) if isinstance(item, str) else item
+        made.append(Attribute(f".{checked_name(name)}", tuple([number(value) for value in values])))
+    return tuple(made)
+
+
+def parameter(dtype: PtxType, name: str, shape: Any, **given: Any) -> Param:
+    """Return a parameter of a function."""
+    pointer = given["ptr"]
+    space = _space(pointer) if isinstance(pointer, str) else None
+    return Param(
+        _space(given["space"]), scalar(dtype), checked_name(name),
+        None if shape is None else number(None if shape == () else shape), maybe(given["align"]), space,
+        maybe(given["ptr_align"]), bool(pointer), maybe(given["vector"]), maybe(given["trailing_align"]),
+    )  # fmt: skip
+
+
+def function_directives(given: Sequence[Any]) -> tuple[FunctionDirective, ...]:
+    """Return the directives of a function from names, or (name, value, …)."""
+    made: list[FunctionDirective] = []
+    for item in given:
+        name, *values = (item,) if isinstance(item, str) else item
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z]\w*", name, re.ASCII):
+            fail(rules.ARGUMENT, f"expected the name of a directive such as 'maxntid', found {shown(name)}")
+        words = [text(value) if isinstance(value, str) else number(value) for value in values]
+        made.append(FunctionDirective(name, tuple(words)))
+    return tuple(made)
+
+
+def label_place(value: Any) -> SectionLabel:
+    """Return a place in a section: a label, (label, offset), or (label, "-", label)."""
+    if isinstance(value, str):
+        return SectionLabel(checked_name(value) if value[:1] != "." else _dotted(value))
+    name, *rest = value
+    named = checked_name(name) if name[:1] != "." else _dotted(name)
+    if len(rest) == 2:
+        return SectionLabel(named, minus=checked_name(rest[1]) if rest[1][:1] != "." else _dotted(rest[1]))
+    return SectionLabel(named, number(rest[0]))
+
+
+def _dotted(name: str) -> str:
+    if not re.fullmatch(r"\.\w+", name, re.ASCII):
+        fail(rules.NAME, f"expected a label or a section, found {name!r}")
+    return name

@@ -1,0 +1,269 @@
+"""Exact transcripts: a trace whose statements are emitted as written, nothing hoisted, added, folded or commented.
+
+`Exact` hangs on the trace. It makes instructions of Python values (a spelling must be in the table, and what may stand
+in it; whether the operands fit is for `check`), and hands out the given names to what operators make.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from pyptx.check.complaint import Complaint
+from pyptx.check.operand_rules import GUARD
+from pyptx.dsl import rules
+from pyptx.dsl.emit import SINK, Spelling, foreign, judged, miscounted, place, plans_of, refuse, shown
+from pyptx.dsl.exact_layout import settled
+from pyptx.dsl.origin import frame_here
+from pyptx.dsl.trace import Trace, fail
+from pyptx.dsl.values import Negation, Register, Value, float_literal
+from pyptx.emitter.styles import Style
+from pyptx.ir.kinds import ScalarType
+from pyptx.ir.nodes import Instruction, Predicate, Statement
+from pyptx.ir.operands import (
+    AddressOperand,
+    ConstantAddressOperand,
+    ImmediateOperand,
+    LabelOperand,
+    NegatedOperand,
+    Operand,
+    ParenthesizedOperand,
+    RegisterOperand,
+    VectorOperand,
+)
+from pyptx.isa.model import Kind
+from pyptx.isa.targets import Target, Version
+from pyptx.types import PtxType, f32
+
+NAME = re.compile(r"(?:[A-Za-z_][\w$]*|[$%][\w$]+)", re.ASCII)
+_SYMBOL = re.compile(rf"{NAME.pattern}(?:\.\w+)?", re.ASCII)
+Places = tuple[bool, ...]
+
+
+class Given:
+    """Names that `ptx.names` gives to what is made inside: registers by class, in order, and labels."""
+
+    def __init__(self, exact: Exact, registers: Sequence[Register], labels: Sequence[str]) -> None:
+        self.queues: dict[tuple[str, int], deque[str]] = {}
+        for register in registers:
+            self.queues.setdefault(exact.class_of(register), deque()).append(register.name)
+        self.labels = deque(labels)
+
+    def take(self, dtype: PtxType) -> str | None:
+        """Return the next register for a value of this type, None when none is left."""
+        for key in _classes(dtype):
+            queue = self.queues.get(key)
+            if queue:
+                return queue.popleft()
+        return None
+
+
+def _classes(dtype: PtxType) -> tuple[tuple[str, int], ...]:
+    """Return which declared registers hold a value: floats prefer float registers, everything fits untyped ones."""
+    if dtype.name == "pred":
+        return (("pred", 1),)
+    bits = 16 if dtype.bits < 16 else dtype.bits
+    own = ("f", bits) if dtype.kind == "f" and dtype.name in ("f16", "f32", "f64", "bf16") else ("i", bits)
+    return own, ("b", bits), *((("i", bits),) if dtype.kind == "b" else ())
+
+
+class Exact:
+    """What an exact trace knows beside its statements."""
+
+    def __init__(self, trace: Trace, style: Style | None = None) -> None:
+        self.trace = trace
+        self.style = style
+        """How the body is spaced when the trace ends; None leaves that to who puts it into a module."""
+        self.given: list[Given] = []
+        self.declared: dict[str, ScalarType] = {}
+        self.ranges: list[tuple[str, int, ScalarType]] = []
+        self.blocks: list[Any] = []
+        self.places: dict[tuple[Spelling, int], Places] = {}
+        self.symbols: dict[str, Operand] = {}
+        self.numbers: dict[int, ImmediateOperand] = {}
+
+    def class_of(self, register: Register) -> tuple[str, int]:
+        """Return the class of a register by its declaration."""
+        kind = self.type_of(register.name)
+        name = register.type_name if kind is None else kind.ptx[1:]
+        bits = register.dtype.bits if kind is None else kind.bits
+        if name == "pred":
+            return "pred", 1
+        return ("f" if name[0] == "f" else "b" if name[0] == "b" and name[1] != "f" else "i"), max(bits, 16)
+
+    def type_of(self, name: str) -> ScalarType | None:
+        """Return the type that a register was declared with."""
+        known = self.declared.get(name)
+        if known is not None:
+            return known
+        for base, count, kind in self.ranges:
+            rest = name[len(base) :] if name.startswith(base) else ""
+            if rest.isdigit() and rest == str(int(rest)) and int(rest) < count:
+                return kind
+        return None
+
+    def take(self, dtype: PtxType) -> str | None:
+        """Return the name that a fresh register gets, None for a really fresh one."""
+        return self.given[-1].take(dtype) if self.given else None
+
+    def label(self, kind: str) -> str:
+        """Return the next label that was given, or a fresh one."""
+        if self.given and self.given[-1].labels:
+            return self.given[-1].labels.popleft()
+        trace = self.trace
+        while True:
+            name = f"${kind}_{trace.number(f'exact {kind}')}"
+            if name not in trace.taken:
+                trace.taken.add(name)
+                return name
+
+    def emit(self, spelling: Spelling, values: Sequence[Any], pred: Any, *, unchecked: bool = False) -> Instruction:
+        """Add one instruction as it is written."""
+        trace = self.trace
+        places = self.places.get((spelling, len(values)))
+        if places is None:
+            places = self._places_of(spelling, len(values), unchecked)
+        operands: list[Operand] = []
+        for value, bracketed in zip(values, places, strict=True):
+            if isinstance(value, Register):
+                if value.trace is not trace and value.trace is not None:
+                    foreign(value)
+                operands.append(value.as_address() if bracketed else value.operand)
+            elif isinstance(value, Operand):
+                operands.append(value)
+            else:
+                operands.append(self._place(spelling, len(operands), value, bracketed, len(values)))
+        guard = None if pred is None else self.guard(pred)
+        here = frame_here(trace.root, trace.frames)
+        node = Instruction(spelling.opcode, spelling.dotted, tuple(operands), guard, None, here)
+        trace.append(node)
+        return node
+
+    def _places_of(self, spelling: Spelling, count: int, unchecked: bool) -> Places:
+        """Return which operands are addresses; refuse a spelling that the table does not have."""
+        if unchecked:
+            return (False,) * count
+        trace = self.trace
+        found = known(spelling, count, trace.target, trace.judged_at)
+        if found is None:
+            miscounted(trace, spelling, plans_of(trace, spelling, count), count)
+        plans_of(trace, spelling, count)
+        places, version = found
+        if version > trace.needed:
+            trace.need(version, f"`{spelling}`")
+        self.places[spelling, count] = places
+        return places
+
+    def _place(self, spelling: Spelling, at: int, value: Any, bracketed: bool, count: int) -> Operand:
+        if isinstance(value, float):
+            for plan in self.trace.plans.get(spelling, {}).get(count, ()):
+                made = place(value, plan.signature[at], self.trace)
+                if isinstance(made, Operand):
+                    return made
+        if bracketed and isinstance(value, str | int) and not isinstance(value, bool):
+            return AddressOperand(str(value))
+        if bracketed and isinstance(value, Value):
+            return value.as_address()
+        return self.operand(value)
+
+    def operand(self, value: Any) -> Operand:
+        """Return a Python value as the operand that it spells."""
+        if isinstance(value, Register):
+            return value.operand
+        if isinstance(value, Operand):
+            return value
+        if isinstance(value, str):
+            known = self.symbols.get(value)
+            return known if known is not None else self._symbol(value)
+        if isinstance(value, int):
+            known = self.numbers.get(value)
+            if known is None:
+                known = self.numbers[value] = ImmediateOperand(str(int(value)))
+            return known
+        if value is None:
+            return SINK
+        if isinstance(value, list):
+            return VectorOperand(tuple([self.operand(item) for item in cast("list[Any]", value)]))
+        if isinstance(value, tuple):
+            return ParenthesizedOperand(tuple([self.operand(item) for item in cast("tuple[Any, ...]", value)]))
+        if isinstance(value, Value):
+            return value.as_operand()
+        if isinstance(value, float):
+            return float_literal(value, f32)
+        return fail(
+            rules.OPERAND,
+            f"an operand cannot be {shown(value)}",
+            help="give a register, a number, a name (str), a list, a tuple, ptx.addr(...) or what ptx.op makes",
+        )
+
+    def _symbol(self, name: str) -> Operand:
+        if not _SYMBOL.fullmatch(name):
+            fail(rules.NAME, f"expected the name of a symbol or register, found {shown(name)}")
+        known = RegisterOperand(name) if name[0] == "%" or name == "_" or "." in name else LabelOperand(name)
+        self.symbols[name] = known
+        return known
+
+    def address(self, base: Any, offset: Any, more: Sequence[Any]) -> Operand:
+        """Return `[base]`, `[base+offset]`, `[map, {…}]` as written."""
+        rest = tuple([self.operand(part) for part in more])
+        if isinstance(offset, list | tuple):
+            rest = (self.operand(cast("Any", offset)), *rest)
+            offset = None
+        start = self.operand(base)
+        if isinstance(start, AddressOperand):
+            return start
+        if not isinstance(start, RegisterOperand | LabelOperand | ImmediateOperand):
+            return ConstantAddressOperand(start, rest)
+        name = start.text if isinstance(start, ImmediateOperand) else start.name
+        if offset is None:
+            return AddressOperand(name, None, rest)
+        added = self.operand(offset)
+        if isinstance(added, ImmediateOperand):
+            return AddressOperand(name, added.text, rest)
+        return AddressOperand(name, None, rest, added)
+
+    def guard(self, pred: Any) -> Predicate:
+        """Return the guard that `pred=` means; a name is taken too."""
+        if isinstance(pred, Register):
+            return pred.guard(False)
+        if isinstance(pred, Negation):
+            return pred.reg.guard(True)
+        made = self.operand(pred) if isinstance(pred, str | Operand) else None
+        negated = isinstance(made, NegatedOperand)
+        inner = made.operand if isinstance(made, NegatedOperand) else made
+        if not isinstance(inner, RegisterOperand | LabelOperand):
+            refuse(self.trace, Complaint(GUARD, f"`pred` must be a predicate register, found {shown(pred)}"))
+        return Predicate(inner.name, negated)
+
+    def declare(self, kind: ScalarType, name: str, count: int | None) -> None:
+        """Note the type of a declared register or range."""
+        if count is None:
+            self.declared[name] = kind
+        else:
+            self.ranges.append((name, count, kind))
+
+    def body(self) -> tuple[Statement, ...]:
+        """Return what was written; registers that ran out of given names are declared at its start."""
+        made = (*self.trace.top.statements(), *self.trace.prologue, *self.trace.statements)
+        return made if self.style is None else tuple(settled(made, self.style, 1))
+
+
+@lru_cache(maxsize=1 << 14)
+def known(spelling: Spelling, count: int, target: Target, version: Version) -> tuple[Places, Version] | None:
+    """Return which of so many operands are addresses and the PTX version that it takes; None if the table has no such
+    instruction for the target and version."""
+    plans = judged(spelling, target, version).get(count)
+    if not plans:
+        return None
+    places = tuple([all(plan.signature[at].kind is Kind.ADDRESS for plan in plans) for at in range(count)])
+    return places, min(plan.version for plan in plans)
+
+
+def checked_name(name: Any) -> str:
+    """Return a name that PTX takes, or refuse it."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        fail(rules.NAME, f"expected a PTX name (letters, digits, `_`, `$`, `%` first), found {shown(name)}")
+    return name

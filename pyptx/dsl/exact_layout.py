@@ -1,0 +1,148 @@
+"""Where statements of an exact transcript stand: `ptx.layout` and `ptx.inline_asm` leave marks among them, and at the end
+every statement gets the layout that the style and its marks give it. A statement that the style alone spaces has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyptx.emitter.spacing import BEGIN, END, Place, kind_of
+from pyptx.emitter.styles import Style
+from pyptx.ir.base import Node, tokens
+from pyptx.ir.directives import Section
+from pyptx.ir.layout import Layout, layout_of
+from pyptx.ir.nodes import Block, Function, Instruction, Statement
+
+
+class Gap(Statement):
+    """Gaps of the next statement, or of the brace that closes the body: all of them, or the first, the last, some."""
+
+    gaps: tuple[str, ...] = ()
+    before: str | None = None
+    after: str | None = None
+    inner: tuple[tuple[int, str], ...] = ()
+
+    def parts(self) -> Sequence[str | Node]:
+        return ()
+
+
+class Mark(Statement):
+    """Where inline assembly begins ("asm") or ends ("end")."""
+
+    kind: str
+
+    def parts(self) -> Sequence[str | Node]:
+        return ()
+
+
+def settled(statements: Sequence[Statement], style: Style, depth: int = 0) -> list[Statement]:
+    """Return the statements with their layouts and without marks."""
+    return _Settling(style, depth).run(statements)
+
+
+class _Settling:
+    """A walk over a text: the marks that wait for their statement, and the bodies that are open."""
+
+    def __init__(self, style: Style, depth: int) -> None:
+        self.place = Place(style)
+        self.place.depth = depth
+        self.gap: Gap | None = None
+        self.prefix = ""
+        self.whole_line = True
+        self.plain = not style.around
+        self.heads = frozenset(key.partition("/")[0] for key in style.forms)
+        self.usual: dict[tuple[str, int], bool] = {}
+
+    def run(self, statements: Sequence[Statement]) -> list[Statement]:
+        waiting: list[tuple[Iterator[Statement], Statement, Layout | None, list[Statement]]] = []
+        current, out = iter(statements), list[Statement]()
+        place = self.place
+        while True:
+            for node in current:
+                if type(node) is Instruction:
+                    if not self._usual(node):
+                        _give(node, self._layout(node))
+                    place.last = "inst"
+                elif isinstance(node, Gap):
+                    self.gap = node
+                    continue
+                elif isinstance(node, Mark):
+                    self._mark(node.kind)
+                    continue
+                elif isinstance(node, Block | Section) or (isinstance(node, Function) and node.definition):
+                    waiting.append((current, node, self._layout(node), out))
+                    current, out = iter(node.body), []
+                    place.open()
+                    break
+                else:
+                    _give(node, self._layout(node))
+                    place.last = kind_of(node)
+                out.append(node)
+            else:
+                if not waiting:
+                    return out
+                body = tuple(out)
+                current, node, layout, out = waiting.pop()
+                out.append(node.replace(body=body, layout=layout, closing=self._closing(node)))
+
+    def _usual(self, node: Instruction) -> bool:
+        """Tell whether the style without a place says everything about this instruction."""
+        place = self.place
+        if not self.plain or place.asm or self.gap is not None or self.prefix or not self.whole_line or node.layout:
+            return False
+        key = place.last, place.level
+        known = self.usual.get(key)
+        if known is None:
+            known = self.usual[key] = place.before("inst") == place.style.indent * place.level
+        if not known or not self.heads:
+            return known
+        guard = "" if node.predicate is None else "@! " if node.predicate.negated else "@ "
+        return guard + node.full_opcode not in self.heads
+
+    def _layout(self, node: Statement) -> Layout | None:
+        """Return the layout of a statement that comes here, and forget the marks before it."""
+        own: Layout | None = getattr(node, "layout", None)
+        words = tokens(node)
+        gaps = list(own) if own is not None and len(own) == len(words) + 1 else self.place.gaps(node, words)
+        self._override(gaps)
+        return layout_of(gaps)
+
+    def _closing(self, node: Statement) -> Layout:
+        place = self.place
+        place.leave()
+        kind = f"{kind_of(node)}}}"
+        gaps = place.closing(kind)
+        place.last = kind
+        self._override(gaps)
+        return layout_of(gaps)
+
+    def _override(self, gaps: list[str]) -> None:
+        gap = self.gap
+        if gap is not None:
+            if len(gap.gaps) == len(gaps):
+                gaps[:] = gap.gaps
+            elif gap.gaps:
+                gaps[0], gaps[-1] = gap.gaps[0], gap.gaps[-1]
+            for at, text in gap.inner:
+                if -len(gaps) <= at < len(gaps):
+                    gaps[at] = text
+            gaps[0] = gaps[0] if gap.before is None else gap.before
+            gaps[-1] = gaps[-1] if gap.after is None else gap.after
+            self.gap = None
+        gaps[0] = self.prefix + gaps[0]
+        self.prefix = ""
+        self.whole_line = gaps[-1][-1:] == "\n"
+
+    def _mark(self, kind: str) -> None:
+        place = self.place
+        before = place.before(kind)
+        if self.gap is not None:
+            before = self.gap.gaps[0] if self.gap.gaps else before if self.gap.before is None else self.gap.before
+            self.gap = None
+        self.prefix += before + (BEGIN if kind == "asm" else END)
+        (place.begin if kind == "asm" else place.end)()
+
+
+def _give(node: Statement, layout: Layout | None) -> None:
+    """Set the layout of a node that was made for this text and that nobody else has."""
+    vars(type(node))["layout"].__set__(node, layout)

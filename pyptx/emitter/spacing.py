@@ -1,0 +1,108 @@
+"""What stands before a statement, by its kind and the kind before it: the part of a style that needs a place in a text.
+
+`Place` walks through a text, statement by statement. Whoever reads a style off a text and whoever applies it ask the
+same questions in the same order, so both get the same answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyptx.emitter.styles import Style, default_gaps, form_of
+from pyptx.ir.base import Node
+from pyptx.ir.directives import LocDirective, Section, SectionData
+from pyptx.ir.nodes import Block, Function, Instruction, Label, RegDecl, VarDecl
+
+BEGIN, END = "\t// begin inline asm\n", "\t// end inline asm\n"
+marks = re.compile(r"(?:(?<=\n)|\A)\t// (?:begin|end) inline asm\n")
+"""The lines that LLVM puts around inline assembly."""
+
+_KINDS: dict[type, str] = {
+    Instruction: "inst",
+    Label: "label",
+    RegDecl: "reg",
+    VarDecl: "var",
+    Block: "block",
+    Function: "function",
+    LocDirective: "loc",
+    SectionData: "data",
+    Section: "section",
+}
+
+
+def kind_of(node: Node) -> str:
+    """Return the word that `Style.before` has for a statement."""
+    return _KINDS.get(type(node), "directive")
+
+
+class Place:
+    """A place in a text: how deep, inside inline assembly or not, and which kind of statement is the last before it."""
+
+    __slots__ = ("asm", "depth", "last", "outer", "style")
+
+    def __init__(self, style: Style) -> None:
+        self.style = style
+        self.asm = False
+        self.depth = 0
+        self.last = "{"
+        self.outer: list[bool] = []
+
+    @property
+    def current(self) -> Style:
+        """The style that holds here."""
+        return self.style.asm or self.style if self.asm else self.style
+
+    @property
+    def level(self) -> int:
+        """How often the indentation is written here."""
+        return 1 if self.asm else min(self.depth, 1) if self.style.flat else self.depth
+
+    def keys(self, kind: str) -> tuple[str, str]:
+        """Return under which names `before` may have something for this kind, the special one first."""
+        level = self.level
+        where = "" if level == 1 else f"@{level}"
+        return f"{self.last} {kind}{where}", f"{kind}{where}"
+
+    def before(self, kind: str) -> str:
+        """Return what stands before a statement of this kind."""
+        style = self.current
+        if style.before:
+            special, general = self.keys(kind)
+            found = style.before.get(special)
+            found = style.before.get(general) if found is None else found
+            if found is not None:
+                return found
+        return "" if kind in ("asm", "end") else style.indent * self.level
+
+    def gaps(self, node: Node, words: Sequence[str]) -> list[str]:
+        """Return the gaps of a statement that comes here."""
+        style = self.current
+        gaps = default_gaps(node, words, style, self.level)
+        if not style.forms or 0 not in (form_of(node, words, style) or ()):
+            gaps[0] = self.before(kind_of(node))
+        return gaps
+
+    def open(self) -> None:
+        """Go into the body of the statement that was the last."""
+        self.depth += 1
+        self.outer.append(self.asm)
+        self.last = "{"
+
+    def leave(self) -> None:
+        """Go out of a body; its closing brace comes next, `last` is still what was last inside."""
+        self.depth -= 1
+        self.asm = self.outer.pop()
+
+    def closing(self, kind: str) -> list[str]:
+        """Return the gaps of the brace that comes here; its kind is that of its statement and `}`."""
+        form = self.current.forms.get(kind)
+        return [self.before(kind), "\n" if form is None else form.get(-1, "\n")]
+
+    def begin(self) -> None:
+        """Go into inline assembly."""
+        self.asm, self.last = True, "asm"
+
+    def end(self) -> None:
+        """Leave inline assembly."""
+        self.asm, self.last = False, "end"

@@ -1,0 +1,109 @@
+"""Declarations of exact transcripts, written where they stand: `ptx.decl.reg`, `ptx.decl.var`, `ptx.decl.param`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import declared
+from pyptx.dsl.declared import DeclaredRange
+from pyptx.dsl.registers import Reg
+from pyptx.ir.nodes import Declarator, Param, VarDecl
+from pyptx.ptx.exact import exact_of
+from pyptx.types import PtxType
+
+__all__ = ["item", "param", "reg", "var"]
+
+
+def reg(dtype: PtxType, *names: str, vector: int | None = None, align: Any = None) -> Any:
+    """Declare registers: `.reg .b32 %r<24>, %x;`. Returns what each name stands for: a register, or for `%r<24>` an
+    array of 24."""
+    exact = exact_of("ptx.decl.reg")
+    node, made = declared.registers(dtype, names, vector, align)
+    exact.trace.append(node.replace(origin=exact.trace.here(2)))
+    for one in made:
+        if isinstance(one, Reg):
+            exact.declare(node.type, one.name, None)
+        else:
+            array: DeclaredRange = one
+            exact.declare(node.type, array.base, array.count)
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+def var(
+    space: str,
+    dtype: PtxType,
+    name: str,
+    shape: Any = None,
+    *more: Declarator,
+    init: Any = None,
+    align: Any = None,
+    linking: str | None = None,
+    vector: int | None = None,
+    count: Any = None,
+    braces: bool | None = None,
+    attributes: Any = (),
+    attributes_first: bool = True,
+    bank: Any = None,
+) -> str:
+    """Declare a variable: `.shared .align 16 .b8 name[1024];`. `shape` is a size or several, None for `[]`; `init` a
+    value or a list of numbers, names, lists, operands of `ptx.op`. Further declarators come from `ptx.decl.item`.
+    Returns the name."""
+    trace = exact_of("ptx.decl.var").trace
+    trace.append(
+        variable(
+            space, dtype, name, shape, *more, init=init, align=align, linking=linking, vector=vector, count=count,
+            braces=braces, attributes=attributes, attributes_first=attributes_first, bank=bank,
+        ).replace(origin=trace.here(2))
+    )  # fmt: skip
+    return name
+
+
+def variable(
+    space: str,
+    dtype: PtxType,
+    name: str,
+    shape: Any = None,
+    *more: Declarator,
+    init: Any = None,
+    count: Any = None,
+    braces: bool | None = None,
+    align: Any = None,
+    linking: str | None = None,
+    vector: int | None = None,
+    attributes: Any = (),
+    attributes_first: bool = True,
+    bank: Any = None,
+) -> VarDecl:
+    """Return the node of `ptx.decl.var`."""
+    first = item(name, shape, init=init, count=count, braces=braces)
+    return declared.variable(
+        space, dtype, first, more, align=align, linking=linking, vector=vector, attributes=attributes,
+        attributes_first=attributes_first, bank=bank,
+    )  # fmt: skip
+
+
+def item(
+    name: str, shape: Any = None, *, init: Any = None, count: Any = None, braces: bool | None = None
+) -> Declarator:
+    """Return one more declarator of `ptx.decl.var`."""
+    return Declarator(*declared.declarator(name, shape, init, count, braces))
+
+
+def param(
+    dtype: PtxType,
+    name: str,
+    shape: Any = None,
+    *,
+    space: str = "param",
+    align: Any = None,
+    ptr: bool | str = False,
+    ptr_align: Any = None,
+    vector: int | None = None,
+    trailing_align: Any = None,
+) -> Param:
+    """Return a parameter of a function: `.param .u64 .ptr .global .align 16 name`. `ptr` is True for `.ptr` alone, or
+    its state space; `shape` the size of an array, () for `[]`."""
+    return declared.parameter(
+        dtype, name, shape, space=space, align=align, ptr=ptr, ptr_align=ptr_align, vector=vector,
+        trailing_align=trailing_align,
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""`ptx.directive(name, …)`: every directive that may stand in a text, as a statement of an exact transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.declared import function_directives, label_place, number, scalar, text
+from pyptx.dsl.emit import shown
+from pyptx.dsl.exact import checked_name
+from pyptx.dsl.trace import fail
+from pyptx.ir.directives import (
+    AliasDirective,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    Directive,
+    DwarfDirective,
+    FileDirective,
+    LabelRange,
+    LocDirective,
+    PragmaDirective,
+    SectionData,
+    Target,
+)
+from pyptx.ir.nodes import Param
+from pyptx.ptx.exact import exact_of
+from pyptx.types import PtxType
+
+__all__ = ["data_node", "directive", "directive_node"]
+
+
+def directive(name: str, *values: Any, **given: Any) -> None:
+    """Emit a directive: `ptx.directive("loc", 1, 21, 3)`, `("pragma", "nounroll")`, `("branchtargets", "A", ("L", 4))`,
+    `("callprototype", params=(…,), returns=(…,))`, `("calltargets", …)`, `("alias", name, aliasee)`, `("target", …)`,
+    `("file", 1, "a.cu")`, `("dwarf", ".byte", 1, 2)`. `.loc` takes `function_name=` (a label, or with an offset) and
+    `inlined_at=` (file, line, column)."""
+    trace = exact_of("ptx.directive").trace
+    trace.append(directive_node(name, *values, **given).replace(origin=trace.here(2)))
+
+
+def directive_node(name: str, *values: Any, **given: Any) -> Any:
+    """Return the node of a directive."""
+    make = _MAKERS.get(name)
+    if make is None:
+        fail(rules.ARGUMENT, f"unknown directive {shown(name)}", help=f"one of {', '.join(sorted(_MAKERS))}")
+    try:
+        return make(*values, **given)
+    except TypeError as wrong:
+        fail(rules.ARGUMENT, f"`.{name}` {str(wrong).partition('() ')[2]}")
+
+
+def data_node(dtype: PtxType, *values: Any) -> SectionData:
+    """Return a line of a section: numbers, labels, (label, offset), (label, "-", label)."""
+    made = [label_place(value) if isinstance(value, str | tuple) else number(value) for value in values]
+    return SectionData(scalar(dtype), tuple(made))
+
+
+def _loc(
+    file: Any, line: Any, column: Any, *, function_name: Any = None, inlined_at: Any = None, intermediate: bool = False
+) -> Directive:
+    at = None if inlined_at is None else tuple(map(number, inlined_at))
+    if at is not None and len(at) != 3:
+        fail(rules.ARGUMENT, f"`inlined_at` is (file, line, column), found {shown(inlined_at)}")
+    where = None if function_name is None else label_place(function_name)
+    return LocDirective(number(file), number(line), number(column), where, at, intermediate)  # pyright: ignore[reportArgumentType]
+
+
+def _pragma(first: str, *more: str) -> Directive:
+    return PragmaDirective(text(first), tuple(map(text, more)))
+
+
+def _file(index: Any, path: str, timestamp: Any = None, size: Any = None) -> Directive:
+    stamps = [None if value is None else number(value) for value in (timestamp, size)]
+    return FileDirective(number(index), text(path), *stamps)
+
+
+def _prototype(
+    *, params: Sequence[Param] = (), returns: Sequence[Param] | None = None, directives: Any = (), parens: bool = True
+) -> Directive:
+    back = None if returns is None else tuple(returns)
+    return CallPrototype(tuple(params), back, function_directives(directives), parens)
+
+
+def _branch_targets(*labels: Any) -> Directive:
+    return BranchTargets(tuple([_label_range(label) for label in labels]))
+
+
+def _label_range(label: Any) -> LabelRange:
+    if isinstance(label, str):
+        return LabelRange(checked_name(label))
+    name, count = label
+    return LabelRange(checked_name(name), number(count))
+
+
+def _dwarf(keyword: str, *values: Any) -> Directive:
+    if keyword == ":":
+        return DwarfDirective(":", (checked_name(values[0]),))
+    made: list[Any] = []
+    for value in values:
+        if isinstance(value, str) and value[:1] == '"':
+            made.append(f'"{text(value[1:-1])}"')
+        else:
+            made.append(label_place(value) if isinstance(value, str | tuple) else number(value))
+    if not isinstance(keyword, str) or not keyword[1:].isidentifier():
+        fail(rules.ARGUMENT, f"expected a keyword such as '.byte', found {shown(keyword)}")
+    return DwarfDirective(keyword, tuple(made))
+
+
+_MAKERS: dict[str, Callable[..., Directive]] = {
+    "loc": _loc,
+    "pragma": _pragma,
+    "file": _file,
+    "callprototype": _prototype,
+    "calltargets": lambda *names: CallTargets(tuple(map(checked_name, names))),
+    "branchtargets": _branch_targets,
+    "alias": lambda name, aliasee: AliasDirective(checked_name(name), checked_name(aliasee)),
+    "target": lambda *targets: Target(tuple(map(checked_name, targets))),
+    "dwarf": _dwarf,
+}

@@ -1,0 +1,140 @@
+"""Operands that Python has no notation for, as PTX spells them: constant expressions, `a[2]`, `a|b`, `generic(x)`.
+
+Each takes what an operand of `ptx.inst` may be, and returns an operand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import convert, shown
+from pyptx.dsl.exact import checked_name
+from pyptx.dsl.trace import CURRENT, fail
+from pyptx.dsl.values import Register
+from pyptx.ir.kinds import ScalarType
+from pyptx.ir.operands import (
+    AddressOperand,
+    BinaryOperand,
+    CastOperand,
+    ConditionalOperand,
+    FieldOperand,
+    GenericOperand,
+    ImmediateOperand,
+    IndexedOperand,
+    LabelOperand,
+    MaskOperand,
+    NegatedOperand,
+    Operand,
+    ParenthesizedOperand,
+    PipeOperand,
+    RegisterOperand,
+    UnaryOperand,
+    VectorOperand,
+)
+from pyptx.types import PtxType
+
+_BINARY = frozenset("+ - * / % << >> < > <= >= == != & ^ | && ||".split())
+_UNARY = frozenset("- + ~ !".split())
+
+
+def operand(value: Any) -> Operand:
+    """Return a value as an operand, inside a kernel or at module level."""
+    trace = CURRENT.get()
+    if isinstance(value, Operand):
+        return value
+    if trace is not None:
+        return trace.exact.operand(value) if trace.exact is not None else convert(value, None, trace)
+    if isinstance(value, Register):
+        return value.operand
+    if isinstance(value, str):
+        return RegisterOperand(value) if value[:1] == "%" or value == "_" else LabelOperand(checked_name(value))
+    if isinstance(value, int):
+        return ImmediateOperand(str(int(value)))
+    if isinstance(value, list):
+        return VectorOperand(tuple([operand(item) for item in value]))  # pyright: ignore[reportUnknownVariableType]
+    return fail(rules.OPERAND, f"an operand cannot be {shown(value)}")
+
+
+def bare(value: Any) -> Operand:
+    """Return a register or symbol that gets no brackets, wherever it stands."""
+    return operand(value)
+
+
+def binary(operator: str, left: Any, right: Any) -> Operand:
+    """Return `left operator right`."""
+    return BinaryOperand(_known(operator, _BINARY), operand(left), operand(right))
+
+
+def unary(operator: str, value: Any) -> Operand:
+    """Return `-x`, `+x`, `~x`, `!x` of a constant, or `-x` of a register."""
+    return UnaryOperand(_known(operator, _UNARY), operand(value))
+
+
+def negated(value: Any) -> Operand:
+    """Return `!x` of a register."""
+    return NegatedOperand(operand(value))
+
+
+def conditional(test: Any, then: Any, other: Any) -> Operand:
+    """Return `test ? then : other`."""
+    return ConditionalOperand(operand(test), operand(then), operand(other))
+
+
+def cast(dtype: PtxType, value: Any) -> Operand:
+    """Return `(.s64) x` or `(.u64) x`."""
+    return CastOperand(ScalarType.from_ptx(dtype.name), operand(value))
+
+
+def paren(*values: Any) -> Operand:
+    """Return `(x)`: parentheses around a constant, or the list of a call."""
+    return ParenthesizedOperand(tuple([operand(value) for value in values]))
+
+
+def vector(*values: Any) -> Operand:
+    """Return `{a, b}`."""
+    return VectorOperand(tuple([operand(value) for value in values]))
+
+
+def pipe(left: Any, right: Any) -> Operand:
+    """Return `a|b`, two destinations."""
+    return PipeOperand(operand(left), operand(right))
+
+
+def index(name: Any, at: Any) -> Operand:
+    """Return `a[2]`, an address without brackets around it."""
+    named = operand(name)
+    if not isinstance(named, RegisterOperand | LabelOperand):
+        fail(rules.OPERAND, f"only a variable or register is indexed, found {shown(name)}")
+    return IndexedOperand(named.name, operand(at))
+
+
+def address(base: Any, offset: Any = None, *rest: Any) -> Operand:
+    """Return `[base+offset]` in an initialiser."""
+    named = operand(base)
+    assert isinstance(named, RegisterOperand | LabelOperand)
+    return AddressOperand(named.name, None, tuple(map(operand, rest)), None if offset is None else operand(offset))
+
+
+def generic(symbol: str) -> Operand:
+    """Return `generic(symbol)`, in an initialiser."""
+    return GenericOperand(checked_name(symbol))
+
+
+def mask(bits: Any, value: Any) -> Operand:
+    """Return `0xFF00(x)`, some bytes of an address, in an initialiser."""
+    made = operand(bits)
+    if not isinstance(made, ImmediateOperand):
+        fail(rules.OPERAND, f"a mask is a number, found {shown(bits)}")
+    return MaskOperand(made.text, operand(value))
+
+
+def field(name: str, value: Any) -> Operand:
+    """Return `name = value`, in the initialiser of a texture, sampler or surface."""
+    return FieldOperand(checked_name(name), operand(value))
+
+
+def _known(operator: str, known: frozenset[str]) -> str:
+    if operator not in known:
+        fail(rules.OPERAND, f"expected an operator of PTX, one of {' '.join(sorted(known))}, found {shown(operator)}")
+    return operator

@@ -1,0 +1,264 @@
+"""`ptx.module(…)`: a whole module as an exact transcript: header, variables, functions, sections, in the order written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyptx.check import check as check_module
+from pyptx.diagnostics import Diagnostic
+from pyptx.dsl import declared, rules
+from pyptx.dsl.emit import shown
+from pyptx.dsl.exact import Exact, checked_name
+from pyptx.dsl.exact_layout import settled
+from pyptx.dsl.lines import origins_by_line
+from pyptx.dsl.run import run_function
+from pyptx.dsl.trace import Trace, fail, place
+from pyptx.emitter import emit
+from pyptx.emitter.styles import DEFAULT, Style
+from pyptx.ir.collection import without_collector
+from pyptx.ir.directives import AddressSize, Module, Section, Target, Version
+from pyptx.ir.layout import layout_of
+from pyptx.ir.nodes import Declarator, Function, Label, Param, Statement
+from pyptx.isa.targets import target as target_of
+from pyptx.ptx.decl import variable
+from pyptx.ptx.directives import data_node, directive_node
+from pyptx.ptx.exact import gap
+from pyptx.types import PtxType
+
+if TYPE_CHECKING:
+    from pyptx.toolchain import Cubin, Resources
+
+__all__ = ["ExactFunction", "ExactModule", "module"]
+
+Header = tuple[int, int] | str
+_NOT_SECTION = "a section holds labels and data"
+
+
+class ExactFunction:
+    """A function of an exact module; its body is traced when the module is asked for its text."""
+
+    def __init__(self, owner: ExactModule, body: Callable[[], object], head: Function) -> None:
+        self.owner, self.body, self.head = owner, body, head
+        self.__name__, self.__doc__ = body.__name__, body.__doc__
+
+    @property
+    def name(self) -> str:
+        """The name in PTX."""
+        return self.head.name
+
+    def ptx(self) -> str:
+        """Return the text of the whole module."""
+        return self.owner.ptx()
+
+    def traced(self) -> Function:
+        """Return the function with its body, marks of the layout included."""
+        owner = self.owner
+        trace = Trace(target_of(owner.arch), owner.version, self.head.name)
+        trace.exact = Exact(trace)
+        run_function(trace, self.body)
+        return self.head.replace(body=trace.exact.body())
+
+    def __repr__(self) -> str:
+        return f"<exact function {self.name}>"
+
+
+class ExactModule:
+    """A module written out exactly. Its methods add to it what `ptx.decl` and `ptx.directive` add to a function."""
+
+    def __init__(self, version: tuple[int, int], header: tuple[Statement, ...], style: Style, ending: str) -> None:
+        self.version, self.header, self.style, self.ending = version, header, style, ending
+        self.items: list[Any] = []
+        self.inner: list[Any] | None = None
+        self._made: Module | None = None
+
+    @property
+    def arch(self) -> str:
+        """The target, without options."""
+        made = self.header[1]
+        assert isinstance(made, Target)
+        return made.targets[0]
+
+    def _add(self, item: Any) -> None:
+        self._made = None
+        (self.items if self.inner is None else self.inner).append(item)
+
+    def layout(
+        self, *gaps: str, before: str | None = None, after: str | None = None, inner: dict[int, str] | None = None
+    ) -> None:
+        """Space the next statement by hand, as `ptx.layout` does in a function."""
+        self._add(gap(gaps, before, after, inner))
+
+    def reg(self, dtype: PtxType, *names: str, vector: int | None = None, align: Any = None) -> Any:
+        """Declare registers of the module; returns what `ptx.decl.reg` returns."""
+        node, made = declared.registers(dtype, names, vector, align)
+        self._add(node.replace(origin=place()))
+        return made[0] if len(made) == 1 else tuple(made)
+
+    def var(self, space: str, dtype: PtxType, name: str, shape: Any = None, *more: Declarator, **given: Any) -> str:
+        """Declare a variable, as `ptx.decl.var` does in a function."""
+        self._add(variable(space, dtype, name, shape, *more, **given).replace(origin=place()))
+        return name
+
+    def directive(self, name: str, *values: Any, **given: Any) -> None:
+        """Add a directive, as `ptx.directive` does in a function."""
+        self._add(directive_node(name, *values, **given).replace(origin=place()))
+
+    def label(self, name: str) -> None:
+        """Add a label to the section that is open."""
+        if self.inner is None:
+            fail(rules.NESTING, f"a label stands in a section here, {_NOT_SECTION}")
+        self._add(Label(checked_name(name), origin=place()))
+
+    def data(self, dtype: PtxType, *values: Any) -> None:
+        """Add a line to the section that is open: `.b8 1, 2`; labels, (label, offset), (label, "-", label)."""
+        if self.inner is None:
+            fail(rules.NESTING, f"data stand in a section, {_NOT_SECTION}", help='with module.section(".debug_info"):')
+        self._add(data_node(dtype, *values).replace(origin=place()))
+
+    @contextmanager
+    def section(self, name: str) -> Generator[None, None, None]:
+        """Open `.section name { … }`."""
+        if self.inner is not None or not isinstance(name, str) or not name[1:].replace(".", "_").isidentifier():
+            fail(rules.ARGUMENT, f"expected a section such as '.debug_info' at module level, found {shown(name)}")
+        origin = place()
+        self.inner = inner = []
+        try:
+            yield
+        finally:
+            self.inner = None
+        self._add(Section(name, tuple(inner), origin=origin))
+
+    def entry(self, name: str, *params: Param, **given: Any) -> Callable[[Callable[[], object]], ExactFunction]:
+        """Make the function below the body of `.entry name(params)`. Keywords: `linking`, `directives` (names, or
+        (name, value, …)), `attributes`, `parens` (False where empty parentheses are left out)."""
+        return self._function(_head(True, name, params, None, given))
+
+    def func(
+        self, name: str, *params: Param, returns: Sequence[Param] | None = None, **given: Any
+    ) -> Callable[[Callable[[], object]], ExactFunction]:
+        """Make the function below the body of `.func (returns) name(params)`; keywords as of `entry`."""
+        return self._function(_head(False, name, params, returns, given))
+
+    def _function(self, head: Function) -> Callable[[Callable[[], object]], ExactFunction]:
+        head = head.replace(origin=place())
+
+        def decorate(body: Callable[[], object]) -> ExactFunction:
+            made = ExactFunction(self, body, head)
+            self._add(made)
+            return made
+
+        return decorate
+
+    def declare(
+        self, name: str, *params: Param, entry: bool = False, returns: Sequence[Param] | None = None, **given: Any
+    ) -> str:
+        """Declare a function without a body; keywords as of `entry`."""
+        head = _head(entry, name, params, returns, given)
+        self._add(head.replace(definition=False, origin=place()))
+        return name
+
+    def module(self) -> Module:
+        """Return the module as nodes."""
+        if self._made is None:
+            with without_collector():
+                items = [item.traced() if isinstance(item, ExactFunction) else item for item in self.items]
+                version, target, *size = self.header
+                self._made = Module(
+                    version, target, size[0] if size else None, tuple(settled(items, self.style)),  # pyright: ignore[reportArgumentType]
+                    layout_of((self.ending,)),
+                )  # fmt: skip
+        return self._made
+
+    def ptx(self) -> str:
+        """Return the text."""
+        module = self.module()
+        with without_collector():
+            return emit(module, style=self.style)
+
+    @property
+    def functions(self) -> tuple[ExactFunction, ...]:
+        """The functions that have a body."""
+        return tuple([item for item in self.items if isinstance(item, ExactFunction)])
+
+    def check(self) -> list[Diagnostic]:
+        """Return what the checks find, at the Python lines."""
+        return list(check_module(self.module()))
+
+    def cubin(self) -> Cubin:
+        """Return the machine code."""
+        from pyptx.toolchain import assemble
+
+        origins = origins_by_line(self.module())
+        return assemble(self.ptx(), origin_of=lambda line: origins.get(line))
+
+    def sass(self) -> str:
+        """Return the machine code as text."""
+        from pyptx.toolchain import sass
+
+        return sass(self.cubin())
+
+    def resources(self) -> dict[str, Resources]:
+        """Return what ptxas says that each function takes."""
+        from pyptx.toolchain import resources
+
+        return dict(resources(self.cubin()))
+
+    def __repr__(self) -> str:
+        return f"<exact module for {self.arch}>"
+
+
+def _head(
+    is_entry: bool, name: str, params: Sequence[Param], returns: Sequence[Param] | None, given: dict[str, Any]
+) -> Function:
+    unknown = set(given) - {"linking", "directives", "attributes", "parens"}
+    if unknown or not all(isinstance(param, Param) for param in (*params, *(returns or ()))):
+        found = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
+        fail(rules.ARGUMENT, f"`{shown(name)}` is declared with {found}")
+    return Function(
+        is_entry, checked_name(name), tuple(params), None if returns is None else tuple(returns), (),
+        declared.linking(given.get("linking")), declared.function_directives(given.get("directives", ())),
+        True, given.get("parens", True), declared.attributes(given.get("attributes", ())),
+    )  # fmt: skip
+
+
+def module(
+    version: Header,
+    target: str | Sequence[str],
+    *,
+    address_size: Any = None,
+    style: Style = DEFAULT,
+    before: str = "",
+    layouts: Sequence[Sequence[str] | None] = (),
+    ending: str = "",
+) -> ExactModule:
+    """Begin a module: `.version`, `.target`, `.address_size`. `before` stands at the start of the text, `ending` at its
+    end; `layouts` are the gaps of the lines of the header, where they are not the usual ones. Version (8, 7), or "8.7"
+    as it is spelled."""
+    major, minor = _version(version)
+    names = (target,) if isinstance(target, str) else tuple(target)
+    for name in names:
+        checked_name(name)
+    try:
+        target_of(names[0])
+    except (ValueError, IndexError) as wrong:
+        fail(rules.DECLARATION, str(wrong))
+    header: list[Statement] = [Version(major, minor), Target(names)]
+    if address_size is not None:
+        header.append(AddressSize(declared.number(address_size)))
+    spaced = settled([node for node in header], style)
+    for at, gaps in enumerate(layouts):
+        if gaps is not None:
+            spaced[at] = spaced[at].replace(layout=layout_of(gaps))
+    first: Any = spaced[0]
+    spaced[0] = first.replace(layout=layout_of((before + first.layout[0], *first.layout[1:])))
+    return ExactModule((int(major), int(minor)), tuple(spaced), style, ending)
+
+
+def _version(given: Header) -> tuple[int, int]:
+    parts = given.split(".") if isinstance(given, str) else list(given)
+    if len(parts) != 2 or not all(str(part).isdigit() for part in parts):
+        fail(rules.DECLARATION, f"a version is (8, 7) or '8.7', found {shown(given)}")
+    major, minor = (declared.version_part(str(part)) for part in parts)
+    return major, minor

@@ -33,6 +33,8 @@ def finished_body(trace: Trace) -> Body:
     _refuse_open(trace)
     if trace.pending:
         raise PtxError(trace.pending)
+    if trace.exact is not None:
+        return trace.exact.body()
     _refuse_missing_labels(trace)
     statements = folded([*trace.prologue, *trace.statements], trace.folds)
     memory = memory_of(trace)

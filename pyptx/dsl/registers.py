@@ -248,9 +248,12 @@ Pred = Reg | NegPred
 
 
 class PipeRef(Pair):
-    """`a|b`, two destinations of one instruction."""
+    """`a|b`, two destinations of one instruction: `d, p = …` takes them apart."""
 
     __slots__ = ()
+
+    def __iter__(self) -> Any:
+        return iter((self.left, self.right))
 
     def __repr__(self) -> str:
         return f"PipeRef({self.left!r}, {self.right!r})"
@@ -312,6 +315,9 @@ def fresh(dtype: PtxType, name: str | None = None, trace: Trace | None = None) -
     """Return a new register of the trace; a name is made unique."""
     trace = trace or current()
     check_type(dtype)
+    given = None if trace.exact is None else trace.exact.take(dtype)
+    if given is not None:
+        return Reg(given, dtype)
     letter, kept = storage(dtype)
     if name is None:
         full = trace.declarations.fresh(letter, kept)

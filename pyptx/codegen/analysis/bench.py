@@ -7,18 +7,21 @@ the PTX is evaluated as text: expressions are nodes of the plan, and names mean 
 from __future__ import annotations
 
 import operator
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyptx import ptx, reg, types
+from pyptx.check.symbols import Scope
 from pyptx.codegen.plan import Attribute, Binary, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary
 from pyptx.diagnostics import PtxError
+from pyptx.dsl.exact import Exact, Given
 from pyptx.dsl.registers import Reg
-from pyptx.dsl.trace import CURRENT, Declarations, Trace
-from pyptx.ir.kinds import ScalarType
-from pyptx.ir.nodes import Statement
+from pyptx.dsl.trace import CURRENT, Trace
+from pyptx.ir.base import tokens
+from pyptx.ir.nodes import RegDecl, Statement
 from pyptx.isa.targets import Target, Version
-from pyptx.types import PtxType
+from pyptx.types import PtxType, from_name
 
 VOCABULARY: dict[str, Any] = {"ptx": ptx, "reg": reg, **{kind.name: kind for kind in types.ALL}}
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
@@ -30,35 +33,35 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
 _UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "~": operator.invert}
 
 
-class _Handed(Declarations):
-    """Hands out the names that are waiting, in order."""
-
-    __slots__ = ("waiting",)
-
-    def __init__(self) -> None:
-        super().__init__("")
-        self.waiting: list[str] = []
-
-    def fresh(self, letter: str, storage: ScalarType) -> str:
-        if not self.waiting:
-            raise NothingWaits
-        return self.waiting.pop(0)
-
-
-class NothingWaits(Exception):
-    """An expression made a register more than the instructions define."""
-
-
 class Bench:
-    """A scratch kernel for one target, in which expressions are tried."""
+    """A scratch transcript for one target, in which expressions are tried."""
 
-    def __init__(self, target: Target, version: Version, scope: Any) -> None:
+    def __init__(self, target: Target, version: Version, scope: Scope) -> None:
         self.trace = Trace(target, version, "scratch")
         self.trace.scope.parent = scope
-        self.names = _Handed()
-        self.trace.declarations = self.trace.top = self.names
+        self.exact = Exact(self.trace)
+        self.trace.exact = self.exact
         self.given: dict[str, Any] = dict(VOCABULARY)
         self._registers: dict[tuple[str, PtxType], Reg] = {}
+        self._queues: dict[tuple[str, int], None] = {}
+        self._reached: dict[tuple[PtxType, PtxType], bool] = {}
+        self._handed = Given(self.exact, (), ())
+
+    def declare(self, statement: RegDecl) -> None:
+        """Note the types of declared registers: from them fresh ones take their names, class by class."""
+        for item in statement.declarators:
+            self.exact.declare(statement.type, item.name, item.count)
+            self._queues[self.exact.class_of(self.register(item.name, from_name(statement.type.ptx)))] = None
+
+    def reaches(self, dtype: PtxType, declared: PtxType) -> bool:
+        """Tell whether a fresh register of a type takes its name from the registers declared as another."""
+        known = self._reached.get((dtype, declared))
+        if known is None:
+            given = Given(self.exact, (), ())
+            given.queues = {key: deque((repr(key),)) for key in self._queues}
+            wanted = self.exact.class_of(Reg("_", declared))
+            known = self._reached[dtype, declared] = given.take(dtype) == repr(wanted)
+        return known
 
     def register(self, name: str, dtype: PtxType) -> Reg:
         """Return a register of the PTX as the DSL holds it."""
@@ -69,25 +72,41 @@ class Bench:
             CURRENT.reset(token)
         return known
 
-    def emitted(self, expr: Expr, fresh: Sequence[str], wanted: Sequence[Statement]) -> Any:
-        """Return the value of an expression if it emits exactly the wanted statements, fresh registers taking the given
-        names, all of them; else `DIFFERENT`."""
-        trace, names = self.trace, self.names
-        names.waiting = list(fresh)
+    def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement) -> Any:
+        """Return the value of an expression if it emits exactly the wanted statement and its fresh registers take just
+        the given names; else `DIFFERENT`. In every class of registers a wrong name waits for those who take too many."""
+        trace, queues = self.trace, self._handed.queues
+        for key in self._queues:
+            queues[key] = deque(("_wrong",))
+        for register in fresh:
+            queue = queues.setdefault(self.exact.class_of(register), deque(("_wrong",)))
+            queue.insert(len(queue) - 1, register.name)
+        self.exact.given = [self._handed]
         token = CURRENT.set(trace)
         try:
             value = self.value(expr)
-            same = len(trace.body) == len(wanted) and not names.waiting and trace.body == list(wanted)
-            return value if same else DIFFERENT
-        except (PtxError, NothingWaits, AttributeError, TypeError, ValueError, IndexError):
+            taken = all(len(queue) == 1 for queue in queues.values())
+            return value if taken and len(trace.body) == 1 and alike(trace.body[0], wanted) else DIFFERENT
+        except (PtxError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             return DIFFERENT
         finally:
             CURRENT.reset(token)
             trace.body.clear()
             trace.jumps.clear()
             trace.folds.clear()
-            for name in fresh:
-                trace.scope.names.pop(name, None)
+            trace.pending.clear()
+
+    def known(self, expr: Expr) -> Any:
+        """Return what a plain name or element stands for, None for anything else."""
+        if isinstance(expr, Name):
+            return self.given.get(expr.id)
+        if isinstance(expr, Item | Attribute):
+            token = CURRENT.set(self.trace)
+            try:
+                return self.value(expr)
+            finally:
+                CURRENT.reset(token)
+        return None
 
     def value(self, expr: Expr) -> Any:
         """Return what an expression means."""
@@ -95,7 +114,12 @@ class Bench:
 
 
 DIFFERENT = object()
-"""What an expression that does not emit the wanted statements gives."""
+"""What an expression that does not emit the wanted statement gives."""
+
+
+def alike(mine: Statement, wanted: Statement) -> bool:
+    """Tell whether two statements have the same tokens."""
+    return mine == wanted or tokens(mine) == tokens(wanted)
 
 
 def _call(bench: Bench, expr: Call) -> Any:

@@ -1,0 +1,105 @@
+"""Gives each register a variable and the type under which most of its uses read it.
+
+Contract: fills `draft.variables`; emits and orders nothing. A type is only a reading: whatever is chosen, an operator is
+written only where the DSL emits the instruction that stood there.
+"""
+
+from __future__ import annotations
+
+from pyptx.check.body import Step
+from pyptx.check.symbols import Symbol
+from pyptx.codegen.analysis.usage import Register
+from pyptx.codegen.sugar_draft import Draft, Variable
+from pyptx.isa.model import Kind
+from pyptx.types import PtxType, from_name
+
+_STRONG = frozenset("add sub mul mad fma div rem min max neg abs shr setp set cvt bfe mul24 mad24 slct sad".split())
+_KEEPS = {"and": 2, "or": 2, "xor": 2, "not": 1, "shl": 1, "selp": 2, "mov": 1}
+"""Operations whose result reads like their operands, and like how many of them."""
+
+
+def choose_types(draft: Draft) -> None:
+    """Make the variables and let their uses vote, the last instruction first: a result's type decides what its
+    operands should be where the instruction does not say."""
+    for place in range(len(draft.usage.steps) - 1, -1, -1):
+        step = draft.usage.steps[place]
+        reads, writes = draft.usage.access[place]
+        wanted = ""
+        for register in writes:
+            variable = variable_of(draft, register, step)
+            wanted = wanted or decide(draft, variable).name
+        for register in reads:
+            variable_of(draft, register, step)
+        if step.plan is not None:
+            _vote(draft, step, wanted)
+    for variable in draft.variables.values():
+        variable.home = decide(draft, variable)
+
+
+def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
+    """Return the variable of a register, made when it is first asked for."""
+    known = draft.variables.get(register)
+    if known is None:
+        name = register[0]
+        symbol = step.scope.find(name)
+        declared = _declared(symbol)
+        use = draft.usage.registers[register]
+        inner = symbol is not None and not _outermost(draft, name, symbol)
+        fresh = use.fresh and not inner and declared is not None and symbol is not None and not symbol.vector
+        known = Variable(name, declared or from_name("b32"), declared or from_name("b32"), fresh, inner=inner)
+        draft.variables[register] = known
+    return known
+
+
+def _declared(symbol: Symbol | None) -> PtxType | None:
+    try:
+        return from_name(symbol.type) if symbol is not None else None
+    except ValueError:
+        return None
+
+
+def _outermost(draft: Draft, name: str, symbol: Symbol) -> bool:
+    """Tell whether the function itself declares the register, not a block inside."""
+    first = draft.usage.steps[0].scope
+    while first.parent is not None and first.parent.parent is not None:
+        first = first.parent
+    return first.find(name) is symbol
+
+
+def _vote(draft: Draft, step: Step, wanted: str) -> None:
+    assert step.plan is not None
+    opcode = step.instruction.opcode
+    for index, (place, given) in enumerate(zip(step.plan.signature, step.instruction.operands, strict=True)):
+        name = getattr(given, "name", None)
+        if name is None or place.kind is Kind.ADDRESS or place.type is None or place.count:
+            continue
+        symbol = step.scope.find(name)
+        variable = draft.variables.get((name, id(symbol)))
+        if variable is None:
+            continue
+        kind = place.type
+        weight = 1.0 if opcode in _STRONG else 0.1
+        if "w" in place.access:
+            weight *= 0.5
+        elif index <= _KEEPS.get(opcode, 0) and wanted and from_name(wanted).bits == variable.declared.bits:
+            kind, weight = wanted, 0.5
+        variable.votes[kind] = variable.votes.get(kind, 0.0) + weight
+
+
+def decide(draft: Draft, variable: Variable) -> PtxType:
+    """Return the type with the most votes that a register of this declaration can hold, and that finds its name there:
+    `ptx.names` gives registers class by class."""
+    declared = variable.declared
+    if declared.kind not in "bus" or declared.bits not in (16, 32, 64):
+        return declared
+    best, most = declared, 0.0
+    for name, count in variable.votes.items():
+        kind = from_name(name)
+        known = count > most and kind.bits == declared.bits and kind.name in _READINGS
+        if known and draft.bench.reaches(kind, declared):
+            best, most = kind, count
+    return best
+
+
+_READINGS = frozenset("b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 bf16 f16x2 bf16x2 f32 f64".split())
+"""The types that a register has as attributes: `x.s32`."""

@@ -1,0 +1,163 @@
+"""Gives registers the names of their roles: `tid`, `lane`, `param_0`, `acc`, `i`, `mbar`; the others keep `r12`.
+
+Contract: fills `identifier` and `expr` of every variable, each identifier once in its function, through `Names` alone.
+Emits and orders nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pyptx.check.body import Step
+from pyptx.codegen.analysis.demangle import readable
+from pyptx.codegen.names import identifier
+from pyptx.codegen.plan import Item, Literal, Name
+from pyptx.codegen.sugar_draft import Draft, Variable
+from pyptx.ir.nodes import Instruction
+from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand, VectorOperand
+from pyptx.isa.special import special_register
+
+_PARAM = re.compile(r"_?param_(\d+)$")
+
+
+def name_registers(draft: Draft) -> None:
+    """Name the variables in the order in which they are first written."""
+    roles: dict[tuple[str, int], str] = {}
+    axes = _axes(draft)
+    for place, step in enumerate(draft.usage.steps):
+        for register, role in _roles(draft, step, roles, axes):
+            variable = draft.variables.get(register)
+            if variable is not None and not variable.inner:
+                roles.setdefault(register, role)
+        if _fragment(draft, place, step, roles):
+            continue
+    for register, variable in draft.variables.items():
+        if variable.identifier:
+            continue
+        made = draft.names.fresh(roles.get(register) or variable.name)
+        variable.identifier, variable.expr = made, Name(made)
+
+
+def _axes(draft: Draft) -> frozenset[str]:
+    """Return the vector special registers of which more than `.x` is read."""
+    read = {
+        getattr(step.instruction.operands[1], "name", "")
+        for step in draft.usage.steps
+        if step.instruction.opcode == "mov" and len(step.instruction.operands) == 2
+    }
+    return frozenset(name[:-2] for name in read if name.endswith((".y", ".z")))
+
+
+def _roles(
+    draft: Draft, step: Step, roles: dict[tuple[str, int], str], axes: frozenset[str]
+) -> list[tuple[tuple[str, int], str]]:
+    """Return the roles that an instruction tells of."""
+    instruction = step.instruction
+    operands = instruction.operands
+    if not operands:
+        return []
+    made: list[tuple[tuple[str, int], str]] = []
+    target = _register(step, operands[0])
+    role = _result(step, instruction, roles, axes) if target is not None else None
+    if target is not None and role:
+        made.append((target, role))
+    if instruction.opcode == "mbarrier":
+        made += [(key, "mbar") for given in operands if (key := _based(step, given)) is not None]
+    if instruction.opcode == "wgmma" and len(operands) > 3:
+        for given, name in zip(operands[1:3], ("desc_a", "desc_b"), strict=True):
+            key = _register(step, given)
+            if key is not None:
+                made.append((key, name))
+    if _counts(instruction) and target is not None and not draft.usage.registers[target].fresh:
+        made.append((target, "i"))
+    return made
+
+
+def _result(
+    step: Step, instruction: Instruction, roles: dict[tuple[str, int], str], axes: frozenset[str]
+) -> str | None:
+    opcode, operands = instruction.opcode, instruction.operands
+    source = operands[1] if len(operands) > 1 else None
+    if opcode == "mov":
+        name = getattr(source, "name", "")
+        if name.startswith("%") and special_register(name) is not None:
+            base, dot, axis = name[1:].partition(".")
+            return base if axis == "x" and f"%{base}" not in axes or not dot else f"{base}_{axis}"
+        if name and name[0] not in "%_" and _register(step, source) is None:
+            return f"{_short(name)}_addr"
+        if name.startswith("_Z"):
+            return f"{_short(name)}_addr"
+    elif opcode == "ld" and ".param" in instruction.modifiers and isinstance(source, AddressOperand):
+        return _param(source) if _based(step, source) is None else None
+    elif opcode == "cvta":
+        key = None if source is None else _register(step, source)
+        known = None if key is None else roles.get(key)
+        return f"{known}_ptr" if known and not known.endswith("_ptr") else None
+    elif opcode in ("and", "shr") and len(operands) == 3 and isinstance(operands[2], ImmediateOperand):
+        key = None if source is None else _register(step, source)
+        if key is not None and roles.get(key) in ("tid", "tid_x"):
+            return {("and", "31"): "lane", ("shr", "5"): "warp", ("shr", "7"): "warpgroup"}.get(
+                (opcode, operands[2].text)
+            )
+    return None
+
+
+def _param(source: AddressOperand) -> str:
+    found = _PARAM.search(source.base)
+    stem = f"param_{found.group(1)}" if found else _short(source.base)
+    return stem if source.offset is None else f"{stem}_{source.offset}"
+
+
+def _short(name: str) -> str:
+    return identifier(readable(name))
+
+
+def _counts(instruction: Instruction) -> bool:
+    """Tell whether an instruction adds a constant to a register in place."""
+    operands = instruction.operands
+    return (
+        instruction.opcode == "add"
+        and len(operands) == 3
+        and operands[0] == operands[1]
+        and isinstance(operands[2], ImmediateOperand)
+        and instruction.modifiers[-1] in (".s32", ".u32")
+    )
+
+
+def _register(step: Step, given: Operand | None) -> tuple[str, int] | None:
+    name = getattr(given, "name", None)
+    symbol = step.scope.find(name) if isinstance(name, str) else None
+    return None if symbol is None or symbol.space != "reg" else (str(name), id(symbol))
+
+
+def _based(step: Step, given: Operand) -> tuple[str, int] | None:
+    if not isinstance(given, AddressOperand):
+        return None
+    symbol = step.scope.find(given.base)
+    return None if symbol is None or symbol.space != "reg" else (given.base, id(symbol))
+
+
+_LISTS = {"ldmatrix": "frag", "mma": "acc", "wmma": "frag", "tcgen05": "tmem", "ld": "v", "wgmma": "acc"}
+
+
+def _fragment(draft: Draft, place: int, step: Step, roles: dict[tuple[str, int], str]) -> bool:
+    """Make the fresh registers of one vector destination the elements of one list."""
+    operands = step.instruction.operands
+    first = operands[0] if operands else None
+    if not isinstance(first, VectorOperand) or step.instruction.opcode not in _LISTS:
+        return False
+    variables: list[Variable] = []
+    for element in first.elements:
+        key = _register(step, element)
+        variable = None if key is None else draft.variables.get(key)
+        if variable is None or not variable.fresh or variable.identifier:
+            return False
+        variables.append(variable)
+    writes = draft.usage.access[place][1]
+    if len(variables) < 2 or len(writes) != len(variables) or len({v.home.name for v in variables}) > 1:
+        return False
+    made = draft.names.fresh(_LISTS[step.instruction.opcode])
+    whole = Name(made)
+    for index, variable in enumerate(variables):
+        variable.identifier, variable.expr = made, Item(whole, Literal(index))
+    return True

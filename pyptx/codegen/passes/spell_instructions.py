@@ -1,0 +1,141 @@
+"""Writes each instruction the most readable way that emits exactly it: as an operator, by a wrapper, by `ptx.inst`.
+
+Contract: fills `draft.lines` in the order of the text; every line was seen on the bench to emit just its instruction, with
+the registers that it has. A register whose definition has no such way is no longer fresh: it stays a declared name. What
+has no way at all has no line and stays as the plain transpiler writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.check.body import Step
+from pyptx.codegen.analysis.bench import DIFFERENT
+from pyptx.codegen.passes.use_operators import operators
+from pyptx.codegen.passes.use_wrappers import wrappers
+from pyptx.codegen.plan import Attribute, Call, Expr, Item, Line, Name, Tuple
+from pyptx.codegen.sugar_draft import Draft, Variable
+from pyptx.codegen.sugar_operands import Operands, chained
+from pyptx.codegen.sugar_site import Site
+from pyptx.dsl.registers import Reg
+from pyptx.ir.operands import Operand, PipeOperand, VectorOperand
+
+_WORTH = 0.9
+"""How many more votes a type needs before a result is read as it from its definition on."""
+
+
+def spell_instructions(draft: Draft) -> None:
+    """Write every instruction that has a way."""
+    for step, (_, writes) in zip(draft.usage.steps, draft.usage.access, strict=True):
+        written = [draft.variables[register] for register in dict.fromkeys(writes)]
+        fresh = bool(written) and all(variable.fresh for variable in written)
+        line = _fresh_line(draft, step, written) if fresh else None
+        if line is None:
+            for variable in written:
+                keep(draft, variable)
+            line = _plain_line(draft, step)
+        if line is not None:
+            draft.lines[id(step.instruction)] = line
+
+
+def keep(draft: Draft, variable: Variable) -> None:
+    """Make a register a declared name that is used explicitly."""
+    variable.fresh = False
+    if isinstance(variable.expr, Item):
+        made = draft.names.fresh(variable.name)
+        variable.identifier, variable.expr = made, Name(made)
+    known = draft.bench.given.get(variable.identifier)
+    if not isinstance(known, Reg) or known.name != variable.name:
+        draft.bench.given[variable.identifier] = draft.bench.register(variable.name, variable.home)
+
+
+def _fresh_line(draft: Draft, step: Step, written: list[Variable]) -> Line | None:
+    site = Site(draft, step, fresh=True)
+    for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
+        _settle(draft, draft.variables[read])
+    registers = [draft.bench.register(variable.name, variable.home) for variable in written]
+    for expr in _fresh_ways(site):
+        value = draft.bench.emitted(expr, registers, step.instruction)
+        if value is DIFFERENT:
+            continue
+        bound = _bound(site.operands, site.given[0], expr, value)
+        if bound is not None:
+            return Line(bound[1], (step.instruction,), bound[0])
+    return None
+
+
+def _settle(draft: Draft, variable: Variable) -> None:
+    """Give a register that is read before anything wrote it a variable."""
+    if variable.identifier not in draft.bench.given:
+        keep(draft, variable)
+
+
+def _fresh_ways(site: Site) -> Iterator[Expr]:
+    yield from operators(site.operands, site.step)
+    yield from wrappers(site)
+    target = site.made(0)
+    rest = site.values(1)
+    if target is not None and None not in rest:
+        made = Call(chained(site.opcode, site.step.instruction.modifiers), (target, *[r for r in rest if r is not None]))
+        yield Call(made.function, made.arguments, site.guard())
+
+
+def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tuple[Expr, Expr] | None:
+    """Give the variables their values; return what is assigned to, and the expression, read as the type that most uses
+    want where that is another."""
+    bench = operands.draft.bench
+    targets = [operands.variable(getattr(item, "name", "")) for item in _elements(given)]
+    values = list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    if not isinstance(value, list | tuple) and isinstance(given, PipeOperand):
+        values = list(value)  # pyright: ignore
+    if len(values) != len(targets) or not all(
+        isinstance(made, Reg) and (target is None or made.name == target.name)
+        for made, target in zip(values, targets, strict=True)
+    ):
+        return None
+    if len(targets) == 1 and targets[0] is not None and not isinstance(given, VectorOperand):
+        variable, made = targets[0], values[0]
+        assert isinstance(made, Reg)
+        votes = variable.votes
+        if made.dtype is not variable.home and votes.get(variable.home.name, 0) > votes.get(made.dtype.name, 0) + _WORTH:
+            expr, made = Attribute(expr, variable.home.name), made.view(variable.home)
+        bench.given[variable.identifier] = made
+        return variable.expr, expr
+    first = targets[0]
+    if isinstance(given, VectorOperand) and first is not None and isinstance(first.expr, Item):
+        bench.given[first.identifier] = list(values)
+        return Name(first.identifier), expr
+    names: list[Expr] = []
+    for variable, made in zip(targets, values, strict=True):
+        if variable is None:
+            names.append(Name("_"))
+            continue
+        bench.given[variable.identifier] = made
+        names.append(variable.expr)
+    return Tuple(tuple(names)), expr
+
+
+def _elements(given: Operand) -> list[Operand]:
+    if isinstance(given, VectorOperand):
+        return list(given.elements)
+    return [given.left, given.right] if isinstance(given, PipeOperand) else [given]
+
+
+def _plain_line(draft: Draft, step: Step) -> Line | None:
+    site = Site(draft, step, fresh=False)
+    for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
+        _settle(draft, draft.variables[read])
+    for expr in _plain_ways(site):
+        if draft.bench.emitted(expr, (), step.instruction) is not DIFFERENT:
+            return Line(expr, (step.instruction,))
+    return None
+
+
+def _plain_ways(site: Site) -> Iterator[Expr]:
+    yield from wrappers(site)
+    values = site.values(0)
+    if None not in values:
+        yield Call(
+            chained(site.opcode, site.step.instruction.modifiers), tuple([v for v in values if v is not None]),
+            site.guard(),
+        )  # fmt: skip

@@ -1,0 +1,252 @@
+"""How the instructions of the asynchronous and matrix families are called: copies, barriers, products, warps, atomics.
+
+Contract: as `use_wrappers`, whose second half this is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pyptx.codegen.passes.use_matrices import MATRICES
+from pyptx.codegen.plan import Expr, Literal, Tuple, Unary
+from pyptx.codegen.sugar_operands import NONE
+from pyptx.codegen.sugar_site import Site
+from pyptx.ir.operands import AddressOperand, ImmediateOperand, PipeOperand, VectorOperand
+
+Ways = Callable[[Site], Iterator[Expr | None]]
+_TRUE = Literal(True)
+_ALL = 0xFFFFFFFF
+
+
+def _unless(text: str, usual: str) -> Expr | None:
+    return None if text == usual else Literal(text)
+
+
+def _cp(site: Site) -> Iterator[Expr | None]:
+    words = site.words
+    text = ".".join(words)
+    if text in ("async.commit_group", "async.wait_all"):
+        yield site.call(f"ptx.cp.async_.{words[1]}")
+    elif text == "async.wait_group":
+        yield site.call("ptx.cp.async_.wait_group", site.value(0))
+    elif text == "async.bulk.commit_group":
+        yield site.call("ptx.cp.async_.bulk.commit_group")
+    elif text.startswith("async.bulk.wait_group"):
+        yield site.call("ptx.cp.async_.bulk.wait_group", site.value(0), read=_TRUE if words[-1] == "read" else None)
+    elif text.startswith("async.mbarrier.arrive"):
+        yield site.call("ptx.cp.async_.mbarrier_arrive", site.value(0), noinc=_TRUE if "noinc" in words else None)
+    elif words[:2] == ("async", "bulk") and "tensor" in words:
+        yield from _tensor(site)
+    elif words[:2] == ("async", "bulk"):
+        yield from _bulk(site)
+    elif words[1:2] in (("ca",), ("cg",)):
+        yield from _small(site)
+
+
+def _small(site: Site) -> Iterator[Expr | None]:
+    words = list(site.words[4:])
+    values = list(site.values(0))
+    if len(values) < 3:
+        return
+    keywords: dict[str, Expr | None] = {}
+    if "L2::cache_hint" in words:
+        words.remove("L2::cache_hint")
+        keywords["cache_hint"] = values.pop()
+    if words:
+        keywords["prefetch"] = Literal(words[0])
+    if len(values) == 4:
+        keywords["src_size"] = values.pop()
+    yield site.call(f"ptx.cp.async_.{site.words[1]}", *values, **keywords)
+
+
+def _tensor(site: Site) -> Iterator[Expr | None]:
+    words = site.words
+    rank = next((word for word in words if word in ("1d", "2d", "3d", "4d", "5d")), None)
+    if rank is None or "prefetch" in words or any(word.startswith("im2col") for word in words):
+        return
+    load = "mbarrier::complete_tx::bytes" in words
+    where = 1 if load else 0
+    if len(site.given) < where + 2:
+        return
+    address = site.given[where]
+    if not isinstance(address, AddressOperand) or len(address.rest) != 1 or address.offset is not None:
+        return
+    desc, rest = site.operands.named(address.base), address.rest[0]
+    if not isinstance(rest, VectorOperand):
+        return
+    elements = [site.operands.expr(element) for element in rest.elements]
+    if desc is None or None in elements:
+        return
+    coord = Tuple(tuple([element for element in elements if element is not None]))
+    more = list(site.given[3 if load else 2 :])
+    keywords: dict[str, Expr | None] = {}
+    if "L2::cache_hint" in words and more:
+        keywords["cache_hint"] = site.operands.expr(more.pop())
+    if "multicast::cluster" in words and more:
+        keywords["multicast_mask"] = site.operands.expr(more.pop(0))
+    if "cta_group::2" in words:
+        keywords["cta_group"] = Literal(2)
+    if more or (keywords and None in keywords.values()):
+        return
+    box = f"ptx.cp.async_.bulk.tensor_{rank}"
+    if load:
+        kind = f"{box}.shared_cta_global_tile" if words[4] == "shared::cta" else box
+        yield site.call(kind, dst=site.value(0), src=desc, coord=coord, mbar=site.value(2), **keywords)
+        return
+    if words[0] != "reduce":
+        if "tile" not in words:
+            yield site.call(f"{box}.store", dst=desc, src=site.value(1), coord=coord, **keywords)
+        yield site.call(f"{box}.store_tile", desc, site.value(1), coord, **keywords)
+
+
+def _bulk(site: Site) -> Iterator[Expr | None]:
+    words = site.words
+    values = list(site.values(0))
+    keywords: dict[str, Expr | None] = {}
+    if "L2::cache_hint" in words:
+        keywords["cache_hint"] = values.pop()
+    if "multicast::cluster" in words:
+        keywords["multicast_mask"] = values.pop()
+    source, target = (words[3], words[2]) if len(words) > 3 else ("", "")
+    names = {
+        ("global", "shared::cluster"): "global_to_shared",
+        ("global", "shared::cta"): "global_to_shared_cta",
+        ("shared::cta", "shared::cluster"): "shared_to_shared",
+        ("shared::cta", "global"): "shared_to_global",
+    }
+    name = names.get((source, target))
+    if name is not None:
+        yield site.call(f"ptx.cp.async_.bulk.{name}", *values, **keywords)
+
+
+def _mbarrier(site: Site) -> Iterator[Expr | None]:
+    words = list(site.words)
+    op = words.pop(0)
+    mapped = "shared::cluster" in words
+    orders = [word for word in words if word in ("release", "acquire", "relaxed")]
+    scopes = [word for word in words if word in ("cta", "cluster")]
+    order = {"sem": Literal(orders[0]) if orders else None, "scope": Literal(scopes[0]) if scopes else None}
+    values = list(site.values(0))
+    if op in ("init", "inval"):
+        yield site.call(f"ptx.mbarrier.{op}", *values)
+    elif op in ("expect_tx", "complete_tx"):
+        space = next((word for word in words if word.startswith("shared")), "shared")
+        yield site.call(f"ptx.mbarrier.{op}", *values, space=_unless(space, "shared"))
+    elif op in ("arrive", "arrive_drop") and mapped and values[0] == NONE:
+        name = "arrive_expect_tx_mapped" if "expect_tx" in words else "arrive_mapped"
+        count = values.pop() if name == "arrive_mapped" and len(values) == 3 else None
+        yield site.call(f"ptx.mbarrier.{name}", *values[1:], count=count, **order)
+    elif op in ("arrive", "arrive_drop") and site.fresh:
+        tail = "_expect_tx" if "expect_tx" in words else "_no_complete" if "noComplete" in words else ""
+        count = values.pop() if not tail and len(values) == 3 else None
+        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, **order)
+    elif op in ("try_wait", "test_wait") and site.fresh:
+        parity = None if "parity" in words else Literal(False)
+        hint = values.pop() if len(values) == 4 else None
+        keywords = order if hint is None else {**order, "suspend_hint": hint}
+        yield site.call(f"ptx.mbarrier.{op}", *values[1:], parity=parity, **keywords)
+    elif op == "pending_count" and site.fresh:
+        yield site.call("ptx.mbarrier.pending_count", *values[1:])
+
+
+def _shfl(site: Site) -> Iterator[Expr | None]:
+    if not site.fresh or site.words[:1] != ("sync",) or len(site.given) != 5:
+        return
+    mode = site.words[1]
+    clamp = site.given[3]
+    if not isinstance(clamp, ImmediateOperand) or isinstance(site.given[0], PipeOperand):
+        return
+    width = 32 - (int(clamp.value) >> 8)
+    mask = site.given[4]
+    whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
+    yield site.call(
+        f"ptx.warp.shfl_{mode}", site.value(1), site.value(2), width=None if width == 32 else Literal(width),
+        mask=None if whole else site.value(4),
+    )  # fmt: skip
+
+
+def _vote(site: Site) -> Iterator[Expr | None]:
+    if site.fresh and len(site.words) == 3:
+        name = "ballot" if site.words[1] == "ballot" else f"vote_{site.words[1]}"
+        mask = site.given[2]
+        whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
+        yield site.call(f"ptx.warp.{name}", site.value(1), mask=None if whole else site.value(2))
+
+
+def _match(site: Site) -> Iterator[Expr | None]:
+    if site.fresh and site.words[:2] == ("any", "sync"):
+        yield site.call("ptx.warp.match_any", site.value(1), mask=site.value(2))
+
+
+def _redux(site: Site) -> Iterator[Expr | None]:
+    op = site.words[1] if len(site.words) > 2 else ""
+    dst = None if site.fresh else site.value(0)
+    yield site.call("ptx.warp.redux", Literal(op), site.value(1), dst=dst, mask=site.value(2))
+
+
+def _elect(site: Site) -> Iterator[Expr | None]:
+    pair = site.given[0]
+    if isinstance(pair, PipeOperand) and not site.fresh and site.pred is None:
+        left, right = site.operands.expr(pair.left), site.operands.expr(pair.right)
+        yield site.call("ptx.elect_sync", left, right, site.value(1))
+
+
+def _atomic(family: str) -> Ways:
+    def ways(site: Site) -> Iterator[Expr | None]:
+        if site.kind is None or "async" in site.words:
+            return
+        words = list(site.words[:-1])
+        op = next((word for word in words if word in _OPERATIONS), None)
+        if op is None or (family == "atom" and site.fresh):
+            return
+        sem = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
+        scope = next((word for word in words if word in ("cta", "cluster", "gpu", "sys")), None)
+        space = next((word for word in words if word in _SPACES), "")
+        more = {
+            "space": _unless(space, "global"),
+            "sem": None if sem is None else Literal(sem),
+            "scope": None if scope is None else Literal(scope),
+        }
+        name = f"{op}_" if op in ("and", "or") else "xor_" if op == "xor" else op
+        yield site.call(f"ptx.{family}.{name}", site.type(site.kind), *site.values(0), **more)
+
+    return ways
+
+
+_OPERATIONS = frozenset("add min max inc dec and or xor exch cas".split())
+_SPACES = frozenset("global shared shared::cta shared::cluster".split())
+
+
+def _prefetch(site: Site) -> Iterator[Expr | None]:
+    if site.words[-1:] == ("tensormap",):
+        yield site.call("ptx.prefetch_tensormap", site.value(0), space=_unless(".".join(site.words[:-1]), ""))
+    elif len(site.words) == 2:
+        space, level = site.words
+        yield site.call("ptx.prefetch", site.value(0), level=_unless(level, "L2"), space=_unless(space, "global"))
+
+
+def _griddepcontrol(site: Site) -> Iterator[Expr | None]:
+    yield site.call(f"ptx.griddepcontrol.{site.words[0]}")
+
+
+def _setmaxnreg(site: Site) -> Iterator[Expr | None]:
+    yield site.call(f"ptx.setmaxnreg_{site.words[0]}", site.value(0))
+
+
+def _mapa(site: Site) -> Iterator[Expr | None]:
+    if site.fresh:
+        yield site.call("ptx.cluster.map_shared_u32", site.value(1), site.value(2))
+
+
+def _activemask(site: Site) -> Iterator[Expr | None]:
+    if site.fresh:
+        yield site.call("ptx.warp.activemask")
+
+
+FAMILIES: dict[str, Ways] = {
+    "cp": _cp, "mbarrier": _mbarrier, "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "elect": _elect,
+    "atom": _atomic("atom"), "red": _atomic("red"), "prefetch": _prefetch, "griddepcontrol": _griddepcontrol,
+    "setmaxnreg": _setmaxnreg, "mapa": _mapa, "activemask": _activemask, **MATRICES,
+}  # fmt: skip
+
+__all__ = ["FAMILIES", "Unary"]

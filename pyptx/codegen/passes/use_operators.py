@@ -1,0 +1,121 @@
+"""Writes arithmetic as operators: `a + b`, `x >> 3`, `i < n`, and as the short forms that the DSL has for it.
+
+Contract: yields ways to write an instruction, the most readable first. None is trusted: the caller takes the first that
+the bench has seen to emit exactly this instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.check.body import Step
+from pyptx.codegen.plan import Binary, Expr, Literal, Unary, call, dotted
+from pyptx.codegen.sugar_operands import Operands, number, typed, viewed
+from pyptx.dsl.arithmetic import unsigned
+from pyptx.dsl.registers import Reg
+from pyptx.ir.operands import ImmediateOperand
+from pyptx.types import PtxType, from_name
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "div": "//", "rem": "%", "and": "&", "or": "|", "xor": "^", "shl": "<<",
+    "shr": ">>",
+}  # fmt: skip
+_COMPARED = {"eq": "==", "ne": "!=", "neu": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_BITS = frozenset("and or xor shl not".split())
+_SIGNED = frozenset("div rem setp min max".split())
+_MAD = dotted("ptx.mad")
+
+
+def operators(operands: Operands, step: Step) -> Iterator[Expr]:
+    """Yield expressions for an instruction whose destination is a fresh register."""
+    instruction = step.instruction
+    if instruction.predicate is not None or len(instruction.operands) < 2:
+        return
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    sources = instruction.operands[1:]
+    kind = from_name(modifiers[-1]) if modifiers and modifiers[-1][1:] in _KNOWN else None
+    if kind is None:
+        return
+    if len(sources) == 2 and opcode in _BINARY and modifiers[:-1] in ((), (".lo",), (".rn",)):
+        symbol = "/" if modifiers[0] == ".rn" else _BINARY[opcode]
+        yield from _pairs(operands, opcode, symbol, kind, sources)
+    elif len(sources) == 2 and opcode == "setp" and len(modifiers) == 2 and modifiers[0][1:] in _COMPARED:
+        yield from _pairs(operands, opcode, _COMPARED[modifiers[0][1:]], kind, sources)
+    elif len(sources) == 2 and opcode in ("min", "max") and len(modifiers) == 1:
+        for left, right in _sides(operands, opcode, kind, sources):
+            if not isinstance(left, Literal):
+                yield call(_method(left, opcode), right)
+    elif len(sources) == 1 and opcode in ("neg", "not", "abs") and len(modifiers) == 1:
+        source = _side(operands, sources[0], opcode, kind)
+        if source is not None and not isinstance(source, Literal):
+            yield call(dotted("abs"), source) if opcode == "abs" else Unary("-" if opcode == "neg" else "~", source)
+    elif len(sources) == 3 and opcode in ("mad", "fma") and len(modifiers) == 2:
+        yield from _mads(operands, opcode, modifiers, kind, sources)
+
+
+_KNOWN = frozenset("pred b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 bf16 f16x2 bf16x2 f32 f64".split())
+
+
+def _method(value: Expr, name: str) -> Expr:
+    from pyptx.codegen.plan import Attribute
+
+    return Attribute(value, name)
+
+
+def _pairs(operands: Operands, opcode: str, symbol: str, kind: PtxType, sources: tuple[object, ...]) -> Iterator[Expr]:
+    for left, right in _sides(operands, opcode, kind, sources):
+        if not (isinstance(left, Literal) and isinstance(right, Literal)):
+            yield Binary(symbol, left, right)
+
+
+def _sides(
+    operands: Operands, opcode: str, kind: PtxType, sources: tuple[object, ...]
+) -> Iterator[tuple[Expr, Expr]]:
+    """Yield both sides: as they are typed, with the left one viewed as the instruction's type, with both."""
+    left = _side(operands, sources[0], opcode, kind)
+    right = operands.expr(sources[1])  # pyright: ignore[reportArgumentType]
+    if left is None or right is None:
+        return
+    other = _side(operands, sources[1], opcode, kind)
+    if opcode in _SIGNED and other is not None:
+        yield left, other
+        return
+    yield left, right
+    if other is not None and other is not right:
+        yield left, other
+
+
+def _side(operands: Operands, given: object, opcode: str, kind: PtxType) -> Expr | None:
+    """Return an operand, viewed as the type of the instruction where its own would give another."""
+    made = operands.expr(given)  # pyright: ignore[reportArgumentType]
+    if made is None or isinstance(given, ImmediateOperand):
+        return made
+    value = operands.draft.bench.known(made)
+    if not isinstance(value, Reg) or fits(value.dtype, opcode, kind):
+        return made
+    return viewed(made, kind)
+
+
+def fits(have: PtxType, opcode: str, kind: PtxType) -> bool:
+    """Tell whether an operator on a register of this type names the instruction's."""
+    if have.kind == "pred" or kind.kind == "pred":
+        return True
+    if opcode in _BITS:
+        return have.bits == kind.bits and have.kind in "bus"
+    if opcode == "setp" and kind.kind == "b":
+        return have is kind
+    return unsigned(have) is kind or (kind.kind == "f" and have is kind)
+
+
+def _mads(
+    operands: Operands, opcode: str, modifiers: tuple[str, ...], kind: PtxType, sources: tuple[object, ...]
+) -> Iterator[Expr]:
+    first = _side(operands, sources[0], opcode, kind)
+    rest = [operands.expr(source) for source in sources[1:]]  # pyright: ignore[reportArgumentType]
+    if first is None or None in rest:
+        return
+    mode = None if modifiers[0] in (".lo", ".rn") else Literal(modifiers[0][1:])
+    yield call(_MAD, first, *[part for part in rest if part is not None], mode=mode)
+
+
+__all__ = ["fits", "number", "operators", "typed"]

@@ -1,0 +1,221 @@
+"""Writes instructions through the wrappers of their families: `ptx.ld`, `ptx.wgmma.mma_async`, `ptx.mbarrier.init`.
+
+Contract: as `use_operators`. A wrapper that emits something else, or nothing that the target has, is found out by the
+bench, so the ways offered here may be generous.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pyptx.codegen.passes.use_families import FAMILIES
+from pyptx.codegen.plan import Attribute, Call, Expr, Literal, call, dotted
+from pyptx.codegen.sugar_site import Site
+from pyptx.ir.operands import AddressOperand, LabelOperand
+from pyptx.isa.special import special_register
+
+Ways = Callable[[Site], Iterator[Expr | None]]
+
+
+def wrappers(site: Site) -> Iterator[Expr]:
+    """Yield calls of wrappers for an instruction."""
+    ways = _WAYS.get(site.opcode) or FAMILIES.get(site.opcode)
+    if ways is not None:
+        for made in ways(site):
+            if made is not None:
+                yield made
+
+
+def _mov(site: Site) -> Iterator[Expr | None]:
+    kind = site.kind
+    source = site.given[1]
+    name = getattr(source, "name", "")
+    if site.fresh and site.pred is None and name.startswith("%") and special_register(name) is not None:
+        yield call(dotted(f"ptx.special.{name[1:]}"))
+    if kind is None:
+        return
+    if site.fresh and site.pred is None:
+        yield call(dotted("reg.from_"), site.value(1), site.type(kind))
+    if not site.fresh:
+        yield site.call("ptx.mov", site.type(kind), site.value(0), site.value(1))
+
+
+def _ld(site: Site) -> Iterator[Expr | None]:
+    kind = site.kind
+    if kind is None:
+        return
+    words = list(site.words[:-1])
+    address = site.given[1] if len(site.given) > 1 else None
+    plain = isinstance(address, AddressOperand) and address.offset is None and not address.rest
+    if words == ["param"] and plain and site.pred is None and site.fresh:
+        assert isinstance(address, AddressOperand)
+        if site.operands.variable(address.base) is None:
+            yield call(dotted("ptx.param"), site.type(kind), site.operands.named(address.base) or Literal(""))
+    if len(site.given) != 2:
+        return
+    lanes = words.pop() if words and words[-1] in ("v2", "v4", "v8") else None
+    space = words.pop(0) if words and words[0] in _SPACES else ""
+    if words and words[0] in ("volatile", "relaxed", "acquire", "weak", "mmio"):
+        return
+    more = {"space": _unless(space, "global"), "cache": _unless(".".join(words), "")}
+    if site.fresh:
+        vec = None if lanes is None else Literal(int(lanes[1:]))
+        yield site.call("ptx.ld", site.type(kind), site.value(1), vec=vec, **more)
+    else:
+        yield site.call("ptx.ld", site.type(kind), site.value(0), site.value(1), **more)
+
+
+_SPACES = frozenset("global shared local const param shared::cta shared::cluster param::entry param::func".split())
+
+
+def _unless(text: str, usual: str) -> Expr | None:
+    return None if text == usual else Literal(text)
+
+
+def _st(site: Site) -> Iterator[Expr | None]:
+    kind = site.kind
+    words = list(site.words[:-1])
+    if kind is None or len(site.given) != 2:
+        return
+    if words and words[-1] in ("v2", "v4", "v8"):
+        words.pop()
+    space = words.pop(0) if words and words[0] in _SPACES else ""
+    more = {"space": _unless(space, "global"), "cache": _unless(".".join(words), "")}
+    yield site.call("ptx.st", site.type(kind), site.value(0), site.value(1), **more)
+
+
+def _mul(site: Site) -> Iterator[Expr | None]:
+    if site.kind is None or len(site.words) != 2:
+        return
+    first = () if site.fresh else (site.value(0),)
+    mode = None if site.words[0] == "lo" else Literal(site.words[0])
+    yield site.call("ptx.mul", site.type(site.kind), *first, site.value(1), site.value(2), mode=mode)
+
+
+def _mad(site: Site) -> Iterator[Expr | None]:
+    if site.kind is None or len(site.words) != 2 or site.fresh:
+        return
+    mode = None if site.words[0] in ("lo", "rn") else Literal(site.words[0])
+    yield site.call("ptx.mad", site.type(site.kind), *site.values(0), mode=mode)
+
+
+def _plain(name: str) -> Ways:
+    """Return ways for a wrapper `name(dtype, dst, …)` without a short form: where the destination exists."""
+
+    def ways(site: Site) -> Iterator[Expr | None]:
+        if site.kind is not None and not site.fresh and len(site.words) == 1:
+            yield site.call(name, site.type(site.kind), *site.values(0))
+
+    return ways
+
+
+def _setp(site: Site) -> Iterator[Expr | None]:
+    if site.kind is not None and not site.fresh and len(site.words) in (2, 3):
+        compared = Literal(".".join(site.words[:-1]))
+        yield site.call("ptx.setp", compared, site.type(site.kind), *site.values(0))
+
+
+def _selp(site: Site) -> Iterator[Expr | None]:
+    if site.kind is not None:
+        yield site.call("ptx.selp", site.type(site.kind), *site.values(1 if site.fresh else 0))
+
+
+def _cvt(site: Site) -> Iterator[Expr | None]:
+    words = list(site.words)
+    if len(words) < 2:
+        return
+    source, target = words.pop(), words.pop()
+    if source not in site.types or target not in site.types:
+        return
+    flags = {word: Literal(True) for word in ("ftz", "sat") if word in words}
+    rounding = ".".join(word for word in words if word not in flags)
+    sources = site.values(1)
+    given: tuple[Expr | None, ...] = sources if len(sources) == 1 else (site.listed(sources),)
+    first = () if site.fresh else (site.value(0),)
+    more = {"rounding": Literal(rounding) if rounding else None, **flags}
+    yield site.call("ptx.cvt", site.type(target), site.type(source), *first, *given, **more)
+
+
+def _cvta(site: Site) -> Iterator[Expr | None]:
+    words = list(site.words[:-1])
+    if not words or site.words[-1] != "u64":
+        return
+    name = "_".join(words)
+    name = "global_" if name == "global" else name
+    dst = None if site.fresh else site.value(0)
+    yield site.call(f"ptx.cvta.{name}", site.value(1), dst=dst)
+
+
+def _bra(site: Site) -> Iterator[Expr | None]:
+    if not site.words and len(site.given) == 1 and isinstance(site.given[0], LabelOperand):
+        yield site.call("ptx.bra", Literal(site.given[0].name))
+
+
+def _bare(name: str) -> Ways:
+    def ways(site: Site) -> Iterator[Expr | None]:
+        yield site.call(name, *site.values(0))
+
+    return ways
+
+
+def _bar(site: Site) -> Iterator[Expr | None]:
+    words = ".".join(site.words)
+    if words == "sync":
+        if len(site.given) == 1 and site.value(0) == Literal(0):
+            yield site.call("ptx.bar.sync")
+        yield site.call("ptx.bar.sync", *site.values(0))
+    elif words == "warp.sync":
+        yield site.call("ptx.bar.warp_sync", *site.values(0))
+    elif words == "arrive":
+        yield site.call("ptx.bar.arrive", *site.values(0))
+    elif site.words[0] == "red" and site.fresh:
+        threads = site.value(2) if len(site.given) == 4 else None
+        yield site.call(f"ptx.bar.red_{site.words[1]}", site.value(len(site.given) - 1), site.value(1), count=threads)
+
+
+def _barrier(site: Site) -> Iterator[Expr | None]:
+    words = list(site.words)
+    if words[:1] == ["cluster"] and len(words) > 1 and words[1] in ("arrive", "wait"):
+        aligned = Literal(True) if "aligned" in words else None
+        orders = [word for word in words[2:] if word != "aligned"]
+        sem = Literal(orders[0]) if orders else None
+        yield site.call(f"ptx.cluster.{words[1]}", aligned=aligned, sem=sem)
+
+
+def _fence(site: Site) -> Iterator[Expr | None]:
+    words = ".".join(site.words)
+    for prefix in ("sc", "acq_rel", "acquire", "release"):
+        if words.startswith(f"{prefix}."):
+            scope = words[len(prefix) + 1 :]
+            yield site.call(f"ptx.fence.{prefix}", _unless(scope, "gpu"), *site.values(0))
+    name = words.replace("::", "_").replace(".", "_")
+    name = {
+        "mbarrier_init_release_cluster": "mbarrier_init",
+        "proxy_async_generic_acquire_sync_restrict_shared_cluster_cluster": (
+            "proxy_async_generic_acquire_shared_cluster"
+        ),
+        "proxy_async_generic_release_sync_restrict_shared_cta_cluster": "proxy_async_generic_release_shared_cta",
+        "acquire_sync_restrict_shared_cluster_cluster": "acquire_shared_cluster",
+        "release_sync_restrict_shared_cta_cluster": "release_shared_cta",
+    }.get(name, name)
+    for kind in ("release", "acquire"):
+        stem = f"proxy_tensormap_generic_{kind}_"
+        if name.startswith(stem):
+            yield site.call(f"ptx.fence.proxy_tensormap_{kind}", *site.values(0)[:1],
+                            scope=_unless(name.removeprefix(stem), "gpu"))  # fmt: skip
+    if not site.given:
+        yield Call(Attribute(dotted("ptx.fence"), name), (), site.guard())
+
+
+def _membar(site: Site) -> Iterator[Expr | None]:
+    level = ".".join(site.words)
+    yield site.call("ptx.fence.membar", _unless(level, "gl"))
+
+
+_WAYS: dict[str, Ways] = {
+    "mov": _mov, "ld": _ld, "st": _st, "mul": _mul, "mad": _mad, "fma": _mad, "setp": _setp, "selp": _selp, "cvt": _cvt,
+    "cvta": _cvta, "bra": _bra, "ret": _bare("ptx.ret"), "bar": _bar, "barrier": _barrier, "fence": _fence,
+    "membar": _membar, "add": _plain("ptx.add"), "sub": _plain("ptx.sub"), "shl": _plain("ptx.shl"),
+    "shr": _plain("ptx.shr"), "and": _plain("ptx.and_"), "or": _plain("ptx.or_"), "xor": _plain("ptx.xor_"),
+    "not": _plain("ptx.not_"), "trap": _bare("ptx.trap"),
+}  # fmt: skip

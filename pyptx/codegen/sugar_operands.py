@@ -1,0 +1,195 @@
+"""Operands of PTX as expressions of the plan. What has no reading as Python is None, and its instruction stays plain."""
+
+from __future__ import annotations
+
+import keyword
+import struct
+from functools import lru_cache
+
+from pyptx.check.symbols import Scope
+from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary, call, dotted
+from pyptx.codegen.sugar_draft import Draft, Variable
+from pyptx.ir.operands import (
+    AddressOperand,
+    ImmediateOperand,
+    LabelOperand,
+    NegatedOperand,
+    Operand,
+    ParenthesizedOperand,
+    PipeOperand,
+    RegisterOperand,
+    VectorOperand,
+)
+from pyptx.types import PtxType
+
+ADDR, IMM, SEL, PIPE = dotted("ptx.addr"), dotted("ptx.imm"), dotted("ptx.sel"), dotted("reg.PipeRef")
+NONE = Literal(None)
+
+
+class Operands:
+    """Turns operands into expressions for one place of a draft."""
+
+    def __init__(self, draft: Draft, scope: Scope) -> None:
+        self.draft, self.scope = draft, scope
+
+    def variable(self, name: str) -> Variable | None:
+        """Return the variable of a name, if it is a register."""
+        symbol = self.scope.find(name)
+        return None if symbol is None else self.draft.variables.get((name, id(symbol)))
+
+    def expr(self, given: Operand) -> Expr | None:
+        """Return an operand as an expression, None where Python has no word for it."""
+        made = _MADE.get(type(given))
+        return None if made is None else made(self, given)
+
+    def named(self, name: str) -> Expr | None:
+        """Return a register, a part of one, a special register or a symbol."""
+        if name == "_":
+            return NONE
+        variable = self.variable(name)
+        if variable is not None:
+            return variable.expr
+        base, dot, part = name.partition(".")
+        variable = self.variable(base) if dot else None
+        if variable is not None:
+            return call(SEL, variable.expr, Literal(part))
+        return self.draft.symbols.get(name) or Literal(name)
+
+
+    def gathered(self, elements: tuple[Expr, ...]) -> Expr:
+        """Return a list of expressions, as one array or a part of it where they follow each other there."""
+        first = elements[0] if elements else None
+        if not isinstance(first, Item) or not isinstance(first.index, Literal) or not isinstance(first.index.value, int):
+            return List(elements)
+        start = first.index.value
+        for offset, element in enumerate(elements):
+            same = isinstance(element, Item) and element.value == first.value
+            if not same or element.index != Literal(start + offset):  # pyright: ignore
+                return List(elements)
+        whole = self.draft.bench.known(first.value)
+        if start == 0 and whole is not None and len(whole) == len(elements):
+            return first.value
+        return Item(first.value, Slice(Literal(start), Literal(start + len(elements))))
+
+
+def _register(operands: Operands, given: RegisterOperand) -> Expr | None:
+    return operands.named(given.name)
+
+
+def _immediate(_: Operands, given: ImmediateOperand) -> Expr:
+    return number(given.text)
+
+
+def _vector(operands: Operands, given: VectorOperand) -> Expr | None:
+    made = [operands.expr(element) for element in given.elements]
+    return None if None in made else operands.gathered(tuple([m for m in made if m is not None]))
+
+
+def _tuple(operands: Operands, given: ParenthesizedOperand) -> Expr | None:
+    made = [operands.expr(element) for element in given.elements]
+    return None if None in made else Tuple(tuple([m for m in made if m is not None]))
+
+
+def _address(operands: Operands, given: AddressOperand) -> Expr | None:
+    if given.offset_expression is not None or given.base[0] in "-0123456789":
+        return None
+    base = operands.named(given.base)
+    if base is None:
+        return None
+    rest = [operands.expr(part) for part in given.rest]
+    if None in rest:
+        return None
+    if given.offset is not None:
+        if rest or not given.offset.lstrip("-").isdigit() or str(int(given.offset)) != given.offset:
+            return None
+        return call(ADDR, base, Literal(int(given.offset)))
+    if rest:
+        return call(ADDR, base, *[part for part in rest if part is not None])
+    return base if not isinstance(base, Literal) else call(ADDR, base)
+
+
+def _negated(operands: Operands, given: NegatedOperand) -> Expr | None:
+    inner = operands.expr(given.operand)
+    return None if inner is None else Unary("~", inner)
+
+
+def _pipe(operands: Operands, given: PipeOperand) -> Expr | None:
+    left, right = operands.expr(given.left), operands.expr(given.right)
+    return None if left is None or right is None else call(PIPE, left, right)
+
+
+_MADE = {
+    RegisterOperand: _register,
+    LabelOperand: _register,
+    ImmediateOperand: _immediate,
+    VectorOperand: _vector,
+    ParenthesizedOperand: _tuple,
+    AddressOperand: _address,
+    NegatedOperand: _negated,
+    PipeOperand: _pipe,
+}
+
+
+@lru_cache(maxsize=1 << 14)
+def number(text: str) -> Expr:
+    """Return a number as Python writes it, or as it is spelled where PTX would print another spelling."""
+    kind = text[:2].lower()
+    if kind == "0f" and len(text) == 10:
+        bits = int(text[2:], 16)
+        value = struct.unpack(">f", bits.to_bytes(4, "big"))[0]
+        if value == value and abs(value) != float("inf") and text == f"0f{bits:08X}":
+            return Literal(shortest(value))
+    elif kind == "0d" and len(text) == 18:
+        bits = int(text[2:], 16)
+        value = struct.unpack(">d", bits.to_bytes(8, "big"))[0]
+        if value == value and abs(value) != float("inf") and text == f"0d{bits:016X}":
+            return Literal(value)
+    elif text.lstrip("-").isdigit() and len(text) < 40 and str(int(text)) == text:
+        return Literal(int(text))
+    return call(IMM, Literal(text))
+
+
+def shortest(value: float) -> float:
+    """Return the number with the fewest digits that is this one in single precision."""
+    bits = struct.pack(">f", value)
+    for digits in range(1, 10):
+        made = float(f"{value:.{digits}g}")
+        try:
+            if struct.pack(">f", made) == bits:
+                return made
+        except OverflowError:
+            continue
+    return value
+
+
+def viewed(expr: Expr, dtype: PtxType) -> Expr:
+    """Return a register read as another type."""
+    return Attribute(expr, dtype.name)
+
+
+@lru_cache(maxsize=1 << 12)
+def chained(opcode: str, modifiers: tuple[str, ...]) -> Expr:
+    """Return `ptx.inst.op.mod…`; what Python cannot spell as an attribute stands in brackets."""
+    made: Expr = Attribute(dotted("ptx.inst"), worded(opcode) or "")
+    for modifier in modifiers:
+        word = worded(modifier[1:])
+        made = Item(made, Literal(modifier[1:])) if word is None else Attribute(made, word)
+    return made
+
+
+def worded(modifier: str) -> str | None:
+    """Return the Python name of a modifier, None where there is none."""
+    made = modifier.replace("::", "__")
+    if made[:1].isdigit():
+        made = f"_{made}"
+    if keyword.iskeyword(made) or made in ("global", "nonlocal"):
+        made = f"{made}_"
+    return made if made.isidentifier() and made.isascii() and ":" not in made and not made.endswith("__") else None
+
+
+def typed(dtype: PtxType) -> Expr:
+    """Return the name of a type."""
+    return Name(dtype.name)
+
+
+__all__ = ["NONE", "Call", "Operands", "chained", "number", "shortest", "typed", "viewed", "worded"]

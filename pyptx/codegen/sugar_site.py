@@ -1,0 +1,99 @@
+"""One instruction of a draft as the passes see it: its words, its operands as expressions, what it may be called with."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from pyptx.check.body import Step
+from pyptx.codegen.plan import Binary, Call, Expr, List, Literal, Name, Unary, call, dotted
+from pyptx.codegen.sugar_draft import Draft
+from pyptx.codegen.sugar_operands import NONE, PIPE, Operands
+from pyptx.ir.operands import Operand, PipeOperand, VectorOperand
+from pyptx.types import ALL, PtxType
+
+_TYPES = {kind.name: kind for kind in ALL}
+
+
+class Site:
+    """An instruction where it stands. `fresh`: its destination is made by the expression that is looked for."""
+
+    types = _TYPES
+
+    def __init__(self, draft: Draft, step: Step, fresh: bool) -> None:
+        self.draft, self.step, self.fresh = draft, step, fresh
+        instruction = step.instruction
+        self.opcode = instruction.opcode
+        self.words = tuple([modifier[1:] for modifier in instruction.modifiers])
+        self.given: tuple[Operand, ...] = instruction.operands
+        self.operands = Operands(draft, step.scope)
+
+    @property
+    def kind(self) -> PtxType | None:
+        """The type that the last modifier names."""
+        return _TYPES.get(self.words[-1]) if self.words else None
+
+    def type(self, kind: PtxType | str) -> Expr:
+        """Return a type by its name."""
+        return Name(kind if isinstance(kind, str) else kind.name)
+
+    @cached_property
+    def pred(self) -> Expr | None:
+        """The guard."""
+        guard = self.step.instruction.predicate
+        if guard is None:
+            return None
+        made = self.operands.named(guard.register) or NONE
+        return Unary("~", made) if guard.negated else made
+
+    def guard(self) -> tuple[tuple[str, Expr], ...]:
+        """Return the guard as a keyword."""
+        return () if self.pred is None else (("pred", self.pred),)
+
+    def value(self, index: int) -> Expr | None:
+        """Return one operand; None where Python has no word for it, or where there is none."""
+        return self.operands.expr(self.given[index]) if index < len(self.given) else None
+
+    def values(self, first: int) -> tuple[Expr | None, ...]:
+        """Return the operands from one on."""
+        return tuple([self.operands.expr(given) for given in self.given[first:]])
+
+    def call(self, path: str, *arguments: Expr | None, **keywords: Expr | None) -> Expr | None:
+        """Return a call with the guard; None if an argument is."""
+        values = [argument for argument in arguments if argument is not None]
+        if len(values) < len(arguments):
+            return None
+        named = tuple([(name, value) for name, value in keywords.items() if value is not None])
+        return Call(dotted(path), tuple(values), (*named, *self.guard()))
+
+    def listed(self, values: tuple[Expr | None, ...]) -> Expr | None:
+        """Return a list, None if an element is."""
+        return None if None in values else List(tuple([value for value in values if value is not None]))
+
+    def home(self, given: Operand) -> PtxType | None:
+        """Return the type that most uses of a register want."""
+        name = getattr(given, "name", None)
+        variable = self.operands.variable(name) if isinstance(name, str) else None
+        return None if variable is None else variable.home
+
+    def made(self, index: int) -> Expr | None:
+        """Return the types of a destination in place of its registers: fresh ones are made."""
+        given = self.given[index] if index < len(self.given) else None
+        if isinstance(given, VectorOperand):
+            kinds = [self.home(element) for element in given.elements]
+            known = [kind for kind in kinds if kind is not None]
+            if len(known) < len(kinds):
+                return None
+            return repeated(known[0], len(known)) if len(set(known)) == 1 else List(tuple([Name(k.name) for k in known]))
+        if isinstance(given, PipeOperand):
+            sides = [NONE if getattr(side, "name", "") == "_" else self._typed(side) for side in (given.left, given.right)]
+            return None if None in sides else call(PIPE, *[side for side in sides if side is not None])
+        return None if given is None else self._typed(given)
+
+    def _typed(self, given: Operand) -> Expr | None:
+        kind = self.home(given)
+        return None if kind is None else Name(kind.name)
+
+
+def repeated(kind: PtxType, count: int) -> Expr:
+    """Return `[kind] * count`: so many fresh registers."""
+    return Binary("*", List((Name(kind.name),)), Literal(count))

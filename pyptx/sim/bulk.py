@@ -15,7 +15,7 @@ import numpy as np
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.sim import copies, rules
-from pyptx.sim.checks import copies as checked
+from pyptx.sim.checks import bulk as checked
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array

@@ -63,9 +63,9 @@ class Source:
 class Instrument(Protocol):
     """What checked runs add to instructions: another function for one that accesses memory, or a call before it."""
 
-    def wrapped(self, step: Step, operation: Operation) -> Callable[..., Any] | None: ...
+    def wrapped(self, step: Step, operation: Operation, block: Block) -> Callable[..., Any] | None: ...
 
-    def told(self, step: Step) -> Callable[..., Any] | None: ...
+    def told(self, step: Step, block: Block) -> list[tuple[Callable[..., Any], bool]]: ...
 
 
 class Writer:
@@ -105,8 +105,8 @@ class Writer:
             raise unsupported(step)
         if "approx" in plan.match.modifiers:
             self.approximate.add(step.instruction.full_opcode)
-        tells = self.instrument.told(step) if self.instrument is not None else None
-        if op.kind is Kind.NOTHING and tells is None:
+        tells = self.instrument.told(step, self.block) if self.instrument is not None else []
+        if op.kind is Kind.NOTHING and not tells:
             return
         try:
             self._operation(step, op, plan.signature, tells)
@@ -114,7 +114,7 @@ class Writer:
             raise unsupported(step, str(why)) from None
 
     def _operation(
-        self, step: Step, op: Operation, signature: tuple[Operand, ...], tells: Callable[..., None] | None = None
+        self, step: Step, op: Operation, signature: tuple[Operand, ...], tells: list[tuple[Callable[..., None], bool]]
     ) -> None:
         mask = self.guard(step)
         ins: list[str] = []
@@ -127,10 +127,11 @@ class Writer:
         for wanted, given in zip(signature, operands, strict=True):
             self._operand(wanted, given, step, ins, outs, addresses)
         ins += selected
-        if tells is not None:
-            self.lines.append(f"{self.operands.constant(tells)}({', '.join(['M', 'L', str(mask), *addresses, *ins])})")
-            if op.kind is Kind.NOTHING:
-                return
+        for told, wants in tells:
+            given = [*addresses, *ins] if wants else []
+            self.lines.append(f"{self.operands.constant(told)}({', '.join(['M', 'L', str(mask), *given])})")
+        if op.kind is Kind.NOTHING:
+            return
         if op.carry and "r" in op.carry:
             ins.append(self.operands.view(CARRY))
         if op.carry and "w" in op.carry:
@@ -174,7 +175,7 @@ class Writer:
                 self.operands.wrote(output.view, mask is not None)
         views = ", ".join(o.view or "None" for o in flat)
         results = f"({views}{',' if len(flat) == 1 else ''})"
-        told = self.instrument.wrapped(step, op) if self.instrument is not None else None
+        told = self.instrument.wrapped(step, op, self.block) if self.instrument is not None else None
         function = self.operands.constant(told or op.function)
         self.lines.append(f"{function}({', '.join([site, 'L', str(mask), *addresses, results, *ins])})")
 

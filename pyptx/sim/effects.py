@@ -36,6 +36,8 @@ class Effects:
     eager: bool = True
     pending: list[Effect] = field(default_factory=list[Effect])
     committed: dict[str, Array] = field(default_factory=dict[str, Array])
+    landed: Callable[[], None] | None = None
+    """What to call when the next effect has landed."""
 
     def reset(self) -> None:
         """Forget everything: a batch begins."""
@@ -47,6 +49,8 @@ class Effects:
     ) -> None:
         """Take an effect of some of `total` lanes; in the eager schedule it lands at once. `size`: bytes that it moves
         for all of them, for who keeps a record."""
+        if self.landed is not None:
+            land, self.landed = _then(land, self.landed), None
         if self.eager:
             land()
             return
@@ -121,3 +125,11 @@ def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int) -> li
             part = slice(count) if chance.random() < 0.7 else slice(-count, None)
             found += [effect for own in per_cta.values() for effect in own[part]]
     return found
+
+
+def _then(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
+
+    return both

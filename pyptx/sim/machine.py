@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from pyptx.sim import special
-from pyptx.sim.checks import instrument
+from pyptx.sim.checks.instrument import Instrument
 from pyptx.sim.codegen import Source, Writer
 from pyptx.sim.formats import CLASSES, VIEWS, Array
 from pyptx.sim.images.storage import Images
@@ -111,6 +111,7 @@ class Batch:
         self._own = special.thread_values(self.shape)
         self.recorder: Recorder | None = None
         self.checks: Checks | None = None
+        self.instrument: Instrument | None = None
 
     def begin(self, numbers: Array) -> None:
         """Make the state fresh for a batch of CTAs with these numbers."""
@@ -156,11 +157,17 @@ class Batch:
         run = lanes.bound[pc] = bind(lanes)
         return run
 
+    def _instrument(self) -> Instrument | None:
+        """Return what adds the checks to the program's instructions, None in an unchecked run."""
+        if self.checks is not None and self.instrument is None:
+            self.instrument = Instrument(self.program)
+        return self.instrument
+
     def _make(self, pc: int) -> tuple[Any, Any]:
         block = self.program.blocks[pc]
         source = self.sources.get(pc)
         if source is None:
-            source = self.sources[pc] = Writer(self.program, block, None if self.checks is None else instrument).source()
+            source = self.sources[pc] = Writer(self.program, block, self._instrument()).source()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}

@@ -158,6 +158,8 @@ def shared_matrix(
     low, high = int(address.min()), int(address.max())
     if low < shared.low or high + size > shared.low + shared.size:
         raise IndexError(f"reads shared addresses {low:#x} … {high + size - 1:#x}")
+    if memory.checks is not None and memory.checks.trace is not None:
+        memory.checks.trace.reads_shared(int(cta), address, size)
     data = shared.data.view(unit).reshape(memory.shape.ctas, -1)
     made: Array = data[cta, (address - shared.low) // size]
     return made.view(dtype)

@@ -21,20 +21,11 @@ def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: in
     the rest of their warp is there."""
     kind: Any = next(word for word in ("arrive", "red", "sync") if f".{word}" in step.instruction.modifiers)
     group = checks.group(lanes)
-    part = _incomplete(checks, group)
+    part = checks.incomplete(group)
     if part is not None:
         group = _completed(checks, step, group, number, part)
     if len(group):
         checks.engine.barriers.bar(group, checks.place(step), number, count, kind)
-
-
-def _incomplete(checks: Checks, group: Group) -> Array | None:
-    """Return which warps of a group lack living lanes, None when all are whole."""
-    warps = group.warps
-    living = checks.engine.state.live.reshape(-1, 32)[warps].sum(axis=1)
-    have = np.bincount(group.warp_index, minlength=len(warps))
-    part = have < living
-    return part if part.any() else None
 
 
 def _completed(checks: Checks, step: Step, group: Group, number: int, part: Array) -> Group:

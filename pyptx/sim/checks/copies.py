@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.sim.checks.accesses import words_of
+from pyptx.sim.checks.objects import barriers
 from pyptx.sim.checks.session import Checks, checks_of, place_of
-from pyptx.sim.formats import Array
-from pyptx.sim.hazards import Access, Bytes, Family, Group, Place, Space
+from pyptx.sim.engines import chosen, objects
+from pyptx.sim.hazards import Access, Bytes, Family, Group, Place, Scope, Sem, Space
 from pyptx.sim.lanes import Lanes
 
 if TYPE_CHECKING:
-    from pyptx.sim.copies import Copy
     from pyptx.sim.machine import Batch
-    from pyptx.sim.memory import Region, Site
+    from pyptx.sim.memory import Site
 
 Inner = Callable[..., None]
 
@@ -26,7 +26,131 @@ Inner = Callable[..., None]
 def hook(step: Step, inner: Inner) -> Inner | None:
     """Return what runs a copy and tells of it; bulk and tensor copies tell by themselves."""
     words = words_of(step.instruction)
-    return None
+    if step.instruction.opcode in ("st", "red"):
+        return partial(_signalling, inner, place_of(step.instruction), step.instruction.opcode == "red")
+    if "mbarrier" in words:
+        return partial(_arrive, inner, "noinc" in words)
+    if "bulk" in words:
+        return None
+    names = [operand.name for operand in step.plan.signature] if step.plan is not None else []
+    place = place_of(step.instruction)
+    return partial(_copy, inner, place, "ignore" in names, "from" in names)
+
+
+@cache
+def _both(place: Place, size: int) -> tuple[Access, Access]:
+    """Return the accesses of cp.async to its target and its source."""
+    target = Access(place, Space.SHARED, size, True, False, family=Family.CP_ASYNC)
+    return target, Access(place, Space.GLOBAL, size, False, family=Family.CP_ASYNC)
+
+
+def _copy(
+    inner: Inner, place: Place, ignores: bool, partly: bool, site: Site, lanes: Lanes, mask: Any, to: str, target: Any,
+    of: str, source: Any, outs: Any, size: Any, *rest: Any,
+) -> None:  # fmt: skip
+    checks, _ = checks_of(site)
+    whole = int(size)
+    some, (there, here, extra) = chosen(lanes, mask, target, source, rest[0] if rest else np.array(0))
+    if some is not None:
+        _, offsets = site.memory.resolve(site, to, some, there, whole, "told")
+        targets = np.broadcast_to(offsets, some.n)
+        read = (extra == 0) if ignores else (extra != 0) if partly else np.ones(some.n, np.bool_)
+        writes, reads = _both(place, whole)
+        checks.engine.copies.cp_async(checks.group(some), writes, targets)
+        if read.any():
+            reading = some if read.all() else some.shape.of(some.index[read])
+            checks.engine.copies.cp_async(checks.group(reading), reads, here[read].astype(np.int64))
+    inner(site, lanes, mask, to, target, of, source, outs, size, *rest)
+
+
+def _arrive(
+    inner: Inner, counted: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any
+) -> None:
+    """Arrive when earlier copies have landed; until then an arrival that was not counted at `init` is pending too."""
+    checks, place = checks_of(site)
+    named = list(barriers(checks, site, lanes, mask, space, address))
+    copies = checks.engine.copies
+    for group, where, _ in named:
+        if not counted:
+            copies.cp_holds(group, place, where)
+
+    def landed() -> None:
+        for group, where, _ in named:
+            copies.cp_arrive(group, place, where, True)
+
+    _when_landed(site, landed, lambda: inner(site, lanes, mask, space, address, outs))
+
+
+def _when_landed(site: Site, landed: Callable[[], None], run: Callable[[], None]) -> None:
+    """Run an instruction that issues one effect, and tell when that has landed."""
+    effects = site.memory.effects
+    effects.landed = landed
+    run()
+    if effects.landed is not None:
+        effects.landed = None
+        landed()
+
+
+def _signalling(
+    inner: Inner, place: Place, reduces: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
+    bar_space: str, bar: Any, outs: Any, *values: Any,
+) -> None:  # fmt: skip
+    """A store or reduction that tells an mbarrier of its bytes."""
+    checks, _ = checks_of(site)
+    some, (where, bars) = chosen(lanes, mask, address, bar)
+    numbers: list[int] = []
+    if some is not None:
+        given = values[0] if isinstance(values[0], tuple) else (values[0],)
+        size = sum(np.asarray(v).dtype.itemsize for v in given)
+        _, offsets = site.memory.resolve(site, space, some, where, size, "told")
+        targets = np.broadcast_to(offsets, some.n)
+        access = _async_store(place, size, reduces)
+        threads = checks.threads[some.sel]
+        objects_at = objects(site, some, bar_space, bars)
+        for barrier in np.unique(objects_at).tolist():
+            mine = objects_at == barrier
+            numbers.append(checks.engine.copies.st_async(Group(threads[mine]), access, targets[mine], barrier))
+
+    def landed() -> None:
+        for number in numbers:
+            checks.engine.copies.land_st(number)
+
+    _when_landed(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values))
+
+
+@cache
+def _async_store(place: Place, size: int, reduces: bool) -> Access:
+    if reduces:
+        return Access(place, Space.SHARED, size, True, True, Sem.RELAXED, Scope.CLUSTER, family=Family.ST_ASYNC)
+    return Access(place, Space.SHARED, size, True, False, family=Family.ST_ASYNC)
+
+
+def request_hook(step: Step, inner: Inner) -> Inner | None:
+    """Return what runs a request to cancel a cluster's launch, whose response is written like a bulk copy."""
+    if ".try_cancel" not in step.instruction.modifiers:
+        return None
+    return partial(_request, inner)
+
+
+def _request(
+    inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, *rest: Any
+) -> None:
+    checks, place = checks_of(site)
+    some, (where, bars) = chosen(lanes, mask, address, bar)
+    numbers: list[int] = []
+    if some is not None:
+        _, offsets = site.memory.resolve(site, space, some, where, 16, "told")
+        objects_at = objects(site, some, bar_space, bars)
+        threads = checks.threads[some.sel].tolist()
+        for thread, at, barrier in zip(threads, np.broadcast_to(offsets, some.n), objects_at, strict=True):
+            target = Bytes.run(Space.SHARED, int(at), 16)
+            numbers.append(checks.engine.copies.bulk_load(thread, place, None, [(target, int(barrier))]))
+
+    def landed() -> None:
+        for number in numbers:
+            checks.engine.copies.land(number)
+
+    _when_landed(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *rest))
 
 
 def group_hook(step: Step) -> Callable[..., None] | None:
@@ -70,69 +194,3 @@ def _wait(everything: bool, machine: Batch, lanes: Lanes, mask: Any, pending: An
     checks, some = _some(machine, lanes, mask)
     if some is not None:
         checks.engine.copies.wait_cp(checks.group(some), int(pending), everything)
-
-
-# Bulk and tensor copies: `bulk` calls these when it issues one.
-
-
-def region_bytes(region: Region, begin: int, size: int) -> Bytes:
-    """Return a run of bytes of shared or global memory."""
-    if region.space == "shared":
-        return Bytes.run(Space.SHARED, begin, size)
-    return Bytes.run(Space.GLOBAL, region.low + begin, size)
-
-
-def written(region: Region, begin: int, kept: Array) -> Bytes:
-    """Return the bytes of a run that a mask keeps."""
-    if kept.all():
-        return region_bytes(region, begin, len(kept))
-    return Bytes(Space.GLOBAL, region.low + begin + np.flatnonzero(kept), 1)
-
-
-def units(made: Copy) -> Bytes:
-    """Return the bytes of a tensor that a copy touches."""
-    return Bytes(Space.GLOBAL, made.address if made.inside is None else made.address[made.inside], made.unit)
-
-
-def held(made: Copy, shared: Region, begin: int, size: int) -> Bytes:
-    """Return the shared bytes that a copy to a tensor reads: those of elements inside the tensor."""
-    if made.inside is None:
-        return Bytes.run(Space.SHARED, begin, size)
-    first = int(made.shared.min()) - begin
-    return Bytes(Space.SHARED, made.shared[made.inside] - first, made.unit)
-
-
-def load_issued(
-    site: Site, one: Lanes, source: Bytes, targets: Sequence[tuple[Bytes, int]], tensor_map: Any = None
-) -> Callable[[], None]:
-    """A bulk copy to shared memory is issued; return what tells that it has landed."""
-    if site.memory.checks is None:
-        return _nothing
-    checks, place = checks_of(site)
-    thread = checks.group(one).first
-    number = checks.engine.copies.bulk_load(thread, place, source, targets)
-    _uses(checks, place, site, thread, tensor_map, number)
-    return partial(checks.engine.copies.land, number)
-
-
-def _nothing() -> None:
-    pass
-
-
-def store_issued(
-    site: Site, one: Lanes, source: Bytes, target: Bytes, reduces: int, tensor_map: Any = None
-) -> None:
-    """A bulk copy to global memory is issued; `reduces`: the bytes of an element that is reduced, else 0."""
-    if site.memory.checks is None:
-        return
-    checks, place = checks_of(site)
-    thread = checks.group(one).first
-    number = checks.engine.copies.bulk_store(thread, place, source, target, reduces)
-    _uses(checks, place, site, thread, tensor_map, number)
-
-
-def _uses(checks: Checks, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> None:
-    """A copy uses a map; one in a parameter or in constant memory cannot change."""
-    region = None if tensor_map is None else site.memory.region_at(int(tensor_map))
-    if region is not None and region.space == "global" and int(tensor_map) < region.low + region.size:
-        checks.engine.maps.use(thread, place, int(tensor_map), operation)

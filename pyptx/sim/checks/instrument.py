@@ -1,7 +1,7 @@
 """Which instructions of a checked program tell the engine more than the bytes that their lanes access.
 
-`wrapped` gives the function that runs in place of an instruction's own; `told` one that is called before it, with its
-guard and its operands.
+`wrapped` gives the function that runs in place of an instruction's own; `told` those that are called before it, with
+its guard.
 """
 
 from __future__ import annotations
@@ -11,40 +11,108 @@ from functools import partial
 from typing import Any
 
 from pyptx.check.body import Step
-from pyptx.sim.checks import copies, fences, mbarriers
+from pyptx.ir import VectorOperand
+from pyptx.sim.checks import convergence, copies, fences, mbarriers, tensor, tensormaps, wgmma
 from pyptx.sim.checks.accesses import Stored
-from pyptx.sim.checks.session import checks_of
+from pyptx.sim.checks.session import checks_of, place_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
+from pyptx.sim.operands import Operands
+from pyptx.sim.program import Block, Code, Program, names_in
 from pyptx.sim.semantics.vocabulary import Operation
 
 Function = Callable[..., Any]
 
 
-def wrapped(step: Step, operation: Operation) -> Function | None:
-    """Return the function of an instruction that accesses memory, telling of it."""
-    inner = operation.function
-    assert inner is not None
-    match step.instruction.opcode:
-        case "st" if ".async" not in step.instruction.modifiers:
-            return partial(_store, inner)
-        case "mbarrier":
-            return mbarriers.hook(step, inner)
-        case "cp":
-            return copies.hook(step, inner)
-        case _:
-            return None
+class Instrument:
+    """The hooks of one program's instructions."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._products: dict[int, frozenset[int]] = {}
+
+    def wrapped(self, step: Step, operation: Operation, block: Block) -> Function | None:
+        """Return the function of an instruction that accesses memory, telling of it."""
+        inner = operation.function
+        assert inner is not None
+        match step.instruction.opcode:
+            case "st" | "red" if _signals(step):
+                return copies.hook(step, inner)
+            case "st" if ".bulk" not in step.instruction.modifiers:
+                return partial(_store, inner)
+            case "mbarrier":
+                return mbarriers.hook(step, inner)
+            case "cp":
+                return copies.hook(step, inner)
+            case "clusterlaunchcontrol":
+                return copies.request_hook(step, inner)
+            case "tensormap":
+                return tensormaps.hook(step, inner)
+            case "wgmma":
+                return wgmma.hook(step, inner, lambda name: self._number(name, step, block))
+            case "tcgen05":
+                return tensor.hook(step, inner)
+            case _:
+                return None
+
+    def told(self, step: Step, block: Block) -> list[tuple[Function, bool]]:
+        """Return what is called before an instruction, and whether it wants the operands too."""
+        made: list[tuple[Function, bool]] = []
+        found = _event(step, self.program)
+        if found is not None:
+            made.append((found, True))
+        busy = self._touched(step, block)
+        if busy:
+            made.append((partial(wgmma.touches, place_of(step.instruction), busy), False))
+        return made
+
+    def _touched(self, step: Step, block: Block) -> frozenset[int]:
+        """Return the registers of products that another instruction names."""
+        products = self._in_products(block.code)
+        if not products or step.instruction.opcode == "wgmma":
+            return frozenset()
+        names = {name for operand in step.instruction.operands for name in names_in(operand)}
+        numbers = {self._number(name, step, block) for name in names}
+        return products & {number for number in numbers if number is not None}
+
+    def _in_products(self, code: Code) -> frozenset[int]:
+        """Return the registers that any product of a function uses."""
+        found = self._products.get(code.number)
+        if found is None:
+            numbers: set[int | None] = set()
+            for block in self.program.blocks:
+                for step in block.steps if block.code is code else ():
+                    if step.instruction.opcode == "wgmma":
+                        for operand in step.instruction.operands:
+                            if isinstance(operand, VectorOperand):
+                                numbers |= {self._number(name, step, block) for name in names_in(operand)}
+            found = self._products[code.number] = frozenset(n for n in numbers if n is not None)
+        return found
+
+    def _number(self, name: str, step: Step, block: Block) -> int | None:
+        """Return the number of a 32-bit register."""
+        found = Operands(self.program, block).row(name, step.scope)
+        return found[0].index + found[1] if found is not None and found[0].letter == "r" else None
 
 
-def told(step: Step) -> Function | None:
-    """Return what tells of an instruction that accesses no memory."""
+def _event(step: Step, program: Program) -> Function | None:
     match step.instruction.opcode:
         case "fence" | "membar" | "griddepcontrol":
             return fences.hook(step)
         case "cp":
             return copies.group_hook(step)
+        case "wgmma":
+            return wgmma.told(step)
+        case "tcgen05":
+            return tensor.told(step)
+        case "shfl" | "vote" | "match" | "redux" | "elect" | "setmaxnreg":
+            return convergence.told(step, program)
         case _:
             return None
+
+
+def _signals(step: Step) -> bool:
+    return any("mbarrier::complete_tx" in modifier for modifier in step.instruction.modifiers)
 
 
 def _store(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,10 +11,10 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.sim.checks.accesses import scope_of, sem_of, words_of
+from pyptx.sim.checks.objects import barriers
 from pyptx.sim.checks.session import Checks, checks_of
-from pyptx.sim.engines import chosen, objects
 from pyptx.sim.formats import Array
-from pyptx.sim.hazards import Group, Place, Scope, Sem
+from pyptx.sim.hazards import Place, Scope, Sem
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 
@@ -47,26 +47,6 @@ def hook(step: Step, inner: Inner) -> Inner | None:
             return partial(_wait, inner, "parity" in words, {"sem": sem_of(words, Sem.ACQUIRE), "scope": scope})
         case _:
             return None
-
-
-def barriers(
-    checks: Checks, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, operand: Any = 0
-) -> Iterator[tuple[Group, int, int]]:
-    """Yield the lanes that name one object with one operand: their group, the object's address, the operand."""
-    some, (where, values) = chosen(lanes, mask, address, operand)
-    if some is None:
-        return
-    offsets = objects(site, some, space, where)
-    shape = some.shape
-    inside = offsets - shape.shared_base[some.sel]
-    if (inside == inside[0]).all() and (values == values[0]).all():
-        for slot, group in checks.by_cta(some):
-            yield group, slot * shape.shared_stride + int(inside[0]), int(values[0])
-        return
-    threads = checks.threads[some.sel]
-    pairs, which = np.unique(np.stack([offsets, values.astype(np.int64)]), axis=1, return_inverse=True)
-    for at in range(pairs.shape[1]):
-        yield Group(threads[which.reshape(-1) == at]), int(pairs[0, at]), int(pairs[1, at])
 
 
 def _init(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:

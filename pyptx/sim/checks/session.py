@@ -13,6 +13,7 @@ from pyptx.check.body import Step
 from pyptx.ir import Instruction, opcode_span
 from pyptx.sim.checks.accesses import Stored, description
 from pyptx.sim.checks.selection import Selection
+from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Group, Hazards, Place
 from pyptx.sim.hazards.state import Grid
@@ -40,6 +41,8 @@ class Checks:
         self.threads: Array = np.zeros(0, np.int64)
         self.stored: Stored | None = None
         """What the store that runs now writes: lanes that hit the same bytes may write the same."""
+        self.trace: Trace | None = None
+        """What an operation of tcgen05 touches while it runs."""
         self.arriving: dict[tuple[int, int], tuple[Array, Step]] = {}
         """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
         self.site_places: dict[Site, Place] = {}
@@ -118,6 +121,19 @@ class Checks:
         at = np.flatnonzero(np.broadcast_to(mask, lanes.n))
         return lanes if len(at) == lanes.n else lanes.shape.of(lanes.index[at]) if len(at) else None
 
+    def incomplete(self, group: Group) -> Array | None:
+        """Return which warps of a group lack living lanes, None when all are whole."""
+        warps = group.warps
+        living = self.engine.state.live.reshape(-1, 32)[warps].sum(axis=1)
+        part = np.bincount(group.warp_index, minlength=len(warps)) < living
+        return part if part.any() else None
+
+    def aligned(self, lanes: Lanes, place: Place) -> None:
+        """An `.aligned` instruction: all living lanes of each warp take part."""
+        group = self.group(lanes)
+        if self.incomplete(group) is not None:
+            self.engine.warps.aligned(group, place)
+
     def by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each CTA, with its slot."""
         return lanes.remembered("hazards by cta", lambda: self._parts(lanes, lanes.cta))
@@ -143,7 +159,7 @@ class Checks:
         shared = region.space == "shared"
         if not shared and (region.space != "global" or not region.writable):
             return
-        key = site, shared, size
+        key = site, kind, shared, size
         if key not in self._accesses:
             self._accesses[key] = description(site.instruction, shared, size, kind)
         known = self._accesses[key]

@@ -38,10 +38,11 @@ class Stores:
 
 @dataclass(slots=True)
 class CpAsync:
-    """The cp.async groups of one warp."""
+    """One instruction's cp.async: records of warps, and the number of each warp's group that they belong to."""
 
-    open: list[int] = field(default_factory=list[int])
-    groups: list[list[int]] = field(default_factory=list[list[int]])
+    records: Ints
+    warps: Ints
+    groups: Ints
 
 
 class Copies:
@@ -52,14 +53,21 @@ class Copies:
         self.memory = tiles.memory
         self.loads: dict[int, Load] = {}
         self.stores: dict[int, Stores] = {}
-        self._cp: dict[int, CpAsync] = {}
+        self._cp: list[CpAsync] = []
+        self._cp_groups = np.zeros(0, np.int64)
         self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
         self._accesses: dict[tuple[object, ...], Access] = {}
 
     def forget(self, threads: Ints) -> None:
         """Threads begin whose numbers others had before."""
-        for warp in np.unique(threads >> 5).tolist():
-            self._cp.pop(warp, None)
+        if self._cp:
+            begins = np.zeros(len(self._committed(threads >> 5)), np.bool_)
+            begins[threads >> 5] = True
+            for issued in self._cp:
+                old = begins[issued.warps]
+                issued.records, issued.warps, issued.groups = (
+                    part[~old] for part in (issued.records, issued.warps, issued.groups)
+                )
 
     def _access(self, place: Place, where: Bytes, family: Family, writes: bool, element: int = 0) -> Access:
         key = (place, where.space, where.length, family, writes, element)
@@ -163,6 +171,15 @@ class Copies:
                 kinds = [SEEN, CROSSED_SHARED, WIDE_SHARED, WIDE_GLOBAL, RAN]
                 clocks.learn(one, self.state.channel(domain, "bulk", thread), now, kinds)
 
+    def unfinished(self) -> set[int]:
+        """Return the bulk copies in flight."""
+        records = self.state.records
+        found = set(self.loads)
+        for stores in self.stores.values():
+            for sources, _ in (*stores.groups, stores.open):
+                found |= {int(records.operation[r]) for r in sources if records.time[r] == NEVER}
+        return found
+
     def unread_stores(self, thread: int) -> Place | None:
         """Return the place of a store of this thread whose source may still be read."""
         stores = self.stores.pop(thread, None)
@@ -181,28 +198,48 @@ class Copies:
         if source is not None and sources is not None:
             self.memory.access(source, group, sources, operation=operation)
         self.memory.access(target, group, targets, operation=operation)
-        for warp in group.warps.tolist():
-            self._cp.setdefault(warp, CpAsync()).open.append(operation)
+        records = np.array(self.state.unfinished.pop(operation, ()), np.int64)
+        if len(records):
+            warps = self.state.records.warp(records).astype(np.int64)
+            self._cp.append(CpAsync(records, warps, self._committed(warps)[warps]))
+
+    def _committed(self, warps: Ints) -> Ints:
+        """Return how many groups each warp has committed."""
+        missing = int(warps.max()) + 1 - len(self._cp_groups)
+        if missing > 0:
+            self._cp_groups = np.concatenate([self._cp_groups, np.zeros(missing, np.int64)])
+        return self._cp_groups
 
     def commit_cp(self, group: Group) -> None:
         """`cp.async.commit_group`."""
-        for warp in group.warps.tolist():
-            mine = self._cp.setdefault(warp, CpAsync())
-            mine.groups.append(mine.open)
-            mine.open = []
+        self._committed(group.warps)[group.warps] += 1
 
     def wait_cp(self, group: Group, pending: int = 0, everything: bool = False) -> None:
         """`cp.async.wait_group` or, with `everything`, `cp.async.wait_all`."""
-        for warp in group.warps.tolist():
-            mine = self._cp.setdefault(warp, CpAsync())
-            if everything:
-                mine.groups.append(mine.open)
-                mine.open = []
-            for operations in mine.groups[: max(0, len(mine.groups) - (0 if everything else pending))]:
-                for operation in operations:
-                    self.state.finish(operation)
+        if self._cp:
+            limit = np.full(len(self._committed(group.warps)), -1)
+            limit[group.warps] = NEVER if everything else self._cp_groups[group.warps] - pending
+            self._finish_cp(limit)
         self.state.clocks.copied(group.threads)
         self.state.clocks.tick()
+
+    def _finish_cp(self, limit: Ints) -> None:
+        """The copies of all groups before these, by warp, are done."""
+        records, now = self.state.records, self.state.clocks.now
+        kept: list[CpAsync] = []
+        for issued in self._cp:
+            done = issued.groups < limit[issued.warps]
+            mine = issued.records[done]
+            records.time[mine] = np.minimum(records.time[mine], now)
+            if not done.all():
+                kept.append(CpAsync(issued.records[~done], issued.warps[~done], issued.groups[~done]))
+        self._cp = kept
+
+    def cp_holds(self, group: Group, place: Place, address: int) -> None:
+        """`cp.async.mbarrier.arrive` without `.noinc` is issued: one more arrival of each thread is pending."""
+        barrier = self.mbarriers.find(place, group.first, address, "arrive of cp.async")
+        if barrier is not None:
+            barrier.pending += len(group)
 
     def cp_arrive(self, group: Group, place: Place, address: int, noinc: bool = False) -> None:
         """`cp.async.mbarrier.arrive` takes effect: all earlier cp.async of these threads are done."""
@@ -211,11 +248,11 @@ class Copies:
             return
         domain = self.state.domain_of(group.first)
         first = self.state.copy_columns(domain)
-        for warp in group.warps.tolist():
-            mine = self._cp.setdefault(warp, CpAsync())
-            for operation in (op for ops in (*mine.groups, mine.open) for op in ops):
-                self.state.finish(operation)
-        columns = [first + thread - domain.first_thread for thread in group.threads.tolist()]
+        if self._cp:
+            limit = np.full(len(self._committed(group.warps)), -1)
+            limit[group.warps] = NEVER
+            self._finish_cp(limit)
+        columns = first + group.threads - domain.first_thread
         self.mbarriers.operation_arrives(barrier, place, group.first, columns, False, len(group) if noinc else 0)
 
     # st.async, red.async

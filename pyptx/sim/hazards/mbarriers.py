@@ -25,7 +25,7 @@ from pyptx.sim.hazards.clocks import (
     Stamp,
 )
 from pyptx.sim.hazards.conflicts import ordered
-from pyptx.sim.hazards.events import Access, Bytes, Place, Scope, Sem, Space, store
+from pyptx.sim.hazards.events import Access, Bytes, Ints, Place, Scope, Sem, Space, store
 from pyptx.sim.hazards.findings import Agent
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
@@ -236,21 +236,20 @@ class MBarriers:
             )
         self._settle(barrier)
 
-    def _hand_on(self, barrier: Barrier, column: int, kinds: list[int]) -> None:
+    def _hand_on(self, barrier: Barrier, column: int | Ints, kinds: list[int]) -> None:
         clocks = self.state.clocks
         known = np.zeros((KINDS, clocks.table.shape[2]), np.int32)
-        known[kinds, column] = clocks.tick()
+        known[np.array(kinds)[:, None], column] = clocks.tick()
         stamp = Stamp(int(clocks.domain_of[barrier.init_thread >> 5]), known, {})
         barrier.stamp = stamp if barrier.stamp is None else barrier.stamp.merge(stamp)
 
     def operation_arrives(
-        self, barrier: Barrier, place: Place, thread: int, columns: list[int], fenced: bool, count: int = 1
+        self, barrier: Barrier, place: Place, thread: int, columns: list[int] | Ints, fenced: bool, count: int = 1
     ) -> None:
         """The arrive of `tcgen05.commit` (`fenced`: it implies before_thread_sync) or `cp.async.mbarrier.arrive`."""
         order = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
         kinds = [*order, CROSSED_SHARED, CROSSED_GLOBAL, BEFORE] if fenced else order
-        for column in columns:
-            self._hand_on(barrier, column, kinds)
+        self._hand_on(barrier, np.asarray(columns), kinds)
         barrier.history.append((place, self.state.agent(thread), "arrive of completed operations"))
         if count:
             self.take(barrier, place, thread, count)

@@ -78,9 +78,9 @@ class Memory:
             else:
                 if busy or plane.crowded:
                     plane.clear_reads(cells)
-                if benign is not True and len(cells) > 1 and not operation and (plane.write[cells] != refs).any():
-                    if not (benign and benign()):
-                        self._same_store(access, group, cells)
+                several = benign is not True and len(cells) > 1 and not operation
+                if several and (plane.write[cells] != refs).any() and not (benign and benign()):
+                    self._same_store(access, group, cells)
                 return
         else:
             if shadow.fresh and not last.all():

@@ -130,6 +130,15 @@ class Records:
         self.operation[new] = operation
         return new
 
+    def of_operations(self, access: Access, lives: Ints, columns: Ints, operations: Clock) -> Ints:
+        """Return one record for each of several like operations, which lane 0 issued."""
+        made = self.by_warps(
+            self.number(access), lives, columns.astype(np.int32), np.ones(len(lives), np.int64), NEVER, False
+        )
+        self.tag[made] += _OPERATION
+        self.operation[made] = operations
+        return made
+
     def live_barrier(self, access: Access, life: int, column: int, lane: int, now: int) -> int:
         """Return the record of an initialised mbarrier: no floor ever covers it."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)

@@ -173,8 +173,10 @@ class State:
         column = self._columns_of.get(operation)
         if column is not None:
             return np.full(len(warps), column, np.int64)
-        domain = self.domains[int(self.clocks.domain_of[warps[0]])]
-        return self.copy_columns(domain) + warps * 32 - domain.first_thread
+        clocks = self.clocks
+        for number in np.unique(clocks.domain_of[warps[clocks.copy_column[warps] == 0]]).tolist():
+            self.copy_columns(self.domains[number])
+        return clocks.copy_column[warps] + warps * 32 - clocks.first_thread[warps]
 
     def finish(self, operation: int) -> None:
         """An operation has taken place: who learns its channel up to now knows it."""

@@ -7,7 +7,7 @@ import numpy as np
 from pyptx.sim.hazards.conflicts import clashes
 from pyptx.sim.hazards.events import Access, Bytes, Ints
 from pyptx.sim.hazards.memory import Memory
-from pyptx.sim.hazards.shadow import Cells, Plane, Refs, positions
+from pyptx.sim.hazards.shadow import SLOTS, Cells, Plane, Refs, positions
 from pyptx.sim.hazards.state import State
 
 
@@ -38,6 +38,62 @@ class Tiles:
                     plane.clear_reads(cells)
                 else:
                     self._run_reads(threads, plane, cells, ref)
+
+    def reads(self, access: Access, threads: Ints, starts: Ints, records: Ints) -> None:
+        """Like operations read granules of shared memory: a row of `starts`, of issuing threads and a record each."""
+        shadow = self.state.grid_of(int(threads[0, 0])).shared
+        cells = starts >> 4
+        if shadow.split and shadow.level[cells].any():
+            for at, record in enumerate(records.tolist()):
+                self.run(access, threads[at], Bytes(access.space, starts[at], 16), record)
+            return
+        plane = shadow.plane(0)
+        last = plane.write[cells]
+        if shadow.fresh and not last.all():
+            at, where = np.nonzero(last == 0)
+            self.memory.uninitialised(access, threads[at[:1], 0], plane, cells[at, where])
+        self._compare_rows(access, threads, last, cells, plane)
+        self._keep_rows(threads[:, 0], cells, plane, records * 64)
+
+    def _compare_rows(self, access: Access, threads: Ints, last: Refs, cells: Ints, plane: Plane) -> None:
+        """Compare a row of earlier writes with each operation."""
+        equal = (last == last[:, :1]).all(axis=1)
+        rows, refs = np.flatnonzero(equal), last[equal, 0].astype(np.int64)
+        for at in np.flatnonzero(~equal).tolist():
+            several = np.unique(last[at])
+            rows, refs = np.append(rows, np.full(len(several), at)), np.append(refs, several)
+        rows, refs = rows[refs != 0], refs[refs != 0]
+        if not len(refs):
+            return
+        issuers = threads.shape[1]
+        who, what = threads[rows].ravel(), np.repeat(refs, issuers)
+        bad = clashes(self.state, access, what, who)
+        seen: set[tuple[int, int]] = set()
+        for at in np.flatnonzero(bad).tolist():
+            row, ref = int(rows[at // issuers]), int(what[at])
+            if (row, ref) not in seen:
+                seen.add((row, ref))
+                where = cells[row][np.flatnonzero(last[row] == ref)[:1]]
+                self.memory.report(access, what[at : at + 1], who[at : at + 1], where, plane)
+
+    def _keep_rows(self, threads: Ints, cells: Ints, plane: Plane, refs: Ints) -> None:
+        """Note reading operations, a row of cells each; rows may overlap."""
+        left = np.arange(len(refs))
+        for slot in range(SLOTS):
+            held = plane.slot(slot)
+            before = held[cells[left]]
+            free = (before == before[:, :1]).all(axis=1)
+            free &= self.memory.readers.replaceable(before[:, 0], threads[left], refs[left].astype(np.int32))
+            mine = left[free]
+            held[cells[mine]] = refs[mine, None]
+            lost = (held[cells[mine]] != refs[mine, None]).any(axis=1)
+            left = np.concatenate([left[~free], mine[lost]])
+            if not len(left):
+                return
+        for at in left.tolist():
+            row = cells[at]
+            here = np.full(len(row), refs[at], np.int32)
+            self.memory.readers.keep(np.full(len(row), threads[at]), plane, row, here)
 
     def _run_over_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
         for reads in plane.reads:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Access, Bytes, Family, Place
+from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import State
 from pyptx.sim.hazards.tiles import Tiles
@@ -42,6 +42,7 @@ class WarpgroupBook:
     groups: list[list[Product]] = field(default_factory=list[list[Product]])
     first_group: int = 0
     shapes: dict[int, str] = field(default_factory=dict[int, str])
+    latest: tuple[Registers, str] = (frozenset(), "")
 
 
 class Wgmma:
@@ -74,10 +75,12 @@ class Wgmma:
     def fence(self, group: Group) -> None:
         """`wgmma.fence.sync.aligned`."""
         for warp in group.warps.tolist():
-            book = self._warps.setdefault(warp, WarpBook())
-            book.fenced = True
-            book.touched.clear()
-            self._groups.setdefault(self._base(warp * 32), WarpgroupBook()).shapes.clear()
+            mine = self._warps.setdefault(warp, WarpBook())
+            mine.fenced = True
+            mine.touched.clear()
+            book = self._groups.setdefault(self._base(warp * 32), WarpgroupBook())
+            book.shapes.clear()
+            book.latest = frozenset(), ""
 
     def issue(
         self,
@@ -109,6 +112,42 @@ class Wgmma:
             self.tiles.run(access, issuers, where, record)
         book.open.append(product)
 
+    def issue_all(
+        self,
+        groups: list[Group],
+        place: Place,
+        operands: list[Ints],
+        accumulators: Registers,
+        register_a: Registers = frozenset(),
+        shape: str = "",
+    ) -> None:
+        """`wgmma.mma_async` by several warpgroups at once; each operand has a row of granules for each of them."""
+        state, used = self.state, accumulators | register_a
+        products: list[Product] = []
+        for group in groups:
+            book = self._groups.setdefault(self._base(group.first), WarpgroupBook())
+            if len(group.warps) != 4 or int(group.warps[0]) != self._base(group.first):
+                state.report(rules.WARPGROUP, place, f"{len(group.warps)} warps", thread=group.first)
+            self._check_fence(group, place, book, used, accumulators, shape)
+            products.append(Product(place, used, []))
+            book.open.append(products[-1])
+        lives = np.array([int(state.clocks.life_of[int(group.warps[0])]) for group in groups], np.int64)
+        columns = np.array([state.channel(state.domain_of(g.first), "wgmma", self._base(g.first)) for g in groups])
+        numbers = np.array([state.begin_operation() for _ in groups], np.int32)
+        issuers = np.array([(group.warps * 32)[[0, 1, 2, -1] if len(group.warps) > 3 else [0] * 4] for group in groups])
+        for starts in operands:
+            access = self._access(place)
+            records = state.records.of_operations(access, lives, columns, numbers)
+            self.tiles.reads(access, issuers, starts, records)
+            for product, record in zip(products, records.tolist(), strict=True):
+                product.records.append(record)
+
+    def _access(self, place: Place) -> Access:
+        found = self._accesses.get((place, 16))
+        if found is None:
+            found = self._accesses[place, 16] = Access(place, Space.SHARED, 16, False, family=Family.WGMMA)
+        return found
+
     def _check_fence(
         self, group: Group, place: Place, book: WarpgroupBook, used: Registers, accumulators: Registers, shape: str
     ) -> None:
@@ -117,13 +156,16 @@ class Wgmma:
             if not mine.fenced:
                 self.state.report(rules.WGMMA_NO_FENCE, place, "the first wgmma of the warpgroup", thread=warp * 32)
                 mine.fenced = True
-            touched = [register for register in used if register in mine.touched]
+            touched = [register for register in used if register in mine.touched] if mine.touched else []
             if touched:
                 other = mine.touched[touched[0]]
                 what = "its registers were accessed since the last fence"
                 self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=warp * 32, other=other, count=len(touched))
                 for register in touched:
                     del mine.touched[register]
+        if book.latest == (accumulators, shape):
+            return
+        book.latest = accumulators, shape
         other_shape = {book.shapes[register] for register in accumulators if register in book.shapes} - {shape}
         if other_shape:
             what = f"shape {shape} on the accumulator of shape {min(other_shape)}"
@@ -174,5 +216,4 @@ class Wgmma:
                         rules.WGMMA_TOO_EARLY, place, what, thread=warp * 32, other=product.place, count=len(hit)
                     )
                     break
-            for register in registers:
-                mine.touched[register] = place
+            mine.touched.update(dict.fromkeys(registers, place))

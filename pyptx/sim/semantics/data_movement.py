@@ -168,6 +168,11 @@ def _shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Arr
     return whole.take(at), inside
 
 
+def shuffle_sources(mode: str, group: Lanes, b: Array, c: Array) -> Array:
+    """Return the lane of its warp that each lane reads."""
+    return group.shape.lane[_sources(mode, group, b, c)[0]]
+
+
 def _sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array, Array]:
     """Return which lane of the batch each lane reads, and whether that is inside its segment."""
     shape = group.shape

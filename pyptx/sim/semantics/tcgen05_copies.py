@@ -11,6 +11,7 @@ from pyptx.isa.descriptors import Tcgen05Descriptor
 from pyptx.isa.model import Match
 from pyptx.sim import bulk
 from pyptx.sim import warpgroups as wg
+from pyptx.sim.checks.tracing import touches
 from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
@@ -72,6 +73,7 @@ def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: i
     found = Tcgen05Descriptor.decode(descriptor)
     rows = wg.shared_matrix(site.memory, cta, found, lanes.shape[-1], size, "u1", False)
     made = np.ascontiguousarray(rows if bits == 8 else _unpacked(rows, bits)).view(np.uint32)
+    touches(site.memory, cta, lanes + first, column, size // 4, writes=True)
     site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = made
 
 
@@ -92,5 +94,7 @@ def _shift(site: Site, cta: int, address: int) -> None:
     if first % 32 or first >= 128:
         raise ValueError(f"the rows to shift start at a multiple of 32 lanes, not at {first}")
     _checked(site, cta, column, _SHIFTED_COLUMNS)
+    for writes in (False, True):
+        touches(site.memory, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)
     part = site.memory.tensor.cells[cta][first : first + 32, column : column + _SHIFTED_COLUMNS]
     part[:-1] = part[1:].copy()

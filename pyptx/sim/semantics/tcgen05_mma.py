@@ -15,6 +15,7 @@ from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx.isa.fragments.tensor_memory import datapath
 from pyptx.isa.model import Kind, Match
 from pyptx.sim import bulk
+from pyptx.sim.checks.tracing import touches
 from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
@@ -152,6 +153,9 @@ def _accumulate(
     if any(disabled):
         off = np.array([disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
         lanes, made = lanes[~off], made[~off]
+    if operands["accumulate"]:
+        touches(half.memory, half.cta, lanes, column, width, writes=False)
+    touches(half.memory, half.cta, lanes, column, width, writes=True)
     tensor.cells[half.cta][lanes, column : column + width] = made
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.isa.fragments.tensor_memory import LANES, Datapath
 from pyptx.sim import warpgroups as wg
+from pyptx.sim.checks.tracing import touches
 from pyptx.sim.formats import Array
 from pyptx.sim.memory import Memory
 from pyptx.sim.numerics import sparse
@@ -65,6 +66,8 @@ def words(half: Half, what: str, lanes: Array, address: int, count: int) -> Arra
     tensor, cta = half.memory.tensor, np.array([half.cta])
     if not tensor.allocated(cta, np.array([column]), np.array([column + count - 1])).all():
         raise IndexError(f"columns {column} … {column + count - 1} of {what} are not allocated")
+    if what != "D":
+        touches(half.memory, half.cta, lanes, column, count, writes=False)
     found: Array = tensor.cells[half.cta][lanes, column : column + count]
     return found
 

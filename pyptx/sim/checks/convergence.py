@@ -1,0 +1,100 @@
+"""Warp-wide instructions: who executes them together, whom their masks name, and whom lanes read from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.sim.checks.accesses import words_of
+from pyptx.sim.checks.session import Checks, place_of
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Place
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import Program
+from pyptx.sim.semantics.data_movement import shuffle_sources
+
+if TYPE_CHECKING:
+    from pyptx.sim.machine import Batch
+
+_REGISTERS = 65536
+_ALL = 0xFFFFFFFF
+Told = Callable[..., None]
+
+
+def told(step: Step, program: Program) -> Told | None:
+    """Return what tells of a warp-wide instruction, None for the old ones without a mask."""
+    words, place = words_of(step.instruction), place_of(step.instruction)
+    if step.instruction.opcode == "setmaxnreg":
+        return partial(_setmaxnreg, place, "inc" in words, _entry_registers(program))
+    if "sync" not in words:
+        return None
+    if step.instruction.opcode == "shfl":
+        return partial(_shuffle, place, next(mode for mode in ("up", "down", "bfly", "idx") if mode in words))
+    return partial(_elect if step.instruction.opcode == "elect" else _members, place)
+
+
+def _some(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
+    checks = machine.checks
+    assert checks is not None
+    return checks, checks.masked(lanes, mask)
+
+
+def _whole(checks: Checks, lanes: Lanes, masks: Any) -> bool:
+    """Say whether whole warps execute an instruction whose mask names all lanes: then nothing can be wrong."""
+    if masks.ndim or int(masks) & _ALL != _ALL:
+        return False
+    return checks.incomplete(checks.group(lanes)) is None
+
+
+def _chosen(values: Any, lanes: Lanes, some: Lanes) -> Array:
+    whole = np.broadcast_to(values, lanes.n).astype(np.int64)
+    return whole if some is lanes else whole[np.isin(lanes.index, some.index)]
+
+
+def _members(place: Place, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
+    """The member mask is the last operand."""
+    checks, some = _some(machine, lanes, mask)
+    masks = np.asarray(operands[-1])
+    if some is not None and not _whole(checks, some, masks):
+        checks.engine.warps.members(checks.group(some), place, _chosen(masks, lanes, some) & _ALL)
+
+
+def _shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
+    _, b, c, masks = (np.asarray(operand) for operand in operands)
+    checks, some = _some(machine, lanes, mask)
+    if some is None or _whole(checks, some, masks):
+        return
+    group, named = checks.group(some), _chosen(masks, lanes, some) & _ALL
+    checks.engine.warps.members(group, place, named)
+    sources = shuffle_sources(mode, lanes, b, c)
+    checks.engine.warps.sources(group, place, _chosen(sources, lanes, some), named)
+
+
+def _elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) -> None:
+    checks, some = _some(machine, lanes, mask)
+    masks = np.asarray(masks)
+    if some is not None and not _whole(checks, some, masks):
+        for named in np.unique(_chosen(masks, lanes, some) & _ALL).tolist():
+            checks.engine.warps.elect(checks.group(some), place, named)
+
+
+def _entry_registers(program: Program) -> int:
+    """Return the registers per thread at entry: as directives say, 0 where they leave it to the compiler."""
+    given = {directive.name: directive.values for directive in program.entry.function.directives}
+    return int(given["maxnreg"][0]) if "maxnreg" in given else 0
+
+
+def _setmaxnreg(place: Place, increases: bool, entry: int, machine: Batch, lanes: Lanes, mask: Any, count: Any) -> None:
+    checks, some = _some(machine, lanes, mask)
+    if some is None:
+        return
+    width, height, depth = machine.launch.block
+    threads = -(-width * height * depth // 32) * 32
+    entry = entry or min(_REGISTERS // threads // 8 * 8, 256)
+    group = checks.group(some)
+    checks.engine.warps.warpgroup(group, place)
+    checks.engine.warps.setmaxnreg(group, place, int(count), increases, entry, entry * threads)

@@ -1,0 +1,190 @@
+"""tcgen05: which columns, lanes and shared bytes its operations use.
+
+Products and copies run first: `Trace` has what they read and where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.isa.fragments.tensor_memory import tmem_registers
+from pyptx.sim import bulk
+from pyptx.sim.checks.accesses import words_of
+from pyptx.sim.checks.session import Checks, checks_of, place_of
+from pyptx.sim.checks.tracing import Trace
+from pyptx.sim.engines import chosen, objects
+from pyptx.sim.hazards import Bytes, Group, Place, Space
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.tcgen05 import Move
+
+if TYPE_CHECKING:
+    from pyptx.sim.machine import Batch
+
+Inner = Callable[..., None]
+
+
+def hook(step: Step, inner: Inner) -> Inner | None:
+    """Return what runs an instruction of tcgen05 and tells of it."""
+    words = words_of(step.instruction)
+    pair = 2 if "cta_group::2" in words else 1
+    match step.instruction.modifiers[0]:
+        case ".alloc":
+            return partial(_alloc, inner, pair, "exclusive" in words)
+        case ".dealloc":
+            return partial(_dealloc, inner)
+        case ".ld" | ".st" as name:
+            return partial(_move, inner, inner.args[0], name == ".st")  # pyright: ignore[reportFunctionMemberAccess]
+        case ".commit":
+            return partial(_commit, inner, pair)
+        case ".mma" | ".cp" | ".shift":
+            return partial(_operate, inner, pair)
+        case _:
+            return None
+
+
+def told(step: Step) -> Callable[..., None] | None:
+    """Return what tells of a wait, a fence or the end of allocations."""
+    place = place_of(step.instruction)
+    match step.instruction.modifiers[0]:
+        case ".wait::ld" | ".wait::st" as name:
+            return partial(_wait, place, name == ".wait::st")
+        case ".fence::before_thread_sync" | ".fence::after_thread_sync" as name:
+            return partial(_fence, "before" in name)
+        case ".relinquish_alloc_permit":
+            return partial(_relinquish, place)
+        case _:
+            return None
+
+
+def by_warp(checks: Checks, lanes: Lanes) -> list[tuple[int, int, Group]]:
+    """Return the lanes of each warp, with the position of the first and its CTA."""
+
+    def made() -> list[tuple[int, int, Group]]:
+        threads, warp = checks.group(lanes).threads, lanes.shape.warp[lanes.sel]
+        numbers, first = np.unique(warp, return_index=True)
+        return [
+            (at, int(lanes.cta[at]), Group(threads[warp == number]))
+            for number, at in zip(numbers.tolist(), first.tolist(), strict=True)
+        ]
+
+    return lanes.remembered("hazards by warp", made)
+
+
+def _alloc(
+    inner: Inner, pair: int, exclusive: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any,
+    columns: Any,
+) -> None:  # fmt: skip
+    inner(site, lanes, mask, space, address, outs, columns)
+    checks, place = checks_of(site)
+    counts, where = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
+    for at, _, group in by_warp(checks, lanes):
+        one = lanes.shape.of(lanes.index[at : at + 1])
+        region, offsets = site.memory.resolve(site, space, one, where[at : at + 1], 4, "told")
+        offset = int(np.atleast_1d(offsets)[0])
+        column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF
+        checks.engine.tensor.alloc(group, place, column, int(counts[at]), pair, exclusive)
+
+
+def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
+    checks, place = checks_of(site)
+    where, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
+    for at, _, group in by_warp(checks, lanes):
+        checks.engine.tensor.dealloc(group, place, int(where[at]) & 0xFFFF, int(counts[at]))
+    inner(site, lanes, mask, outs, address, columns)
+
+
+@cache
+def _extent(shape: str, num: int) -> tuple[int, int]:
+    """Return how many lanes and columns a load or store reaches."""
+    fragment = tmem_registers(shape, num)
+    found = [fragment.position(lane, at) for lane in range(32) for at in range(fragment.count)]
+    return max(row for row, _ in found) + 1, max(column for _, column in found) + 1
+
+
+def _move(
+    inner: Inner, move: Move, stores: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any,
+    *given: Any,
+) -> None:  # fmt: skip
+    checks, place = checks_of(site)
+    rows, columns = _extent(move.shape, move.num)
+    columns *= 2 if move.packed else 1
+    where = np.broadcast_to(address, lanes.n)
+    split = int(given[0] if stores else given[-1]) if move.split else 0
+    for at, _, group in by_warp(checks, lanes):
+        lane, column = int(where[at]) >> 16, int(where[at]) & 0xFFFF
+        if split:
+            checks.engine.tensor.move(group, place, column, columns, lane, 16, stores=stores)
+            checks.engine.tensor.move(group, place, column + split, columns, lane + 16, 16, stores=stores)
+        else:
+            checks.engine.tensor.move(group, place, column, columns, lane, rows, stores=stores)
+    inner(site, lanes, mask, space, address, outs, *given)
+
+
+def _operate(inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, *given: Any) -> None:
+    """Run a product, copy or shift for one issuing lane after the other, and tell what each touched."""
+    checks, place = checks_of(site)
+    some = checks.masked(lanes, mask)
+    for at in [] if some is None else some.index.tolist():
+        one = some.shape.range(at, at + 1)  # pyright: ignore[reportOptionalMemberAccess]
+        trace = checks.trace = Trace()
+        inner(site, lanes, lanes.index == at, *given)
+        checks.trace = None
+        reads, writes = _bytes(checks, site, trace)
+        checks.engine.tensor.operate(checks.group(one).first, place, reads, writes, pair)
+
+
+def _bytes(checks: Checks, site: Site, trace: Trace) -> tuple[list[Bytes], list[Bytes]]:
+    assert checks.grid is not None
+    memory, grid = site.memory, checks.grid
+    reads = [
+        Bytes(Space.SHARED, starts + cta * memory.shape.shared_stride - memory.shared.low, 16)
+        for cta, starts in trace.shared
+    ]
+    reads += [Bytes(Space.TENSOR, starts + grid.tensor_base(cta), 16) for cta, starts in trace.read]
+    return reads, [Bytes(Space.TENSOR, starts + grid.tensor_base(cta), 16) for cta, starts in trace.written]
+
+
+def _commit(
+    inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None
+) -> None:
+    checks, place = checks_of(site)
+    some, (where, named) = chosen(lanes, mask, address, np.array(0) if ctas is None else ctas)
+    if some is not None:
+        offsets = objects(site, some, space, where)
+        for at, one in bulk.one_by_one(some):
+            offset = int(offsets[at])
+            ends = [offset] if ctas is None else bulk.everywhere(site, one, offset, int(named[at]))
+            thread = checks.group(one).first
+            checks.engine.tensor.land_commit(checks.engine.tensor.commit(thread, place, ends, pair))
+    inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
+
+
+def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks = machine.checks
+    assert checks is not None
+    some = checks.masked(lanes, mask)
+    if some is not None:
+        checks.aligned(some, place)
+        checks.engine.tensor.wait(checks.group(some), stores=stores)
+
+
+def _fence(before: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks = machine.checks
+    assert checks is not None
+    some = checks.masked(lanes, mask)
+    if some is not None:
+        checks.engine.tensor.fence(checks.group(some), before=before)
+
+
+def _relinquish(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks = machine.checks
+    assert checks is not None
+    some = checks.masked(lanes, mask)
+    for _, group in [] if some is None else checks.by_cta(some):
+        checks.engine.tensor.relinquish(group)

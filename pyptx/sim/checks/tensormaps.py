@@ -1,0 +1,77 @@
+"""Edits of tensor maps, in shared and global memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.sim.checks.session import Checks, checks_of, place_of
+from pyptx.sim.engines import chosen
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Access, Place, Space
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.tensormap import SIZE
+
+Inner = Callable[..., None]
+_UNIT = 16
+
+
+def hook(step: Step, inner: Inner) -> Inner:
+    """Return what edits or copies a map and tells of it."""
+    place = place_of(step.instruction)
+    return partial(_copy if ".cp_fenceproxy" in step.instruction.modifiers else _replace, inner, place)
+
+
+def _accesses(checks: Checks, site: Site, place: Place, one: Lanes, space: str, address: Any, kind: str) -> int | None:
+    """Tell of all bytes of a map in shared memory; return the address of one in global memory."""
+    region, offsets = site.memory.resolve(site, space, one, np.array([address]), 64, "told")
+    begin = int(np.atleast_1d(offsets)[0])
+    if region.space != "shared":
+        return region.low + begin
+    access = Access(place, Space.SHARED, _UNIT, "w" in kind, "r" in kind)
+    for at in range(begin, begin + SIZE, _UNIT):
+        checks.engine.access(access, checks.group(one), np.array([at]))
+    return None
+
+
+def _replace(
+    inner: Inner, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
+) -> None:
+    checks, _ = checks_of(site)
+    some, (where,) = chosen(lanes, mask, address)
+    for at in range(0 if some is None else some.n):
+        one = lanes.shape.of(some.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
+        found = _accesses(checks, site, place, one, space, where[at], "rw")
+        if found is not None:
+            _edited(checks, place, checks.group(one).first, found)
+    inner(site, lanes, mask, space, address, outs, *given)
+
+
+def _edited(checks: Checks, place: Place, thread: int, address: int) -> None:
+    checks.engine.maps.replace(thread, place, address, checks.engine.copies.unfinished())
+
+
+def _copy(
+    inner: Inner, place: Place, site: Site, lanes: Lanes, mask: Any, to: str, target: Any, of: str, source: Any,
+    outs: Any, *size: Any,
+) -> None:  # fmt: skip
+    """A warp copies a map and releases it."""
+    checks, _ = checks_of(site)
+    some, (there, here) = chosen(lanes, mask, target, source)
+    firsts: Array = np.zeros(0, np.int64)
+    if some is not None:
+        checks.aligned(some, place)
+        firsts = np.unique(some.shape.warp[some.sel], return_index=True)[1]
+    for at in firsts.tolist():
+        one = lanes.shape.of(some.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
+        _accesses(checks, site, place, one, of, here[at], "r")
+        found = _accesses(checks, site, place, one, to, there[at], "w")
+        if found is not None:
+            _edited(checks, place, checks.group(one).first, found)
+            checks.engine.maps.release(found)
+    inner(site, lanes, mask, to, target, of, source, outs, *size)

@@ -1,0 +1,149 @@
+"""Warpgroup products: the shared bytes and the registers that they use while they run.
+
+An instruction of all warpgroups of a batch is told of as one, with a matrix of addresses, a row for each warpgroup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
+from pyptx.ir.operands import Operand
+from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.sim import warpgroups as wg
+from pyptx.sim.checks.session import Checks, checks_of, place_of
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Group, Place
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.wgmma import Spelling
+
+if TYPE_CHECKING:
+    from pyptx.sim.machine import Batch
+
+_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
+_GRANULE = 16
+Inner = Callable[..., None]
+Registers = frozenset[int]
+Numbered = Callable[[str], int | None]
+"""Returns the number of a register."""
+
+
+def hook(step: Step, inner: Inner, numbered: Numbered) -> Inner | None:
+    """Return what runs a product and tells of it."""
+    if ".mma_async" not in step.instruction.modifiers:
+        return None
+    product: Spelling = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]
+    operands = step.instruction.operands
+    accumulators = registers_in(operands[0], numbered)
+    factors = registers_in(operands[1], numbered) if product.in_registers else frozenset[int]()
+    return partial(_multiply, inner, product, accumulators, factors)
+
+
+def told(step: Step) -> Callable[..., None] | None:
+    """Return what tells of a fence, the end of a group or the wait for some."""
+    place = place_of(step.instruction)
+    match step.instruction.modifiers[0]:
+        case ".fence":
+            return partial(_fence, place)
+        case ".commit_group":
+            return partial(_commit, place)
+        case ".wait_group":
+            return partial(_wait, place)
+        case _:
+            return None
+
+
+def registers_in(operand: Operand, numbered: Numbered) -> Registers:
+    """Return the numbers of the registers that an operand names."""
+    elements = operand.elements if isinstance(operand, VectorOperand) else (operand,)
+    names = (e.name for e in elements if isinstance(e, RegisterOperand | LabelOperand))
+    return frozenset(number for name in names if (number := numbered(name)) is not None)
+
+
+def warpgroups(checks: Checks, lanes: Lanes) -> list[Group]:
+    """Return the lanes of each warpgroup."""
+
+    def made() -> list[Group]:
+        threads = checks.group(lanes).threads
+        shape = lanes.shape
+        key = shape.cta[lanes.sel] * (shape.warps + 3) + shape.thread[lanes.sel] // wg.THREADS
+        return [Group(np.sort(threads[key == number])) for number in np.unique(key)]
+
+    return lanes.remembered("hazards by warpgroup", made)
+
+
+def _multiply(
+    inner: Inner, product: Spelling, accumulators: Registers, factors: Registers, site: Site, lanes: Lanes, mask: Any,
+    outs: Any, d: Any, *given: Any,
+) -> None:  # fmt: skip
+    inner(site, lanes, mask, outs, d, *given)
+    checks, place = checks_of(site)
+    named = dict(zip(product.names, given, strict=True))
+    kept = product.k // 2 if product.sparse else product.k
+    groups = wg.groups_of(lanes)
+    order = np.lexsort((lanes.shape.thread[lanes.sel][groups.first], groups.cta))
+    base = (groups.cta * lanes.shape.shared_stride - site.memory.shared.low)[order]
+    operands: list[Array] = []
+    shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
+    for name, at, rows, columns in shapes:
+        bits = _BITS[product.types[at]]
+        across = bool(int(named.get(f"transpose_{name}", 0)))
+        values = np.broadcast_to(named[name], lanes.n)[groups.first][order]
+        found = [_granules(int(value), rows, columns, bits, across) for value in np.unique(values)]
+        if len({len(one) for one in found}) == 1:
+            which = np.unique(values, return_inverse=True)[1].reshape(-1)
+            operands.append(np.array(found)[which] + base[:, None])
+    shape = f"m64n{product.n}k{product.k}"
+    checks.engine.wgmma.issue_all(warpgroups(checks, lanes), place, operands, accumulators, factors, shape)
+
+
+@lru_cache(maxsize=512)
+def _granules(bits: int, rows: int, columns: int, width: int, across: bool) -> Array:
+    """Return the addresses of the granules that a matrix lies in."""
+    found = WgmmaDescriptor.decode(bits)
+    columns, size = (columns // 8, 1) if width == 1 else (columns, width // 8)
+    if not across and columns * size % _GRANULE == 0:
+        columns, size = columns * size // _GRANULE, _GRANULE
+    return np.unique(wg.places(found, rows, columns, size, across) // _GRANULE) * _GRANULE
+
+
+def _some(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Checks, Lanes | None]:
+    checks = machine.checks
+    assert checks is not None
+    some = checks.masked(lanes, mask)
+    if some is not None:
+        checks.aligned(some, place)
+    return checks, some
+
+
+def _fence(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, some = _some(machine, lanes, mask, place)
+    if some is not None:
+        checks.engine.wgmma.fence(checks.group(some))
+
+
+def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, some = _some(machine, lanes, mask, place)
+    for group in [] if some is None else warpgroups(checks, some):
+        checks.engine.wgmma.commit(group)
+
+
+def _wait(place: Place, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
+    checks, some = _some(machine, lanes, mask, place)
+    for group in [] if some is None else warpgroups(checks, some):
+        checks.engine.wgmma.wait(group, int(pending))
+
+
+def touches(place: Place, registers: Registers, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    """Another instruction reads or writes registers that products use."""
+    checks = machine.checks
+    assert checks is not None
+    some = checks.masked(lanes, mask)
+    if some is not None:
+        checks.engine.wgmma.registers(checks.group(some), place, registers)

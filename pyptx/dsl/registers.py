@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NoReturn, overload
+from typing import Any, NoReturn, cast, overload
 
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import check_operand, common_type, signed, unsigned, untyped
@@ -329,6 +329,19 @@ def fresh(dtype: PtxType, name: str | None = None, trace: Trace | None = None) -
     if trace.declarations is not trace.top:
         trace.declarations.owned.append(made)
     return made
+
+
+def destination(value: Any) -> Any:
+    """Return what an instruction writes: a type stands for a fresh register of that type, also inside a list or a
+    pair."""
+    if isinstance(value, PtxType):
+        return fresh(value)
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [destination(item) for item in items] if any(isinstance(item, PtxType) for item in items) else items
+    if isinstance(value, Pair) and any(isinstance(side, PtxType) for side in (value.left, value.right)):
+        return PipeRef(destination(value.left), destination(value.right))
+    return value
 
 
 def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray:

@@ -4,11 +4,11 @@ A type where the destination stands makes a fresh register: `x = ptx.inst.bfe.u3
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, emit_unchecked, shown, spelled
-from pyptx.dsl.registers import PipeRef, Reg, fresh
+from pyptx.dsl.registers import Reg, destination
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Pair, Register, RegisterRange
 from pyptx.types import PtxType
@@ -33,19 +33,6 @@ def modifier_words(part: object) -> tuple[str, ...]:
 _DESTINATIONS: tuple[type, ...] = (Register, Pair, RegisterRange, list)
 
 
-def _destination(value: Any) -> Any:
-    """Return what an instruction writes: a type stands for a fresh register of that type, also inside a list or a
-    pair."""
-    if isinstance(value, PtxType):
-        return fresh(value)
-    if isinstance(value, list):
-        items = cast("list[Any]", value)
-        return [_destination(item) for item in items] if any(isinstance(item, PtxType) for item in items) else items
-    if isinstance(value, Pair) and any(isinstance(side, PtxType) for side in (value.left, value.right)):
-        return PipeRef(_destination(value.left), _destination(value.right))
-    return value
-
-
 class Chain:
     """An opcode with the modifiers so far. The next is an attribute, or in brackets; calling it emits."""
 
@@ -65,7 +52,7 @@ class Chain:
     def __call__(self, *operands: Any, pred: Any = None, unchecked: bool = False) -> Any:
         trace = current()
         if operands and isinstance(operands[0], PtxType | list | Pair):
-            operands = (_destination(operands[0]), *operands[1:])
+            operands = (destination(operands[0]), *operands[1:])
         if unchecked:
             emit_unchecked(self._spelling, operands, pred, trace)
         else:

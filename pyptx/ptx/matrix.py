@@ -6,7 +6,7 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, RegArray, fresh
+from pyptx.dsl.registers import Pred, Reg, RegArray, destination, fresh
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedAddress, SharedView, shifted
 from pyptx.dsl.trace import fail
@@ -35,22 +35,24 @@ def _format(dtype: PtxType | str) -> tuple[str, ...]:
 
 def ldmatrix(
     *,
-    dst: RegArray | list[Reg] | Reg,
+    dst: RegArray | list[Any] | Reg,
     src: Any,
     layout: str = "x4",
     trans: bool = False,
     dtype: PtxType | str = "b16",
     space: str | None = "shared",
     pred: Pred | None = None,
-) -> None:
+) -> Any:
     """Emit `ldmatrix.sync.aligned.m8n8.<x1|x2|x4>[.trans].shared.b16`.
 
     `layout` is the count, or shape and count: "m8n8.x4", "m16n16.x1" (with `trans=True`, `dtype="b8"`), "m8n16.x2".
     `dtype` may also unpack: "b8x16.b6x16_p32", "b8x16.b4x16_p64", "s8.s4". `space` is "shared", "shared::cta", or None
-    for a generic address.
+    for a generic address. `dst=[b32] * 4` makes fresh registers; the destination is returned.
     """
     words = (*_words(layout, "m8n8"), *(("trans",) if trans else ()), *_space(space), *_format(dtype))
-    emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(dst), src), pred)
+    made = destination(dst)
+    emit(spelled("ldmatrix", "sync", "aligned", *words), (vector(made), src), pred)
+    return made
 
 
 def stmatrix(

@@ -8,14 +8,14 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, RegArray
+from pyptx.dsl.registers import Pred, Reg, RegArray, destination
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import is_integer
 from pyptx.ptx.fragments import hashable, shape_word, type_words, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.types import PtxType
 
-Fragment = RegArray | list[Reg] | tuple[Reg, ...] | Reg
+Fragment = RegArray | list[Any] | tuple[Reg, ...] | Reg
 
 
 def sync(
@@ -45,8 +45,9 @@ def sync(
     scale_vec: int | None = None,
     scale_dtype: PtxType | None = None,
     pred: Pred | None = None,
-) -> None:
-    """Emit `mma.sync.aligned.mMnNkK.row.col.D.A.B.C {d}, {a}, {b}, {c}`: exactly one.
+) -> Any:
+    """Emit `mma.sync.aligned.mMnNkK.row.col.D.A.B.C {d}, {a}, {b}, {c}`: exactly one. `d=[f32] * 4` makes fresh
+    registers; `d` is returned.
 
     `satfinite` clamps integers, `rounding` is that of f64, `bit_op` "xor" or "and" (the default) that of b1. `kind` is
     "f8f6f4", "mxf8f6f4", "mxf4" or "mxf4nvf4"; types of 6 and 4 bits have "f8f6f4" unless another is named.
@@ -63,6 +64,7 @@ def sync(
         hashable(shape), types, sparse, (a_layout, b_layout, rounding), satfinite, bit_op, kind, scaled,
         hashable(scale_vec), scale_dtype,
     )  # fmt: skip
+    d = destination(d)
     given: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
     if sparse_metadata is not None:
         given |= {"meta": sparse_metadata, "selector": sparsity_selector}
@@ -73,6 +75,7 @@ def sync(
             fail(rules.ARGUMENT, "block scaling takes two registers, found one", help="give scale_a and scale_b")
         given |= {"scale_a": scale_a, "which_a": vector(scale_a_id), "scale_b": scale_b, "which_b": vector(scale_b_id)}
     emit(spelling, arranged(trace, spelling, given, {}, _REMEDY), pred, trace)
+    return d
 
 
 _REMEDY = "give sparse_metadata for a sparse product, scale_a and scale_b for a block-scaled one"

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg
+from pyptx.dsl.registers import Pred, Reg, destination
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView
 from pyptx.dsl.trace import fail
@@ -144,11 +144,12 @@ def ld(
     red_abs: bool = False,
     red_nan: bool = False,
     pred: Pred | None = None,
-) -> None:
+) -> Any:
     """Emit `tcgen05.ld.sync.aligned.SHAPE.xN[.pack::16b].b32 {regs}, [t]`.
 
     Shape "16x32bx2" takes `split`, the columns between its halves. `red="min"` or `"max"` also reduces the columns of
     each lane into `red_dst`: `tcgen05.ld.red.….xN.min[.abs][.NaN].f32 {regs}, r, [t]`, with `dtype` f32, u32 or s32.
+    `dst_regs=[b32] * 4` makes fresh registers; the destination is returned.
     """
     kind = dtype.name if isinstance(dtype, PtxType) else dtype.strip(".")
     words = ["red"] if red else []
@@ -158,8 +159,10 @@ def ld(
     if (red is None) != (red_dst is None) or (red is None and (red_abs or red_nan)):
         fail(rules.ARGUMENT, "a reducing load takes `red` and `red_dst`",
              help="write red='max', red_dst=reg.alloc(f32), dtype='f32'")  # fmt: skip
-    operands = [vector(dst_regs), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
+    made = destination(dst_regs)
+    operands = [vector(made), *([red_dst] if red else []), tmem(taddr, "taddr"), *_split(shape, split)]
     emit(spelled("tcgen05", "ld", *words, kind), operands, pred)
+    return made
 
 
 def ld_spcompress(

@@ -11,7 +11,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from pyptx.sim.numerics.dot import dot, fast_dot, operand
+from pyptx.sim.numerics.dot import dot, operand
+from pyptx.sim.numerics.fast_dot import fast_dot
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.rounding import encode
 from pyptx.sim.numerics.tensor_core import rule

@@ -1,4 +1,4 @@
-"""Dot products as tensor cores make them, bit for bit (`precision="hardware"`), and quickly (`"float32"`).
+"""Dot products as tensor cores make them, bit for bit (`precision="hardware"`).
 
 Each product is cut toward zero some bits below the largest exponent among the addend's and the products', the latter
 being sums of the factors' exponents; the cut terms are summed exactly. Most terms lose nothing, so the sum of all is
@@ -13,6 +13,7 @@ import numpy as np
 
 from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
 from pyptx.sim.numerics.formats import FORMATS
+from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.maxplus import Summands, greatest_sum, prepare
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.tensor_core import Rule
@@ -157,7 +158,7 @@ def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule, sums: _Su
         total = (_sum_all_f32 if narrow and rule.fraction + rule.step.bit_length() <= 30 else _sum_all)(a, b, threshold)
         total += cut
     else:
-        total = np.matmul(a.values, b.values, out=scratch("total", c.shape, np.float64))
+        total = multiplied(a.values, b.values, scratch("total", c.shape, np.float64))
         total += cut
         if count:
             _sum_again(total, np.flatnonzero(lossy), a, b, cut, threshold, narrow)
@@ -285,13 +286,3 @@ def rounded(total: F64, lowest: int, output: str) -> F64:
     bits = total.view(np.uint64)
     bits &= _KEPT[output]
     return total
-
-
-def fast_dot(a: F32, b: F32, c: F32, output: str = "f32") -> F32:
-    """Return a @ b + c summed in float32, which products of 12 bits and fewer enter exactly."""
-    with quiet():
-        result = np.matmul(a, b)
-        result += c
-        if output == "f16":
-            result = result.astype(np.float16).astype(np.float32)
-    return canonical(result)

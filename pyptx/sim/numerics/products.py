@@ -9,7 +9,8 @@ import numpy as np
 
 from pyptx.sim.numerics.arrays import F32, F64, I16, Array, quiet
 from pyptx.sim.numerics.blocks import block_dot
-from pyptx.sim.numerics.dot import Operand, dot, fast_dot, operand
+from pyptx.sim.numerics.dot import Operand, dot, operand
+from pyptx.sim.numerics.fast_dot import fast_dot
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.tensor_core import rule
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pyptx.sim.numerics import dot as dots
 from pyptx.sim.numerics import plain_dots
 from pyptx.sim.numerics.blocks import block_dot
+from pyptx.sim.numerics.fast_dot import fast_dot, multiplied
 from pyptx.sim.numerics.formats import FORMATS, decode, table
 from pyptx.sim.numerics.maxplus import greatest_sum, prepare
 from pyptx.sim.numerics.rounding import encode
@@ -233,9 +234,9 @@ def test_fast_precision_is_near() -> None:
     c = np.zeros((32, 32), np.float32)
     exact_product = a.astype(np.float64) @ b.astype(np.float64)
     hardware = dots.dot(dots.operand(a, "bf16"), dots.operand(b, "bf16"), c, rule("wgmma", 90, "bf16"))
-    np.testing.assert_allclose(dots.fast_dot(a, b, c), exact_product, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fast_dot(a, b, c), exact_product, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(hardware, exact_product, rtol=1e-4, atol=1e-5)
-    half = dots.fast_dot(a, b, c, "f16")
+    half = fast_dot(a, b, c, "f16")
     np.testing.assert_array_equal(half, half.astype(np.float16))
 
 
@@ -252,3 +253,16 @@ def test_greatest_sums(depth: int, spread: int) -> None:
     assert (got >= wanted).all()
     if spread < 200:
         np.testing.assert_array_equal(got[wanted > enough], wanted[wanted > enough])
+
+
+@pytest.mark.parametrize("shape", [(1, 128, 16, 256), (3, 96, 64, 64), (2, 8, 8, 8), (1, 512, 512, 64)])
+def test_products_in_parts_are_products(shape: tuple[int, int, int, int]) -> None:
+    batch, m, k, n = shape
+    generator = np.random.default_rng(5)
+    a, b = generator.integers(-9, 9, (batch, m, k)).astype("f4"), generator.integers(-9, 9, (batch, n, k)).astype("f4")
+    columns = b.swapaxes(-1, -2)
+    made = np.empty((batch, m, n), "f4")
+    assert multiplied(a, columns, made) is made
+    wanted = np.einsum("bmk,bnk->bmn", a.astype("i8"), b.astype("i8"))
+    np.testing.assert_array_equal(made, wanted)
+    np.testing.assert_array_equal(multiplied(a, columns), wanted)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.numerics.arrays import F32, F64, I16, U32, Array, Mask, quiet
-from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.fast_dot import multiplied
+from pyptx.sim.numerics.formats import FORMATS
 from pyptx.sim.numerics.maxplus import Summands, greatest_sum, prepare
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.numerics.tensor_core import Rule

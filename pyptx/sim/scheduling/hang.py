@@ -1,6 +1,6 @@
 """Why nothing runs: what the batch knows of who waits for what, for the wait-for graph of `hazards.graph`.
 
-Explains the first cluster in which lanes wait. Threads are numbered by CTA, a warp's 32 after each other.
+Explains the first cluster in which lanes wait, or the first CTAs where they poll memory. Threads are numbered by CTA, a warp's 32 after each other.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Place
 from pyptx.sim.hazards.graph import HangReport, Standing, Subject, Waiting, explain
 from pyptx.sim.hazards.hang import phase_missing
+from pyptx.sim.hazards.rules import REMEDIES
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
 from pyptx.sim.scheduling.convergence import members
-from pyptx.sim.scheduling.polling import Poll, polls
+from pyptx.sim.scheduling.polling import Poll, loop_at, polls
 from pyptx.sim.scheduling.reach import Reach, Source, arrival, bar_of, cluster_arrival, write
 from pyptx.sim.scheduling.state import State
+
+
+_MOST_CTAS = 32
+"""How many CTAs are looked at when any of them may write what is polled."""
 
 
 def deadlock(state: State) -> PtxError:
@@ -34,18 +39,23 @@ def deadlock(state: State) -> PtxError:
     return PtxError([finding.diagnostic()])
 
 
-def no_progress(state: State, parked: list[tuple[int, Lanes]], how: str) -> PtxError:
-    """Return the error of a batch whose running lanes change nothing any more: they poll, at these blocks."""
+def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
+    """Return the error of a batch whose running lanes change nothing any more: they poll, from these blocks on."""
     report = hang(state, parked)
-    node = next((n for n in report.nodes if n.kind == "memory"), None)
+    loop = loop_at(state, parked[0][0])
+    lines = [span.line for block in loop for step in block.steps if (span := opcode_span(step.instruction)) is not None]
+    where = f"the loop at lines {min(lines)} to {max(lines)} never ends: nothing changes any more" if lines else ""
+    node = report.guilty
     if node is None:
-        block = state.blocks[parked[0][0]]
-        who = Known(state, []).who(_threads(state, parked[0][1], None))
-        text = f"no progress: {who} and no other thread runs, {how}"
-        return PtxError([rules.LIVELOCK.found(opcode_span(block.steps[0].instruction), text, notes=report.lines())])
+        who = Known(state, []).who(threads_of(state, parked[0][1]))
+        text = f"no progress: {who} runs for ever; {where}"
+        return PtxError([rules.LIVELOCK.found(opcode_span(loop[0].steps[0].instruction), text)])
     who, place = node.waiting[0]
-    text = f"no progress: {who} polls {node.what}: {node.missing}; {how}"
-    return PtxError([rules.LIVELOCK.found(place.origin, text, notes=report.lines())])
+    doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"
+    text = f"no progress: {who} {doing} {node.what}: {node.missing}; {where}"
+    return PtxError(
+        [rules.LIVELOCK.found(place.origin, text, notes=report.lines(), help=REMEDIES[rules.LIVELOCK.code])]
+    )
 
 
 def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
@@ -58,11 +68,11 @@ def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
     size = state.clusters.size
     first = min(int(lanes.cta.min()) for _, _, lanes, _ in found) // size * size
     ctas = range(first, first + size)
+    if any(kind == "memory" for kind, _, _, _ in found):
+        ctas = range(min(state.shape.ctas, _MOST_CTAS))
     known = Known(state, list(ctas))
-    waiting: list[Waiting] = []
-    for kind, keys, lanes, held in found:
-        for wait in known.waits(kind, keys, lanes, held):
-            waiting.append(wait)
+    waiting = [wait for kind, keys, lanes, held in found for wait in known.waits(kind, keys, lanes, held)]
+    waiting.sort(key=lambda wait: wait.threads[0])
     return explain(waiting, known.gone(), known)
 
 
@@ -105,7 +115,7 @@ def place_of(block: Block, step: Step | None = None) -> Place:
     return Place(origin, at.instruction.full_opcode)
 
 
-def _threads(state: State, lanes: Lanes, mask: Array | None) -> tuple[int, ...]:
+def threads_of(state: State, lanes: Lanes, mask: Array | None = None) -> tuple[int, ...]:
     chosen = lanes.index if mask is None else lanes.index[mask]
     shape = state.shape
     return tuple((shape.cta[chosen] * shape.warps * 32 + shape.thread[chosen]).tolist())
@@ -137,7 +147,7 @@ class Known:
         for cta, key, own in np.unique(groups, axis=1).T.tolist():
             mask = inside & (lanes.cta == cta) & (keys == key) & (warp == own)
             place = held.place if isinstance(held, Poll) else place_of(self.state.blocks[held.at])
-            wait = Waiting(_threads(self.state, lanes, mask), place, kind, key)
+            wait = Waiting(threads_of(self.state, lanes, mask), place, kind, key)
             self.resumes[wait] = (held.pc, held)
             found.append(wait)
         return found
@@ -150,7 +160,7 @@ class Known:
         for pc in sorted({int(pc) for pc in state.left[dead]}):
             lanes = state.shape.of(dead[state.left[dead] == pc])
             found.append(
-                Standing(_threads(state, lanes, None), place_of(state.blocks[pc], state.blocks[pc].steps[-1]), True)
+                Standing(threads_of(state, lanes), place_of(state.blocks[pc], state.blocks[pc].steps[-1]), True)
             )
         return found
 
@@ -223,7 +233,7 @@ class Known:
         for (site, _), (lanes, offsets) in self.state.machine.memory.mbarriers.history.items():
             mask = offsets == place
             if mask.any():
-                found[id(site.instruction)] = _threads(self.state, lanes, mask)
+                found[id(site.instruction)] = threads_of(self.state, lanes, mask)
                 if site.instruction.modifiers[:1] == (".init",):
                     init = Place(site.origin, site.instruction.full_opcode)
         return found, init
@@ -253,7 +263,7 @@ class Known:
         lacking = np.flatnonzero(own & (clusters.seen < clusters.phase[wait.key]))
         missing = f"{len(lacking)} threads have not arrived"
         if len(lacking):
-            missing += f": {self.who(_threads(state, state.shape.of(lacking), None))}"
+            missing += f": {self.who(threads_of(state, state.shape.of(lacking)))}"
         what = f"cluster barrier of CTAs {', '.join(self.cta(c) for c in self.ctas)}"
         helpers = self._helpers(self.reach.sources(cluster_arrival))
         return Subject(("cluster", wait.key), what, missing, helpers=helpers, exact=True)
@@ -287,7 +297,7 @@ class Known:
         near &= (wait.key >> state.shape.lane.astype(np.int64) & 1) != 0
         here = set(wait.threads)
         absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in here]
-        threads = _threads(state, state.shape.of(np.array(absent)), None) if absent else ()
+        threads = threads_of(state, state.shape.of(np.array(absent))) if absent else ()
         missing = f"{len(absent)} lanes have not come: {self.who(threads)}" if absent else "not all lanes have come"
         what = f"the {'warpgroup' if size == 128 else 'warp'} at `{wait.place.text}`"
         helpers = frozenset(t >> 5 for t in threads)

@@ -97,7 +97,8 @@ def _poll(
     place = Place(opcode_span(instruction), instruction.full_opcode)
     what = _named(state, region, at)
     key: Any = np.full(lanes.n, at if region is memory.shared else address)
-    return Poll("memory", key, lanes, block.pc, place, what, str(value), names)
+    kind = "mbarrier" if instruction.opcode == "mbarrier" else "memory"
+    return Poll(kind, key, lanes, block.pc, place, what, str(value), names)
 
 
 def _named(state: State, region: Region, at: int) -> str:

@@ -69,7 +69,7 @@ class Scheduler(State):
             elif self.stalls.repeats(self):
                 if not time_out(self):
                     found = [(abs(key[2]), lanes) for key, lanes in self.parked]
-                    raise no_progress(self, found, "and nothing changes any more")
+                    raise no_progress(self, found)
                 self.stalls.reset()
             for key, lanes in self.parked:
                 self.ready.setdefault(key, []).append(lanes)

@@ -1,0 +1,319 @@
+"""Planted hangs: the report names what is waited for, the line, and what is missing; without the bug the kernel runs.
+
+A body carries its bug; `fix` mends it by replacing text. The instruction that the error points to is marked `// here`,
+one that the notes name `// there`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from tests.sim.kernels import kernel
+
+SHARED = """.shared .align 8 .b64 full[4];
+.shared .align 8 .b64 empty[4];
+.shared .align 8 .b64 done;
+.shared .align 128 .b8 box[1024];
+.shared .u32 cell;
+.global .u32 flag;
+.global .u32 lock;
+.global .align 16 .b8 source[1024];
+"""
+LEADER = "setp.eq.u32 %p0, %t, 0;\nsetp.ge.u32 %p1, %t, 32;\nsetp.eq.u32 %p7, %t, 32;\n"
+CONSUME = "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; // here\n@!%p2 bra wait;\n"
+COPY = """@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [source], 64, [full];
+"""
+
+
+@dataclass(frozen=True)
+class Hang:
+    """A kernel that hangs: words of the message and of the notes, and how it is mended."""
+
+    body: str
+    fix: tuple[str, str]
+    what: str
+    missing: str
+    notes: tuple[str, ...] = ()
+    code: str = "PTX0990"
+    threads: int = 64
+    launch: dict[str, Any] = field(default_factory=dict[str, Any])
+    target: str = "sm_90a"
+
+
+def init(count: int, *names: str) -> str:
+    """Initialise barriers, `full` if none is named."""
+    made = "".join(f"@%p0 mbarrier.init.shared::cta.b64 [{name}], {count};\n" for name in names or ("full",))
+    return f"{LEADER}{made}bar.sync 0;\n"
+
+
+def roles(producer: str, consumer: str) -> str:
+    """Warp 0 produces, warp 1 consumes; both meet at the end."""
+    return f"@%p1 bra consumer;\n{producer}\nbra end;\nconsumer:\n{consumer}\nend: bar.sync 0;\n"
+
+
+ARRIVE = "@%p0 mbarrier.arrive.shared::cta.b64 _, [full];\n"
+HANGS: dict[str, Hang] = {
+    "missing arrive": Hang(
+        init(1) + roles("add.u32 %r1, %r1, 1;", CONSUME), ("add.u32 %r1, %r1, 1;", ARRIVE),
+        "mbarrier `full` of CTA 0, phase 0", "1 of 1 arrivals missing",
+        ("no instruction of the kernel arrives at it", "CTA 0 warp 0 waits at `bar.sync`"),
+    ),
+    "count too high": Hang(
+        init(2) + roles(ARRIVE, CONSUME), ("[full], 2", "[full], 1"),
+        "mbarrier `full` of CTA 0, phase 0", "1 of 2 arrivals missing",
+        ("declared: `mbarrier.init", "was last executed by CTA 0 warp 0 lane 0"),
+    ),
+    "one lane arrives for all": Hang(
+        init(32) + roles(ARRIVE, CONSUME), (ARRIVE, ARRIVE.removeprefix("@%p0 ")),
+        "mbarrier `full`", "31 of 32 arrivals missing",
+    ),
+    "wrong parity": Hang(
+        init(1) + roles(ARRIVE, CONSUME.replace("// here", "")
+                        + "again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 1; // here\n@!%p2 bra again;"),
+        ("[full], 1; // here", "[full], 0;"),
+        "mbarrier `full` of CTA 0, phase 1", "1 of 1 arrivals missing, phase 0 completed; nothing of phase 1 has begun",
+    ),
+    "producer starts with the parity of consumers": Hang(
+        init(1, "full", "empty") + roles(
+            "slot: mbarrier.try_wait.parity.shared::cta.b64 %p3, [empty], 0; // here\n@!%p3 bra slot;\n" + ARRIVE,
+            CONSUME.replace("// here", "") + "@%p7 mbarrier.arrive.shared::cta.b64 _, [empty];"),
+        ("[empty], 0", "[empty], 1"), "mbarrier `empty` of CTA 0, phase 0", "1 of 1 arrivals missing",
+        ("circular wait: mbarrier `empty`", "→ mbarrier `full` of CTA 0, phase 0"),
+    ),
+    "too many bytes expected": Hang(
+        init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 128;\n" + COPY, CONSUME),
+        ("[full], 128", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "64 bytes expected and not copied",
+        ("cp.async.bulk.shared::cluster.global",),
+    ),
+    "too few bytes expected": Hang(
+        init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 32;\n" + COPY, CONSUME),
+        ("[full], 32", "[full], 64"), "mbarrier `full` of CTA 0, phase 0", "32 bytes copied that nobody expected",
+    ),
+    "nothing copied": Hang(
+        init(1) + roles("@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n"
+                        + COPY.replace("%p0", "%p1").replace(";", "; // there"),
+                        CONSUME),
+        ("@%p1 cp", "@%p0 cp"), "mbarrier `full` of CTA 0, phase 0", "64 bytes expected and not copied",
+        ("complete_tx::bytes` at <ptx>:{there}:6 was never executed on it",),
+    ),
+    "bytes for the neighbour": Hang(
+        init(1, "full", "full+8") + roles(
+            "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 64;\n" + COPY.replace("[full]", "[full+8]"),
+            CONSUME),
+        ("64, [full+8]", "64, [full]"), "mbarrier `full` of CTA 0", "64 bytes expected and not copied",
+    ),
+    "expected on the neighbour": Hang(
+        init(1, "full", "full+8") + roles(
+            "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full+8], 64;\n" + COPY, CONSUME),
+        ("_, [full+8], 64", "_, [full], 64"), "mbarrier `full` of CTA 0",
+        "1 of 1 arrivals missing, 64 bytes copied that nobody expected",
+    ),
+    "producer exited": Hang(
+        init(1) + "@%p1 bra consumer;\n@%p0 ret; // there\n" + ARRIVE + "ret;\nconsumer:\n" + CONSUME,
+        ("@%p0 ret;", "@%p1 ret;"), "mbarrier `full` of CTA 0, phase 0", "1 of 1 arrivals missing",
+        ("CTA 0 warp 0 lane 0 exited after `ret` at <ptx>:{there}:6", "was never executed on it"),
+    ),
+    "producer guarded off": Hang(
+        init(1) + "setp.eq.u32 %p3, %t, 99;\n" + roles(ARRIVE.replace("%p0", "%p3"), CONSUME), ("99", "0"),
+        "mbarrier `full` of CTA 0", "1 of 1 arrivals missing", ("was never executed on it",),
+    ),
+    "wrong barrier": Hang(
+        init(1, "full", "done") + roles(ARRIVE.replace("full", "done"), CONSUME), ("_, [done]", "_, [full]"),
+        "mbarrier `full` of CTA 0", "1 of 1 arrivals missing", ("no instruction of the kernel arrives at it",),
+    ),
+    "consumer loop too long": Hang(
+        init(2) + roles(
+            "mov.u32 %r1, 0;\nmore: " + ARRIVE + "ack: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full], %r1;\n"
+            "@!%p3 bra ack;\nadd.u32 %r1, %r1, 1;\nsetp.lt.u32 %p3, %r1, 3;\n@%p3 bra more;",
+            "mov.u32 %r2, 0;\nround: @%p7 mbarrier.arrive.shared::cta.b64 _, [full];\n"
+            "next: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], %r2; // here\n@!%p2 bra next;\n"
+            "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 4;\n@%p2 bra round;"),
+        ("%r2, 4", "%r2, 3"), "mbarrier `full` of CTA 0, phase 3", "1 of 2 arrivals missing",
+        ("was last executed by CTA 0 warp 0 lane 0", "CTA 0 warp 0 waits at `bar.sync`"),
+    ),
+    "ring of another length": Hang(
+        init(1, "full", "full+8", "full+16") + roles(
+            "mov.u32 %r1, full;\nmov.u32 %r3, 0;\n"
+            "fill: @%p0 mbarrier.arrive.shared::cta.b64 _, [%r1];\nadd.u32 %r1, %r1, 8;\nadd.u32 %r3, %r3, 1;\n"
+            "setp.lt.u32 %p3, %r3, 2;\n@%p3 bra fill;",
+            "mov.u32 %r2, full;\nmov.u32 %r4, 0;\n"
+            "wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r2], 0; // here\n@!%p2 bra wait;\n"
+            "add.u32 %r2, %r2, 8;\nadd.u32 %r4, %r4, 1;\nsetp.lt.u32 %p3, %r4, 3;\n@%p3 bra wait;"),
+        ("%r3, 2;", "%r3, 3;"), "mbarrier `full`+16 of CTA 0, phase 0", "1 of 1 arrivals missing",
+    ),
+    "slot never released": Hang(
+        init(1, "full", "empty") + roles(
+            "mov.u32 %r1, 1;\nslot: mbarrier.try_wait.parity.shared::cta.b64 %p3, [empty], %r1; // here\n"
+            "@!%p3 bra slot;\n" + ARRIVE + "add.u32 %r1, %r1, 1;\nsetp.lt.u32 %p3, %r1, 3;\n@%p3 bra slot;",
+            "mov.u32 %r2, 0;\nnext: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], %r2;\n@!%p2 bra next;\n"
+            "// release\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 2;\n@%p2 bra next;"),
+        ("// release", "@%p7 mbarrier.arrive.shared::cta.b64 _, [empty];"), "mbarrier `empty` of CTA 0, phase 0",
+        "1 of 1 arrivals missing", ("no instruction of the kernel arrives at it", "mbarrier `full` of CTA 0, phase 1"),
+    ),
+    "circular mbarriers": Hang(
+        init(1, "full", "empty") + roles(
+            "one: mbarrier.try_wait.parity.shared::cta.b64 %p3, [empty], 0; // here\n@!%p3 bra one;\n" + ARRIVE,
+            "two: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra two;\n"
+            "@%p7 mbarrier.arrive.shared::cta.b64 _, [empty];"),
+        ("@%p1 bra consumer;", "@%p7 mbarrier.arrive.shared::cta.b64 _, [empty];\n@%p1 bra consumer;"),
+        "mbarrier `empty` of CTA 0", "1 of 1 arrivals missing", ("circular wait",),
+    ),
+    "stale token": Hang(
+        init(2) + "@%p0 mbarrier.arrive.shared::cta.b64 %rd5, [full];\n@!%p0 ret;\n"
+        "wait: mbarrier.try_wait.shared::cta.b64 %p2, [full], %rd5; // here\n@!%p2 bra wait;",
+        ("[full], 2", "[full], 1"), "mbarrier `full` of CTA 0, phase 0", "1 of 2 arrivals missing",
+    ),
+    "half of the copies tell": Hang(
+        init(64) + roles("cp.async.ca.shared.global [box], [source], 16;\n"
+                         "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [full];", CONSUME),
+        ("[full], 64", "[full], 32"), "mbarrier `full` of CTA 0", "32 of 64 arrivals missing",
+        ("`cp.async.mbarrier.arrive.noinc.shared::cta.b64` at",),
+    ),
+    "commit is missing": Hang(
+        init(1, "done") + roles("// commit", CONSUME.replace("full", "done")),
+        ("// commit", "@%p0 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [done];"),
+        "mbarrier `done` of CTA 0", "1 of 1 arrivals missing", target="sm_100a",
+    ),
+    "arrive on another CTA's barrier": Hang(
+        init(1) + "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n"
+        "mov.u32 %r1, full;\nmov.u32 %r2, %cluster_ctarank;\nsetp.eq.and.u32 %p3, %r2, 0, %p0;\n"
+        "mapa.shared::cluster.u32 %r3, %r1, 0;\n"
+        "@%p3 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];\n"
+        "setp.eq.u32 %p4, %r2, 0;\n@%p4 bra end;\n" + CONSUME + "end: barrier.cluster.arrive.aligned;\n"
+        "barrier.cluster.wait.aligned;",
+        ("%r1, 0;", "%r1, 1;"), "mbarrier `full` of CTA 1, phase 0", "1 of 1 arrivals missing",
+        ("CTA 0 warp 0, CTA 0 warp 1 waits at `barrier.cluster.wait.aligned`",),
+        launch={"grid": 2, "cluster": 2},
+    ),
+    "bar ids differ": Hang(
+        LEADER + "@%p1 bra other;\nbar.sync 1, 64; // here\nbra end;\nother: bar.sync 2, 64;\nend:",
+        ("bar.sync 2", "bar.sync 1"), "barrier 1 of CTA 0", "1 of 2 warps have arrived",
+        ("barrier 2 of CTA 0", "CTA 0 warp 1 waits at `bar.sync`"),
+    ),
+    "bar count too high": Hang(
+        "bar.sync 1, 96; // here", ("96", "64"), "barrier 1 of CTA 0",
+        "2 of 3 warps have arrived, only 2 warps are alive",
+    ),
+    "bar count too low": Hang(
+        LEADER + "@%p1 bar.arrive 1, 64;\n@%p1 bra end;\nbar.sync 1, 96; // here\nend:", ("96", "64"),
+        "barrier 1 of CTA 0", "2 of 3 warps have arrived", ("CTA 0 warp 1 exited after",),
+    ),
+    "nobody arrives": Hang(
+        LEADER + "@%p1 bra end;\nbar.sync 3, 64; // here\nend:", ("end:", "end: @%p1 bar.arrive 3, 64;"),
+        "barrier 3 of CTA 0", "1 of 2 warps have arrived", ("CTA 0 warp 1 exited after `ret`",),
+    ),
+    "bars in another order": Hang(
+        LEADER + "@%p1 bra other;\nbar.sync 1, 64; // here\nbar.sync 2, 64;\nbra end;\n"
+        "other: bar.sync 2, 64;\nbar.sync 1, 64;\nend:",
+        ("other: bar.sync 2, 64;\nbar.sync 1, 64;", "other: bar.sync 1, 64;\nbar.sync 2, 64;"),
+        "barrier 1 of CTA 0", "1 of 2 warps have arrived",
+        ("circular wait: barrier 1 of CTA 0 → barrier 2 of CTA 0 → barrier 1 of CTA 0",),
+    ),
+    "half a warp at a bar": Hang(
+        "setp.ge.u32 %p0, %t, 16;\n@%p0 bra low;\nbar.warp.sync 0xffffffff; // here\nbra end;\n"
+        "low: bar.sync 1, 32;\nend:",
+        ("low: bar.sync 1, 32;", "low: bar.warp.sync 0xffffffff;"), "the warp at `bar.warp.sync`",
+        "16 lanes have not come: CTA 0 warp 0 (16 lanes)", threads=32,
+    ),
+    "shuffle with absent lanes": Hang(
+        "setp.ge.u32 %p0, %t, 24;\n@%p0 bra low;\nshfl.sync.idx.b32 %r1, %t, 0, 31, 0xffffffff; // here\nbra end;\n"
+        "low: bar.sync 1, 32;\nend:",
+        ("0xffffffff; // here\nbra end;\nlow: bar.sync 1, 32;", "0x00ffffff;\nbra end;\nlow: add.u32 %r1, %r1, 1;"),
+        "the warp at `shfl.sync.idx.b32`", "8 lanes have not come", threads=32,
+    ),
+    "cluster barrier of one half": Hang(
+        LEADER + "@%p1 bra other;\nbarrier.cluster.arrive;\nbarrier.cluster.wait; // here\nbar.sync 1, 64;\nbra end;\n"
+        "other: bar.sync 1, 64;\nend:",
+        ("other:", "other: barrier.cluster.arrive;\nbarrier.cluster.wait;\n"), "cluster barrier of CTAs 0, 1",
+        "64 threads have not arrived: CTA 0 warp 1, CTA 1 warp 1", launch={"grid": 2, "cluster": 2},
+    ),
+    "a CTA leaves the rounds": Hang(
+        LEADER + "@%p0 mbarrier.init.shared::cta.b64 [full], 1;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+        "mov.u32 %r2, %cluster_ctarank;\nsetp.eq.u32 %p4, %r2, 1;\n@%p4 bra wait;\n"
+        "barrier.cluster.arrive;\nbarrier.cluster.wait; // here\nbra end;\n"
+        + CONSUME.replace("// here", "") + "end:",
+        ("@%p4 bra wait;", "@%p4 bra end;"), "cluster barrier of CTAs 0, 1",
+        "64 threads have not arrived: CTA 1 warp 0, CTA 1 warp 1",
+        ("mbarrier `full` of CTA 1", "CTA 1 warp 0, CTA 1 warp 1 waits at `mbarrier.try_wait"),
+        launch={"grid": 2, "cluster": 2},
+    ),
+    "flag that nobody sets": Hang(
+        "poll: ld.acquire.gpu.global.u32 %r1, [flag]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;",
+        ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "polls `flag`", "it holds 0, nobody that can still",
+        ("CTA 1 warp 0, CTA 1 warp 1 at `ld.acquire.gpu.global.u32`",), "PTX0991", launch={"grid": 2},
+    ),
+    "flag of another CTA": Hang(
+        "mov.u32 %r2, %ctaid.x;\nld.param.u64 %rd1, [out];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra set;\n"
+        "poll: ld.acquire.gpu.global.u32 %r1, [%rd1]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;\nbra end;\n"
+        "set: st.release.gpu.global.u32 [%rd1+4], 1; // there\nend:",
+        ("%rd1+4", "%rd1"), "polls `out`", "it holds 0, nobody that can still",
+        ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 0 warp 0, CTA 0 warp 1 exited"), "PTX0991",
+        launch={"grid": 2},
+    ),
+    "flag in shared memory": Hang(
+        LEADER + roles("@%p0 st.volatile.shared.u32 [cell], 1;",
+                       "poll: ld.volatile.shared.u32 %r1, [cell]; // here\nsetp.ne.u32 %p2, %r1, 2;\n@%p2 bra poll;"),
+        ("[cell], 1", "[cell], 2"), "polls `cell`", "it holds 1, nobody that can still",
+        ("CTA 0 warp 0 waits at `bar.sync`",), "PTX0991",
+    ),
+    "lock not given back": Hang(
+        "try: atom.global.cas.b32 %r1, [lock], 0, 1; // here\nsetp.ne.u32 %p0, %r1, 0;\n@%p0 bra try;\n// give back",
+        ("// give back", "atom.global.exch.b32 %r1, [lock], 0;"), "polls `lock`", "it holds 1", (), "PTX0991",
+        launch={"grid": 3},
+    ),
+    "test_wait for ever": Hang(
+        init(1) + roles("// arrive", CONSUME.replace("try_wait", "test_wait")), ("// arrive", ARRIVE),
+        "polls mbarrier `full` of CTA 0, phase 0", "1 of 1 arrivals missing", (), "PTX0991",
+    ),
+    "loop without an end": Hang(
+        "mov.u32 %r1, 5;\nagain: setp.ne.u32 %p0, %r1, 4; // here\n@%p0 bra again;", ("%r1, 4", "%r1, 5"),
+        "CTA 0 warp 0, CTA 0 warp 1 runs for ever", "the loop at lines 20 to 21 never ends", (), "PTX0991",
+    ),
+    "wait before init": Hang(
+        LEADER + CONSUME.replace("], 0;", "], 1;"),
+        ("wait:", "@%p0 mbarrier.init.shared::cta.b64 [full], 1;\nbar.sync 0;\nwait:"),
+        "mbarrier.try_wait.parity", "no mbarrier was initialised there", (), "PTX1126",
+    ),
+}  # fmt: skip
+
+
+def text_of(case: Hang, body: str) -> str:
+    return kernel(body, module=SHARED).replace("sm_90a", case.target).replace(".version 8.7", ".version 9.0")
+
+
+def launched(case: Hang, body: str, **options: Any) -> sim.Result:
+    out = np.zeros(4 * case.threads, np.int32)
+    return sim.run(parse(text_of(case, body)), block=case.threads, args=(out,), **case.launch, **options)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "adversarial"])
+@pytest.mark.parametrize("name", HANGS)
+def test_a_hang_is_explained(name: str, schedule: str) -> None:
+    case = HANGS[name]
+    with pytest.raises(PtxError) as caught:
+        launched(case, case.body, schedule=schedule)
+    (found,) = caught.value.diagnostics
+    assert found.code == case.code, str(caught.value)
+    assert case.what in found.message
+    assert case.missing in found.message
+    lines = text_of(case, case.body).splitlines()
+    assert "// here" in lines[found.line - 1], str(caught.value)
+    there = next((n for n, text in enumerate(lines, 1) if "// there" in text), 0)
+    for words in case.notes:
+        assert words.format(there=there) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", HANGS)
+def test_without_the_bug_it_runs(name: str) -> None:
+    case = HANGS[name]
+    wrong, right = case.fix
+    assert wrong in case.body
+    for seed in range(3):
+        launched(case, case.body.replace(wrong, right, 1), schedule="random" if seed else "eager", seed=seed)

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     )
     from pyptx.ptx.chain import inst, pipe
     from pyptx.ptx.control import (
-        NamedBarrier,
-        PipelineState,
         bra,
         break_,
         continue_,
@@ -58,8 +56,6 @@ if TYPE_CHECKING:
         label,
         loc,
         loop,
-        named_barrier,
-        pipeline,
         pragma,
         range_,
         ret,
@@ -71,6 +67,7 @@ if TYPE_CHECKING:
     from pyptx.ptx.functions import assert_, const, func, printf, trap
     from pyptx.ptx.matrix import ldmatrix, movmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
     from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
+    from pyptx.ptx.rings import NamedBarrier, PipelineState, named_barrier, pipeline
     from pyptx.ptx.scalar import (
         add,
         and_,
@@ -102,13 +99,13 @@ _WHERE = {
     "cache": "applypriority createpolicy_cvt createpolicy_fractional createpolicy_range discard prefetch "
     "prefetch_tensormap prefetchu",
     "chain": "inst pipe",
-    "control": "NamedBarrier PipelineState bra break_ continue_ elif_ else_ expr file_ if_ kloop label loc loop "
-    "named_barrier pipeline pragma range_ ret scope while_",
+    "control": "bra break_ continue_ elif_ else_ expr file_ if_ kloop label loc loop pragma range_ ret scope while_",
     "directives": "directive",
     "exact": "Style block close_block inline_asm layout names open_block",
     "functions": "assert_ const func printf trap",
     "matrix": "ldmatrix movmatrix stmatrix stmatrix_x4_trans_f32_bf16",
     "memory": "addr global_ptrs imm ld param sel st var",
+    "rings": "NamedBarrier PipelineState named_barrier pipeline",
     "scalar": "add and_ ctaid_x ctaid_y cvt elect_sync mad mov mul not_ or_ selp setmaxnreg setmaxnreg_dec "
     "setmaxnreg_inc setp shl shr sreg sub xor_",
     "text": "raw",

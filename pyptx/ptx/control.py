@@ -1,4 +1,4 @@
-"""Structured control flow, labels and branches, scopes, PTX text, pipelines and named barriers."""
+"""Structured control flow, labels and branches, scopes, directives in a text."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned
 from pyptx.dsl.emit import emit, guard_of, shown, spelled
 from pyptx.dsl.registers import NegPred, Pred, Reg, compare, fresh, move, widen
-from pyptx.dsl.scopes import Body, Named, Scope, intrinsic
+from pyptx.dsl.scopes import Body, Named, Scope
 from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.ir.operands import RegisterOperand
-from pyptx.types import pred as pred_type
-from pyptx.types import s32, s64, u32
+from pyptx.types import s32, s64
 
 BRA = spelled("bra")
+BRANCHES = {False: BRA, True: spelled("bra", "uni")}
 
 
 def label(name: str) -> None:
@@ -52,19 +52,19 @@ def _refuse_control(trace: Trace, what: str) -> None:
          help="end the ptx.expr() block first, or use @intrinsic")  # fmt: skip
 
 
-def bra(label: str, *, pred: Pred | None = None) -> None:
-    """Emit `bra label`; the name of an enclosing `ptx.loop` is its start."""
+def bra(label: str, *, uni: bool = False, pred: Pred | None = None) -> None:
+    """Emit `bra[.uni] label`; the name of an enclosing `ptx.loop` is its start."""
     trace = current()
     inner = next((loop.start for loop in reversed(trace.loops) if loop.wanted == label), label)
     check_name(inner, symbol=True)
-    jump(trace, inner, pred)
+    jump(trace, inner, pred, uni)
 
 
-def jump(trace: Trace, target: str, pred: Pred | None = None) -> None:
+def jump(trace: Trace, target: str, pred: Pred | None = None, uni: bool = False) -> None:
     """Emit a branch to a label that may come later."""
     if trace.pure:
         _refuse_control(trace, f"the branch to `{target}`")
-    emit(BRA, (target,), pred, trace)
+    emit(BRANCHES[uni], (target,), pred, trace)
 
 
 def ret(*, pred: Pred | None = None) -> None:
@@ -191,11 +191,11 @@ def _within(statement: Statement, here: PythonFrame, first: int, last: int) -> b
     return False
 
 
-def if_(pred_reg: Pred, *, label: str | None = None, uni: bool = False) -> Body:
+def if_(pred_reg: Pred, *, label: str | None = None, uni: bool = False, place: bool = True) -> Body:
     """Open a block that runs where the predicate holds: `with ptx.if_(x == 0):`. In an exact transcript `label` is the
-    label after it and `uni` makes the branch uniform."""
+    label after it, which something else places with `place=False`, and `uni` makes the branch uniform."""
     if current().exact is not None:
-        return ExactIf(pred_reg, label, uni)
+        return ExactIf(pred_reg, label, uni, place)
     _refuse_label("ptx.if_", label)
     return If("ptx.if_", pred_reg)
 
@@ -212,10 +212,11 @@ def elif_(pred_reg: Pred) -> If:
     return If("ptx.elif_", pred_reg)
 
 
-def else_(*, label: str | None = None, uni: bool = False) -> Body:
-    """Open the last alternative of the `if_` before it. In an exact transcript `label` is the label after both."""
+def else_(*, label: str | None = None, uni: bool = False, place: bool = True) -> Body:
+    """Open the last alternative of the `if_` before it. In an exact transcript `label` is the label after both; `uni`
+    and `place` as for `if_`."""
     if current().exact is not None:
-        return ExactElse(label, uni)
+        return ExactElse(label, uni, place)
     _refuse_label("ptx.else_", label)
     return If("ptx.else_")
 
@@ -301,12 +302,12 @@ def _writes(statements: list[Statement], name: str) -> bool:
     return False
 
 
-def loop(label_name: str, *, pred: Any = None, uni: bool = False) -> Body:
+def loop(label_name: str, *, pred: Any = None, uni: bool = False, end: str | None = None) -> Body:
     """Open a labelled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits
     the condition at the end. Without `pred` it is left by `break_` or `bra`. In an exact transcript the label is
-    written as given, and `uni` makes the branch back uniform."""
+    written as given, `uni` makes the branch back uniform, and `end` is the label behind it, where `break_` goes."""
     if current().exact is not None:
-        return ExactLoop(label_name, pred, uni)
+        return ExactLoop(label_name, pred, uni, end)
     return Loop("ptx.loop", label_name, pred)
 
 
@@ -318,20 +319,21 @@ def while_(condition: Callable[[], Pred]) -> Loop:
     return Loop("ptx.while_", "$while", None, condition)
 
 
-def break_(*, pred: Pred | None = None) -> None:
+def break_(*, uni: bool = False, pred: Pred | None = None) -> None:
     """Leave the innermost loop."""
     trace = current()
     inner = _innermost(trace, "ptx.break_()")
     inner.breaks = True
-    jump(trace, inner.done, pred)
+    jump(trace, inner.done, pred, uni)
 
 
-def continue_(*, pred: Pred | None = None) -> None:
-    """Go on with the next round of the innermost loop: its step and condition come first."""
+def continue_(*, uni: bool = False, pred: Pred | None = None) -> None:
+    """Go on with the next round of the innermost loop: its step and condition come first. In an exact transcript this
+    is a branch to the loop's label."""
     trace = current()
     inner = _innermost(trace, "ptx.continue_()")
     inner.continues = True
-    jump(trace, inner.next, pred)
+    jump(trace, inner.next, pred, uni)
 
 
 def _innermost(trace: Trace, what: str) -> Loop:
@@ -421,15 +423,15 @@ class ExactIf(Body):
 
     what = "ptx.if_"
 
-    def __init__(self, pred: Any, label: str | None, uni: bool) -> None:
-        self.pred, self.label, self.uni = pred, label, uni
+    def __init__(self, pred: Any, label: str | None, uni: bool, place: bool) -> None:
+        self.pred, self.label, self.uni, self.place = pred, label, uni, place
 
     def begin(self) -> OpenBody:
         trace = self.trace
         test = condition(trace, self.pred, self.what)
         self.label = self.label or trace.exact.label("if")
         opened = trace.push(self.what)
-        emit(_BRANCHES[self.uni], (self.label,), opposite(test), trace)
+        emit(BRANCHES[self.uni], (self.label,), opposite(test), trace)
         return opened
 
     def end(self) -> None:
@@ -437,8 +439,9 @@ class ExactIf(Body):
         assert self.label is not None
         check_name(self.label, symbol=True)
         trace.pop(self.opened)
-        _place_label(trace, self.label)
-        trace.facts["exact if"] = trace.body[-1]
+        if self.place:
+            _place_label(trace, self.label)
+            trace.facts["exact if"] = trace.body[-1]
 
 
 class ExactElse(ExactIf):
@@ -446,8 +449,8 @@ class ExactElse(ExactIf):
 
     what = "ptx.else_"
 
-    def __init__(self, label: str | None, uni: bool) -> None:
-        super().__init__(None, label, uni)
+    def __init__(self, label: str | None, uni: bool, place: bool) -> None:
+        super().__init__(None, label, uni, place)
 
     def begin(self) -> OpenBody:
         trace = self.trace
@@ -456,7 +459,7 @@ class ExactElse(ExactIf):
         self.label = self.label or trace.exact.label("if")
         opened = trace.push(self.what)
         otherwise = trace.body.pop()
-        emit(_BRANCHES[self.uni], (self.label,), None, trace)
+        emit(BRANCHES[self.uni], (self.label,), None, trace)
         trace.append(otherwise)
         return opened
 
@@ -466,23 +469,41 @@ class ExactLoop(Body):
 
     what = "ptx.loop"
 
-    def __init__(self, label: str, pred: Any, uni: bool) -> None:
-        self.label, self.pred, self.uni = label, pred, uni
+    def __init__(self, label: str, pred: Any, uni: bool, end: str | None) -> None:
+        self.wanted = self.start = self.next = label
+        self.pred, self.uni, self.last = pred, uni, end
+        self.breaks = self.continues = False
+
+    @property
+    def done(self) -> str:
+        """The label behind the loop."""
+        if self.last is None:
+            fail(
+                rules.NESTING, f"the loop `{self.start}` has no label behind it", help="give it one: ptx.loop(…, end=…)"
+            )
+        return self.last
 
     def begin(self) -> OpenBody:
-        check_name(self.label, symbol=True)
+        check_name(self.start, symbol=True)
+        self.serial = self.trace.serial
         opened = self.trace.push(self.what)
-        _place_label(self.trace, self.label)
+        _place_label(self.trace, self.start)
+        self.trace.loops.append(self)
         return opened
 
     def end(self) -> None:
         trace = self.trace
         pred = None if self.pred is None else condition(trace, self.pred, self.what)
-        emit(_BRANCHES[self.uni], (self.label,), pred, trace)
+        emit(BRANCHES[self.uni], (self.start,), pred, trace)
+        if self.last is not None:
+            check_name(self.last, symbol=True)
+            _place_label(trace, self.last)
+        trace.loops.pop()
         trace.pop(self.opened)
 
-
-_BRANCHES = {False: BRA, True: spelled("bra", "uni")}
+    def abandoned(self) -> None:
+        if self in self.trace.loops:
+            del self.trace.loops[self.trace.loops.index(self) :]
 
 
 def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label: str = "kloop") -> None:
@@ -540,67 +561,6 @@ def _quotable(text: str) -> str:
     if '"' in text or "\n" in text or not (text.isascii() and text.isprintable()):
         fail(rules.ARGUMENT, f"expected text without quotes and line breaks, found {text!r}")
     return text
-
-
-class PipelineState:
-    """Where a ring of `n_stages` buffers stands: `.cursor` (the stage) and `.phase` (flips each time round)."""
-
-    def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
-        if not is_integer(n_stages, 1):
-            fail(rules.ARGUMENT, f"expected a number of stages, found {shown(n_stages)}")
-        self.n_stages = n_stages
-        self.cursor = cursor if cursor is not None else _zero()
-        self.phase = phase if phase is not None else _zero()
-
-    @property
-    def stage(self) -> Reg:
-        """The same as `.cursor`."""
-        return self.cursor
-
-    @intrinsic
-    def advance(self) -> tuple[Reg, Reg]:
-        """Go to the next stage: setp, selp, xor, selp, add. Returns (stage, phase), the same registers as before."""
-        kind = unsigned(self.cursor.dtype).name
-        wraps, before, flipped = fresh(pred_type), fresh(self.cursor.dtype), fresh(self.phase.dtype)
-        emit(spelled("setp", "eq", kind), (wraps, self.cursor, self.n_stages - 1))
-        emit(spelled("selp", f"b{self.cursor.dtype.bits}"), (before, -1, self.cursor, wraps))
-        emit(spelled("xor", f"b{self.phase.dtype.bits}"), (flipped, self.phase, 1))
-        emit(spelled("selp", f"b{self.phase.dtype.bits}"), (self.phase, flipped, self.phase, wraps))
-        emit(spelled("add", kind), (self.cursor, before, 1))
-        return self.cursor, self.phase
-
-
-def _zero() -> Reg:
-    made = fresh(u32)
-    move(made, 0)
-    return made
-
-
-def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> PipelineState:
-    """Return the state of a ring of buffers; without registers given, two that start at 0."""
-    return PipelineState(n_stages, cursor=cursor, phase=phase)
-
-
-class NamedBarrier:
-    """A hardware barrier of the CTA by its number, for `count` threads or all."""
-
-    def __init__(self, barrier_id: Any, count: Any = None) -> None:
-        self.barrier_id, self.count = barrier_id, count
-
-    def sync(self, *, pred: Pred | None = None) -> None:
-        """Emit `bar.sync id[, count]`."""
-        emit(spelled("bar", "sync"), (self.barrier_id, *(() if self.count is None else (self.count,))), pred)
-
-    def arrive(self, *, pred: Pred | None = None) -> None:
-        """Emit `bar.arrive id, count`."""
-        if self.count is None:
-            fail(rules.ARGUMENT, "`arrive` needs the number of threads", help="ptx.named_barrier(1, count=128)")
-        emit(spelled("bar", "arrive"), (self.barrier_id, self.count), pred)
-
-
-def named_barrier(barrier_id: Any, *, count: Any = None) -> NamedBarrier:
-    """Return a named barrier: its number, and for how many threads."""
-    return NamedBarrier(barrier_id, count)
 
 
 def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:

@@ -1,0 +1,76 @@
+"""Rings of buffers (`ptx.pipeline`) and the hardware's barriers by number (`ptx.named_barrier`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.arithmetic import unsigned
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh, move
+from pyptx.dsl.scopes import intrinsic
+from pyptx.dsl.trace import fail
+from pyptx.dsl.values import is_integer
+from pyptx.types import pred as pred_type
+from pyptx.types import u32
+
+
+class PipelineState:
+    """Where a ring of `n_stages` buffers stands: `.cursor` (the stage) and `.phase` (flips each time round)."""
+
+    def __init__(self, n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> None:
+        if not is_integer(n_stages, 1):
+            fail(rules.ARGUMENT, f"expected a number of stages, found {shown(n_stages)}")
+        self.n_stages = n_stages
+        self.cursor = cursor if cursor is not None else _zero()
+        self.phase = phase if phase is not None else _zero()
+
+    @property
+    def stage(self) -> Reg:
+        """The same as `.cursor`."""
+        return self.cursor
+
+    @intrinsic
+    def advance(self) -> tuple[Reg, Reg]:
+        """Go to the next stage: setp, selp, xor, selp, add. Returns (stage, phase), the same registers as before."""
+        kind = unsigned(self.cursor.dtype).name
+        wraps, before, flipped = fresh(pred_type), fresh(self.cursor.dtype), fresh(self.phase.dtype)
+        emit(spelled("setp", "eq", kind), (wraps, self.cursor, self.n_stages - 1))
+        emit(spelled("selp", f"b{self.cursor.dtype.bits}"), (before, -1, self.cursor, wraps))
+        emit(spelled("xor", f"b{self.phase.dtype.bits}"), (flipped, self.phase, 1))
+        emit(spelled("selp", f"b{self.phase.dtype.bits}"), (self.phase, flipped, self.phase, wraps))
+        emit(spelled("add", kind), (self.cursor, before, 1))
+        return self.cursor, self.phase
+
+
+def _zero() -> Reg:
+    made = fresh(u32)
+    move(made, 0)
+    return made
+
+
+def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> PipelineState:
+    """Return the state of a ring of buffers; without registers given, two that start at 0."""
+    return PipelineState(n_stages, cursor=cursor, phase=phase)
+
+
+class NamedBarrier:
+    """A hardware barrier of the CTA by its number, for `count` threads or all."""
+
+    def __init__(self, barrier_id: Any, count: Any = None) -> None:
+        self.barrier_id, self.count = barrier_id, count
+
+    def sync(self, *, pred: Pred | None = None) -> None:
+        """Emit `bar.sync id[, count]`."""
+        emit(spelled("bar", "sync"), (self.barrier_id, *(() if self.count is None else (self.count,))), pred)
+
+    def arrive(self, *, pred: Pred | None = None) -> None:
+        """Emit `bar.arrive id, count`."""
+        if self.count is None:
+            fail(rules.ARGUMENT, "`arrive` needs the number of threads", help="ptx.named_barrier(1, count=128)")
+        emit(spelled("bar", "arrive"), (self.barrier_id, self.count), pred)
+
+
+def named_barrier(barrier_id: Any, *, count: Any = None) -> NamedBarrier:
+    """Return a named barrier: its number, and for how many threads."""
+    return NamedBarrier(barrier_id, count)

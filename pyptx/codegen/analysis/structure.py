@@ -102,6 +102,9 @@ class _Search:
                 self.shape.leaves[place] = "break"
         if done is not None and not any(self.shape.leaves.get(p) == "break" for p in leaving):
             made.done = None
+        for place in self._leaving(at + 1, tail, at):
+            if not any(place in stretch for stretch in inner):
+                self.shape.leaves[place] = "continue"
         return made
 
     def _leaving(self, first: int, last: int, target: int) -> list[int]:

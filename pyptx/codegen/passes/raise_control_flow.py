@@ -1,0 +1,122 @@
+"""Writes branches and labels as `if_`, `else_`, `loop`, `break_`, `continue_`, where they nest as they stand.
+
+Contract: returns the steps of a body, which emit its statements, the same objects in the same order. Nothing is moved:
+a structure says that it emits its branch and its label. What does not nest stays `ptx.bra` and `ptx.label`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from pyptx.codegen.analysis.structure import Choice, Cycle, Leaf, Part, Shape, shape_of
+from pyptx.codegen.plan import Block, Call, Emitted, Expr, Line, Literal, Name, Step, Unary, dotted
+from pyptx.ir.nodes import Instruction, Label, Statement
+
+IF, ELSE, LOOP = dotted("ptx.if_"), dotted("ptx.else_"), dotted("ptx.loop")
+_TRUE, _FALSE = Literal(True), Literal(False)
+_UNI = ".uni"
+
+Writer = Callable[[Statement], Sequence[Step]]
+"""Writes one statement that is not part of a structure."""
+Guard = Callable[[Instruction], Expr]
+"""Returns the predicate of a conditional branch, `~p` for `@!p`."""
+
+
+@dataclass(slots=True)
+class Raised:
+    """What became of the control flow of a function: the labels that `if_` and `else_` take, in order, and counts."""
+
+    labels: list[str] = field(default_factory=list[str])
+    structures: int = 0
+
+
+@dataclass(slots=True)
+class _Body:
+    statements: Sequence[Statement]
+    shape: Shape
+    write: Writer
+    guard: Guard
+    raised: Raised
+
+    def steps(self, parts: Sequence[Part]) -> tuple[Step, ...]:
+        out: list[Step] = []
+        for part in parts:
+            if isinstance(part, Leaf):
+                out += self.leaf(part.at)
+            else:
+                self.raised.structures += 1
+                out += self.choice(part) if isinstance(part, Choice) else [self.cycle(part)]
+        return tuple(out)
+
+    def leaf(self, at: int) -> Sequence[Step]:
+        statement = self.statements[at]
+        what = self.shape.leaves.get(at)
+        if what is None or not isinstance(statement, Instruction):
+            return self.write(statement)
+        keywords = _uni(statement)
+        if statement.predicate is not None:
+            keywords = (*keywords, ("pred", self.guard(statement)))
+        return [Line(Call(dotted(f"ptx.{what}_"), (), keywords), (statement,))]
+
+    def choice(self, part: Choice) -> list[Step]:
+        head, label = self.branch(part.head), self.statements[part.label]
+        self.raised.labels.append(_name(label))
+        test = self.guard(head)
+        test = test.operand if isinstance(test, Unary) else Unary("~", test)
+        closes = (label,) if part.owned and part.jump is None else ()
+        placed = part.owned or part.jump is not None
+        header = Call(IF, (test,), (*_uni(head), *_unplaced(placed)))
+        first = Block(header, self.steps(part.then), (head,), closes)
+        if part.jump is None or part.done is None:
+            return [first]
+        jump, done = self.branch(part.jump), self.statements[part.done]
+        self.raised.labels.append(_name(done))
+        header = Call(ELSE, (), (*_uni(jump), *_unplaced(part.owned)))
+        opens: tuple[Emitted, ...] = (jump, label)
+        return [first, Block(header, self.steps(part.other), opens, (done,) if part.owned else ())]
+
+    def cycle(self, part: Cycle) -> Step:
+        label, tail = self.statements[part.label], self.branch(part.tail)
+        keywords = _uni(tail)
+        if tail.predicate is not None:
+            keywords = (("pred", self.guard(tail)), *keywords)
+        closes: tuple[Emitted, ...] = (tail,)
+        if part.done is not None:
+            done = self.statements[part.done]
+            keywords, closes = (*keywords, ("end", Literal(_name(done)))), (tail, done)
+        header = Call(LOOP, (Literal(_name(label)),), keywords)
+        return Block(header, self.steps(part.body), (label,), closes)
+
+    def branch(self, at: int) -> Instruction:
+        made = self.statements[at]
+        assert isinstance(made, Instruction)
+        return made
+
+
+def _name(label: Statement) -> str:
+    assert isinstance(label, Label)
+    return label.name
+
+
+def _uni(branch: Instruction) -> tuple[tuple[str, Expr], ...]:
+    return (("uni", _TRUE),) if branch.modifiers == (_UNI,) else ()
+
+
+def _unplaced(placed: bool) -> tuple[tuple[str, Expr], ...]:
+    return () if placed else (("place", _FALSE),)
+
+
+def raise_control_flow(
+    statements: Sequence[Statement],
+    write: Writer,
+    guard: Guard,
+    raised: Raised,
+    reached_from_outside: frozenset[str] = frozenset(),
+) -> tuple[Step, ...]:
+    """Return the steps of a body. `write` makes those of a statement that is part of no structure."""
+    shape = shape_of(statements, reached_from_outside)
+    return _Body(statements, shape, write, guard, raised).steps(shape.parts)
+
+
+__all__ = ["Name", "Raised", "raise_control_flow"]

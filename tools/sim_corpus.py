@@ -24,6 +24,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.isa.swizzle import by_name
 from pyptx.parser import parse
+from pyptx.sim.hazards import RULES, Finding
 from pyptx.sim.rules import UNSUPPORTED
 from tools.corpus import inputs, manifest
 from tools.corpus.manifest import Array, Entry, File, Run, Scalar, TensorMap
@@ -45,6 +46,7 @@ class Outcome:
     why: str
     seconds: float
     lane_instructions: int = 0
+    hazards: tuple[Finding, ...] = ()
 
 
 @cache
@@ -77,14 +79,14 @@ def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
     return tensormap.TensorMap(kind, 0, argument.dims, strides, argument.box, swizzle=mode)
 
 
-def launch(path: Path, entry: Entry) -> tuple[sim.Result, list[str]]:
+def launch(path: Path, entry: Entry, check: str = "none") -> tuple[sim.Result, list[str]]:
     """Run one entry; return the result and what differs from the reference."""
     run = entry.run
     assert run is not None
     values, before = inputs.arguments(run), inputs.arguments(run)
     result = sim.run(
         module_of(path), entry.name, grid=run.grid, block=run.block, args=passed(run, values), cluster=run.cluster,
-        shared=run.smem, cooperative=run.cooperative, max_steps=3_000_000,
+        shared=run.smem, cooperative=run.cooperative, max_steps=3_000_000, check=check, on_hazard="report",
     )  # fmt: skip
     module, _, name = run.reference.rpartition(".")
     with np.errstate(all="ignore"):
@@ -106,12 +108,13 @@ def _differences(output: manifest.Output, values: dict[str, Any], wanted: dict[s
         yield f"{output.argument}: {(~close).sum()} of {close.size} differ, {first}"
 
 
-def outcome(producer: str, directory: Path, item: File, entry: Entry) -> Outcome:
+def outcome(producer: str, directory: Path, item: File, entry: Entry, check: str = "none") -> Outcome:
     """Run one entry and say what became of it."""
     started = time.perf_counter()
-    lanes = 0
+    lanes, hazards = 0, ()
     try:
-        result, wrong = launch(directory / item.path, entry)
+        result, wrong = launch(directory / item.path, entry, check)
+        hazards = tuple(result.hazards)
         lanes = result.stats.lane_instructions
         verdict, why = ("fail", "; ".join(wrong)) if wrong else ("pass", "")
     except PtxError as error:
@@ -119,11 +122,12 @@ def outcome(producer: str, directory: Path, item: File, entry: Entry) -> Outcome
         verdict, why = ("unsupported" if unsupported else "error"), str(error).replace("\n", " ")
     except NotImplementedError as error:
         verdict, why = "unsupported", str(error)
-    return Outcome(producer, item.path, entry.name, verdict, why, time.perf_counter() - started, lanes)
+    return Outcome(producer, item.path, entry.name, verdict, why, time.perf_counter() - started, lanes, hazards)
 
 
-def outcomes(producers: list[str]) -> Iterator[Outcome]:
-    """Run every runnable entry of some producers, of all when none is named."""
+def outcomes(producers: list[str], check: str = "none", every: int = 1) -> Iterator[Outcome]:
+    """Run every n-th runnable entry of some producers, of all when none is named."""
+    number = 0
     for directory in manifest.producers():
         made = manifest.load(directory)
         if producers and made.producer not in producers:
@@ -131,7 +135,25 @@ def outcomes(producers: list[str]) -> Iterator[Outcome]:
         for item in made.files:
             for entry in item.entries:
                 if entry.run is not None:
-                    yield outcome(made.producer, directory, item, entry)
+                    number += 1
+                    if number % every == 0:
+                        yield outcome(made.producer, directory, item, entry, check)
+
+
+def described(hazard: Finding) -> str:
+    """Return a finding with both places on a line."""
+    other = f"; the other place: {hazard.other}" if hazard.other is not None else ""
+    return f"{hazard}{other}"
+
+
+def tabulated(hazards: dict[str, Counter[str]]) -> Iterator[str]:
+    """Yield the table of kernels with a finding, by producer and code."""
+    codes = sorted({code for made in hazards.values() for code in made})
+    severity = {rule.code: rule.severity.value[0].upper() for rule in RULES}
+    yield "kernels with findings (E error, W warning)"
+    yield f"{'producer':10}" + "".join(f"{severity[code]} {code}".rjust(12) for code in codes)
+    for producer, made in sorted(hazards.items()):
+        yield f"{producer:10}" + "".join(f"{made[code]:12}" for code in codes)
 
 
 def main() -> int:
@@ -139,11 +161,18 @@ def main() -> int:
     parser.add_argument("producers", nargs="*")
     parser.add_argument("--why", action="store_true", help="print what did not pass")
     parser.add_argument("--slow", type=float, default=0, help="print entries that took longer")
+    parser.add_argument("--check", action="store_true", help="look for hazards, and count them by producer")
+    parser.add_argument("--every", type=int, default=1, help="run every n-th entry only")
     options = parser.parse_args()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     started = time.perf_counter()
-    for found in outcomes(options.producers):
+    hazards: dict[str, Counter[str]] = defaultdict(Counter)
+    for found in outcomes(options.producers, "all" if options.check else "none", options.every):
         counts[found.producer][found.verdict] += 1
+        hazards[found.producer] += Counter({f.rule.code for f in found.hazards})
+        if options.why:
+            for hazard in found.hazards:
+                print(f"{found.producer}/{found.file} {found.entry}: {described(hazard)}", flush=True)
         if options.why and found.verdict != "pass":
             print(f"{found.verdict:11} {found.producer}/{found.file} {found.entry}: {found.why[:300]}", flush=True)
         if options.slow and found.seconds > options.slow:
@@ -153,6 +182,9 @@ def main() -> int:
     for producer, made in sorted(counts.items()):
         print(f"{producer:10}" + "".join(f"{made[v]:12}" for v in verdicts))
     total = sum(counts.values(), Counter[str]())
+    if options.check:
+        for line in tabulated(hazards):
+            print(line)
     print(f"{'all':10}" + "".join(f"{total[v]:12}" for v in verdicts) + f"   {time.perf_counter() - started:.1f} s")
     return 0
 

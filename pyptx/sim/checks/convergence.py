@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from pyptx.sim.semantics.data_movement import shuffle_sources
 if TYPE_CHECKING:
     from pyptx.sim.machine import Batch
 
-_REGISTERS = 65536
 _ALL = 0xFFFFFFFF
+_REGISTERS = 65536
+"""Registers of an SM."""
 Told = Callable[..., None]
 
 
@@ -82,19 +84,27 @@ def _elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) ->
             checks.engine.warps.elect(checks.group(some), place, named)
 
 
-def _entry_registers(program: Program) -> int:
-    """Return the registers per thread at entry: as directives say, 0 where they leave it to the compiler."""
+def _entry_registers(program: Program) -> int | None:
+    """Return the registers per thread at entry, None where directives leave it to the compiler."""
     given = {directive.name: directive.values for directive in program.entry.function.directives}
-    return int(given["maxnreg"][0]) if "maxnreg" in given else 0
+    if "maxnreg" in given:
+        return int(given["maxnreg"][0])
+    block = given.get("reqntid", given.get("maxntid"))
+    if block is None or "minnctapersm" not in given:
+        return None
+    threads = -(-prod(int(size) for size in block) // 32) * 32 * int(given["minnctapersm"][0])
+    return min(_REGISTERS // threads // 8 * 8, 256)
 
 
-def _setmaxnreg(place: Place, increases: bool, entry: int, machine: Batch, lanes: Lanes, mask: Any, count: Any) -> None:
+def _setmaxnreg(
+    place: Place, increases: bool, entry: int | None, machine: Batch, lanes: Lanes, mask: Any, count: Any
+) -> None:
     checks, some = _some(machine, lanes, mask)
     if some is None:
         return
     width, height, depth = machine.launch.block
     threads = -(-width * height * depth // 32) * 32
-    entry = entry or min(_REGISTERS // threads // 8 * 8, 256)
+    pool = None if entry is None else -(-entry // 8) * 8 * threads
     group = checks.group(some)
     checks.engine.warps.warpgroup(group, place)
-    checks.engine.warps.setmaxnreg(group, place, int(count), increases, entry, entry * threads)
+    checks.engine.warps.setmaxnreg(group, place, int(count), increases, entry, pool)

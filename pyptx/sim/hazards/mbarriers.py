@@ -25,7 +25,7 @@ from pyptx.sim.hazards.clocks import (
     Stamp,
 )
 from pyptx.sim.hazards.conflicts import ordered
-from pyptx.sim.hazards.events import Access, Bytes, Ints, Place, Scope, Sem, Space, store
+from pyptx.sim.hazards.events import Access, Bytes, Ints, Mask, Place, Scope, Sem, Space, store
 from pyptx.sim.hazards.findings import Agent
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
@@ -58,6 +58,8 @@ class Barrier:
     observed: int = -1
     history: list[tuple[Place, Agent, str]] = field(default_factory=list[tuple[Place, Agent, str]])
     expected_at: Place | None = None
+    informed: Mask | None = None
+    """Which threads of the cluster are known to know of the initialisation."""
 
 
 class MBarriers:
@@ -82,16 +84,37 @@ class MBarriers:
             where = state.location(Space.SHARED, grid, address, 8)
             state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
             return None
-        if thread != found.init_thread and not self._init_known(found, thread):
-            what = f"{doing} before the initialisation is visible here"
-            state.report(rules.BARRIER_NOT_VISIBLE, place, what, thread=thread, other=found.place)
+        if thread != found.init_thread:
+            self._check_known(found, place, np.array([thread], np.int64), doing)
         return found
 
-    def _init_known(self, barrier: Barrier, thread: int) -> bool:
-        refs, threads = np.array([barrier.init_ref], np.int64), np.array([thread], np.int64)
-        if ordered(self.state, refs, threads)[0]:
-            return True
-        return self.barriers.init_published(thread, barrier.address)
+    def find_by(self, place: Place, group: Group, address: int, doing: str) -> Barrier | None:
+        """Return the barrier that an operation of several threads names; each must know of its initialisation."""
+        found = self.find(place, group.first, address, doing)
+        if found is not None and len(group) > 1:
+            self._check_known(found, place, group.threads, doing)
+        return found
+
+    def _check_known(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
+        """Report threads to which the initialisation is not visible; those to which it is, keep that knowledge."""
+        state = self.state
+        first = state.domain_of(int(threads[0])).first_thread
+        if barrier.informed is None:
+            grid = barrier.grid
+            barrier.informed = np.zeros(grid.cluster * grid.stride, np.bool_)
+            barrier.informed[barrier.init_thread - first] = True
+        unknown = threads[~barrier.informed[threads - first]]
+        if not len(unknown):
+            return
+        good = ordered(state, np.full(len(unknown), barrier.init_ref, np.int64), unknown)
+        for at in np.flatnonzero(~good).tolist():
+            good[at] = self.barriers.init_published(int(unknown[at]), barrier.address)
+        barrier.informed[unknown[good] - first] = True
+        if not good.all():
+            thread = int(unknown[~good][0])
+            what = f"{doing} before the initialisation is visible here"
+            count = int((~good).sum())
+            state.report(rules.BARRIER_NOT_VISIBLE, place, what, thread=thread, other=barrier.place, count=count)
 
     def is_remote(self, barrier: Barrier, thread: int) -> bool:
         return barrier.grid.slot_of(thread) != barrier.address // barrier.grid.shared_stride
@@ -155,7 +178,7 @@ class MBarriers:
     ) -> None:
         """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one barrier."""
         first = group.first
-        barrier = self.find(place, first, address, "arrive")
+        barrier = self.find_by(place, group, address, "arrive")
         if barrier is None:
             return
         if expect:
@@ -204,7 +227,7 @@ class MBarriers:
 
     def expect(self, group: Group, place: Place, address: int, size: int) -> None:
         """`mbarrier.expect_tx` by each thread of the group."""
-        barrier = self.find(place, group.first, address, "expect_tx")
+        barrier = self.find_by(place, group, address, "expect_tx")
         if barrier is None:
             return
         barrier.tx += size * len(group)
@@ -284,7 +307,7 @@ class MBarriers:
         scope: Scope = Scope.CTA,
     ) -> None:
         """`mbarrier.test_wait`/`try_wait` that returned true, by the threads that it returned true to."""
-        barrier = self.find(place, group.first, address, "wait")
+        barrier = self.find_by(place, group, address, "wait")
         if barrier is None:
             return
         self._own_only(barrier, group.first, place, "wait")

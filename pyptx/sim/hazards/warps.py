@@ -7,7 +7,7 @@ import numpy as np
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Ints, Place
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.state import State
+from pyptx.sim.hazards.state import Grid, State
 
 
 class Warps:
@@ -16,6 +16,7 @@ class Warps:
     def __init__(self, state: State) -> None:
         self.state = state
         self._counts: dict[tuple[int, int], int] = {}
+        self._increases: dict[tuple[int, int], tuple[Place, int, int]] = {}
 
     def _alive(self, warp: int) -> int:
         lanes = np.flatnonzero(self.state.live[warp * 32 : warp * 32 + 32])
@@ -73,21 +74,29 @@ class Warps:
                 what = f"mask 0x{mask:08x}, executing 0x{have:08x}"
                 self.state.report(rules.ELECT, place, what, thread=warp * 32 + have.bit_length() - 1)
 
-    def setmaxnreg(self, group: Group, place: Place, count: int, increases: bool, entry: int, pool: int) -> None:
-        """`setmaxnreg`; `entry` is the count per thread at launch, `pool` what the CTA has in all."""
-        grid = self.state.grid_of(group.first)
+    def setmaxnreg(
+        self, group: Group, place: Place, count: int, increases: bool, entry: int | None, pool: int | None = None
+    ) -> None:
+        """`setmaxnreg`; `entry` is the count per thread at launch, `pool` what the CTA has in all; None where the
+        compiler decides. What is too much now may be given back by others: an increase waits for that."""
         for warp in group.warps.tolist():
-            slot = grid.slot_of(warp * 32)
-            first = (grid.first_thread + slot * grid.stride) >> 5
-            key = (grid.number, warp)
+            key = (self.state.grid_of(warp * 32).number, warp)
             have = self._counts.get(key, entry)
-            wrong = not 24 <= count <= 256 or count % 8 or (count < have if increases else count > have)
-            self._counts[key] = count
-            held = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
-            if wrong or (held > pool and increases):
+            legal = 24 <= count <= 256 and count % 8 == 0
+            if not legal or (have is not None and (count < have if increases else count > have)):
                 direction = "inc" if increases else "dec"
-                what = f".{direction} from {have} to {count}; the CTA holds {held} of {pool} registers"
+                what = f".{direction} from {have or 'the count at entry'} to {count}"
                 self.state.report(rules.SETMAXNREG, place, what, thread=warp * 32)
+            self._counts[key] = count
+            if increases and entry is not None and pool is not None:
+                self._increases[key] = place, entry, pool
+
+    def _check_pool(self, grid: Grid, first: int, place: Place, entry: int, pool: int) -> None:
+        """Report registers that a CTA which begins at a warp holds beyond its pool."""
+        held = sum(self._counts.get((grid.number, first + i), entry) * 32 for i in range(-(-grid.threads // 32)))
+        if held > pool:
+            what = f"the CTA's warps ask for {held} of {pool} registers"
+            self.state.report(rules.SETMAXNREG, place, what, thread=first * 32)
 
     def uninitialised(self, group: Group, place: Place, registers: list[str]) -> None:
         """Registers were read that no lane of the group has written."""
@@ -102,5 +111,10 @@ class Warps:
 
     def ends(self, grid: int, warps: Ints) -> None:
         """A CTA ended."""
+        if not self._counts:
+            return
+        asked = [self._increases.pop((grid, warp)) for warp in warps.tolist() if (grid, warp) in self._increases]
+        if asked:
+            self._check_pool(self.state.grids[grid], int(warps[0]), *asked[0])
         for warp in warps.tolist():
             self._counts.pop((grid, warp), None)

@@ -40,6 +40,10 @@ def _mixed(engine: Hazards) -> None:
     engine.barriers.bar(group(WARP + 32), place(2), 1, 96, "red")
 
 
+def _increased(engine: Hazards) -> None:
+    engine.warps.setmaxnreg(group(np.arange(128)), place(), 240, True, 168, 168 * 256)
+
+
 def _exit(engine: Hazards, threads: object) -> None:
     engine.exit(group(threads), place())
 
@@ -60,7 +64,8 @@ CASES: list[tuple[str, Act]] = [
     ("", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 40, False, 168, 168 * 256)),
     ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 200, False, 168, 168 * 256)),
     ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 44, False, 168, 168 * 256)),
-    ("PTX0965", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 240, True, 168, 168 * 256)),
+    ("", lambda e, g: e.warps.setmaxnreg(group(np.arange(128)), place(), 240, True, 168, 168 * 256)),
+    ("PTX0965", lambda e, g: (_increased(e), _exit(e, np.arange(256)))),
     ("PTX0911", lambda e, g: e.warps.uninitialised(group(WARP), place(), ["%r1"])),
     ("PTX0967", lambda e, g: e.warps.pair(0, place(), "the peer has exited")),
     ("PTX0963", lambda e, g: (_exit(e, WARP[16:]), e.barriers.warp_sync(group(WARP[:16]), place(), FULL))),

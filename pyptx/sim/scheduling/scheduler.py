@@ -22,7 +22,9 @@ from pyptx.sim.scheduling.state import State
 from pyptx.sim.scheduling.waiting import passes, retry
 
 _LONGEST_LOOP = 512
-"""How often a group may jump back while others could run."""
+"""How often a group may jump back."""
+_LONGEST_POLL = 8
+"""How often a group may look at memory again when no other could run."""
 
 
 class Scheduler(State):
@@ -118,7 +120,7 @@ class Scheduler(State):
                 after = pc + 1
             if after <= pc:
                 jumps += 1
-                if (block.polls and (self.ready or self.parked)) or jumps > _LONGEST_LOOP:
+                if jumps > _LONGEST_LOOP or (block.polls and (self.ready or self.parked or jumps > _LONGEST_POLL)):
                     self.park(depth, after, lanes)
                     return
             if self.ready:

@@ -230,8 +230,8 @@ def _sum_all_f32(a: Operand, b: Operand, threshold: I16) -> F64:
     return total
 
 
-_ROWS = 4096
-"""Results that are summed again at once."""
+_TERMS = 1 << 15
+"""Terms that are summed again at once: so few that BLAS does not share them among threads."""
 
 
 def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, threshold: I16, narrow: bool) -> None:
@@ -248,8 +248,9 @@ def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, thre
     left, row, unit = _scale_rows(left, row, at, kind)
     ones = np.ones(depth)
     found = np.empty(places.size)
-    for start in range(0, places.size, _ROWS):
-        some = slice(start, min(start + _ROWS, places.size))
+    rows_at_once = max(1, _TERMS // depth)
+    for start in range(0, places.size, rows_at_once):
+        some = slice(start, min(start + rows_at_once, places.size))
         shape = (some.stop - start, depth)
         terms = left.take(row[some], axis=0, out=scratch("left", shape, kind), mode="clip")
         terms *= right.take(column[some], axis=0, out=scratch("right", shape, kind), mode="clip")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.numerics.arrays import F32, F64, I16, Array
+from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.workspace import scratch
 
 Kind = type[np.float32] | type[np.float64]
@@ -91,7 +92,7 @@ def _raised(x: I16, high: int, digit: int, kind: Kind) -> Array:
 
 def _leading_digits(x: F32 | F64, y: F32 | F64, digit: int, name: str) -> I16:
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
-    product = np.matmul(x, y, out=scratch("digits", shape, x.dtype.type))
+    product = multiplied(x, y, scratch("digits", shape, x.dtype.type))
     width, bits, bias, start = (np.uint32, 23, 127, 60) if product.itemsize == 4 else (np.uint64, 52, 1023, 505)
     codes = product.view(width)
     codes >>= width(bits)

@@ -9,7 +9,7 @@ that is: `flatten(plan)` yields the very statements of the module, the same obje
 `stream(module)`: a statement with a body (function, block, section) comes before what is inside it, `End(statement)`
 after. So a pass may change what is *written* at will, and never drops, repeats or reorders what is *emitted* unnoticed.
 
-Expressions: `Name`, `Literal`, `Attribute`, `Item`, `Slice`, `Call`, `Unary`, `Binary`, `List`, `Tuple`.
+Expressions: `Name`, `Literal`, `Attribute`, `Item`, `Slice`, `Call`, `Unary`, `Binary`, `List`, `Tuple`, `Dict`, `Lambda`.
 Statements:
 
 - `Line(value, emits, target)`: `target = value`, or `value` alone. `emits` are the statements of the PTX that it makes.
@@ -19,7 +19,7 @@ Statements:
 - `Repeat(target, values, body, emits)`: `for target in values:`. The body is written once and stands for `emits`, the
   statements of all rounds in order; what the statements of the body say they emit is not looked at.
 - `Define(name, body, decorators, opens, closes)`: a function, for an `ir.Function` with a body.
-- `Note(text)`: a comment. `Blank(count)`: empty lines. `Import(module, names)`: `from module import names`.
+- `Main(body)`: what runs when the file is the program. `Note(text)`: a comment. `Blank(count)`: empty lines. `Import(module, names)`: `from module import names`.
 
 `Line.comment`, `Block.comment` stand behind the code. Registers and symbols get their identifiers from `Names`.
 """
@@ -42,14 +42,17 @@ __all__ = [
     "Block",
     "Call",
     "Define",
+    "Dict",
     "Emitted",
     "End",
     "Expr",
     "Import",
     "Item",
+    "Lambda",
     "Line",
     "List",
     "Literal",
+    "Main",
     "Name",
     "Names",
     "Note",
@@ -157,6 +160,18 @@ class Tuple(Expr):
     elements: tuple[Expr, ...] = ()
 
 
+class Dict(Expr):
+    """`{key: value}`."""
+
+    items: tuple[tuple[Expr, Expr], ...] = ()
+
+
+class Lambda(Expr):
+    """`lambda: body`: what is evaluated later, such as the condition at the end of a loop."""
+
+    body: Expr
+
+
 class Step(Node):
     """The base of the plan's statements."""
 
@@ -164,12 +179,13 @@ class Step(Node):
 
 
 class Line(Step):
-    """`target = value`, or `value`."""
+    """`target = value`, or `value`; with an `operator`, `target += value`."""
 
     value: Expr
     emits: tuple[Emitted, ...] = ()
     target: Expr | None = None
     comment: str | None = None
+    operator: str = ""
 
 
 class Block(Step):
@@ -216,8 +232,14 @@ class Blank(Step):
     count: int = 1
 
 
+class Main(Step):
+    """`if __name__ == "__main__":`."""
+
+    body: tuple[Step, ...]
+
+
 class Import(Step):
-    """`from module import names`."""
+    """`from module import names`, or without names `import module`."""
 
     module: str
     names: tuple[str, ...]
@@ -244,9 +266,13 @@ def dotted(path: str) -> Expr:
 
 
 def literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes as a display
-    """Return a value as an expression: strings, numbers, None, lists and tuples of these, expressions as they are."""
+    """Return a value as an expression: strings, numbers, None, lists, tuples and dicts of these, expressions as they
+    are."""
     if isinstance(value, Expr):
         return value
+    if isinstance(value, dict):
+        pairs = cast("dict[Any, Any]", value).items()
+        return Dict(tuple([(literal(key), literal(item)) for key, item in pairs]))
     if isinstance(value, tuple | list):
         items = tuple([literal(item) for item in cast("Sequence[Any]", value)])
         return Tuple(items) if isinstance(value, tuple) else List(items)
@@ -259,7 +285,7 @@ def walk(steps: Iterable[Step]) -> Iterator[Step]:
     while stack:
         for step in stack[-1]:
             yield step
-            if isinstance(step, Block | Repeat | Define):
+            if isinstance(step, Block | Repeat | Define | Main):
                 stack.append(iter(step.body))
                 break
         else:

@@ -14,12 +14,15 @@ from pyptx.codegen.plan import (
     Block,
     Call,
     Define,
+    Dict,
     Expr,
     Import,
     Item,
+    Lambda,
     Line,
     List,
     Literal,
+    Main,
     Name,
     Note,
     Plan,
@@ -34,6 +37,7 @@ WIDTH = 120
 _PIECE = 80
 _INDENT = "    "
 _OPERATORS = frozenset("+ - * / // % ** << >> & ^ | < <= > >= == != and or in is".split())
+_IN_PLACE = frozenset(f"{symbol}=" for symbol in "+ - * / // % << >> & ^ |".split())
 _BEFORE = {"-": "-", "~": "~", "+": "+", "not": "not ", "*": "*"}
 _KEYWORDS = frozenset(("True", "False", "None"))
 
@@ -52,7 +56,7 @@ def printed(plan: Plan) -> str:
             header(step, indent, out)
             waiting.append((steps, indent))
             indent += _INDENT
-            body = cast("Block | Repeat | Define", step).body
+            body = cast("Block | Repeat | Define | Main", step).body
             if not any(isinstance(inner, Line | Block | Repeat | Define) for inner in body):
                 out.append(f"{indent}pass\n")
             steps = iter(body)
@@ -148,6 +152,8 @@ _TEXTS: dict[type[Expr], Callable[[Any], str]] = {
     Call: _call,
     Unary: _unary,
     Binary: _binary,
+    Dict: lambda e: f"{{{', '.join([f'{text_of(key)}: {text_of(value)}' for key, value in e.items])}}}",
+    Lambda: lambda e: f"lambda: {text_of(e.body)}",
     List: lambda e: f"[{', '.join([text_of(element) for element in e.elements])}]",
     Tuple: _tuple,
 }
@@ -176,6 +182,9 @@ def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
         inside = _filled(parts, indent + _INDENT)
         comma = "," if len(expr.elements) == 1 and isinstance(expr, Tuple) and not inside.endswith(",") else ""
         return f"{opening}\n{inside}{comma}\n{indent}{closing}"
+    if isinstance(expr, Dict) and expr.items:
+        parts = [(f"{text_of(key)}: ", value) for key, value in expr.items]
+        return f"{{\n{_filled(parts, indent + _INDENT)}\n{indent}}}"
     if isinstance(expr, Literal) and isinstance(expr.value, str) and len(expr.value) > 1:
         return _pieces(expr.value, indent)
     if isinstance(expr, Binary):
@@ -239,7 +248,9 @@ def _visible(text: str) -> str:
 
 
 def _line(step: Line, indent: str, out: list[str]) -> None:
-    before = "" if step.target is None else f"{_target(step.target)} = "
+    if step.operator and f"{step.operator}=" not in _IN_PLACE:
+        raise ValueError(f"{step.operator!r} is no operator")
+    before = "" if step.target is None else f"{_target(step.target)} {step.operator}= "
     made = _fitted(before, step.value, "", indent)
     remark = _remark(step.comment)
     if remark and len(made) - made.rfind("\n") + len(remark) > WIDTH:
@@ -304,6 +315,9 @@ def _import(step: Import, indent: str, out: list[str]) -> None:
     for part in step.module.split("."):
         _checked(part)
     names = [_checked(name) for name in step.names]
+    if not names:
+        out.append(f"{indent}import {step.module}\n")
+        return
     line = f"{indent}from {step.module} import {', '.join(names)}"
     if len(line) <= WIDTH:
         out.append(f"{line}\n")
@@ -318,4 +332,9 @@ _SIMPLE: dict[type[Step], Callable[[Any, str, list[str]], None]] = {
     Blank: lambda step, indent, out: out.append("\n" * step.count),
     Import: _import,
 }
-_HEADERS: dict[type[Step], Callable[[Any, str, list[str]], None]] = {Block: _with, Repeat: _for, Define: _def}
+_HEADERS: dict[type[Step], Callable[[Any, str, list[str]], None]] = {
+    Block: _with,
+    Repeat: _for,
+    Define: _def,
+    Main: lambda step, indent, out: out.append(f'{indent}if __name__ == "__main__":\n'),
+}

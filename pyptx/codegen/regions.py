@@ -1,8 +1,10 @@
-"""The bodies of a module as the transpiler sees them: statements, and the comments around inline assembly between them."""
+"""The bodies of a module as the transpiler sees them: statements, and between them the comments around inline
+assembly."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from pyptx.emitter.spacing import Place, kind_of, marks
@@ -10,6 +12,8 @@ from pyptx.ir.nodes import Statement
 from pyptx.ir.walk import body_of
 
 _WORD = "inline asm"
+DEEPEST = 5
+"""How many bodies may be open before blocks and inline assembly are written without `with`: Python allows 20."""
 
 
 class Item(NamedTuple):
@@ -20,12 +24,12 @@ class Item(NamedTuple):
     before: str
 
 
-def items(body: Sequence[Statement], closing: str = "") -> tuple[list[Item], str]:
+def items(body: Sequence[Statement], closing: str = "", depth: int = 0) -> tuple[list[Item], str]:
     """Return the items of a body, and what is left of the gap before its closing brace. Marks that are not in pairs
-    are plain comments."""
+    are plain comments, as are those outside functions or too deep."""
     gaps: list[str] = [_first(statement) for statement in body]
     gaps.append(closing)
-    if not any(_WORD in gap for gap in gaps):
+    if not 1 <= depth <= DEEPEST or not any(_WORD in gap for gap in gaps):
         return [Item(node, "", gap) for node, gap in zip(body, gaps, strict=False)], closing
     pieces = [_pieces(gap) for gap in gaps]
     paired = _paired(pieces)
@@ -68,15 +72,15 @@ def _paired(pieces: list[list[str]]) -> list[bool]:
     """Tell of each mark whether it and its partner enclose something."""
     marked = [mark for parts in pieces for mark in parts[1::2]]
     out = [False] * len(marked)
-    for at, (one, two) in enumerate(zip(marked, marked[1:], strict=False)):
+    for at, (one, two) in enumerate(pairwise(marked)):
         if "begin" in one and "end" in two:
             out[at] = out[at + 1] = True
     return out
 
 
 class Seen(NamedTuple):
-    """An item where it stands. `mark` is "asm" or "end" for the comments, "}" for the brace that closes the node's body;
-    `gaps` are those of the source, the first without what belongs to the items before."""
+    """An item where it stands. `mark` is "asm" or "end" for the comments, "}" for the brace that closes the node's
+    body; `gaps` are those of the source, the first without what belongs to the items before."""
 
     node: Statement | None
     mark: str
@@ -101,7 +105,7 @@ def walked(statements: Sequence[Statement], place: Place) -> Iterator[Seen]:
                 continue
             first, last = getattr(node, "closing", None) or ("", "")
             place.open()
-            inner, first = items(inside, first)
+            inner, first = items(inside, first, place.depth)
             waiting.append((current, node, first, last))
             current = iter(inner)
             break

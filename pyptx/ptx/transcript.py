@@ -67,8 +67,10 @@ class ExactFunction:
 class ExactModule:
     """A module written out exactly. Its methods add to it what `ptx.decl` and `ptx.directive` add to a function."""
 
-    def __init__(self, version: tuple[int, int], header: tuple[Statement, ...], style: Style, ending: str) -> None:
-        self.version, self.header, self.style, self.ending = version, header, style, ending
+    def __init__(
+        self, version: tuple[int, int], header: tuple[Statement, ...], style: Style, ending: str, newline: str
+    ) -> None:
+        self.version, self.header, self.style, self.ending, self.newline = version, header, style, ending, newline
         self.items: list[Any] = []
         self.inner: list[Any] | None = None
         self._made: Module | None = None
@@ -175,7 +177,8 @@ class ExactModule:
         """Return the text."""
         module = self.module()
         with without_collector():
-            return emit(module, style=self.style)
+            text = emit(module, style=self.style)
+        return text if self.newline == "\n" else text.replace("\n", self.newline)
 
     @property
     def functions(self) -> tuple[ExactFunction, ...]:
@@ -232,10 +235,11 @@ def module(
     before: str = "",
     layouts: Sequence[Sequence[str] | None] = (),
     ending: str = "",
+    newline: str = "\n",
 ) -> ExactModule:
     """Begin a module: `.version`, `.target`, `.address_size`. `before` stands at the start of the text, `ending` at its
-    end; `layouts` are the gaps of the lines of the header, where they are not the usual ones. Version (8, 7), or "8.7"
-    as it is spelled."""
+    end; `layouts` are the gaps of the lines of the header, where they are not the usual ones; every line ends in `newline`. Version
+    (8, 7), or "8.7" as it is spelled."""
     major, minor = _version(version)
     names = (target,) if isinstance(target, str) else tuple(target)
     for name in names:
@@ -247,13 +251,13 @@ def module(
     header: list[Statement] = [Version(major, minor), Target(names)]
     if address_size is not None:
         header.append(AddressSize(declared.number(address_size)))
-    spaced = settled([node for node in header], style)
+    spaced = settled(header, DEFAULT)
     for at, gaps in enumerate(layouts):
         if gaps is not None:
             spaced[at] = spaced[at].replace(layout=layout_of(gaps))
     first: Any = spaced[0]
-    spaced[0] = first.replace(layout=layout_of((before + first.layout[0], *first.layout[1:])))
-    return ExactModule((int(major), int(minor)), tuple(spaced), style, ending)
+    spaced[0] = first.replace(layout=layout_of((before, *first.layout[1:])))
+    return ExactModule((int(major), int(minor)), tuple(spaced), style, ending, newline)
 
 
 def _version(given: Header) -> tuple[int, int]:

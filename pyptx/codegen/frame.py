@@ -1,0 +1,140 @@
+"""What stands around the statements of a generated file: imports, the module's header and style, and what runs it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyptx.codegen.operands import integer
+from pyptx.codegen.plan import (
+    Blank,
+    Call,
+    Expr,
+    Import,
+    Line,
+    Literal,
+    Main,
+    Name,
+    Plan,
+    Step,
+    Tuple,
+    call,
+    dotted,
+    literal,
+)
+from pyptx.dsl.exact_layout import settled
+from pyptx.emitter.styles import DEFAULT, Style
+from pyptx.ir.directives import AddressSize, Module
+from pyptx.ir.kinds import spelling
+
+ORIGINAL, STYLE, MODULE = Name("ORIGINAL"), Name("STYLE"), Name("module")
+
+
+def framed(
+    module: Module,
+    style: Style,
+    source: str,
+    newline: str,
+    body: Sequence[Step],
+    types: Iterable[str],
+    functions: Sequence[str],
+) -> Plan:
+    """Return the whole file around what follows the header."""
+    start: list[Step] = [
+        Line(Literal(_summary(module, functions))),
+        Blank(),
+        Import("__future__", ("annotations",)),
+        Blank(),
+        Import("sys", ()),
+        Blank(),
+        Import("pyptx", ("ptx",)),
+        Import("pyptx.codegen.program", ("main",)),
+    ]
+    if types:
+        start.append(Import("pyptx.types", tuple(sorted(types))))
+    digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+    start += [Blank(), Line(Literal(digest), (), ORIGINAL)]
+    if style != DEFAULT:
+        start.append(Line(style_expr(style), (), STYLE))
+    start += [Line(header(module, style, newline), (), MODULE), Blank()]
+    end = [Blank(2), Main((Line(call(dotted("sys.exit"), call(Name("main"), MODULE, ORIGINAL))),))]
+    return Plan(_without_gaps((*start, *body, *end)))
+
+
+def _without_gaps(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Join runs of empty lines."""
+    out: list[Step] = []
+    for step in steps:
+        if isinstance(step, Blank) and out and isinstance(out[-1], Blank):
+            out[-1] = Blank(max(step.count, out[-1].count))
+        else:
+            out.append(step)
+    return tuple(out)
+
+
+def _summary(module: Module, functions: Sequence[str]) -> str:
+    shown = ", ".join([name if len(name) < 40 else f"{name[:36]}..." for name in functions[:5]])
+    more = ", ..." if len(functions) > 5 else ""
+    target = module.target.targets[0] if module.target.targets else "no target"
+    what = f"{shown}{more} for " if functions else "Variables for "
+    return f"{what}{target}, written by pyptx.codegen. `python FILE --help` says what the file does."
+
+
+def header(module: Module, style: Style, newline: str) -> Expr:
+    """Return `ptx.module(…)`."""
+    version, target, size = module.version, module.target, module.address_size
+    if version.implied or target.implied or not target.targets:
+        raise ValueError("a module without a header cannot be written in Python")
+    numbers = spelling(version.major), spelling(version.minor)
+    plain = [integer(number) for number in numbers]
+    exact = all(number is not None for number in plain)
+    said = Tuple(tuple([number for number in plain if number is not None])) if exact else Literal(".".join(numbers))
+    names = literal(target.targets[0] if len(target.targets) == 1 else target.targets)
+    before, layouts = _spacing(module)
+    keywords: dict[str, Expr | None] = {
+        "address_size": None if size is None else _size(size),
+        "style": STYLE if style != DEFAULT else None,
+        "before": Literal(before) if before else None,
+        "layouts": literal(layouts) if any(layouts) else None,
+        "ending": Literal(module.layout[0]) if module.layout and module.layout[0] else None,
+        "newline": Literal(newline) if newline != "\n" else None,
+    }
+    return call(dotted("ptx.module"), said, names, **keywords)
+
+
+def _size(size: AddressSize) -> Expr:
+    text = spelling(size.size)
+    return integer(text) or call(dotted("ptx.imm"), Literal(text))
+
+
+def _spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ...]]:
+    """Return what stands before the header, and the gaps of its lines where they are not the usual ones."""
+    lines: list[Any] = [line for line in (module.version, module.target, module.address_size) if line is not None]
+    usual: list[Any] = settled([line.replace(layout=None) for line in lines], DEFAULT)
+    before: str = lines[0].layout[0]
+    layouts: list[tuple[str, ...] | None] = []
+    for at, (line, expected) in enumerate(zip(lines, usual, strict=True)):
+        gaps = tuple(line.layout)
+        gaps = ("", *gaps[1:]) if at == 0 else gaps
+        layouts.append(None if gaps == tuple(expected.layout) else gaps)
+    return before, tuple(layouts)
+
+
+def style_expr(style: Style) -> Call:
+    """Return `ptx.Style(…)` with what is not the default."""
+    keywords: dict[str, Expr | None] = {}
+    for name, value, usual in zip(Style._fields, style, DEFAULT, strict=True):
+        if value == usual:
+            continue
+        if isinstance(value, Style):
+            keywords[name] = style_expr(value)
+        else:
+            keywords[name] = literal(_plain(value))
+    return call(dotted("ptx.Style"), **keywords)
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of a style
+    if isinstance(value, str | bool):
+        return value
+    return {key: item if isinstance(item, str) else dict(item) for key, item in value.items()}

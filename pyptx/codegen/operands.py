@@ -1,0 +1,211 @@
+"""Operands as expressions of the vocabulary: registers are variables, symbols strings, the rest calls of `ptx`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyptx.codegen.plan import Call, Expr, Line, List, Literal, Name, Step, Tuple, Unary, dotted
+from pyptx.codegen.scopes import Scope
+from pyptx.ir.base import Node
+from pyptx.ir.kinds import Number, ScalarType
+from pyptx.ir.operands import (
+    AddressOperand,
+    BinaryOperand,
+    CastOperand,
+    ConditionalOperand,
+    ConstantAddressOperand,
+    FieldOperand,
+    GenericOperand,
+    ImmediateOperand,
+    IndexedOperand,
+    LabelOperand,
+    MaskOperand,
+    NegatedOperand,
+    Operand,
+    ParenthesizedOperand,
+    PipeOperand,
+    RegisterOperand,
+    UnaryOperand,
+    VectorOperand,
+)
+
+_MOST_DIGITS = 20
+DEEPEST = 12
+"""How deep an expression may nest before a part of it becomes a variable."""
+NONE = Literal(None)
+IMM, ADDR, SEL = dotted("ptx.imm"), dotted("ptx.addr"), dotted("ptx.sel")
+_OP = {name: dotted(f"ptx.op.{name}") for name in (
+    "address", "bare", "binary", "cast", "conditional", "field", "generic", "index", "mask", "negated", "paren", "pipe",
+    "unary", "vector",
+)}  # fmt: skip
+
+
+class Operands:
+    """Turns operands into expressions. Shared ones are made once; types that are named are collected, and steps that
+    must stand before the statement (`pending`)."""
+
+    def __init__(self) -> None:
+        self.types: set[str] = set()
+        self.pending: list[Step] = []
+        self.numbers: dict[str, Expr] = {}
+        self.symbols: dict[str, Expr] = {}
+
+    def expr(self, operand: Operand, scope: Scope, bracketed: bool = False) -> Expr:
+        """Return an operand's expression; `bracketed` where the place would put a bare name or number in brackets."""
+        if isinstance(operand, RegisterOperand | LabelOperand):
+            made = self.named(operand.name, scope)
+            return Call(_OP["bare"], (made,)) if bracketed and made is not NONE else made
+        if isinstance(operand, ImmediateOperand):
+            return Call(IMM, (Literal(operand.text),)) if bracketed else self.number(operand.text)
+        if isinstance(operand, AddressOperand) and not operand.rest and operand.offset_expression is None:
+            return self._address(operand, scope)
+        return self._built(operand, scope)
+
+    def named(self, name: str, scope: Scope) -> Expr:
+        """Return the expression of a register or symbol."""
+        if name == "_":
+            return NONE
+        found = scope.find(name)
+        if found is not None:
+            return found
+        base, dot, part = name.partition(".")
+        if dot and base:
+            found = scope.find(base)
+            if found is not None:
+                return Call(SEL, (found, Literal(part)))
+        made = self.symbols.get(name)
+        if made is None:
+            made = self.symbols[name] = Literal(name)
+        return made
+
+    def number(self, text: str) -> Expr:
+        """Return the expression of a number: a Python integer where that is spelled alike."""
+        made = self.numbers.get(text)
+        if made is None:
+            made = self.numbers[text] = integer(text) or Call(IMM, (Literal(text),))
+        return made
+
+    def value(self, number: int | None) -> Expr:
+        """Return the expression of an integer of a declaration; None for empty brackets."""
+        if not isinstance(number, Number):
+            return Literal(number)
+        return self.number(number.text) if number.text else NONE
+
+    def type(self, kind: ScalarType) -> Expr:
+        """Return the name of a type, which will be imported."""
+        name = kind.ptx[1:]
+        self.types.add(name)
+        return Name(name)
+
+    def _address(self, operand: AddressOperand, scope: Scope) -> Expr:
+        base = self._base(operand.base, scope)
+        if operand.offset is None:
+            return Call(ADDR, (base,))
+        return Call(ADDR, (base, self.number(operand.offset)))
+
+    def _base(self, base: str, scope: Scope) -> Expr:
+        return self.number(base) if base[0] in "-.0123456789" else self.named(base, scope)
+
+    def _built(self, operand: Operand, scope: Scope) -> Expr:
+        """Return the expression of an operand with others inside, from the inside out: nothing recurses. Where it gets
+        too deep, the inner part becomes a variable on a line before."""
+        done: list[tuple[Expr, int]] = []
+        todo: list[tuple[Operand, bool]] = [(operand, False)]
+        while todo:
+            item, ready = todo.pop()
+            inside = _inside(item)
+            if not ready:
+                todo.append((item, True))
+                todo += [(child, False) for child in reversed(inside)]
+                continue
+            parts = [done.pop() for _ in inside][::-1]
+            depth = 1 + max((deep for _, deep in parts), default=0)
+            made = self._one(item, [expr for expr, _ in parts], scope)
+            if depth > DEEPEST:
+                made, depth = self._variable(made, scope), 0
+            done.append((made, depth))
+        return done[0][0]
+
+    def _variable(self, made: Expr, scope: Scope) -> Expr:
+        name = Name(scope.names.fresh("part"))
+        self.pending.append(Line(_operand_call(made), (), name))
+        return name
+
+    def _one(self, item: Operand, parts: Sequence[Expr], scope: Scope) -> Expr:
+        make = _MAKERS.get(type(item))
+        if make is not None:
+            return make(item, parts)
+        if isinstance(item, AddressOperand):
+            offset = [] if item.offset_expression is None else [parts[-1]]
+            rest = parts[: len(item.rest)]
+            base = self._base(item.base, scope)
+            if not rest:
+                return Call(ADDR, (base, *offset))
+            first = isinstance(rest[0], List | Tuple)
+            return Call(ADDR, (base, *(offset or (() if first else (NONE,))), *rest))
+        if isinstance(item, IndexedOperand):
+            return Call(_OP["index"], (self.named(item.name, scope), parts[0]))
+        if isinstance(item, NegatedOperand):
+            negatable = scope.is_predicate(parts[0])
+            return Unary("~", parts[0]) if negatable else Call(_OP["negated"], tuple(parts))
+        if isinstance(item, CastOperand):
+            return Call(_OP["cast"], (self.type(item.type), parts[0]))
+        if isinstance(item, MaskOperand):
+            return Call(_OP["mask"], (self.number(item.mask), parts[0]))
+        return self.expr(item, scope)
+
+
+def integer(text: str) -> Expr | None:
+    """Return a number as a Python integer, None where Python would spell it differently."""
+    digits = text[1:] if text[:1] == "-" else text
+    plain = digits.isascii() and digits.isdigit() and len(digits) < _MOST_DIGITS
+    return Literal(int(text)) if plain and str(int(text)) == text else None
+
+
+def _operand_call(made: Expr) -> Expr:
+    """Return an expression that is an operand, where it is a list or tuple of Python."""
+    if isinstance(made, List):
+        return Call(_OP["vector"], made.elements)
+    return Call(_OP["paren"], made.elements) if isinstance(made, Tuple) else made
+
+
+def _inside(item: Operand) -> tuple[Operand, ...]:
+    """Return the operands inside an operand, in the order that `_one` takes them."""
+    if isinstance(item, VectorOperand | ParenthesizedOperand):
+        return item.elements
+    if isinstance(item, BinaryOperand | PipeOperand):
+        return item.left, item.right
+    if isinstance(item, UnaryOperand | CastOperand | NegatedOperand | MaskOperand):
+        return (item.operand,)
+    if isinstance(item, ConditionalOperand):
+        return item.test, item.then, item.other
+    if isinstance(item, AddressOperand):
+        return item.rest if item.offset_expression is None else (*item.rest, item.offset_expression)
+    if isinstance(item, ConstantAddressOperand):
+        return item.expression, *item.rest
+    if isinstance(item, IndexedOperand):
+        return (item.index,)
+    return (item.value,) if isinstance(item, FieldOperand) else ()
+
+
+def _list(_: Node, parts: Sequence[Expr]) -> Expr:
+    return List(tuple(parts))
+
+
+def _constant_address(item: Operand, parts: Sequence[Expr]) -> Expr:
+    # An integer alone would be a plain address; the parser makes this only of what is none.
+    first = _operand_call(parts[0])
+    return Call(ADDR, (first,) if len(parts) == 1 else (first, NONE, *parts[1:]))
+
+
+_MAKERS: dict[type[Node], Callable[..., Expr]] = {
+    VectorOperand: _list,
+    ParenthesizedOperand: lambda item, parts: Tuple(tuple(parts)),
+    PipeOperand: lambda item, parts: Call(_OP["pipe"], tuple(parts)),
+    BinaryOperand: lambda item, parts: Call(_OP["binary"], (Literal(item.operator), *parts)),
+    UnaryOperand: lambda item, parts: Call(_OP["unary"], (Literal(item.operator), *parts)),
+    ConditionalOperand: lambda item, parts: Call(_OP["conditional"], tuple(parts)),
+    GenericOperand: lambda item, parts: Call(_OP["generic"], (Literal(item.symbol),)),
+    FieldOperand: lambda item, parts: Call(_OP["field"], (Literal(item.name), *parts)),
+    ConstantAddressOperand: _constant_address,
+}

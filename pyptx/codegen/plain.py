@@ -1,0 +1,283 @@
+"""Any module into the plan of a Python file that says exactly the same: one call for each statement.
+
+Where the style read off the module does not give a statement its spacing, a `ptx.layout` stands before it. The plan
+keeps the contract of `plan.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyptx.codegen.frame import framed
+from pyptx.codegen.names import Names, identifier
+from pyptx.codegen.plan import (
+    Attribute,
+    Blank,
+    Block,
+    Call,
+    Define,
+    Dict,
+    End,
+    Expr,
+    Line,
+    Literal,
+    Name,
+    Plan,
+    Step,
+    Tuple,
+    dotted,
+)
+from pyptx.codegen.printer import printed
+from pyptx.codegen.regions import DEEPEST, Item, items
+from pyptx.codegen.scopes import Scope
+from pyptx.codegen.statements import Statements
+from pyptx.codegen.styles import detected, deviation
+from pyptx.emitter import emit
+from pyptx.emitter.spacing import Place, kind_of
+from pyptx.emitter.styles import Style
+from pyptx.ir.base import tokens
+from pyptx.ir.collection import without_collector
+from pyptx.ir.directives import Module, Section
+from pyptx.ir.nodes import Function, Instruction, Label, RegDecl, Statement, VarDecl
+from pyptx.ir.walk import body_of
+from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, target
+from pyptx.parser import parse
+
+LAYOUT, ASM, BLOCK = dotted("ptx.layout"), Call(dotted("ptx.inline_asm")), Call(dotted("ptx.block"))
+OPEN, CLOSE = Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
+
+
+def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
+    """Return a Python file that says what a PTX text says, byte for byte. With `sugar` it is made readable."""
+    newline = "\r\n" if _windows(source) else "\n"
+    with without_collector():
+        module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)
+        plan = plain_plan(module, kernel_name=kernel_name, source=source, newline=newline)
+        if sugar:
+            from pyptx.codegen.sugar import sugared
+
+            plan = sugared(plan, module)
+        return printed(plan)
+
+
+def ir_to_python(module: Module, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
+    """Return a Python file that says what a module says."""
+    return ptx_to_python(emit(module), sugar=sugar, kernel_name=kernel_name)
+
+
+def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n") -> Plan:
+    """Return the plan of the plain file."""
+    style = detected(module)
+    made = _Writer(module, style, kernel_name)
+    body = made.module(module)
+    return framed(module, style, source, newline, body, made.statements.operands.types, made.functions)
+
+
+def _windows(source: str) -> bool:
+    """Tell whether every line ends in CR LF, so that the line end can be said once."""
+    ends = source.count("\r\n")
+    return ends > 0 and ends == source.count("\n") == source.count("\r")
+
+
+class _Frame:
+    """A body being written: what is left of it, its steps so far, its scope, and what it will become."""
+
+    __slots__ = ("declared", "end", "items", "node", "scope", "steps", "what")
+
+    def __init__(
+        self, items: Iterator[Item], scope: Scope, what: str, node: Statement | None, end: tuple[str, ...] = ()
+    ) -> None:
+        self.items, self.scope, self.what, self.node, self.end = items, scope, what, node, end
+        self.steps: list[Step] = []
+        self.declared: list[tuple[int, list[Name]]] = []
+
+
+class _Writer:
+    """Writes one module."""
+
+    def __init__(self, module: Module, style: Style, kernel_name: str) -> None:
+        version = int(module.version.major), int(module.version.minor)
+        first = module.target.targets[0] if module.target.targets else ""
+        known = first in FIRST_PTX and version in PTX_VERSIONS
+        self.names = Names()
+        self.names.taken.update(("STYLE", "ORIGINAL"))
+        self.statements = Statements(target(first) if known else None, version, "module")
+        self.place = Place(style)
+        self.kernel_name: str | None = kernel_name
+        self.functions: list[str] = []
+
+    def module(self, module: Module) -> tuple[Step, ...]:
+        """Return the steps of everything after the header."""
+        top = _Frame(iter(items(module.directives)[0]), Scope(self.names), "module", None)
+        frames = [top]
+        while True:
+            frame = frames[-1]
+            inner: _Frame | None = None
+            for item in frame.items:
+                inner = self._item(item, frame)
+                if inner is not None:
+                    break
+            if inner is not None and inner is not frame:
+                frames.append(inner)
+                continue
+            frames.pop()
+            self._unused(frame)
+            if not frames:
+                return tuple(frame.steps)
+            self._close(frame, frames[-1])
+
+    def _item(self, item: Item, frame: _Frame) -> _Frame | None:
+        """Write one item; return the frame of its body if it has one, the frame itself if this is its end."""
+        node, place = item.node, self.place
+        if node is None:
+            self._mark_layout(item, frame)
+            if item.mark == "asm":
+                place.begin()
+                return _Frame(frame.items, frame.scope, "asm", None)
+            place.end()
+            return frame
+        layout: tuple[str, ...] = node.layout  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        gaps = layout if item.before is layout[0] else (item.before, *layout[1:])
+        self._layout(node, gaps, frame)
+        if type(node) is Instruction:
+            made = self.statements.instruction(node, frame.scope)
+            if self.statements.operands.pending:
+                self._pending(frame)
+            frame.steps.append(Line(made, (node,)))
+            place.last = "inst"
+            return None
+        inside = body_of(node)
+        if inside is None:
+            self._simple(node, frame)
+            place.last = kind_of(node)
+            return None
+        return self._opened(node, inside, frame)
+
+    def _simple(self, node: Statement, frame: _Frame) -> None:
+        inside = frame.scope.outer is not None
+        made, scope = self.statements, frame.scope
+        if isinstance(node, RegDecl):
+            variables = scope.declare(node)
+            frame.declared.append((len(frame.steps), variables))
+            expr = made.registers(node, inside)
+        elif isinstance(node, VarDecl):
+            expr = made.variable(node, scope, inside)
+        elif isinstance(node, Label):
+            expr = made.label(node, inside)
+        elif isinstance(node, Function):
+            expr = made.header(node)
+        else:
+            expr = made.directive(node, inside)
+        if made.operands.pending:
+            self._pending(frame)
+        frame.steps.append(Line(expr, (node,)))
+
+    def _pending(self, frame: _Frame) -> None:
+        """Write the lines that a deep expression needs before it: before the layout of its statement too, if any."""
+        pending = self.statements.operands.pending
+        at = len(frame.steps)
+        frame.steps[at:at] = pending
+        pending.clear()
+
+    def _opened(self, node: Statement, inside: Sequence[Statement], frame: _Frame) -> _Frame:
+        first, last = getattr(node, "closing", None) or ("", "")
+        place = self.place
+        place.open()
+        inner, rest = items(inside, first, place.depth)
+        if isinstance(node, Function):
+            scope, what = Scope(self.names.inner(), frame.scope), "function"
+        elif isinstance(node, Section):
+            scope, what = frame.scope, "section"
+        else:
+            scope, what = frame.scope.inner(), "block" if place.depth <= DEEPEST else "open"
+        if what == "open":
+            frame.steps.append(Line(OPEN, (node,)))
+        return _Frame(iter(inner), scope, what, node, (rest, last))
+
+    def _close(self, frame: _Frame, outer: _Frame) -> None:
+        node = frame.node
+        if node is None:
+            outer.steps.append(Block(ASM, tuple(frame.steps)))
+            return
+        place = self.place
+        place.leave()
+        kind = f"{kind_of(node)}}}"
+        self._closing_layout(frame, place.closing(kind))
+        place.last = kind
+        body = tuple(frame.steps)
+        if frame.what == "open":
+            outer.steps += [*body, Line(CLOSE, (End(node),))]
+        elif frame.what == "block":
+            outer.steps.append(Block(BLOCK, body, (node,), (End(node),)))
+        elif isinstance(node, Section):
+            header = Call(Attribute(self.statements.module, "section"), (Literal(node.name),))
+            outer.steps.append(Block(header, body, (node,), (End(node),)))
+        elif isinstance(node, Function):
+            self._function(node, body, outer)
+
+    def _function(self, node: Function, body: tuple[Step, ...], outer: _Frame) -> None:
+        wanted = identifier(node.name)
+        if node.is_entry and self.kernel_name is not None:
+            wanted, self.kernel_name = self.kernel_name, None
+        name = self.names.fresh(wanted)
+        self.functions.append(name)
+        decorator = self.statements.header(node)
+        layout = outer.steps.pop() if outer.steps and _is_layout(outer.steps[-1]) else None
+        outer.steps += [Blank(2), *([layout] if layout is not None else []),
+                        Define(name, body, (decorator,), (node,), (End(node),)), Blank(2)]  # fmt: skip
+
+    def _unused(self, frame: _Frame) -> None:
+        """Give declarations their targets: variables that nothing reads get none."""
+        used = frame.scope.used
+        for at, variables in frame.declared:
+            if not any(variable.id in used for variable in variables):
+                continue
+            step = frame.steps[at]
+            assert isinstance(step, Line)
+            target: Expr = variables[0] if len(variables) == 1 else Tuple(tuple(variables))
+            frame.steps[at] = Line(step.value, step.emits, target)
+
+    def _layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:
+        words = tokens(node)
+        difference = deviation(node, words, self.place, gaps)
+        if not difference:
+            return
+        head = 0
+        if isinstance(node, Instruction):
+            head = 1 + len(node.modifiers) + (0 if node.predicate is None else 2 + node.predicate.negated)
+        inner: list[tuple[Expr, Expr]] = []
+        keywords: dict[str, Expr] = {}
+        for at, gap in difference:
+            if at == 0:
+                keywords["before"] = Literal(gap)
+            elif at == -1:
+                keywords["after"] = Literal(gap)
+            else:
+                inner.append((Literal(head if at == "op" else at), Literal(gap)))
+        if inner:
+            keywords["inner"] = Dict(tuple(inner))
+        frame.steps.append(self._layout_line(frame, keywords))
+
+    def _layout_line(self, frame: _Frame, keywords: dict[str, Expr]) -> Line:
+        inside = frame.scope.outer is not None
+        function = LAYOUT if inside else Attribute(self.statements.module, "layout")
+        return Line(Call(function, (), tuple(keywords.items())))
+
+    def _mark_layout(self, item: Item, frame: _Frame) -> None:
+        if item.before != self.place.before(item.mark):
+            frame.steps.append(self._layout_line(frame, {"before": Literal(item.before)}))
+
+    def _closing_layout(self, frame: _Frame, usual: Sequence[str]) -> None:
+        before, after = frame.end
+        keywords: dict[str, Expr] = {}
+        if before != usual[0]:
+            keywords["before"] = Literal(before)
+        if after != usual[1]:
+            keywords["after"] = Literal(after)
+        if keywords:
+            frame.steps.append(self._layout_line(frame, keywords))
+
+
+def _is_layout(step: Step) -> bool:
+    function = step.value.function if isinstance(step, Line) and isinstance(step.value, Call) else None
+    return isinstance(function, Attribute) and function.name == "layout"

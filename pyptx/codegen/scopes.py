@@ -1,0 +1,81 @@
+"""Which Python expression stands for a register, by the scope in which it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.codegen.names import Names
+from pyptx.codegen.plan import Expr, Item, Literal, Name
+from pyptx.ir.nodes import RegDecl
+
+
+class Scope:
+    """The registers that a function or a block declares. Inner scopes see those of the outer ones."""
+
+    __slots__ = ("known", "names", "outer", "predicates", "ranges", "singles", "used")
+
+    def __init__(self, names: Names, outer: Scope | None = None) -> None:
+        self.names = names
+        self.outer = outer
+        self.singles: dict[str, Name] = {}
+        self.ranges: dict[str, tuple[Name, int]] = {}
+        self.predicates: set[Expr] = set() if outer is None else outer.predicates
+        self.known: dict[str, Expr | None] = {}
+        self.used: set[str] = set()
+
+    def inner(self) -> Scope:
+        """Return the scope of a block inside."""
+        return Scope(self.names.inner(), self)
+
+    def declare(self, node: RegDecl) -> list[Name]:
+        """Bind every name of a declaration; return the Python variables."""
+        made: list[Name] = []
+        for item in node.declarators:
+            variable = Name(self.names.bind(item.name))
+            made.append(variable)
+            if item.count is None:
+                self.singles[item.name] = variable
+            else:
+                self.ranges[item.name] = variable, int(item.count)
+            if node.type.name == "PRED":
+                self.predicates.add(variable)
+        self.known.clear()
+        return made
+
+    def find(self, name: str) -> Expr | None:
+        """Return the expression of a declared register, None for any other name."""
+        known = self.known
+        if name in known:
+            return known[name]
+        made = self._here(name)
+        if made is None and self.outer is not None:
+            made = self.outer.find(name)
+        known[name] = made
+        return made
+
+    def _here(self, name: str) -> Expr | None:
+        single = self.singles.get(name)
+        if single is not None:
+            self.used.add(single.id)
+            return single
+        if not self.ranges or not name[-1].isdigit():
+            return None
+        for base, digits in _splits(name):
+            found = self.ranges.get(base)
+            if found is not None and int(digits) < found[1]:
+                self.used.add(found[0].id)
+                return Item(found[0], Literal(int(digits)))
+        return None
+
+    def is_predicate(self, expr: Expr) -> bool:
+        """Tell whether an expression that `find` returned is a predicate."""
+        return (expr.value if isinstance(expr, Item) else expr) in self.predicates
+
+
+def _splits(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the ways to read a name as a base and an index as ranges number them: no zeros first."""
+    for at in range(len(name) - 1, max(0, len(name) - 10), -1):
+        if not ("0" <= name[at] <= "9"):
+            return
+        if name[at] != "0" or at == len(name) - 1:
+            yield name[:at], name[at:]

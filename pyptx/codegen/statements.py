@@ -1,0 +1,305 @@
+"""Statements as calls of the vocabulary, one each. What depends on where a statement stands is in `plain.py`."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pyptx.codegen.operands import NONE, Operands
+from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name, Tuple, Unary, dotted, literal
+from pyptx.codegen.scopes import Scope
+from pyptx.dsl.emit import spelled
+from pyptx.dsl.exact import known
+from pyptx.ir.directives import (
+    AliasDirective,
+    BranchTargets,
+    CallPrototype,
+    CallTargets,
+    DwarfDirective,
+    FileDirective,
+    LocDirective,
+    PragmaDirective,
+    SectionData,
+    SectionLabel,
+    Target,
+)
+from pyptx.ir.nodes import Attribute as VariableAttribute
+from pyptx.ir.nodes import (
+    Declarator,
+    Function,
+    FunctionDirective,
+    Instruction,
+    Label,
+    Param,
+    RegDecl,
+    Statement,
+    VarDecl,
+)
+from pyptx.ir.operands import Operand
+from pyptx.isa.lookup import lookup
+from pyptx.isa.model import Match
+from pyptx.isa.targets import Target as Arch
+from pyptx.isa.targets import Version
+from pyptx.ptx.chain import word
+
+INST = dotted("ptx.inst")
+TRUE, FALSE = Literal(True), Literal(False)
+_UNCHECKED = (("unchecked", TRUE),)
+Keywords = tuple[tuple[str, Expr], ...]
+
+
+class Statements:
+    """Makes the expression of a statement. `inside` names what declarations in functions are called on (`ptx.decl`,
+    `ptx`), module-level ones go to the module's own methods."""
+
+    def __init__(self, target: Arch | None, version: Version, module: str) -> None:
+        self.operands = Operands()
+        self.target, self.version = target, version
+        self.module = Name(module)
+        self.spellings: dict[tuple[str, tuple[str, ...], int], tuple[Expr, tuple[bool, ...], Keywords]] = {}
+
+    def instruction(self, node: Instruction, scope: Scope) -> Expr:
+        """Return `ptx.inst.…(…)`."""
+        count = len(node.operands)
+        key = node.opcode, node.modifiers, count
+        known = self.spellings.get(key)
+        if known is None:
+            known = self.spellings[key] = self._spelling(*key)
+        function, places, keywords = known
+        expr = self.operands.expr
+        if places:
+            made = tuple([expr(o, scope, place) for o, place in zip(node.operands, places, strict=True)])
+        else:
+            made = tuple([expr(o, scope) for o in node.operands])
+        if node.predicate is not None:
+            guard = self.guard(node.predicate.register, node.predicate.negated, scope)
+            keywords = (("pred", guard), *keywords)
+        return Call(function, made, keywords)
+
+    def guard(self, name: str, negated: bool, scope: Scope) -> Expr:
+        """Return a guard's expression."""
+        made = self.operands.named(name, scope)
+        if not negated:
+            return made
+        return Unary("~", made) if scope.is_predicate(made) else Call(dotted("ptx.op.negated"), (made,))
+
+    def _spelling(self, opcode: str, modifiers: tuple[str, ...], count: int) -> tuple[Expr, tuple[bool, ...], Keywords]:
+        words = tuple([m[1:] for m in modifiers])
+        found = None if self.target is None else known(spelled(opcode, *words), count, self.target, self.version)
+        match = lookup(opcode, words) if found is not None else None
+        names = [attribute(w) for w in (opcode, *words)]
+        usual = isinstance(match, Match) and match.canonical is None
+        if usual and None not in names:
+            function: Expr = INST
+            for name in names:
+                function = Attribute(function, str(name))
+        else:
+            function = Item(INST, Literal(opcode + "".join(modifiers)))
+        places = () if found is None or not any(found[0]) else found[0]
+        return function, places, () if found is not None else _UNCHECKED
+
+    def registers(self, node: RegDecl, inside: bool) -> Expr:
+        """Return `ptx.decl.reg(…)`."""
+        names = [
+            Literal(item.name if item.count is None else f"{item.name}<{_spelled(item.count)}>")
+            for item in node.declarators
+        ]
+        return self._call("decl.reg" if inside else "reg", inside, [self.operands.type(node.type), *names],
+                          vector=self._maybe(node.vector), align=self._maybe(node.alignment))  # fmt: skip
+
+    def variable(self, node: VarDecl, scope: Scope, inside: bool) -> Expr:
+        """Return `ptx.decl.var(…)`."""
+        first, *more = node.declarators
+        shape = self._shape(first)
+        arguments = [Literal(node.state_space.ptx[1:]), self.operands.type(node.type), Literal(node.name)]
+        if shape is not None or more:
+            arguments.append(shape or NONE)
+        arguments += [self._item(item, scope) for item in more]
+        return self._call(
+            "decl.var" if inside else "var", inside, arguments,
+            init=self._init(first, scope), align=self._maybe(node.alignment),
+            linking=None if node.linking is None else Literal(node.linking.ptx[1:]),
+            vector=self._maybe(node.vector), count=self._maybe(node.count), braces=_maybe_bool(node.braces),
+            attributes=_attributes(node.attributes), attributes_first=None if node.attributes_first else FALSE,
+            bank=self._maybe(node.bank),
+        )  # fmt: skip
+
+    def _item(self, item: Declarator, scope: Scope) -> Expr:
+        shape = self._shape(item)
+        made = [("init", self._init(item, scope)), ("count", self._maybe(item.count))]
+        keywords = [(name, expr) for name, expr in (*made, ("braces", _maybe_bool(item.braces))) if expr is not None]
+        arguments = (Literal(item.name),) if shape is None else (Literal(item.name), shape)
+        return Call(dotted("ptx.decl.item"), arguments, tuple(keywords))
+
+    def _shape(self, item: Declarator) -> Expr | None:
+        if item.array_size is None:
+            return None
+        sizes = [self.operands.value(size) for size in (item.array_size, *item.dims)]
+        return sizes[0] if len(sizes) == 1 and sizes[0] is not NONE else Tuple(tuple(sizes))
+
+    def _init(self, item: Declarator, scope: Scope) -> Expr | None:
+        if item.initializer is None:
+            return None
+        return List(tuple([self._initial(value, scope) for value in item.initializer]))
+
+    def _initial(self, value: str | Operand, scope: Scope) -> Expr:
+        if isinstance(value, Operand):
+            return self.operands.expr(value, scope)
+        return self.operands.number(value) if value[0] in "-.0123456789" else Literal(value)
+
+    def parameter(self, node: Param) -> Expr:
+        """Return `ptx.decl.param(…)`."""
+        value = self._maybe
+        arguments: list[Expr] = [self.operands.type(node.type), Literal(node.name)]
+        if node.array_size is not None:
+            size = self.operands.value(node.array_size)
+            arguments.append(Tuple() if size is NONE else size)
+        pointer: Expr | None = None
+        if node.ptr_state_space is not None:
+            pointer = Literal(node.ptr_state_space.ptx[1:])
+        elif node.pointer or node.ptr_alignment is not None:
+            pointer = TRUE
+        space = node.state_space.ptx[1:]
+        return _keywords(
+            dotted("ptx.decl.param"), arguments, space=None if space == "param" else Literal(space),
+            align=value(node.alignment), ptr=pointer, ptr_align=value(node.ptr_alignment), vector=value(node.vector),
+            trailing_align=value(node.trailing_alignment),
+        )  # fmt: skip
+
+    def header(self, node: Function) -> Expr:
+        """Return `module.entry(…)`, `module.func(…)` or, without a body, `module.declare(…)`."""
+        method = "declare" if not node.definition else "entry" if node.is_entry else "func"
+        returns = None
+        if node.return_params is not None:
+            returns = List(tuple([self.parameter(param) for param in node.return_params]))
+        arguments = [Literal(node.name), *[self.parameter(param) for param in node.params]]
+        return _keywords(
+            Attribute(self.module, method), arguments,
+            entry=TRUE if node.is_entry and not node.definition else None, returns=returns,
+            linking=None if node.linking is None else Literal(node.linking.ptx[1:]),
+            directives=self._directives(node.directives), attributes=_attributes(node.attributes),
+            parens=None if node.parens or node.params else FALSE,
+        )  # fmt: skip
+
+    def _directives(self, given: Sequence[FunctionDirective]) -> Expr | None:
+        made: list[Expr] = []
+        for item in given:
+            values = [Literal(v) if isinstance(v, str) else self.operands.value(v) for v in item.values]
+            made.append(Tuple((Literal(item.name), *values)) if values else Literal(item.name))
+        return List(tuple(made)) if made else None
+
+    def label(self, node: Label, inside: bool) -> Expr:
+        """Return `ptx.label(…)`."""
+        return self._call("label", inside, [Literal(node.name)])
+
+    def directive(self, node: Statement, inside: bool) -> Expr:
+        """Return `ptx.directive(…)`, or a line of a section."""
+        if isinstance(node, SectionData):
+            values = [self._placed(value) for value in node.values]
+            return self._call("data", inside, [self.operands.type(node.type), *values])
+        make = _DIRECTIVES.get(type(node))
+        if make is None:
+            raise ValueError(f"{node!r} cannot be written in Python")
+        word, values, keywords = make(self, node)
+        return self._call("directive", inside, [Literal(word), *values], **keywords)
+
+    def _placed(self, value: int | str | SectionLabel) -> Expr:
+        if isinstance(value, str):
+            return Literal(value)
+        if not isinstance(value, SectionLabel):
+            return self.operands.value(value)
+        if value.minus is not None:
+            return literal((value.name, "-", value.minus))
+        return Literal(value.name) if value.offset is None else Tuple(
+            (Literal(value.name), self.operands.value(value.offset))
+        )  # fmt: skip
+
+    def _call(self, method: str, inside: bool, arguments: Sequence[Expr], **keywords: Expr | None) -> Expr:
+        function = dotted(f"ptx.{method}") if inside else Attribute(self.module, method)
+        return _keywords(function, arguments, **keywords)
+
+    def _maybe(self, value: int | None) -> Expr | None:
+        return None if value is None else self.operands.value(value)
+
+    def loc(self, node: LocDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
+        """Return what `.loc` is called with."""
+        value = self.operands.value
+        name = None if node.function_name is None else self._placed(node.function_name)
+        at = None if node.inlined_at is None else Tuple(tuple([value(number) for number in node.inlined_at]))
+        more = {"function_name": name, "inlined_at": at, "intermediate": TRUE if node.intermediate else None}
+        return "loc", [value(node.file), value(node.line), value(node.column)], more
+
+    def file(self, node: FileDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
+        """Return what `.file` is called with."""
+        stamps = [self.operands.value(stamp) for stamp in (node.timestamp, node.size) if stamp is not None]
+        return "file", [self.operands.value(node.index), Literal(node.path), *stamps], {}
+
+    def prototype(self, node: CallPrototype) -> tuple[str, list[Expr], dict[str, Expr | None]]:
+        """Return what `.callprototype` is called with."""
+        params, returns = (
+            None if given is None else List(tuple([self.parameter(param) for param in given]))
+            for given in (node.params or None, node.return_params)
+        )
+        parens = None if node.parens or node.params else FALSE
+        more = {"params": params, "returns": returns, "directives": self._directives(node.directives), "parens": parens}
+        return "callprototype", [], more
+
+    def branches(self, node: BranchTargets) -> tuple[str, list[Expr], dict[str, Expr | None]]:
+        """Return what `.branchtargets` is called with."""
+        made: list[Expr] = []
+        for item in node.targets:
+            name = Literal(item.name)
+            made.append(name if item.count is None else Tuple((name, self.operands.value(item.count))))
+        return "branchtargets", made, {}
+
+    def dwarf(self, node: DwarfDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
+        """Return what `@@DWARF` is called with."""
+        return "dwarf", [Literal(node.keyword), *[self._placed(value) for value in node.values]], {}
+
+
+_DIRECTIVES: dict[type, Callable[[Any, Any], tuple[str, list[Expr], dict[str, Expr | None]]]] = {
+    LocDirective: Statements.loc,
+    FileDirective: Statements.file,
+    CallPrototype: Statements.prototype,
+    BranchTargets: Statements.branches,
+    DwarfDirective: Statements.dwarf,
+    PragmaDirective: lambda made, node: ("pragma", [Literal(text) for text in (node.value, *node.more)], {}),
+    CallTargets: lambda made, node: ("calltargets", [Literal(name) for name in node.targets], {}),
+    Target: lambda made, node: ("target", [Literal(name) for name in node.targets], {}),
+    AliasDirective: lambda made, node: ("alias", [Literal(node.name), Literal(node.aliasee)], {}),
+}
+
+
+def attribute(modifier: str) -> str | None:
+    """Return the attribute of `ptx.inst` that spells a modifier, None where none does."""
+    name = modifier.replace("::", "__")
+    if name[:1].isdigit():
+        name = f"_{name}"
+    if keyword.iskeyword(name) or name in _TAKEN:
+        name = f"{name}_"
+    return name if name.isidentifier() and name.isascii() and word(name) == modifier else None
+
+
+_TAKEN = frozenset(("global",))
+
+
+def _keywords(function: Expr, arguments: Sequence[Expr], **keywords: Expr | None) -> Expr:
+    given = [(name, value) for name, value in keywords.items() if value is not None]
+    return Call(function, tuple(arguments), tuple(given))
+
+
+def _spelled(count: int) -> str:
+    return str(getattr(count, "text", int(count)))
+
+
+def _maybe_bool(value: bool | None) -> Expr | None:
+    return None if value is None else Literal(value)
+
+
+def _attributes(given: Sequence[VariableAttribute]) -> Expr | None:
+    made: list[Expr] = []
+    for item in given:
+        name = item.name.removeprefix(".")
+        made.append(Tuple((Literal(name), *[Literal(int(v)) for v in item.values])) if item.values else Literal(name))
+    return List(tuple(made)) if made else None

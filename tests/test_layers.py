@@ -19,9 +19,14 @@ CORE = [
 ]  # fmt: skip
 
 
+TAKES_ARRAYS = {PACKAGE / "cli" / "sim_arguments.py", PACKAGE / "cli" / "sim_outputs.py"}
+"""Parts of the one command that runs kernels, loaded with it only."""
+
+
 def _core_files() -> Iterator[Path]:
     for name in CORE:
-        yield from sorted((PACKAGE / name).rglob("*.py")) if not name.endswith(".py") else [PACKAGE / name]
+        found = sorted((PACKAGE / name).rglob("*.py")) if not name.endswith(".py") else [PACKAGE / name]
+        yield from (path for path in found if path not in TAKES_ARRAYS)
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

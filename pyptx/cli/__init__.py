@@ -23,6 +23,7 @@ COMMANDS = {
     "fmt": "print PTX files in canonical form, or rewrite or compare them",
     "info": "summarise PTX files: entries, parameters, registers, instructions, resources",
     "sass": "assemble PTX files and print the machine code",
+    "sim": "run a kernel of a PTX file on the CPU, and say what is wrong with it",
     "explain": "print what a diagnostic code means, with a wrong and a right example",
 }
 

@@ -1,0 +1,277 @@
+"""`pyptx sim FILE`: runs a kernel on the CPU, reports hazards and hangs, compares and saves results."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyptx import sim
+from pyptx.cli import FINDINGS, OK, UNUSABLE
+from pyptx.cli import sim_arguments as arguments
+from pyptx.cli.output import complain, has_errors, placed, print_findings, print_json
+from pyptx.cli.sim_outputs import Expectation, Saving, differing, expectation, save, saving
+from pyptx.cli.sources import STDIN, Source, Unreadable, read
+from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.ir import Function, Module
+from pyptx.parser import parse
+from pyptx.sim import rules
+
+_USAGE = {rule.code for rule in (rules.MISSING_ENTRY, rules.ARGUMENTS, rules.LAUNCH_SHAPE, rules.OUT_OF_MEMORY)}
+"""What a launch reports when it was called wrongly."""
+_DEFAULTS = {
+    "grid": "1", "block": "1", "cluster": "1", "schedule": "eager", "check": "all", "precision": "float32",
+}  # fmt: skip
+_EPILOG = """\
+arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order of the kernel's parameters.
+  values: zeros, ones, arange, randn, uniform(0,1), randint(0,10), a number, a file.npy
+  a tensor map instead of an address: 'bf16[256,512]=randn map(box=128x64, swizzle=128B)'
+
+example:
+  pyptx sim scale.ptx --grid 8 --block 128 --arg f32[1024]=randn --arg f32=2 --save 0=scaled.npy
+"""
+
+
+class Misused(ValueError):
+    """The command line asks for something that is not there; the message is for the user."""
+
+
+@dataclass(slots=True)
+class Request:
+    """What one command line asks for, understood."""
+
+    source: Source
+    module: Module
+    entry: Function
+    specs: list[arguments.Spec]
+    options: dict[str, Any]
+    saves: list[Saving]
+    expects: list[Expectation]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one run did."""
+
+    seed: int
+    found: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    wrong: list[str] = field(default_factory=list[str])
+    usage: bool = False
+    result: sim.Result | None = None
+    timeline: Any = None
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.wrong) or has_errors(self.found)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("file", metavar="FILE", help="a PTX file, or - for standard input")
+    parser.add_argument("--entry", metavar="NAME", help="the kernel; needless when there is only one")
+    for name, what in (("grid", "CTAs"), ("block", "threads of a CTA"), ("cluster", "CTAs of a cluster")):
+        parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (1)")
+    parser.add_argument("--shared", metavar="BYTES", type=int, default=0, help="dynamic shared memory")
+    parser.add_argument("--arg", metavar="SPEC", action="append", default=[], help="an argument; see below")
+    parser.add_argument("--data-seed", metavar="N", type=int, default=0, help="another N, other random arguments (0)")
+    parser.add_argument("--schedule", default="eager", metavar="NAME", help="eager, lazy, random, adversarial (eager)")
+    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the schedule (0)")
+    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run with N seeds, from --seed on")
+    parser.add_argument("--check", default="all", metavar="WHAT", help="all, none, strict, or classes of hazards (all)")
+    parser.add_argument("--precision", default="float32", metavar="HOW", help="of matrix products: float32 or hardware")
+    parser.add_argument("--max-steps", metavar="N", type=int, help="give up after so many instructions")
+    parser.add_argument("--cooperative", action="store_true", help="all CTAs are resident, as grid barriers need")
+    parser.add_argument("--expect", metavar="ARG=FILE", action="append", default=[], help="compare with a .npy file")
+    parser.add_argument("--tolerance", metavar="X", type=float, default=0.0, help="relative, for --expect (0: equal)")
+    parser.add_argument("--save", metavar="ARG=FILE", action="append", default=[], help="write an array as .npy")
+    parser.add_argument(
+        "--timeline", metavar="FILE", help="write what warps and engines did: .html, or .json (Perfetto)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        request = _request(args)
+    except (Unreadable, arguments.Unusable, Misused) as why:
+        complain(str(why))
+        return UNUSABLE
+    except PtxError as why:
+        source = read(args.file) if args.file != STDIN else Source("<stdin>", "")
+        print_findings(placed(why.diagnostics, source), source, sys.stderr)
+        return FINDINGS
+    outcomes: list[Outcome] = []
+    for seed in range(args.seed, args.seed + args.repeat):
+        outcomes.append(_run_once(request, args, seed))
+        if outcomes[-1].failed:
+            break
+    return _report(request, args, outcomes)
+
+
+def _request(args: argparse.Namespace) -> Request:
+    """Return what is asked for; Unreadable, Unusable, Misused or PtxError (its syntax) when that is not clear."""
+    if args.repeat < 1 or args.shared < 0 or args.tolerance < 0:
+        raise Misused("--repeat is at least 1, --shared and --tolerance at least 0")
+    if args.timeline and Path(args.timeline).suffix not in (".html", ".htm", ".json"):
+        raise Misused(f"--timeline {args.timeline}: a name that ends in .html or .json is needed")
+    dims = {name: _dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
+    specs = [arguments.parsed(text) for text in args.arg]
+    source = read(args.file)
+    module = parse(source.text)
+    entry = _entry(module, args.entry)
+    _fits(entry, specs)
+    names = [param.name for param in entry.params]
+    arrays = [spec.shape is not None for spec in specs]
+    options = {
+        **dims, "shared": args.shared, "schedule": args.schedule, "cooperative": args.cooperative,
+        "precision": args.precision, "check": args.check, "on_hazard": "report", "timeline": bool(args.timeline),
+        **({"max_steps": args.max_steps} if args.max_steps is not None else {}),
+    }  # fmt: skip
+    saves = [saving(text, names, arrays) for text in args.save]
+    expects = [expectation(text, names, arrays) for text in args.expect]
+    return Request(source, module, entry, specs, options, saves, expects)
+
+
+def _dims(name: str, text: str) -> tuple[int, ...]:
+    parts = text.replace("x", ",").split(",")
+    if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise Misused(f"--{name} {text}: one to three positive numbers expected, for example 4 or 16,16")
+    return tuple(int(part) for part in parts)
+
+
+def _entry(module: Module, name: str | None) -> Function:
+    entries = [s for s in module.directives if isinstance(s, Function) and s.is_entry and s.definition]
+    for entry in entries:
+        if name == entry.name or (name is None and len(entries) == 1):
+            return entry
+    known = ", ".join(entry.name for entry in entries) or "none"
+    if name is None and entries:
+        raise Misused(f"the file has several kernels, name one with --entry: {known}")
+    raise Misused(f"no kernel `{name}` in the file; its kernels: {known}" if name else "the file has no kernel")
+
+
+def _fits(entry: Function, specs: Sequence[arguments.Spec]) -> None:
+    """Refuse another number of arguments than the kernel has parameters; their sizes are the simulator's to check."""
+    if len(entry.params) == len(specs):
+        return
+    wanted = ", ".join(f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params)
+    counted = f"{len(entry.params)} parameter{'' if len(entry.params) == 1 else 's'}"
+    raise Misused(f"`{entry.name}` has {counted}, found {len(specs)} --arg; they are: {wanted or 'none'}")
+
+
+def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
+    """Run the kernel on fresh arguments, and compare."""
+    outcome = Outcome(seed)
+    try:
+        values = [arguments.made(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
+        result = sim.run(request.module, request.entry.name, args=values, seed=seed, **request.options)
+    except arguments.Unusable as why:
+        outcome.wrong, outcome.usage = [str(why)], True
+        return outcome
+    except PtxError as why:
+        outcome.found = placed(why.diagnostics, request.source)
+        outcome.usage = any(d.code in _USAGE for d in why.diagnostics)
+        outcome.timeline = getattr(why, "timeline", None)
+        return outcome
+    outcome.result, outcome.timeline = result, result.timeline
+    outcome.found = placed([finding.diagnostic() for finding in result.hazards], request.source)
+    if "strict" in args.check.split(","):
+        outcome.wrong = [f"{len(outcome.found)} findings, --check strict"] if outcome.found else []
+    try:
+        for item in request.expects:
+            outcome.wrong += differing(item, arguments.array_of(values[item.at]), args.tolerance)
+        for item in request.saves:
+            save(item, arguments.array_of(values[item.at]))
+    except arguments.Unusable as why:
+        outcome.wrong, outcome.usage = [str(why)], True
+    return outcome
+
+
+def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> int:
+    last = outcomes[-1]
+    if args.timeline and last.timeline is not None:
+        last.timeline.save(args.timeline)
+    if args.json:
+        print_json(_document(request, args, outcomes))
+    else:
+        _print(request, args, outcomes)
+    return UNUSABLE if last.usage else FINDINGS if last.failed else OK
+
+
+def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> None:
+    last = outcomes[-1]
+    if last.usage and last.wrong:
+        complain(last.wrong[0])
+        return
+    print_findings(last.found, request.source, sys.stderr)
+    for text in last.wrong:
+        print(f"{request.source.name}: {text}", file=sys.stderr)
+    if last.usage:
+        return
+    if last.result is not None:
+        print(last.result.printed, end="")
+        print(_summary(request, outcomes))
+    if last.failed and (args.repeat > 1 or args.schedule in ("random", "adversarial")):
+        print(f"seed {last.seed} failed; to repeat it: {_command(args, last.seed)}", file=sys.stderr)
+
+
+def _summary(request: Request, outcomes: Sequence[Outcome]) -> str:
+    result = outcomes[-1].result
+    assert result is not None
+    stats = result.stats
+    seeds = f", {len(outcomes)} seeds" if len(outcomes) > 1 else ""
+    return (
+        f"{request.entry.name}: {stats.lanes} threads, {stats.lane_instructions} instructions, "
+        f"schedule {request.options['schedule']}{seeds}"
+    )
+
+
+def _command(args: argparse.Namespace, seed: int) -> str:
+    """Return the command that runs one seed again."""
+    words = ["pyptx", "sim", args.file]
+    for name in ("entry", "grid", "block", "cluster", "shared", "data_seed", "schedule", "check", "precision",
+                 "max_steps", "tolerance"):  # fmt: skip
+        value = getattr(args, name)
+        if value not in (None, 0, _DEFAULTS.get(name)):
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    for name in ("arg", "expect"):
+        for text in getattr(args, name):
+            words += [f"--{name}", text]
+    words += ["--cooperative"] if args.cooperative else []
+    return shlex.join([*words, "--seed", str(seed)])
+
+
+def _document(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Return everything as plain values."""
+    last = outcomes[-1]
+    return {
+        "file": request.source.name, "entry": request.entry.name,
+        **{name: request.options[name] for name in ("grid", "block", "cluster", "shared", "schedule")},
+        "runs": [_as_json(outcome) for outcome in outcomes],
+        "failed_seed": last.seed if last.failed else None,
+        "repeat": _command(args, last.seed) if last.failed else None,
+        "printed": last.result.printed if last.result else "",
+    }  # fmt: skip
+
+
+def _as_json(outcome: Outcome) -> dict[str, Any]:
+    stats = outcome.result.stats if outcome.result is not None else None
+    hazards = outcome.result.hazards if outcome.result is not None else []
+    return {
+        "seed": outcome.seed,
+        "ok": not outcome.failed and not outcome.usage,
+        "diagnostics": [d.as_json() for d in outcome.found],
+        "hazards": [finding.as_json() for finding in hazards],
+        "mismatches": outcome.wrong,
+        "stats": None
+        if stats is None
+        else {
+            "instructions": stats.instructions, "lane_instructions": stats.lane_instructions, "lanes": stats.lanes,
+            "approximate": sorted(stats.approximate),
+        },
+    }  # fmt: skip

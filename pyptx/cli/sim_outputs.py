@@ -1,0 +1,89 @@
+"""What becomes of a kernel's arrays behind a run: files to write, and files to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pyptx.cli.sim_arguments import Unusable, read_array
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """Write an argument, by its number, to a file."""
+
+    at: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """An argument must equal what a file holds."""
+
+    at: int
+    name: str
+    path: Path
+    values: Array
+
+
+def saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
+    """Return what `2=out.npy` or `out=out.npy` asks for."""
+    return Saving(*_named(text, "--save", names, arrays))
+
+
+def expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expectation:
+    """Return what `out=reference.npy` asks for; the file is read at once, before a long run."""
+    at, path = _named(text, "--expect", names, arrays)
+    return Expectation(at, names[at], path, read_array(path))
+
+
+def _named(text: str, option: str, names: Sequence[str], arrays: Sequence[bool]) -> tuple[int, Path]:
+    name, _, path = text.partition("=")
+    at = int(name) if name.isdecimal() else names.index(name) if name in names else -1
+    if not path or not 0 <= at < len(names):
+        known = ", ".join(f"{n} or {at}" for at, n in enumerate(names)) or "none"
+        raise Unusable(f"{option} {text}: ARG=FILE expected; the arguments are {known}")
+    if not arrays[at]:
+        raise Unusable(f"{option} {text}: `{names[at]}` is no array")
+    return at, Path(path)
+
+
+def save(item: Saving, array: Array | None) -> None:
+    """Write an array."""
+    assert array is not None
+    try:
+        np.save(item.path, array, allow_pickle=False)
+    except OSError as why:
+        raise Unusable(f"{item.path}: {why.strerror or why}") from None
+
+
+def differing(item: Expectation, array: Array | None, tolerance: float) -> list[str]:
+    """Say where an array is not what was expected: nothing where it is."""
+    assert array is not None
+    wanted = item.values
+    if wanted.dtype.kind == "V" and wanted.dtype.itemsize == array.dtype.itemsize:
+        wanted = wanted.view(array.dtype)
+    if wanted.size != array.size:
+        return [f"`{item.name}` has {array.size} elements, {item.path} {wanted.size}"]
+    found, right = (_wide(values).reshape(-1) for values in (array, wanted))
+    same = found == right
+    if tolerance:
+        same |= np.isclose(found, right, rtol=tolerance, atol=tolerance * float(np.abs(right).max(initial=0)))
+    same |= (found != found) & (right != right)
+    if same.all():
+        return []
+    bad = np.flatnonzero(~same)
+    index = ", ".join(str(n) for n in np.unravel_index(int(bad[0]), array.shape))
+    first = f"first [{index}]: found {found[bad[0]]}, expected {right[bad[0]]}"
+    return [f"`{item.name}` differs from {item.path} in {len(bad)} of {array.size} elements, {first}"]
+
+
+def _wide(values: Array) -> Array:
+    return values if values.dtype.kind in "iub" else values.astype(np.float64)

@@ -1,0 +1,307 @@
+"""`pyptx sim`, through `main`: arguments in, results, hazards and hangs out, and all that can be typed wrongly."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from pyptx.cli import main
+
+HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+SCALE = f"""{HEAD}
+.visible .entry scale(.param .u64 data, .param .f32 factor)
+{{
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<3>;
+    .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [data];
+    ld.param.f32 %f1, [factor];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mad.lo.u32 %r1, %r2, %r3, %r1;
+    mad.wide.u32 %rd2, %r1, 4, %rd1;
+    ld.global.f32 %f2, [%rd2];
+    mul.f32 %f3, %f2, %f1;
+    st.global.f32 [%rd2], %f3;
+    ret;
+}}
+"""
+RACY = f"""{HEAD}
+.visible .entry racy(.param .u64 out)
+{{
+    .reg .b32 %t, %a;
+    .shared .align 4 .b32 box[64];
+    mov.u32 %t, %tid.x;
+    mov.u32 %a, box;
+    mad.lo.u32 %a, %t, 4, %a;
+    st.shared.u32 [%a], %t;
+    xor.b32 %a, %a, 128;
+    ld.shared.u32 %t, [%a];
+    st.shared.u32 [%a], %t;
+    ret;
+}}
+"""
+HANGS = f"""{HEAD}
+.visible .entry stuck(.param .u64 out)
+{{
+    .reg .b32 %t;
+    .reg .pred %p;
+    mov.u32 %t, %tid.x;
+    setp.lt.u32 %p, %t, 32;
+    @%p bar.sync 1, 64;
+    bar.sync 0;
+    ret;
+}}
+"""
+LOOPS = f"{HEAD}.visible .entry on()\n{{\n$a: bra $a;\n}}\n"
+COPY = f"""{HEAD}
+.visible .entry copy(.param .u64 from, .param .u64 to)
+{{
+    .reg .b32 %t, %x;
+    .reg .b64 %a, %b;
+    mov.u32 %t, %tid.x;
+    ld.param.u64 %a, [from];
+    ld.param.u64 %b, [to];
+    mad.wide.u32 %a, %t, 4, %a;
+    mad.wide.u32 %b, %t, 4, %b;
+    ld.global.b32 %x, [%a];
+    st.global.b32 [%b], %x;
+    ret;
+}}
+"""
+
+
+Array = NDArray[Any]
+
+
+class Run:
+    """What a command printed, and its status."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Run]
+
+
+@pytest.fixture
+def pyptx(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.chdir(tmp_path)
+    texts = {"scale": SCALE, "racy": RACY, "hangs": HANGS, "loops": LOOPS, "copy": COPY}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.ptx").write_text(text)
+
+    def run(*words: str) -> Run:
+        try:
+            status = main(["sim", *words])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        printed = capsys.readouterr()
+        return Run(status, printed.out, printed.err)
+
+    return run
+
+
+def test_arrays_are_read_scaled_and_saved(pyptx: Command, tmp_path: Path) -> None:
+    data = np.linspace(-3, 3, 256, dtype=np.float32)
+    np.save(tmp_path / "in.npy", data)
+    done = pyptx(
+        "scale.ptx", "--grid", "2", "--block", "128", "--arg", "f32[256]=in.npy", "--arg", "f32=2", "--save",
+        "0=out.npy",
+    )  # fmt: skip
+    assert (done.status, done.err) == (0, "")
+    assert "256 threads" in done.out
+    assert np.array_equal(np.load(tmp_path / "out.npy"), data * np.float32(2))
+
+
+FILLS: list[tuple[str, Array]] = [
+    ("u32[4]=arange", np.arange(4, dtype="u4")), ("f32[4]=arange", np.arange(4, dtype="f4")),
+    ("i32[2,2]=-1", np.full(4, -1, "i4")), ("u32[4]=0x10", np.full(4, 16, "u4")), ("f32[4]=ones", np.ones(4, "f4")),
+    ("b32[2x2]=zeros", np.zeros(4, "u4")), ("f32[4]=1e-3", np.full(4, 1e-3, "f4")),
+    ("bf16[8]=arange", np.arange(8).astype(ml_dtypes.bfloat16).view("u4")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "expected"), FILLS, ids=[spec for spec, _ in FILLS])
+def test_arrays_are_filled_as_asked_for(pyptx: Command, tmp_path: Path, spec: str, expected: Array) -> None:
+    assert pyptx("copy.ptx", "--block", "4", "--arg", spec, "--arg", "u32[4]=zeros", "--save", "to=o.npy").status == 0
+    assert np.array_equal(np.load(tmp_path / "o.npy"), expected.view("u4"))
+
+
+def test_random_arrays_are_the_same_until_another_seed_is_named(pyptx: Command, tmp_path: Path) -> None:
+    def values(spec: str, *more: str) -> Array:
+        words = ("copy.ptx", "--block", "512", "--arg", spec, "--arg", "b32[512]=zeros", "--save", "to=o.npy", *more)
+        assert pyptx(*words).status == 0
+        return np.load(tmp_path / "o.npy").view("f4")
+
+    uniform, normal = values("f32[512]=uniform(2,3)"), values("f32[512]=randn")
+    assert uniform.min() >= 2
+    assert uniform.max() < 3
+    assert len(set(uniform.tolist())) > 400
+    assert abs(normal.std() - 1) < 0.2
+    assert np.array_equal(normal, values("f32[512]=randn"))
+    assert not np.array_equal(normal, values("f32[512]=randn", "--data-seed", "1"))
+    assert set(values("i32[512]=randint(-2,3)").view("i4").tolist()) == {-2, -1, 0, 1, 2}
+
+
+def test_an_unexpected_result_is_named_with_its_place(pyptx: Command, tmp_path: Path) -> None:
+    wanted = np.arange(32, dtype=np.float32) * 2
+    np.save(tmp_path / "ref.npy", wanted)
+    words = ("scale.ptx", "--block", "32", "--arg", "f32[32]=arange", "--arg", "f32=2", "--expect", "data=ref.npy")
+    assert pyptx(*words).status == 0
+    wanted[7] += 0.5
+    np.save(tmp_path / "ref.npy", wanted)
+    done = pyptx(*words)
+    assert done.status == 1
+    assert "differs from ref.npy in 1 of 32 elements, first [7]: found 14.0, expected 14.5" in done.err
+    assert pyptx(*words, "--tolerance", "0.02").status == 0
+
+
+def test_hazards_are_reported_with_both_places(pyptx: Command) -> None:
+    done = pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros")
+    assert done.status == 1
+    assert re.search(r"racy\.ptx:\d+:\d+: error\[PTX09\d\d\]", done.err)
+    assert "^" in done.err
+    assert pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--check", "none").status == 0
+
+
+def test_a_hang_is_explained(pyptx: Command) -> None:
+    done = pyptx("hangs.ptx", "--block", "64", "--arg", "u32[4]=zeros")
+    assert done.status == 1
+    assert "hangs.ptx:" in done.err
+    assert "bar.sync" in done.err
+
+
+def test_an_endless_loop_ends(pyptx: Command) -> None:
+    done = pyptx("loops.ptx", "--max-steps", "1000")
+    assert done.status == 1
+    assert "1000" in done.err
+
+
+def test_the_first_failing_seed_is_printed_with_its_command(pyptx: Command) -> None:
+    words = ("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--schedule", "random", "--repeat", "5")
+    done = pyptx(*words, "--seed", "3")
+    assert done.status == 1
+    said = next(line for line in done.err.splitlines() if line.startswith("seed "))
+    command = shlex.split(said.partition("to repeat it: ")[2])
+    assert command[:2] == ["pyptx", "sim"]
+    assert command[-2:] == ["--seed", re.findall(r"seed (\d+) failed", said)[0]]
+    again = pyptx(*command[2:])
+    assert again.status == 1
+    assert re.findall(r"PTX09\d\d", again.err)[0] == re.findall(r"PTX09\d\d", done.err)[0]
+
+
+def test_seeds_that_pass_are_counted(pyptx: Command) -> None:
+    words = ("copy.ptx", "--block", "32", "--arg", "u32[32]=arange", "--arg", "u32[32]=zeros")
+    done = pyptx(*words, "--schedule", "adversarial", "--repeat", "4")
+    assert done.status == 0
+    assert "4 seeds" in done.out
+
+
+def test_json_is_one_document(pyptx: Command) -> None:
+    done = pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--json", "--repeat", "2")
+    assert done.status == 1
+    document = done.document
+    (run,) = document["runs"]
+    assert (document["entry"], document["failed_seed"], run["ok"]) == ("racy", 0, False)
+    assert run["hazards"][0]["code"] == run["diagnostics"][0]["code"]
+    assert run["stats"]["lanes"] == 64
+    assert document["repeat"].startswith("pyptx sim racy.ptx")
+
+
+@pytest.mark.parametrize("name", ["run.html", "run.json"])
+def test_a_timeline_is_written(pyptx: Command, tmp_path: Path, name: str) -> None:
+    words = ("copy.ptx", "--block", "64", "--arg", "u32[64]=arange", "--arg", "u32[64]=zeros", "--timeline", name)
+    assert pyptx(*words).status == 0
+    assert "copy" in (tmp_path / name).read_text("utf-8")
+
+
+def test_a_tensor_map_is_an_argument(pyptx: Command) -> None:
+    gemm = str(Path(__file__).parents[2] / "examples" / "hopper_gemm.ptx")
+    matrix = "bf16[128,64]=randint(-3,4) map(box=128x64, swizzle=128B)"
+    words = [gemm, "--block", "384", "--shared", "131072", "--check", "none"]
+    specs = (matrix, matrix.replace("randint(-3,4)", "ones"), "f32[128,128]=zeros", "i32=128", "i32=1")
+    for spec in specs:
+        words += ["--arg", spec]
+    assert pyptx(*words, "--save", "2=d.npy").status == 0
+    made = np.load("d.npy")
+    assert (made == made[:, :1]).all()
+    assert made.any()
+
+
+BAD: dict[str, tuple[list[str], str]] = {
+    "no such file": (["none.ptx"], "no such file"),
+    "no such kernel": (["scale.ptx", "--entry", "skale"], "no kernel `skale` in the file; its kernels: scale"),
+    "too few arguments": (["scale.ptx", "--arg", "f32=1"], "they are: data (.u64), factor (.f32)"),
+    "too many arguments": (["loops.ptx", "--arg", "f32=1"], "has 0 parameters, found 1 --arg; they are: none"),
+    "another size": (["scale.ptx", "--arg", "f32[4]=ones", "--arg", "f64=1"], "`factor` is .f32 of 4 bytes"),
+    "no type": (["scale.ptx", "--arg", "float[4]=ones", "--arg", "f32=1"], "`float` is no type"),
+    "no value": (["scale.ptx", "--arg", "f32[4]", "--arg", "f32=1"], "TYPE[SHAPE]=VALUE"),
+    "a value of nothing": (["scale.ptx", "--arg", "f32[4]=", "--arg", "f32=1"], "TYPE[SHAPE]=VALUE"),
+    "unknown filling": (["scale.ptx", "--arg", "f32[4]=rnd", "--arg", "f32=1"], "`rnd` is none of zeros, ones"),
+    "zero elements": (["scale.ptx", "--arg", "f32[0]=ones", "--arg", "f32=1"], "[0] is no list of positive numbers"),
+    "too many elements": (["scale.ptx", "--arg", "f32[99999999999]=ones", "--arg", "f32=1"], "more than 4 GiB"),
+    "out of range": (["copy.ptx", "--arg", "u8[4]=256", "--arg", "u32[4]=0"], "256 does not fit into u8"),
+    "integers from a bell curve": (["copy.ptx", "--arg", "u8[4]=randn", "--arg", "u32[4]=0"], "randint(low,high)"),
+    "an empty range": (["copy.ptx", "--arg", "f32[4]=uniform(1,1)", "--arg", "u32[4]=0"], "1 is not below 1"),
+    "no range": (["copy.ptx", "--arg", "f32[4]=uniform(1)", "--arg", "u32[4]=0"], "two numbers expected"),
+    "missing array": (["copy.ptx", "--arg", "f32[4]=no.npy", "--arg", "u32[4]=0"], "no.npy: no such file"),
+    "no array": (["copy.ptx", "--arg", "f32[4]=bad.npy", "--arg", "u32[4]=0"], "bad.npy: "),
+    "another shape": (["copy.ptx", "--arg", "i64[4]=three.npy", "--arg", "u32[4]=0"], "has shape (3,), not (4,)"),
+    "another type": (["copy.ptx", "--arg", "f32[3]=three.npy", "--arg", "u32[4]=0"], "holds int64, not f32"),
+    "a map without an array": (["copy.ptx", "--arg", "f32=1 map(box=4)", "--arg", "u32[4]=0"], "needs an array"),
+    "a map without a box": (["copy.ptx", "--arg", "f32[4]=1 map(swizzle=32B)", "--arg", "u32[4]=0"], "box=ROWS"),
+    "a box of another rank": (["copy.ptx", "--arg", "f32[4]=1 map(box=2x2)", "--arg", "u32[4]=0"], "box of 1 sizes"),
+    "no grid": (["loops.ptx", "--grid", "0"], "--grid 0: one to three positive numbers"),
+    "four dimensions": (["loops.ptx", "--block", "1,1,1,1"], "--block 1,1,1,1"),
+    "too large a block": (["loops.ptx", "--block", "2048"], "a block of 2048 threads"),
+    "no seeds": (["loops.ptx", "--repeat", "0"], "--repeat is at least 1"),
+    "unknown schedule": (["loops.ptx", "--schedule", "fast"], "'fast'"),
+    "unknown check": (["loops.ptx", "--check", "rases"], "'rases'"),
+    "unknown precision": (["loops.ptx", "--precision", "double"], "'double'"),
+    "a timeline of nothing": (["loops.ptx", "--timeline", "run.png"], ".html or .json"),
+    "saving a scalar": (["scale.ptx", "--arg", "f32[4]=1", "--arg", "f32=1", "--save", "1=x.npy"], "is no array"),
+    "saving nothing": (["scale.ptx", "--arg", "f32[4]=1", "--arg", "f32=1", "--save", "out=x.npy"], "data or 0"),
+    "comparing with nothing": (["copy.ptx", "--arg", "u32[4]=0", "--arg", "u32[4]=0", "--expect", "to=n.npy"],
+                               "n.npy: no such file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "reason"), list(BAD.values()), ids=list(BAD))
+def test_what_cannot_be_done_is_said_and_is_status_2(
+    pyptx: Command, tmp_path: Path, words: list[str], reason: str
+) -> None:
+    (tmp_path / "bad.npy").write_bytes(b"\x93NUMPY nothing")
+    np.save(tmp_path / "three.npy", np.arange(3))
+    done = pyptx(*words)
+    assert (done.status, done.out) == (2, "")
+    assert reason in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_pickle_is_not_loaded(pyptx: Command, tmp_path: Path) -> None:
+    np.save(tmp_path / "objects.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    done = pyptx("copy.ptx", "--arg", "u32[2]=objects.npy", "--arg", "u32[4]=0")
+    assert done.status == 2
+    assert "objects.npy" in done.err
+
+
+def test_a_file_that_does_not_parse_is_reported_as_check_does(pyptx: Command, tmp_path: Path) -> None:
+    (tmp_path / "broken.ptx").write_text(SCALE.replace("%f3, %f2, %f1;", "%f3, %f2, ;"))
+    done = pyptx("broken.ptx")
+    assert done.status == 1
+    assert "broken.ptx:18:" in done.err

@@ -137,6 +137,7 @@ RUNS = [
     *(Run("mma_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3) for m, n, k in ((128, 128, 64), (128, 256, 320))),
     *(Run("hopper_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3)
       for m, n, k in ((256, 256, 64), (256, 256, 512), (300, 520, 200))),
+    *(Run("tcgen05_gemm", {"m": m, "n": n, "k": k}, HALF, 1e-3) for m, n, k in ((256, 256, 128), (300, 520, 200))),
     *(Run("attention", {"h": h, "s": s}, 2 * HALF, 4e-3, 2) for h, s in ((1, 128), (2, 384))),
 ]  # fmt: skip
 

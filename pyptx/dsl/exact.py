@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -61,6 +61,18 @@ class Given:
         return None
 
 
+class _Only(Given):
+    """One name, for whatever is made first."""
+
+    def __init__(self, exact: Exact, name: str) -> None:
+        super().__init__(exact, (), ())
+        self.only: str | None = name
+
+    def take(self, dtype: PtxType) -> str | None:
+        name, self.only = self.only, None
+        return name
+
+
 def _classes(dtype: PtxType) -> tuple[tuple[str, int], ...]:
     """Return which declared registers hold a value: floats prefer float registers, everything fits untyped ones."""
     if dtype.name == "pred":
@@ -108,6 +120,15 @@ class Exact:
     def take(self, dtype: PtxType) -> str | None:
         """Return the name that a fresh register gets, None for a really fresh one."""
         return self.given[-1].take(dtype) if self.given else None
+
+    def into(self, register: Any, make: Callable[[], Any]) -> Any:
+        """Emit what an operator in place makes, `x += y`, with the register itself as destination."""
+        self.given.append(_Only(self, register.name))
+        try:
+            make()
+        finally:
+            self.given.pop()
+        return register
 
     def label(self, kind: str) -> str:
         """Return the next label that was given, or a fresh one."""
@@ -208,10 +229,10 @@ class Exact:
 
     def address(self, base: Any, offset: Any, more: Sequence[Any]) -> Operand:
         """Return `[base]`, `[base+offset]`, `[map, {…}]` as written."""
-        rest = tuple([self.operand(part) for part in more])
-        if isinstance(offset, list | tuple):
-            rest = (self.operand(cast("Any", offset)), *rest)
-            offset = None
+        parts: Sequence[Any] = more
+        if offset is not None and (more or isinstance(offset, list | tuple)):
+            parts, offset = (offset, *more), None
+        rest = tuple([self.operand(part) for part in parts])
         start = self.operand(base)
         if isinstance(start, AddressOperand):
             return start

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NoReturn, cast, overload
 
@@ -128,28 +129,28 @@ class Reg(Register):
         return shift("shr", ">>", other, self)
 
     def __iadd__(self, other: Any) -> Reg:
-        return _in_place("+=", self, self + other)
+        return _in_place("+=", self, lambda: self + other)
 
     def __isub__(self, other: Any) -> Reg:
-        return _in_place("-=", self, self - other)
+        return _in_place("-=", self, lambda: self - other)
 
     def __imul__(self, other: Any) -> Reg:
-        return _in_place("*=", self, self * other)
+        return _in_place("*=", self, lambda: self * other)
 
     def __iand__(self, other: Any) -> Reg:
-        return _in_place("&=", self, self & other)
+        return _in_place("&=", self, lambda: self & other)
 
     def __ior__(self, other: Any) -> Reg:
-        return _in_place("|=", self, self | other)
+        return _in_place("|=", self, lambda: self | other)
 
     def __ixor__(self, other: Any) -> Reg:
-        return _in_place("^=", self, self ^ other)
+        return _in_place("^=", self, lambda: self ^ other)
 
     def __ilshift__(self, other: Any) -> Reg:
-        return _in_place("<<=", self, self << other)
+        return _in_place("<<=", self, lambda: self << other)
 
     def __irshift__(self, other: Any) -> Reg:
-        return _in_place(">>=", self, self >> other)
+        return _in_place(">>=", self, lambda: self >> other)
 
     def __neg__(self) -> Reg:
         check_operand("neg", self.dtype, "-")
@@ -405,9 +406,13 @@ def _result(opcode: str, kind: PtxType, dtype: PtxType, *sources: Any, modifiers
     return made
 
 
-def _in_place(symbol: str, old: Reg, new: Reg) -> Reg:
+def _in_place(symbol: str, old: Reg, make: Callable[[], Reg]) -> Reg:
     trace = current()
-    if trace.loops and old.serial <= trace.loops[-1].serial:
+    if trace.exact is not None:
+        return trace.exact.into(old, make)
+    serial = old.serial
+    new = make()
+    if trace.loops and serial <= trace.loops[-1].serial:
         found = rules.LOST_UPDATE.found(
             trace.here(3),
             f"`{symbol}` makes a fresh register: the next round reads the old `{old.name}` again",

@@ -1,0 +1,190 @@
+"""Puts what is computed once and used once into the expression that uses it: `x = (a + b) * 4`.
+
+Contract: returns steps that emit the same statements in the same order. A line goes into the next one only if its value
+is read there and nowhere else, and if Python evaluates it there before anything else that emits. Depth and length are
+bounded, for readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pyptx.codegen.plan import (
+    Attribute,
+    Binary,
+    Block,
+    Call,
+    Expr,
+    Item,
+    Lambda,
+    Line,
+    List,
+    Name,
+    Repeat,
+    Slice,
+    Step,
+    Tuple,
+    Unary,
+)
+from pyptx.codegen.printer import text_of
+
+LONGEST = 76
+"""How long an expression may become by folding."""
+DEEPEST = 3
+
+Once = Callable[[str], bool]
+"""Tells whether a variable is defined once and read once, so that it may vanish."""
+
+
+def fold_expressions(steps: Sequence[Step], once: Once) -> tuple[Step, ...]:
+    """Return the steps with single uses folded into their expressions."""
+    return _Folding(once).steps(steps)
+
+
+class _Folding:
+    def __init__(self, once: Once) -> None:
+        self.once = once
+        self.emitting: dict[int, Expr] = {}
+        """Parts of expressions that emit, by identity."""
+        self.depths: dict[int, int] = {}
+
+    def steps(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        out: list[Step] = []
+        for step in steps:
+            if isinstance(step, Line):
+                out.append(self.line(step, out))
+            elif isinstance(step, Block):
+                out.append(self.block(step, out))
+            else:
+                out.append(step)
+        return tuple(out)
+
+    def line(self, step: Line, out: list[Step]) -> Line:
+        if not step.emits:
+            return step
+        value, emits = step.value, step.emits
+        value, before = self.absorbed(value, out)
+        if before:
+            step = step.replace(value=value, emits=(*before, *emits))
+        self.emitting[id(value)] = value
+        return step
+
+    def block(self, step: Block, out: list[Step]) -> Block:
+        header, before = self.absorbed(step.header, out)
+        body = list(self.steps(step.body))
+        closes = step.closes
+        keywords = dict(header.keywords) if isinstance(header, Call) else {}
+        test = keywords.get("pred")
+        if test is not None and isinstance(header, Call) and closes:
+            made, late = self.absorbed(test, body)
+            if not isinstance(made, Lambda) and (late or self.late(made, body)):
+                made = Lambda(made)
+            keywords["pred"] = made
+            header, closes = header.replace(keywords=tuple(keywords.items())), (*late, *closes)
+        return step.replace(header=header, body=tuple(body), opens=(*before, *step.opens), closes=closes)
+
+    def late(self, test: Expr, body: Sequence[Step]) -> bool:
+        """Tell whether the body gives the variable of a loop's condition its value."""
+        names = {part.id for part in parts(test) if isinstance(part, Name)}
+        return any(isinstance(t, Name) and t.id in names for t in _targets(body))
+
+    def absorbed(self, value: Expr, out: list[Step]) -> tuple[Expr, tuple[object, ...]]:
+        """Return an expression with the lines before it that go into it, taken off `out`, and what they emit."""
+        before: tuple[object, ...] = ()
+        while out:
+            last = out[-1]
+            if not isinstance(last, Line) or not isinstance(last.target, Name) or last.operator or last.comment:
+                break
+            name = last.target.id
+            if not last.emits or not self.once(name) or not self.first(value, name):
+                break
+            depth = 1 + max(self.depths.get(id(last.value), 0), self.depths.get(id(value), 0) - 1)
+            made = replaced(value, name, last.value)
+            if depth > DEEPEST or len(text_of(made)) > LONGEST:
+                break
+            self.depths[id(made)] = depth
+            self.emitting[id(last.value)] = last.value
+            value, before = made, (*last.emits, *before)
+            out.pop()
+        return value, before
+
+    def first(self, value: Expr, name: str) -> bool:
+        """Tell whether a variable is evaluated before everything in an expression that emits."""
+        for part in parts(value):
+            if id(part) in self.emitting and part is not value:
+                return False
+            if isinstance(part, Name) and part.id == name:
+                return True
+        return False
+
+
+def parts(value: Expr) -> Iterator[Expr]:
+    """Yield the parts of an expression in the order in which Python evaluates them; a part comes after what is in it,
+    but for one that is read off at once."""
+    inside = inner(value)
+    for part in inside:
+        yield from parts(part)
+    yield value
+
+
+def inner(value: Expr) -> tuple[Expr, ...]:
+    """Return the parts directly inside an expression, as Python evaluates them."""
+    if isinstance(value, Binary):
+        return value.left, value.right
+    if isinstance(value, Unary):
+        return (value.operand,)
+    if isinstance(value, Attribute):
+        return (value.value,)
+    if isinstance(value, Item):
+        return value.value, value.index
+    if isinstance(value, Call):
+        return (value.function, *value.arguments, *(v for _, v in value.keywords))
+    if isinstance(value, List | Tuple):
+        return value.elements
+    if isinstance(value, Slice):
+        return tuple([end for end in (value.start, value.stop, value.step) if end is not None])
+    return ()
+
+
+def replaced(value: Expr, name: str, by: Expr) -> Expr:
+    """Return an expression with a variable replaced; parts in which it does not occur stay the same objects."""
+    if isinstance(value, Name):
+        return by if value.id == name else value
+    if isinstance(value, Binary):
+        left, right = replaced(value.left, name, by), replaced(value.right, name, by)
+        same = left is value.left and right is value.right
+        return value if same else Binary(value.operator, left, right)
+    if isinstance(value, Unary):
+        made = replaced(value.operand, name, by)
+        return value if made is value.operand else Unary(value.operator, made)
+    if isinstance(value, Attribute):
+        made = replaced(value.value, name, by)
+        return value if made is value.value else Attribute(made, value.name)
+    if isinstance(value, Item):
+        made, index = replaced(value.value, name, by), replaced(value.index, name, by)
+        return value if made is value.value and index is value.index else Item(made, index)
+    if isinstance(value, Call):
+        arguments = tuple([replaced(argument, name, by) for argument in value.arguments])
+        keywords = tuple([(key, replaced(v, name, by)) for key, v in value.keywords])
+        function = replaced(value.function, name, by)
+        same = function is value.function and all(map(_is, arguments, value.arguments))
+        same = same and all(mine[1] is theirs[1] for mine, theirs in zip(keywords, value.keywords, strict=True))
+        return value if same else Call(function, arguments, keywords)
+    if isinstance(value, List | Tuple):
+        elements = tuple([replaced(element, name, by) for element in value.elements])
+        return value if all(map(_is, elements, value.elements)) else type(value)(elements)
+    return value
+
+
+def _is(mine: Expr, theirs: Expr) -> bool:
+    return mine is theirs
+
+
+def _targets(steps: Sequence[Step]) -> Iterator[Expr]:
+    for step in steps:
+        if isinstance(step, Line) and step.target is not None:
+            yield step.target
+            if isinstance(step.target, Tuple):
+                yield from step.target.elements
+        elif isinstance(step, Block | Repeat):
+            yield from _targets(step.body)

@@ -31,11 +31,10 @@ from pyptx.codegen.printer import printed
 from pyptx.codegen.regions import DEEPEST, Item, items
 from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
-from pyptx.codegen.styles import detected, deviation
+from pyptx.codegen.styles import Comparison, detected
 from pyptx.emitter import emit
-from pyptx.emitter.spacing import Place, kind_of
+from pyptx.emitter.spacing import kind_of
 from pyptx.emitter.styles import Style
-from pyptx.ir.base import tokens
 from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Function, Instruction, Label, RegDecl, Statement, VarDecl
@@ -102,7 +101,8 @@ class _Writer:
         self.names = Names()
         self.names.taken.update(("STYLE", "ORIGINAL"))
         self.statements = Statements(target(first) if known else None, version, "module")
-        self.place = Place(style)
+        self.compare = Comparison(style)
+        self.place = self.compare.place
         self.kernel_name: str | None = kernel_name
         self.functions: list[str] = []
 
@@ -238,8 +238,7 @@ class _Writer:
             frame.steps[at] = Line(step.value, step.emits, target)
 
     def _layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:
-        words = tokens(node)
-        difference = deviation(node, words, self.place, gaps)
+        difference = self.compare.deviation(node, gaps)
         if not difference:
             return
         head = 0

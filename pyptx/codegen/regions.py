@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pyptx.emitter.spacing import Place, kind_of, marks
-from pyptx.ir.nodes import Statement
+from pyptx.emitter.spacing import kind_of, marks
+from pyptx.ir.nodes import Instruction, Statement
 from pyptx.ir.walk import body_of
 
 _WORD = "inline asm"
@@ -80,39 +80,48 @@ def _paired(pieces: list[list[str]]) -> list[bool]:
 
 class Seen(NamedTuple):
     """An item where it stands. `mark` is "asm" or "end" for the comments, "}" for the brace that closes the node's
-    body; `gaps` are those of the source, the first without what belongs to the items before."""
+    body; `gaps` are those of the source, the first without what belongs to items before. The rest is its place."""
 
     node: Statement | None
     mark: str
     gaps: tuple[str, ...]
+    asm: bool
+    depth: int
+    last: str
+
+    @property
+    def kind(self) -> str:
+        """The word that `Style.before` has for it."""
+        return self.mark if self.node is None else kind_of(self.node) + self.mark
 
 
-def walked(statements: Sequence[Statement], place: Place) -> Iterator[Seen]:
-    """Yield every item of a text, those of bodies and their closing braces included, while `place` follows."""
-    waiting: list[tuple[Iterator[Item], Statement, str, str]] = []
+def walked(statements: Sequence[Statement]) -> Iterator[Seen]:
+    """Yield every item of a text, those of bodies and their closing braces included."""
+    waiting: list[tuple[Iterator[Item], Statement, tuple[str, str], bool]] = []
     current = iter(items(statements)[0])
+    asm, depth, last = False, 0, "{"
     while True:
         for node, mark, before in current:
             if node is None:
-                yield Seen(None, mark, (before,))
-                (place.begin if mark == "asm" else place.end)()
+                yield Seen(None, mark, (before,), asm, depth, last)
+                asm, last = mark == "asm", mark
                 continue
             layout: tuple[str, ...] = node.layout  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-            yield Seen(node, "", layout if before is layout[0] else (before, *layout[1:]))
-            inside = body_of(node)
+            yield Seen(node, "", layout if before is layout[0] else (before, *layout[1:]), asm, depth, last)
+            inside = None if type(node) is Instruction else body_of(node)
             if inside is None:
-                place.last = kind_of(node)
+                last = kind_of(node)
                 continue
-            first, last = getattr(node, "closing", None) or ("", "")
-            place.open()
-            inner, first = items(inside, first, place.depth)
-            waiting.append((current, node, first, last))
+            closing = getattr(node, "closing", None) or ("", "")
+            depth, last = depth + 1, "{"
+            inner, rest = items(inside, closing[0], depth)
+            waiting.append((current, node, (rest, closing[1]), asm))
             current = iter(inner)
             break
         else:
             if not waiting:
                 return
-            current, owner, first, last = waiting.pop()
-            place.leave()
-            yield Seen(owner, "}", (first, last))
-            place.last = f"{kind_of(owner)}}}"
+            current, owner, closing, asm = waiting.pop()
+            depth -= 1
+            yield Seen(owner, "}", closing, asm, depth, last)
+            last = f"{kind_of(owner)}}}"

@@ -24,11 +24,13 @@ LEAST = 2
 """How many statements must agree before something is a rule of the style."""
 
 
+Spots = list[Seen]
+
+
 def detected(module: Module) -> Style:
     """Return the style that leaves the fewest statements with a layout of their own."""
-    style = _spacing(module)
-    style = _contexts(module, style)
-    return _forms(module, style)
+    spots = list(walked(module.directives))
+    return _forms(spots, _contexts(spots, _spacing(spots)))
 
 
 class _Votes(NamedTuple):
@@ -38,25 +40,32 @@ class _Votes(NamedTuple):
     deeper: Counter[tuple[str, int]]
     opcode: Counter[str]
     around: dict[str, Counter[str]]
-    regular: Counter[int]
+    regular: Counter[str]
 
 
 def _votes() -> _Votes:
     return _Votes(Counter(), Counter(), Counter(), defaultdict(Counter), Counter())
 
 
-def _spacing(module: Module) -> Style:
+def _spacing(spots: Spots) -> Style:
     code, asm = _votes(), _votes()
-    place = Place(Style())
-    for seen in walked(module.directives, place):
+    alike: dict[Any, tuple[Seen, list[int]]] = {}
+    for seen in spots:
         node = seen.node
-        if isinstance(node, Instruction) and not seen.mark:
-            votes = asm if place.asm else code
-            tail = seen.gaps[0].rpartition("\n")[2]
-            votes.indent[tail] += place.depth == 1 or place.asm
-            if place.depth > 1:
-                votes.deeper[tail, place.depth] += 1
-            _count_operands(node, seen.gaps, votes)
+        if type(node) is Instruction:
+            # Statements of one form are counted together; the others are looked at one by one.
+            form = node.layout.form if node.layout is not None else None
+            key = (form, seen.gaps[0], seen.asm, seen.depth) if form else seen.gaps
+            known = alike.get(key) if form else None
+            if known is not None:
+                known[1][0] += 1
+            elif form:
+                alike[key] = seen, [1]
+            else:
+                _count(seen, node, 1, asm if seen.asm else code)
+    for seen, (times,) in alike.values():
+        assert isinstance(seen.node, Instruction)
+        _count(seen, seen.node, times, asm if seen.asm else code)
     indent = _most(code.indent, "\t")
     flat = sum(n for (tail, _), n in code.deeper.items() if tail == indent)
     nested = sum(n for (tail, depth), n in code.deeper.items() if tail == indent * depth and indent)
@@ -66,34 +75,41 @@ def _spacing(module: Module) -> Style:
     return Style(indent, _most(code.opcode, " "), flat=flat > nested, around=_around(code), asm=inner)
 
 
-def _count_operands(node: Instruction, gaps: tuple[str, ...], votes: _Votes) -> None:
-    guard = 0 if node.predicate is None else 2 + node.predicate.negated
-    head = guard + 1 + len(node.modifiers)
+def _count(seen: Seen, node: Instruction, times: int, votes: _Votes) -> None:
+    gaps = seen.gaps
+    tail = gaps[0].rpartition("\n")[2]
+    if seen.depth == 1 or seen.asm:
+        votes.indent[tail] += times
+    if seen.depth > 1:
+        votes.deeper[tail, seen.depth] += times
+    head = _head(node)
     if not node.operands or len(gaps) <= head:
         return
-    votes.opcode[gaps[head]] += 1
-    if getattr(node.layout, "form", None) and ", " in (", ", *gaps[head + 1 :]):
-        votes.regular[0] += 1
-        if all(gap == " " or not gap for gap in gaps[head + 1 : -1]) and _is_plain(node, gaps, head):
-            return
+    votes.opcode[gaps[head]] += times
+    form = getattr(node.layout, "form", None)
+    if form:
+        # Inside the operands of a form the spacing is the usual one.
+        commas = form.count("%s, ")
+        votes.regular[",_"] += times * commas
+        votes.regular["_,"] += times * commas
+        votes.regular["_;"] += times
+        votes.around[",_"][""] += times * form.count("%s,%s")
+        return
     words = tokens(node)
     for at in range(head + 1, len(words)):
-        votes.around[pair(words[at - 1], words[at])][gaps[at]] += 1
+        votes.around[pair(words[at - 1], words[at])][gaps[at]] += times
 
 
-def _is_plain(node: Instruction, gaps: tuple[str, ...], head: int) -> bool:
-    """Tell whether every operand is one token and the gaps between them are the usual ones."""
-    inner = gaps[head + 1 : -1]
-    return len(inner) == 2 * len(node.operands) - 1 and inner == ("", " ") * (len(node.operands) - 1) + ("",)
+def _head(node: Instruction) -> int:
+    """Return the index of the gap between opcode and operands."""
+    return 1 + len(node.modifiers) + (0 if node.predicate is None else 2 + node.predicate.negated)
 
 
 def _around(votes: _Votes) -> dict[str, str]:
     out: dict[str, str] = {}
     for key, counted in sorted(votes.around.items()):
-        first, last = (_side(key[0]), _side(key[-1]))
-        usual = inner_gap(first, last)
-        if key in (",_", "_,", "_;"):
-            counted[usual] += votes.regular[0]
+        usual = inner_gap(_side(key[0]), _side(key[-1]))
+        counted[usual] += votes.regular[key]
         gap = _most(counted, usual)
         if gap != usual:
             out[key] = gap
@@ -109,74 +125,100 @@ def _most(counted: Counter[Any], usual: str) -> Any:  # noqa: ANN401
     return max(counted, key=lambda key: (counted[key], key == usual), default=usual) if counted else usual
 
 
-def _contexts(module: Module, style: Style) -> Style:
+def _contexts(spots: Spots, style: Style) -> Style:
     """Add what stands before statements."""
+    counted = Counter([(seen.asm, seen.depth, seen.last, seen.kind, seen.gaps[0]) for seen in spots])
     special: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
     general: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
     leads: tuple[dict[str, str], dict[str, str]] = ({}, {})
     place = Place(style)
-    for seen in walked(module.directives, place):
-        kind = _kind(seen)
+    for (asm, depth, last, kind, gap), times in counted.items():
+        place.asm, place.depth, place.last = asm, depth, last
         one, two = place.keys(kind)
-        special[place.asm][one, two][seen.gaps[0]] += 1
-        general[place.asm][two][seen.gaps[0]] += 1
-        leads[place.asm][two] = place.before(kind)
+        special[asm][one, two][gap] += times
+        general[asm][two][gap] += times
+        leads[asm][two] = place.before(kind)
     made = [_befores(special[asm], general[asm], leads[asm]) for asm in (False, True)]
     inner = style.asm and style.asm._replace(before=made[1])
     return style._replace(before=made[0], asm=inner)
 
 
-def _kind(seen: Seen) -> str:
-    if seen.node is None:
-        return seen.mark
-    return kind_of(seen.node) + seen.mark
+_ONCE = frozenset(("reg inst", "reg loc", "function}", "function}@0"))
+"""What comes once in a function: a single one is a rule."""
 
 
 def _befores(special: Any, general: Any, leads: dict[str, str]) -> dict[str, str]:  # noqa: ANN401
     out: dict[str, str] = {}
     for kind, counted in sorted(general.items()):
         gap = _most(counted, leads[kind])
-        if gap != leads[kind] and counted[gap] >= LEAST:
+        if gap != leads[kind] and counted[gap] >= (1 if kind in _ONCE else LEAST):
             out[kind] = gap
     for (key, kind), counted in sorted(special.items()):
         usual = out.get(kind, leads[kind])
         gap = _most(counted, usual)
-        if gap != usual and counted[gap] >= LEAST:
+        if gap != usual and counted[gap] >= (1 if key in _ONCE else LEAST):
             out[key] = gap
     return out
 
 
-def _forms(module: Module, style: Style) -> Style:
+def _forms(spots: Spots, style: Style) -> Style:
     """Add the single gaps that kinds of statements have different from the rest."""
     heads: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
     sized: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
-    place = Place(style)
-    for seen in walked(module.directives, place):
-        node = seen.node
+    compare = Comparison(style)
+    place = compare.place
+    for node, mark, gaps, asm, depth, last in spots:
         if node is None:
             continue
-        if seen.mark:
-            heads[place.asm][_kind(seen)][tuple([(-1, seen.gaps[1])] if seen.gaps[1] != "\n" else [])] += 1
+        if mark:
+            kind = kind_of(node) + mark
+            heads[asm][kind][((-1, gaps[1]),) if gaps[1] != "\n" else ()] += 1
             continue
-        words = tokens(node)
-        difference = deviation(node, words, place, seen.gaps)
-        head = head_of(node, words)
-        heads[place.asm][head][difference] += 1
-        sized[place.asm][head, len(words)][difference] += 1
+        place.asm, place.depth, place.last = asm, depth, last
+        difference = compare.deviation(node, gaps)
+        head = _named(node)
+        heads[asm][head][difference] += 1
+        sized[asm][head, len(gaps) - 1][difference] += 1
     made = [_chosen(heads[asm], sized[asm]) for asm in (False, True)]
     inner = style.asm and style.asm._replace(forms=made[1])
     return style._replace(forms=made[0], asm=inner)
 
 
-def deviation(node: Statement, words: tuple[str, ...], place: Place, gaps: tuple[str, ...]) -> Deviation:
-    """Return the gaps that are not what the style says: by index, "op" and -1 as in `Style.forms`."""
-    usual = place.gaps(node, words)
+def _named(node: Statement) -> str:
+    return head_of(node, ()) if type(node) is Instruction else head_of(node, tokens(node))
+
+
+class Comparison:
+    """Compares the layouts of statements with what a style gives them at `place`. Instructions whose operands are
+    spaced as usual are compared once for each form and place."""
+
+    def __init__(self, style: Style) -> None:
+        self.place = Place(style)
+        self.known: dict[Any, Deviation] = {}
+        named = (*style.forms, *(style.asm.forms if style.asm is not None else ()))
+        self.special = frozenset(key.partition("/")[0].rpartition(" ")[2].partition(".")[0] for key in named)
+        self.simple = not style.around, style.asm is not None and not style.asm.around
+
+    def deviation(self, node: Statement, gaps: tuple[str, ...]) -> Deviation:
+        """Return the gaps that are not what the style says: by index, "op" and -1 as in `Style.forms`."""
+        place = self.place
+        if type(node) is Instruction and self.simple[place.asm] and node.opcode not in self.special:
+            form = node.layout.form if node.layout is not None else None
+            if form:
+                key = form, gaps[0], place.last, place.depth, place.asm
+                known = self.known.get(key)
+                if known is None:
+                    known = self.known[key] = _deviation(node, place, gaps)
+                return known
+        return _deviation(node, place, gaps)
+
+
+def _deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Deviation:
+    usual = place.gaps(node, tokens(node))
     if len(usual) != len(gaps):
         return ()
     last = len(gaps) - 1
-    operands = -1
-    if isinstance(node, Instruction) and node.operands:
-        operands = 1 + len(node.modifiers) + (0 if node.predicate is None else 2 + node.predicate.negated)
+    operands = _head(node) if isinstance(node, Instruction) and node.operands else -1
     out: list[tuple[int | str, str]] = []
     for at, (mine, theirs) in enumerate(zip(usual, gaps, strict=True)):
         if mine != theirs:

@@ -204,7 +204,7 @@ def parameter(dtype: PtxType, name: str, shape: Any, **given: Any) -> Param:
     return Param(
         _space(given["space"]), scalar(dtype), checked_name(name),
         None if shape is None else number(None if shape == () else shape), maybe(given["align"]), space,
-        maybe(given["ptr_align"]), bool(pointer), maybe(given["vector"]), maybe(given["trailing_align"]),
+        maybe(given["ptr_align"]), pointer is True and given["ptr_align"] is None, maybe(given["vector"]), maybe(given["trailing_align"]),
     )  # fmt: skip
 
 

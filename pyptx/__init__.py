@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
     from pyptx.dsl.tensors import TensorSpec
     from pyptx.specs import Layout, Tile
+    from pyptx.torch_support import differentiable_kernel
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Diagnostic", "Kernel", "Layout", "PtxError", "Severity", "Span", "TensorSpec", "Tile", "__version__",
-    "combine", "detect_arch", "intrinsic", "kernel", "ptx", "reg", "smem",
+    "combine", "detect_arch", "differentiable_kernel", "intrinsic", "kernel", "ptx", "reg", "smem",
 ]  # fmt: skip
 
 _HOME = {
@@ -32,6 +33,7 @@ _HOME = {
     "Tile": "pyptx.specs",
     "combine": "pyptx.decorator",
     "detect_arch": "pyptx.dsl.device",
+    "differentiable_kernel": "pyptx.torch_support",
     "intrinsic": "pyptx.dsl.scopes",
     "kernel": "pyptx.decorator",
     "ptx": "",

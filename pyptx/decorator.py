@@ -74,6 +74,11 @@ class Kernel:
         return self._definition.name
 
     @property
+    def raw_parameters(self) -> tuple[str, ...]:
+        """The names of the further parameters, in order."""
+        return tuple(raw_parameter(kind, name).name for kind, name in self._definition.raw_params)
+
+    @property
     def shape_variables(self) -> tuple[str, ...]:
         """The names among the dimensions of the tensors, each once, in order."""
         tiles = (*self.in_specs, *self.out_specs)
@@ -112,38 +117,59 @@ class Kernel:
         return self._specialised(kwargs).traced.dynamic_shared
 
     def simulate(
-        self, *args: Any, out: Any = None, grid: Any = None, schedule: str = "eager", seed: int = 0, **kwargs: Any
+        self,
+        *inputs: Any,
+        out: Any = None,
+        grid: Any = None,
+        args: Sequence[Any] | None = None,
+        schedule: str = "eager",
+        seed: int = 0,
+        **kwargs: Any,
     ) -> Result:
-        """Run the kernel on the simulator. `args` are NumPy arrays for the inputs; the outputs are allocated, or given
-        as `out=`. Keywords are template parameters, shape variables and raw scalar parameters."""
-        return self._simulated(args, out, grid, {"schedule": schedule, "seed": seed}, kwargs)[0]
+        """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, or given as
+        `out=`. Keywords are template parameters, shape variables and raw scalar parameters."""
+        return self._simulated(inputs, args, out, grid, {"schedule": schedule, "seed": seed}, kwargs)[0]
 
-    def __call__(self, *args: Any, out: Any = None, grid: Any = None, **kwargs: Any) -> Any:
-        """Run the kernel on NumPy arrays and return its outputs: one array, or a tuple of several."""
-        outputs = self._simulated(args, out, grid, {}, kwargs)[1]
+    def __call__(
+        self, *inputs: Any, out: Any = None, grid: Any = None, args: Sequence[Any] | None = None, **kwargs: Any
+    ) -> Any:
+        """Run the kernel on arrays of NumPy, PyTorch or JAX in the CPU's memory and return its outputs as arrays of the
+        same library: one, or a tuple of several. `args` are the raw parameters in their order, scalars and arrays."""
+        outputs = self._simulated(inputs, args, out, grid, {}, kwargs)[1]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _simulated(
-        self, args: Sequence[Any], out: Any, grid: Any, options: Mapping[str, Any], kwargs: Mapping[str, Any]
+        self,
+        args: Sequence[Any],
+        listed: Sequence[Any] | None,
+        out: Any,
+        grid: Any,
+        options: Mapping[str, Any],
+        kwargs: Mapping[str, Any],
     ) -> tuple[Result, list[Any]]:
-        from pyptx.runtime import arguments, simulation
+        from pyptx.runtime import arguments, arrays, simulation
 
         tensors = self._definition.tensors
         inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
         given: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
         said = {name: value for name, value in kwargs.items() if name in self.shape_variables}
-        env = arguments.agreed(arguments.bind(inputs, args, outputs, given), said)
-        made: list[Any] = given or arguments.allocated(outputs, env)
-        scalars = {name: kwargs[name] for _, name in self._definition.raw_params if name in kwargs}
+        views, into = arrays.adopted(args), arrays.adopted(given, written=True)
+        env = arguments.agreed(arguments.bind(inputs, views, outputs, into), said)
+        made: list[Any] = into or arguments.allocated(outputs, env)
+        library = arrays.library_of(args)
+        arrays.check_results(library, [] if given else made)
+        scalars = arguments.scalars(self._definition.raw_params, listed, kwargs)
         template = {name: value for name, value in kwargs.items() if name not in scalars and name not in env}
         known = {name: value for name, value in env.items() if name in self.shape_variables}
         module = self.module(**known, **template)
-        arrays = dict(zip((name for name, _ in tensors), (*args, *made), strict=True))
+        memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *made), strict=True))
         place = arguments.grid_of(self.grid if grid is None else grid, known)
         shared = self.dynamic_smem(**known, **template)
-        return simulation.simulate(
-            module, self._definition, arrays, scalars, known, grid=place, shared=shared, **options
-        ), made
+        result = simulation.simulate(
+            module, self._definition, memory, scalars, known, grid=place, shared=shared, **options
+        )
+        arrays.note_written(given)
+        return result, given or arrays.given_back(library, made)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"

@@ -1,27 +1,19 @@
 """Matches the arrays of a call to a kernel's tensors: dtype, rank, dimensions, order in memory, all checked before
-anything runs, with every problem in one message. Arrays are NumPy's."""
+anything runs, with every problem in one message. Arrays are NumPy's, or views that `arrays` made of others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from pyptx.diagnostics import PtxError
+from pyptx.runtime.arrays import Array, Unusable, adopted, numpy_dtype
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.specs import Tile, array_dtype_names, unify_envs
 
-Array = NDArray[Any]
-
 Tensors = Sequence[tuple[str, Tile]]
-
-
-def numpy_dtype(name: str) -> np.dtype[Any]:
-    """Return NumPy's dtype of this name; the small formats come from `ml_dtypes`."""
-    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequence[Any]) -> dict[str, int]:
@@ -53,10 +45,8 @@ def agreed(env: Mapping[str, int], said: Mapping[str, Any]) -> dict[str, int]:
     return {**env, **said}
 
 
-def _problems(tile: Tile, array: Any) -> list[str]:
-    if not isinstance(array, np.ndarray):
-        return [f"expected a NumPy array, found {type(array).__name__}"]
-    return _misfits(tile, cast("Array", array))
+def _problems(tile: Tile, array: Array | Unusable) -> list[str]:
+    return [array.problem] if isinstance(array, Unusable) else _misfits(tile, array)
 
 
 def _misfits(tile: Tile, array: Array) -> list[str]:
@@ -67,8 +57,25 @@ def _misfits(tile: Tile, array: Array) -> list[str]:
     if array.ndim != tile.rank:
         found.append(f"expected {tile.rank} dimensions, found shape {array.shape}")
     if not array.flags.c_contiguous:
-        found.append("expected an array without gaps, row by row; use numpy.ascontiguousarray")
+        found.append("expected an array without gaps, row by row; use numpy.ascontiguousarray(x), x.contiguous()")
     return found
+
+
+def scalars(
+    params: Sequence[tuple[str, str]], listed: Sequence[Any] | None, named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the raw parameters by name, from a list of all or from the keywords; arrays stand for their addresses."""
+    names = [name for _, name in params]
+    if listed is not None and len(listed) != len(names):
+        text = f"expected {len(names)} values in `args=` ({', '.join(names) or 'none'}), found {len(listed)}"
+        raise PtxError([ARRAYS.found(None, text)])
+    given = dict(zip(names, listed or (), strict=False)) | {name: named[name] for name in names if name in named}
+    made: dict[str, Any] = {}
+    for name, value in given.items():
+        made[name] = adopted([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value
+        if isinstance(made[name], Unusable):
+            raise PtxError([ARRAYS.found(None, f"`{name}`: {made[name].problem}")])
+    return made
 
 
 def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:

@@ -20,4 +20,13 @@ GRID = Rule(
     "",
 )
 
-RULES = (ARRAYS, GRID)
+GRADIENTS = Rule(
+    "PTX1003",
+    "kernels that make no differentiable function",
+    "The backward kernel takes the saved inputs and the gradient of each output of the forward kernel, and has one "
+    "output for each input that gets a gradient.",
+    "",
+    "",
+)
+
+RULES = (ARRAYS, GRID, GRADIENTS)

@@ -17,7 +17,7 @@ from pyptx.specs import Layout
 from tests.ptx.interface import INTERFACE
 
 MISSING = frozenset(
-    "pyptx.differentiable_kernel pyptx.reg.use pyptx.codegen.apply_sugar "
+    "pyptx.reg.use pyptx.codegen.apply_sugar "
     "pyptx.codegen.ir_to_python pyptx.codegen.ptx_to_python pyptx.ptx.close_block pyptx.ptx.decl.reg "
     "pyptx.ptx.decl.var pyptx.ptx.directive pyptx.ptx.layout pyptx.ptx.module pyptx.ptx.names "
     "pyptx.ptx.open_block".split()

@@ -120,7 +120,7 @@ def test_a_tensor_map_is_made_of_the_array() -> None:
         ((A.astype(np.float64), B), "`a`: expected dtype float32, found float64"),
         ((A.reshape(10, 100), B), "`a`: expected 1 dimensions, found shape (10, 100)"),
         ((A[::2], B[::2].copy()), "`a`: expected an array without gaps"),
-        ((list(A), B), "`a`: expected a NumPy array, found list"),
+        ((list(A), B), "`a`: expected an array, found list"),
     ],
 )
 def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str) -> None:
@@ -157,3 +157,30 @@ def test_a_kernel_without_a_grid_says_so() -> None:
     with pytest.raises(PtxError, match="has no grid"):
         nothing()
     assert nothing(grid=(1,)) == ()
+
+
+@kernel(raw_params=[("u64", "x"), ("f32", "scale")], block=(8, 1, 1))
+def scale_in_place() -> None:
+    """x *= scale"""
+    offset, value = reg.scalar(u64), reg.scalar(f32)
+    ptx.inst.mul.wide.u32(offset, ptx.special.tid.x(), 4)
+    at = ptx.addr(ptx.param(u64, "x"), offset)
+    ptx.ld(f32, value, at)
+    ptx.st(f32, at, value * ptx.param(f32, "scale"))
+
+
+def test_a_kernel_without_tensors_takes_its_parameters_as_a_list() -> None:
+    x = np.arange(8, dtype=np.float32)
+    assert scale_in_place(grid=(1,), args=[x, 3.0]) == ()
+    assert x.tolist() == [0, 3, 6, 9, 12, 15, 18, 21]
+    scale_in_place(grid=(1,), x=x, scale=2.0)
+    assert x[1] == 6
+    with pytest.raises(PtxError, match=r"expected 2 values in `args=` \(x, scale\), found 1"):
+        scale_in_place(grid=(1,), args=[x])
+
+
+def test_a_read_only_output_is_refused() -> None:
+    frozen = np.zeros(1000, np.float32)
+    frozen.flags.writeable = False
+    with pytest.raises(PtxError, match="`c`: expected an array to write to, it is read-only"):
+        scaled_sum(A, B, out=frozen, scale=1.0)

@@ -1,0 +1,98 @@
+"""Arrays of NumPy, PyTorch and JAX as NumPy arrays over the same memory, and results as arrays of the caller's library.
+
+Another library is imported only when one of its arrays is passed: then it is loaded already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, cast
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Unusable(NamedTuple):
+    """Why an argument is no array in this process's memory, as it stands in the message about the argument."""
+
+    problem: str
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return NumPy's dtype of this name; the small formats come from `ml_dtypes`."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def library_of(values: Iterable[object]) -> str:
+    """Return whose arrays the results should be: those of the first argument that is not NumPy's."""
+    return next((name for value in values if (name := _library(value)) != "numpy"), "numpy")
+
+
+def _library(value: object) -> str:
+    roots = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
+    return "torch" if "torch" in roots else "jax" if roots & {"jax", "jaxlib"} else "numpy"
+
+
+def adopted(values: Sequence[Any], *, written: bool = False) -> list[Array | Unusable]:
+    """Return views of arrays without copying any; the same array twice is one view. `written` are outputs."""
+    known: dict[int, Array | Unusable] = {}
+    for value in values:
+        if id(value) not in known:
+            known[id(value)] = _view(value, written)
+    return [known[id(value)] for value in values]
+
+
+def _view(value: Any, written: bool) -> Array | Unusable:
+    library = _library(value)
+    if library == "torch":
+        from pyptx.runtime import torch_
+
+        return torch_.view(value)
+    if library == "jax":
+        from pyptx.runtime import jax_arrays
+
+        return jax_arrays.view(value, written)
+    if not isinstance(value, np.ndarray):
+        return Unusable(f"expected an array, found {type(value).__name__}{_hint(value)}")
+    array = cast("Array", value)
+    return (
+        Unusable("expected an array to write to, it is read-only") if written and not array.flags.writeable else array
+    )
+
+
+def _hint(value: object) -> str:
+    return "; its memory is not the CPU's" if hasattr(value, "__cuda_array_interface__") else ""
+
+
+def check_results(library: str, arrays: Sequence[Array]) -> None:
+    """Refuse results that the library cannot hold."""
+    if library == "jax":
+        from pyptx.runtime import jax_arrays
+
+        for array in arrays:
+            jax_arrays.check_result(array)
+
+
+def given_back(library: str, arrays: Sequence[Array]) -> list[Any]:
+    """Return results as arrays of a library, over the same memory where it can."""
+    if library == "torch":
+        from pyptx.runtime import torch_
+
+        return [torch_.tensor(array) for array in arrays]
+    if library == "jax":
+        from pyptx.runtime import jax_arrays
+
+        return [jax_arrays.array(array) for array in arrays]
+    return list(arrays)
+
+
+def note_written(values: Iterable[Any]) -> None:
+    """Tell the arrays' libraries that their memory has changed."""
+    for value in values:
+        if _library(value) == "torch":
+            from pyptx.runtime import torch_
+
+            torch_.note_written(value)

@@ -1,0 +1,48 @@
+"""JAX's CPU arrays as NumPy arrays over the same memory, and results as JAX arrays."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from pyptx.diagnostics import PtxError
+from pyptx.runtime.arrays import Array, Unusable
+from pyptx.runtime.rules import ARRAYS
+
+# Stubs that would make every line here a cast.
+jax: Any = import_module("jax")
+
+
+def view(value: Any, written: bool) -> Array | Unusable:
+    """Return an array's memory, or why it has none that can be used."""
+    if isinstance(value, jax.core.Tracer):
+        return Unusable(
+            "expected an array with values, found a tracer: JAX is tracing the call; call it outside jax.jit"
+        )
+    if not isinstance(value, jax.Array):
+        return Unusable(f"expected an array, found {type(value).__name__}")
+    if written:
+        return Unusable("expected an array to write to, JAX's never change; leave out= away and take the result")
+    if value.is_deleted():
+        return Unusable("expected an array with values, found one that was donated or deleted")
+    devices = sorted(map(str, value.devices()))
+    if len(devices) > 1 or next(iter(value.devices())).platform != "cpu":
+        return Unusable(f"expected an array in the CPU's memory, found one on {', '.join(devices)}")
+    return np.asarray(value)
+
+
+def check_result(result: Array) -> None:
+    """Refuse a result that JAX would narrow, as it does with 64 bits unless told otherwise."""
+    narrowed = jax.dtypes.canonicalize_dtype(result.dtype)
+    if narrowed != result.dtype:
+        raise PtxError([ARRAYS.found(
+            None, f"a result is {result.dtype.name}, JAX makes it {narrowed.name}",
+            help='jax.config.update("jax_enable_x64", True), or call the kernel with NumPy arrays',
+        )])  # fmt: skip
+
+
+def array(result: Array) -> Any:
+    """Return a result as a JAX array."""
+    return jax.numpy.asarray(result)

@@ -1,0 +1,64 @@
+"""PyTorch's CPU tensors as NumPy arrays and back, over the same memory."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from pyptx.runtime.arrays import Array, Unusable, numpy_dtype
+
+# The stubs of PyTorch are as large as this package; nothing here needs them.
+torch: Any = import_module("torch")
+
+_BITS = {1: "uint8", 2: "int16"}
+_WITHOUT_VALUES = frozenset(("FakeTensor", "FunctionalTensor"))
+
+
+def view(tensor: Any) -> Array | Unusable:
+    """Return a tensor's memory as an array, or why it has none that can be used."""
+    problem = _problem(tensor)
+    if problem is not None:
+        return Unusable(problem)
+    plain, name = tensor.detach(), str(tensor.dtype).removeprefix("torch.")
+    try:
+        if name not in _UNKNOWN_TO_NUMPY:
+            return plain.numpy()
+        bits = plain.view(getattr(torch, _BITS[tensor.element_size()])).numpy()
+    except (RuntimeError, TypeError) as error:
+        return Unusable(f"PyTorch does not give its memory: {error}")
+    return bits if name == _PACKED else bits.view(numpy_dtype(name))
+
+
+_PACKED = "float4_e2m1fn_x2"
+_UNKNOWN_TO_NUMPY = frozenset(
+    ("bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu", "float8_e4m3fnuz", "float8_e5m2fnuz", _PACKED)
+)
+
+
+def _problem(tensor: Any) -> str | None:
+    if not isinstance(tensor, torch.Tensor):
+        return f"expected an array, found {type(tensor).__name__}"
+    if type(tensor).__name__ in _WITHOUT_VALUES:
+        return f"expected a tensor with values, found a {type(tensor).__name__}: PyTorch is tracing the call"
+    if tensor.device.type == "meta":
+        return "expected a tensor with values, found one on the device meta"
+    if tensor.device.type != "cpu":
+        return f"expected a tensor in the CPU's memory, found one on {tensor.device}; the simulator takes x.cpu()"
+    if tensor.layout != torch.strided:
+        return f"expected a dense tensor, found one of layout {str(tensor.layout).removeprefix('torch.')}"
+    if tensor.is_conj():
+        return "expected plain memory, found a conjugate view; use x.resolve_conj()"
+    return "expected plain memory, found a negative view; use x.resolve_neg()" if tensor.is_neg() else None
+
+
+def tensor(array: Array) -> Any:
+    """Return an array as a tensor over its memory."""
+    name = array.dtype.name
+    if name not in _UNKNOWN_TO_NUMPY:
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(_BITS[array.itemsize])).view(getattr(torch, name))
+
+
+def note_written(tensor: Any) -> None:
+    """Count a change of a tensor, by which autograd notices that what it saved is no longer there."""
+    torch.autograd.graph.increment_version(tensor)

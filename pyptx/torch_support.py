@@ -1,0 +1,80 @@
+"""Kernels as functions that PyTorch's autograd knows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any, cast
+
+from pyptx.decorator import Kernel
+from pyptx.diagnostics import PtxError
+from pyptx.runtime.rules import GRADIENTS
+
+
+def differentiable_kernel(
+    forward_kernel: Kernel,
+    backward_kernel: Kernel,
+    *,
+    save_for_backward: Sequence[int] | None = None,
+    num_grad_inputs: int | None = None,
+    **kwargs: Any,
+) -> Callable[..., Any]:
+    """Return a function of torch tensors that runs one kernel, and the other for its gradient.
+
+    `save_for_backward` are the positions of the inputs that the gradient needs (None: all). The backward kernel takes
+    these, then the gradient of each output, and returns the gradients of the first `num_grad_inputs` inputs (None: as
+    many as it has outputs). Keywords of the function go to whichever kernel takes them; those given here are defaults.
+    """
+    inputs, outputs = len(forward_kernel.in_specs), len(forward_kernel.out_specs)
+    saved = tuple(range(inputs) if save_for_backward is None else save_for_backward)
+    count = len(backward_kernel.out_specs) if num_grad_inputs is None else num_grad_inputs
+    name, takes, gives = backward_kernel.name, len(backward_kernel.in_specs), len(backward_kernel.out_specs)
+    wrong = [f"input {index} of {inputs} is to be saved" for index in saved if not 0 <= index < inputs]
+    if not 0 < count <= inputs or count != gives:
+        wrong.append(f"`{name}` has {gives} outputs for the gradients of {count} of {inputs} inputs")
+    if takes != len(saved) + outputs:
+        wrong.append(f"`{name}` takes {takes} inputs, given are {len(saved)} saved ones and {outputs} gradients")
+    if wrong:
+        raise PtxError([GRADIENTS.found(None, "; ".join(wrong))])
+
+    @cache
+    def made() -> Any:
+        return _autograd(forward_kernel, backward_kernel, saved, count)
+
+    def function(*tensors: Any, **options: Any) -> Any:
+        """Run the forward kernel; autograd runs the backward one."""
+        return made().apply(_split({**kwargs, **options}, forward_kernel, backward_kernel), *tensors)
+
+    _split(kwargs, forward_kernel, backward_kernel)
+    function.__name__ = function.__qualname__ = forward_kernel.name
+    return function
+
+
+def _split(options: Mapping[str, Any], *kernels: Kernel) -> tuple[dict[str, Any], ...]:
+    """Return for each kernel the options that it takes."""
+    taken = [{*one.template_params, *one.shape_variables, *one.raw_parameters, "grid"} for one in kernels]
+    unknown = [name for name in options if not any(name in names for names in taken)]
+    if unknown:
+        raise PtxError([GRADIENTS.found(None, f"neither kernel takes {', '.join(unknown)}")])
+    return tuple({name: value for name, value in options.items() if name in names} for names in taken)
+
+
+def _autograd(forward_kernel: Kernel, backward_kernel: Kernel, saved: tuple[int, ...], count: int) -> Any:
+    """Return the autograd function: at the first call, so that PyTorch is loaded no earlier."""
+    torch: Any = import_module("torch")
+
+    def forward(context: Any, options: tuple[dict[str, Any], ...], *tensors: Any) -> Any:
+        context.save_for_backward(*(tensors[index] for index in saved))
+        context.options, context.others = options, len(tensors) - count
+        return forward_kernel(*tensors, **options[0])
+
+    def backward(context: Any, *gradients: Any) -> tuple[Any, ...]:
+        dense = [gradient.contiguous() for gradient in gradients]
+        made = backward_kernel(*context.saved_tensors, *dense, **context.options[1])
+        gradients = cast("tuple[Any, ...]", made) if isinstance(made, tuple) else (made,)
+        return (None, *gradients, *([None] * context.others))
+
+    once: Any = torch.autograd.function.once_differentiable
+    methods = {"forward": staticmethod(forward), "backward": staticmethod(once(backward))}
+    return type(forward_kernel.name, (torch.autograd.Function,), methods)

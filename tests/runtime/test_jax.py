@@ -1,0 +1,63 @@
+"""Kernels on JAX's CPU arrays: read in place, results as JAX arrays; tracers and outputs are refused."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import PtxError, Tile, kernel
+from pyptx.types import bf16, f32, u64
+
+from .test_torch import elementwise, product
+
+# Typed as anything: casts of every line say less.
+jax: Any = import_module("jax")
+jnp: Any = import_module("jax.numpy")
+X = jnp.arange(32.0)
+
+
+def test_arrays_go_in_and_come_out() -> None:
+    z = product(X, X)
+    assert isinstance(z, jax.Array)
+    assert jnp.array_equal(z, X * X)
+    halves = X.astype(jnp.bfloat16)
+    assert jnp.array_equal(elementwise(bf16, 2)(halves), halves)
+
+
+def test_an_array_is_read_where_it_lies() -> None:
+    from pyptx.runtime.arrays import adopted
+
+    (view,) = adopted([X])
+    assert isinstance(view, np.ndarray)
+    assert view.ctypes.data == X.unsafe_buffer_pointer()
+
+
+def test_arrays_do_not_change() -> None:
+    with pytest.raises(PtxError, match="`z`: expected an array to write to, JAX's never change"):
+        product(X, X, out=X)
+
+
+def test_a_tracer_has_no_values() -> None:
+    def square(x: Any) -> Any:
+        return product(x, x)
+
+    with pytest.raises(PtxError, match=r"`x`: .*found a tracer.*outside jax\.jit"):
+        jax.jit(square)(X)
+
+
+def test_a_deleted_array_is_refused() -> None:
+    gone = jnp.arange(32.0) + 1
+    gone.delete()
+    with pytest.raises(PtxError, match=r"`y`: .*donated or deleted"):
+        product(X, gone)
+
+
+def test_wide_types_need_their_switch() -> None:
+    @kernel(in_specs=[Tile(32, f32)], out_specs=[Tile(4, u64)], grid=(1,), block=(1, 1, 1))
+    def nothing(x: Any, y: Any) -> None: ...
+
+    with pytest.raises(PtxError, match="a result is uint64, JAX makes it uint32"):
+        nothing(X)

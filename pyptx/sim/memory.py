@@ -7,6 +7,7 @@ place. Knows no instruction but the place (`Site`) that errors name.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.mbarriers import MBarriers
 from pyptx.sim.tensor_memory import TensorMemory
+from pyptx.sim.unstarted import Unstarted
 from pyptx.sim.variables import (
     GLOBAL_BASE,
     LOCAL_WINDOW,
@@ -91,8 +93,11 @@ class Memory:
     shared_base: int = 0
     cluster: int = 1
     checks: Checks | None = None
+    tally: Callable[[Site, Lanes, Region, Array, int, str], None] | None = None
+    """Counts every access, for statistics."""
     effects: Effects = field(default_factory=Effects)
     images: Images = field(default_factory=Images)
+    unstarted: Unstarted = field(default_factory=Unstarted)
     mbarriers: MBarriers = field(init=False)
     tensor: TensorMemory = field(init=False)
     shared: Region = field(init=False)
@@ -151,6 +156,8 @@ class Memory:
                 region.own()
         if self.checks is not None:
             self.checks.access(site, lanes, region, np.broadcast_to(offsets, lanes.n), size, kind)
+        if self.tally is not None:
+            self.tally(site, lanes, region, offsets, size, kind)
         return region, offsets
 
     def _global(self, site: Site, lanes: Lanes, address: Value, size: int, space: str) -> tuple[Region, Any]:

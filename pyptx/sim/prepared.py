@@ -25,6 +25,7 @@ from pyptx.sim.program import Program, prepare
 from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.timeline.recorder import Recorder
+from pyptx.sim.unstarted import Unstarted
 from pyptx.sim.variables import PARAM_BASE
 
 Dim = int | Sequence[int]
@@ -32,6 +33,7 @@ BATCH_LANES = 8192
 MAX_STEPS = 50_000_000
 _MOST_THREADS = 1024
 _MOST_SHARED = 232448
+_WAITING = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +82,27 @@ class Prepared:
     def batches(self, checks: Checks | None = None, recorder: Recorder | None = None) -> Iterator[Scheduler]:
         """Yield the batches of the grid one after the other, each ready to run."""
         machine: Batch | None = None
-        firsts = range(0, self.ctas, self.at_once)
-        for first in reversed(firsts) if reversed_ctas(self.launch.schedule, self.launch.seed) else firsts:
-            ctas = min(self.at_once, self.ctas - first)
+        size = self.launch.cluster_size
+        firsts = range(0, self.ctas, size)
+        # Whole batches in reverse, so that a batch of consecutive CTAs stays one.
+        unstarted = Unstarted(self.launch.cluster, self.launch.grid, list(firsts))
+        if reversed_ctas(self.launch.schedule, self.launch.seed):
+            parts = [
+                unstarted.firsts[at : at + self.at_once // size] for at in range(0, len(firsts), self.at_once // size)
+            ]
+            unstarted.firsts = [first for part in reversed(parts) for first in part]
+        while unstarted.firsts:
+            numbers = unstarted.start(self.at_once)
+            ctas = len(numbers)
             if machine is None or machine.shape.ctas != ctas:
                 machine = Batch(self.launch, ctas, self.regions, self.params, self.sources, self.stats, self.printed)
                 machine.memory.tensor.exact = self.exact
                 machine.recorder = recorder
                 if checks is not None:
                     checks.attach(machine, self.at_once)
-            machine.begin(np.arange(first, first + ctas))
-            yield Scheduler(machine, first)
+                machine.memory.unstarted = unstarted
+            machine.begin(numbers)
+            yield Scheduler(machine, int(numbers[0]))
             self.stats.batches += 1
         if checks is not None:
             checks.finish()
@@ -133,6 +145,9 @@ def prepared(
     at_once = total
     if not (options.cooperative or program.communicates):
         at_once = max(1, options.batch_lanes // (threads * launch.cluster_size)) * launch.cluster_size
+        if program.cancels:
+            # A grid larger than the machine, which such kernels are for: three quarters of the clusters wait.
+            at_once = min(at_once, -(-total // (_WAITING * launch.cluster_size)) * launch.cluster_size)
     return Prepared(launch, regions, params, buffers, outputs, sources, exact, min(at_once, total))
 
 

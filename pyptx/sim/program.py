@@ -57,6 +57,7 @@ class Block:
     polls: bool = False
     communicates: bool = False
     after_call: Step | None = None
+    labels: list[str] = field(default_factory=list[str])
 
     @property
     def body(self) -> list[Step]:
@@ -88,6 +89,7 @@ class Program:
     variables: Variables
     by_name: dict[str, Code]
     communicates: bool
+    cancels: bool
 
     def code_at(self, address: int) -> Code | None:
         """Return the function that has this address."""
@@ -108,8 +110,16 @@ def prepare(module: Module, entry: str | None, single: bool = False) -> Program:
     builder.variables.settle()
     _mark_recursion(builder.codes)
     communicates = _communicates(builder.blocks)
+    cancels = any(".try_cancel" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
     return Program(
-        module, builder.codes[0], builder.codes, builder.blocks, builder.variables, builder.found, communicates
+        module,
+        builder.codes[0],
+        builder.codes,
+        builder.blocks,
+        builder.variables,
+        builder.found,
+        communicates,
+        cancels,
     )
 
 
@@ -234,6 +244,7 @@ def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
             if blocks[-1].steps or blocks[-1].after_call:
                 blocks.append(Block(len(blocks), code))
             places[item.label.name, id(item.scope)] = len(blocks) - 1
+            blocks[-1].labels.append(item.label.name)
             continue
         wide, suspends = _is_warp_wide(item), _may_suspend(item)
         alone = suspends or single

@@ -1,5 +1,5 @@
-"""Manual: tensormap.replace, tensormap.cp_fenceproxy, clusterlaunchcontrol. Every CTA of a grid runs here, so a request
-to cancel one is always refused, as it may be on hardware."""
+"""Manual: tensormap.replace, tensormap.cp_fenceproxy, clusterlaunchcontrol. A request to cancel a cluster
+gets the next that no batch has started."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx import tensormap
 from pyptx.isa.model import Match
 from pyptx.sim import bulk, rules
 from pyptx.sim.access import store
-from pyptx.sim.engines import chosen, signalling
+from pyptx.sim.engines import chosen, objects, signalling, told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Region, Site
@@ -67,28 +67,67 @@ def _copy(
 
 def _clusterlaunchcontrol(match: Match, signature: Signature) -> Operation | None:
     if "try_cancel" in match.modifiers:
-        return memory(signalling(_refuse, 16)) if not any("multicast" in m for m in match.modifiers) else None
+        return memory(_cancel_for_all if any("multicast" in m for m in match.modifiers) else signalling(_cancel, 16))
     if "is_canceled" in match.modifiers:
         return value(_canceled)
-    return value(_first_cta) if "v4" in match.modifiers else value(_coordinate)
+    if "v4" in match.modifiers:
+        return value(_first_cta)
+    return value(partial(_coordinate, "xyz".index(match.modifiers[-3][-1])))
 
 
-def _refuse(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    zeros = np.zeros(group.n, np.uint64)
-    store(site, group, None, space, address, zeros.dtype, (zeros, zeros))
+def _cancel(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
+    """Cancel a cluster for every lane and write its first CTA, or zeros when all clusters have started."""
+    low, high = np.zeros(group.n, np.uint64), np.zeros(group.n, np.uint64)
+    for at in range(group.n):
+        low[at], high[at] = _response(site)
+    store(site, group, None, space, address, low.dtype, (low, high))
+
+
+def _response(site: Site) -> tuple[int, int]:
+    """Return the two halves of a response: whether a cluster was cancelled, and where its first CTA lies."""
+    first = site.memory.unstarted.cancel()
+    if first is None:
+        return 0, 0
+    x, y, z = site.memory.unstarted.place(first)
+    return 1 | x << 32, y | z << 32
+
+
+def _cancel_for_all(
+    site: Site, group: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any
+) -> None:
+    """Cancel a cluster and tell every CTA of the own one."""
+    some, (where, bars) = chosen(group, mask, address, bar)
+    if some is None:
+        return
+    memory = site.memory
+    every = (1 << memory.cluster) - 1
+    for at, one in bulk.one_by_one(some):
+        region, offsets = memory.resolve(site, space, one, where[at : at + 1], 16, "w")
+        ends = bulk.everywhere(site, one, int(offsets[0]), every)
+        signals = np.array(bulk.everywhere(site, one, int(objects(site, one, bar_space, bars[at : at + 1])[0]), every))
+
+        def land(region: Region = region, ends: list[int] = ends, one: Lanes = one, signals: Array = signals) -> None:
+            halves = np.array(_response(site), np.uint64).view(np.uint8)
+            for end in ends:
+                region.data[end : end + 16] = halves
+            told(site, one, lambda m: m.transfer(m.rows(signals), np.full(len(signals), -16)))
+
+        memory.effects.issue("store", one.index, one.shape.lanes, land, grouped=False)
 
 
 def _canceled(answer: Any) -> Any:
-    return answer[0] != 0
+    return (answer[0] & np.uint64(1)) != 0
 
 
 def _first_cta(answer: Any) -> tuple[Array, ...]:
-    zeros = np.zeros(np.shape(answer[0]), np.uint32)
-    return zeros, zeros, zeros, zeros
+    low, high = answer
+    zeros = np.zeros(np.shape(low), np.uint32)
+    parts = (low >> np.uint64(32), high & np.uint64(0xFFFFFFFF), high >> np.uint64(32))
+    return (*(part.astype(np.uint32) for part in parts), zeros)
 
 
-def _coordinate(answer: Any) -> Array:
-    return _first_cta(answer)[0]
+def _coordinate(axis: int, answer: Any) -> Array:
+    return _first_cta(answer)[axis]
 
 
 BUILDERS: dict[str, Builder] = {"tensormap": _tensormap, "clusterlaunchcontrol": _clusterlaunchcontrol}

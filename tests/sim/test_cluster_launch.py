@@ -1,0 +1,73 @@
+"""Cluster launch control: CTAs that run take clusters that have not started; each CTA's work is done exactly once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.parser import parse
+
+TEXT = """.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 work, .param .u64 started)
+{{
+.reg .b32 %x, %y, %z, %t, %r<4>; .reg .b64 %work, %started, %at; .reg .b128 %answer; .reg .pred %p, %q;
+.shared .align 16 .b8 said[16]; .shared .align 8 .b64 bar;
+ld.param.u64 %work, [work]; ld.param.u64 %started, [started];
+mov.u32 %t, %tid.x; mov.u32 %x, %ctaid.x; mov.u32 %y, %ctaid.y; mov.u32 %r2, 0;
+setp.ne.u32 %p, %t, 0;
+@!%p mbarrier.init.shared::cta.b64 [bar], 1;
+@!%p red.global.add.u32 [%started], 1;
+barrier.cluster.arrive; barrier.cluster.wait;
+again:
+@!%p mbarrier.arrive.expect_tx.relaxed.cluster.shared::cta.b64 _, [bar], 16;
+mov.u32 %r0, %cluster_ctarank;
+or.b32 %r1, %r0, %t;
+setp.ne.u32 %q, %r1, 0;
+{cancel}
+mad.lo.u32 %r1, %y, {width}, %x;
+mad.wide.u32 %at, %r1, 4, %work;
+@!%p red.global.add.u32 [%at], 1;
+wait: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %q, [bar], %r2;
+@!%q bra wait;
+xor.b32 %r2, %r2, 1;
+ld.shared.b128 %answer, [said];
+clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %q, %answer;
+@!%q bra done;
+{first}
+mov.u32 %r0, %cluster_ctaid.x; add.u32 %x, %x, %r0;
+mov.u32 %r0, %cluster_ctaid.y; add.u32 %y, %y, %r0;
+fence.proxy.async.shared::cta;
+barrier.cluster.arrive; barrier.cluster.wait;
+bra again;
+done:
+barrier.cluster.arrive; barrier.cluster.wait;
+ret;
+}}
+"""
+ALONE = "@!%q clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [said], [bar];"
+VECTOR = "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%x, %y, _, _}, %answer;"
+SINGLE = """clusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %x, %answer;
+clusterlaunchcontrol.query_cancel.get_first_ctaid::y.b32.b128 %y, %answer;"""
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random"])
+@pytest.mark.parametrize(("cluster", "first"), [((1, 1), SINGLE), ((2, 2), VECTOR), ((4, 1), SINGLE)])
+def test_every_cta_is_worked_on_once(cluster: tuple[int, int], first: str, schedule: str) -> None:
+    cancel = ALONE if cluster == (1, 1) else ALONE.replace(".b128", ".multicast::cluster::all.b128")
+    module = parse(TEXT.format(width=12, cancel=cancel, first=first))
+    work, started = np.zeros((6, 12), "u4"), np.zeros(1, "u4")
+    sim.run(module, grid=(12, 6), block=32, cluster=cluster, args=[work, started], schedule=schedule, seed=3)
+    assert (work == 1).all()
+    size = cluster[0] * cluster[1]
+    assert size <= started[0] < 72
+    assert started[0] % size == 0
+
+
+def test_a_small_grid_starts_whole() -> None:
+    module = parse(TEXT.format(width=1, cancel=ALONE, first=SINGLE))
+    work, started = np.zeros((1, 1), "u4"), np.zeros(1, "u4")
+    sim.run(module, block=32, args=[work, started])
+    assert work[0, 0] == started[0] == 1

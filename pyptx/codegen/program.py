@@ -1,7 +1,95 @@
-"""main"""
+"""What a generated file does when it is run: print its PTX, compare it with the original, assemble it, simulate it."""
+
 from __future__ import annotations
 
+import argparse
+import hashlib
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-def main(module, original):
-    print(module.ptx(), end="")
-    return 0
+from pyptx.diagnostics import PtxError, Severity, render
+from pyptx.ir.nodes import Function
+
+if TYPE_CHECKING:
+    from pyptx.ptx.transcript import ExactModule
+
+FINE, WRONG = 0, 1
+
+
+def main(module: ExactModule, original: str, argv: Sequence[str] | None = None) -> int:
+    """Print the PTX; on standard error say whether it equals the original (by its SHA-256), and what ptxas and the
+    simulator make of it. Return the exit status."""
+    args = _parser().parse_args(argv)
+    try:
+        text = module.ptx()
+    except PtxError as error:
+        return _refused(error)
+    if not args.quiet:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    same = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest() == original
+    _say(f"the PTX is {'the original, byte for byte' if same else 'not the original any more'}")
+    status = FINE if args.no_assembly else _assembled(module)
+    if args.run:
+        status = max(status, _simulated(module, args))
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(description="Print the PTX of this file, and say what it is good for.")
+    made.add_argument("--quiet", action="store_true", help="do not print the PTX")
+    made.add_argument("--no-assembly", action="store_true", help="do not call ptxas")
+    made.add_argument("--run", action="store_true", help="simulate a kernel on arguments made up for it")
+    made.add_argument("--entry", metavar="NAME", help="the kernel to simulate, by its name in PTX")
+    made.add_argument("--grid", metavar="N", type=int, default=1, help="how many CTAs to simulate (1)")
+    made.add_argument("--block", metavar="N", type=int, help="how many threads a CTA has")
+    made.add_argument("--bytes", metavar="N", type=int, default=1 << 20, help="the size of every buffer (1 MiB)")
+    made.add_argument("--number", metavar="N", type=int, default=64, help="the value of integer parameters (64)")
+    return made
+
+
+def _refused(error: PtxError) -> int:
+    _say(render(error.diagnostics, error.source))
+    return WRONG
+
+
+def _assembled(module: ExactModule) -> int:
+    """Assemble, and say what each kernel takes."""
+    from pyptx.toolchain import ToolMissing
+
+    try:
+        found = module.resources()
+    except ToolMissing as missing:
+        _say("; ".join(f"not assembled: {d.message}" for d in missing.diagnostics))
+        return FINE
+    except PtxError as error:
+        serious = [d for d in error.diagnostics if d.severity is Severity.ERROR] or list(error.diagnostics)
+        _say(render(serious[:10]))
+        return WRONG
+    for name, used in found.items():
+        spilled = f", {used.spill_stores} bytes spilled" if used.spill_stores else ""
+        _say(f"{name}: {used.registers} registers, {used.shared} bytes of shared memory{spilled}")
+    return FINE
+
+
+def _simulated(module: ExactModule, args: argparse.Namespace) -> int:
+    from pyptx.codegen.trial import tried
+
+    entries = [node for node in module.module().directives if isinstance(node, Function) and node.is_entry]
+    chosen = [node for node in entries if node.definition and args.entry in (None, node.name)]
+    if not chosen:
+        _say(
+            f"no kernel {args.entry or ''} to simulate; there are {', '.join(node.name for node in entries) or 'none'}"
+        )
+        return WRONG
+    try:
+        for line in tried(module.module(), chosen[0], args.grid, args.block, args.bytes, args.number):
+            _say(line)
+    except PtxError as error:
+        return _refused(error)
+    return FINE
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,131 @@
+"""Runs a kernel on arguments made up for it: buffers for what the code uses as addresses, small numbers for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyptx.ir.directives import Module
+from pyptx.ir.kinds import LinkingDirective, StateSpace
+from pyptx.ir.nodes import Function, Instruction, Param, VarDecl
+from pyptx.ir.operands import AddressOperand, LabelOperand, RegisterOperand
+from pyptx.ir.walk import visit
+
+THREADS, DYNAMIC_SHARED, MOST_STEPS = 128, 48 << 10, 2_000_000
+_ADDRESS_OPCODES = frozenset("ld ldu st atom red prefetch prefetchu cp applypriority discard multimem wgmma".split())
+_CARRIES = frozenset("mov cvta add sub mad fma and or selp shl cvt".split())
+Field = tuple[str, int]
+"""A parameter's name and the offset of eight bytes in it."""
+
+
+def tried(module: Module, entry: Function, grid: int, block: int | None, size: int, number: int) -> Iterator[str]:
+    """Simulate a kernel; yield what was passed to it and what it did."""
+    import numpy as np
+
+    from pyptx import sim
+
+    pointers = pointers_of(entry)
+    random = np.random.default_rng(0)
+    arguments: dict[str, Any] = {}
+    for param in entry.params:
+        arguments[param.name] = _argument(param, pointers, size, number, lambda: _buffer(np, random, size))
+        yield f"  {param.name}: {_shown(arguments[param.name])}"
+    shape = (block,) if block else _block(entry)
+    shared = DYNAMIC_SHARED if _dynamic_shared(module) else 0
+    yield f"simulating {entry.name} with grid={grid}, block={shape}, shared={shared}"
+    before = {name: value.copy() for name, value in arguments.items() if isinstance(value, np.ndarray)}
+    result = sim.run(
+        module, entry.name, grid=grid, block=shape, args=arguments, shared=shared, check="all", on_hazard="report",
+        max_steps=MOST_STEPS,
+    )  # fmt: skip
+    for name, old in before.items():
+        changed = int((arguments[name] != old).sum())
+        if changed:
+            yield f"  {name}: {changed} of {old.nbytes} bytes changed"
+    if result.printed:
+        yield result.printed.rstrip("\n")
+    yield f"it ended; {len(result.hazards)} hazards found"
+    for finding in result.hazards[:10]:
+        yield f"  {finding}"
+
+
+def _buffer(np: Any, random: Any, size: int) -> Any:
+    """Return bytes that are small numbers, read as integers of 32 bits."""
+    return random.integers(0, 8, size // 4, dtype=np.int32).view(np.uint8)
+
+
+def _argument(param: Param, pointers: set[Field], size: int, number: int, buffer: Any) -> Any:
+    kind = param.type.ptx[1:]
+    if param.array_size is not None:
+        from pyptx import sim
+
+        width = int(param.array_size) * max(param.type.bits // 8, 1)
+        inside = sorted(offset for name, offset in pointers if name == param.name and offset + 8 <= width)
+        return sim.Struct(width, [(offset, buffer()) for offset in inside])
+    if param.type.bits == 64 and (_declared_pointer(param) or (param.name, 0) in pointers):
+        return buffer()
+    if kind[0] == "f":
+        return 1.0
+    return min(number, (1 << (param.type.bits - 1)) - 1)
+
+
+def _declared_pointer(param: Param) -> bool:
+    return param.pointer or param.ptr_state_space is not None or param.ptr_alignment is not None
+
+
+def _shown(value: Any) -> str:
+    fields = getattr(value, "fields", None)
+    if fields is not None:
+        return f"{value.size} bytes, buffers at {[offset for offset, _ in fields] or 'no'} offsets, else zero"
+    return f"a buffer of {value.nbytes} bytes" if hasattr(value, "nbytes") else repr(value)
+
+
+def pointers_of(entry: Function) -> set[Field]:
+    """Return the parameters, or places in them, whose value reaches an address: followed through moves and sums."""
+    instructions = [node for node in visit(entry) if isinstance(node, Instruction)]
+    origin: dict[str, set[Field]] = {}
+    found: set[Field] = set()
+    for _ in range(4):
+        known = sum(map(len, origin.values()))
+        for node in instructions:
+            _follow(node, origin, found)
+        if sum(map(len, origin.values())) == known:
+            break
+    return found
+
+
+def _follow(node: Instruction, origin: dict[str, set[Field]], found: set[Field]) -> None:
+    first = node.operands[0] if node.operands else None
+    if node.opcode == "ld" and ".param" in node.modifiers and len(node.operands) == 2:
+        address = node.operands[1]
+        if isinstance(address, AddressOperand) and isinstance(first, RegisterOperand | LabelOperand):
+            offset = address.offset or "0"
+            if offset.isdigit():
+                origin.setdefault(first.name, set()).add((address.base, int(offset)))
+        return
+    if node.opcode in _ADDRESS_OPCODES:
+        for operand in node.operands:
+            if isinstance(operand, AddressOperand):
+                found |= origin.get(operand.base, set())
+    elif node.opcode in _CARRIES and isinstance(first, RegisterOperand | LabelOperand):
+        for operand in node.operands[1:]:
+            if isinstance(operand, RegisterOperand | LabelOperand) and operand.name in origin:
+                origin.setdefault(first.name, set()).update(origin[operand.name])
+
+
+def _block(entry: Function) -> tuple[int, ...]:
+    """Return the block that the kernel asks for, or a usual one within its bounds."""
+    for directive in entry.directives:
+        values = tuple(int(value) for value in directive.values if isinstance(value, int))
+        if directive.name == "reqntid" and values:
+            return values
+        if directive.name == "maxntid" and values:
+            return values if len(values) > 1 and values[1] > 1 else (min(THREADS, values[0]),)
+    return (THREADS,)
+
+
+def _dynamic_shared(module: Module) -> bool:
+    return any(
+        isinstance(node, VarDecl) and node.state_space is StateSpace.SHARED and node.linking is LinkingDirective.EXTERN
+        for node in visit(module)
+    )

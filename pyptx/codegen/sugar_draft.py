@@ -6,12 +6,13 @@ Passes fill it in the order of `sugar.PASSES`. What is emitted is fixed from the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from pyptx.check.body import Body
 from pyptx.codegen.analysis.bench import Bench
 from pyptx.codegen.analysis.usage import Register, Usage, usage_of
 from pyptx.codegen.names import Names
-from pyptx.codegen.plan import Expr, Line, Name
+from pyptx.codegen.plan import Expr, Item, Line, Literal, Name
 from pyptx.ir.nodes import Instruction
 from pyptx.types import PtxType
 
@@ -31,11 +32,13 @@ class Variable:
     identifier: str = ""
     expr: Expr = field(default_factory=lambda: Name("_"))
     votes: dict[str, float] = field(default_factory=dict[str, float])
+    declaration: object = None
+    """The declaration that makes it: a statement, or a parameter of the function."""
     inner: bool = False
     """Whether a block inside the function declares it."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Draft:
     """A function, what is known of it, and its lines by the identity of the instruction that each emits."""
 
@@ -47,6 +50,35 @@ class Draft:
     lines: dict[int, Line] = field(default_factory=dict[int, Line])
     symbols: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """How module variables, parameters and shared variables are written where their name is long."""
+
+    ranges: dict[tuple[int, str], tuple[Name, int]] = field(
+        default_factory=dict[tuple[int, str], "tuple[Name, int]"]
+    )
+    """The ranges that the function and its blocks declare, `%r<24>`, by the identity of the declaration and their base:
+    their variables and how long they are."""
+    singles: dict[tuple[int, str], Expr] = field(default_factory=dict[tuple[int, str], Expr])
+    """The registers that are declared one by one."""
+
+    def element(self, variable: Variable) -> Expr | None:
+        """Return a register of a declared range as its element, None for any other."""
+        name, declaration = variable.name, id(variable.declaration)
+        for at in range(len(name) - 1, max(0, len(name) - 10), -1):
+            if not name[at].isdigit():
+                return None
+            known = self.ranges.get((declaration, name[:at]))
+            if known is not None and str(int(name[at:])) == name[at:] and int(name[at:]) < known[1]:
+                return Item(known[0], Literal(int(name[at:])))
+        return None
+
+    def once(self, identifier: str) -> bool:
+        """Tell whether a variable is made by its definition and read once."""
+        register = self.by_identifier.get(identifier)
+        return register is not None and self.variables[register].fresh and len(self.usage.registers[register].reads) == 1
+
+    @cached_property
+    def by_identifier(self) -> dict[str, Register]:
+        """The registers of the variables that hold one register alone."""
+        return {v.identifier: key for key, v in self.variables.items() if isinstance(v.expr, Name)}
 
     def line(self, instruction: Instruction) -> Line | None:
         """Return the line that emits an instruction."""

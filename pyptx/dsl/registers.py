@@ -292,6 +292,9 @@ class RegArray(RegisterRange):
         trace = current()
         if isinstance(value, Register) and value.trace is not trace:
             foreign(value)
+        if trace.exact is not None and isinstance(value, Register) and value.name == target.name:
+            # What `r[i] += x` assigns: the register itself, which is written already.
+            return
         move(target, value)
         if isinstance(value, Register) and value is not target and storage(value.dtype) == storage(self.dtype):
             trace.folds[id(trace.body[-1])] = value.name

@@ -15,6 +15,7 @@ from pyptx import ptx, reg, types
 from pyptx.check.symbols import Scope
 from pyptx.codegen.plan import Attribute, Binary, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary
 from pyptx.diagnostics import PtxError
+from pyptx.dsl.declared import DeclaredRange, register
 from pyptx.dsl.exact import Exact, Given
 from pyptx.dsl.registers import Reg
 from pyptx.dsl.trace import CURRENT, Trace
@@ -29,6 +30,10 @@ _BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "^": operator.xor,
     "|": operator.or_, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "<<": operator.ilshift, ">>": operator.irshift,
+    "&": operator.iand, "^": operator.ixor, "|": operator.ior,
 }  # fmt: skip
 _UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "~": operator.invert}
 
@@ -68,11 +73,16 @@ class Bench:
         known = self._registers.get((name, dtype))
         if known is None:
             token = CURRENT.set(self.trace)
-            known = self._registers[name, dtype] = Reg(name, dtype)
+            known = self._registers[name, dtype] = register(name, dtype)
             CURRENT.reset(token)
         return known
 
-    def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement) -> Any:
+    def changes(self, target: Expr, symbol: str, value: Expr, wanted: Statement) -> bool:
+        """Tell whether `target += value`, or another operator in place, emits exactly the wanted statement."""
+        made = self.emitted(Tuple((target, value)), (), None)
+        return made is not DIFFERENT and self._tried(lambda: _IN_PLACE[symbol](*made), wanted) is not DIFFERENT
+
+    def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement | None) -> Any:
         """Return the value of an expression if it emits exactly the wanted statement and its fresh registers take just
         the given names; else `DIFFERENT`. In every class of registers a wrong name waits for those who take too many."""
         trace, queues = self.trace, self._handed.queues
@@ -82,11 +92,17 @@ class Bench:
             queue = queues.setdefault(self.exact.class_of(register), deque(("_wrong",)))
             queue.insert(len(queue) - 1, register.name)
         self.exact.given = [self._handed]
+        return self._tried(lambda: self.value(expr), wanted)
+
+    def _tried(self, evaluate: Callable[[], Any], wanted: Statement | None) -> Any:
+        trace, queues = self.trace, self._handed.queues
         token = CURRENT.set(trace)
         try:
-            value = self.value(expr)
+            value = evaluate()
             taken = all(len(queue) == 1 for queue in queues.values())
-            return value if taken and len(trace.body) == 1 and alike(trace.body[0], wanted) else DIFFERENT
+            body = trace.body
+            same = not body if wanted is None else len(body) == 1 and alike(body[0], wanted)
+            return value if taken and same else DIFFERENT
         except (PtxError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             return DIFFERENT
         finally:
@@ -95,6 +111,12 @@ class Bench:
             trace.jumps.clear()
             trace.folds.clear()
             trace.pending.clear()
+
+    def range(self, identifier: str, base: str, count: int, dtype: PtxType) -> None:
+        """Let a name stand for a range of registers."""
+        token = CURRENT.set(self.trace)
+        self.given[identifier] = DeclaredRange(base, count, dtype)
+        CURRENT.reset(token)
 
     def known(self, expr: Expr) -> Any:
         """Return what a plain name or element stands for, None for anything else."""

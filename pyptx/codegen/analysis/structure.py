@@ -66,8 +66,8 @@ class Shape:
 class _Search:
     """What is known of the body while its parts are built."""
 
-    def __init__(self, body: Sequence[Statement], branches: Branches) -> None:
-        self.body, self.branches = body, branches
+    def __init__(self, body: Sequence[Statement], branches: Branches, deepest: int) -> None:
+        self.body, self.branches, self.deepest = body, branches, deepest
         self.entries = Entries(branches)
         self.cycles = _cycles(body, branches, self.entries)
         self.shape = Shape([])
@@ -78,7 +78,7 @@ class _Search:
         out: list[Part] = []
         at = low
         while at < high:
-            made = self._cycle(at, high, depth) or self._choice(at, high, end, depth) if depth < DEEPEST else None
+            made = self._cycle(at, high, depth) or self._choice(at, high, end, depth) if depth < self.deepest else None
             if made is None:
                 out.append(Leaf(at))
                 at += 1
@@ -185,9 +185,12 @@ def _cycles(body: Sequence[Statement], branches: Branches, entries: Entries) -> 
     return nested
 
 
-def shape_of(body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset()) -> Shape:
-    """Return the structures of a body. Labels that are reached from outside of it are entries that no structure hides."""
+def shape_of(
+    body: Sequence[Statement], reached_from_outside: frozenset[str] = frozenset(), deepest: int = DEEPEST
+) -> Shape:
+    """Return the structures of a body, at most so many in each other. Labels that are reached from outside of it are
+    entries that no structure hides."""
     branches = branches_of(body, reached_from_outside)
-    search = _Search(body, branches)
+    search = _Search(body, branches, deepest)
     search.shape.parts = search.parts(0, len(body), None, 0)
     return search.shape

@@ -42,11 +42,13 @@ def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
     if known is None:
         name = register[0]
         symbol = step.scope.find(name)
-        declared = _declared(symbol)
-        use = draft.usage.registers[register]
-        inner = symbol is not None and not _outermost(draft, name, symbol)
-        fresh = use.fresh and not inner and declared is not None and symbol is not None and not symbol.vector
-        known = Variable(name, declared or from_name("b32"), declared or from_name("b32"), fresh, inner=inner)
+        kind = _declared(symbol)
+        declared = kind or from_name("b32")
+        known = Variable(name, declared, declared, False)
+        if symbol is not None:
+            known.declaration, known.inner = symbol.declaration, not _outermost(draft, name, symbol)
+            plain = kind is not None and not symbol.vector and not known.inner
+            known.fresh = plain and draft.usage.registers[register].fresh and draft.element(known) is not None
         draft.variables[register] = known
     return known
 
@@ -90,6 +92,8 @@ def decide(draft: Draft, variable: Variable) -> PtxType:
     """Return the type with the most votes that a register of this declaration can hold, and that finds its name there:
     `ptx.names` gives registers class by class."""
     declared = variable.declared
+    if draft.element(variable) is None or variable.inner:
+        return declared
     if declared.kind not in "bus" or declared.bits not in (16, 32, 64):
         return declared
     best, most = declared, 0.0

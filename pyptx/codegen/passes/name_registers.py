@@ -13,7 +13,7 @@ from pyptx.codegen.analysis.demangle import readable
 from pyptx.codegen.names import identifier
 from pyptx.codegen.plan import Item, Literal, Name
 from pyptx.codegen.sugar_draft import Draft, Variable
-from pyptx.ir.nodes import Instruction
+from pyptx.ir.nodes import Instruction, Param
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand, VectorOperand
 from pyptx.isa.special import special_register
 
@@ -32,10 +32,27 @@ def name_registers(draft: Draft) -> None:
         if _fragment(draft, place, step, roles):
             continue
     for register, variable in draft.variables.items():
-        if variable.identifier:
-            continue
-        made = draft.names.fresh(roles.get(register) or variable.name)
-        variable.identifier, variable.expr = made, Name(made)
+        if not variable.identifier:
+            _name(draft, variable, roles.get(register))
+
+
+def _name(draft: Draft, variable: Variable, role: str | None) -> None:
+    element = draft.element(variable)
+    if isinstance(variable.declaration, Param):
+        variable.expr = Literal(variable.name)
+        return
+    if element is not None and not variable.fresh and (variable.inner or (role is None and plain(variable))):
+        variable.expr = element
+        return
+    made = draft.names.fresh(role or variable.name)
+    variable.identifier, variable.expr = made, Name(made)
+    if element is None:
+        draft.singles[id(variable.declaration), variable.name] = variable.expr
+
+
+def plain(variable: Variable) -> bool:
+    """Tell whether a register is read as it is declared."""
+    return variable.home is variable.declared
 
 
 def _axes(draft: Draft) -> frozenset[str]:

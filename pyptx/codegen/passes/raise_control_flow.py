@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from pyptx.codegen.analysis.structure import Choice, Cycle, Leaf, Part, Shape, shape_of
-from pyptx.codegen.plan import Block, Call, Emitted, Expr, Line, Literal, Name, Step, Unary, dotted
+from pyptx.codegen.analysis.structure import DEEPEST, Choice, Cycle, Leaf, Part, Shape, shape_of
+from pyptx.codegen.plan import Block, Call, Emitted, Expr, Line, Literal, Step, Unary, dotted
 from pyptx.ir.nodes import Instruction, Label, Statement
 
 IF, ELSE, LOOP = dotted("ptx.if_"), dotted("ptx.else_"), dotted("ptx.loop")
 _TRUE, _FALSE = Literal(True), Literal(False)
 _UNI = ".uni"
 
-Writer = Callable[[Statement], Sequence[Step]]
-"""Writes one statement that is not part of a structure."""
+Writer = Callable[[Statement, int], Sequence[Step]]
+"""Writes one statement that is not part of a structure; it stands so deep in `with` blocks."""
 Guard = Callable[[Instruction], Expr]
 """Returns the predicate of a conditional branch, `~p` for `@!p`."""
 
@@ -39,27 +39,27 @@ class _Body:
     guard: Guard
     raised: Raised
 
-    def steps(self, parts: Sequence[Part]) -> tuple[Step, ...]:
+    def steps(self, parts: Sequence[Part], depth: int) -> tuple[Step, ...]:
         out: list[Step] = []
         for part in parts:
             if isinstance(part, Leaf):
-                out += self.leaf(part.at)
+                out += self.leaf(part.at, depth)
             else:
                 self.raised.structures += 1
-                out += self.choice(part) if isinstance(part, Choice) else [self.cycle(part)]
+                out += self.choice(part, depth) if isinstance(part, Choice) else [self.cycle(part, depth)]
         return tuple(out)
 
-    def leaf(self, at: int) -> Sequence[Step]:
+    def leaf(self, at: int, depth: int) -> Sequence[Step]:
         statement = self.statements[at]
         what = self.shape.leaves.get(at)
         if what is None or not isinstance(statement, Instruction):
-            return self.write(statement)
+            return self.write(statement, depth)
         keywords = _uni(statement)
         if statement.predicate is not None:
             keywords = (*keywords, ("pred", self.guard(statement)))
         return [Line(Call(dotted(f"ptx.{what}_"), (), keywords), (statement,))]
 
-    def choice(self, part: Choice) -> list[Step]:
+    def choice(self, part: Choice, depth: int) -> list[Step]:
         head, label = self.branch(part.head), self.statements[part.label]
         self.raised.labels.append(_name(label))
         test = self.guard(head)
@@ -67,16 +67,16 @@ class _Body:
         closes = (label,) if part.owned and part.jump is None else ()
         placed = part.owned or part.jump is not None
         header = Call(IF, (test,), (*_uni(head), *_unplaced(placed)))
-        first = Block(header, self.steps(part.then), (head,), closes)
+        first = Block(header, self.steps(part.then, depth + 1), (head,), closes)
         if part.jump is None or part.done is None:
             return [first]
         jump, done = self.branch(part.jump), self.statements[part.done]
         self.raised.labels.append(_name(done))
         header = Call(ELSE, (), (*_uni(jump), *_unplaced(part.owned)))
         opens: tuple[Emitted, ...] = (jump, label)
-        return [first, Block(header, self.steps(part.other), opens, (done,) if part.owned else ())]
+        return [first, Block(header, self.steps(part.other, depth + 1), opens, (done,) if part.owned else ())]
 
-    def cycle(self, part: Cycle) -> Step:
+    def cycle(self, part: Cycle, depth: int) -> Step:
         label, tail = self.statements[part.label], self.branch(part.tail)
         keywords = _uni(tail)
         if tail.predicate is not None:
@@ -86,7 +86,7 @@ class _Body:
             done = self.statements[part.done]
             keywords, closes = (*keywords, ("end", Literal(_name(done)))), (tail, done)
         header = Call(LOOP, (Literal(_name(label)),), keywords)
-        return Block(header, self.steps(part.body), (label,), closes)
+        return Block(header, self.steps(part.body, depth + 1), (label,), closes)
 
     def branch(self, at: int) -> Instruction:
         made = self.statements[at]
@@ -112,11 +112,9 @@ def raise_control_flow(
     write: Writer,
     guard: Guard,
     raised: Raised,
-    reached_from_outside: frozenset[str] = frozenset(),
+    depth: int = 0,
 ) -> tuple[Step, ...]:
-    """Return the steps of a body. `write` makes those of a statement that is part of no structure."""
-    shape = shape_of(statements, reached_from_outside)
-    return _Body(statements, shape, write, guard, raised).steps(shape.parts)
-
-
-__all__ = ["Name", "Raised", "raise_control_flow"]
+    """Return the steps of a body that stands so deep in `with` blocks. `write` makes those of a statement that is part
+    of no structure."""
+    shape = shape_of(statements, deepest=max(DEEPEST - depth, 0))
+    return _Body(statements, shape, write, guard, raised).steps(shape.parts, depth)

@@ -40,12 +40,12 @@ def spell_instructions(draft: Draft) -> None:
 
 def keep(draft: Draft, variable: Variable) -> None:
     """Make a register a declared name that is used explicitly."""
+    was_element = isinstance(variable.expr, Item) and variable.fresh
     variable.fresh = False
-    if isinstance(variable.expr, Item):
-        made = draft.names.fresh(variable.name)
-        variable.identifier, variable.expr = made, Name(made)
-    known = draft.bench.given.get(variable.identifier)
-    if not isinstance(known, Reg) or known.name != variable.name:
+    if was_element:
+        variable.expr = draft.element(variable) or variable.expr
+        variable.identifier = ""
+    if variable.identifier and variable.identifier not in draft.bench.given:
         draft.bench.given[variable.identifier] = draft.bench.register(variable.name, variable.home)
 
 
@@ -66,7 +66,7 @@ def _fresh_line(draft: Draft, step: Step, written: list[Variable]) -> Line | Non
 
 def _settle(draft: Draft, variable: Variable) -> None:
     """Give a register that is read before anything wrote it a variable."""
-    if variable.identifier not in draft.bench.given:
+    if variable.identifier and variable.identifier not in draft.bench.given:
         keep(draft, variable)
 
 

@@ -1,0 +1,158 @@
+"""One function as readable Python: the passes in their order, and what holds their results together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyptx.check.body import Body, Step
+from pyptx.codegen.analysis.bench import Bench
+from pyptx.codegen.names import Names
+from pyptx.codegen.passes.choose_types import choose_types
+from pyptx.codegen.passes.fold_expressions import fold_expressions
+from pyptx.codegen.passes.name_registers import name_registers
+from pyptx.codegen.passes.raise_control_flow import Raised, raise_control_flow
+from pyptx.codegen.passes.spell_instructions import spell_instructions
+from pyptx.codegen.plan import (
+    Block,
+    Call,
+    Define,
+    End,
+    Expr,
+    Line,
+    List,
+    Literal,
+    Name,
+    Unary,
+    dotted,
+    flatten,
+    walk,
+)
+from pyptx.codegen.plan import Step as Written
+from pyptx.codegen.scopes import Scope
+from pyptx.codegen.statements import Statements
+from pyptx.codegen.sugar_draft import Draft, draft_of
+from pyptx.codegen.sugar_operands import Operands
+from pyptx.codegen.sugar_registers import declaration, declare, given_names, mentioned
+from pyptx.ir.directives import LocDirective
+from pyptx.ir.nodes import Block as BracedBlock
+from pyptx.ir.nodes import Instruction, IntrinsicScope, RegDecl, Statement
+from pyptx.isa.targets import Target, Version
+
+BLOCK, OPEN, CLOSE = Call(dotted("ptx.block")), Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
+NAMES = dotted("ptx.names")
+DEEPEST_BLOCK = 15
+
+
+@dataclass(slots=True)
+class Setting:
+    """What the functions of a module have in common."""
+
+    target: Target
+    version: Version
+    statements: Statements
+    names: Names
+    lines: bool
+    """Whether `.loc` stays: in modules made for a debugger."""
+
+
+def readable(define: Define, body: Body, setting: Setting) -> Define:
+    """Return the definition of a function with a readable body. It emits what it did, without `.loc`."""
+    if not body.steps:
+        return define
+    bench = Bench(setting.target, setting.version, body.steps[0].scope)
+    draft = draft_of(body, bench, setting.names.inner())
+    declare(draft, body.function.body)
+    choose_types(draft)
+    name_registers(draft)
+    spell_instructions(draft)
+    writer = _Writer(draft, define, setting)
+    raised = Raised()
+    steps = writer.body(body.function.body, raised, 2)
+    steps = fold_expressions(steps, draft.once)
+    return define.replace(body=_framed(draft, steps, raised))
+
+
+def _framed(draft: Draft, steps: Sequence[Written], raised: Raised) -> tuple[Written, ...]:
+    """Put the declared names that are used in front, and the body into `with ptx.names(…)`."""
+    first = next((at for at, step in enumerate(steps) if not _declares(step)), len(steps))
+    emitted = [item for item in flatten(steps) if isinstance(item, Instruction)]
+    fresh = given_names(draft, emitted)
+    front = [*steps[:first], *mentioned(draft, steps)]
+    rest = tuple(steps[first:])
+    if not fresh and not raised.labels:
+        return (*front, *rest)
+    keywords = (("labels", List(tuple([Literal(name) for name in raised.labels]))),) if raised.labels else ()
+    return (*front, Block(Call(NAMES, tuple(fresh), keywords), rest))
+
+
+def _declares(step: Written) -> bool:
+    return isinstance(step, Line) and bool(step.emits) and not isinstance(step.emits[0], Instruction)
+
+
+class _Writer:
+    """Writes the statements that are part of no structure."""
+
+    def __init__(self, draft: Draft, define: Define, setting: Setting) -> None:
+        self.draft, self.setting = draft, setting
+        self.plain: dict[int, Line] = {}
+        for step in walk(define.body):
+            if isinstance(step, Line) and len(step.emits) == 1:
+                self.plain[id(step.emits[0])] = step
+
+    def body(self, statements: Sequence[Statement], raised: Raised, depth: int) -> tuple[Written, ...]:
+        """Return the steps of a body."""
+        kept = [s for s in statements if self.setting.lines or not isinstance(s, LocDirective)]
+
+        def write(statement: Statement, inner: int) -> Sequence[Written]:
+            return self.statement(statement, raised, inner)
+
+        return raise_control_flow(kept, write, self.guard, raised, depth)
+
+    def guard(self, branch: Instruction) -> Expr:
+        """Return the predicate of a branch."""
+        step = self.step(branch)
+        assert branch.predicate is not None
+        made = Operands(self.draft, step.scope).named(branch.predicate.register) or Literal(None)
+        return Unary("~", made) if branch.predicate.negated else made
+
+    def step(self, instruction: Instruction) -> Step:
+        return self.draft.usage.steps[self.draft.usage.at[id(instruction)]]
+
+    def statement(self, statement: Statement, raised: Raised, depth: int) -> Sequence[Written]:
+        if isinstance(statement, Instruction):
+            line = self.draft.lines.get(id(statement))
+            return [line if line is not None else self.fallback(statement)]
+        if isinstance(statement, RegDecl):
+            plain = self.plain[id(statement)]
+            return [Line(plain.value, plain.emits, declaration(self.draft, statement))]
+        if isinstance(statement, BracedBlock):
+            if depth >= DEEPEST_BLOCK:
+                inside = self.body(statement.body, raised, depth)
+                return [Line(OPEN, (statement,)), *inside, Line(CLOSE, (End(statement),))]
+            inside = self.body(statement.body, raised, depth + 1)
+            return [Block(BLOCK, inside, (statement,), (End(statement),))]
+        if isinstance(statement, IntrinsicScope):
+            raise TypeError("a text has no intrinsic scopes")
+        return [self.plain[id(statement)]]
+
+    def fallback(self, instruction: Instruction) -> Line:
+        """Write an instruction as the plain transpiler does, with the variables of this function."""
+        scope = _Seen(self.draft, self.step(instruction))
+        made = self.setting.statements.instruction(instruction, scope)
+        return Line(made, (instruction,))
+
+
+class _Seen(Scope):
+    """The registers that an instruction sees, for the plain transpiler."""
+
+    def __init__(self, draft: Draft, step: Step) -> None:
+        super().__init__(draft.names)
+        self.operands = Operands(draft, step.scope)
+
+    def find(self, name: str) -> Expr | None:
+        variable = self.operands.variable(name)
+        return None if variable is None else variable.expr
+
+    def is_predicate(self, expr: Expr) -> bool:
+        return any(v.expr == expr and v.declared.name == "pred" for v in self.operands.draft.variables.values())

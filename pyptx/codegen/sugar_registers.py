@@ -1,0 +1,90 @@
+"""The registers of a function in front of its body: declarations, declared names that are used, names that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyptx.codegen.passes.fold_expressions import parts
+from pyptx.codegen.plan import Attribute, Block, Expr, Item, Line, Literal, Name, Repeat, Slice, Step, Tuple, walk
+from pyptx.codegen.sugar_draft import Draft, Variable
+from pyptx.ir.nodes import Instruction, RegDecl, Statement
+from pyptx.ir.walk import visit
+from pyptx.types import from_name
+
+
+def declare(draft: Draft, statements: Sequence[Statement]) -> None:
+    """Name the ranges of registers that a function and its blocks declare."""
+    for statement in statements:
+        for inside in visit(statement):
+            if isinstance(inside, RegDecl):
+                outer = inside is statement
+                if outer:
+                    draft.bench.declare(inside)
+                for item in inside.declarators:
+                    if item.count is not None:
+                        name = draft.names.fresh(item.name)
+                        draft.bench.range(name, item.name, int(item.count), from_name(inside.type.ptx))
+                        draft.ranges[id(inside), item.name] = Name(name), int(item.count)
+
+
+def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
+    """Return what the registers of a declaration are assigned to."""
+    made: list[Expr] = []
+    for item in statement.declarators:
+        if item.count is not None:
+            made.append(draft.ranges[id(statement), item.name][0])
+        else:
+            made.append(draft.singles.get((id(statement), item.name)) or Name("_"))
+    return made[0] if len(made) == 1 else Tuple(tuple(made))
+
+
+def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
+    """Return the arguments of `ptx.names`: the fresh registers in the order in which they are made, as ranges."""
+    out: dict[str, list[tuple[Name, int, int]]] = {}
+    usage = draft.usage
+    for instruction in emitted:
+        for register in dict.fromkeys(usage.access[usage.at[id(instruction)]][1]):
+            variable = draft.variables[register]
+            element = draft.element(variable) if variable.fresh else None
+            if isinstance(element, Item) and isinstance(element.value, Name) and isinstance(element.index, Literal):
+                index = element.index.value
+                assert isinstance(index, int)
+                runs = out.setdefault(element.value.id, [])
+                if runs and runs[-1][2] == index:
+                    runs[-1] = runs[-1][0], runs[-1][1], index + 1
+                else:
+                    runs.append((element.value, index, index + 1))
+    return [_run(*run) for runs in out.values() for run in runs]
+
+
+def _run(name: Name, first: int, last: int) -> Expr:
+    return Item(name, Literal(first)) if last == first + 1 else Item(name, Slice(Literal(first), Literal(last)))
+
+
+def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
+    """Yield lines that give a variable to every declared register that the body uses by name."""
+    used = {part.id for step in walk(steps) for expr in _exprs(step) for part in parts(expr) if isinstance(part, Name)}
+    for variable in draft.variables.values():
+        if variable.fresh or variable.inner or variable.identifier not in used or not isinstance(variable.expr, Name):
+            continue
+        made = _element(draft, variable)
+        if made is not None:
+            yield Line(made, (), variable.expr)
+
+
+def _element(draft: Draft, variable: Variable) -> Expr | None:
+    made = draft.element(variable)
+    if made is None:
+        return None
+    return made if variable.home is variable.declared else Attribute(made, variable.home.name)
+
+
+def _exprs(step: Step) -> Iterator[Expr]:
+    if isinstance(step, Line):
+        yield step.value
+        if step.target is not None:
+            yield step.target
+    elif isinstance(step, Block):
+        yield step.header
+    elif isinstance(step, Repeat):
+        yield step.values

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 
-RESERVED = frozenset("lineinfo annotate out grid args schedule seed check poison watch on_hazard precision".split())
+_RUN_OPTIONS = tuple("check on_hazard precision timeline statistics max_steps".split())
+RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed poison watch".split(), *_RUN_OPTIONS))
 DEFAULT_ARCH = "sm_90a"
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MOST_TRACES = 256
@@ -127,8 +128,11 @@ class Kernel:
         **kwargs: Any,
     ) -> Result:
         """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, or given as
-        `out=`. Keywords are template parameters, shape variables and raw scalar parameters."""
-        return self._simulated(inputs, args, out, grid, {"schedule": schedule, "seed": seed}, kwargs)[0]
+        `out=`. Keywords are template parameters, shape variables and raw scalar parameters, and what `sim.run` takes
+        beside the launch: `check`, `on_hazard`, `precision`, `timeline`, `statistics`, `max_steps`."""
+        options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
+        options |= {"schedule": schedule, "seed": seed}
+        return self._simulated(inputs, args, out, grid, options, kwargs)[0]
 
     def __call__(
         self, *inputs: Any, out: Any = None, grid: Any = None, args: Sequence[Any] | None = None, **kwargs: Any
@@ -295,6 +299,7 @@ def kernel(
     extern_smem: bool | str = False,
     reqntid: tuple[int, ...] | None = None,
     raw_directives: Sequence[tuple[str, tuple[int | str, ...]]] | None = None,
+    exact: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(
     fn: Callable[..., Any] | None = None,
@@ -311,6 +316,7 @@ def kernel(
     extern_smem: bool | str = False,
     reqntid: tuple[int, ...] | None = None,
     raw_directives: Sequence[tuple[str, tuple[int | str, ...]]] | None = None,
+    exact: bool = False,
 ) -> Kernel | Callable[[Callable[..., Any]], Kernel]:
     """Make a kernel of a function. Its positional arguments are tensors, inputs before outputs; keyword-only ones are
     template parameters.
@@ -318,6 +324,8 @@ def kernel(
     `version=None` is the lowest PTX that the target and the instructions need. `grid` is a tuple, or a function of the
     shape variables. `raw_params` are further scalar parameters, (type, name). `extern_smem` names the dynamic shared
     memory (True: "smem"), `smem` is its size in bytes. `reqntid` and `raw_directives` are performance directives.
+    With `exact` the body is emitted as written: nothing is hoisted, added, folded or commented, and registers are
+    declared by `ptx.decl.reg`.
     """
     given: dict[str, Any] = {
         "in_specs": tuple(in_specs or ()), "out_specs": tuple(out_specs or ()), "grid": grid,
@@ -334,7 +342,7 @@ def kernel(
             function, function.__name__, _checked_arch(arch), _checked_version(version, arch),
             tuple(zip(names, tiles, strict=True)), tuple((kind, name) for kind, name in raw_params or ()),
             _three(block, "block"), _three(cluster, "cluster"), smem,
-            "smem" if extern_smem is True else extern_smem or None, tuple(directives),
+            "smem" if extern_smem is True else extern_smem or None, tuple(directives), exact,
         )  # fmt: skip
         for kind, name in definition.raw_params:
             raw_parameter(kind, name)

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules
+from pyptx.dsl.exact import Exact
 from pyptx.dsl.finish import Traced, entry, finished_body, module_of
 from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of
 from pyptx.dsl.tensors import DESCRIPTOR_BYTES, TensorSpec
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
+from pyptx.emitter.styles import DEFAULT
 from pyptx.ir.kinds import ScalarType, StateSpace
 from pyptx.ir.nodes import Function, FunctionDirective, Param
 from pyptx.isa.targets import Version, target
@@ -36,6 +38,7 @@ class Definition(NamedTuple):
     smem: int
     extern_smem: str | None
     directives: tuple[FunctionDirective, ...]
+    exact: bool = False
 
 
 def trace_kernel(
@@ -59,6 +62,8 @@ def trace_entry(
 
     trace = Trace(target(arch), definition.version, definition.name, unit)
     trace.facts["shared"] = SharedMemory(definition.smem, definition.extern_smem)
+    if definition.exact:
+        trace.exact = Exact(trace, DEFAULT)
     params = _parameters(trace, definition)
     specs = [TensorSpec(name, tile, read, trace) for name, tile in definition.tensors]
     if definition.extern_smem is not None:

@@ -96,6 +96,7 @@ class Exact:
         self.places: dict[tuple[Spelling, int], Places] = {}
         self.symbols: dict[str, Operand] = {}
         self.numbers: dict[int, ImmediateOperand] = {}
+        trace.top.prefix = "fresh_"
 
     def class_of(self, register: Register) -> tuple[str, int]:
         """Return the class of a register by its declaration."""
@@ -136,7 +137,7 @@ class Exact:
             return self.given[-1].labels.popleft()
         trace = self.trace
         while True:
-            name = f"${kind}_{trace.number(f'exact {kind}')}"
+            name = f"$fresh_{kind}_{trace.number(f'exact {kind}')}"
             if name not in trace.taken:
                 trace.taken.add(name)
                 return name
@@ -260,7 +261,12 @@ class Exact:
         return Predicate(inner.name, negated)
 
     def declare(self, kind: ScalarType, name: str, count: int | None) -> None:
-        """Note the type of a declared register or range."""
+        """Note the type of a declared register or range; really fresh names keep out of its way."""
+        top = self.trace.top
+        while name.startswith(f"%{top.prefix}"):
+            if top.counts:
+                fail(rules.NAME, f"`{name}` could meet the name of a fresh register", help="rename it")
+            top.prefix = f"{top.prefix}fresh_"
         if count is None:
             self.declared[name] = kind
         else:

@@ -34,6 +34,7 @@ def _place_label(trace: Trace, name: str) -> None:
         _refuse_control(trace, f"the label `{name}`")
     here = trace.here(2)
     if trace.exact is not None:
+        trace.taken.add(name)
         trace.append(Label(name, origin=here))
         return
     if name in trace.labels:

@@ -22,6 +22,7 @@ from pyptx.sim.program import Block, Program
 
 if TYPE_CHECKING:
     from pyptx.sim.checks import Checks
+    from pyptx.sim.statistics import Statistics
 
 Dim3 = tuple[int, int, int]
 
@@ -56,6 +57,21 @@ class Stats:
     batches: int = 0
     lanes: int = 0
     approximate: set[str] = field(default_factory=set[str])
+    statistics: Statistics | None = None
+    """What `sim.run(statistics=True)` counted besides."""
+
+    def __str__(self) -> str:
+        counted = f"{self.lanes} threads, {self.instructions} instructions of groups, {self.lane_instructions} of lanes"
+        about = f"approximate: {', '.join(sorted(self.approximate))}" if self.approximate else ""
+        return "\n".join(part for part in (counted, about, str(self.statistics or "")) if part)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values."""
+        return {
+            "instructions": self.instructions, "lane_instructions": self.lane_instructions, "lanes": self.lanes,
+            "approximate": sorted(self.approximate),
+            **(self.statistics.as_json() if self.statistics is not None else {}),
+        }  # fmt: skip
 
 
 class Recorder(Protocol):

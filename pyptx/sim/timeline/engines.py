@@ -57,6 +57,11 @@ class Engines:
         self.recorder = recorder
         self.landing: Work | None = None
         """What lands now, so that the barrier it tells knows whom to name."""
+        self.bytes: dict[str, int] = {}
+        self.flops = 0
+        """Of every CTA, recorded or not; operations of tcgen05 only, whose shape the instruction does not say."""
+        self.products: list[tuple[int, int, int]] = []
+        """CTA, start and end of the products that recorded warps do themselves."""
         self._ctas, self._first = 1, 0
         self._tracks: dict[tuple[str, int], int] = {}
         self._works: list[Work] = []
@@ -127,11 +132,12 @@ class Engines:
     def _tcgen05(self, now: Now, instruction: Instruction, args: tuple[Any, ...]) -> None:
         for lane in now.active.tolist():
             warp = self.recorder.warp_of(lane)
-            if not self.recorder.kept[warp]:
-                continue
             what, flops = instruction.modifiers[0][1:], 0
             if what == "mma":
                 what, flops = _product(now.step, args, lane)
+            self.flops += flops
+            if not self.recorder.kept[warp]:
+                continue
             work = self.add(TCGEN05, warp, instruction, what, flops=flops)
             self._open.setdefault((TCGEN05, warp), []).append(work)
 
@@ -159,9 +165,10 @@ class Engines:
             return self._arrival(lanes, land)
         warps = {recorder.warp_of(int(lane)) for lane in lanes}
         kept = [warp for warp in sorted(warps) if recorder.kept[warp]]
+        engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
+        self.bytes[engine] = self.bytes.get(engine, 0) + size
         works: list[Work] = []
         for warp in kept:
-            engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
             work = self.add(engine, warp, instruction, _what(instruction), size // len(warps))
             works.append(work)
             if grouped:
@@ -228,12 +235,14 @@ class Engines:
                 self.observed(work, time + 1)
 
     def ran(self, block: Block, warp: int, start: int) -> None:
-        """A warp ran a block: its `wgmma` groups end and are waited for."""
+        """A warp ran a block: it multiplied itself, its `wgmma` groups end and are waited for."""
         steps = self._static.get(block.pc)
         if steps is None:
             steps = self._static[block.pc] = _group_steps(block)
         for at, what, newest in steps:
-            if what == "commit":
+            if what == "mma":
+                self.products.append((self._first + warp % self._ctas, start + at, start + at + 1))
+            elif what == "commit":
                 self._commit((WGMMA, warp), start + at)
             else:
                 self._wait((WGMMA, warp), newest, start + at)
@@ -291,6 +300,8 @@ def _group_steps(block: Block) -> list[tuple[int, str, int]]:
     found: list[tuple[int, str, int]] = []
     for at, step in enumerate(block.steps):
         instruction = step.instruction
+        if instruction.opcode == "mma" or (instruction.opcode == "wmma" and ".mma" in instruction.modifiers):
+            found.append((at, "mma", 0))
         if instruction.opcode != "wgmma":
             continue
         if ".commit_group" in instruction.modifiers[0]:

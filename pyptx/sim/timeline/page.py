@@ -19,7 +19,7 @@ _CONTEXT = 12
 """Lines of Python shown around those that take part."""
 
 
-def page(recorded: Recorded, findings: Sequence[Finding] = (), lines: dict[int, dict[str, Any]] | None = None) -> str:
+def page(recorded: Recorded, findings: Sequence[Finding] = (), lines: dict[int, dict[str, str]] | None = None) -> str:
     """Return the page. `lines` adds statistics to PTX lines, as names and values."""
     assets = files("pyptx.sim.timeline").joinpath("assets")
     style, script, body = (
@@ -50,7 +50,7 @@ class _Strings:
         return self.all.setdefault(text, len(self.all))
 
 
-def payload(recorded: Recorded, findings: Sequence[Finding], lines: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def payload(recorded: Recorded, findings: Sequence[Finding], lines: dict[int, dict[str, str]]) -> dict[str, Any]:
     """Return what the page's script draws. Records are rows of numbers; texts stand once in `strings`."""
     string = _Strings()
     rows, heights = rows_of(recorded.transfers)

@@ -6,7 +6,7 @@ which stand in for the machine's own while a run is recorded. Knows no file form
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from linecache import getlines
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,21 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.ir import Instruction, Label, visit
 from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Finding
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.program import Block, Program
+from pyptx.sim.statistics.report import statistics
+from pyptx.sim.statistics.tally import Tally
 from pyptx.sim.timeline.barriers import RecordedClusterBarriers, RecordedCtaBarriers, RecordedMBarriers
 from pyptx.sim.timeline.engines import Engines, RecordedEffects
 from pyptx.sim.timeline.names import Names
 from pyptx.sim.timeline.places import Places, places_of
 from pyptx.sim.timeline.records import Cause, Line, Recorded, Run, Track, Wait
+from pyptx.sim.timeline.timeline import Timeline
 
 if TYPE_CHECKING:
-    from pyptx.sim.machine import Batch, Launch
+    from pyptx.sim.machine import Batch, Launch, Stats
 
 MOST_CTAS = 8
 MOST_RECORDS = 200_000
@@ -64,9 +68,11 @@ class Now:
 class Recorder:
     """The record of a launch. A warp is known by its row in the batch, as `Shape.warp` counts."""
 
-    def __init__(self, program: Program, places: Places, recorded: Recorded, most_ctas: int) -> None:
+    def __init__(
+        self, program: Program, places: Places, recorded: Recorded, most_ctas: int, tally: Tally | None
+    ) -> None:
         self.program, self.places, self.made = program, places, recorded
-        self.most_ctas = most_ctas
+        self.most_ctas, self.tally = most_ctas, tally
         self.names = Names(program)
         blocks = program.blocks
         self.steps = {id(step.instruction): (at, step) for block in blocks for at, step in enumerate(block.steps)}
@@ -109,6 +115,7 @@ class Recorder:
         memory = batch.memory
         memory.mbarriers = RecordedMBarriers(self, len(memory.shared.data))
         memory.effects = batch.effects = RecordedEffects(memory.effects, self.engines)
+        memory.tally = self.tally.access if self.tally is not None else None
 
     def schedule(self, state: Any) -> None:
         """The scheduling of the batch begins."""
@@ -207,6 +214,14 @@ class Recorder:
         self.made.texts = {name: getlines(name) for name in sorted(self.places.files)}
         return self.made
 
+    def drawn(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline:
+        """Return the timeline, and put what was counted into the run's statistics."""
+        made = self.finish()
+        if self.tally is None:
+            return Timeline(made, hazards)
+        stats.statistics = statistics(self, self.tally)
+        return Timeline(made, hazards, stats.statistics.marks())
+
     def _extend(self, warp: int, pc: int, steps: int, lanes: int) -> None:
         start = int(self.clock[warp])
         found = self.open.get(warp)
@@ -260,13 +275,14 @@ class Recorder:
         ]
 
 
-def recording(launch: Launch, schedule: str, most_ctas: int | None) -> Recorder:
-    """Return the recorder of a launch. `most_ctas` None: as many as a person looks at."""
+def recording(launch: Launch, schedule: str, timeline: bool | int, statistics: bool) -> Recorder:
+    """Return the recorder of a launch; `timeline` True: of as many CTAs as a person looks at."""
     program = launch.program
     places = places_of(program.module)
     name = program.entry.function.name
     made = Recorded(name, launch.grid, launch.block, launch.cluster, schedule, places.text)
-    return Recorder(program, places, made, MOST_CTAS if most_ctas is None else most_ctas)
+    most = int(timeline) if timeline is not True and timeline else MOST_CTAS
+    return Recorder(program, places, made, most, Tally() if statistics else None)
 
 
 def _is_body(value: object) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyptx.sim.hazards import Finding
 from pyptx.sim.timeline.records import UNIT, Recorded
 
 
@@ -15,7 +16,9 @@ class Timeline:
     """What every warp and engine of the first CTAs did, in logical time. `hazards` are the findings of the run."""
 
     recorded: Recorded
-    hazards: Sequence[Any] = field(default_factory=list[Any])
+    hazards: Sequence[Finding] = field(default_factory=list[Finding])
+    marks: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
+    """Statistics beside the lines of the PTX: their names and values."""
 
     def __str__(self) -> str:
         made = self.recorded
@@ -41,7 +44,7 @@ class Timeline:
         """Return one self-contained page."""
         from pyptx.sim.timeline.page import page
 
-        return page(self.recorded, self.hazards)
+        return page(self.recorded, self.hazards, self.marks)
 
     def _json(self) -> str:
         import json

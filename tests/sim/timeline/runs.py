@@ -61,7 +61,8 @@ meet:
 again:
     mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;
     @!%p1 bra again;
-    st.shared.b32 [%a+512], %t;
+    mad.lo.u32 %b, %t, 8, %a;
+    st.shared.v2.b32 [%b+512], {{%t, %t}};
     fence.proxy.async.shared::cta;
     bar.sync 0;
     @%p0 ret;

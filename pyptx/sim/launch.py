@@ -52,6 +52,7 @@ def run(
     on_hazard: str = "raise",
     images: Mapping[str, Any] | None = None,
     timeline: bool | int = False,
+    statistics: bool = False,
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel.
@@ -69,15 +70,15 @@ def run(
     )  # fmt: skip
     launch = prepared(module, entry, options, checked=selected is not None)
     checks = Checks(selected) if selected is not None else None
-    recorder = recording(launch.launch, schedule, int(timeline) if timeline is not True else None) if timeline else None
+    recorder = recording(launch.launch, schedule, timeline, statistics) if timeline or statistics else None
     try:
         _run(launch, checks, recorder)
         hazards = [] if selected is None or checks is None else _judged(selected, checks)
     except PtxError as why:
         raise repeatable(_with_findings(why, checks), schedule, seed) from None
     launch.write_back()
-    drawn = None if recorder is None else Timeline(recorder.finish(), hazards)
-    return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, drawn)
+    drawn = None if recorder is None else recorder.drawn(launch.stats, hazards)
+    return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, drawn if timeline else None)
 
 
 def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None) -> None:

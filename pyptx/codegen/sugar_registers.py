@@ -39,25 +39,32 @@ def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
 
 
 def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
-    """Return the arguments of `ptx.names`: the fresh registers in the order in which they are made, as ranges."""
-    out: dict[str, list[tuple[Name, int, int]]] = {}
-    usage = draft.usage
+    """Return the arguments of `ptx.names`: the fresh registers of each class in the order in which they are made,
+    neighbours as ranges."""
+    out: dict[object, list[tuple[Expr, int, int]]] = {}
+    usage, exact = draft.usage, draft.bench.exact
     for instruction in emitted:
         for register in dict.fromkeys(usage.access[usage.at[id(instruction)]][1]):
             variable = draft.variables[register]
-            element = draft.element(variable) if variable.fresh else None
-            if isinstance(element, Item) and isinstance(element.value, Name) and isinstance(element.index, Literal):
-                index = element.index.value
-                assert isinstance(index, int)
-                runs = out.setdefault(element.value.id, [])
-                if runs and runs[-1][2] == index:
-                    runs[-1] = runs[-1][0], runs[-1][1], index + 1
-                else:
-                    runs.append((element.value, index, index + 1))
+            if not variable.fresh:
+                continue
+            runs = out.setdefault(exact.class_of(draft.bench.register(variable.name, variable.declared)), [])
+            element = draft.element(variable)
+            if not isinstance(element, Item) or not isinstance(element.index, Literal):
+                runs.append((Name(variable.identifier), -1, -1))
+                continue
+            index = element.index.value
+            assert isinstance(index, int)
+            if runs and runs[-1][0] == element.value and runs[-1][2] == index:
+                runs[-1] = runs[-1][0], runs[-1][1], index + 1
+            else:
+                runs.append((element.value, index, index + 1))
     return [_run(*run) for runs in out.values() for run in runs]
 
 
-def _run(name: Name, first: int, last: int) -> Expr:
+def _run(name: Expr, first: int, last: int) -> Expr:
+    if first < 0:
+        return name
     return Item(name, Literal(first)) if last == first + 1 else Item(name, Slice(Literal(first), Literal(last)))
 
 

@@ -10,6 +10,7 @@ from pyptx.check.body import Step
 from pyptx.check.symbols import Symbol
 from pyptx.codegen.analysis.usage import Register
 from pyptx.codegen.sugar_draft import Draft, Variable
+from pyptx.ir.nodes import RegDecl
 from pyptx.isa.model import Kind
 from pyptx.types import PtxType, from_name
 
@@ -48,7 +49,7 @@ def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
         if symbol is not None:
             known.declaration, known.inner = symbol.declaration, not _outermost(draft, name, symbol)
             plain = kind is not None and not symbol.vector and not known.inner
-            known.fresh = plain and draft.usage.registers[register].fresh and draft.element(known) is not None
+            known.fresh = plain and draft.usage.registers[register].fresh and isinstance(symbol.declaration, RegDecl)
         draft.variables[register] = known
     return known
 
@@ -92,7 +93,7 @@ def decide(draft: Draft, variable: Variable) -> PtxType:
     """Return the type with the most votes that a register of this declaration can hold, and that finds its name there:
     `ptx.names` gives registers class by class."""
     declared = variable.declared
-    if draft.element(variable) is None or variable.inner:
+    if variable.inner or (draft.element(variable) is None and not variable.fresh):
         return declared
     if declared.kind not in "bus" or declared.bits not in (16, 32, 64):
         return declared

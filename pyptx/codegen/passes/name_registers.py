@@ -17,6 +17,8 @@ from pyptx.ir.nodes import Instruction, Param
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand, VectorOperand
 from pyptx.isa.special import special_register
 
+_GENERATED = re.compile(r"%?(?:p|rs?|rd|rq|rl|fd?|hh?|b)\d+")
+"""The names that compilers give to registers."""
 _PARAM = re.compile(r"_?param_(\d+)$")
 
 
@@ -33,15 +35,17 @@ def name_registers(draft: Draft) -> None:
             continue
     for register, variable in draft.variables.items():
         if not variable.identifier:
-            _name(draft, variable, roles.get(register))
+            made = _GENERATED.fullmatch(variable.name)
+            _name(draft, variable, roles.get(register) if made else None, bool(made))
 
 
-def _name(draft: Draft, variable: Variable, role: str | None) -> None:
+def _name(draft: Draft, variable: Variable, role: str | None, generated: bool) -> None:
     element = draft.element(variable)
     if isinstance(variable.declaration, Param):
         variable.expr = Literal(variable.name)
         return
-    if element is not None and not variable.fresh and (variable.inner or (role is None and plain(variable))):
+    unnamed = role is None and generated
+    if element is not None and not variable.fresh and (variable.inner or (unnamed and plain(variable))):
         variable.expr = element
         return
     made = draft.names.fresh(role or variable.name)

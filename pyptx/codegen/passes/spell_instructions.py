@@ -125,10 +125,31 @@ def _plain_line(draft: Draft, step: Step) -> Line | None:
     site = Site(draft, step, fresh=False)
     for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
         _settle(draft, draft.variables[read])
+    changed = _changed_line(site)
+    if changed is not None:
+        return changed
     for expr in _plain_ways(site):
         if draft.bench.emitted(expr, (), step.instruction) is not DIFFERENT:
             return Line(expr, (step.instruction,))
     return None
+
+
+_IN_PLACE = {
+    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
+
+
+def _changed_line(site: Site) -> Line | None:
+    """Return `x += y` where the destination is the first source."""
+    given, symbol = site.given, _IN_PLACE.get(site.opcode)
+    if symbol is None or len(given) != 3 or given[0] != given[1] or site.pred is not None:
+        return None
+    target, value = site.value(0), site.value(2)
+    if not isinstance(target, Name | Item) or value is None:
+        return None
+    if not site.draft.bench.changes(target, symbol, value, site.step.instruction):
+        return None
+    return Line(value, (site.step.instruction,), target, None, symbol)
 
 
 def _plain_ways(site: Site) -> Iterator[Expr]:

@@ -147,8 +147,9 @@ def _cvta(site: Site) -> Iterator[Expr | None]:
 
 
 def _bra(site: Site) -> Iterator[Expr | None]:
-    if not site.words and len(site.given) == 1 and isinstance(site.given[0], LabelOperand):
-        yield site.call("ptx.bra", Literal(site.given[0].name))
+    if len(site.given) == 1 and isinstance(site.given[0], LabelOperand):
+        uni = Literal(True) if site.words == ("uni",) else None
+        yield site.call("ptx.bra", Literal(site.given[0].name), uni=uni)
 
 
 def _bare(name: str) -> Ways:

@@ -17,6 +17,7 @@ from pyptx.sim.frames import aligned, laid_out
 from pyptx.sim.images.objects import Sampler, Surface, Texture
 from pyptx.sim.images.storage import Images
 from pyptx.sim.memory import Region
+from pyptx.sim.multicasts import Multicast, Multicasts
 from pyptx.sim.variables import GUARD, Allocation
 from pyptx.tensormap import TensorMap, encode, validate
 
@@ -45,6 +46,18 @@ class Buffers:
     allocations: list[Allocation] = field(default_factory=list[Allocation])
     arrays: list[tuple[Array, int]] = field(default_factory=list["tuple[Array, int]"])
     images: Images = field(default_factory=Images)
+    multicasts: Multicasts = field(default_factory=Multicasts)
+
+    def multicast(self, value: Multicast, name: str) -> int:
+        """Return the multimem address of an object, placing its arrays."""
+        sizes = {array.nbytes for array in value.arrays}
+        if len(sizes) != 1:
+            raise rules.error(rules.ARGUMENTS, None, f"`{name}`: replicas of {sorted(sizes)} bytes, one size is needed")
+        replicas = tuple(self.address(array, f"{name}[{at}]") for at, array in enumerate(value.arrays))
+        address, (size,) = aligned(self.next, 256), sizes
+        self.multicasts.windows.append((address, size, replicas))
+        self.next = address + size + GUARD
+        return address
 
     def address(self, array: Array, name: str) -> int:
         """Return where an array lies, placing it on first sight."""
@@ -124,6 +137,8 @@ def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Orig
 def _plain(value: Value, buffers: Buffers, name: str) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(cast("bytes", value))
+    if isinstance(value, Multicast):
+        return buffers.multicast(value, name).to_bytes(8, "little")
     if isinstance(value, Texture | Surface | Sampler):
         return buffers.images.handle(value).to_bytes(8, "little")
     if isinstance(value, Tensor):

@@ -21,6 +21,7 @@ from pyptx.sim.formats import Array, Value
 from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.mbarriers import MBarriers
+from pyptx.sim.multicasts import Multicasts
 from pyptx.sim.tensor_memory import TensorMemory
 from pyptx.sim.unstarted import Unstarted
 from pyptx.sim.variables import (
@@ -98,6 +99,7 @@ class Memory:
     effects: Effects = field(default_factory=Effects)
     images: Images = field(default_factory=Images)
     unstarted: Unstarted = field(default_factory=Unstarted)
+    multicasts: Multicasts = field(default_factory=Multicasts)
     mbarriers: MBarriers = field(init=False)
     tensor: TensorMemory = field(init=False)
     shared: Region = field(init=False)

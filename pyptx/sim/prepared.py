@@ -101,6 +101,7 @@ class Prepared:
                 if checks is not None:
                     checks.attach(machine, self.at_once)
                 machine.memory.unstarted = unstarted
+                machine.memory.multicasts = self.buffers.multicasts
             machine.begin(numbers)
             yield Scheduler(machine, int(numbers[0]))
             self.stats.batches += 1

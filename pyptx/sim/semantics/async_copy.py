@@ -14,6 +14,7 @@ from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
+from pyptx.sim.semantics.replicas import replicated
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes, memory
 
 _U4 = np.dtype("u4")
@@ -81,7 +82,7 @@ def _move(site: Site, group: Lanes, to: str, target: Array, of: str, source: Arr
 
 
 def _bulk(match: Match, signature: Signature, flags: set[str]) -> Operation | None:
-    if "ignore_oob" in flags or "multimem" in flags or any("report::validity" in m for m in flags):
+    if "ignore_oob" in flags or any("report::validity" in m for m in flags):
         return None
     names = [operand.name for operand in signature]
     operation = match.chosen.get("op", "") if match.modifiers[0] == "reduce" else ""
@@ -89,4 +90,10 @@ def _bulk(match: Match, signature: Signature, flags: set[str]) -> Operation | No
     return memory(partial(bulk.copy, operation, "mbar" in names, extras))
 
 
-BUILDERS: dict[str, Builder] = {"cp": _cp, "applypriority": _cp}
+def _multimem(match: Match, signature: Signature) -> Operation | None:
+    names = [operand.name for operand in signature]
+    operation = match.chosen.get("op", "") if "reduce" in match.modifiers else ""
+    return memory(replicated(partial(bulk.copy, operation, False, tuple(n for n in ("bytes",) if n in names))))
+
+
+BUILDERS: dict[str, Builder] = {"cp": _cp, "applypriority": _cp, "multimem": _multimem}

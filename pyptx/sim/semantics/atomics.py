@@ -21,6 +21,7 @@ from pyptx.sim.memory import Mixed, Site
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import extreme
 from pyptx.sim.semantics.narrow import decode, encode, rounded
+from pyptx.sim.semantics.replicas import replicated
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 
 _BY_ONE: dict[str, Callable[[int, int, int], int]] = {
@@ -59,11 +60,20 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
     if kind == "b128":
         return memory(partial(_wide, op))
     vector = int(match.chosen["vec"][1:]) if "vec" in match.chosen else 1
+    run, signals = reduction(op, kind, vector), "mbarrier::complete_tx::bytes" in match.modifiers
+    return memory(signalling(run, dtype_of(kind).itemsize) if signals else run)
+
+
+def _multimem(match: Match, signature: Signature) -> Operation | None:
+    return memory(replicated(reduction("add", match.modifiers[-1], 1)))
+
+
+def reduction(op: str, kind: str, vector: int) -> Callable[..., None]:
+    """Return what updates memory, one lane after the other."""
     dtype, update = _update(op, kind)
     whole = kind[1:].isdigit() and kind[0] in "usb"
     at_once = _AT_ONCE.get(op) if whole else None
-    run = partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector))
-    return memory(signalling(run, dtype.itemsize) if "mbarrier::complete_tx::bytes" in match.modifiers else run)
+    return partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector))
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,4 +223,4 @@ def _wide(
                 out[at] = old[half]
 
 
-BUILDERS: dict[str, Builder] = {"atom": _atomic, "red": _atomic}
+BUILDERS: dict[str, Builder] = {"atom": _atomic, "red": _atomic, "multimem": _multimem}

@@ -1,0 +1,121 @@
+"""Manual: multimem.ld_reduce, .st, .red, on replicas that lie in one device's memory, taken in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.access import as_tuple, load, store
+from pyptx.sim.formats import Array, Value
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.numerics.extremes import maximum, minimum
+from pyptx.sim.numerics.formats import decode
+from pyptx.sim.numerics.rounding import encode
+from pyptx.sim.semantics.atomics import reduction
+from pyptx.sim.semantics.replicas import in_replicas, replicated
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
+from pyptx.types import from_name
+
+_INTEGER: dict[str, np.ufunc] = {
+    "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}  # fmt: skip
+Fold = Callable[[list[Array]], Array]
+
+
+def _multimem(match: Match, signature: Signature) -> Operation | None:
+    flat = [part for m in match.modifiers for part in m.split(".")]
+    kind, name = flat[-1], flat[0]
+    vector = next((int(part[1:]) for part in flat if part in ("v2", "v4", "v8")), 1)
+    if name == "st":
+        return memory(replicated(partial(_store, np.dtype(f"u{from_name(kind).bits // 8}"))))
+    op = next(part for part in flat if part in _INTEGER)
+    if name == "red":
+        return memory(replicated(reduction(op, kind, vector)))
+    element, packed = _element(kind)
+    wide = next((part.removeprefix("acc::") for part in flat if part.startswith("acc::")), element)
+    fold = _integers(op, kind) if element[0] in "usb" and element[1:].isdigit() else _floats(op, element, wide)
+    return memory(partial(_reduce, fold, element, packed))
+
+
+def _element(kind: str) -> tuple[str, int]:
+    name, _, count = kind.rpartition("x")
+    return (name, int(count)) if name and count.isdigit() else (kind, 1)
+
+
+def _integers(op: str, kind: str) -> Fold:
+    dtype = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{from_name(kind).bits // 8}")
+
+    def fold(values: list[Array]) -> Array:
+        made = values[0].view(dtype)
+        for value in values[1:]:
+            made = _INTEGER[op](made, value.view(dtype))
+        return made.view(values[0].dtype)
+
+    return fold
+
+
+def _floats(op: str, name: str, wide: str) -> Fold:
+    """Return the fold of a format; sums are rounded to `wide` after every replica, and to the format in the end."""
+
+    def fold(values: list[Array]) -> Array:
+        if op != "add":
+            return _extreme(op, name, values)
+        total = decode(values[0], name).astype(np.float64)
+        for value in values[1:]:
+            total = total + decode(value, name).astype(np.float64)
+            total = decode(encode(total, wide), wide).astype(np.float64)
+        return encode(total, name, satfinite=name.startswith("e")).view(values[0].dtype)
+
+    return fold
+
+
+def _extreme(op: str, name: str, values: list[Array]) -> Array:
+    if name in ("f16", "bf16"):
+        return (minimum if op == "min" else maximum)(*values, name=name)
+    best = decode(values[0], name).astype(np.float64)
+    for value in values[1:]:
+        best = (np.fmin if op == "min" else np.fmax)(best, decode(value, name).astype(np.float64))
+    return encode(best, name).view(values[0].dtype)
+
+
+def _store(
+    dtype: np.dtype[Any], site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value,
+    values: Value,
+) -> None:  # fmt: skip
+    parts = [np.asarray(value) for value in as_tuple(values)]
+    raw = tuple(v.view(f"u{v.dtype.itemsize}").astype(dtype) for v in parts)
+    store(site, lanes, mask, space, address, dtype, raw)
+
+
+def _reduce(
+    fold: Fold, name: str, packed: int, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value,
+    outs: tuple[Array | None, ...],
+) -> None:  # fmt: skip
+    """Load every replica's elements, fold them in the order of the replicas, and hand the results out."""
+    size = from_name(name).bits // 8
+    register = np.dtype(f"u{size * packed}")
+    view = {"f32": "f4", "f64": "f8"}.get(name, f"u{size}")
+
+    def act(chosen: Array, addresses: list[Array]) -> None:
+        loaded: list[tuple[Array, ...]] = []
+        for one in addresses:
+            parts = tuple(np.zeros(lanes.n, register) for _ in outs)
+            load(site, lanes, chosen, space, one, register, parts)
+            loaded.append(parts)
+        for at, out in enumerate(outs):
+            if out is None:
+                continue
+            made = fold([parts[at].view(view) for parts in loaded]).view(register)
+            raw = made.astype(f"u{out.dtype.itemsize}").view(out.dtype)
+            out[chosen] = raw[chosen]
+
+    in_replicas(site, lanes, mask, address, act)
+
+
+BUILDERS: dict[str, Builder] = {"multimem": _multimem}

@@ -9,13 +9,15 @@ if TYPE_CHECKING:
     from pyptx.sim.images.objects import Sampler, Surface, Texture
     from pyptx.sim.launch import Result, run
     from pyptx.sim.machine import Stats
+    from pyptx.sim.multicasts import Multicast
     from pyptx.sim.rules import RULES
 
-__all__ = ["RULES", "Result", "Sampler", "Stats", "Struct", "Surface", "Tensor", "Texture", "run"]
+__all__ = ["RULES", "Multicast", "Result", "Sampler", "Stats", "Struct", "Surface", "Tensor", "Texture", "run"]
 _MODULE_OF = {
     "run": "launch",
     "Result": "launch",
     "Stats": "machine",
+    "Multicast": "multicasts",
     "Struct": "arguments",
     "Tensor": "arguments",
     "RULES": "rules",

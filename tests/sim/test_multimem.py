@@ -10,7 +10,6 @@ import pytest
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
-from pyptx.sim.multicasts import Multicast
 
 Array = np.ndarray[Any, Any]
 LANES = 64
@@ -30,7 +29,7 @@ mad.wide.u32 %m, %t, {step}, %m; mad.wide.u32 %o, %t, {step}, %o;
 ret;
 }}
 """
-    sim.run(parse(text), block=LANES, args=[Multicast(replicas), out])
+    sim.run(parse(text), block=LANES, args=[sim.Multicast(replicas), out])
 
 
 @pytest.mark.parametrize("op", ["add.s32", "min.s32", "max.u32", "and.b32", "xor.b32"])

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from pyptx.sim.timeline.timeline import Timeline
+from pyptx.sim.timeline.timeline import Stopped, Timeline
 
-__all__ = ["Timeline"]
+__all__ = ["Stopped", "Timeline"]

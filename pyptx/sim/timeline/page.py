@@ -62,7 +62,7 @@ def payload(recorded: Recorded, findings: Sequence[Finding], lines: dict[int, di
         "runs": [[r.track, r.start, r.end, string(r.label), *r.lines, r.lanes, r.steps] for r in recorded.runs],
         "waits": [
             [w.track, w.start, w.end, string(w.barrier), w.phase, w.line,
-             *((w.cause.track, w.cause.time) if w.cause else (-1, 0))]
+             *((w.cause.track, w.cause.time) if w.cause else (-1, 0)), int(w.released)]
             for w in recorded.waits
         ],
         "transfers": [

@@ -61,7 +61,7 @@ def _waits(recorded: Recorded) -> Iterator[Event]:
         place = _place(recorded, wait.track)
         yield _slice(
             f"wait {wait.barrier}", "wait", wait.start, wait.end, place, barrier=wait.barrier, phase=wait.phase,
-            ptx_line=wait.line,
+            ptx_line=wait.line, released=wait.released,
         )  # fmt: skip
 
 

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
 from pyptx.ir import Instruction, Label, visit
+from pyptx.sim.barriers import Waiting
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.lanes import Lanes
@@ -27,10 +29,11 @@ from pyptx.sim.timeline.engines import Engines, RecordedEffects
 from pyptx.sim.timeline.names import Names
 from pyptx.sim.timeline.places import Places, places_of
 from pyptx.sim.timeline.records import Cause, Line, Recorded, Run, Track, Wait
-from pyptx.sim.timeline.timeline import Timeline
+from pyptx.sim.timeline.timeline import Stopped, Timeline
 
 if TYPE_CHECKING:
     from pyptx.sim.machine import Batch, Launch, Stats
+    from pyptx.sim.scheduling.state import State
 
 MOST_CTAS = 8
 MOST_RECORDS = 200_000
@@ -88,6 +91,7 @@ class Recorder:
         self.open: dict[int, Open] = {}
         self.engines = Engines(self)
         self.batch: Batch | None = None
+        self.state: State | None = None
 
     # What the machine tells
 
@@ -117,8 +121,9 @@ class Recorder:
         memory.effects = batch.effects = RecordedEffects(memory.effects, self.engines)
         memory.tally = self.tally.access if self.tally is not None else None
 
-    def schedule(self, state: Any) -> None:
+    def schedule(self, state: State) -> None:
         """The scheduling of the batch begins."""
+        self.state = state
         state.barriers = RecordedCtaBarriers(self, state.shape)
         state.clusters = RecordedClusterBarriers(self, state.shape, state.clusters.size)
 
@@ -209,10 +214,37 @@ class Recorder:
     def finish(self) -> Recorded:
         """Return the record, with everything in it that was under way."""
         self._close_all()
+        self._still_waiting()
         self.engines.close()
         self.made.lines = self._lines()
         self.made.texts = {name: getlines(name) for name in sorted(self.places.files)}
         return self.made
+
+    def stopped(self, why: PtxError, hazards: Sequence[Finding]) -> PtxError:
+        """Return the error that ended the run, with the timeline up to there."""
+        return Stopped(why, Timeline(self.finish(), hazards))
+
+    def _still_waiting(self) -> None:
+        """Draw the waits of a run that stopped; in one that ended nobody waits."""
+        if self.state is None or self.batch is None:
+            return
+        state, barriers = self.state, self.batch.memory.mbarriers
+        assert isinstance(barriers, RecordedMBarriers)
+        asleep: list[tuple[Waiting, str, int]] = []
+        for number, items in state.barriers.waiting.items():
+            asleep += [(item, f"bar {number}", 0) for item in items]
+        asleep += [(item, "cluster barrier", 0) for item in state.clusters.waiting]
+        for item in state.suspended:
+            row = int(item.rows[0])
+            asleep.append((item.waiting, barriers.name(row), int(barriers.phase[row])))
+        last = max(self.made.end, int(self.clock.max(initial=0))) + 1
+        for item, name, phase in asleep:
+            line = self.places.line_of(self.program.blocks[item.at].steps[-1].instruction)
+            for warp in self.kept_warps(item.lanes)[0]:
+                start = int(self.clock[warp])
+                if self.room():
+                    self.made.waits.append(Wait(self.rows[warp], start, last, name, phase, line, None, False))
+        self.state = None
 
     def drawn(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline:
         """Return the timeline, and put what was counted into the run's statistics."""

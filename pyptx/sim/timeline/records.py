@@ -43,7 +43,8 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A warp waits at a barrier for a phase or round of it to end, which `cause` brought about."""
+    """A warp waits at a barrier for a phase or round of it to end, which `cause` brought about. `released` is false in
+    a run that stopped while the warp was waiting."""
 
     track: int
     start: int
@@ -52,6 +53,7 @@ class Wait:
     phase: int
     line: int
     cause: Cause | None = None
+    released: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyptx.diagnostics import PtxError
 from pyptx.sim.hazards import Finding
 from pyptx.sim.timeline.records import UNIT, Recorded
 
@@ -50,3 +51,11 @@ class Timeline:
         import json
 
         return json.dumps(self.perfetto())
+
+
+class Stopped(PtxError):
+    """The error that ended a run of which a record was kept; `timeline` reaches to there."""
+
+    def __init__(self, why: PtxError, timeline: Timeline) -> None:
+        super().__init__(why.diagnostics, why.source)
+        self.timeline = timeline

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from pyptx import sim
+from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from pyptx.sim.timeline import Stopped
 from tests.sim.timeline.runs import BULK, HAND_OVER, HEAD, named, timeline
 
 SCHEDULES = ["eager", "lazy"]
@@ -115,3 +117,16 @@ def test_recording_changes_no_result() -> None:
         return data.tolist()
 
     assert run() == run(timeline=True)
+
+
+def test_a_run_that_hangs_leaves_its_timeline_with_the_error() -> None:
+    text = HAND_OVER.replace("    mbarrier.arrive.shared::cta.b64 _, [full+8];\n", "")
+    with pytest.raises(PtxError) as caught:
+        timeline(text, 64, check="none")
+    assert isinstance(caught.value, Stopped)
+    made = caught.value.timeline.recorded
+    (wait,) = [w for w in made.waits if not w.released]
+    assert (wait.barrier, wait.phase, wait.cause) == ("full[1]", 0, None)
+    assert wait.track == named(caught.value.timeline, 0, "warp 1")
+    assert wait.line == line_of(text, "try_wait")
+    assert wait.end > made.end - 2

@@ -12,8 +12,8 @@ function decode(data) {
   const put = (item) => { item.id = items.length; items.push(item); tracks[item.track].items.push(item); };
   for (const [track, start, end, label, first, last, lanes, steps] of data.runs)
     put({ kind: "run", track, start, end, name: text[label], first, last, lanes, steps, slot: 0 });
-  for (const [track, start, end, barrier, phase, line, from, when] of data.waits)
-    put({ kind: "wait", track, start, end, name: text[barrier], phase, first: line, last: line, from, when, slot: 0 });
+  for (const [track, start, end, barrier, phase, line, from, when, released] of data.waits)
+    put({ kind: "wait", track, start, end, name: text[barrier], phase, first: line, last: line, from, when, released: !!released, slot: 0 });
   for (const [track, start, end, what, slot, line, issuer, bytes, flops, barrier, count, observed] of data.transfers)
     put({ kind: "transfer", track, start, end, name: text[what], slot, first: line, last: line, issuer, bytes, flops,
       barrier: text[barrier], count, observed: !!observed });
@@ -79,7 +79,7 @@ function runColour(name) {
 
 /** What an item is, in one line for labels and in several for the tip. */
 function caption(item) {
-  if (item.kind === "wait") return `wait ${item.name}`;
+  if (item.kind === "wait") return `${item.released ? "wait" : "stuck at"} ${item.name}`;
   if (item.kind === "transfer") {
     const name = item.count > 1 ? `${item.count} × ${item.name}` : item.name;
     return item.bytes ? `${name}, ${bytesText(item.bytes)}${item.barrier ? ` → ${item.barrier}` : ""}` : name;
@@ -92,6 +92,7 @@ function describe(item, tracks, data) {
   if (item.kind === "run") said.push(["instructions", `${item.steps}`], ["lanes", `up to ${item.lanes} of 32`]);
   if (item.kind === "wait") {
     said.push(["waits for", `${item.name}, phase ${item.phase}`]);
+    if (!item.released) said.push(["ends", "never: the run stopped here"]);
     if (item.from >= 0) said.push(["released by", `CTA ${data.ctas[tracks[item.from].cta].join(",")} · ${tracks[item.from].name} at ${item.when}`]);
   }
   if (item.kind === "transfer") {
@@ -231,7 +232,7 @@ class View {
     const pen = this.pen;
     if (item.kind === "wait") {
       pen.fillStyle = this.colour("--wait"); pen.fillRect(left, top, width, height);
-      pen.fillStyle = this.colour("--wait-line"); pen.fillRect(left, top + height - 2, width, 2);
+      pen.fillStyle = this.colour(item.released ? "--wait-line" : "--bad"); pen.fillRect(left, top + height - (item.released ? 2 : 4), width, item.released ? 2 : 4);
       return;
     }
     pen.fillStyle = this.colour(track.engine ? engineColour(track.name) : runColour(item.name));
@@ -552,7 +553,7 @@ class View {
     const rows = [...total.values()].sort((a, b) => b.steps - a.steps).slice(0, 40);
     if (!rows.length) return [this.make("p", "No warp had to wait.")];
     return [this.make("p", "Where warps wait longest, in steps of all recorded warps:"),
-      ...rows.map((row) => this.button(`${row.name}, line ${row.line}: ${row.steps} steps in ${row.count} waits`, () => this.select(row.longest), "item"))];
+      ...rows.map((row) => this.button(`${row.longest.released ? "" : "stuck: "}${row.name}, line ${row.line}: ${row.steps} steps in ${row.count} waits`, () => this.select(row.longest), "item"))];
   }
 
   aboutPanel() {

@@ -75,7 +75,7 @@ def run(
         _run(launch, checks, recorder)
         hazards = [] if selected is None or checks is None else _judged(selected, checks)
     except PtxError as why:
-        raise repeatable(_with_findings(why, checks), schedule, seed) from None
+        raise _stopped(repeatable(_with_findings(why, checks), schedule, seed), recorder, checks) from None
     launch.write_back()
     drawn = None if recorder is None else recorder.drawn(launch.stats, hazards)
     return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, drawn if timeline else None)
@@ -90,6 +90,13 @@ def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None) -> 
     except MemoryError as why:
         text = f"no memory for a grid of {launch.ctas * launch.threads} threads: {why}"
         raise rules.error(rules.OUT_OF_MEMORY, launch.launch.program.entry.function.origin, text) from None
+
+
+def _stopped(why: PtxError, recorder: Recorder | None, checks: Checks | None) -> PtxError:
+    """Return the error that ended a run, with the timeline up to there if one was asked for."""
+    if recorder is None:
+        return why
+    return recorder.stopped(why, [] if checks is None else checks.selected.chosen(checks.engine.findings))
 
 
 def repeatable(why: PtxError, schedule: str, seed: int) -> PtxError:

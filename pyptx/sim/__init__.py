@@ -11,12 +11,26 @@ if TYPE_CHECKING:
     from pyptx.sim.machine import Stats
     from pyptx.sim.multicasts import Multicast
     from pyptx.sim.rules import RULES
+    from pyptx.sim.stepping import Machine
 
-__all__ = ["RULES", "Multicast", "Result", "Sampler", "Stats", "Struct", "Surface", "Tensor", "Texture", "run"]
+__all__ = [
+    "RULES",
+    "Machine",
+    "Multicast",
+    "Result",
+    "Sampler",
+    "Stats",
+    "Struct",
+    "Surface",
+    "Tensor",
+    "Texture",
+    "run",
+]
 _MODULE_OF = {
     "run": "launch",
     "Result": "launch",
     "Stats": "machine",
+    "Machine": "stepping",
     "Multicast": "multicasts",
     "Struct": "arguments",
     "Tensor": "arguments",

@@ -10,16 +10,19 @@ import numpy as np
 
 from pyptx.diagnostics import PtxError, Severity
 from pyptx.ir import Module
-from pyptx.sim import rules
+from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, Selection, selection
 from pyptx.sim.checks.selection import Check
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.machine import Stats
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
+from pyptx.sim.progress import interrupted, progress
 from pyptx.sim.scheduling.orders import SEEDED
+from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.timeline import Timeline
 from pyptx.sim.timeline.recorder import Recorder, recording
+from pyptx.sim.watching import Change
 
 
 @dataclass(slots=True)
@@ -31,6 +34,7 @@ class Result:
     printed: str = ""
     hazards: list[Finding] = field(default_factory=list[Finding])
     timeline: Timeline | None = None
+    watched: list[Change] = field(default_factory=list[Change])
 
 
 def run(
@@ -53,6 +57,7 @@ def run(
     images: Mapping[str, Any] | None = None,
     timeline: bool | int = False,
     statistics: bool = False,
+    watch: Sequence[str] = (),
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel.
@@ -62,34 +67,56 @@ def run(
 
     With `precision="hardware"` products
     of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32.
-    `images` binds the module's textures, samplers and surfaces: `{"name": sim.Texture(array)}`."""
+    `images` binds the module's textures, samplers and surfaces: `{"name": sim.Texture(array)}`.
+
+    `watch` names registers; their changes are the result's `watched`. Control-C says where the threads were."""
     selected = selection(check, on_hazard)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,
     )  # fmt: skip
-    launch = prepared(module, entry, options, checked=selected is not None)
+    launch = prepared(module, entry, options, checked=selected is not None, single=bool(watch))
+    watched = watching.watch(launch, watch) if watch else None
     checks = Checks(selected) if selected is not None else None
     recorder = recording(launch.launch, schedule, timeline, statistics) if timeline or statistics else None
     try:
-        _run(launch, checks, recorder)
-        hazards = [] if selected is None or checks is None else _judged(selected, checks)
+        _run(launch, checks, recorder, watched)
     except PtxError as why:
         raise _stopped(repeatable(_with_findings(why, checks), schedule, seed), recorder, checks) from None
+    try:
+        hazards = [] if selected is None or checks is None else _judged(selected, checks)
+    except PtxError as why:
+        raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
     launch.write_back()
     drawn = None if recorder is None else recorder.drawn(launch.stats, hazards)
-    return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, drawn if timeline else None)
+    shown = drawn if timeline else None
+    changes = [] if watched is None else watched.changes
+    return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, shown, changes)
 
 
-def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None) -> None:
+def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, watched: watching.Watch | None) -> None:
     """Run all batches of a launch."""
+    batch: Scheduler | None = None
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), progress(launch.ctas * launch.threads) as tell:
             for batch in launch.batches(checks, recorder):
-                batch.run()
+                if watched is not None:
+                    _watched(batch, watched)
+                else:
+                    batch.run(tell)
     except MemoryError as why:
         text = f"no memory for a grid of {launch.ctas * launch.threads} threads: {why}"
         raise rules.error(rules.OUT_OF_MEMORY, launch.launch.program.entry.function.origin, text) from None
+    except KeyboardInterrupt:
+        raise interrupted(batch, launch.stats.instructions) from None
+
+
+def _watched(batch: Scheduler, watched: watching.Watch) -> None:
+    """Run a batch instruction by instruction."""
+    batch.once = True
+    watched.begin(batch)
+    while batch.step():
+        watched.look(batch)
 
 
 def _stopped(why: PtxError, recorder: Recorder | None, checks: Checks | None) -> PtxError:

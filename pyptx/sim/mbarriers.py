@@ -90,6 +90,13 @@ class MBarriers:
             raise Misuse(int(np.flatnonzero(rows < 0)[0]), "no mbarrier was initialised there")
         return rows
 
+    def living(self, low: int, high: int) -> Array:
+        """Return the rows of the live objects in a part of shared memory, in the order of their places."""
+        rows = np.arange(self._used)
+        places = self.places[rows]
+        rows = rows[(places >= low) & (places < high) & (self._row[places >> 3] == rows)]
+        return rows[np.argsort(self.places[rows])]
+
     def arrive(self, rows: Array, counts: Array, drop: bool = False) -> Array:
         """Arrive with a count in each lane and return the states before; with `drop`, leave later phases too."""
         phase, pending = self.phase[rows], self.pending[rows]

@@ -90,6 +90,8 @@ class Program:
     by_name: dict[str, Code]
     communicates: bool
     cancels: bool
+    dynamic: int | None
+    """Where memory of `alloca` starts in local memory, above the frames of all functions; None without any."""
 
     def code_at(self, address: int) -> Code | None:
         """Return the function that has this address."""
@@ -111,6 +113,7 @@ def prepare(module: Module, entry: str | None, single: bool = False) -> Program:
     _mark_recursion(builder.codes)
     communicates = _communicates(builder.blocks)
     cancels = any(".try_cancel" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
+    dynamic = _above_frames(builder.codes) if _allocates(builder.blocks) else None
     return Program(
         module,
         builder.codes[0],
@@ -120,6 +123,7 @@ def prepare(module: Module, entry: str | None, single: bool = False) -> Program:
         builder.found,
         communicates,
         cancels,
+        dynamic,
     )
 
 
@@ -329,6 +333,16 @@ def _looks(step: Step) -> bool:
 def _tests(step: Step) -> bool:
     """Say whether a step looks at an mbarrier and goes on: a wait that suspends its lanes needs no parking."""
     return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".test_wait",)
+
+
+def _allocates(blocks: list[Block]) -> bool:
+    return any(step.instruction.opcode == "alloca" for block in blocks for step in block.steps)
+
+
+def _above_frames(codes: list[Code]) -> int:
+    """Return an offset that no frame reaches; functions that enter themselves get room for some depth."""
+    size = _BUILTIN_FRAME + sum(code.frame.size for code in codes)
+    return -(-(size + (_RECURSION if any(code.recursive for code in codes) else 0)) // 64) * 64
 
 
 def _communicates(blocks: list[Block]) -> bool:

@@ -1,6 +1,7 @@
 """Why nothing runs: what the batch knows of who waits for what, for the wait-for graph of `hazards.graph`.
 
-Explains the first cluster in which lanes wait, or the first CTAs where they poll memory. Threads are numbered by CTA, a warp's 32 after each other.
+Explains the first cluster in which lanes wait, or the first CTAs where they poll memory. Threads are numbered by CTA, a
+warp's 32 after each other.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from pyptx.sim.scheduling.convergence import members
 from pyptx.sim.scheduling.polling import Poll, loop_at, polls
 from pyptx.sim.scheduling.reach import Reach, Source, arrival, bar_of, cluster_arrival, write
 from pyptx.sim.scheduling.state import State
-
 
 _MOST_CTAS = 32
 """How many CTAs are looked at when any of them may write what is polled."""
@@ -60,9 +60,8 @@ def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
 
 def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
     """Return the wait-for graph of the first cluster whose lanes wait, or poll at these blocks."""
-    found = _held(state) + [
-        (poll.kind, poll.key, poll.lanes, poll) for pc, ls in parked for poll in polls(state, pc, ls)
-    ]
+    found: list[tuple[str, Array, Lanes, Held | Poll]] = [*held(state)]
+    found += [(poll.kind, poll.key, poll.lanes, poll) for pc, ls in parked for poll in polls(state, pc, ls)]
     if not found:
         return HangReport([], None, [])
     size = state.clusters.size
@@ -76,10 +75,10 @@ def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
     return explain(waiting, known.gone(), known)
 
 
-def _held(state: State) -> list[tuple[str, Array, Lanes, Held | Poll]]:
+def held(state: State) -> list[tuple[str, Array, Lanes, Held]]:
     """Return the lanes that wait, with the kind and the key of what each waits for."""
     places = state.machine.memory.mbarriers.places
-    found: list[tuple[str, Array, Lanes, Held | Poll]] = [
+    found: list[tuple[str, Array, Lanes, Held]] = [
         ("mbarrier", places[s.rows], s.waiting.lanes, s.waiting) for s in state.suspended
     ]
     for number, items in state.barriers.waiting.items():

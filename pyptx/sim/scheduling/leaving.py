@@ -108,8 +108,21 @@ def _enter(state: State, code: Code | None, name: str, block: Block, depth: int,
     if block.code.recursive:
         _save(state, block.code, depth, lanes)
     state.machine.sp[lanes.sel] += block.code.frame.size
-    state.machine.memory.ensure_local(int(state.machine.sp[lanes.sel].max()) + code.frame.size, origin)
+    top = int(state.machine.sp[lanes.sel].max()) + code.frame.size
+    state.machine.memory.ensure_local(top, origin)
+    if state.program.dynamic is not None:
+        _keep_dynamic(state, depth, lanes, top, origin)
     state.push(depth + 1, code.entry, lanes)
+
+
+def _keep_dynamic(state: State, depth: int, lanes: Lanes, top: int, origin: Origin | None) -> None:
+    """Note how far the memory of `alloca` reaches before a call."""
+    base = state.machine.dynamic_base
+    if top > base:
+        raise rules.error(rules.STACK, origin, f"calls {depth + 1} deep reach the memory of `alloca` at {base:#x}")
+    if depth >= len(state.dynamics):
+        state.dynamics.append(np.zeros(state.shape.lanes, np.int64))
+    state.dynamics[depth][lanes.sel] = state.machine.dynamic[lanes.sel]
 
 
 def _save(state: State, code: Code, depth: int, lanes: Lanes, back: bool = False) -> None:
@@ -142,6 +155,8 @@ def _return(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         code = state.blocks[int(pc)].code
         if some is not None:
             state.machine.sp[some.sel] -= code.frame.size
+            if state.program.dynamic is not None:
+                state.machine.dynamic[some.sel] = state.dynamics[depth - 1][some.sel]
             if code.recursive:
                 _save(state, code, depth - 1, some, back=True)
             state.push(depth - 1, int(pc), some)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,8 @@ _MOST_RANKS = 3
 _LONGEST_TURN = 48
 _REFUSALS = 0.15
 _LANDINGS = 0.3
+_FEW = 2048
+"""So many lanes are parted by CTA too: CTAs lie side by side, and parts of such lanes run several times slower."""
 
 
 @dataclass(slots=True)
@@ -58,12 +60,22 @@ class Order:
             found = self._of[lanes.lo, lanes.hi] = int(ranks[0]) if (ranks == ranks[0]).all() else -1
         return found
 
-    def pick(self, keys: Iterable[Key]) -> Key:
-        """Return the key that runs now."""
-        if not self.fair:
-            return min(keys)
-        rank = self.chance.choice(sorted({key[0] for key in keys}))
-        return min(key for key in keys if key[0] == rank)
+    def pick(self, ready: Mapping[Key, Sequence[Lanes]]) -> Key:
+        """Return the key that runs now. Lanes of one warp run lowest block first in every order: they meet again behind
+        a branch, as the hardware's do, so that what comes there may be `.aligned`."""
+        if self.fair:
+            rank = self.chance.choice(sorted({key[0] for key in ready}))
+            return min(key for key in ready if key[0] == rank)
+        first = min(ready)
+        if not self.down or len(ready) == 1:
+            return first
+        seen, chosen = set[int](), first
+        for key in sorted((key for key in ready if key[0] == first[0]), key=lambda key: (key[1], -key[2])):
+            warps = {warp for lanes in ready[key] for warp in np.unique(lanes.shape.warp[lanes.sel]).tolist()}
+            if not warps & seen:
+                chosen = key
+            seen |= warps
+        return chosen
 
     def turn(self) -> int:
         """Return after how many blocks another group may take its turn; 0: when it has to."""
@@ -130,7 +142,7 @@ def _odd_first(shape: Shape, chance: random.Random) -> Array:
 
 def _parted(shape: Shape, chance: random.Random) -> Array:
     """Part the warps at random places, mostly between warpgroups, or the CTAs."""
-    if shape.ctas > 1 and chance.random() < 0.1:
+    if shape.ctas > 1 and shape.lanes <= _FEW and chance.random() < 0.3:
         return (shape.cta >= chance.randrange(shape.ctas)).astype(np.int64)
     unit = 4 if shape.warps > 4 and chance.random() < 0.7 else 1
     places = range(unit, shape.warps, unit)

@@ -6,6 +6,8 @@ another runnable one. A group that jumps back in a loop that polls memory is par
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
 from pyptx.sim import rules
@@ -17,6 +19,7 @@ from pyptx.sim.scheduling.hang import deadlock, no_progress
 from pyptx.sim.scheduling.leaving import leave
 from pyptx.sim.scheduling.mbarrier_waits import resume, suspend, time_out
 from pyptx.sim.scheduling.orders import Key, order_of
+from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.stalls import Stalls
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.scheduling.waiting import passes, retry
@@ -35,29 +38,38 @@ class Scheduler(State):
         self.stalls = Stalls()
         self.once = False
         """Whether a group stops after one block."""
+        self.chosen: Key | None = None
         fair = self.order is not None and self.order.fair
         machine.memory.mbarriers.doubt = self.order.refuses if self.order is not None and fair else None
         self.push(0, self.program.entry.entry, self.shape.all())
 
-    def run(self) -> None:
-        """Run until every lane has left."""
+    def run(self, tell: Callable[[State], None] | None = None) -> None:
+        """Run until every lane has left; `tell` is called whenever another group has its turn."""
         while self.step():
-            pass
+            if tell is not None:
+                tell(self)
 
     def step(self) -> bool:
         """Run one group until another one has its turn; say whether there was any."""
-        while not self.ready:
-            if not self._stir():
-                return False
-        order = self.order
-        if order is None:
-            key = min(self.ready)
-        else:
-            if order.lands() and self.machine.effects.land_some(order.chance, self.shape.ctas):
-                resume(self)
-            key = order.pick(self.ready)
+        key = self.peek()
+        if key is None:
+            return False
+        self.chosen = None
         self._group(key, self.shape.merged(self.ready.pop(key)))
         return True
+
+    def peek(self) -> Key | None:
+        """Return the key of the group that runs next, None when every lane has left."""
+        if self.chosen is not None:
+            return self.chosen
+        while not self.ready:
+            if not self._stir():
+                return None
+        order = self.order
+        if order is not None and order.lands() and self.machine.effects.land_some(order.chance, self.shape.ctas):
+            resume(self)
+        self.chosen = min(self.ready) if order is None else order.pick(self.ready)
+        return self.chosen
 
     def _stir(self) -> bool:
         """Make lanes runnable when none is; False when every lane has left."""
@@ -139,5 +151,6 @@ class Scheduler(State):
         text = f"more than {self.machine.launch.max_steps} instructions were issued; the kernel may never end"
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
         return rules.error(
-            rules.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer"
-        )
+            rules.STEP_LIMIT, origin, text, help="pass a higher `max_steps` if it is meant to run longer",
+            notes=tuple(report(self)),
+        )  # fmt: skip

@@ -1,0 +1,104 @@
+"""Where every thread of a batch is: what a debugger shows, and what an interrupted run says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.diagnostics import Origin
+from pyptx.sim.hazards.events import Place
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.scheduling.hang import held, place_of
+from pyptx.sim.scheduling.state import State
+
+_SHOWN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Lanes of one warp at one place. `doing`: `runs`, `polls` (it lets others run first), `waits` or `exited`."""
+
+    cta: int
+    warp: int
+    lanes: int
+    doing: str
+    place: Place
+
+    @property
+    def origin(self) -> Origin | None:
+        return self.place.origin
+
+    @property
+    def line(self) -> int:
+        """The line of the instruction, 0 if it has none."""
+        return self.place.origin.line if self.place.origin else 0
+
+    def __str__(self) -> str:
+        some = "" if self.lanes == 32 else f" ({self.lanes} lanes)"
+        return f"CTA {self.cta} warp {self.warp}{some} {_WORDS[self.doing]} {self.place}"
+
+
+_WORDS = {"runs": "is at", "polls": "polls, now at", "waits": "waits at", "exited": "exited at"}
+
+
+def groups(state: State) -> list[tuple[str, int, Place, Lanes]]:
+    """Return all lanes of a batch by what they do and where: the block and the instruction."""
+    found: list[tuple[str, int, Place, Lanes]] = []
+    placed = np.zeros(state.shape.lanes, np.bool_)
+
+    def add(doing: str, pc: int, lanes: Lanes, last: bool = False) -> None:
+        block = state.blocks[pc]
+        steps = block.steps or state.blocks[pc + 1].steps
+        found.append((doing, pc, place_of(block, steps[-1] if last else steps[0]), lanes))
+        placed[lanes.sel] = True
+
+    for key, sets in state.ready.items():
+        for lanes in sets:
+            add("runs", abs(key[2]), lanes)
+    for key, lanes in state.parked:
+        add("polls", abs(key[2]), lanes)
+    for _, _, lanes, item in held(state):
+        found.append(("waits", item.at, place_of(state.blocks[item.at]), lanes))
+        placed[lanes.sel] = True
+    gone = np.flatnonzero(~state.alive)
+    for pc in sorted({int(pc) for pc in state.left[gone]}):
+        add("exited", pc, state.shape.of(gone[state.left[gone] == pc]), last=True)
+    rest = np.flatnonzero(~placed)
+    if len(rest) and state.running is not None:
+        add("runs", state.running[0].pc, state.shape.of(rest))
+    return found
+
+
+def stands(state: State) -> list[Stand]:
+    """Return where each warp is, in the order of CTAs and warps."""
+    shape, numbers = state.shape, cta_numbers(state)
+    found: list[Stand] = []
+    for doing, _, place, lanes in groups(state):
+        warps = shape.thread[lanes.sel] // 32
+        for cta, warp in {(int(c), int(w)) for c, w in zip(lanes.cta, warps, strict=True)}:
+            count = int(((lanes.cta == cta) & (warps == warp)).sum())
+            found.append(Stand(numbers[cta], warp, count, doing, place))
+    return sorted(found, key=lambda stand: (stand.cta, stand.warp, stand.line))
+
+
+def cta_numbers(state: State) -> list[int]:
+    """Return the number in the grid of each CTA of a batch."""
+    x, y, _ = state.machine.launch.grid
+    ids = state.machine.ctaid
+    return [int(ids[0, c] + x * (ids[1, c] + y * ids[2, c])) for c in range(state.shape.ctas)]
+
+
+def report(state: State) -> list[str]:
+    """Say in a few lines where the threads of a batch are."""
+    numbers = cta_numbers(state)
+    counted: dict[tuple[str, str], tuple[int, str]] = {}
+    for doing, _, place, lanes in groups(state):
+        first = f"CTA {numbers[int(lanes.cta[0])]} warp {int(lanes.index[0]) // state.shape.ctas // 32}"
+        count, who = counted.get((doing, str(place)), (0, first))
+        counted[doing, str(place)] = count + lanes.n, who
+    rows = [f"{count} × {_DOING[doing]} at {place}: {who} …" for (doing, place), (count, who) in counted.items()]
+    return rows[:_SHOWN] + ([f"and {len(rows) - _SHOWN} more places"] if len(rows) > _SHOWN else [])
+
+
+_DOING = {"runs": "running", "polls": "polling", "waits": "waiting", "exited": "exited"}

@@ -1,0 +1,243 @@
+"""A launch that runs step by step: stops at labels, lines and conditions, and shows registers, memory and barriers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyptx.diagnostics import PtxError
+from pyptx.ir import Module
+from pyptx.sim import rules, watching
+from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.launch import Result, repeatable
+from pyptx.sim.prepared import Options, prepared
+from pyptx.sim.program import Code
+from pyptx.sim.registers import Row
+from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
+from pyptx.sim.scheduling.scheduler import Scheduler
+
+Until = str | int | Callable[["Machine"], bool]
+"""Where to stop: a label, a line, or what is true of a machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class MBarrier:
+    """An mbarrier as it is: phases that have ended, arrivals the running one waits for and starts with, bytes under
+    way."""
+
+    name: str
+    address: int
+    phase: int
+    pending: int
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A barrier of a CTA at which somebody has arrived: how many threads have, and how many it needs."""
+
+    number: int
+    arrived: int
+    needed: int
+
+
+class Machine:
+    """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`."""
+
+    def __init__(
+        self, module: Module, entry: str | None = None, *, watch: Sequence[str] = (), **options: Any
+    ) -> None:  # fmt: skip
+        self._options = Options(**options)
+        self._launch = prepared(module, entry, self._options, single=True)
+        self._watch = watching.watch(self._launch, watch) if watch else None
+        self._batches = self._launch.batches()
+        self._batch: Scheduler | None = None
+        self._batch = self._next_batch()
+
+    @property
+    def done(self) -> bool:
+        """Whether every thread of the grid has ended."""
+        return not self._batch
+
+    def step(self, count: int = 1) -> bool:
+        """Run instructions, each of one group of lanes; say whether any is left."""
+        for _ in range(count):
+            if self._batch is None:
+                return False
+            self._advance(self._batch)
+        return self._batch is not None
+
+    def run(self, until: Until | None = None) -> bool:
+        """Run until a group of lanes is about to execute a label's or a line's first instruction, or until a condition
+        holds; say whether it stopped there, False at the end."""
+        pcs = self._places(until)
+        while (batch := self._batch) is not None:
+            self._advance(batch)
+            if self._stops(until, pcs):
+                return True
+        return False
+
+    def finish(self) -> Result:
+        """Run to the end and give the callers what the kernel wrote."""
+        self.run()
+        launch = self._launch
+        launch.write_back()
+        watched = [] if self._watch is None else self._watch.changes
+        return Result(launch.outputs, launch.stats, "".join(launch.printed), watched=watched)
+
+    def where(self) -> list[Stand]:
+        """Return where each warp of the CTAs that run now is."""
+        return [] if self._batch is None else stands(self._batch)
+
+    def registers(self, cta: int = 0, thread: int | tuple[int, ...] = 0) -> dict[str, Any]:
+        """Return the registers of the function in which a thread is, in the types that they are declared with."""
+        batch, lane = self._lane(cta, thread)
+        code = self._code(batch, lane)
+        return {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.of.items())}
+
+    def shared(
+        self, cta: int = 0, at: str | int | None = None, dtype: Any = "u1", count: int | None = None
+    ) -> Array:  # fmt: skip
+        """Return a copy of elements of a CTA's shared memory, from a variable, `name+offset` or an address on; a dtype
+        is NumPy's, or a type as PTX names it."""
+        batch, lane = self._lane(cta, 0)
+        memory, kind = batch.machine.memory, _dtype(dtype)
+        low = memory.shared_base
+        begin = low if at is None else self._address(at) if isinstance(at, str) else at
+        room = low + memory.shared_size - begin
+        size = room // kind.itemsize if count is None else count
+        if begin < low or size * kind.itemsize > room:
+            text = f"shared memory is {low:#x} … {low + memory.shared_size:#x}, asked for {size} × {kind} at {begin:#x}"
+            raise rules.error(rules.ARGUMENTS, None, text)
+        first = int(batch.shape.shared_base[lane]) + begin - low
+        return memory.shared.data[first : first + size * kind.itemsize].copy().view(kind)
+
+    def memory(self, name: str) -> Array:
+        """Return a copy of an array argument or a variable of global memory as the kernel sees it now."""
+        for region in self._launch.regions:
+            if region.name == name:
+                given = self._launch.outputs.get(name)
+                data = region.data.copy()
+                return data if given is None else data[: given.nbytes].view(given.dtype).reshape(given.shape)
+        known = ", ".join(region.name for region in self._launch.regions)
+        raise rules.error(rules.ARGUMENTS, None, f"no memory `{name}`; there are {known}")
+
+    def barriers(self, cta: int = 0) -> list[MBarrier | Barrier]:
+        """Return the live mbarriers of a CTA, and its barriers at which somebody waits."""
+        batch, lane = self._lane(cta, 0)
+        place, shape = int(batch.shape.cta[lane]), batch.shape
+        memory = batch.machine.memory
+        own = place * shape.shared_stride
+        found: list[MBarrier | Barrier] = []
+        for row in memory.mbarriers.living(own, own + shape.shared_stride).tolist():
+            b = memory.mbarriers
+            address = int(b.places[row]) - own + memory.shared_base
+            name = batch.program.variables.shared_name(address).replace("`", "")
+            counts = (int(v[row]) for v in (b.phase, b.pending, b.expected, b.tx))
+            found.append(MBarrier(name, address, *counts))
+        bars = batch.barriers
+        for number in np.flatnonzero(bars.arrived[place]).tolist():
+            needed = int(bars.needed[place, number]) or int(bars.live[place])
+            found.append(Barrier(number, int(bars.arrived[place, number]), needed))
+        return found
+
+    def __repr__(self) -> str:
+        name = self._launch.launch.program.entry.function.name
+        state = "done" if self.done else f"{len(self.where())} warps or parts of warps"
+        return f"<machine of {name}: {self._launch.stats.instructions} instructions, {state}>"
+
+    def _next_batch(self) -> Scheduler | None:
+        batch = next(self._batches, None)
+        if batch is not None:
+            batch.once = True
+            if self._watch is not None:
+                self._watch.begin(batch)
+        return batch
+
+    def _advance(self, batch: Scheduler) -> None:
+        """Run one instruction of one group."""
+        try:
+            with np.errstate(all="ignore"):
+                more = batch.step()
+                if more and self._watch is not None:
+                    self._watch.look(batch)
+                more = more and batch.peek() is not None
+        except PtxError as why:
+            raise repeatable(why, self._options.schedule, self._options.seed) from None
+        if not more:
+            self._batch = self._next_batch()
+
+    def _stops(self, until: Until | None, pcs: set[int]) -> bool:
+        key = None if self._batch is None else self._batch.peek()
+        if key is None or until is None:
+            return False
+        return until(self) if callable(until) else abs(key[2]) in pcs
+
+    def _places(self, until: Until | None) -> set[int]:
+        """Return the blocks that a label or a line begins with."""
+        blocks = self._launch.launch.program.blocks
+        if until is None or callable(until):
+            return set()
+        if isinstance(until, str):
+            found = {b.pc for b in blocks if until in b.labels}
+            known = [label for block in blocks for label in block.labels]
+            wanted = f"no label `{until}`; there are {', '.join(known)}"
+        else:
+            lines = {b.pc: origin.line for b in blocks if b.steps and (origin := b.steps[0].instruction.origin)}
+            found = {pc for pc, line in lines.items() if line == until}
+            wanted = (
+                f"no instruction at line {until}; there are some from {min(lines.values())} to {max(lines.values())}"
+            )
+        if not found:
+            raise rules.error(rules.ARGUMENTS, None, wanted)
+        return found
+
+    def _lane(self, cta: int, thread: int | tuple[int, ...]) -> tuple[Scheduler, int]:
+        """Return the batch of a CTA and a lane of it."""
+        if self._batch is None:
+            raise rules.error(rules.ARGUMENTS, None, "the kernel has ended: there is nothing to show")
+        numbers, shape = cta_numbers(self._batch), self._batch.shape
+        if not isinstance(thread, int):
+            thread = sum(
+                t * stride
+                for t, stride in zip(thread, (1, shape.block[0], shape.block[0] * shape.block[1]), strict=False)
+            )
+        if cta not in numbers or not 0 <= thread < shape.threads:
+            text = f"CTAs {min(numbers)} … {max(numbers)} run now, with threads 0 … {shape.threads - 1}"
+            raise rules.error(rules.ARGUMENTS, None, f"CTA {cta}, thread {thread}: {text}")
+        return self._batch, thread * shape.ctas + numbers.index(cta)
+
+    def _code(self, batch: Scheduler, lane: int) -> Code:
+        for _, pc, _, lanes in groups(batch):
+            if lane in lanes.index:
+                return batch.blocks[pc].code
+        return batch.program.entry
+
+    def _address(self, at: str) -> int:
+        name, _, offset = at.partition("+")
+        found = [start for start, known in self._launch.launch.program.variables.shared if known == name]
+        if not found:
+            known = ", ".join(known for _, known in self._launch.launch.program.variables.shared)
+            raise rules.error(rules.ARGUMENTS, None, f"no shared variable `{name}`; there are {known}")
+        return found[0] + int(offset or "0", 0)
+
+
+def _dtype(given: Any) -> np.dtype[Any]:
+    text = given.removeprefix(".") if isinstance(given, str) else given
+    if isinstance(text, str) and text[0] in "busf" and text[1:].isdigit() and int(text[1:]) >= 8:
+        return dtype_of(text)
+    return np.dtype(text)
+
+
+def _value(batch: Scheduler, row: Row, lane: int) -> Any:
+    """Return a register of a lane: a tuple for a vector, a Python integer for 128 bits."""
+    if row.type == "b128":
+        low, high = (int(watching.values(batch.machine, row, half)[lane]) for half in (0, 1))
+        return low | high << 64
+    if row.count > 1:
+        return tuple(watching.values(batch.machine, row, element)[lane] for element in range(row.count))
+    return watching.values(batch.machine, row)[lane]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from pyptx.codegen.operands import integer
 from pyptx.codegen.plan import (
     Blank,
     Call,
+    Doc,
     Expr,
     Import,
     Line,
@@ -27,6 +29,7 @@ from pyptx.dsl.exact_layout import settled
 from pyptx.emitter.styles import DEFAULT, Style
 from pyptx.ir.directives import AddressSize, Module
 from pyptx.ir.kinds import spelling
+from pyptx.ir.nodes import Function
 
 ORIGINAL, STYLE, MODULE = Name("ORIGINAL"), Name("STYLE"), Name("module")
 
@@ -42,7 +45,7 @@ def framed(
 ) -> Plan:
     """Return the whole file around what follows the header."""
     start: list[Step] = [
-        Line(Literal(_summary(module, functions))),
+        Doc(_summary(module)),
         Blank(),
         Import("__future__", ("annotations",)),
         Blank(),
@@ -52,7 +55,7 @@ def framed(
         Import("pyptx.codegen.program", ("main",)),
     ]
     if types:
-        start.append(Import("pyptx.types", tuple(sorted(types))))
+        start.append(Import("pyptx.types", tuple(sorted(types, key=_natural))))
     digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
     start += [Blank(), Line(Literal(digest), (), ORIGINAL)]
     if style != DEFAULT:
@@ -73,12 +76,16 @@ def _without_gaps(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(out)
 
 
-def _summary(module: Module, functions: Sequence[str]) -> str:
-    shown = ", ".join([name if len(name) < 40 else f"{name[:36]}..." for name in functions[:5]])
-    more = ", ..." if len(functions) > 5 else ""
-    target = module.target.targets[0] if module.target.targets else "no target"
-    what = f"{shown}{more} for " if functions else "Variables for "
-    return f"{what}{target}, written by pyptx.codegen. `python FILE --help` says what the file does."
+def _summary(module: Module) -> str:
+    entries = sum(isinstance(node, Function) and node.is_entry and node.definition for node in module.directives)
+    what = "A kernel" if entries == 1 else f"{entries} kernels" if entries else "A module"
+    target = module.target.targets[0][:40] if module.target.targets else "no target"
+    return f"{what} for {target}, made from PTX by pyptx.codegen; run it with --help."
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """Return a key that sorts `b8` before `b32`, as import sorters do."""
+    return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name)]
 
 
 def header(module: Module, style: Style, newline: str) -> Expr:

@@ -15,7 +15,7 @@ RESERVED = frozenset(
         *keyword.softkwlist,
         *dir(builtins),
         *(kind.name for kind in types.ALL),
-        *"l O I ptx reg smem kernel intrinsic types module main annotations pyptx self".split(),
+        *"l O I sys ptx reg smem kernel intrinsic types module main annotations pyptx self".split(),
     ]
 )
 _OTHER = re.compile(r"[^A-Za-z0-9_]+")
@@ -68,7 +68,7 @@ class Names:
 
     def bind(self, name: str, wanted: str | None = None) -> str:
         """Give a name of PTX an identifier in this scope."""
-        self.bound[name] = made = self.fresh(name if wanted is None else wanted)
+        self.bound[name] = made = self.fresh(name.lower() if wanted is None else wanted)
         return made
 
     def find(self, name: str) -> str | None:

@@ -234,7 +234,8 @@ class _Writer:
                 continue
             step = frame.steps[at]
             assert isinstance(step, Line)
-            target: Expr = variables[0] if len(variables) == 1 else Tuple(tuple(variables))
+            read = [variable if variable.id in used else Name("_") for variable in variables]
+            target: Expr = read[0] if len(read) == 1 else Tuple(tuple(read))
             frame.steps[at] = Line(step.value, step.emits, target)
 
     def _layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:

@@ -19,7 +19,8 @@ Statements:
 - `Repeat(target, values, body, emits)`: `for target in values:`. The body is written once and stands for `emits`, the
   statements of all rounds in order; what the statements of the body say they emit is not looked at.
 - `Define(name, body, decorators, opens, closes)`: a function, for an `ir.Function` with a body.
-- `Main(body)`: what runs when the file is the program. `Note(text)`: a comment. `Blank(count)`: empty lines. `Import(module, names)`: `from module import names`.
+- `Main(body)`: what runs when the file is the program. `Note(text)`: a
+  comment. `Doc(text)`: a docstring. `Blank(count)`: empty lines. `Import(module, names)`: `from module import names`.
 
 `Line.comment`, `Block.comment` stand behind the code. Registers and symbols get their identifiers from `Names`.
 """
@@ -43,6 +44,7 @@ __all__ = [
     "Call",
     "Define",
     "Dict",
+    "Doc",
     "Emitted",
     "End",
     "Expr",
@@ -222,6 +224,12 @@ class Define(Step):
 
 class Note(Step):
     """`# text`, one line of comment for each line of the text."""
+
+    text: str
+
+
+class Doc(Step):
+    """A docstring."""
 
     text: str
 

@@ -4,6 +4,7 @@ has at most WIDTH characters wherever brackets allow a break."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from pyptx.codegen.plan import (
     Call,
     Define,
     Dict,
+    Doc,
     Expr,
     Import,
     Item,
@@ -53,10 +55,10 @@ def printed(plan: Plan) -> str:
             if header is None:
                 _SIMPLE[type(step)](step, indent, out)
                 continue
-            header(step, indent, out)
+            inner = header(step, indent, out) or cast("Block | Repeat | Define | Main", step)
             waiting.append((steps, indent))
             indent += _INDENT
-            body = cast("Block | Repeat | Define | Main", step).body
+            body = inner.body
             if not any(isinstance(inner, Line | Block | Repeat | Define) for inner in body):
                 out.append(f"{indent}pass\n")
             steps = iter(body)
@@ -175,7 +177,7 @@ def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
     if isinstance(expr, Call) and (expr.arguments or expr.keywords):
         parts: list[tuple[str, Expr]] = [("", argument) for argument in expr.arguments]
         parts += [(f"{_checked(name)}=", value) for name, value in expr.keywords]
-        return f"{_base(expr.function)}(\n{_filled(parts, indent + _INDENT)}\n{indent})"
+        return f"{_function(expr.function, indent, before)}(\n{_filled(parts, indent + _INDENT)}\n{indent})"
     if isinstance(expr, List | Tuple) and expr.elements:
         opening, closing = ("[", "]") if isinstance(expr, List) else ("(", ")")
         parts = [("", element) for element in expr.elements]
@@ -193,6 +195,15 @@ def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
         right = _broken(_wrapped(expr.right), deeper, len(expr.operator) + 1, 0)
         return f"(\n{deeper}{left}\n{deeper}{expr.operator} {right}\n{indent})"
     return flat
+
+
+def _function(expr: Expr, indent: str, before: int) -> str:
+    """Return what is called; a long index in it goes on a line of its own."""
+    text = _base(expr)
+    if len(indent) + before + len(text) + 1 <= WIDTH or not isinstance(expr, Item):
+        return text
+    index = _broken(expr.index, indent + _INDENT, 0, 0)
+    return f"{_base(expr.value)}[\n{indent}{_INDENT}{index}\n{indent}]"
 
 
 def _wrapped(expr: Expr) -> Expr:
@@ -226,16 +237,21 @@ def _filled(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
 
 
 def _pieces(text: str, indent: str) -> str:
-    """Return a long string as several that Python joins."""
+    """Return a long string as several that Python joins, one for each line of the text."""
     deeper = indent + _INDENT
-    at, pieces = 0, list[str]()
-    while at < len(text):
-        size = _PIECE
-        while size > 1 and len(deeper) + len(_quoted(text[at : at + size])) > WIDTH:
-            size //= 2
-        pieces.append(f"{deeper}{_quoted(text[at : at + size])}")
-        at += size
+    pieces: list[str] = []
+    for line in _LINES.findall(text):
+        at = 0
+        while at < len(line):
+            size = _PIECE
+            while size > 1 and len(deeper) + len(_quoted(line[at : at + size])) > WIDTH:
+                size //= 2
+            pieces.append(f"{deeper}{_quoted(line[at : at + size])}")
+            at += size
     return "(\n" + "\n".join(pieces) + f"\n{indent})"
+
+
+_LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def _remark(text: str | None) -> str:
@@ -269,9 +285,22 @@ def _target(expr: Expr) -> str:
     raise TypeError(f"{expr!r} cannot be assigned to")
 
 
-def _with(step: Block, indent: str, out: list[str]) -> None:
-    after = ":" if step.target is None else f" as {_target(step.target)}:"
-    _head(_fitted("with ", step.header, after, indent), step.comment, indent, out)
+def _with(step: Block, indent: str, out: list[str]) -> Block:
+    """Write the header of a block, and of those in it that alone fill it; return the innermost."""
+    parts = [step]
+    while len(parts[-1].body) == 1 and isinstance(inner := parts[-1].body[0], Block) and inner.comment is None:
+        parts.append(inner)
+    texts = [text_of(part.header) + _as(part) for part in parts]
+    line = f"{indent}with {', '.join(texts)}:"
+    if len(line) > WIDTH:
+        parts = parts[:1]
+        line = _fitted("with ", step.header, f"{_as(step)}:", indent)
+    _head(line, step.comment, indent, out)
+    return parts[-1]
+
+
+def _as(step: Block) -> str:
+    return "" if step.target is None else f" as {_target(step.target)}"
 
 
 def _for(step: Repeat, indent: str, out: list[str]) -> None:
@@ -328,11 +357,12 @@ def _import(step: Import, indent: str, out: list[str]) -> None:
 
 _SIMPLE: dict[type[Step], Callable[[Any, str, list[str]], None]] = {
     Line: _line,
+    Doc: lambda step, indent, out: out.append(f"{indent}{_documented(step.text)}\n"),
     Note: lambda step, indent, out: out.extend(_notes(step.text, indent)),
     Blank: lambda step, indent, out: out.append("\n" * step.count),
     Import: _import,
 }
-_HEADERS: dict[type[Step], Callable[[Any, str, list[str]], None]] = {
+_HEADERS: dict[type[Step], Callable[[Any, str, list[str]], Any]] = {
     Block: _with,
     Repeat: _for,
     Define: _def,

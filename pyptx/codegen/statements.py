@@ -46,6 +46,8 @@ from pyptx.ptx.chain import word
 INST = dotted("ptx.inst")
 TRUE, FALSE = Literal(True), Literal(False)
 _UNCHECKED = (("unchecked", TRUE),)
+_LONGEST_CHAIN = 60
+"""How long the words of an instruction may be as attributes, which no line can be broken in; longer ones are a string."""
 Keywords = tuple[tuple[str, Expr], ...]
 
 
@@ -90,7 +92,7 @@ class Statements:
         match = lookup(opcode, words) if found is not None else None
         names = [attribute(w) for w in (opcode, *words)]
         usual = isinstance(match, Match) and match.canonical is None
-        if usual and None not in names:
+        if usual and None not in names and sum(map(len, words)) < _LONGEST_CHAIN:
             function: Expr = INST
             for name in names:
                 function = Attribute(function, str(name))

@@ -119,6 +119,8 @@ class Batch:
         )  # fmt: skip
         self.memory.images = launch.images
         self.sp = np.zeros(lanes, np.int64)
+        self.dynamic = np.zeros(lanes, np.int64)
+        self.dynamic_base = launch.program.dynamic or 0
         self.effects = self.memory.effects
         self.effects.eager = launch.schedule == "eager"
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
@@ -136,6 +138,7 @@ class Batch:
         self.memory.reset_batch()
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)
+        self.dynamic.fill(0)
         ctaid, inside = special.coordinates(numbers, self.launch.grid, self.launch.cluster)
         self.ctaid[...] = ctaid
         cluster = np.array(self.launch.cluster)

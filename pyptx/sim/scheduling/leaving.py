@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pyptx.diagnostics import Origin
 from pyptx.ir import opcode_span
 from pyptx.sim import builtins, rules
 from pyptx.sim.calls import callee_name, parts_of_call

@@ -46,6 +46,7 @@ class State:
         self.warps_waiting: list[Waiting] = []
         self.plain: dict[int, int] = {}
         self.returns: list[Array] = []
+        self.dynamics: list[Array] = []
         self.suspended: list[Suspended] = []
         self.running: tuple[Block, Lanes] | None = None
         """The group that ran last, and its block."""

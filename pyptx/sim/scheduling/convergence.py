@@ -32,11 +32,16 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     mask = members(state, step, block, lanes)
     if mask is None:
         return lanes
-    here = together(state, lanes, mask)
-    chosen, others = lanes.split(here if block.unit == 32 else here & _warpgroups(state, lanes))
+    chosen, others = lanes.split(complete(state, block, lanes, mask))
     if others is not None:
         state.converging[block.pc] = [Waiting(others, block.pc, depth, block.pc)]
     return chosen
+
+
+def complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Array:
+    """Return the lanes whose members are all here, and all of their warpgroup where an instruction wants that."""
+    here = together(state, lanes, mask)
+    return here if block.unit == 32 else here & _warpgroups(state, lanes)
 
 
 def _warpgroups(state: State, lanes: Lanes) -> Array:

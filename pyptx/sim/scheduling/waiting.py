@@ -15,7 +15,7 @@ from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block
-from pyptx.sim.scheduling.convergence import members, release_warps, together, whole_warps
+from pyptx.sim.scheduling.convergence import complete, members, release_warps, whole_warps
 from pyptx.sim.scheduling.state import State
 
 _WARP = 99
@@ -154,7 +154,7 @@ def retry(state: State) -> bool:
         for item in items:
             block = state.blocks[pc]
             mask = members(state, block.steps[0], block, item.lanes)
-            if mask is None or together(state, item.lanes, mask).any():
+            if mask is None or complete(state, block, item.lanes, mask).any():
                 del state.converging[pc]
                 for again in items:
                     state.push(again.depth, pc, again.lanes)

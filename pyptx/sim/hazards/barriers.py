@@ -128,6 +128,8 @@ class Barriers:
         clocks = self.state.clocks
         threads = now.waiting[0] if len(now.waiting) == 1 else np.concatenate(now.waiting)
         threads = threads[self.state.live[threads]]
+        if not len(threads):
+            return []
         if now.handed is None:
             clocks.synchronise(threads, CTA if len(threads) == int(live.sum()) else None)
         else:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx.codegen.plain import ir_to_python, ptx_to_python
+    from pyptx.codegen.sugar import apply_sugar
 
-_MODULE_OF = {"ptx_to_python": "plain", "ir_to_python": "plain"}
-__all__ = ["ir_to_python", "ptx_to_python"]
+_MODULE_OF = {"ptx_to_python": "plain", "ir_to_python": "plain", "apply_sugar": "sugar"}
+__all__ = ["apply_sugar", "ir_to_python", "ptx_to_python"]
 
 
 def __getattr__(name: str) -> object:

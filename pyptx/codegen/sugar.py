@@ -94,7 +94,9 @@ def _unspaced(step: Step) -> Step:
 
 def _imports(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps with imports of what they name."""
-    used = {part.id for step in walk(steps) for expr in expressions(step) for part in parts(expr) if isinstance(part, Name)}
+    used = {
+        part.id for step in walk(steps) for expr in expressions(step) for part in parts(expr) if isinstance(part, Name)
+    }
     types = tuple(sorted(used & _TYPES))
     for step in steps:
         if isinstance(step, Import) and step.module == "pyptx":

@@ -51,13 +51,16 @@ class Draft:
     symbols: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """How module variables, parameters and shared variables are written where their name is long."""
 
-    ranges: dict[tuple[int, str], tuple[Name, int]] = field(
-        default_factory=dict[tuple[int, str], "tuple[Name, int]"]
-    )
+    ranges: dict[tuple[int, str], tuple[Name, int]] = field(default_factory=dict[tuple[int, str], "tuple[Name, int]"])
     """The ranges that the function and its blocks declare, `%r<24>`, by the identity of the declaration and their base:
     their variables and how long they are."""
     singles: dict[tuple[int, str], Expr] = field(default_factory=dict[tuple[int, str], Expr])
     """The registers that are declared one by one."""
+
+    arrays: dict[str, tuple[Name, int, int, PtxType]] = field(
+        default_factory=dict[str, "tuple[Name, int, int, PtxType]"]
+    )
+    """Variables for parts of declared ranges: the range, first, last, and how their registers are read."""
 
     def element(self, variable: Variable) -> Expr | None:
         """Return a register of a declared range as its element, None for any other."""
@@ -73,7 +76,9 @@ class Draft:
     def once(self, identifier: str) -> bool:
         """Tell whether a variable is made by its definition and read once."""
         register = self.by_identifier.get(identifier)
-        return register is not None and self.variables[register].fresh and len(self.usage.registers[register].reads) == 1
+        return (
+            register is not None and self.variables[register].fresh and len(self.usage.registers[register].reads) == 1
+        )
 
     @cached_property
     def by_identifier(self) -> dict[str, Register]:

@@ -10,6 +10,7 @@ from pyptx.codegen.analysis.bench import Bench
 from pyptx.codegen.names import Names
 from pyptx.codegen.passes.choose_types import choose_types
 from pyptx.codegen.passes.fold_expressions import fold_expressions
+from pyptx.codegen.passes.gather_arrays import gather_arrays
 from pyptx.codegen.passes.name_registers import name_registers
 from pyptx.codegen.passes.raise_control_flow import Raised, raise_control_flow
 from pyptx.codegen.passes.spell_instructions import spell_instructions
@@ -22,7 +23,6 @@ from pyptx.codegen.plan import (
     Line,
     List,
     Literal,
-    Name,
     Unary,
     dotted,
     flatten,
@@ -64,6 +64,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     draft = draft_of(body, bench, setting.names.inner())
     declare(draft, body.function.body)
     choose_types(draft)
+    gather_arrays(draft)
     name_registers(draft)
     spell_instructions(draft)
     writer = _Writer(draft, define, setting)

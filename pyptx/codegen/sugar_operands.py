@@ -55,11 +55,14 @@ class Operands:
             return call(SEL, variable.expr, Literal(part))
         return self.draft.symbols.get(name) or Literal(name)
 
-
     def gathered(self, elements: tuple[Expr, ...]) -> Expr:
         """Return a list of expressions, as one array or a part of it where they follow each other there."""
         first = elements[0] if elements else None
-        if not isinstance(first, Item) or not isinstance(first.index, Literal) or not isinstance(first.index.value, int):
+        if (
+            not isinstance(first, Item)
+            or not isinstance(first.index, Literal)
+            or not isinstance(first.index.value, int)
+        ):
             return List(elements)
         start = first.index.value
         for offset, element in enumerate(elements):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from pyptx.codegen.passes.fold_expressions import parts
-from pyptx.codegen.plan import Attribute, Block, Expr, Item, Line, Literal, Name, Repeat, Slice, Step, Tuple, walk
+from pyptx.codegen.plan import Attribute, Block, Call, Expr, Item, Line, Literal, Name, Repeat, Slice, Step, Tuple, walk
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.nodes import Instruction, RegDecl, Statement
 from pyptx.ir.walk import visit
-from pyptx.types import from_name
+from pyptx.types import PtxType, from_name
 
 
 def declare(draft: Draft, statements: Sequence[Statement]) -> None:
@@ -69,21 +69,51 @@ def _run(name: Expr, first: int, last: int) -> Expr:
 
 
 def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield lines that give a variable to every declared register that the body uses by name."""
+    """Yield lines that give a variable to every declared register that the body uses by name, neighbours together."""
     used = {part.id for step in walk(steps) for expr in _exprs(step) for part in parts(expr) if isinstance(part, Name)}
+    for identifier, (whole, first, last, home) in draft.arrays.items():
+        if identifier in used:
+            yield Line(_part(draft, whole, first, last, home), (), Name(identifier))
+    found: dict[tuple[str, str], list[tuple[int, Variable]]] = {}
     for variable in draft.variables.values():
         if variable.fresh or variable.inner or variable.identifier not in used or not isinstance(variable.expr, Name):
             continue
-        made = _element(draft, variable)
-        if made is not None:
-            yield Line(made, (), variable.expr)
+        element = draft.element(variable)
+        if isinstance(element, Item) and isinstance(element.value, Name) and isinstance(element.index, Literal):
+            index = element.index.value
+            assert isinstance(index, int)
+            found.setdefault((element.value.id, variable.home.name), []).append((index, variable))
+    for (name, _), members in found.items():
+        yield from _together(draft, Name(name), sorted(members, key=lambda member: member[0]))
 
 
-def _element(draft: Draft, variable: Variable) -> Expr | None:
-    made = draft.element(variable)
-    if made is None:
-        return None
-    return made if variable.home is variable.declared else Attribute(made, variable.home.name)
+_MOST = 8
+"""How many registers one line gives variables to."""
+
+
+def _together(draft: Draft, whole: Name, members: list[tuple[int, Variable]]) -> Iterator[Step]:
+    at = 0
+    while at < len(members):
+        first, variable = members[at]
+        stop = at + 1
+        while stop < len(members) and stop - at < _MOST and members[stop][0] == first + stop - at:
+            stop += 1
+        targets = tuple([member.expr for _, member in members[at:stop]])
+        if len(targets) == 1:
+            made: Expr = Item(whole, Literal(first))
+            if variable.home is not variable.declared:
+                made = Attribute(made, variable.home.name)
+            yield Line(made, (), targets[0])
+        else:
+            yield Line(_part(draft, whole, first, first + stop - at, variable.home), (), Tuple(targets))
+        at = stop
+
+
+def _part(draft: Draft, whole: Name, first: int, last: int, home: PtxType) -> Expr:
+    source: Expr = whole
+    if draft.bench.known(whole).dtype is not home:
+        source = Call(Attribute(whole, "view"), (Name(home.name),))
+    return Item(source, Slice(Literal(first), Literal(last)))
 
 
 def _exprs(step: Step) -> Iterator[Expr]:

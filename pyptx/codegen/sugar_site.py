@@ -83,9 +83,13 @@ class Site:
             known = [kind for kind in kinds if kind is not None]
             if len(known) < len(kinds):
                 return None
-            return repeated(known[0], len(known)) if len(set(known)) == 1 else List(tuple([Name(k.name) for k in known]))
+            return (
+                repeated(known[0], len(known)) if len(set(known)) == 1 else List(tuple([Name(k.name) for k in known]))
+            )
         if isinstance(given, PipeOperand):
-            sides = [NONE if getattr(side, "name", "") == "_" else self._typed(side) for side in (given.left, given.right)]
+            sides = [
+                NONE if getattr(side, "name", "") == "_" else self._typed(side) for side in (given.left, given.right)
+            ]
             return None if None in sides else call(PIPE, *[side for side in sides if side is not None])
         return None if given is None else self._typed(given)
 

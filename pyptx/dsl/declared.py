@@ -53,6 +53,12 @@ class DeclaredRange(RegArray):
     def __iter__(self) -> Any:
         return iter([self[at] for at in range(self.size)])
 
+    def view(self, dtype: PtxType) -> DeclaredRange:
+        """Return the same registers read as another type: `r.view(f32)[4:8]`. Emits nothing."""
+        made = DeclaredRange(self.base, self.size, dtype)
+        made.trace = self.trace
+        return made
+
 
 def register(name: str, dtype: PtxType) -> Reg:
     """Return a register that is declared under this name; one without `%` is a symbol to the parser too."""

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from pyptx.ptx.scalar import (
         add,
         and_,
+        bitcast,
         ctaid_x,
         ctaid_y,
         cvt,
@@ -106,7 +107,7 @@ _WHERE = {
     "matrix": "ldmatrix movmatrix stmatrix stmatrix_x4_trans_f32_bf16",
     "memory": "addr global_ptrs imm ld param sel st var",
     "rings": "NamedBarrier PipelineState named_barrier pipeline",
-    "scalar": "add and_ ctaid_x ctaid_y cvt elect_sync mad mov mul not_ or_ selp setmaxnreg setmaxnreg_dec "
+    "scalar": "add and_ bitcast ctaid_x ctaid_y cvt elect_sync mad mov mul not_ or_ selp setmaxnreg setmaxnreg_dec "
     "setmaxnreg_inc setp shl shr sreg sub xor_",
     "text": "raw",
     "transcript": "module",
@@ -118,7 +119,7 @@ _FAMILIES = (
 )  # fmt: skip
 
 __all__ = [
-    "NamedBarrier", "PipelineState", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar", "bra",
+    "NamedBarrier", "PipelineState", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar", "bitcast", "bra",
     "break_", "cluster", "clusterlaunchcontrol", "const", "continue_", "cp", "createpolicy_cvt",
     "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt", "cvta", "discard",
     "elect_sync", "elif_", "else_", "expr", "fence", "file_", "func", "global_ptrs", "griddepcontrol", "if_",

@@ -29,16 +29,28 @@ def ctaid_y() -> Reg:
     return special.read("%ctaid.y")
 
 
-def mov(dtype: PtxType, dst: Reg, src: Any, *, pred: Pred | None = None) -> None:
-    """Emit `mov.T`."""
+FRESH: Any = object()
+"""Stands for the last operand where the destination was left out: the others moved up, a fresh register is made."""
+
+
+def mov(dtype: PtxType, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
+    """Emit `mov.T`. `mov(dtype, src)` makes a fresh register. Returns the destination."""
     check_type(dtype)
+    if src is FRESH:
+        dst, src = fresh(dtype), dst
     if isinstance(src, int | float) and dtype.kind == "f":
         src = literal(src, dtype)
     emit(spelled("mov", move_type(dtype)), (dst, src), pred)
+    return dst
 
 
-FRESH: Any = object()
-"""Stands for the last operand where the destination was left out: the others moved up, a fresh register is made."""
+def bitcast(dtype: PtxType, src: Any, *, pred: Pred | None = None) -> Reg:
+    """Emit `mov.bN`: the bits of a register in a fresh one of another type, `ptx.bitcast(f32, x)`; a list of registers
+    is packed. Returns the fresh register."""
+    check_type(dtype)
+    made = fresh(dtype)
+    emit(spelled("mov", untyped(dtype).name), (made, src), pred)
+    return made
 
 
 def _arithmetic(opcode: str, dtype: PtxType, operands: tuple[Any, ...], pred: Any, *modes: str) -> None:

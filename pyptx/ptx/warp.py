@@ -11,7 +11,7 @@ from pyptx.check.spelling import lacks
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import check_operand, unsigned, untyped
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, fresh
+from pyptx.dsl.registers import PipeRef, Pred, Reg, fresh
 from pyptx.dsl.scopes import Named, intrinsic
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Pair
@@ -50,6 +50,17 @@ def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, m
         else:
             emit(spelled("mov", "b64"), (moved, there), pred)
     return moved
+
+
+def shfl(
+    mode: str, value: Any, lane: Any, clamp: Any, mask: Any = ALL, *, valid: bool = False, pred: Any = None
+) -> Any:
+    """Emit `shfl.sync.mode.b32 d[|p], a, b, c, mask` as PTX writes it: `clamp` is the operand that `width` makes in
+    `shfl_bfly`. Returns the fresh register; with `valid`, also the predicate whether the other lane took part."""
+    made: Any = fresh(value.dtype) if isinstance(value, Reg) else fresh(b32)
+    target: Any = PipeRef(made, fresh(pred_type)) if valid else made
+    emit(spelled("shfl", "sync", mode, "b32"), (target, value, lane, clamp, mask), pred)
+    return target
 
 
 def _clamp(mode: str, width: int) -> int:

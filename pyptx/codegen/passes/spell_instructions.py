@@ -76,7 +76,9 @@ def _fresh_ways(site: Site) -> Iterator[Expr]:
     target = site.made(0)
     rest = site.values(1)
     if target is not None and None not in rest:
-        made = Call(chained(site.opcode, site.step.instruction.modifiers), (target, *[r for r in rest if r is not None]))
+        made = Call(
+            chained(site.opcode, site.step.instruction.modifiers), (target, *[r for r in rest if r is not None])
+        )
         yield Call(made.function, made.arguments, site.guard())
 
 
@@ -97,7 +99,10 @@ def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tup
         variable, made = targets[0], values[0]
         assert isinstance(made, Reg)
         votes = variable.votes
-        if made.dtype is not variable.home and votes.get(variable.home.name, 0) > votes.get(made.dtype.name, 0) + _WORTH:
+        if (
+            made.dtype is not variable.home
+            and votes.get(variable.home.name, 0) > votes.get(made.dtype.name, 0) + _WORTH
+        ):
             expr, made = Attribute(expr, variable.home.name), made.view(variable.home)
         bench.given[variable.identifier] = made
         return variable.expr, expr

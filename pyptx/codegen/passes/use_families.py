@@ -152,17 +152,17 @@ def _mbarrier(site: Site) -> Iterator[Expr | None]:
 def _shfl(site: Site) -> Iterator[Expr | None]:
     if not site.fresh or site.words[:1] != ("sync",) or len(site.given) != 5:
         return
-    mode = site.words[1]
-    clamp = site.given[3]
-    if not isinstance(clamp, ImmediateOperand) or isinstance(site.given[0], PipeOperand):
-        return
-    width = 32 - (int(clamp.value) >> 8)
-    mask = site.given[4]
+    mode, clamp, mask = site.words[1], site.given[3], site.given[4]
     whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
-    yield site.call(
-        f"ptx.warp.shfl_{mode}", site.value(1), site.value(2), width=None if width == 32 else Literal(width),
-        mask=None if whole else site.value(4),
-    )  # fmt: skip
+    pair = isinstance(site.given[0], PipeOperand)
+    if isinstance(clamp, ImmediateOperand) and not pair:
+        width = 32 - (int(clamp.value) >> 8)
+        yield site.call(
+            f"ptx.warp.shfl_{mode}", site.value(1), site.value(2), width=None if width == 32 else Literal(width),
+            mask=None if whole else site.value(4),
+        )  # fmt: skip
+    last = () if whole else (site.value(4),)
+    yield site.call("ptx.warp.shfl", Literal(mode), *site.values(1)[:3], *last, valid=_TRUE if pair else None)
 
 
 def _vote(site: Site) -> Iterator[Expr | None]:

@@ -68,9 +68,7 @@ def _pairs(operands: Operands, opcode: str, symbol: str, kind: PtxType, sources:
             yield Binary(symbol, left, right)
 
 
-def _sides(
-    operands: Operands, opcode: str, kind: PtxType, sources: tuple[object, ...]
-) -> Iterator[tuple[Expr, Expr]]:
+def _sides(operands: Operands, opcode: str, kind: PtxType, sources: tuple[object, ...]) -> Iterator[tuple[Expr, Expr]]:
     """Yield both sides: as they are typed, with the left one viewed as the instruction's type, with both."""
     left = _side(operands, sources[0], opcode, kind)
     right = operands.expr(sources[1])  # pyright: ignore[reportArgumentType]

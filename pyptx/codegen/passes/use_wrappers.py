@@ -34,9 +34,12 @@ def _mov(site: Site) -> Iterator[Expr | None]:
         yield call(dotted(f"ptx.special.{name[1:]}"))
     if kind is None:
         return
-    if site.fresh and site.pred is None:
-        yield call(dotted("reg.from_"), site.value(1), site.type(kind))
-    if not site.fresh:
+    if site.fresh:
+        yield site.call("ptx.mov", site.type(kind), site.value(1))
+        home = site.home(site.given[0])
+        if home is not None:
+            yield site.call("ptx.bitcast", site.type(home), site.value(1))
+    else:
         yield site.call("ptx.mov", site.type(kind), site.value(0), site.value(1))
 
 

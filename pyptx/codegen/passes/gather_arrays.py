@@ -1,0 +1,67 @@
+"""Makes arrays of registers that instructions use as vectors: the accumulator of `wgmma`, fragments, tensor memory.
+
+Contract: names registers that are declared side by side and written more than once, as elements of one variable; an
+operand that lists them in order is then the array or a part of it. Emits and orders nothing.
+"""
+
+from __future__ import annotations
+
+from pyptx.check.body import Step
+from pyptx.codegen.plan import Item, Literal, Name
+from pyptx.codegen.sugar_draft import Draft, Variable
+from pyptx.codegen.sugar_operands import Operands
+from pyptx.ir.operands import VectorOperand
+
+_LEAST = 4
+_NAMES = {"wgmma": "acc", "mma": "acc", "tcgen05": "tmem", "ldmatrix": "frag", "wmma": "frag", "ld": "v", "st": "v"}
+
+
+def gather_arrays(draft: Draft) -> None:
+    """Make arrays, the longest first."""
+    found: list[tuple[list[Variable], str]] = []
+    for step in draft.usage.steps:
+        for given in step.instruction.operands:
+            if isinstance(given, VectorOperand) and len(given.elements) >= _LEAST:
+                variables = _members(draft, step, given)
+                if variables is not None:
+                    found.append((variables, _NAMES.get(step.instruction.opcode, "v")))
+    found.sort(key=lambda item: -len(item[0]))
+    for variables, name in found:
+        if not any(variable.identifier for variable in variables):
+            _make(draft, variables, name)
+
+
+def _members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] | None:
+    """Return the registers of a vector if they are declared side by side, in this order, and written more than once."""
+    operands = Operands(draft, step.scope)
+    out: list[Variable] = []
+    start: Item | None = None
+    for offset, element in enumerate(given.elements):
+        variable = operands.variable(getattr(element, "name", ""))
+        place = draft.element(variable) if variable is not None else None
+        if variable is None or variable.fresh or variable.inner or not isinstance(place, Item):
+            return None
+        start = start or place
+        if place.value != start.value or _index(place) != _index(start) + offset:
+            return None
+        out.append(variable)
+    return out
+
+
+def _index(place: Item) -> int:
+    assert isinstance(place.index, Literal) and isinstance(place.index.value, int)
+    return place.index.value
+
+
+def _make(draft: Draft, variables: list[Variable], name: str) -> None:
+    place = draft.element(variables[0])
+    assert isinstance(place, Item) and isinstance(place.value, Name)
+    identifier, first = draft.names.fresh(name), _index(place)
+    homes = {variable.home for variable in variables}
+    home = homes.pop() if len(homes) == 1 else variables[0].declared
+    draft.arrays[identifier] = place.value, first, first + len(variables), home
+    for index, variable in enumerate(variables):
+        variable.home = home
+        variable.identifier, variable.expr = identifier, Item(Name(identifier), Literal(index))
+    bench = draft.bench
+    bench.given[identifier] = [bench.register(variable.name, home) for variable in variables]

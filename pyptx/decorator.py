@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, PtxError
-from pyptx.dsl import rules
+from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
@@ -20,13 +20,12 @@ from pyptx.dsl.report import grouped
 from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import Trace, Unit, fail
-from pyptx.dsl.values import is_integer
 from pyptx.emitter import emit
 from pyptx.highlighting import html
 from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module
-from pyptx.ir.nodes import Function, FunctionDirective
-from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
+from pyptx.ir.nodes import Function
+from pyptx.isa.targets import Version
 from pyptx.specs import Tile
 from pyptx.toolchain import assemble, resources, sass
 
@@ -188,7 +187,9 @@ class Kernel:
 
     def for_arch(self, arch: str) -> Kernel:
         """Return the kernel of the same function, with everything else alike, for another target."""
-        definition = self._definition._replace(arch=_checked_arch(arch), version=_checked_version(self.version, arch))
+        definition = self._definition._replace(
+            arch=declaration.checked_arch(arch), version=declaration.checked_version(self.version, arch)
+        )
         return Kernel(
             definition.function, definition, in_specs=self.in_specs, out_specs=self.out_specs, grid=self.grid,
             template_params=self.template_params,
@@ -328,24 +329,20 @@ def kernel(
     declared by `ptx.decl.reg`.
     """
     given: dict[str, Any] = {
-        "in_specs": tuple(in_specs or ()), "out_specs": tuple(out_specs or ()), "grid": grid,
+        "in_specs": declaration.tiles(in_specs, "in_specs"), "out_specs": declaration.tiles(out_specs, "out_specs"),
+        "grid": grid,
     }  # fmt: skip
 
     def decorate(function: Callable[..., Any]) -> Kernel:
         tiles = (*given["in_specs"], *given["out_specs"])
         names, template = _signature(function, len(tiles), tiles)
-        directives = [] if reqntid is None else [FunctionDirective("reqntid", tuple(reqntid))]
-        directives += [
-            FunctionDirective(name.removeprefix("."), tuple(values)) for name, values in raw_directives or ()
-        ]
         definition = Definition(
-            function, function.__name__, _checked_arch(arch), _checked_version(version, arch),
-            tuple(zip(names, tiles, strict=True)), tuple((kind, name) for kind, name in raw_params or ()),
-            _three(block, "block"), _three(cluster, "cluster"), smem,
-            "smem" if extern_smem is True else extern_smem or None, tuple(directives), exact,
+            function, function.__name__, declaration.checked_arch(arch), declaration.checked_version(version, arch),
+            tuple(zip(names, tiles, strict=True)), declaration.raw_parameters(raw_params),
+            declaration.three(block, "block"), declaration.three(cluster, "cluster"), declaration.shared_bytes(smem),
+            "smem" if extern_smem is True else extern_smem or None, declaration.directives(reqntid, raw_directives),
+            exact,
         )  # fmt: skip
-        for kind, name in definition.raw_params:
-            raw_parameter(kind, name)
         return Kernel(function, definition, template_params=template, **given)
 
     return decorate if fn is None else decorate(fn)
@@ -379,29 +376,3 @@ def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
         )
         fail(rules.DECLARATION, f"`{function.__name__}` cannot use these names, {what}", help="rename them")
     return positional, template
-
-
-def _checked_arch(arch: str) -> str:
-    if arch != "auto" and arch not in FIRST_PTX:
-        fail(rules.DECLARATION, f"unknown arch {arch!r}", help=f"one of {', '.join(list(FIRST_PTX)[18:])}, auto")
-    return arch
-
-
-def _checked_version(version: Version | None, arch: str) -> Version | None:
-    if version is None:
-        return None
-    asked = tuple(version)
-    if asked not in PTX_VERSIONS:
-        fail(rules.DECLARATION, f"there is no PTX {version!r}", help=f"up to {NEWEST_PTX}; leave it out for the lowest")
-    first = FIRST_PTX[target(arch).name] if arch != "auto" else (1, 0)
-    if asked < first:
-        fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={version!r}",
-             help="leave version out for the lowest that works")  # fmt: skip
-    return asked[0], asked[1]
-
-
-def _three(dims: Sequence[int], what: str) -> tuple[int, int, int]:
-    made = (*dims, 1, 1)[:3]
-    if len(dims) > 3 or not all(is_integer(d, 1) for d in made):
-        fail(rules.DECLARATION, f"`{what}` is up to three positive integers, found {dims!r}")
-    return made[0], made[1], made[2]

@@ -30,7 +30,8 @@ def common_type(operation: str, left: PtxType, right: PtxType, symbol: str) -> P
         return left
     wide = left if left.bits >= right.bits else right
     signs = {left.kind, right.kind} - {"b"}
-    if operation in SIGN_MATTERS and len(signs) == 2 and left.bits == right.bits:
+    # A signed type holds every number of a narrower unsigned one; the other way round nothing holds both.
+    if operation in SIGN_MATTERS and len(signs) == 2 and (left.bits == right.bits or wide.kind == "u"):
         fail(
             rules.TYPES,
             f"`{symbol}` of .{left} and .{right}: the result depends on the sign",

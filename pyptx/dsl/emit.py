@@ -27,6 +27,7 @@ from pyptx.dsl.values import (
     decimal,
     float_literal,
     integer_range,
+    plain,
     takes,
 )
 from pyptx.ir.nodes import Instruction, Predicate
@@ -259,15 +260,11 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
         return Complaint(
             OPERAND_KIND, f"`{wanted.name}` must not be a tuple, found {shown(cast('object', value))}", help
         )
-    if _integral(cast("object", value)):
-        return place(int(cast("Any", value)), wanted, trace)
+    number = plain(cast("object", value))
+    if number is not value:
+        return place(number, wanted, trace)
     operand = convert(value, wanted, trace)
     return misfit(wanted, operand, trace.scope) or operand
-
-
-def _integral(value: object) -> bool:
-    """Tell whether a value is another library's integer, such as NumPy's."""
-    return not isinstance(value, int | Value) and hasattr(type(value), "__index__")
 
 
 def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) -> Operand | Complaint:

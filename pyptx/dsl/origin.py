@@ -5,6 +5,7 @@ Reading `f_lineno` costs time proportional to the function, so lines are resolve
 
 from __future__ import annotations
 
+import dis
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
@@ -76,6 +77,20 @@ def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
     assert known is not None
     memo[tuple(key)] = known
     return known
+
+
+def opcode_at(code: CodeType, offset: int) -> str:
+    """Return the name of an instruction. `co_code` is a new copy each time it is read, so one is kept."""
+    known = _BYTECODE.get(id(code))
+    if known is None:
+        if len(_BYTECODE) >= _MOST_BYTECODE:
+            _BYTECODE.clear()
+        known = _BYTECODE[id(code)] = code, code.co_code
+    return dis.opname[known[1][offset]] if offset < len(known[1]) else ""
+
+
+_BYTECODE: dict[int, tuple[CodeType, bytes]] = {}
+_MOST_BYTECODE = 256
 
 
 def lines_of(code: CodeType) -> list[tuple[int, int]]:

@@ -17,6 +17,7 @@ from pyptx.dsl.values import (
     RegisterRange,
     is_integer,
     literal,
+    plain,
     storage,
     symbol_of,
 )
@@ -61,6 +62,20 @@ class Reg(Register):
         )
 
     __int__ = __float__ = __index__
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            fail(
+                rules.TRUTH,
+                f"`{self.name}` has no value while the kernel is written, so Python cannot format it as {spec!r}",
+                help="ptx.printf prints values when the kernel runs; {x.name} is the register's name",
+            )
+        return repr(self)
+
+    def __pow__(self, other: Any) -> NoReturn:
+        fail(rules.TYPES, f"`**` on .{self.dtype}: PTX has no power", help="multiply, or use ptx.inst.ex2 and lg2")
+
+    __rpow__ = __pow__
 
     def __iter__(self) -> NoReturn:
         fail(rules.TRUTH, f"`{self.name}` is one register, not a sequence", help="reg.array makes several")
@@ -303,7 +318,10 @@ class RegArray(RegisterRange):
         if isinstance(idx, Register):
             idx.__index__()
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            fail(rules.INDEX, f"`{self.base}` has the registers 0 to {self.count - 1}, found index {idx!r}")
+            more = f"reg.array({self.dtype}, {idx + 1}) has it" if is_integer(idx, 0) else "a slice gives a list"
+            fail(
+                rules.INDEX, f"`{self.base}` has the registers 0 to {self.count - 1}, found index {idx!r}", help=more
+            )  # fmt: skip
         return idx
 
     def regs(self) -> list[Reg]:
@@ -398,6 +416,10 @@ def move_type(dtype: PtxType) -> str:
 
 
 def _source(dst: Reg, src: Any) -> Any:
+    src = plain(src)
+    if isinstance(src, list | tuple):
+        fail(rules.TYPES, f"`{dst.name}` is one register, found {shown(cast('object', src))}",
+             help="reg.array makes several; ptx.inst.mov.b64(x, [low, high]) packs")  # fmt: skip
     if isinstance(src, int | float) and not isinstance(src, bool):
         return literal(src, dst.dtype) if dst.dtype.bits >= 8 or dst.dtype.kind == "pred" else src
     return int(src) if isinstance(src, bool) else src
@@ -452,6 +474,8 @@ def binary(operation: str, symbol: str, left: Any, right: Any) -> Reg:
     elif isinstance(left, Register):
         dtype, spelling = _arithmetic(operation, symbol, left.dtype, None)
         right = constant(left, right, symbol)
+        if operation in ("div", "rem") and getattr(right, "text", "") == "0":
+            fail(rules.LITERAL, f"`{symbol}` by 0: PTX says nothing of the result", help="guard it with ptx.if_")
     else:
         dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
         left = constant(right, left, symbol)
@@ -505,8 +529,11 @@ def shift(operation: str, symbol: str, left: Any, right: Any) -> Reg:
         if right.dtype.bits == 64:
             fail(rules.TYPES, f"`{symbol}` by a 64-bit register", help=f"ptx.cvt(u32, {right.dtype}, dst, src) first")
         right = widen(right, u32) if right.dtype.bits < 32 else right
-    elif not 0 <= _integer(right, symbol) < dtype.bits:
-        fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}")
+    else:
+        right = _integer(right, symbol)
+        if not 0 <= right < dtype.bits:
+            fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}",
+                 help="shifting all bits out gives 0, or -1 for negative numbers: write that")  # fmt: skip
     return _result(operation, untyped(dtype) if operation == "shl" else unsigned(dtype), dtype, left, right)
 
 
@@ -524,8 +551,10 @@ def _is_pred(value: Any) -> bool:
 
 
 def _integer(value: Any, symbol: str) -> int:
+    value = plain(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        fail(rules.TYPES, f"`{symbol}` takes registers and integers, found {shown(value)}")
+        fail(rules.TYPES, f"`{symbol}` takes registers and integers, found {shown(value)}",
+             help="write the number of bits")  # fmt: skip
     return value
 
 
@@ -545,8 +574,8 @@ def _operands(operation: str, symbol: str, left: Any, right: Any) -> tuple[Any, 
 
 def constant(known: Register, other: Any, symbol: str) -> Any:
     """Return the number beside a register as an operand; half precision has no immediates, so it gets a register."""
-    if not isinstance(other, int | float | Register) and hasattr(other, "__index__"):
-        other = int(other)
+    if not isinstance(other, int | float):
+        other = plain(other)
     if not isinstance(other, int | float):
         if isinstance(other, Negation):
             check_operand(symbol, pred, symbol)

@@ -7,12 +7,12 @@ import dis
 import functools
 import sys
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from types import CodeType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.origin import is_ours
+from pyptx.dsl.origin import is_ours, opcode_at
 from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
 from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, IntrinsicScope, Statement
@@ -77,9 +77,9 @@ def refuse_return(what: str) -> None:
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     if is_ours(frame.f_code):
         return
-    code, at = frame.f_code.co_code, frame.f_lasti + 2
-    while at < len(code) and dis.opname[code[at]] in _AFTER_EXIT:
-        if dis.opname[code[at]].startswith("RETURN"):
+    at = frame.f_lasti + 2
+    while (opcode := opcode_at(frame.f_code, at)) in _AFTER_EXIT:
+        if opcode.startswith("RETURN"):
             if _leaves_early(frame.f_code, frame.f_lasti // 2):
                 fail(
                     rules.PYTHON_EXIT,
@@ -90,7 +90,7 @@ def refuse_return(what: str) -> None:
         at += 2
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _leaves_early(code: CodeType, at: int) -> bool:
     """Tell whether falling off the end of the block, whose `__exit__` is called at this index, would go on with more of
     the function: then what returned was a `return`.

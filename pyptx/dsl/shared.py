@@ -185,6 +185,7 @@ class SharedView(Value):
             fail(
                 rules.INDEX,
                 f"dimension {position} of `{self.name}` has the indices 0 to {size - 1}, found {shown(index)}",
+                help="give a number in this range or a register; fewer indices than dimensions make a slice",
             )
         return index % size
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from functools import cache, lru_cache
+from typing import Any, cast
 
 from pyptx.check.fits import DECLARABLE, accepted
 from pyptx.check.symbols import Symbol, register
@@ -169,6 +170,16 @@ def _holds(have: PtxType, wanted: str, widenable: bool) -> bool:
     if have.name in ("f16x2", "f32", "f64") and have.name in allowed:
         return True
     return want.kind == "b" and kept in allowed
+
+
+def plain(value: Any) -> Any:
+    """Return another library's number, such as NumPy's, as Python's; everything else as it is."""
+    if value is None or isinstance(value, int | float | str | Value | Operand | list | tuple):
+        return cast("object", value)
+    kind = cast("Any", type(cast("object", value)))
+    if hasattr(kind, "__index__"):
+        return int(value)
+    return float(value) if hasattr(kind, "__float__") and not hasattr(kind, "__len__") else value
 
 
 def is_integer(value: object, low: int | None = None) -> bool:

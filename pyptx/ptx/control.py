@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator
+from types import FrameType
 from typing import Any
 
 from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned
 from pyptx.dsl.emit import emit, guard_of, shown, spelled
+from pyptx.dsl.origin import is_ours, opcode_at
 from pyptx.dsl.registers import NegPred, Pred, Reg, compare, fresh, move, widen
 from pyptx.dsl.scopes import Body, Named, Scope
 from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
@@ -375,6 +378,7 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
 
 def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None, None]:
     start, stop, step = bounds
+    _refuse_collecting(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
     counter = fresh(dtype)
     move(counter, start)
     known = [bound for bound in bounds if isinstance(bound, int)]
@@ -393,6 +397,20 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
         ))  # fmt: skip
         raise
     made.end()
+
+
+def _refuse_collecting(caller: FrameType) -> None:
+    """Refuse what takes all of a loop at once: the loop would end before anything is written in it. Iteration by `for`,
+    also through `zip` or another generator, goes on between two values."""
+    at = caller.f_lasti
+    while opcode_at(caller.f_code, at) == "CACHE":
+        at -= 2
+    if opcode_at(caller.f_code, at) not in _ITERATES and not is_ours(caller.f_code):
+        fail(rules.NESTING, "`ptx.range_` is for a `for` statement: list() and * leave its body empty",
+             help="write `for i in ptx.range_(…):`, or Python's range for numbers")  # fmt: skip
+
+
+_ITERATES = frozenset(("FOR_ITER", "SEND", "YIELD_VALUE", "RESUME"))
 
 
 def _counter_type(*values: Any) -> Any:

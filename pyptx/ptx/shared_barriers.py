@@ -78,7 +78,10 @@ class MbarrierArray(Value):
         if isinstance(idx, Reg):
             return MbarrierRef(self, idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
-            fail(rules.INDEX, f"`{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}")
+            more = f"smem.mbarrier({idx + 1}) has it" if is_integer(idx, 0) else "give a number or a register"
+            fail(
+                rules.INDEX, f"`{self.name}` has the barriers 0 to {self.count - 1}, found {shown(idx)}", help=more
+            )  # fmt: skip
         return MbarrierRef(self, idx % self.count)
 
     def as_operand(self) -> Operand:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from pyptx import PtxError, Tile, intrinsic, kernel, ptx, reg, smem
-from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, u8, u16, u32, u64
+from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, s64, u8, u16, u32, u64
 
 from .tracing import code, refused, traced
 
@@ -536,3 +536,79 @@ def _named(body: Callable[[], None]) -> Callable[[], None]:
         body()
 
     return traced_body
+
+
+ORDERS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: reg.scalar(u64) < reg.scalar(s32), "depends on the sign"),
+    (lambda: reg.scalar(u64).max(reg.scalar(s32)), "depends on the sign"),
+    (lambda: reg.scalar(u32) // 0, "by 0"),
+    (lambda: reg.scalar(u32) ** 2, "no power"),
+    (lambda: f"{reg.scalar(u32):d}", "cannot format it as 'd'"),
+    (lambda: reg.scalar(u32, [1, 2]), "is one register"),  # pyright: ignore[reportArgumentType]
+    (lambda: reg.array(f32, 4)[4], "reg.array(f32, 5) has it"),
+    (lambda: smem.mbarrier(2)[2], "smem.mbarrier(3) has it"),
+    (lambda: smem.alloc(f32, (4, 8))[1:2], "fewer indices"),
+    (lambda: reg.scalar(u32) << 32, "shifting all bits out"),
+]
+
+
+@pytest.mark.parametrize(("use", "words"), ORDERS, ids=[words for _, words in ORDERS])
+def test_more_that_python_cannot_do_with_registers(use: Callable[[], Any], words: str) -> None:
+    def body() -> None:
+        use()
+
+    with pytest.raises(PtxError) as caught:
+        kernel(body).ptx()
+    assert words in str(caught.value)
+    assert all(found.help for found in caught.value.diagnostics)
+
+
+class Half:
+    """A number of another library that is no integer."""
+
+    def __float__(self) -> float:
+        return 0.5
+
+
+def test_floats_of_other_libraries_are_floats() -> None:
+    def body() -> None:
+        x = reg.scalar(f32, Half())  # pyright: ignore[reportArgumentType]
+        _ = x * Half()
+        ptx.inst.add.f32(x, x, Half())
+
+    assert code(body) == [
+        "mov.f32 %f0, 0f3F000000;", "mul.f32 %f1, %f0, 0f3F000000;", "add.f32 %f0, %f0, 0f3F000000;",
+    ]  # fmt: skip
+
+
+def test_a_narrower_unsigned_number_fits_a_signed_one() -> None:
+    def body() -> None:
+        _ = reg.scalar(s64) < reg.scalar(u32)
+
+    assert code(body)[-2:] == ["cvt.u64.u32 %rd1, %r0;", "setp.lt.s64 %p0, %rd0, %rd1;"]
+
+
+DECLARED: list[tuple[dict[str, Any], str]] = [
+    ({"arch": "sm_99"}, "unknown arch"), ({"version": (8, 9)}, "no PTX"), ({"version": 8}, "no PTX"),
+    ({"block": (0, 1, 1)}, "three positive integers"), ({"block": (2048, 1, 1)}, "2,048 threads"),
+    ({"cluster": (32,)}, "32 CTAs"), ({"smem": -1}, "number of bytes"), ({"raw_params": [("u32",)]}, "(type, name)"),
+    ({"raw_params": [("u33", "n")]}, "u33"), ({"reqntid": (0,)}, "three positive integers"),
+    ({"raw_directives": [("foo", (1,))]}, "no directive of a kernel"), ({"in_specs": [5]}, "sequence of Tile"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "words"), DECLARED, ids=[str(options) for options, _ in DECLARED])
+def test_what_a_kernel_is_given_is_checked_at_its_decorator(options: dict[str, Any], words: str) -> None:
+    def body() -> None: ...
+
+    with pytest.raises(PtxError) as caught:
+        kernel(**options)(body)
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(__file__)
+
+
+def test_one_number_is_a_block_and_one_tile_a_list() -> None:
+    @kernel(in_specs=Tile(4, f32), block=128)  # pyright: ignore[reportArgumentType]
+    def body(x: Any) -> None: ...
+
+    assert (body.block, body.in_specs) == ((128, 1, 1), (Tile(4, f32),))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from pyptx import kernel, ptx, reg
 from pyptx.types import f32, pred, s32, s64, u32, u64
-from tests.dsl.tracing import accepted, code, traced
+from tests.dsl.tracing import accepted, code, refused, traced
 
 
 def test_elif_evaluates_its_condition_only_where_the_others_failed() -> None:
@@ -209,3 +212,26 @@ def test_a_count_of_nothing_is_tested_first() -> None:
 
     lines = code(body)
     assert lines.index("@!%p0 bra $range_end;") < lines.index("bar.sync 0;")
+
+
+def test_a_counted_loop_is_no_list() -> None:
+    def collected() -> None:
+        list(ptx.range_(3))  # here
+
+    def unpacked() -> None:
+        print(*ptx.range_(3))  # here  # noqa: T201
+
+    def iterated() -> None:
+        def doubled() -> Iterator[Any]:
+            yield from ptx.range_(3)
+
+        for index, i in enumerate(ptx.range_(3)):
+            ptx.bar.sync(i + index)
+        for i, _ in zip(ptx.range_(3), [0], strict=False):
+            ptx.bar.sync(i)
+        for i in doubled():
+            ptx.bar.sync(i)
+
+    refused(collected, "PTX0810", "for i in ptx.range_")
+    refused(unpacked, "PTX0810")
+    assert sum(line.startswith("bar.sync") for line in code(iterated)) == 3

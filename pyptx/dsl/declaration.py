@@ -1,0 +1,108 @@
+"""What `@kernel` is given, checked at once, at the decorator's line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, cast
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import shown
+from pyptx.dsl.run import raw_parameter
+from pyptx.dsl.trace import fail
+from pyptx.dsl.values import is_integer
+from pyptx.ir.nodes import FunctionDirective
+from pyptx.isa.directives import Place, directive
+from pyptx.isa.limits import THREADS_PER_CTA
+from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
+from pyptx.specs import Tile
+
+_LARGEST_CLUSTER = 16
+
+
+def checked_arch(arch: Any) -> str:
+    """Return a target's name, or "auto"."""
+    if not isinstance(arch, str) or (arch != "auto" and arch not in FIRST_PTX):
+        fail(rules.DECLARATION, f"unknown arch {arch!r}", help=f"one of {', '.join(list(FIRST_PTX)[18:])}, auto")
+    return arch
+
+
+def checked_version(version: Any, arch: str) -> Version | None:
+    """Return the PTX version that was asked for, None for the lowest."""
+    if version is None:
+        return None
+    asked = _listed(version)
+    if asked not in PTX_VERSIONS:
+        fail(
+            rules.DECLARATION, f"there is no PTX {shown(version)}",
+            help=f"write version=(8, 0), up to {NEWEST_PTX}; leave it out for the lowest",
+        )  # fmt: skip
+    first = FIRST_PTX[target(arch).name] if arch != "auto" else (1, 0)
+    if asked < first:
+        fail(rules.DECLARATION, f"{arch} needs PTX {first[0]}.{first[1]}, found version={asked}",
+             help="leave version out for the lowest that works")  # fmt: skip
+    return asked[0], asked[1]
+
+
+def three(dims: Any, what: str) -> tuple[int, int, int]:
+    """Return the dimensions of a block or cluster; a number is the first."""
+    given = _listed(dims)
+    made = (*given, 1, 1)[:3]
+    if len(given) > 3 or not all(is_integer(d, 1) for d in made):
+        fail(rules.DECLARATION, f"`{what}` is up to three positive integers, found {shown(dims)}",
+             help=f"write {what}=(128, 1, 1)")  # fmt: skip
+    most, things = (_LARGEST_CLUSTER, "CTAs") if what == "cluster" else (THREADS_PER_CTA, "threads")
+    # What `reqntid` says is PTX's affair, which the checks judge.
+    if prod(made) > most and what != "reqntid":
+        fail(rules.DECLARATION, f"`{what}` has {prod(made):,} {things}, no GPU has room for more than {most:,}",
+             help="make it smaller, and the grid larger")  # fmt: skip
+    return made[0], made[1], made[2]
+
+
+def _listed(value: Any) -> tuple[Any, ...]:
+    return tuple(cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else (value,)
+
+
+def tiles(specs: Any, what: str) -> tuple[Tile, ...]:
+    """Return descriptions of tensors."""
+    given = () if specs is None else _listed(specs)
+    for one in given:
+        if not isinstance(one, Tile):
+            fail(rules.DECLARATION, f"`{what}` is a sequence of Tile, found {shown(one)}",
+                 help=f"write {what}=[Tile('M', 'N', f32)]")  # fmt: skip
+    return given
+
+
+def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
+    """Return further parameters, each (type, name)."""
+    made: list[tuple[str, str]] = []
+    for one in given or ():
+        pair = _listed(one)
+        if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+            fail(rules.DECLARATION, f"a raw parameter is (type, name), found {shown(one)}",
+                 help="write raw_params=[('u32', 'n')]")  # fmt: skip
+        raw_parameter(*pair)
+        made.append((pair[0], pair[1]))
+    return tuple(made)
+
+
+def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
+    """Return performance directives."""
+    made: list[FunctionDirective] = []
+    if reqntid is not None:
+        three(reqntid, "reqntid")
+        made.append(FunctionDirective("reqntid", _listed(reqntid)))
+    for name, values in raw or ():
+        known = directive(f".{name.removeprefix('.')}")
+        if known is None or Place.KERNEL not in known.places:
+            fail(rules.DECLARATION, f"`{name}` is no directive of a kernel",
+                 help="maxnreg, maxntid, reqntid, minnctapersm, maxclusterrank, …: see docs/isa")  # fmt: skip
+        made.append(FunctionDirective(name.removeprefix("."), tuple(values)))
+    return tuple(made)
+
+
+def shared_bytes(size: Any) -> int:
+    """Return the number of dynamic bytes."""
+    if not is_integer(size, 0):
+        fail(rules.DECLARATION, f"`smem` is a number of bytes, found {shown(size)}", help="write smem=65536")
+    return size

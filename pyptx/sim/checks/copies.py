@@ -129,11 +129,20 @@ def request_hook(step: Step, inner: Inner) -> Inner | None:
     """Return what runs a request to cancel a cluster's launch, whose response is written like a bulk copy."""
     if ".try_cancel" not in step.instruction.modifiers:
         return None
-    return partial(_request, inner)
+    return partial(_request, inner, ".multicast::cluster::all" in step.instruction.modifiers)
 
 
 def _request(
-    inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, *rest: Any
+    inner: Inner,
+    everywhere: bool,
+    site: Site,
+    lanes: Lanes,
+    mask: Any,
+    space: str,
+    address: Any,
+    bar_space: str,
+    bar: Any,
+    *rest: Any,
 ) -> None:
     checks, place = checks_of(site)
     some, (where, bars) = chosen(lanes, mask, address, bar)
@@ -143,14 +152,28 @@ def _request(
         objects_at = objects(site, some, bar_space, bars)
         threads = checks.threads[some.sel].tolist()
         for thread, at, barrier in zip(threads, np.broadcast_to(offsets, some.n), objects_at, strict=True):
-            target = Bytes.run(Space.SHARED, int(at), 16)
-            numbers.append(checks.engine.copies.bulk_load(thread, place, None, [(target, int(barrier))]))
+            targets = [
+                (Bytes.run(Space.SHARED, begin, 16), end)
+                for begin, end in zip(
+                    _in_cluster(site, int(at), everywhere), _in_cluster(site, int(barrier), everywhere), strict=True
+                )
+            ]
+            numbers.append(checks.engine.copies.bulk_load(thread, place, None, targets))
 
     def landed() -> None:
         for number in numbers:
             checks.engine.copies.land(number)
 
     _when_landed(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *rest))
+
+
+def _in_cluster(site: Site, offset: int, everywhere: bool) -> list[int]:
+    """Return an offset in shared memory, or the same one in every CTA of its cluster."""
+    if not everywhere:
+        return [offset]
+    stride, size = site.memory.shape.shared_stride, site.memory.cluster
+    first = offset // stride // size * size
+    return [(first + rank) * stride + offset % stride for rank in range(size)]
 
 
 def group_hook(step: Step) -> Callable[..., None] | None:

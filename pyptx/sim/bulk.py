@@ -17,6 +17,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.sim import copies, rules
 from pyptx.sim.checks import bulk as checked
 from pyptx.sim.copies.movement import combine
+from pyptx.sim.copies.overrides import Change, overriding
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes
@@ -92,7 +93,7 @@ def load(
 ) -> None:  # fmt: skip
     """Copy a box of a tensor to shared memory, of several CTAs if a mask names them, and tell their barriers."""
     others = dict(zip(extras, rest, strict=True))
-    offsets = others.get("offsets", others.get("halo", ()))
+    offsets, changed = others.get("offsets", others.get("halo", ())), overriding(group, mask, rest)
     some, (there, maps, bars, places, taps, ctas) = chosen(
         group, mask, target, where, bar, at, offsets, others.get("ctas", np.array(0))
     )
@@ -100,7 +101,7 @@ def load(
         return
     memory = site.memory
     for lane, one in one_by_one(some):
-        tensor = _map(site, one, maps[lane])
+        tensor = _map(site, one, maps[lane], changed(lane))
         end = int(memory.resolve(site, to, one, there[lane : lane + 1], _CHUNK, "w")[1][0])
         named = int(ctas[lane]) if "ctas" in extras else None
         ends = [end] if named is None else everywhere(site, one, end, named)
@@ -122,11 +123,12 @@ def store(
 ) -> None:  # fmt: skip
     """Copy a box from shared memory to a tensor, or reduce it into the tensor."""
     some, (maps, here, places) = chosen(group, mask, where, source, at)
+    changed = overriding(group, mask, rest)
     if some is None:
         return
     memory = site.memory
     for lane, one in one_by_one(some):
-        tensor = _map(site, one, maps[lane])
+        tensor = _map(site, one, maps[lane], changed(lane))
         begin = int(memory.resolve(site, of, one, here[lane : lane + 1], _CHUNK, "r")[1][0])
         made = _plan(site, one, mode, tensor, _numbers(places, lane), (), begin)
         region = _tensor_bytes(site, one, tensor, made)
@@ -224,7 +226,7 @@ def _decoded(data: bytes) -> TensorMap:
     return tensormap.validate(tensormap.decode(data))
 
 
-def _map(site: Site, one: Lanes, address: Any) -> TensorMap:
+:def _map(site: Site, one: Lanes, address: Any, change: Change | None) -> TensorMap::
     """Return the tensor map at a generic address."""
     at = np.array([address], np.uint64)
     found: list[bytes] = []
@@ -233,7 +235,8 @@ def _map(site: Site, one: Lanes, address: Any) -> TensorMap:
         begin = int(np.atleast_1d(offsets)[0])
         found.append(region.data[begin : begin + 64].tobytes())
     try:
-        return _decoded(b"".join(found))
+        made = _decoded(b"".join(found))
+        return tensormap.validate(change(made)) if change is not None else made
     except ValueError as why:
         raise _wrong(site, one, f"at {int(address):#x}: {why}") from None
 

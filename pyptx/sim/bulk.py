@@ -226,7 +226,7 @@ def _decoded(data: bytes) -> TensorMap:
     return tensormap.validate(tensormap.decode(data))
 
 
-:def _map(site: Site, one: Lanes, address: Any, change: Change | None) -> TensorMap::
+def _map(site: Site, one: Lanes, address: Any, change: Change | None) -> TensorMap:
     """Return the tensor map at a generic address."""
     at = np.array([address], np.uint64)
     found: list[bytes] = []

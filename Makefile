@@ -43,6 +43,7 @@ clean:  ## remove .venv and everything generated that git ignores
 # One stamp per set of extras: a second run installs nothing until pyproject.toml changes.
 $(VENV)/.tools $(VENV)/.test: $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --quiet --editable '.[$*]'
+	@test '$*' != test || $(BIN)/python -m tools.browser >/dev/null
 	@touch $@
 
 $(VENV)/bin/python:

@@ -25,13 +25,19 @@ def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, S
     text = recorded.source.splitlines()
     return [
         (
-            _spot(recorded, text, finding.place.origin, finding.place.text, finding.agent),
+            _moment(recorded, finding, _spot(recorded, text, finding.place.origin, finding.place.text, finding.agent)),
             _spot(recorded, text, finding.other.origin, finding.other.text, finding.other_agent)
             if finding.other is not None
             else None,
         )
         for finding in findings
     ]
+
+
+def _moment(recorded: Recorded, finding: Finding, spot: Spot) -> Spot:
+    """Return a spot at the time at which the finding was made, where that is known."""
+    found = recorded.moments.get(id(finding))
+    return spot if found is None else Spot(spot.line, found.track, found.time)
 
 
 def _spot(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str, agent: Agent | None) -> Spot:

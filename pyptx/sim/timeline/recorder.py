@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from linecache import getlines
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from pyptx.ir import Instruction, Label, visit
 from pyptx.sim.barriers import Waiting
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.findings import Ledger
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.program import Block, Program
@@ -88,6 +90,9 @@ class Recorder:
         self.clock = np.zeros(0, np.int64)
         self.kept = np.zeros(0, np.bool_)
         self.rows: dict[int, int] = {}
+        self.numbers: dict[tuple[int, int], int] = {}
+        """The rows of recorded warps by the number of their CTA in the grid and their own."""
+        self.found = 0
         self.open: dict[int, Open] = {}
         self.engines = Engines(self)
         self.batch: Batch | None = None
@@ -108,11 +113,12 @@ class Recorder:
         self.made.left_out += shape.ctas - count
         self.clock = np.full(shape.warps * shape.ctas, self.made.end, np.int64)
         self.kept = np.arange(len(self.clock)) % shape.ctas < count
-        self.rows = {}
+        self.rows, self.numbers = {}, {}
         for cta in range(count):
             at = len(self.made.ctas)
             self.made.ctas.append((int(batch.ctaid[0, cta]), int(batch.ctaid[1, cta]), int(batch.ctaid[2, cta])))
             for warp in range(shape.warps):
+                self.numbers[int(numbers[cta]), warp] = warp * shape.ctas + cta
                 self.rows[warp * shape.ctas + cta] = len(self.made.tracks)
                 self.made.tracks.append(Track(at, f"warp {warp}", False))
         self.engines.begin(shape.ctas, len(self.made.ctas) - count)
@@ -165,6 +171,18 @@ class Recorder:
             self._extend(warp, block.pc, steps, count)
             self.engines.ran(block, warp, int(self.clock[warp]))
         self.clock[warps] += steps
+        if self.batch.checks is not None:
+            self._find(self.batch.checks.engine.findings)
+
+    def _find(self, findings: Ledger) -> None:
+        """Note where the warps of new findings are."""
+        if len(findings) == self.found:
+            return
+        for finding in islice(findings, self.found, None):
+            row = None if finding.agent is None else self.numbers.get((finding.agent.cta, finding.agent.warp))
+            if row is not None:
+                self.made.moments[id(finding)] = self.cause(row, int(self.clock[row]))
+        self.found = len(findings)
 
     # What barriers and engines ask and tell
 

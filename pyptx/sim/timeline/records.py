@@ -103,6 +103,8 @@ class Recorded:
     waits: list[Wait] = field(default_factory=list[Wait])
     transfers: list[Transfer] = field(default_factory=list[Transfer])
     lines: list[Line] = field(default_factory=list[Line])
+    moments: dict[int, Cause] = field(default_factory=dict[int, Cause])
+    """Where the first lane was that a finding tells of, by the finding's identity."""
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The Python files that traced instructions come from. What `.loc` of foreign PTX names is never opened."""
 

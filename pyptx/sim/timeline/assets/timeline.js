@@ -568,7 +568,7 @@ class View {
 
   // The page
 
-  start_() {
+  open() {
     const data = this.data;
     this.page.title = `${data.kernel} – timeline`;
     this.$("title").textContent = data.kernel;
@@ -584,6 +584,20 @@ class View {
     if (first) {
       this.bring(this.$("ptx"), this.ptxRows[first.number - 1]);
       if (first.file) this.bring(this.$("python"), this.pythonRows.get(`${first.file}\n${first.python}`));
+    }
+  }
+
+  /** A link may say what to show: #hazard=1, #line=40, #theme=dark, #steps=100-300, #arrows. */
+  follow(link) {
+    const said = new Map(link.replace(/^#/, "").split("&").map((part) => part.split("=")));
+    const number = (name) => Number.parseInt(said.get(name), 10);
+    if (said.has("theme")) this.page.documentElement.dataset.theme = said.get("theme") === "dark" ? "dark" : "light";
+    if (said.has("arrows")) this.toggleArrows();
+    if (this.data.hazards[number("hazard") - 1]) this.openHazard(number("hazard") - 1);
+    if (this.lines.has(number("line"))) this.mark(number("line"));
+    if (/^\d+-\d+$/.test(said.get("steps") || "")) {
+      const [from, to] = said.get("steps").split("-").map(Number);
+      this.start = from; this.span = Math.max(4, to - from); this.clamp();
     }
   }
 
@@ -691,5 +705,6 @@ if (typeof module !== "undefined") {
   const dark = window.matchMedia && window.matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.dataset.theme = dark ? "dark" : "light";
   window.timeline = new View(document, JSON.parse(document.getElementById("data").textContent));
-  window.timeline.start_();
+  window.timeline.open();
+  window.timeline.follow(window.location.hash);
 }

@@ -7,9 +7,10 @@ Scalars, types, and tuples, lists, sets and dicts of these count by value, every
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from enum import Enum
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, cast
 
 from pyptx.dsl.origin import PACKAGE
@@ -44,8 +45,11 @@ def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
     dicts that it is in: one that contains itself says how far out, one too deep counts by identity."""
     if isinstance(value, _BY_VALUE):
         return type(value), repr(value) if isinstance(value, float) else value
+    if isinstance(value, SimpleNamespace) or (is_dataclass(value) and not isinstance(value, type)):
+        held = {name: getattr(value, name, None) for name in _fields(value)}
+        return type(cast("object", value)), fingerprint(held, around)
     if not isinstance(value, list | tuple | set | frozenset | dict):
-        return Same(value)
+        return _contents(value)
     kind: type = type(cast("object", value))
     if id(cast("object", value)) in around:
         return kind, "contains itself", len(around) - around.index(id(cast("object", value)))
@@ -60,6 +64,20 @@ def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
 
 
 _DEEPEST = 64
+_SMALL = 1 << 16
+"""Bytes of a NumPy array that counts by its contents."""
+
+
+def _fields(value: Any) -> Iterable[str]:
+    return [field.name for field in fields(value)] if is_dataclass(value) else cast("dict[str, Any]", vars(value))
+
+
+def _contents(value: Any) -> object:
+    """Return a small NumPy array by what it holds, anything else by identity."""
+    kind = cast("type[object]", type(value))
+    if kind.__module__ == "numpy" and hasattr(value, "tobytes") and value.nbytes <= _SMALL:
+        return kind, str(value.dtype), value.shape, value.tobytes()
+    return Same(value)
 
 
 def _captured(function: object, seen: set[int]) -> Iterator[object]:
@@ -77,6 +95,7 @@ def _captured(function: object, seen: set[int]) -> Iterator[object]:
             continue
         yield name
         yield from _value(held, seen)
+        yield from _attributes(plain.__code__, held, seen)
     yield from _globals(plain.__code__, plain.__globals__, seen)
 
 
@@ -86,19 +105,35 @@ def _globals(code: CodeType, known: dict[str, Any], seen: set[int]) -> Iterator[
             yield name
             value = known[name]
             yield from _value(value, seen)
-            if isinstance(value, ModuleType) and not _foreign(value.__name__):
-                yield from _attributes(code, value, seen)
+            yield from _attributes(code, value, seen)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _globals(constant, known, seen)
 
 
-def _attributes(code: CodeType, module: ModuleType, seen: set[int]) -> Iterator[object]:
-    """Yield what the code may read of one of the user's own modules: `config.TILE`."""
-    for name in code.co_names:
-        if name in vars(module):
-            yield name
-            yield from _value(vars(module)[name], seen)
+def _attributes(code: CodeType, owner: object, seen: set[int]) -> Iterator[object]:
+    """Yield what the code may read of one of the user's own modules, classes and objects: `config.TILE`."""
+    for space in _spaces(owner):
+        for name in code.co_names:
+            if name in space:
+                yield name
+                yield from _value(space[name], seen)
+
+
+def _spaces(owner: object) -> Iterator[Mapping[str, Any]]:
+    """Yield where an owner's attributes are, as far as they are the user's."""
+    if isinstance(owner, ModuleType):
+        if not _foreign(owner.__name__):
+            yield vars(owner)
+        return
+    kind: type = owner if isinstance(owner, type) else type(owner)
+    if _foreign(kind.__module__):
+        return
+    if kind is not owner and hasattr(owner, "__dict__"):
+        yield vars(owner)
+    for base in kind.__mro__:
+        if not _foreign(base.__module__):
+            yield vars(base)
 
 
 def _value(value: object, seen: set[int]) -> Iterator[object]:

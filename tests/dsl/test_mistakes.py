@@ -3,14 +3,28 @@ error at its place."""
 
 from __future__ import annotations
 
+import gc
+import re
 import subprocess
 import sys
+import weakref
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from pyptx import PtxError, TensorSpec, Tile, kernel, ptx, reg, smem
-from pyptx.types import f32, pred, s32, u32, u64
+import pyptx
+from pyptx import PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx.emitter import emit
+from pyptx.ir.nodes import Function, Instruction
+from pyptx.ir.operands import ImmediateOperand
+from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.parser import parse
+from pyptx.tensormap import Swizzle
+from pyptx.types import PtxType, b32, e4m3, e5m2, f32, pred, s8, s32, tf32, u8, u32, u64
 
 from .tracing import accepted, code, refused, traced
 
@@ -183,9 +197,22 @@ def test_09_operators_follow_the_sign_of_the_register() -> None:
     ]  # fmt: skip
 
 
-def test_11_scopes_keep_labels_and_branches_in_order() -> None:
-    from pyptx import intrinsic
+def test_10_whether_products_are_added_is_what_was_said() -> None:
+    def body() -> None:
+        t, d, p = reg.scalar(u32, 0), reg.scalar(u64, 0), reg.scalar(pred, 1)
+        for said in (True, 1, None, False, 0, p, ~p):
+            ptx.tcgen05.mma(t, d, d, 7, enable_input_d=said)
 
+    def twice() -> None:
+        t, d = reg.scalar(u32, 0), reg.scalar(u64, 0)
+        ptx.tcgen05.mma(t, d, d, 7, enable_input_d=False, scale_d=1)  # here
+
+    last = [line.split(", ")[-1] for line in code(body, arch="sm_100a") if "mma" in line]
+    assert last == ["1;", "1;", "1;", "0;", "0;", "%p0;", "!%p0;"]
+    refused(twice, "PTX0818", "three names for one operand", arch="sm_100a")
+
+
+def test_11_scopes_keep_labels_and_branches_in_order() -> None:
     @intrinsic
     def count_down(x: Any) -> None:
         ptx.label("again")
@@ -198,6 +225,19 @@ def test_11_scopes_keep_labels_and_branches_in_order() -> None:
     assert code(body) == [
         "mov.u32 %r0, 3;", "again:", "sub.u32 %r0, %r0, 1;", "setp.ne.u32 %p0, %r0, 0;", "@%p0 bra again;",
     ]  # fmt: skip
+
+
+def test_12_edits_of_a_traced_or_parsed_module_are_in_its_text() -> None:
+    def body() -> None:
+        reg.scalar(u32, 1)
+
+    for module in (traced(body).module(), parse(traced(body).ptx())):
+        (function,) = (item for item in module.directives if isinstance(item, Function))
+        (move,) = (s for s in function.body if isinstance(s, Instruction) and s.opcode == "mov")
+        changed = replace(move, operands=(move.operands[0], ImmediateOperand("7")))
+        edited = replace(function, body=tuple(changed if s is move else s for s in function.body))
+        text = emit(replace(module, directives=(edited,)))
+        assert text == traced(body).ptx().replace("%r0, 1;", "%r0, 7;")
 
 
 def test_13_text_without_its_semicolon_is_refused() -> None:
@@ -217,6 +257,37 @@ def test_14_a_changed_closure_variable_is_traced_again() -> None:
     assert "mov.u32 %r0, 1;" in body.ptx()
     step = 2
     assert "mov.u32 %r0, 2;" in body.ptx()
+
+
+@dataclass
+class Config:
+    """Numbers of a kernel, and a helper that reads them."""
+
+    step: int = 1
+
+
+class Settings:
+    """The same as attributes of a class."""
+
+    STEP: int = 1
+
+
+def test_14_a_changed_attribute_is_traced_again() -> None:
+    table, free, given = np.array([1, 2]), SimpleNamespace(step=1), Config()
+
+    @kernel
+    def body(*, config: Config) -> None:
+        for value in (config.step, Settings.STEP, free.step, int(table[0])):
+            reg.scalar(u32, value)
+
+    def written() -> list[str]:
+        return re.findall(r"mov\.u32 %r\d, (\d+);", body.ptx(config=given))
+
+    assert written() == ["1", "1", "1", "1"]
+    given.step, Settings.STEP, free.step, table[0] = 2, 3, 4, 5
+    assert written() == ["2", "3", "4", "5"]
+    assert body.ptx(config=Config(2)) is body.ptx(config=Config(2))
+    Settings.STEP = 1
 
 
 _TWICE = """
@@ -249,6 +320,54 @@ def test_14_two_processes_and_two_traces_write_the_same_bytes() -> None:
     ]
     assert runs[0] == runs[1]
     assert len(runs[0]) > 500
+
+
+@kernel(in_specs=(Tile("n", f32),), out_specs=(Tile("n", b32),), grid=(1,))
+def nothing(x: TensorSpec, y: TensorSpec) -> None:
+    """Write nothing."""
+
+
+def test_15_wrong_arrays_are_named_before_anything_runs() -> None:
+    good = np.zeros(4, np.float32)
+    for wrong, words in (
+        (np.zeros(4), "expected dtype float32"), (np.zeros((2, 2), np.float32), "expected 1 dimensions"),
+        (np.zeros(8, np.float32)[::2], "expected an array without gaps"), ([0.0], "expected an array"),
+    ):  # fmt: skip
+        with pytest.raises(PtxError, match=f"PTX1001.*`x`: {words}"):
+            nothing(wrong)
+    with pytest.raises(PtxError, match=r"`y`: .*\bn\b"):
+        nothing(good, out=np.zeros(5, np.uint32))
+
+
+def test_16_outputs_of_bits_are_integers() -> None:
+    assert nothing(np.zeros(4, np.float32)).dtype == np.uint32
+
+
+def test_17_each_launch_has_tensor_maps_of_its_own() -> None:
+    """The map is a parameter by value: the text has no address, and nothing is patched between two launches."""
+
+    @kernel(in_specs=(Tile("m", 64, f32, tma_box=(16, 16)),))
+    def uses_map(a: TensorSpec) -> None:
+        a.tma_desc()
+
+    assert uses_map.ptx(m=64) == uses_map.ptx(m=128)
+    assert ".param .align 128 .b8 a_tma_desc[128]" in uses_map.ptx(m=64)
+
+
+def test_18_arrays_and_kernels_are_freed() -> None:
+    @kernel(in_specs=(Tile("n", f32),), grid=(1,))
+    def body(x: TensorSpec) -> None:
+        reg.scalar(u32, x.shape[0])
+
+    class Counted(np.ndarray[Any, Any]):
+        """An array that can be watched."""
+
+    array = np.zeros(4, np.float32).view(Counted)
+    body(array)
+    kept: list[weakref.ref[Any]] = [weakref.ref(array), weakref.ref(body)]
+    del array, body
+    gc.collect()
+    assert [reference() for reference in kept] == [None, None]
 
 
 def test_19_addresses_take_offsets_of_either_sign_and_registers() -> None:
@@ -284,6 +403,53 @@ def test_20_labels_never_meet() -> None:
     assert len(labels) == len(set(labels)) == 15
 
 
+DESCRIBED = [(tf32, 4, "sm_90a"), (e4m3, 1, "sm_90a"), (e5m2, 1, "sm_90a"), (s8, 1, "sm_90a"), (u8, 1, "sm_90a")]
+
+
+@pytest.mark.parametrize(("dtype", "size", "arch"), DESCRIBED, ids=[str(row[0]) for row in DESCRIBED])
+def test_21_descriptors_exist_for_every_type(dtype: PtxType, size: int, arch: str) -> None:
+    """The strides of the descriptor are those of 128-byte rows, eight by eight."""
+
+    def body() -> None:
+        k, accumulator = 32 // size, s32 if dtype.kind in "us" else f32
+        a, b = (smem.wgmma_tile(dtype, (64, 128 // size), name=name) for name in "ab")
+        d = reg.array(accumulator, 32)
+        ptx.wgmma.mma_async(shape=(64, 64, k), dtype_d=accumulator, dtype_a=dtype, dtype_b=dtype, d=d, a=a, b=b)
+        held = reg.array(b32, 4)
+        ptx.wgmma.mma_async(shape=(64, 64, k), dtype_d=accumulator, dtype_a=dtype, dtype_b=dtype, d=d, a=held, b=b)
+
+    constants = {int(line.split()[-1].rstrip(";"), 0) for line in code(body, arch=arch) if line.startswith("or.b64")}
+    (bits,) = constants
+    found = WgmmaDescriptor.decode(bits)
+    assert (found.stride_byte_offset, found.swizzle) == (1024, Swizzle.B128)
+
+
+def test_21_block_scaled_products_take_their_factors() -> None:
+    def body() -> None:
+        t, d = reg.scalar(u32, 0), reg.scalar(u64, 0)
+        ptx.tcgen05.mma(t, d, d, 7, kind="mxf8f6f4", scale_a=t, scale_b=t, scale_vec=1)
+        ptx.tcgen05.mma(t, d, d, 7, kind="mxf4nvf4", scale_a=t, scale_b=t, scale_vec=4)
+
+    lines = [line for line in code(body, arch="sm_100a") if "mma" in line]
+    assert [".scale_vec::1X" in lines[0], ".scale_vec::4X" in lines[1]] == [True, True]
+    assert all("[%r0], [%r0], 1;" in line for line in lines)
+
+
+def test_22_text_of_the_user_never_becomes_code() -> None:
+    """What a helper was called with and where its source lies stand in comments and strings of the PTX."""
+    written: dict[str, Any] = {"ptx": ptx, "intrinsic": intrinsic, "reg": reg, "u32": u32}
+    exec(compile("@intrinsic\ndef part(x, text):\n    ptx.add(u32, x, x, 1)\n", 'a"\n.evil\\ä.py', "exec"), written)
+
+    def body() -> None:
+        written["part"](reg.scalar(u32, 1), "*/\n.global .u32 evil;\r\u2028// \x00é")
+
+    text = traced(body).ptx(lineinfo=True, annotate=True)
+    accepted(text)
+    assert not [line for line in text.splitlines() if line.strip().startswith((".global", ".evil"))]
+    assert text.isascii()
+    assert len(parse(text).directives) == len(parse(traced(body).ptx()).directives) + 3
+
+
 def test_24_tracing_is_linear() -> None:
     """Twenty times as many statements take less than forty times as long."""
     import time
@@ -301,6 +467,21 @@ def test_24_tracing_is_linear() -> None:
 
     seconds(1000)
     assert seconds(20_000) < 40 * max(seconds(1000), 0.002)
+
+
+def test_25_nothing_is_written_into_the_package(tmp_path: Path) -> None:
+    """A process that may not write below the package traces, assembles and runs a kernel."""
+    package = Path(pyptx.__file__).parent
+    before = {path for path in package.rglob("*") if "__pycache__" not in path.parts}
+    program = "from tests.dsl.test_mistakes import nothing; import numpy as np; nothing(np.zeros(4, np.float32)); " \
+              "print(len(nothing.cubin(n=4).data) > 0)"  # fmt: skip
+    environment = {"PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, env=environment
+    )
+    assert done.stdout == "True\n", done.stderr
+    assert {path for path in package.rglob("*") if "__pycache__" not in path.parts} == before
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_26_the_version_is_the_lowest_that_works() -> None:

@@ -33,7 +33,7 @@ from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
 from pyptx.codegen.styles import Comparison, detected
 from pyptx.emitter import emit
-from pyptx.emitter.spacing import kind_of
+from pyptx.emitter.spacing import files_of, kind_of
 from pyptx.emitter.styles import Style
 from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module, Section
@@ -101,7 +101,7 @@ class _Writer:
         self.names = Names()
         self.names.taken.update(("STYLE", "ORIGINAL"))
         self.statements = Statements(target(first) if known else None, version, "module")
-        self.compare = Comparison(style)
+        self.compare = Comparison(style, files_of(module.directives))
         self.place = self.compare.place
         self.kernel_name: str | None = kernel_name
         self.functions: list[str] = []

@@ -9,7 +9,8 @@ that is: `flatten(plan)` yields the very statements of the module, the same obje
 `stream(module)`: a statement with a body (function, block, section) comes before what is inside it, `End(statement)`
 after. So a pass may change what is *written* at will, and never drops, repeats or reorders what is *emitted* unnoticed.
 
-Expressions: `Name`, `Literal`, `Attribute`, `Item`, `Slice`, `Call`, `Unary`, `Binary`, `List`, `Tuple`, `Dict`, `Lambda`.
+Expressions: `Name`, `Literal`, `Attribute`, `Item`, `Slice`, `Call`, `Unary`, `Binary`, `List`, `Tuple`, `Dict`,
+`Lambda`.
 Statements:
 
 - `Line(value, emits, target)`: `target = value`, or `value` alone. `emits` are the statements of the PTX that it makes.
@@ -42,6 +43,7 @@ __all__ = [
     "Blank",
     "Block",
     "Call",
+    "Comprehension",
     "Define",
     "Dict",
     "Doc",
@@ -166,6 +168,14 @@ class Dict(Expr):
     """`{key: value}`."""
 
     items: tuple[tuple[Expr, Expr], ...] = ()
+
+
+class Comprehension(Expr):
+    """`[body for target in values]`."""
+
+    body: Expr
+    target: Expr
+    values: Expr
 
 
 class Lambda(Expr):

@@ -14,6 +14,7 @@ from pyptx.codegen.plan import (
     Blank,
     Block,
     Call,
+    Comprehension,
     Define,
     Dict,
     Doc,
@@ -137,7 +138,17 @@ def _unary(expr: Unary) -> str:
 def _binary(expr: Binary) -> str:
     if expr.operator not in _OPERATORS:
         raise ValueError(f"{expr.operator!r} is no operator")
-    return f"{_atom(expr.left)} {expr.operator} {_atom(expr.right)}"
+    return f"{_side(expr.left, expr.operator, True)} {expr.operator} {_side(expr.right, expr.operator, False)}"
+
+
+def _side(expr: Expr, operator: str, left: bool) -> str:
+    """Return an operand, in parentheses unless every reader knows what binds tighter: `a * b + c`, `a + b + c`."""
+    if isinstance(expr, Binary):
+        products = operator in "+-" and expr.operator in ("*", "/", "//")
+        chain = left and (operator in "+-" and expr.operator in "+-" or operator == expr.operator in "*&|^")
+        if products or chain:
+            return text_of(expr)
+    return _atom(expr)
 
 
 def _tuple(expr: Tuple) -> str:
@@ -155,6 +166,7 @@ _TEXTS: dict[type[Expr], Callable[[Any], str]] = {
     Unary: _unary,
     Binary: _binary,
     Dict: lambda e: f"{{{', '.join([f'{text_of(key)}: {text_of(value)}' for key, value in e.items])}}}",
+    Comprehension: lambda e: f"[{text_of(e.body)} for {_target(e.target)} in {text_of(e.values)}]",
     Lambda: lambda e: f"lambda: {text_of(e.body)}",
     List: lambda e: f"[{', '.join([text_of(element) for element in e.elements])}]",
     Tuple: _tuple,
@@ -184,6 +196,11 @@ def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
         inside = _filled(parts, indent + _INDENT)
         comma = "," if len(expr.elements) == 1 and isinstance(expr, Tuple) and not inside.endswith(",") else ""
         return f"{opening}\n{inside}{comma}\n{indent}{closing}"
+    if isinstance(expr, Comprehension):
+        deeper = indent + _INDENT
+        body, values = _broken(expr.body, deeper, 0, 0), f"for {_target(expr.target)} in "
+        rest = _broken(expr.values, deeper, len(values), 0)
+        return f"[\n{deeper}{body}\n{deeper}{values}{rest}\n{indent}]"
     if isinstance(expr, Dict) and expr.items:
         parts = [(f"{text_of(key)}: ", value) for key, value in expr.items]
         return f"{{\n{_filled(parts, indent + _INDENT)}\n{indent}}}"
@@ -266,13 +283,22 @@ def _visible(text: str) -> str:
 def _line(step: Line, indent: str, out: list[str]) -> None:
     if step.operator and f"{step.operator}=" not in _IN_PLACE:
         raise ValueError(f"{step.operator!r} is no operator")
-    before = "" if step.target is None else f"{_target(step.target)} {step.operator}= "
+    before = "" if step.target is None else f"{_assigned(step.target, indent)} {step.operator}= "
     made = _fitted(before, step.value, "", indent)
     remark = _remark(step.comment)
     if remark and len(made) - made.rfind("\n") + len(remark) > WIDTH:
         out += [*_notes(step.comment or "", indent), f"{made}\n"]
     else:
         out.append(f"{made}{remark}\n")
+
+
+def _assigned(expr: Expr, indent: str) -> str:
+    """Return what is assigned to; many targets go on several lines."""
+    text = _target(expr)
+    if not isinstance(expr, Tuple) or len(indent) + len(text) + 8 <= WIDTH:
+        return text
+    inside = _filled([("", Name(_target(element))) for element in expr.elements], indent + _INDENT)
+    return f"(\n{inside}\n{indent})"
 
 
 def _target(expr: Expr) -> str:

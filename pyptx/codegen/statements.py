@@ -47,7 +47,7 @@ INST = dotted("ptx.inst")
 TRUE, FALSE = Literal(True), Literal(False)
 _UNCHECKED = (("unchecked", TRUE),)
 _LONGEST_CHAIN = 60
-"""How long the words of an instruction may be as attributes, which no line can be broken in; longer ones are a string."""
+"""How long the words of an instruction may be as attributes, where no line can be broken; longer ones are a string."""
 Keywords = tuple[tuple[str, Expr], ...]
 
 

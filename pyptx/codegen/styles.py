@@ -11,10 +11,10 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple, TypeVar
 
 from pyptx.codegen.regions import Seen, walked
-from pyptx.emitter.spacing import Place, kind_of
+from pyptx.emitter.spacing import Place, files_of, kind_of, loc_comment
 from pyptx.emitter.styles import PUNCTUATION, Style, head_of, pair
 from pyptx.ir.base import tokens
-from pyptx.ir.directives import Module
+from pyptx.ir.directives import LocDirective, Module
 from pyptx.ir.nodes import Instruction, Statement
 from pyptx.ir.operands import inner_gap
 
@@ -30,7 +30,19 @@ Spots = list[Seen]
 def detected(module: Module) -> Style:
     """Return the style that leaves the fewest statements with a layout of their own."""
     spots = list(walked(module.directives))
-    return _forms(spots, _contexts(spots, _spacing(spots)))
+    files = files_of(module.directives)
+    style = _spacing(spots)._replace(loc_comments=_loc_comments(spots, files))
+    return _forms(spots, _contexts(spots, style), files)
+
+
+def _loc_comments(spots: Spots, files: dict[int, str]) -> bool:
+    """Tell whether most `.loc` repeat their place in a comment."""
+    votes = 0
+    for seen in spots:
+        if isinstance(seen.node, LocDirective):
+            made = loc_comment(seen.node, tokens(seen.node), seen.gaps, files)
+            votes += 1 if made == seen.gaps[-1] else -1
+    return votes > 0
 
 
 class _Votes(NamedTuple):
@@ -161,11 +173,11 @@ def _befores(special: Any, general: Any, leads: dict[str, str]) -> dict[str, str
     return out
 
 
-def _forms(spots: Spots, style: Style) -> Style:
+def _forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
     """Add the single gaps that kinds of statements have different from the rest."""
     heads: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
     sized: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
-    compare = Comparison(style)
+    compare = Comparison(style, files)
     place = compare.place
     for node, mark, gaps, asm, depth, last in spots:
         if node is None:
@@ -192,8 +204,8 @@ class Comparison:
     """Compares the layouts of statements with what a style gives them at `place`. Instructions whose operands are
     spaced as usual are compared once for each form and place."""
 
-    def __init__(self, style: Style) -> None:
-        self.place = Place(style)
+    def __init__(self, style: Style, files: dict[int, str]) -> None:
+        self.place = Place(style, files)
         self.known: dict[Any, Deviation] = {}
         named = (*style.forms, *(style.asm.forms if style.asm is not None else ()))
         self.special = frozenset(key.partition("/")[0].rpartition(" ")[2].partition(".")[0] for key in named)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyptx.emitter.spacing import BEGIN, END, Place, kind_of
+from pyptx.emitter.spacing import BEGIN, END, Place, files_of, kind_of
 from pyptx.emitter.styles import Style
 from pyptx.ir.base import Node, tokens
 from pyptx.ir.directives import Section
@@ -37,14 +37,14 @@ class Mark(Statement):
 
 def settled(statements: Sequence[Statement], style: Style, depth: int = 0) -> list[Statement]:
     """Return the statements with their layouts and without marks."""
-    return _Settling(style, depth).run(statements)
+    return _Settling(style, depth, files_of(statements)).run(statements)
 
 
 class _Settling:
     """A walk over a text: the marks that wait for their statement, and the bodies that are open."""
 
-    def __init__(self, style: Style, depth: int) -> None:
-        self.place = Place(style)
+    def __init__(self, style: Style, depth: int, files: dict[int, str]) -> None:
+        self.place = Place(style, files)
         self.place.depth = depth
         self.gap: Gap | None = None
         self.prefix = ""

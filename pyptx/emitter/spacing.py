@@ -7,11 +7,11 @@ same questions in the same order, so both get the same answers.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pyptx.emitter.styles import Style, default_gaps, form_of
 from pyptx.ir.base import Node
-from pyptx.ir.directives import LocDirective, Section, SectionData
+from pyptx.ir.directives import FileDirective, LocDirective, Section, SectionData
 from pyptx.ir.nodes import Block, Function, Instruction, Label, RegDecl, VarDecl
 
 BEGIN, END = "\t// begin inline asm\n", "\t// end inline asm\n"
@@ -36,13 +36,28 @@ def kind_of(node: Node) -> str:
     return _KINDS.get(type(node), "directive")
 
 
+def files_of(statements: Iterable[Node]) -> dict[int, str]:
+    """Return the paths that a module's `.file` directives number."""
+    return {int(node.index): node.path for node in statements if isinstance(node, FileDirective)}
+
+
+def loc_comment(node: LocDirective, words: Sequence[str], gaps: Sequence[str], files: Mapping[int, str]) -> str:
+    """Return what LLVM puts behind `.loc`: the place again, with the file's name, from column 40 on."""
+    text = words[0] + "".join([gap + word for gap, word in zip(gaps[1:-1], words[1:], strict=True)])
+    name = files.get(node.file, "").rpartition("/")[2]
+    # LLVM counts the tab after the word, eight columns, and what follows.
+    room = max(1, 32 - len(text.partition("\t")[2] or text))
+    return f"{' ' * room}// {name}:{int(node.line)}:{int(node.column)}\n"
+
+
 class Place:
     """A place in a text: how deep, inside inline assembly or not, and which kind of statement is the last before it."""
 
-    __slots__ = ("asm", "depth", "last", "outer", "style")
+    __slots__ = ("asm", "depth", "files", "last", "outer", "style")
 
-    def __init__(self, style: Style) -> None:
+    def __init__(self, style: Style, files: Mapping[int, str] | None = None) -> None:
         self.style = style
+        self.files = files or {}
         self.asm = False
         self.depth = 0
         self.last = "{"
@@ -81,6 +96,8 @@ class Place:
         gaps = default_gaps(node, words, style, self.level)
         if not style.forms or 0 not in (form_of(node, words, style) or ()):
             gaps[0] = self.before(kind_of(node))
+        if self.style.loc_comments and isinstance(node, LocDirective):
+            gaps[-1] = loc_comment(node, words, gaps, self.files)
         return gaps
 
     def open(self) -> None:

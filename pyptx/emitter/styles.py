@@ -24,8 +24,9 @@ class Style(NamedTuple):
     `_` is any word). `forms` changes single gaps of one kind of statement, named by its first word or opcode, with `/n`
     only of those with n tokens: by index, by `"op"` before the operands, by -1 after the statement. `before` is what
     stands before a statement, by its kind and where that matters the kind before it (`{"label": "\\n"}`,
-    `{"label inst": "\\n\\t"}`). `asm` is the style between `// begin inline asm` and `// end inline asm`. These three
-    are read where statements are placed (`spacing.py`): `emit` alone uses `around` and `forms`.
+    `{"label inst": "\\n\\t"}`). `asm` is the style between `// begin inline asm` and `// end inline asm`.
+    `loc_comments` puts LLVM's `// file:line:column` behind `.loc`. These three are read where statements are placed
+    (`spacing.py`): `emit` alone uses `around` and `forms`.
     """
 
     indent: str = "\t"
@@ -36,6 +37,7 @@ class Style(NamedTuple):
     before: Mapping[str, str] = NOTHING
     forms: Mapping[str, Form] = NO_FORMS
     asm: Style | None = None
+    loc_comments: bool = False
 
 
 DEFAULT = Style()

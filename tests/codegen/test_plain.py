@@ -1,0 +1,161 @@
+"""Plain transcripts of whole modules: every byte, every node, every statement once and in order; and their edits."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from pyptx.codegen import ir_to_python, ptx_to_python
+from pyptx.codegen.plain import plain_plan
+from pyptx.codegen.plan import Block, Define, Line, Plan, Step, broken_promise, flatten, stream
+from pyptx.codegen.styles import detected
+from pyptx.diagnostics import PtxError
+from pyptx.emitter import emit
+from pyptx.ir import Module, strip_layout, visit
+from pyptx.parser import parse
+from tests.codegen.transcripts import kernel, module_of, problem
+
+_CORPUS = Path(__file__).parents[1] / "corpus"
+_ALWAYS = (
+    "triton/matmul_mx_e2m1.sm_120a.ptx", "cutlass/cutlass_gemm.sm_90a.hopper.ptx", "nvrtc/text.sm_80.debug.ptx",
+    "nvcc/separate.sm_103f.library.ptx",
+)  # fmt: skip
+_SAMPLE = 20
+
+
+def _text(name: str) -> str:
+    return (_CORPUS / name).read_bytes().decode()
+
+
+def test_a_sample_of_the_corpus_comes_back_byte_for_byte(seed: int) -> None:
+    names = sorted(str(path.relative_to(_CORPUS)) for path in _CORPUS.glob("*/*.ptx"))
+    chosen = [*_ALWAYS, *random.Random(seed).sample(names, _SAMPLE)]
+    assert {name: why for name in chosen if (why := problem(_text(name)))} == {}
+
+
+def test_producers_that_are_regular_need_few_layouts() -> None:
+    for producer in ("nvcc", "triton"):
+        texts = [path.read_bytes().decode() for path in sorted((_CORPUS / producer).glob("*.ptx"))]
+        layouts = sum(ptx_to_python(text).count(".layout(") for text in texts)
+        assert layouts <= 0.05 * sum(len(list(visit(parse(text)))) for text in texts)
+
+
+def test_nothing_is_parsed_or_pasted_at_run_time() -> None:
+    made = ptx_to_python(_text(_ALWAYS[0]))
+    assert "raw(" not in made
+    assert "parse" not in made
+
+
+def test_modules_without_layout_are_transcribed_from_their_text() -> None:
+    module = strip_layout(parse(_text(_ALWAYS[3])))
+    assert module_of(ir_to_python(module)).ptx() == emit(module)
+
+
+def test_text_that_is_no_ptx_is_refused_with_all_its_errors() -> None:
+    with pytest.raises(PtxError) as error:
+        ptx_to_python(kernel("mov.u32 %r1 5;\n@ ret;\n"))
+    assert len(error.value.diagnostics) == 2
+
+
+_EDITED = kernel(".reg .b32 %r<4>;\nmov.u32 %r1, %tid.x;\nadd.s32 %r2, %r1, 4;\nst.global.u32 [%rd1], %r2;\nret;\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("ptx.inst.add.s32(r[2], r[1], 4)", "ptx.inst.add.s32(r[2], r[1], 5)", "add.s32 %r2, %r1, 5;\n"),
+        ("ptx.inst.add.s32(r[2], r[1], 4)", "x = r[1] + 4", "add.u32 %fresh_r0, %r1, 4;\n"),
+        ("ptx.inst.add.s32(r[2], r[1], 4)", "ptx.label('here'); ptx.bra('here')", "here:\nbra here;\n"),
+        ("ptx.inst.ret()", "ptx.bar.sync(0)\n    ptx.inst.ret()", "bar.sync 0;\nret;\n"),
+    ],
+)
+def test_an_edited_file_still_traces(before: str, after: str, line: str) -> None:
+    made = ptx_to_python(_EDITED)
+    assert made.count(before) == 1
+    changed = module_of(made.replace(before, after)).ptx()
+    assert line in changed
+    assert parse(changed)
+
+
+def test_a_wrong_edit_is_reported_at_its_line() -> None:
+    made = ptx_to_python(_EDITED).replace("ptx.inst.add.s32(", "ptx.inst.ad.s32(")
+    with pytest.raises(PtxError) as error:
+        module_of(made).ptx()
+    origin = error.value.diagnostics[0].origin
+    assert origin is not None
+    assert made.split("\n")[origin.line - 1].strip().startswith("ptx.inst.ad.s32(")
+
+
+def test_the_checks_find_wrong_operands_at_their_line() -> None:
+    made = ptx_to_python(_EDITED).replace("ptx.inst.add.s32(r[2], r[1], 4)", 'ptx.inst.add.s32(r[2], "%p1", 4)')
+    found = module_of(made).check()
+    lines = [made.split("\n")[d.line - 1] for d in found if d.code == "PTX0401"]
+    assert any("add.s32" in line for line in lines)
+
+
+def _steps(plan: Plan) -> list[tuple[Step, ...]]:
+    bodies = [plan.body]
+    for body in bodies:
+        bodies += [step.body for step in body if isinstance(step, Block | Define)]
+    return bodies
+
+
+def _with(plan: Plan, old: tuple[Step, ...], new: tuple[Step, ...]) -> Plan:
+    def rebuilt(body: tuple[Step, ...]) -> tuple[Step, ...]:
+        if body is old:
+            return new
+        return tuple([s.replace(body=rebuilt(s.body)) if isinstance(s, Block | Define) else s for s in body])
+
+    return Plan(rebuilt(plan.body))
+
+
+def _plan(module: Module) -> Plan:
+    return plain_plan(module, kernel_name="k", source=emit(module))
+
+
+@pytest.mark.parametrize("how", ["drop", "repeat", "swap"])
+def test_the_contract_notices_a_statement_that_is_lost_repeated_or_moved(how: str) -> None:
+    module = parse(_text(_ALWAYS[1]))
+    plan = _plan(module)
+    assert broken_promise(plan, module) is None
+    body = next(b for b in _steps(plan) if sum(isinstance(s, Line) and bool(s.emits) for s in b) > 5)
+    at = [i for i, s in enumerate(body) if isinstance(s, Line) and s.emits]
+    one, two = body[at[2]], body[at[3]]
+    if how == "drop":
+        new = (*body[: at[2]], *body[at[2] + 1 :])
+    elif how == "repeat":
+        new = (*body[: at[2]], one, *body[at[2] :])
+    else:
+        new = tuple([two if s is one else one if s is two else s for s in body])
+    assert broken_promise(_with(plan, body, new), module) is not None
+
+
+def test_flatten_and_stream_agree_on_every_body() -> None:
+    module = parse(_text(_ALWAYS[2]))
+    assert len(list(flatten(_plan(module)))) == len(list(stream(module)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrong"),
+    [(r"ptx\.inst\.mov\.u32\(r\[1\]", "ptx.inst.mov.u32(r[2]"), (r"\n    ptx\.inst\.ret\(\)", ""),
+     (r'"%tid\.x"', '"%tid.y"'), (r"ptx\.inst\.add\.s32", "ptx.inst.add.u32"), (r", 4\)", ", 8)"),
+     (r'style=STYLE', 'style=ptx.Style(indent="  ")'), (r"r\[2\], r\[1\]", "r[1], r[2]")],
+)  # fmt: skip
+def test_a_broken_generator_would_be_noticed(pattern: str, wrong: str) -> None:
+    source = _EDITED.replace("\n}", "\nadd.s32  %r3, %r1, 1;\nadd.s32  %r3, %r1, 1;\n}")
+    made = ptx_to_python(source)
+    assert problem(source, python=made) is None
+    broken = re.sub(pattern, wrong, made, count=1)
+    assert broken != made
+    assert problem(source, python=broken) is not None
+
+
+def test_the_style_of_llvm_is_read_off_its_output() -> None:
+    style = detected(parse(_text("triton/scatter_add.sm_80.ptx")))
+    assert style.after_opcode == " \t"
+    assert style.forms[".reg"] == {2: " \t"}
+    assert style.asm is not None
+    assert style.asm.around["[_"] == " "

@@ -33,6 +33,7 @@ from pyptx.sim.registers import CARRY, Row
 from pyptx.sim.semantics.registry import operation
 from pyptx.sim.semantics.vocabulary import Kind, Operation, Selected
 from pyptx.sim.special import MOVING
+from pyptx.sim.tracking import Tracker
 
 DIVERGED, CONTROL = -1, -2
 """What a block's function returns when lanes leave it two ways, or by a call, a barrier, the end."""
@@ -71,8 +72,10 @@ class Instrument(Protocol):
 class Writer:
     """Writes the text of one block."""
 
-    def __init__(self, program: Program, block: Block, instrument: Instrument | None = None) -> None:
-        self.program, self.block, self.instrument = program, block, instrument
+    def __init__(
+        self, program: Program, block: Block, instrument: Instrument | None = None, tracker: Tracker | None = None
+    ) -> None:
+        self.program, self.block, self.instrument, self.tracker = program, block, instrument, tracker
         self.operands = Operands(program, block)
         self.lines: list[str] = []
         self.sites: dict[str, Step] = {}
@@ -85,8 +88,12 @@ class Writer:
             calls.take_results(self, self.block.after_call)
         if self.block.pc == self.block.code.entry:
             calls.take_parameters(self)
+        if self.tracker is not None:
+            self.tracker.begin(self, self.block)
         for step in self.block.body:
-            self.step(step)
+            self._tracked(step, self.step)
+        if self.block.ending != FALL:
+            self._tracked(self.block.steps[-1], lambda step: None)
         if self.block.ending == CALL:
             calls.pass_arguments(self, self.block.steps[-1])
         if self.block.ending == RET:
@@ -95,6 +102,14 @@ class Writer:
         namespace: dict[str, Any] = {"np": np, "putmask": np.putmask, "count": np.count_nonzero}
         exec(compile(text, f"<block {self.block.pc}>", "exec"), namespace)
         return Source(namespace["make"], self.operands.constants, self.sites, self.approximate)
+
+    def _tracked(self, step: Step, write: Callable[[Step], None]) -> None:
+        """Write an instruction between the test of what it reads and the note of what it writes."""
+        if self.tracker is not None:
+            self.tracker.reads(self, step)
+        write(step)
+        if self.tracker is not None:
+            self.tracker.writes(self, step)
 
     def step(self, step: Step) -> None:
         """Write one instruction."""

@@ -58,6 +58,7 @@ def run(
     timeline: bool | int = False,
     statistics: bool = False,
     watch: Sequence[str] = (),
+    poison: bool = False,
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel.
@@ -69,11 +70,14 @@ def run(
     of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32.
     `images` binds the module's textures, samplers and surfaces: `{"name": sim.Texture(array)}`.
 
-    `watch` names registers; their changes are the result's `watched`. Control-C says where the threads were."""
+    With `poison=True` registers, shared, local and tensor memory start as 0x7ffda5a5, a NaN, and a register that is
+    read before it was written is reported. `watch` names registers; their changes are the result's `watched`.
+    Control-C says where the threads were."""
     selected = selection(check, on_hazard)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,
+        poison=poison,
     )  # fmt: skip
     launch = prepared(module, entry, options, checked=selected is not None, single=bool(watch))
     watched = watching.watch(launch, watch) if watch else None

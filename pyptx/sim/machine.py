@@ -19,6 +19,7 @@ from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.memory import Memory, Region, Site
 from pyptx.sim.program import Block, Program
+from pyptx.sim.tracking import POISON, Tracker, poison_registers
 
 if TYPE_CHECKING:
     from pyptx.sim.checks import Checks
@@ -41,6 +42,8 @@ class Launch:
     """The address of the memory by which a cooperative grid synchronises, 0 for others."""
     schedule: str = "eager"
     seed: int = 0
+    poison: bool = False
+    tracker: Tracker | None = None
     images: Images = field(default_factory=Images)
 
     @property
@@ -110,6 +113,9 @@ class Batch:
             letter: np.zeros((max(1, totals[letter]), lanes), dtype) for letter, dtype in CLASSES.items()
         }
         self.views = {name: self.registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
+        tracked = 0 if launch.tracker is None else len(launch.tracker.rows)
+        self.views["w"] = np.zeros((tracked, lanes), np.bool_)
+        """Whether a lane has written a tracked register."""
         variables = launch.program.variables
         shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
         self.ctaid = np.zeros((3, ctas), np.int64)
@@ -118,6 +124,7 @@ class Batch:
             self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
         self.memory.images = launch.images
+        self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
         self.sp = np.zeros(lanes, np.int64)
         self.dynamic = np.zeros(lanes, np.int64)
         self.dynamic_base = launch.program.dynamic or 0
@@ -135,6 +142,9 @@ class Batch:
         """Make the state fresh for a batch of CTAs with these numbers."""
         for matrix in self.registers.values():
             matrix.fill(0)
+        if self.launch.poison:
+            poison_registers(self.registers)
+        self.views["w"].fill(False)
         self.memory.reset_batch()
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)
@@ -186,7 +196,7 @@ class Batch:
         block = self.program.blocks[pc]
         source = self.sources.get(pc)
         if source is None:
-            source = self.sources[pc] = Writer(self.program, block, self._instrument()).source()
+            source = self.sources[pc] = Writer(self.program, block, self._instrument(), self.launch.tracker).source()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}

@@ -97,6 +97,8 @@ class Memory:
     tally: Callable[[Site, Lanes, Region, Array, int, str], None] | None = None
     """Counts every access, for statistics."""
     effects: Effects = field(default_factory=Effects)
+    fresh: int = 0
+    """What every word of shared and local memory starts as."""
     images: Images = field(default_factory=Images)
     unstarted: Unstarted = field(default_factory=Unstarted)
     multicasts: Multicasts = field(default_factory=Multicasts)
@@ -119,8 +121,8 @@ class Memory:
 
     def reset_batch(self) -> None:
         """Clear what belongs to a batch of CTAs."""
-        self.shared.data.fill(0)
-        self.local.data.fill(0)
+        self.shared.data.view(np.uint32).fill(self.fresh)
+        self.local.data.view(np.uint32).fill(self.fresh)
         self.mbarriers.reset()
         self.tensor.reset()
         self.effects.reset()
@@ -133,7 +135,7 @@ class Memory:
             raise rules.error(rules.STACK, origin, f"a thread needs {size} bytes of local memory, the limit is 524288")
         size = -(-max(size, 2 * self.local.size) // 64) * 64
         lanes = self.shape.lanes
-        data = np.zeros((lanes, size), np.uint8)
+        data = np.full((lanes, size // 4), self.fresh, np.uint32).view(np.uint8)
         data[:, : self.local.size] = self.local.data.reshape(lanes, self.local.size)
         self.local = Region("local memory", "local", 0, size, data.reshape(-1))
 

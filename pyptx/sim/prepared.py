@@ -25,6 +25,7 @@ from pyptx.sim.program import Program, prepare
 from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.timeline.recorder import Recorder
+from pyptx.sim.tracking import Tracker
 from pyptx.sim.unstarted import Unstarted
 from pyptx.sim.variables import PARAM_BASE
 
@@ -52,6 +53,7 @@ class Options:
     batch_lanes: int = BATCH_LANES
     precision: str = "float32"
     images: Mapping[str, Any] | None = None
+    poison: bool = False
 
 
 @dataclass(slots=True)
@@ -119,7 +121,7 @@ def prepared(
     module: Module, entry: str | None, options: Options, *, checked: bool = False, single: bool = False
 ) -> Prepared:
     """Return a launch that can begin; `single`: every instruction is a block of its own."""
-    program, sources = _program(module, entry, checked, single)
+    program, sources, tracker = _program(module, entry, checked, single, options.poison)
     grid, block, cluster = (_dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
     shape = _shape(program, grid, block, cluster, options.shared)
     if options.schedule not in SCHEDULES:
@@ -135,7 +137,7 @@ def prepared(
     workspace = buffers.reserve(256, "grid workspace") if options.cooperative else 0
     launch = Launch(
         program, *shape, options.shared, options.max_steps, workspace, options.schedule, options.seed,
-        images=buffers.images,
+        options.poison, tracker, images=buffers.images,
     )  # fmt: skip
     bind_variables(module, program.variables, options.images or {}, buffers.images)
     function = program.entry.function
@@ -153,19 +155,23 @@ def prepared(
 
 
 _MOST_PREPARED = 16
-_PREPARED: dict[tuple[int, str | None, bool], tuple[Module, Program, dict[bool, dict[int, Source]]]] = {}
-"""The programs of the last modules, each with the module, which its key names by identity."""
+_Made = tuple[Program, dict[int, Source], Tracker | None]
+_PREPARED: dict[tuple[int, str | None, bool, bool, bool], tuple[Module, _Made]] = {}
+"""The programs of the last modules, each with the module, which its key names by identity, and its blocks' sources."""
 
 
-def _program(module: Module, entry: str | None, checked: bool, single: bool) -> tuple[Program, dict[int, Source]]:
-    """Return the program of an entry and its blocks' sources, made once for a module that runs again and again."""
-    found = _PREPARED.pop((id(module), entry, single), None)
+def _program(module: Module, entry: str | None, checked: bool, single: bool, poison: bool) -> _Made:
+    """Return the program of an entry and its blocks' sources, made once for a module that runs again and again, and
+    what tracks its registers."""
+    key = (id(module), entry, checked, single, poison)
+    found = _PREPARED.pop(key, None)
     if found is None:
-        found = module, prepare(module, entry, single), dict[bool, dict[int, Source]]()
+        program = prepare(module, entry, single)
+        found = module, (program, dict[int, Source](), Tracker.of(program) if poison or checked else None)
         if len(_PREPARED) >= _MOST_PREPARED:
             del _PREPARED[next(iter(_PREPARED))]
-    _PREPARED[id(module), entry, single] = found
-    return found[1], found[2].setdefault(checked, {})
+    _PREPARED[key] = found
+    return found[1]
 
 
 def _dim3(value: Dim, what: str) -> tuple[int, int, int]:

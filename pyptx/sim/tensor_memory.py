@@ -20,6 +20,8 @@ class TensorMemory:
     def __init__(self, ctas: int) -> None:
         self.ctas = ctas
         self.exact = 0
+        self.fresh = 0
+        """What every cell starts as."""
         self._cells: Array | None = None
         self._taken = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
         self._kept: dict[int, list[tuple[int, int]]] = {}
@@ -27,7 +29,7 @@ class TensorMemory:
     @property
     def cells(self) -> Array:
         if self._cells is None:
-            self._cells = np.zeros((self.ctas, LANES, COLUMNS), np.uint32)
+            self._cells = np.full((self.ctas, LANES, COLUMNS), self.fresh, np.uint32)
         return self._cells
 
     def reset(self) -> None:
@@ -35,7 +37,7 @@ class TensorMemory:
         self._taken.fill(False)
         self._kept.clear()
         if self._cells is not None:
-            self._cells.fill(0)
+            self._cells.fill(self.fresh)
 
     def allocate(self, cta: int, columns: int, pair: bool = False) -> int | None:
         """Return the first column of a free run, now taken; None when there is none. The two CTAs of a pair get the

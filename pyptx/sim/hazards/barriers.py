@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, Stamp
-from pyptx.sim.hazards.events import Ints, Place, Sem
+from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, WIDE_GLOBAL, WIDE_SHARED, Stamp
+from pyptx.sim.hazards.events import Ints, Place, Scope, Sem
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Domain, Grid, State
 
@@ -189,6 +189,11 @@ class Barriers:
             stamp.known[:] = 0
             stamp.known[RELAXED] = keep
             stamp.foreign = {}
+            for held in (state.fenced[t] for t in group.threads.tolist() if t in state.fenced):
+                covered = held.stamp.copy()
+                if held.scope < Scope.CLUSTER:
+                    covered.known[[WIDE_SHARED, WIDE_GLOBAL]] = 0
+                stamp = stamp.merge(covered)
         state.clocks.tick()
         now.stamp = stamp if now.stamp is None else now.stamp.merge(stamp)
         return self._complete_cluster(domain, now)

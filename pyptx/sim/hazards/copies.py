@@ -264,9 +264,10 @@ class Copies:
         found = self.mbarriers.find(place, thread, barrier, "signal of st.async")
         column = state.channel(state.domain_of(thread), "st.async", barrier)
         state.column_for(operation, column)
-        for one, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
-            self.lifetimes.remote(place, one, Bytes.run(Space.SHARED, address, access.size), 0)
         self.memory.access(access, group, addresses, operation=operation)
+        record = next(iter(state.unfinished.get(operation, ())), 0)
+        for one, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
+            self.lifetimes.remote(place, one, Bytes.run(Space.SHARED, address, access.size), record * 64)
         self._st[operation] = (found, place, thread, access.size * len(group), column)
         return operation
 
@@ -284,6 +285,14 @@ class Copies:
             for load in self.loads.values()
             if slot in load.slots and self.state.grid_of(load.thread).number == grid_number
         ]
+
+    def signals(self, barrier: Barrier) -> bool:
+        """Tell whether a copy in flight will still signal a barrier."""
+        return any(found is barrier for found, *_ in self._st.values()) or any(
+            held is barrier and slot >= 0
+            for load in self.loads.values()
+            for (_, held, _), slot in zip(load.writes, load.slots, strict=True)
+        )
 
     def report_landing(self, grid_number: int, slot: int, place: Place, thread: int) -> None:
         """Report the loads that outlive their CTA."""

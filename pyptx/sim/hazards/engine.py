@@ -143,7 +143,8 @@ class Hazards:
         self.lifetimes.exits(grid, slot, last, place)
         self.tensor.exits(grid.number, slot, place, thread)
         for barrier in self.mbarriers.unfinished(grid, slot):
-            self.mbarriers.check_bytes(barrier, place)
+            if not self.copies.signals(barrier):
+                self.mbarriers.check_bytes(barrier, place)
             del self.mbarriers.live[grid.number, barrier.address]
         warps = np.arange(grid.thread(slot) >> 5, (grid.thread(slot) + grid.stride) >> 5)
         self.wgmma.forget(warps.tolist())

@@ -30,7 +30,7 @@ from pyptx.sim.hazards.findings import Agent
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.memory import Memory
-from pyptx.sim.hazards.state import Grid, State
+from pyptx.sim.hazards.state import Grid, Release, State
 
 LIMIT = (1 << 20) - 1
 
@@ -51,6 +51,7 @@ class Barrier:
     tx: int = 0
     stamp: Stamp | None = None
     far: Stamp | None = None
+    far_thread: int = 0
     done: dict[int, tuple[Stamp | None, Stamp | None]] = field(
         default_factory=dict[int, tuple[Stamp | None, Stamp | None]]
     )
@@ -177,14 +178,27 @@ class MBarriers:
         no_complete: bool = False,
     ) -> None:
         """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one barrier."""
-        first = group.first
         barrier = self.find_by(place, group, address, "arrive")
-        if barrier is None:
-            return
+        rest = group.threads
+        while barrier is not None and len(rest):
+            # Those who arrive after a phase has ended hand on what they know in the next one.
+            room = barrier.pending // count or len(rest)
+            some = group if room >= len(group) else Group(rest[:room])
+            self._arrive(barrier, some, place, address, count, expect, sem, scope, drop, no_complete)
+            rest = rest[len(some) :]
+
+    def _arrive(
+        self, barrier: Barrier, group: Group, place: Place, address: int, count: int, expect: int, sem: Sem,
+        scope: Scope, drop: bool, no_complete: bool,
+    ) -> None:  # fmt: skip
+        first = group.first
         if expect:
             self.expect(group, place, address, expect)
         stamp = self.state.clocks.release(group.threads)
         self.contribute(barrier, stamp, first, sem, scope)
+        fenced = self.state.fenced if not sem.releases else {}
+        for held in (fenced[thread] for thread in group.threads.tolist() if thread in fenced):
+            self.contribute(barrier, held.stamp.copy(), held.thread, Sem.RELEASE, min(scope, held.scope))
         barrier.history.append((place, self.state.agent(first), f"{len(group)} × arrive"))
         before = barrier.phase
         for _ in range(len(group)):
@@ -211,6 +225,7 @@ class MBarriers:
                 stamp.known[WIDE_SHARED] = 0
             else:
                 barrier.far = far if barrier.far is None else barrier.far.merge(far)
+                barrier.far_thread = thread
         barrier.stamp = stamp if barrier.stamp is None else barrier.stamp.merge(stamp)
 
     def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
@@ -324,6 +339,12 @@ class MBarriers:
             clocks.acquire(group.threads, stamp, everything)
         if far is not None and sem.acquires and scope >= Scope.CLUSTER:
             clocks.acquire(group.threads, far)
+        if stamp is not None and not sem.acquires:
+            for thread in group.threads.tolist():
+                seen = [Release(stamp, Scope.SYS, thread)]
+                if far is not None and scope >= Scope.CLUSTER:
+                    seen.append(Release(far, Scope.CLUSTER, barrier.far_thread))
+                self.state.observed.setdefault(thread, {})[Space.SHARED, address] = seen
 
     def _check_alias(self, barrier: Barrier, group: Group, place: Place, parity: int, passed: int) -> None:
         clocks = self.state.clocks

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards.clocks import Clocks
-from pyptx.sim.hazards.events import Family, Ints, Place, Space
+from pyptx.sim.hazards.clocks import Clocks, Stamp
+from pyptx.sim.hazards.events import Family, Ints, Place, Scope, Space
 from pyptx.sim.hazards.findings import Agent, Finding, Ledger
 from pyptx.sim.hazards.records import ALL_LANES, Records
 from pyptx.sim.hazards.shadow import Shadow
@@ -27,6 +27,15 @@ ENGINE_NAMES = {
     Family.TMEM_LD: "tcgen05.ld",
     Family.TMEM_ST: "tcgen05.st",
 }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Release:
+    """What a release pattern left at a location, or a fence before one."""
+
+    stamp: Stamp
+    scope: Scope
+    thread: int
 
 
 @dataclass(slots=True)
@@ -97,6 +106,10 @@ class State:
         self._buffers: list[Shadow] = []
         self._first_threads: list[int] = []
         self.operations = 0
+        self.fenced: dict[int, Release] = {}
+        """The last releasing fence of each thread: a relaxed operation behind it hands on what it covered."""
+        self.observed: dict[int, dict[tuple[Space, int], list[Release]]] = {}
+        """What relaxed operations of each thread observed: its next acquiring fence learns it."""
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}
 

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from pyptx.sim.hazards.clocks import KINDS, PRIOR, Stamp
 from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.state import Grid, State
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Release:
-    """What a release pattern left at a location, or a fence before one."""
-
-    stamp: Stamp
-    scope: Scope
-    thread: int
+from pyptx.sim.hazards.state import Grid, Release, State
 
 
 class Synchronisation:
@@ -28,16 +18,14 @@ class Synchronisation:
     def __init__(self, state: State) -> None:
         self.state = state
         self._at: dict[tuple[Space, int], list[Release]] = {}
-        self._fenced: dict[int, Release] = {}
-        self._observed: dict[int, dict[tuple[Space, int], list[Release]]] = {}
         self._sc: list[Release] = []
         self._triggers: dict[int, Stamp] = {}
 
     def forget(self, threads: Ints) -> None:
         """Threads begin whose numbers others had before."""
-        for thread in threads.tolist() if self._fenced or self._observed else ():
-            self._fenced.pop(thread, None)
-            self._observed.pop(thread, None)
+        for thread in threads.tolist() if self.state.fenced or self.state.observed else ():
+            self.state.fenced.pop(thread, None)
+            self.state.observed.pop(thread, None)
 
     def _reaches(self, scope: Scope, other: Scope, thread: int, who: int) -> bool:
         """Tell whether the scopes of two strong operations hold each other's thread."""
@@ -55,7 +43,7 @@ class Synchronisation:
         clocks = self.state.clocks
         for thread in group.threads.tolist():
             one = np.array([thread], np.int64)
-            observed = self._observed.pop(thread, {}).values() if sem.acquires else ()
+            observed = self.state.observed.pop(thread, {}).values() if sem.acquires else ()
             for release in (release for releases in observed for release in releases):
                 if self._reaches(scope, release.scope, thread, release.thread):
                     clocks.acquire(one, release.stamp)
@@ -65,7 +53,7 @@ class Synchronisation:
                         clocks.acquire(one, release.stamp)
         if sem.releases:
             for thread, stamp in clocks.snapshot(group.threads).items():
-                self._fenced[thread] = release = Release(stamp, scope, thread)
+                self.state.fenced[thread] = release = Release(stamp, scope, thread)
                 if sem is Sem.SC:
                     self._note_sc(release)
             clocks.tick()
@@ -77,7 +65,7 @@ class Synchronisation:
 
     def strong(self, access: Access, group: Group, addresses: Ints) -> None:
         """The synchronising side of strong accesses; call it with every load, store and atomic that is not weak."""
-        active = access.sem.releases or access.sem.acquires or self._fenced or self._at
+        active = access.sem.releases or access.sem.acquires or self.state.fenced or self._at
         if not active:
             return
         for thread, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
@@ -93,13 +81,13 @@ class Synchronisation:
             for release in there:
                 if access.sem.acquires and self._reaches(access.scope, release.scope, thread, release.thread):
                     self.state.clocks.acquire(one, release.stamp)
-            self._observed.setdefault(thread, {})[location] = there
+            self.state.observed.setdefault(thread, {})[location] = there
         if access.writes:
             kept = [r for r in there if r.thread != thread] if access.reads else []
             if access.sem.releases:
                 kept.append(Release(self.state.clocks.publish(one), access.scope, thread))
-            elif thread in self._fenced:
-                fence = self._fenced[thread]
+            elif thread in self.state.fenced:
+                fence = self.state.fenced[thread]
                 kept.append(Release(fence.stamp, min(fence.scope, access.scope), thread))
             if kept:
                 self._at[location] = kept
@@ -122,7 +110,7 @@ class Synchronisation:
         """`griddepcontrol.launch_dependents`: after a release fence, dependents start with what it released."""
         grid = self.state.grid_of(group.first)
         for thread in group.threads.tolist():
-            fence = self._fenced.get(thread)
+            fence = self.state.fenced.get(thread)
             if fence is not None and fence.scope >= Scope.GPU:
                 held = self._triggers.get(grid.number)
                 self._triggers[grid.number] = fence.stamp if held is None else held.merge(fence.stamp)

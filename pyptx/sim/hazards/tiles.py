@@ -35,8 +35,14 @@ class Tiles:
                 if access.writes:
                     self._run_over_readers(access, threads, plane, cells, record)
                     plane.write[cells] = ref
-                    plane.clear_reads(cells)
-                else:
+                    if not access.strong:
+                        plane.clear_reads(cells)
+                elif plane.strong:
+                    self._run_over_readers(access, threads, plane, cells, record)
+                if access.strong and access.writes:
+                    # Reductions do not order each other: who reads the sum has to know of all of them.
+                    plane.strong = True
+                if access.strong or not access.writes:
                     self._run_reads(threads, plane, cells, ref)
 
     def reads(self, access: Access, threads: Ints, starts: Ints, records: Ints) -> None:

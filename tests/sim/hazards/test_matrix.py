@@ -195,7 +195,6 @@ EXPECTED: dict[str, dict[str, str]] = {
         "PTX0930": "wait",
         "PTX0920": "proxy fence",
         "PTX0983": "commit, wait read",
-        "PTX0981": "before exit",
         "PTX0990": "expect, st.async",
     },
     "multicast": {

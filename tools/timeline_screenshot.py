@@ -34,6 +34,7 @@ def main(path: Path) -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder, browser(program) as page:
         gemm().save(Path(folder) / "run.html")
+        page.call("Emulation.setDeviceMetricsOverride", width=1280, height=740, deviceScaleFactor=1, mobile=False)
         page.open(Path(folder) / "run.html", "#theme=light")
         # Warp 0 is the producer: its first wait is for the consumers of both CTAs.
         page.evaluate("timeline.select(timeline.items.find(i => i.kind === 'wait' && i.track === 0 && i.from > 11))")

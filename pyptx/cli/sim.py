@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeline", metavar="FILE", help="write what warps and engines did: .html, or .json (Perfetto)"
     )
+    parser.add_argument("--stats", action="store_true", help="count bank conflicts, sectors, instructions, bytes")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -130,6 +131,7 @@ def _request(args: argparse.Namespace) -> Request:
     options = {
         **dims, "shared": args.shared, "schedule": args.schedule, "cooperative": args.cooperative,
         "precision": args.precision, "check": args.check, "on_hazard": "report", "timeline": bool(args.timeline),
+        "statistics": args.stats,
         **({"max_steps": args.max_steps} if args.max_steps is not None else {}),
     }  # fmt: skip
     saves = [saving(text, names, arrays) for text in args.save]
@@ -174,12 +176,12 @@ def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
         outcome.wrong, outcome.usage = [str(why)], True
         return outcome
     except PtxError as why:
-        outcome.found = placed(why.diagnostics, request.source)
+        outcome.found = _named(why.diagnostics, request.source)
         outcome.usage = any(d.code in _USAGE for d in why.diagnostics)
         outcome.timeline = getattr(why, "timeline", None)
         return outcome
     outcome.result, outcome.timeline = result, result.timeline
-    outcome.found = placed([finding.diagnostic() for finding in result.hazards], request.source)
+    outcome.found = _named([finding.diagnostic() for finding in result.hazards], request.source)
     if "strict" in args.check.split(","):
         outcome.wrong = [f"{len(outcome.found)} findings, --check strict"] if outcome.found else []
     try:
@@ -190,6 +192,12 @@ def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
     except arguments.Unusable as why:
         outcome.wrong, outcome.usage = [str(why)], True
     return outcome
+
+
+def _named(found: Iterable[Diagnostic], source: Source) -> list[Diagnostic]:
+    """Return findings that name the file, in the notes too, which tell of other places."""
+    named = [replace(d, notes=tuple(note.replace("<ptx>:", f"{source.name}:") for note in d.notes)) for d in found]
+    return placed(named, source)
 
 
 def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> int:
@@ -216,6 +224,8 @@ def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) 
     if last.result is not None:
         print(last.result.printed, end="")
         print(_summary(request, outcomes))
+        if args.stats:
+            print(last.result.stats.statistics)
     if last.failed and (args.repeat > 1 or args.schedule in ("random", "adversarial")):
         print(f"seed {last.seed} failed; to repeat it: {_command(args, last.seed)}", file=sys.stderr)
 
@@ -268,10 +278,5 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
         "diagnostics": [d.as_json() for d in outcome.found],
         "hazards": [finding.as_json() for finding in hazards],
         "mismatches": outcome.wrong,
-        "stats": None
-        if stats is None
-        else {
-            "instructions": stats.instructions, "lane_instructions": stats.lane_instructions, "lanes": stats.lanes,
-            "approximate": sorted(stats.approximate),
-        },
-    }  # fmt: skip
+        "stats": None if stats is None else stats.as_json(),
+    }

@@ -176,6 +176,7 @@ def test_hazards_are_reported_with_both_places(pyptx: Command) -> None:
     assert done.status == 1
     assert re.search(r"racy\.ptx:\d+:\d+: error\[PTX09\d\d\]", done.err)
     assert "^" in done.err
+    assert re.search(r"the other place: .* at racy\.ptx:\d+:\d+", done.err)
     assert pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--check", "none").status == 0
 
 
@@ -221,6 +222,16 @@ def test_json_is_one_document(pyptx: Command) -> None:
     assert run["hazards"][0]["code"] == run["diagnostics"][0]["code"]
     assert run["stats"]["lanes"] == 64
     assert document["repeat"].startswith("pyptx sim racy.ptx")
+
+
+def test_statistics_are_printed_and_part_of_the_document(pyptx: Command) -> None:
+    words = ("copy.ptx", "--block", "64", "--arg", "u32[64]=arange", "--arg", "u32[64]=zeros", "--stats")
+    done = pyptx(*words)
+    assert done.status == 0
+    assert "not timing" in done.out
+    assert re.search(r"ld\.global\.b32 +global +2 +8 +8 +1\.0×", done.out)
+    (run,) = pyptx(*words, "--json").document["runs"]
+    assert run["stats"]["accesses"][0]["sectors"] == 8
 
 
 @pytest.mark.parametrize("name", ["run.html", "run.json"])

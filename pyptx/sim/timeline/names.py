@@ -1,10 +1,16 @@
-"""What barriers are called: the number of a CTA's, the variable and element of an mbarrier in shared memory."""
+"""What barriers are called: the number of a CTA's, the variable and element of an mbarrier in shared memory.
+
+A traced kernel with much shared memory keeps everything behind one symbol; its scopes `barrier_address(x)` still say
+what stands where.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
-from pyptx.ir import VarDecl, visit
+from pyptx.ir import BinaryOperand, ImmediateOperand, Instruction, IntrinsicScope, LabelOperand, Module, VarDecl, visit
+from pyptx.ir.walk import parts_of
 from pyptx.sim.program import Program
 
 _OBJECT = 8
@@ -22,8 +28,13 @@ class Names:
             if isinstance(node, VarDecl) and node.state_space.ptx == ".shared"
             for item in node.declarators
         }
-        placed = program.variables.placed
-        self._starts = sorted((address, name) for (name, _), address in placed.items() if name in arrays)
+        placed = {name: address for (name, _), address in program.variables.placed.items() if name in arrays}
+        starts = {address: name for name, address in placed.items()}
+        for symbol, offset, name in _barriers(program.module):
+            if symbol in placed:
+                starts[placed[symbol] + offset] = name
+                arrays.setdefault(name, True)
+        self._starts = sorted(starts.items())
         self._arrays = arrays
 
     def mbarrier(self, address: int) -> str:
@@ -36,3 +47,17 @@ class Names:
         if offset == 0 and not self._arrays[name]:
             return name
         return f"{name}[{offset // _OBJECT}]" if offset % _OBJECT == 0 and offset < _NEAR else f"{name}+{offset:#x}"
+
+
+def _barriers(module: Module) -> Iterator[tuple[str, int, str]]:
+    """Yield symbol, offset and name of the barriers whose address a traced kernel takes."""
+    for scope in visit(module):
+        if not isinstance(scope, IntrinsicScope) or scope.name != "barrier_address":
+            continue
+        for part in (p for s in scope.body[:1] if isinstance(s, Instruction) for p in parts_of(s)):
+            if (
+                isinstance(part, BinaryOperand)
+                and isinstance(part.left, LabelOperand)
+                and isinstance(part.right, ImmediateOperand)
+            ):
+                yield part.left.name, int(part.right.value), scope.args_repr

@@ -20,6 +20,16 @@ MMA = f"""{HEAD}.visible .entry k(.param .u64 data)
     .reg .b64 %g;
     .shared .align 16 .b8 box[512];
     ld.param.u64 %g, [data];
+    mov.b32 %a0, 0;
+    mov.b32 %a1, 0;
+    mov.b32 %a2, 0;
+    mov.b32 %a3, 0;
+    mov.b32 %b0, 0;
+    mov.b32 %b1, 0;
+    mov.f32 %d0, 0f00000000;
+    mov.f32 %d1, 0f00000000;
+    mov.f32 %d2, 0f00000000;
+    mov.f32 %d3, 0f00000000;
     mov.u32 %t, %tid.x;
     mad.wide.u32 %g, %t, 16, %g;
     mov.u32 %s, box;

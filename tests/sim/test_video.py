@@ -53,7 +53,8 @@ def _signed(x: int) -> int:
             _part(a, "h0", True) * _part(b, "b0", True) - _signed(c))),
         ("vmad.u32.u32.u32.shr15 %d, %a.h1, %b.h0, %c;", lambda a, b, c: (
             _part(a, "h1", False) * _part(b, "h0", False) + c) >> 15),
-        ("vset.s32.u32.lt.max %d, %a, %b.b0, %c;", lambda a, b, c: max(int(_signed(a) < _part(b, "b0", False)), c)),
+        ("vset.s32.u32.lt.max %d, %a, %b.b0, %c;", lambda a, b, c: max(
+            int(_signed(a) < _part(b, "b0", False)), _signed(c)) & 0xFFFFFFFF),
     ],
 )  # fmt: skip
 def test_scalar(code: str, reference: Reference) -> None:

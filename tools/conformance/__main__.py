@@ -60,12 +60,13 @@ def report(tried: list[Case], compared: list[tuple[Case, Agreement]], show: int)
     by_opcode: defaultdict[str, list[Agreement]] = defaultdict(list)
     for case, agreement in compared:
         by_opcode[case.opcode].append(agreement)
-    print(f"{'opcode':<14}{'forms':>7}{'compared':>10}{'tuples':>10}{'differing':>11}{'payloads':>10}")
+    print(f"{'opcode':<14}{'forms':>7}{'lacking':>9}{'compared':>10}{'tuples':>10}{'differing':>11}{'payloads':>10}")
     for opcode, count in sorted(forms.items()):
-        found = by_opcode[opcode]
+        lacking = sum(a.lacking for a in by_opcode[opcode])
+        found = [a for a in by_opcode[opcode] if not a.lacking]
         sums = [sum(getattr(a, name) for a in found) for name in ("tuples", "differing", "payloads")]
-        print(f"{opcode:<14}{count:>7}{len(found):>10}{sums[0]:>10}{sums[1]:>11}{sums[2]:>10}")
-    everything = [a for found in by_opcode.values() for a in found]
+        print(f"{opcode:<14}{count:>7}{lacking:>9}{len(found):>10}{sums[0]:>10}{sums[1]:>11}{sums[2]:>10}")
+    everything = [a for found in by_opcode.values() for a in found if not a.lacking]
     differing = sum(a.differing for a in everything)
     tuples = sum(a.tuples for a in everything)
     print(f"{len(tried)} forms, {len(everything)} compared, {tuples} tuples, {differing} differ")

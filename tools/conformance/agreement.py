@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pyptx.diagnostics import PtxError
+from pyptx.sim.rules import UNSUPPORTED
 from tools.conformance.forms import Array, Case
 from tools.conformance.modules import TUPLES
 
@@ -22,6 +24,8 @@ class Agreement:
     differing: int = 0
     payloads: int = 0
     example: str = ""
+    lacking: bool = False
+    """The simulator has no semantics for it."""
 
 
 def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array | None) -> Agreement:
@@ -47,7 +51,9 @@ def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array 
 
 
 def failure(case: Case, why: Exception) -> Agreement:
-    """Return the agreement of a case that could not run."""
+    """Return the agreement of a case that did not run."""
+    if isinstance(why, PtxError) and why.diagnostics[0].code == UNSUPPORTED.code:
+        return Agreement(lacking=True)
     first = str(why).splitlines()[0] if str(why) else ""
     return Agreement(TUPLES, TUPLES, 0, f"{case.text}  {type(why).__name__}: {first}")
 

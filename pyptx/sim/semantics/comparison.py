@@ -48,8 +48,12 @@ def _operands(kind: str, ftz: bool) -> Callable[[Array], Array] | None:
     if kind in ("f16", "bf16"):
         return lambda a: decode(_flushed(a) if ftz else a, kind)
     if kind in ("f16x2", "bf16x2"):
-        return lambda a: decode(np.ascontiguousarray(a).view("u2"), kind[:-2])
+        return lambda a: decode(_flushed(_halves(a)) if ftz else _halves(a), kind[:-2])
     return r.flush32 if ftz else None
+
+
+def _halves(words: Array) -> Array:
+    return np.ascontiguousarray(words).view("u2")
 
 
 def _flushed(bits: Array) -> Array:

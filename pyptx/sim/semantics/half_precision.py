@@ -64,11 +64,11 @@ def _quick(match: Match, function: Function) -> Operation | None:
 
 
 def _add(match: Match, signature: Signature) -> Operation | None:
-    return _quick(match, np.add) or _computed(match, lambda a, b: r.odd(*r.two_sum(a, b)))
+    return _quick(match, np.add) or _computed(match, lambda a, b: r.exact_sum(a, b, mode_of(match)))
 
 
 def _sub(match: Match, signature: Signature) -> Operation | None:
-    return _quick(match, np.subtract) or _computed(match, lambda a, b: r.odd(*r.two_sum(a, -b)))
+    return _quick(match, np.subtract) or _computed(match, lambda a, b: r.exact_sum(a, -b, mode_of(match)))
 
 
 def _mul(match: Match, signature: Signature) -> Operation | None:
@@ -77,9 +77,9 @@ def _mul(match: Match, signature: Signature) -> Operation | None:
 
 def _fma(match: Match, signature: Signature) -> Operation | None:
     if "oob" not in match.modifiers:
-        return _computed(match, fused)
+        return _computed(match, fused(mode_of(match)))
     kind = match.modifiers[-1]
-    inner = _computed(match, fused).function
+    inner = _computed(match, fused(mode_of(match))).function
     assert inner is not None
 
     def apply(a: Array, b: Array, c: Array) -> Array:
@@ -102,7 +102,7 @@ def _computed_plain(match: Match, name: str) -> Function:
     relu, mode = "relu" in match.modifiers, mode_of(match)
 
     def apply(*values: Array) -> Array:
-        made = rounded(fused(*[decode(v, name) for v in values]), name, mode)
+        made = rounded(fused(mode)(*[decode(v, name) for v in values]), name, mode)
         return encode(np.where((made < 0) & relu, 0.0, made), name)
 
     return apply
@@ -113,9 +113,9 @@ def _out_of_bounds(bits: Array, kind: str) -> Array:
     return bits == np.array(-1).astype(bits.dtype)
 
 
-def fused(a: Array, b: Array, c: Array) -> Array:
-    """Return a*b + c of narrow values as f64, rounded to odd: the product is exact."""
-    return r.odd(*r.two_sum(a * b, c))
+def fused(mode: str) -> Function:
+    """Return the function that gives a*b + c of narrow values as f64, rounded to odd: the product is exact."""
+    return lambda a, b, c: r.exact_sum(a * b, c, mode)
 
 
 def _neg(match: Match, signature: Signature) -> Operation | None:

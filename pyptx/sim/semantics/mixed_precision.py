@@ -32,7 +32,9 @@ def _sum(match: Match, sign: float) -> Operation | None:
             r.odd(*r.two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["atype"]
-    return value(lambda a, c: _finished(match, r.odd(*r.two_sum(decode(a, name), sign * c.astype(np.float64)))))
+    return value(
+        lambda a, c: _finished(match, r.exact_sum(decode(a, name), sign * c.astype(np.float64), mode_of(match)))
+    )
 
 
 def _packed(match: Match, kind: str, values: list[Array]) -> Array:
@@ -57,7 +59,7 @@ def _fma(match: Match, signature: Signature) -> Operation | None:
         ]))  # fmt: skip
     name = match.chosen["abtype"]
     return value(lambda a, b, c: _finished(
-        match, r.odd(*r.two_sum(decode(a, name) * decode(b, name), c.astype(np.float64)))
+        match, r.exact_sum(decode(a, name) * decode(b, name), c.astype(np.float64), mode_of(match))
     ))  # fmt: skip
 
 

@@ -53,7 +53,7 @@ def _product(
     if sparse:
         selector = int(rest[1])
         meta = w.gathered(group, (rest[0],))
-        left = _expanded(left, meta, k, from_name(atype).bits if atype != "tf32" else 32, selector)
+        left = _expanded(left, meta, k, bits[0], selector)
         rest = rest[2:]
     registers = tuple(_raw(v) for v in c)
     held = f.mma_accumulator(m, n, from_name(ctype))
@@ -123,7 +123,7 @@ def _expanded(stored: Array, meta: Array, k: int, bits: int, selector: int) -> A
 
 @cache
 def _metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array, Array]:
-    chunks = k // {32: 2, 16: 4, 8: 4, 6: 4, 4: 8}[bits]
+    chunks = k // {32: 2, 16: 4, 8: 4, 4: 8}[bits]
     found = [[f.mma_metadata(row, c, k=k, bits=bits, selector=selector) for c in range(chunks)] for row in range(rows)]
     return np.array([[p.lane for p in row] for row in found]), np.array(
         [[p.bit for p in row] for row in found], np.uint32

@@ -39,6 +39,8 @@ FORMATS = {
         Narrow("e2m1", 2, 0, 6.0, 4, False, None),
     )
 }
+_BYTES = ("ue8m0", "e2m1p4")
+"""Formats that are only read: powers of two, and e2m1 in the low half of a byte."""
 _ML = {
     "e5m2": ml_dtypes.float8_e5m2,
     "e4m3": ml_dtypes.float8_e4m3fn,
@@ -101,6 +103,10 @@ def decode(bits: Array, name: str) -> Array:
         return bits.view(np.float16).astype(np.float64)
     if name == "bf16":
         return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
+    if name == "ue8m0":
+        return np.where(bits == 0xFF, np.nan, np.ldexp(1.0, bits.astype(np.int32) - 127))
+    if name == "e2m1p4":
+        name = "e2m1"
     return _values(name)[bits & np.uint8((1 << FORMATS[name].bits) - 1)]
 
 
@@ -119,6 +125,8 @@ def element_of(kind: str) -> tuple[str, int]:
 
 def container(name: str, count: int) -> int:
     """Return the bits that one element takes in a packed value: 6-bit formats fill bytes, 4-bit ones nibbles."""
+    if name in _BYTES:
+        return 8
     bits = FORMATS[name].bits
     return 8 if bits == 6 else bits
 

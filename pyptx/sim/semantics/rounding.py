@@ -42,6 +42,12 @@ def odd(s: Array, error: Array) -> Array:
     return np.where(inexact, bits + np.where(away, 1, -1), bits).view(np.float64)
 
 
+def exact_sum(a: Array, b: Array, mode: str) -> Array:
+    """Return an f64 sum rounded to odd; rounded down, the zero that opposite numbers leave is negative."""
+    total = odd(*two_sum(a, b))
+    return total if mode != "rm" else np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
+
+
 def to_f32(x: Array, mode: str) -> Array:
     """Round f64 values to f32."""
     near = x.astype(np.float32)

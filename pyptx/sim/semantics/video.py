@@ -42,14 +42,19 @@ def _scalar(match: Match, signature: Signature) -> Operation | None:
     name = match.form.opcode
     kind, sat = match.chosen["dtype"], "sat" in match.modifiers
     if name in ("vshl", "vshr"):
-        return _combined(match, signature, _shift(name, match.chosen["mode"]), kind, sat)
+        return _combined(match, signature, _shift(name, match.chosen["mode"], sat), kind, sat)
     return _combined(match, signature, _BASIC[name], kind, sat)
 
 
-def _shift(name: str, mode: str) -> Function:
+def _shift(name: str, mode: str, sat: bool) -> Function:
+    """Return a shift. What ptxas makes of vshl saturates an intermediate result of 34 bits."""
+    spare = 64 - 34
+
     def shifted(a: Array, b: Array) -> Array:
         count = np.minimum(b, 32) if mode == "clamp" else b & 31
-        return a << count if name == "vshl" else a >> count
+        if name == "vshr":
+            return a >> count
+        return a << count << spare >> spare if sat else a << count
 
     return shifted
 
@@ -64,7 +69,10 @@ def _combined(match: Match, signature: Signature, function: Function, kind: str,
     if len(signature) == 3:
         return value(lambda a, b: _finished(first(a, b), kind, sat))
     if second is not None:
-        return value(lambda a, b, c: _finished(second(wide(_finished(first(a, b), kind, sat)), wide(c)), kind, False))
+        own = np.dtype("i4" if kind == "s32" else "u4")
+        return value(
+            lambda a, b, c: _finished(second(wide(_finished(first(a, b), kind, sat)), wide(c.astype(own))), kind, False)
+        )
 
     def merge(a: Array, b: Array, c: Array, into: Selected | None) -> Array:
         made = first(a, b)
@@ -98,8 +106,9 @@ def _vmad(match: Match, signature: Signature) -> Operation | None:
 
 
 def _vset(match: Match, signature: Signature) -> Operation | None:
+    """Return the operation of vset; ptxas compares its result with `c` as numbers of the first operand's type."""
     compare = _COMPARE[match.chosen["cmp"]]
-    return _combined(match, signature, lambda a, b: compare(a, b).astype(np.int64), "u32", False)
+    return _combined(match, signature, lambda a, b: compare(a, b).astype(np.int64), match.chosen["atype"], False)
 
 
 def _as_number(compare: Function) -> Function:

@@ -1,0 +1,206 @@
+"""Floating-point arithmetic with one rounding. Approximations have no reference here: their error is bounded, not 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from tests.sim.numerics.exact import round_root
+from tools.conformance.forms import Case
+from tools.conformance.references import floats as f
+from tools.conformance.references.words import Builder, Scalar
+
+Exact = Callable[..., f.Number]
+"""A function of numbers and, last, of the direction of rounding."""
+_LANES = {"f16x2": ("f16", 2), "bf16x2": ("bf16", 2), "f32x2": ("f32", 2)}
+
+
+def lanes_of(name: str) -> tuple[str, int]:
+    """Return the element and the number of elements of a type."""
+    return _LANES.get(name, (name, 1))
+
+
+def _known(modifiers: tuple[str, ...]) -> bool:
+    """Tell whether a spelling is of the plain formats, and says nothing that only it understands."""
+    allowed = {*f.ROUNDINGS, "ftz", "sat", "relu", *f.WIDTHS, *_LANES}
+    return set(modifiers) <= allowed and modifiers[-1] != "tf32"
+
+
+def _rounded(function: Exact) -> Builder:
+    """Return the builder of an operation that is rounded once; operands of `.f32.f16` are halves, the last is not.
+    What ptxas makes of `.ftz.f64` is what it makes without `.ftz`."""
+
+    def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+        if not _known(modifiers) or case.where.arch < 20:
+            return None
+        types = [m for m in modifiers if m in f.WIDTHS or m in _LANES]
+        result, count = lanes_of(types[0])
+        given, rounding = lanes_of(types[-1])[0], next((m for m in modifiers if m in f.ROUNDINGS), "rn")
+        flush, width = "ftz" in modifiers and result != "f64", f.WIDTHS[result]
+        mixed = len(types) > 1
+
+        def whole(*bits: int) -> int:
+            made = 0
+            for lane in range(count):
+                shift = lane * width
+                names = [given] * (len(bits) - mixed) + [result] * mixed
+                wide = [(1 << f.WIDTHS[name]) - 1 for name in names]
+                parts = [b >> shift & mask for b, mask in zip(bits, wide, strict=True)]
+                number = function(*(f.decode(p, n, flush) for p, n in zip(parts, names, strict=True)), rounding)
+                number = f.clamp_to_one(number) if "sat" in modifiers else number
+                number = f.rectified(number) if "relu" in modifiers else number
+                made |= f.code(number, result, rounding, flush=flush) << shift
+            return made
+
+        return whole
+
+    return build
+
+
+def _sum(a: f.Number, b: f.Number, rounding: str) -> f.Number:
+    return f.add(a, b, rounding)
+
+
+def _difference(a: f.Number, b: f.Number, rounding: str) -> f.Number:
+    return f.add(a, f.negate(b), rounding)
+
+
+def _product(a: f.Number, b: f.Number, rounding: str) -> f.Number:
+    return f.multiply(a, b)
+
+
+def _fused(a: f.Number, b: f.Number, c: f.Number, rounding: str) -> f.Number:
+    return f.add(f.multiply(a, b), c, rounding)
+
+
+def _quotient(a: f.Number, b: f.Number, rounding: str) -> f.Number:
+    return f.divide(a, b)
+
+
+def _reciprocal(a: f.Number, rounding: str) -> f.Number:
+    return f.divide(f.Number(False, Fraction(1)), a)
+
+
+def _directed(function: Exact) -> Builder:
+    """Return the builder of an operation that is exact only where it names a direction."""
+    inner = _rounded(function)
+
+    def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+        return inner(modifiers, case) if modifiers[0] in f.ROUNDINGS else None
+
+    return build
+
+
+def _sqrt(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    if modifiers[0] not in f.ROUNDINGS:
+        return None
+    name, rounding, flush = modifiers[-1], modifiers[0], "ftz" in modifiers
+
+    def whole(a: int) -> int:
+        number = f.decode(a, name, flush)
+        if number.missing or (number.negative and number.size):
+            return f.code(f.NAN, name)
+        if number.infinite or not number.size:
+            return f.code(number, name)
+        return round_root(number.value, name, rounding)
+
+    return whole
+
+
+def _signs(change: Callable[[f.Number], bool]) -> Builder:
+    """Return the builder of `abs` and `neg`, which touch the sign alone and flush where they are told to."""
+
+    def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+        name, count = lanes_of(modifiers[-1])
+        if name not in f.WIDTHS:
+            return None
+        width = f.WIDTHS[name]
+
+        def whole(a: int) -> int:
+            made = 0
+            for lane in range(count):
+                bits = a >> lane * width & ((1 << width) - 1)
+                number = f.decode(bits, name, "ftz" in modifiers)
+                kept = bits & ((1 << width - 1) - 1) if number.size is None or number.size else 0
+                made |= (change(number) << width - 1 | kept) << lane * width
+            return made
+
+        return whole
+
+    return build
+
+
+def _extreme(greatest: bool) -> Builder:
+    """Return the builder of `max` or `min`."""
+
+    def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+        name, count = lanes_of(modifiers[-1])
+        if name not in f.WIDTHS or ("xorsign" in modifiers and "abs" not in modifiers):
+            return None
+        width, flush = f.WIDTHS[name], "ftz" in modifiers
+
+        def one(bits: list[int]) -> int:
+            numbers = [f.decode(b, name, flush) for b in bits]
+            sign = sum(b >> width - 1 for b in bits) & 1
+            if "abs" in modifiers:
+                numbers = [f.Number(False, n.size) for n in numbers]
+            present = [n for n in numbers if not n.missing]
+            if not present or ("NaN" in modifiers and len(present) < len(numbers)):
+                return f.code(f.NAN, name)
+            best = (max if greatest else min)(present, key=lambda n: (n.rank, not n.negative))
+            best = f.Number(bool(sign), best.size) if "xorsign" in modifiers else best
+            return f.code(best, name, flush=flush)
+
+        def whole(*bits: int) -> int:
+            mask = (1 << width) - 1
+            return sum(one([b >> n * width & mask for b in bits]) << n * width for n in range(count))
+
+        return whole
+
+    return build
+
+
+def _testp(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    question, name = modifiers
+    smallest = Fraction(2) ** (-126 if name == "f32" else -1022)
+
+    def whole(a: int) -> int:
+        number = f.decode(a, name)
+        size = number.size
+        return {
+            "finite": not number.missing and not number.infinite,
+            "infinite": number.infinite,
+            "number": not number.missing,
+            "notanumber": number.missing,
+            "normal": size is not None and not number.infinite and (size >= smallest or not size),
+            "subnormal": size is not None and 0 < size < smallest,
+        }[question]
+
+    return whole
+
+
+def _copysign(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    top = 1 << f.WIDTHS[modifiers[-1]] - 1
+
+    def whole(a: int, b: int) -> int:
+        return (a & top) | (b & (top - 1))
+
+    return whole
+
+
+BUILDERS: dict[str, Builder] = {
+    "add": _rounded(_sum),
+    "sub": _rounded(_difference),
+    "mul": _rounded(_product),
+    "fma": _directed(_fused),
+    "mad": _directed(_fused),
+    "div": _directed(_quotient),
+    "rcp": _directed(_reciprocal),
+    "sqrt": _sqrt,
+    "abs": _signs(lambda number: False),
+    "neg": _signs(lambda number: not number.negative),
+    "min": _extreme(False),
+    "max": _extreme(True),
+    "testp": _testp,
+    "copysign": _copysign,
+}

@@ -1,0 +1,109 @@
+"""Video instructions. Manual: Scalar Video Instructions, SIMD Video Instructions; whole registers, no selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tools.conformance.forms import Case
+from tools.conformance.references.words import Builder, Scalar, clamped, read, signed
+
+_INTERMEDIATE = 34
+"""Bits of an intermediate result; what ptxas makes of vshl keeps as many."""
+_TESTS: dict[str, Callable[[int, int], bool]] = {
+    "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b, "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+}  # fmt: skip
+_PRIMARY: dict[str, Callable[[int, int], int]] = {
+    "vadd": lambda a, b: a + b,
+    "vsub": lambda a, b: a - b,
+    "vabsdiff": lambda a, b: abs(a - b),
+    "vmin": lambda a, b: min(a, b),
+    "vmax": lambda a, b: max(a, b),
+    "vavrg": lambda a, b: (a + b + 1) >> 1 if a + b >= 0 else -((-(a + b) + 1) >> 1),
+}
+_SECOND: dict[str, Callable[[int, int], int]] = {
+    "add": lambda a, b: a + b,
+    "min": lambda a, b: min(a, b),
+    "max": lambda a, b: max(a, b),
+}
+
+
+def _second(modifiers: tuple[str, ...], value: int, result: str, given: tuple[int, ...]) -> int:
+    """Return what the second operation makes of a result; without one, a third operand is merged over by it."""
+    operation = next((m for m in modifiers[2:] if m in _SECOND), None)
+    if operation is None or len(given) < 3:
+        return value & 0xFFFFFFFF
+    return _SECOND[operation](value, read(given[2], result)) & 0xFFFFFFFF
+
+
+def _scalar(primary: Callable[[int, int], int]) -> Builder:
+    def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+        result, first, second = modifiers[:3]
+
+        def whole(*given: int) -> int:
+            value = primary(read(given[0], first), read(given[1], second))
+            value = clamped(value, result) if "sat" in modifiers else read(value, result)
+            return _second(modifiers, value, result, given)
+
+        return whole
+
+    return build
+
+
+def _shift(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    result, first = modifiers[:2]
+
+    def whole(*given: int) -> int:
+        amount = given[1] & 31 if "wrap" in modifiers else min(given[1], 32)
+        source = read(given[0], first)
+        value = signed(source << amount, _INTERMEDIATE) if case.opcode == "vshl" else source >> amount
+        value = clamped(value, result) if "sat" in modifiers else read(value, result)
+        return _second(modifiers, value, result, given)
+
+    return whole
+
+
+def _vset(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    first, second, test = modifiers[:3]
+
+    def whole(*given: int) -> int:
+        value = int(_TESTS[test](read(given[0], first), read(given[1], second)))
+        return _second(modifiers, value, first, given)
+
+    return whole
+
+
+def _simd(primary: Callable[[int, int], int] | None) -> Builder:
+    def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+        count = int(case.opcode[-1])
+        width = 32 // count
+        result, first, second = modifiers[:3] if primary else ("u32", *modifiers[:2])
+
+        def whole(*given: int) -> int:
+            lanes = [[v >> n * width for v in given[:2]] for n in range(count)]
+            made = list[int]()
+            for a, b in lanes:
+                left, right = read(a, f"{first[0]}{width}"), read(b, f"{second[0]}{width}")
+                value = primary(left, right) if primary else int(_TESTS[modifiers[2]](left, right))
+                kind = f"{result[0]}{width}"
+                made.append(
+                    clamped(value, kind) if "sat" in modifiers else value if "add" in modifiers else read(value, kind)
+                )
+            if "add" in modifiers:
+                return (sum(made) + given[2]) & 0xFFFFFFFF
+            return sum((value & ((1 << width) - 1)) << n * width for n, value in enumerate(made))
+
+        return whole
+
+    return build
+
+
+BUILDERS: dict[str, Builder] = {
+    **{name: _scalar(function) for name, function in _PRIMARY.items() if name != "vavrg"},
+    "vshl": _shift,
+    "vshr": _shift,
+    "vset": _vset,
+    **{f"{name}{count}": _simd(function) for name, function in _PRIMARY.items() for count in (2, 4)},
+    "vset2": _simd(None),
+    "vset4": _simd(None),
+}

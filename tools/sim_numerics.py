@@ -17,21 +17,15 @@ from numpy.typing import NDArray
 from pyptx.sim.numerics import arithmetic, double
 from pyptx.sim.numerics.approximate import approximate
 from pyptx.sim.numerics.arrays import quiet
-from pyptx.sim.numerics.dot import dot, operand
 from pyptx.sim.numerics.formats import FORMATS, decode
 from pyptx.sim.numerics.rounding import encode
-from pyptx.sim.numerics.tensor_core import rule
-from tests.sim.numerics import exact, precise, samples, slow_dot
+from tests.sim.numerics import exact, precise, samples
+from tools.sim_products import products
 
 Array = NDArray[Any]
 Row = tuple[str, int, int]
 DIRECTIONS = ("rn", "rz", "rm", "rp")
 SMALL = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
-DOTS = (
-    ("mma", 75, "f16", "f32"), ("mma", 80, "bf16", "f32"), ("mma", 80, "tf32", "f32"), ("mma", 89, "e4m3", "f32"),
-    ("wgmma", 90, "bf16", "f32"), ("wgmma", 90, "f16", "f16"), ("wgmma", 90, "e5m2", "f32"),
-    ("tcgen05", 100, "f16", "f32"), ("tcgen05", 100, "e2m1", "f32"),
-)  # fmt: skip
 
 
 def main(argv: list[str]) -> int:
@@ -125,35 +119,6 @@ def functions(cases: int) -> Iterator[Row]:
         got = approximate(function, x).view(np.uint32).tolist()
         wanted = [exact.encode(precise.evaluate(function, value), "f32", "rn") for value in x.tolist()]
         yield f"{function}.approx.f32", cases, sum(a != b for a, b in zip(got, wanted, strict=True))
-
-
-def products(cases: int) -> Iterator[Row]:
-    """Tensor-core sums of factors of every code."""
-    for instruction, sm, name, output in DOTS:
-        how = rule(instruction, sm, name, output)
-        generator = np.random.default_rng(sm)
-        form, side, depth = FORMATS[name], int(cases**0.5), 2 * how.step
-        codes = [
-            generator.integers(0, form.largest + 1, shape) | (generator.integers(0, 2, shape) * form.sign)
-            for shape in ((side, depth), (depth, side))
-        ]
-        a, b = (_decoded(x, name) for x in codes)
-        c = np.zeros((side, side), np.float32)
-        got = dot(operand(a, name), operand(b, name), c, how)
-        columns = b.T.tolist()
-        wanted = [
-            [slow_dot.chain(row, column, 0.0, (name, name), how.fraction, how.step, how.output)
-             for column in columns]
-            for row in a.tolist()
-        ]  # fmt: skip
-        wrong = int(np.count_nonzero(got != np.array(wanted, np.float64)))
-        yield f"{instruction} sm_{sm} {output}.{name}", side * side, wrong
-
-
-def _decoded(codes: Array, name: str) -> NDArray[np.float32]:
-    if name == "tf32":
-        return (codes.astype(np.uint32) << 13).view(np.float32)
-    return decode(codes.astype(FORMATS[name].dtype), name).astype(np.float32)
 
 
 if __name__ == "__main__":

@@ -304,7 +304,9 @@ def _assigned(expr: Expr, indent: str) -> str:
 def _target(expr: Expr) -> str:
     """Return what is assigned to: a name, an item, an attribute, or several of these without parentheses."""
     if isinstance(expr, Tuple):
-        inside = ", ".join([_target(element) for element in expr.elements])
+        inside = ", ".join(
+            [f"({_target(element)})" if isinstance(element, Tuple) else _target(element) for element in expr.elements]
+        )
         return f"{inside}," if len(expr.elements) == 1 else inside
     if isinstance(expr, Name | Item | Attribute) and text_of(expr) not in _KEYWORDS:
         return text_of(expr)

@@ -86,6 +86,8 @@ def _spaces(step: Step) -> bool:
 
 
 def _unspaced(step: Step) -> Step:
+    if isinstance(step, Block):
+        return step.replace(body=tuple([_unspaced(inside) for inside in step.body if not _spaces(inside)]))
     if isinstance(step, Line) and isinstance(step.value, Call) and step.target == Name("module"):
         keywords = tuple([(name, value) for name, value in step.value.keywords if name not in _SPACING])
         return step.replace(value=Call(step.value.function, step.value.arguments, keywords))

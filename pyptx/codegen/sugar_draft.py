@@ -80,6 +80,13 @@ class Draft:
             register is not None and self.variables[register].fresh and len(self.usage.registers[register].reads) == 1
         )
 
+    def reads(self, identifier: str) -> int:
+        """Return how often a variable that its definition makes is read; -1 of any other."""
+        register = self.by_identifier.get(identifier)
+        if register is None or not self.variables[register].fresh:
+            return -1
+        return len(self.usage.registers[register].reads)
+
     @cached_property
     def by_identifier(self) -> dict[str, Register]:
         """The registers of the variables that hold one register alone."""

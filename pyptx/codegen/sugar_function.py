@@ -13,6 +13,7 @@ from pyptx.codegen.passes.fold_expressions import fold_expressions
 from pyptx.codegen.passes.gather_arrays import gather_arrays
 from pyptx.codegen.passes.name_registers import name_registers
 from pyptx.codegen.passes.raise_control_flow import Raised, raise_control_flow
+from pyptx.codegen.passes.roll_repeats import loops_of, roll_repeats
 from pyptx.codegen.passes.spell_instructions import spell_instructions
 from pyptx.codegen.plan import (
     Block,
@@ -71,6 +72,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     raised = Raised()
     steps = writer.body(body.function.body, raised, 2)
     steps = fold_expressions(steps, draft.once)
+    steps = roll_repeats(steps, loops_of(draft.reads, draft.names))
     return define.replace(body=_framed(draft, steps, raised))
 
 

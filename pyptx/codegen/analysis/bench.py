@@ -85,12 +85,12 @@ class Bench:
     def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement | None) -> Any:
         """Return the value of an expression if it emits exactly the wanted statement and its fresh registers take just
         the given names; else `DIFFERENT`. In every class of registers a wrong name waits for those who take too many."""
-        trace, queues = self.trace, self._handed.queues
+        queues = self._handed.queues
         for key in self._queues:
             queues[key] = deque(("_wrong",))
-        for register in fresh:
-            queue = queues.setdefault(self.exact.class_of(register), deque(("_wrong",)))
-            queue.insert(len(queue) - 1, register.name)
+        for made in fresh:
+            queue = queues.setdefault(self.exact.class_of(made), deque(("_wrong",)))
+            queue.insert(len(queue) - 1, made.name)
         self.exact.given = [self._handed]
         return self._tried(lambda: self.value(expr), wanted)
 

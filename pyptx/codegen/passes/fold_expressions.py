@@ -14,6 +14,7 @@ from pyptx.codegen.plan import (
     Binary,
     Block,
     Call,
+    Comprehension,
     Expr,
     Item,
     Lambda,
@@ -141,6 +142,10 @@ def inner(value: Expr) -> tuple[Expr, ...]:
         return (value.function, *value.arguments, *(v for _, v in value.keywords))
     if isinstance(value, List | Tuple):
         return value.elements
+    if isinstance(value, Comprehension):
+        return value.values, value.target, value.body
+    if isinstance(value, Lambda):
+        return (value.body,)
     if isinstance(value, Slice):
         return tuple([end for end in (value.start, value.stop, value.step) if end is not None])
     return ()

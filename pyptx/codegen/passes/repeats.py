@@ -1,0 +1,124 @@
+"""Lines as shapes with holes: what may differ between two statements that do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyptx.codegen.plan import Attribute, Binary, Call, Expr, Item, Line, List, Literal, Name, Slice, Tuple, Unary
+
+_FIXED = frozenset(("ptx", "reg", "smem", "range", "enumerate"))
+
+
+def shape(value: Expr) -> object:
+    """Return what two expressions have in common if they differ in their leaves only."""
+    if isinstance(value, Name):
+        return "name" if value.id not in _FIXED else value.id
+    if isinstance(value, Literal):
+        return (type(value.value).__name__, value.hex) if value.value is not None else "None"
+    if isinstance(value, Attribute):
+        return "attribute", value.name, shape(value.value)
+    if isinstance(value, Call):
+        arguments = tuple([shape(argument) for argument in value.arguments])
+        return "call", shape(value.function), arguments, tuple([(key, shape(v)) for key, v in value.keywords])
+    if isinstance(value, Binary):
+        return value.operator, shape(value.left), shape(value.right)
+    if isinstance(value, Unary):
+        return "unary", value.operator, shape(value.operand)
+    if isinstance(value, Item):
+        return "item", shape(value.value), shape(value.index)
+    if isinstance(value, List | Tuple):
+        return type(value).__name__, tuple([shape(element) for element in value.elements])
+    if isinstance(value, Slice):
+        return "slice", tuple([None if end is None else shape(end) for end in (value.start, value.stop, value.step)])
+    return id(value)
+
+
+def inside(value: Expr) -> Sequence[Expr]:
+    """Return the parts directly inside an expression, always in the same order."""
+    if isinstance(value, Attribute):
+        return (value.value,)
+    if isinstance(value, Call):
+        return (value.function, *value.arguments, *(v for _, v in value.keywords))
+    if isinstance(value, Binary):
+        return value.left, value.right
+    if isinstance(value, Unary):
+        return (value.operand,)
+    if isinstance(value, Item):
+        return value.value, value.index
+    if isinstance(value, List | Tuple):
+        return value.elements
+    if isinstance(value, Slice):
+        return [end for end in (value.start, value.stop, value.step) if end is not None]
+    return ()
+
+
+def rebuilt(value: Expr, parts: Sequence[Expr]) -> Expr:
+    """Return an expression with other parts inside, in the order of `inside`."""
+    if isinstance(value, Attribute):
+        return Attribute(parts[0], value.name)
+    if isinstance(value, Call):
+        count = 1 + len(value.arguments)
+        keywords = tuple([(key, part) for (key, _), part in zip(value.keywords, parts[count:], strict=True)])
+        return Call(parts[0], tuple(parts[1:count]), keywords)
+    if isinstance(value, Binary):
+        return Binary(value.operator, *parts)
+    if isinstance(value, Unary):
+        return Unary(value.operator, parts[0])
+    if isinstance(value, Item):
+        return Item(*parts)
+    if isinstance(value, List | Tuple):
+        return type(value)(tuple(parts))
+    if isinstance(value, Slice):
+        given = iter(parts)
+        return Slice(*[None if end is None else next(given) for end in (value.start, value.stop, value.step)])
+    return value
+
+
+def is_leaf(value: Expr) -> bool:
+    """Tell whether an expression is a name or number that may differ from round to round."""
+    return isinstance(value, Literal) or (isinstance(value, Name) and value.id not in _FIXED)
+
+
+def leaves(value: Expr) -> list[Expr]:
+    """Return the leaves of an expression."""
+    out: list[Expr] = []
+    stack = [value]
+    while stack:
+        part = stack.pop()
+        if is_leaf(part):
+            out.append(part)
+        else:
+            stack += reversed(inside(part))
+    return out
+
+
+def filled(value: Expr, by_place: Mapping[int, Expr], start: int = 0) -> Expr:
+    """Return an expression with some leaves replaced; the first leaf has the place `start`."""
+    return _filled(value, by_place, [start])
+
+
+def _filled(value: Expr, by_place: Mapping[int, Expr], at: list[int]) -> Expr:
+    if is_leaf(value):
+        at[0] += 1
+        return by_place.get(at[0] - 1, value)
+    parts = inside(value)
+    made = [_filled(part, by_place, at) for part in parts]
+    return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
+
+
+def substituted(value: Expr, values: Mapping[str, Expr]) -> Expr:
+    """Return an expression with names replaced, and arithmetic on numbers done."""
+    if isinstance(value, Name):
+        return values.get(value.id, value)
+    parts = inside(value)
+    made = [substituted(part, values) for part in parts]
+    if isinstance(value, Binary):
+        left, right = (part.value if isinstance(part, Literal) else None for part in made)
+        if type(left) is int and type(right) is int and value.operator in ("+", "*"):
+            return Literal(left + right if value.operator == "+" else left * right)
+    return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
+
+
+def line_leaves(line: Line) -> list[Expr]:
+    """Return the leaves of a line, those of its target first."""
+    return [*([] if line.target is None else leaves(line.target)), *leaves(line.value)]

@@ -1,0 +1,327 @@
+"""Writes statements that repeat as a Python `for` over a range or a table.
+
+Contract: returns steps that emit the same statements in the same order. Before a loop is taken, `unrolled` writes its
+rounds out again, and they must be the very lines that it replaces, names of variables that live in one round aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pyptx.codegen.names import Names
+from pyptx.codegen.passes.repeats import filled, leaves, line_leaves, shape, substituted
+from pyptx.codegen.plan import (
+    Binary,
+    Block,
+    Comprehension,
+    Expr,
+    Line,
+    List,
+    Literal,
+    Name,
+    Repeat,
+    Step,
+    Tuple,
+    call,
+)
+from pyptx.codegen.printer import text_of
+
+LONGEST = 24
+"""How many statements one round may have."""
+LEAST = 3
+"""How many rounds make a loop."""
+SHORTEST = 4
+"""How many statements a loop must replace."""
+COLUMNS = 4
+"""How many things may change from round to round beside numbers in steps."""
+WIDEST = 480
+"""How many characters a table may have."""
+MOST = 256
+"""How many rounds one loop may have."""
+TRIES = 6
+"""How many lengths of a round are tried at one place."""
+
+Reads = Callable[[str], int]
+"""Tells how often a variable that is made once is read in the function; -1 of any other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loops:
+    """What loops of a function use: how often a variable is read, and their own variables. These live in one loop, so
+    that every loop takes the same."""
+
+    reads: Reads
+    counter: Name
+    columns: tuple[Name, ...]
+
+
+def loops_of(reads: Reads, names: Names) -> Loops:
+    """Return what the loops of a function use."""
+    return Loops(reads, Name(names.fresh("j")), tuple([Name(names.fresh(word)) for word in ("x", "y", "z", "w")]))
+
+
+def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
+    """Return the steps with repeated stretches as loops, those inside other steps too."""
+    out: list[Step] = []
+    run: list[Line] = []
+    for step in steps:
+        if isinstance(step, Line) and step.emits and step.comment is None:
+            run.append(step)
+            continue
+        out += _rolled(run, loops)
+        run = []
+        if isinstance(step, Block):
+            step = step.replace(body=roll_repeats(step.body, loops))
+        out.append(step)
+    return (*out, *_rolled(run, loops))
+
+
+def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
+    """Yield the steps of a stretch of lines."""
+    shapes = [_shape(line) for line in run]
+    stretch = _Stretch(run, [line_leaves(line) for line in run], loops)
+    at = 0
+    while at < len(run):
+        made: tuple[int, Step] | None = None
+        for length, count in _periods(shapes, at):
+            fewest = max(LEAST, -(-SHORTEST // length))
+            if count < fewest or stretch.loop(at, length, fewest) is None:
+                continue
+            while made is None and count >= fewest:
+                made = stretch.loop(at, length, count)
+                count //= 2
+            if made is not None:
+                break
+        if made is None:
+            yield run[at]
+            at += 1
+        else:
+            yield made[1]
+            at += made[0]
+
+
+def _shape(line: Line) -> object:
+    return (None if line.target is None else shape(line.target)), line.operator, shape(line.value)
+
+
+def _periods(shapes: Sequence[object], at: int) -> list[tuple[int, int]]:
+    """Return how long a round may be and how often it repeats from a place on, the most statements first."""
+    found: list[tuple[int, int]] = []
+    for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):
+        if shapes[at] != shapes[at + length]:
+            continue
+        end = at + length
+        limit = min(len(shapes), at + length * MOST)
+        while end < limit and shapes[end] == shapes[end - length]:
+            end += 1
+        count = (end - at) // length
+        if count >= LEAST:
+            found.append((length, count))
+    return sorted(found, key=lambda item: (-item[0] * item[1], item[0]))[:TRIES]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """What changes from round to round: where, and its values."""
+
+    places: tuple[int, ...]
+    values: tuple[Expr, ...]
+
+    @property
+    def progression(self) -> tuple[int, int] | None:
+        """The first number and the step, where the values are numbers in equal steps."""
+        numbers = [value.value for value in self.values if isinstance(value, Literal) and type(value.value) is int]
+        if len(numbers) < len(self.values):
+            return None
+        integers = [number for number in numbers if isinstance(number, int)]
+        by = integers[1] - integers[0]
+        regular = all(b - a == by for a, b in zip(integers, integers[1:], strict=False))
+        return (integers[0], by) if regular else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Lines that follow each other, with their leaves."""
+
+    run: Sequence[Line]
+    leaves: Sequence[list[Expr]]
+    loops: Loops
+
+    def loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
+        """Return a loop of so many rounds, with how many lines it replaces; None where they differ in too much."""
+        rounds = [range(at + n * length, at + (n + 1) * length) for n in range(count)]
+        renamed = self.locals(rounds)
+        if renamed is None:
+            return self.several(rounds) if length == 1 else None
+        holes = [[leaf for index in round_ for leaf in self.leaves[index]] for round_ in rounds]
+        columns = _columns(holes, renamed)
+        if columns is None or not self.worth(columns, rounds):
+            return None
+        made = {text_of(line.target) for line in self.run[at : at + length * count] if line.target is not None}
+        if any(_names(value) & made for column in columns for value in column.values):
+            return None
+        target, values, by_place = _header(columns, count, self.loops)
+        body: list[Line] = []
+        start = 0
+        for index in rounds[0]:
+            body.append(_filled_line(self.run[index], by_place, start))
+            start += len(self.leaves[index])
+        lines = self.run[at : at + length * count]
+        repeat = Repeat(target, values, tuple(body), tuple([item for line in lines for item in line.emits]))
+        return (len(lines), repeat) if unrolled(repeat, renamed) == [_bare(line) for line in lines] else None
+
+    def locals(self, rounds: Sequence[range]) -> list[dict[str, str]] | None:
+        """Return for each round what its own variables are called in the first one; None where one is read outside of
+        its round."""
+        renamed: list[dict[str, str]] = [{} for _ in rounds]
+        for offset in range(len(rounds[0])):
+            first = self.run[rounds[0][offset]]
+            target = first.target
+            if not isinstance(target, Name) or first.operator or self.loops.reads(target.id) < 0:
+                if isinstance(target, Tuple):
+                    return None
+                continue
+            for round_, known in zip(rounds, renamed, strict=True):
+                other = self.run[round_[offset]].target
+                assert isinstance(other, Name)
+                reads = sum(1 for index in round_ for leaf in leaves(self.run[index].value) if leaf == other)
+                if reads != self.loops.reads(other.id):
+                    return None
+                known[other.id] = target.id
+        return renamed
+
+    def worth(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
+        """Tell whether a loop is shorter and no harder to read than its rounds."""
+        tables = [column for column in columns if column.progression is None]
+        size = sum(len(text_of(value)) + 2 for column in tables for value in column.values)
+        written = sum(len(text_of(self.run[index].value)) for round_ in rounds for index in round_)
+        return len(tables) <= COLUMNS and size <= WIDEST and 2 * size < written
+
+    def several(self, rounds: Sequence[range]) -> tuple[int, Step] | None:
+        """Return one line that makes the values of several: `a, b, c = [f(x) for x in (…)]`."""
+        lines = [self.run[round_[0]] for round_ in rounds]
+        targets = [line.target for line in lines if isinstance(line.target, Name) and not line.operator]
+        if len(targets) < len(lines):
+            return None
+        columns = _columns([leaves(line.value) for line in lines], [{} for _ in lines])
+        if not columns or not self.worth(columns, rounds):
+            return None
+        made = {text_of(target) for target in targets}
+        if any(_names(value) & made for column in columns for value in column.values):
+            return None
+        target, values, by_place = _header(columns, len(lines), self.loops)
+        body = Line(filled(lines[0].value, by_place))
+        emits = tuple([item for line in lines for item in line.emits])
+        if unrolled(Repeat(target, values, (body,)), [{} for _ in lines]) != [Line(line.value) for line in lines]:
+            return None
+        return len(lines), Line(Comprehension(body.value, target, values), emits, Tuple(tuple(targets)))
+
+
+def _filled_line(line: Line, by_place: dict[int, Expr], start: int) -> Line:
+    target = None if line.target is None else filled(line.target, by_place, start)
+    start += 0 if line.target is None else len(leaves(line.target))
+    return line.replace(value=filled(line.value, by_place, start), target=target, emits=())
+
+
+def _columns(holes: Sequence[Sequence[Expr]], renamed: Sequence[dict[str, str]]) -> list[_Column] | None:
+    """Return what changes, places with the same values together."""
+    found: dict[tuple[Expr, ...], list[int]] = {}
+    for place in range(len(holes[0])):
+        values = tuple([_renamed(round_[place], known) for round_, known in zip(holes, renamed, strict=True)])
+        if any(value != values[0] for value in values):
+            if any(isinstance(value, Literal) and isinstance(value.value, bool | None) for value in values):
+                return None
+            found.setdefault(values, []).append(place)
+    return [_Column(tuple(places), values) for values, places in found.items()]
+
+
+def _renamed(value: Expr, known: dict[str, str]) -> Expr:
+    return Name(known[value.id]) if isinstance(value, Name) and value.id in known else value
+
+
+def _header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple[Expr, Expr, dict[int, Expr]]:
+    """Return the target and the values of the loop, and what stands at each place that changes."""
+    tables = [column for column in columns if column.progression is None]
+    steps = [(column, column.progression) for column in columns if column.progression is not None]
+    by_place: dict[int, Expr] = {}
+    if not columns:
+        return Name("_"), call(Name("range"), Literal(count)), by_place
+    variables = loops.columns[: len(tables)]
+    for column, variable in zip(tables, variables, strict=True):
+        by_place |= dict.fromkeys(column.places, variable)
+    rows: list[Expr] = []
+    for index in range(count):
+        row = tuple([column.values[index] for column in tables])
+        rows.append(row[0] if len(row) == 1 else Tuple(row))
+    table = Tuple(tuple(rows))
+    if not steps:
+        return (variables[0] if len(variables) == 1 else Tuple(variables)), table, by_place
+    counter = loops.counter
+    alone = {step for _, step in steps}
+    if len(alone) == 1 and not tables:
+        first, by = steps[0][1]
+        for column, _ in steps:
+            by_place |= dict.fromkeys(column.places, counter)
+        bounds = [Literal(first), Literal(first + by * count), Literal(by)]
+        given = bounds[1:2] if first == 0 and by == 1 else bounds[:2] if by == 1 else bounds
+        return counter, call(Name("range"), *given), by_place
+    for column, (first, by) in steps:
+        by_place |= dict.fromkeys(column.places, _affine(counter, first, by))
+    if not tables:
+        return counter, call(Name("range"), Literal(count)), by_place
+    inner = variables[0] if len(variables) == 1 else Tuple(variables)
+    return Tuple((counter, inner)), call(Name("enumerate"), table), by_place
+
+
+def _affine(counter: Expr, first: int, by: int) -> Expr:
+    made = counter if by == 1 else Binary("*", Literal(by), counter)
+    return made if first == 0 else Binary("+", made, Literal(first))
+
+
+def _names(value: Expr) -> set[str]:
+    return {text_of(value)} if isinstance(value, Name) else set()
+
+
+def _bare(line: Line) -> Line:
+    return line.replace(emits=())
+
+
+def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
+    """Return the lines of all rounds of a loop, the variables of each round called as they were."""
+    out: list[Line] = []
+    for values, known in zip(_rounds(loop), renamed, strict=True):
+        meant = {**values, **{new: Name(old) for old, new in known.items()}}
+        for line in loop.body:
+            assert isinstance(line, Line)
+            target = None if line.target is None else substituted(line.target, meant)
+            out.append(line.replace(value=substituted(line.value, meant), target=target, emits=()))
+    return out
+
+
+def _rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
+    """Yield what the variables of a loop hold in each round."""
+    targets = _flat(loop.target)
+    values = loop.values
+    if isinstance(values, Tuple | List):
+        for row in values.elements:
+            yield dict(zip(targets, _row(row, len(targets)), strict=True))
+        return
+    arguments = getattr(values, "arguments", ())
+    if text_of(getattr(values, "function", values)) == "range":
+        numbers = [argument.value for argument in arguments]
+        for number in range(*numbers):
+            yield {targets[0]: Literal(number)}
+        return
+    for index, row in enumerate(arguments[0].elements):
+        yield dict(zip(targets, (Literal(index), *_row(row, len(targets) - 1)), strict=True))
+
+
+def _row(row: Expr, width: int) -> tuple[Expr, ...]:
+    return (row,) if width == 1 else row.elements if isinstance(row, Tuple) else ()
+
+
+def _flat(target: Expr) -> list[str]:
+    if isinstance(target, Tuple):
+        return [name for element in target.elements for name in _flat(element)]
+    return [text_of(target)]

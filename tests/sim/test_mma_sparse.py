@@ -1,4 +1,4 @@
-"""mma.sp of every type: a random pattern of zeros, stored and described as the manual says, against the whole product."""
+"""mma.sp of every type: random zeros, stored and described as the manual says, against the whole product."""
 
 from __future__ import annotations
 

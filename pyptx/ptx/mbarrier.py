@@ -6,6 +6,7 @@ wait, `cta`. Where neither is given nothing is written, and PTX means the same d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from pyptx.dsl import rules
@@ -19,6 +20,7 @@ from pyptx.ir.operands import AddressOperand, Operand
 from pyptx.ptx import cluster
 from pyptx.ptx.control import guarded_loop
 from pyptx.ptx.orders import barrier_order
+from pyptx.ptx.waits import exact_wait
 from pyptx.types import b64, u32
 from pyptx.types import pred as pred_type
 
@@ -209,11 +211,23 @@ def wait(
     sem: str | None = None,
     scope: str | None = None,
     pred: Pred | None = None,
+    labels: Sequence[str] = (),
+    predicate: Reg | str | None = None,
+    space: str = "shared",
+    suspend_hint: int | Reg | None = None,
+    uni: bool = False,
 ) -> None:
     """Wait until the phase has completed: a label, `mbarrier.try_wait.parity`, a branch back while it is false.
 
-    With `pred` the whole loop is skipped where that is false: a branch before it, a label after it.
+    With `pred` the whole loop is skipped where that is false: a branch before it, a label after it. In an exact
+    transcript `labels` are those of the loop, one or two, and `predicate` its flag: a register, or the name of one to
+    declare in a block around the loop.
     """
+    if labels:
+        order = [word for word in (sem, scope) if word is not None]
+        exact_wait(mbar, phase, order=order, space=space, suspend_hint=suspend_hint, predicate=predicate,
+                   labels=labels, uni=uni)  # fmt: skip
+        return
     guarded_loop("mbarrier_wait", pred, lambda: ~try_wait(mbar, phase, sem=sem, scope=scope))
 
 

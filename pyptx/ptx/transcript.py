@@ -12,6 +12,7 @@ from pyptx.dsl import declared, rules
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import Exact, checked_name
 from pyptx.dsl.exact_layout import settled
+from pyptx.dsl.finish import finished_body
 from pyptx.dsl.lines import origins_by_line
 from pyptx.dsl.run import run_function
 from pyptx.dsl.trace import Trace, fail, place
@@ -61,7 +62,7 @@ class ExactFunction:
         trace = Trace(target_of(owner.arch if owner.arch in FIRST_PTX else _NEWEST), owner.version, self.head.name)
         trace.exact = Exact(trace)
         run_function(trace, self.body)
-        return self.head.replace(body=trace.exact.body())
+        return self.head.replace(body=finished_body(trace))
 
     def __repr__(self) -> str:
         return f"<exact function {self.name}>"

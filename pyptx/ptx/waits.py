@@ -1,0 +1,53 @@
+"""The wait loops that compilers and libraries write around `mbarrier.try_wait`, for exact transcripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, spelled
+from pyptx.dsl.exact import checked_name
+from pyptx.dsl.registers import Reg
+from pyptx.dsl.trace import current, fail
+from pyptx.ir.nodes import Label
+from pyptx.ptx.decl import reg
+from pyptx.ptx.exact import block
+from pyptx.types import pred as pred_type
+
+
+def exact_wait(
+    mbar: Any,
+    phase: Any,
+    *,
+    order: Sequence[str],
+    space: str,
+    suspend_hint: Any,
+    predicate: Reg | str | None,
+    labels: Sequence[str],
+    uni: bool,
+) -> None:
+    """Emit a wait loop as given. A `predicate` by its name is declared in a block `{ … }` around the loop, as inline
+    assembly has it. One label is where it begins: `L: try_wait p, …; @!p bra L;`. With a second the loop is left there:
+    `L: try_wait p, …; @p bra D; bra L; D:`."""
+    trace = current()
+    if not 1 <= len(labels) <= 2:
+        fail(rules.ARGUMENT, f"a wait loop has one label or two, found {len(labels)}",
+             help='labels=("waitLoop",), or ("LAB_WAIT", "DONE")')  # fmt: skip
+    names = [checked_name(label) for label in labels]
+    words = ["try_wait", "parity", *order, *space.split("."), "b64"]
+    branch = spelled("bra", "uni") if uni else spelled("bra")
+    with block() if isinstance(predicate, str) else nullcontext():
+        flag = reg(pred_type, predicate) if isinstance(predicate, str) else predicate
+        if not isinstance(flag, Reg):
+            fail(rules.ARGUMENT, "a wait loop needs a predicate: a register, or the name of one to declare")
+        trace.append(Label(names[0], origin=trace.here(2)))
+        operands = (flag, mbar, phase) if suspend_hint is None else (flag, mbar, phase, suspend_hint)
+        emit(spelled("mbarrier", *words), operands, None, trace)
+        if len(names) == 1:
+            emit(branch, (names[0],), ~flag, trace)
+        else:
+            emit(branch, (names[1],), flag, trace)
+            emit(branch, (names[0],), None, trace)
+            trace.append(Label(names[1], origin=trace.here(2)))

@@ -6,7 +6,7 @@ Collectors are hints. What only sm_107 has (kind::ti16, tables for B) has no sem
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import product, scaled_product
 from pyptx.sim.semantics import tcgen05_operands as read
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
+from pyptx.sim.semantics.tcgen05_together import multiply_together
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 
 _RESULT = {"f16": "f2", "f32": "f4", "s32": "i4"}
@@ -68,6 +69,12 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any)
     some, values = chosen(group, mask, *named.values())
     if some is None:
         return
+    if (
+        some.n > 1
+        and site.memory.checks is None
+        and _alike(spelling, site, some, dict(zip(named, values, strict=True)))
+    ):
+        return
     for at, one in bulk.one_by_one(some):
         operands = {name: _number(value, at) for name, value in zip(named, values, strict=True)}
         try:
@@ -76,17 +83,42 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any)
             raise wrong_place(site, one, 0, str(why)) from None
 
 
-def _number(value: Array | tuple[Array, ...], at: int) -> Any:
-    return tuple(int(word[at]) for word in value) if isinstance(value, tuple) else int(value[at])
+def _alike(spelling: Spelling, site: Site, some: Lanes, named: dict[str, Any]) -> bool:
+    """Multiply in all CTAs at once if all issue the same plain product; say whether that was so."""
+    if spelling.block or spelling.sparse or spelling.ws or "disabled" in named or "a" in spelling.addresses:
+        return False
+    if not all((value == value[0]).all() for value in named.values()):
+        return False
+    operands = {name: int(value[0]) for name, value in named.items()}
+    try:
+        ctas = some.cta[:, None] if spelling.ctas == 1 else some.cta[:, None] & ~1 | np.arange(2)
+        if (spelling.ctas == 2 and site.memory.cluster % 2) or len(np.unique(ctas)) < ctas.size:
+            return False
+        found = _described(spelling, operands["idesc"])
+        return multiply_together(site.memory, ctas, found, operands)
+    except (ValueError, IndexError):
+        # One after the other, they say which is wrong.
+        return False
 
 
-def _multiply(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> None:
-    found = InstructionDescriptor.decode(spelling.kind, operands["idesc"])
+@lru_cache(maxsize=64)
+def _described(spelling: Spelling, bits: int) -> InstructionDescriptor:
+    """Return what an instruction descriptor says; ValueError with what the spelling does not allow of it."""
+    found = InstructionDescriptor.decode(spelling.kind, bits)
     wrong = found.problems(cta_group=spelling.ctas, ws=spelling.ws)
     if found.sparse is not spelling.sparse:
         wrong.append(f"the instruction descriptor says {'sparse' if found.sparse else 'dense'}")
     if wrong:
         raise ValueError("; ".join(wrong))
+    return found
+
+
+def _number(value: Array | tuple[Array, ...], at: int) -> Any:
+    return tuple(int(word[at]) for word in value) if isinstance(value, tuple) else int(value[at])
+
+
+def _multiply(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> None:
+    found = _described(spelling, operands["idesc"])
     path = datapath(found.m, cta_group=spelling.ctas, ws=spelling.ws, sparse=spelling.sparse)
     lanes = read.lanes_of(path, operands["d"] >> 16)
     from_tensor = "a" in spelling.addresses

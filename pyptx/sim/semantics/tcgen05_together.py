@@ -1,0 +1,58 @@
+"""Products that many CTAs issue alike, as one batched product: what most kernels do, and most of their time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
+from pyptx.sim import warpgroups as wg
+from pyptx.sim.formats import Array
+from pyptx.sim.memory import Memory
+from pyptx.sim.numerics.formats import decode
+from pyptx.sim.numerics.plain_dots import integer_dot
+from pyptx.sim.numerics.products import product
+
+_RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "i1", "u8": "u1"}
+_RESULT = {"f32": "f4", "s32": "i4"}
+_ROWS = 128
+
+
+def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor, operands: dict[str, Any]) -> bool:
+    """Multiply dense matrices of shared memory in these CTAs, `[group, 1 or 2]`, where D takes a row in every lane; say
+    whether that was possible."""
+    if found.a.name not in _RAW or found.b.name not in _RAW or found.d.name not in _RESULT or found.sparse:
+        return False
+    groups, pair = ctas.shape
+    if found.m != _ROWS * pair or operands["d"] >> 16:
+        return False
+    flat = ctas.reshape(-1)
+    column, tensor = operands["d"], memory.tensor
+    if not tensor.allocated(flat, np.array(column), np.array(column + found.n - 1)).all():
+        return False
+    left = _rows(memory, flat, operands["a"], found.a.name, _ROWS, found.k, found.transpose_a)
+    right = _rows(memory, flat, operands["b"], found.b.name, found.n // pair, found.k, found.transpose_b)
+    x = left.reshape(groups, pair, _ROWS, found.k)
+    y = right.reshape(groups, 1, found.n, found.k).swapaxes(-1, -2)
+    x, y = (-x if found.negate_a else x), (-y if found.negate_b else y)
+    cells = tensor.cells[flat, :, column : column + found.n].view(_RESULT[found.d.name])
+    start = cells.reshape(groups, pair, _ROWS, found.n)
+    if not operands["accumulate"]:
+        start = np.zeros_like(start)
+    if operands.get("scale"):
+        start = np.ldexp(start, -operands["scale"])
+    if found.d.name == "s32":
+        made = integer_dot(x, y, start, satfinite=found.saturate)
+    else:
+        names = found.d.name, found.a.name, found.b.name
+        made = product(x, y, start, names, instruction="tcgen05", sm=tensor.exact)
+    tensor.cells[flat, :, column : column + found.n] = made.reshape(len(flat), _ROWS, found.n).view(np.uint32)
+    return True
+
+
+def _rows(memory: Memory, ctas: Array, bits: int, name: str, rows: int, depth: int, across: bool) -> Array:
+    """Return a matrix of every CTA, `[cta, row, element of K]`."""
+    found = Tcgen05Descriptor.decode(bits)
+    raw = wg.shared_matrix(memory, ctas[:, None, None], found, rows, depth, _RAW[name], across)
+    return raw if name in ("s8", "u8") else decode(raw, name)

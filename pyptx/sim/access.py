@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from pyptx.sim.checks.accesses import Stored
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Region, Site
@@ -119,6 +120,8 @@ def store(
             where = _some(address, active)
             store(site, some, None, space, where, dtype, part)
             return
+    if site.memory.checks is not None:
+        site.memory.checks.stored = Stored(lanes, values)
     try:
         region, offsets = site.memory.resolve(site, space, lanes, address, dtype.itemsize * len(values), "w")
     except Mixed:

@@ -46,6 +46,7 @@ def copy(
     )
     if some is None:
         return
+    seen = set[bytes]()
     for lane, one in one_by_one(some):
         count = int(sizes[lane])
         first, begin = _bytes(site, one, of, here[lane], count, "r")
@@ -65,7 +66,8 @@ def copy(
             targets = [checked.region_bytes(last, end, count) for end in ends]
             signal = _signal(site, one, bars[lane], count, ranks, whole, targets)
         else:
-            checked.store_issued(site, one, whole, checked.written(last, end, kept), _element_size(operation))
+            targeted = checked.written(last, end, kept)
+            checked.store_issued(site, one, whole, targeted, _element_size(operation), seen)
         _issue(site, one, land, signal, count)
 
 
@@ -127,6 +129,7 @@ def store(
     if some is None:
         return
     memory = site.memory
+    seen = set[bytes]()
     for lane, one in one_by_one(some):
         tensor = _map(site, one, maps[lane], changed(lane))
         begin = int(memory.resolve(site, of, one, here[lane : lane + 1], _CHUNK, "r")[1][0])
@@ -146,7 +149,7 @@ def store(
 
         size, element = tensor_bytes(tensor, mode), tensor.dtype.bits // 8 if operation else 0
         held = checked.held(made, memory.shared, begin, size)
-        checked.store_issued(site, one, held, checked.units(made), element, maps[lane])
+        checked.store_issued(site, one, held, checked.units(made), element, seen, maps[lane])
         _issue(site, one, land, None, size)
 
 

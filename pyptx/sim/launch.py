@@ -52,7 +52,7 @@ def run(
     cooperative: bool = False,
     batch_lanes: int = BATCH_LANES,
     precision: str = "float32",
-    check: Check = "none",
+    check: Check = "all",
     on_hazard: str = "raise",
     images: Mapping[str, Any] | None = None,
     timeline: bool | int = False,

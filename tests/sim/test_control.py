@@ -65,6 +65,7 @@ setp.eq.u32 %p1, %r2, 0;
 @%p1 bra $wait;
 bra $end;
 $set: st.release.gpu.global.u32 [%rd1], 7;
+mov.u32 %r2, 0;
 $end: mad.wide.u32 %rd2, %r1, 4, %rd1;
 st.global.u32 [%rd2+4], %r2;""")  # fmt: skip
     out = np.zeros(5, np.uint32)

@@ -19,7 +19,7 @@ STORE = "st.global.u32 [%o], %r0;"
         ("ld.global.u32 %r0, [%o+-4];", "PTX1110", ("4 bytes before its start",)),
         ("ld.global.v4.u32 {%r0, %r1, %r2, %r3}, [%o];", "PTX1111", ("multiple of 16", "thread (1, 0, 0)")),
         ("mov.u64 %rd1, 0;\nld.global.u32 %r0, [%rd1];", "PTX1110", ("null pointer",)),
-        ("mov.u32 %r1, 0x4000;\nst.shared.u32 [%r1], %r0;", "PTX1110", ("shared memory",)),
+        ("mov.u32 %r1, 0x4000;\nst.shared.u32 [%r1], %r1;", "PTX1110", ("shared memory",)),
         ("mov.u64 %rd1, table;\nst.u32 [%rd1], 1;", "PTX1113", ("read-only",)),
         ("ld.const.u32 %r0, [%o];", "PTX1112", ("constant",)),
         ("ld.local.u32 %r0, [%o];", "PTX1110", ("local memory",)),
@@ -86,7 +86,7 @@ add.u32 %r0, %r0, %r3; add.u32 %r0, %r0, %r4; add.u32 %r0, %r0, %r5;
 def test_dynamic_shared_memory_follows_static() -> None:
     module = ".shared .u32 fixed[4];\n.extern .shared .align 16 .b8 more[];"
     body = f"""mov.u32 %r1, more; mad.lo.u32 %r1, %t, 4, %r1;
-st.shared.u32 [%r1], %t; bar.sync 0;
+st.shared.u32 [%r1], %t; st.shared.u32 [fixed], 0; bar.sync 0;
 xor.b32 %r2, %t, 63; mov.u32 %r3, more; mad.lo.u32 %r3, %r2, 4, %r3;
 ld.shared.u32 %r0, [%r3];
 ld.shared.u32 %r4, [fixed]; add.u32 %r0, %r0, %r4;

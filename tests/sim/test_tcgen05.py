@@ -53,8 +53,8 @@ ret;
 """
 
 
-def run(body: str, *arrays: Array, shared: int = 0) -> None:
-    sim.run(parse(START + body + END), block=128, shared=shared, args=list(arrays))
+def run(body: str, *arrays: Array, shared: int = 0, check: str = "all") -> None:
+    sim.run(parse(START + body + END), block=128, shared=shared, args=list(arrays), check=check)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ tcgen05.wait::ld.sync.aligned;
 mad.wide.u32 %z, %t, 128, %z;
 {" ".join(f"st.global.u32 [%z+{4 * n}], %v{n};" for n in range(32))}
 """
-    run(body, made, made, made)
+    run(body, made, made, made, check="races")
     fragment = tmem_registers(shape, num)
     expected = np.zeros((128, 32), "u4")
     for thread in range(128):

@@ -68,15 +68,15 @@ class Stored:
     lanes: Lanes
     values: tuple[Array | None, ...]
 
-    def alike(self, lanes: Lanes, addresses: Array) -> bool:
-        """Tell whether lanes with equal addresses have equal values. Addresses of most stores differ."""
+    def alike(self, addresses: Array) -> bool:
+        """Tell whether lanes with equal addresses have equal values."""
         order = np.argsort(addresses, kind="stable")
         same = addresses[order][1:] == addresses[order][:-1]
-        at = order if lanes is self.lanes else np.searchsorted(self.lanes.index, lanes.index)[order]
         for value in self.values:
             if value is None:
                 continue
-            held = np.broadcast_to(value, self.lanes.n)[at]
-            if (same & (held[1:].view(f"u{held.itemsize}") != held[:-1].view(f"u{held.itemsize}"))).any():
+            held = np.broadcast_to(value, self.lanes.n)[order]
+            bits = f"u{held.itemsize}"
+            if (same & (held[1:].view(bits) != held[:-1].view(bits))).any():
                 return False
         return True

@@ -80,8 +80,11 @@ def _elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) ->
     checks, some = _some(machine, lanes, mask)
     masks = np.asarray(masks)
     if some is not None and not _whole(checks, some, masks):
-        for named in np.unique(_chosen(masks, lanes, some) & _ALL).tolist():
-            checks.engine.warps.elect(checks.group(some), place, named)
+        each = _chosen(masks, lanes, some) & _ALL
+        for named in np.unique(each).tolist():
+            chosen = some.subset(each == named)
+            assert chosen is not None
+            checks.engine.warps.elect(checks.group(chosen), place, named)
 
 
 def _entry_registers(program: Program) -> int | None:
@@ -106,5 +109,5 @@ def _setmaxnreg(
     threads = -(-width * height * depth // 32) * 32
     pool = None if entry is None else -(-entry // 8) * 8 * threads
     group = checks.group(some)
-    checks.engine.warps.warpgroup(group, place)
+    checks.aligned(some, place)
     checks.engine.warps.setmaxnreg(group, place, int(count), increases, entry, pool)

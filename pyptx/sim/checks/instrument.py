@@ -13,10 +13,7 @@ from typing import Any
 from pyptx.check.body import Step
 from pyptx.ir import VectorOperand
 from pyptx.sim.checks import convergence, copies, fences, mbarriers, tensor, tensormaps, wgmma
-from pyptx.sim.checks.accesses import Stored
-from pyptx.sim.checks.session import checks_of, place_of
-from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Site
+from pyptx.sim.checks.session import place_of
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block, Code, Program, names_in
 from pyptx.sim.semantics.vocabulary import Operation
@@ -38,8 +35,6 @@ class Instrument:
         match step.instruction.opcode:
             case "st" | "red" if _signals(step):
                 return copies.hook(step, inner)
-            case "st" if ".bulk" not in step.instruction.modifiers:
-                return partial(_store, inner)
             case "mbarrier":
                 return mbarriers.hook(step, inner)
             case "cp":
@@ -113,13 +108,3 @@ def _event(step: Step, program: Program) -> Function | None:
 
 def _signals(step: Step) -> bool:
     return any("mbarrier::complete_tx" in modifier for modifier in step.instruction.modifiers)
-
-
-def _store(
-    inner: Function, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, values: Any, *rest: Any
-) -> None:
-    """Store, remembering the values while the access is told of."""
-    checks, _ = checks_of(site)
-    checks.stored = Stored(lanes, values if isinstance(values, tuple) else (values,))
-    inner(site, lanes, mask, space, address, outs, values, *rest)
-    checks.stored = None

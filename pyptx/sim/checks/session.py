@@ -40,7 +40,7 @@ class Checks:
         self.grid: Grid | None = None
         self.threads: Array = np.zeros(0, np.int64)
         self.stored: Stored | None = None
-        """What the store that runs now writes: lanes that hit the same bytes may write the same."""
+        """What the latest store writes: lanes that hit the same bytes may write the same."""
         self.trace: Trace | None = None
         """What an operation of tcgen05 touches while it runs."""
         self.arriving: dict[tuple[int, int], tuple[Array, Step]] = {}
@@ -167,7 +167,7 @@ class Checks:
             return
         where = offsets if shared else offsets + region.low
         stored = self.stored
-        alike = stored is not None and known.writes and (lambda: stored.alike(lanes, where))
+        alike = stored is not None and stored.lanes is lanes and (lambda: stored.alike(where))
         self.engine.access(known, self.group(lanes), where, benign=alike)
 
 

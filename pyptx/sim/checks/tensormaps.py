@@ -27,15 +27,17 @@ def hook(step: Step, inner: Inner) -> Inner:
     return partial(_copy if ".cp_fenceproxy" in step.instruction.modifiers else _replace, inner, place)
 
 
-def _accesses(checks: Checks, site: Site, place: Place, one: Lanes, space: str, address: Any, kind: str) -> int | None:
-    """Tell of all bytes of a map in shared memory; return the address of one in global memory."""
+def _accesses(checks: Checks, site: Site, place: Place, by: Lanes, space: str, address: Any, kind: str) -> int | None:
+    """Tell of all bytes of a map in shared memory, for each of these lanes; return the address of one in global
+    memory."""
+    one = by.shape.of(by.index[:1])
     region, offsets = site.memory.resolve(site, space, one, np.array([address]), 64, "told")
     begin = int(np.atleast_1d(offsets)[0])
     if region.space != "shared":
         return region.low + begin
     access = Access(place, Space.SHARED, _UNIT, "w" in kind, "r" in kind)
     for at in range(begin, begin + SIZE, _UNIT):
-        checks.engine.access(access, checks.group(one), np.array([at]))
+        checks.engine.access(access, checks.group(by), np.full(by.n, at))
     return None
 
 
@@ -67,9 +69,11 @@ def _copy(
     if some is not None:
         checks.aligned(some, place)
         firsts = np.unique(some.shape.warp[some.sel], return_index=True)[1]
-    for at in firsts.tolist():
-        one = lanes.shape.of(some.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
-        _accesses(checks, site, place, one, of, here[at], "r")
+    for at in firsts.tolist() if some is not None else ():
+        one = lanes.shape.of(some.index[at : at + 1])
+        warp = some.subset(some.shape.warp[some.sel] == some.shape.warp[some.sel][at])
+        assert warp is not None
+        _accesses(checks, site, place, warp, of, here[at], "r")
         found = _accesses(checks, site, place, one, to, there[at], "w")
         if found is not None:
             _edited(checks, place, checks.group(one).first, found)

@@ -61,6 +61,8 @@ class Barrier:
     expected_at: Place | None = None
     informed: Mask | None = None
     """Which threads of the cluster are known to know of the initialisation."""
+    arrived: dict[int, int] = field(default_factory=dict[int, int])
+    """The phase that each thread last arrived in: it means no earlier one when it waits."""
 
 
 class MBarriers:
@@ -201,6 +203,7 @@ class MBarriers:
             self.contribute(barrier, held.stamp.copy(), held.thread, Sem.RELEASE, min(scope, held.scope))
         barrier.history.append((place, self.state.agent(first), f"{len(group)} × arrive"))
         before = barrier.phase
+        barrier.arrived.update(dict.fromkeys(group.threads.tolist(), before))
         for _ in range(len(group)):
             if drop:
                 barrier.count -= 1
@@ -350,6 +353,7 @@ class MBarriers:
         clocks = self.state.clocks
         row = int(clocks.row_of[group.first])
         last = bisect_right(barrier.times, int(clocks.table[row, RAN, barrier.column])) - 1
+        last = max(last, barrier.arrived.get(group.first, 0) - 1)
         wanted = last + 1 if (last + 1) & 1 == parity else last
         if passed >= wanted + 2:
             what = f"the wait for parity {parity} meant phase {wanted} and passed for phase {passed}"

@@ -209,7 +209,10 @@ class Memory:
         self.state.report(rule, access.place, what, thread=thread, where=where, count=len(threads))
 
     def _same_store(self, access: Access, group: Group, cells: Ints) -> None:
+        """Lanes of one store wrote different values to the same bytes: of one warp, one of them wins."""
         _, first, counts = np.unique(cells, return_index=True, return_counts=True)
+        by_warp = np.unique(np.stack([cells, group.warp_index]), axis=1).shape[1]
+        rule = rules.SAME_STORE if by_warp == len(counts) else rules.RACE
         thread = int(group.threads[first[counts > 1][0]])
         what = f"{int((counts > 1).sum())} locations are each written by several lanes of one store"
-        self.state.report(rules.RACE, access.place, what, thread=thread, count=int(counts[counts > 1].sum()))
+        self.state.report(rule, access.place, what, thread=thread, count=int(counts[counts > 1].sum()))

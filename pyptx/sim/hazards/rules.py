@@ -82,6 +82,12 @@ BEFORE_PRIMARY = _error(
     "A dependent grid may run before its prerequisite ended; `griddepcontrol.wait` orders it after (griddepcontrol).",
     "execute `griddepcontrol.wait` before reading the primary's results and before overwriting what it reads",
 )
+SAME_STORE = _warning(
+    907,
+    "lanes of one store write different values to the same bytes",
+    "Which lane's value stays is undefined (CUDA C++ Programming Guide, SIMT Architecture; Data-Race).",
+    "let one lane store",
+)
 # Uninitialised
 UNINITIALISED_SHARED = _error(
     910, "shared memory read before it was written", "Shared memory starts undefined.", "write it first"

@@ -16,6 +16,7 @@ class Warps:
     def __init__(self, state: State) -> None:
         self.state = state
         self._counts: dict[tuple[int, int], int] = {}
+        self._asked: dict[tuple[int, int], list[tuple[int, Place]]] = {}
         self._increases: dict[tuple[int, int], tuple[Place, int, int]] = {}
 
     def _alive(self, warp: int) -> int:
@@ -88,8 +89,21 @@ class Warps:
                 what = f".{direction} from {have or 'the count at entry'} to {count}"
                 self.state.report(rules.SETMAXNREG, place, what, thread=warp * 32)
             self._counts[key] = count
+            self._asked.setdefault(key, []).append((count, place))
             if increases and entry is not None and pool is not None:
                 self._increases[key] = place, entry, pool
+
+    def _check_warpgroups(self, grid: Grid, warps: list[int]) -> None:
+        """Report warpgroups whose warps did not all ask for the same counts, one after the other. They need not stand
+        at one instruction: each of Triton's specialised warps has its own."""
+        for first in range(0, len(warps), 4):
+            asked = [self._asked.get((grid.number, warp), []) for warp in warps[first : first + 4]]
+            longest = max(asked, key=len)
+            counts = [[count for count, _ in one] for one in asked]
+            if any(one != counts[0] for one in counts) or (longest and len(asked) < 4):
+                place, thread = longest[-1][1], warps[first + asked.index(longest)] * 32
+                what = f"its warps asked for {', '.join(str(one or 'nothing') for one in counts)}"
+                self.state.report(rules.WARPGROUP, place, what, thread=thread)
 
     def _check_pool(self, grid: Grid, first: int, place: Place, entry: int, pool: int) -> None:
         """Report registers that a CTA which begins at a warp holds beyond its pool."""
@@ -113,8 +127,10 @@ class Warps:
         """A CTA ended."""
         if not self._counts:
             return
+        self._check_warpgroups(self.state.grids[grid], warps.tolist())
         asked = [self._increases.pop((grid, warp)) for warp in warps.tolist() if (grid, warp) in self._increases]
         if asked:
             self._check_pool(self.state.grids[grid], int(warps[0]), *asked[0])
         for warp in warps.tolist():
             self._counts.pop((grid, warp), None)
+            self._asked.pop((grid, warp), None)

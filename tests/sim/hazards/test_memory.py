@@ -120,7 +120,15 @@ def test_one_store_by_several_lanes_to_one_place() -> None:
     group = Group(np.arange(32))
     made.access(store(place(2), Space.SHARED, 4), group, np.zeros(32, np.int64), benign=True)
     assert codes(made) == []
-    made.access(store(place(3), Space.SHARED, 4), group, np.full(32, 16))
+    made.access(store(place(3), Space.SHARED, 4), group, np.full(32, 16), benign=lambda: True)
+    assert codes(made) == []
+    made.access(store(place(4), Space.SHARED, 4), group, np.full(32, 32), benign=lambda: False)
+    assert codes(made) == ["PTX0907"]
+
+
+def test_one_store_by_several_warps_to_one_place() -> None:
+    made, _ = engine(64)
+    made.access(store(place(2), Space.SHARED, 4), Group(np.arange(64)), np.full(64, 16))
     assert codes(made) == ["PTX0901"]
 
 

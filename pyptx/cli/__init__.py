@@ -24,6 +24,8 @@ COMMANDS = {
     "info": "summarise PTX files: entries, parameters, registers, instructions, resources",
     "sass": "assemble PTX files and print the machine code",
     "sim": "run a kernel of a PTX file on the CPU, and say what is wrong with it",
+    "transpile": "turn PTX, also inside binaries, into Python that says the same",
+    "diff": "say which statements an edited Python or PTX file changed",
     "explain": "print what a diagnostic code means, with a wrong and a right example",
 }
 

@@ -1,4 +1,4 @@
-"""`ptx.module(…)`: a whole module as an exact transcript: header, variables, functions, sections, in the order written."""
+"""`ptx.module(…)`: a whole module as an exact transcript: header, variables, functions, sections, in order."""
 
 from __future__ import annotations
 
@@ -242,8 +242,8 @@ def module(
     newline: str = "\n",
 ) -> ExactModule:
     """Begin a module: `.version`, `.target`, `.address_size`. `before` stands at the start of the text, `ending` at its
-    end; `layouts` are the gaps of the lines of the header, where they are not the usual ones; every line ends in `newline`. Version
-    (8, 7), or "8.7" as it is spelled."""
+    end; `layouts` are the gaps of the lines of the header, where they are not the usual ones; every line ends in
+    `newline`. Version (8, 7), or "8.7" as it is spelled."""
     major, minor = _version(version)
     names = (target,) if isinstance(target, str) else tuple(target)
     for name in names:

@@ -1,0 +1,106 @@
+"""`pyptx transpile FILE`: PTX, also inside cubins, fatbins and executables, into Python that says the same."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from pyptx.cli import FINDINGS, INTERRUPTED, OK, UNUSABLE
+from pyptx.cli.output import complain, placed, print_findings
+from pyptx.cli.sources import STDIN, Source, Unreadable, read
+from pyptx.codegen import ptx_to_python
+from pyptx.diagnostics import PtxError
+from pyptx.toolchain.extraction import extract_ptx, holds_ptx
+
+_EVERY = 0.5
+"""Seconds between two looks at a watched file."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a PTX file, a cubin, fatbin or executable with PTX, or -")
+    parser.add_argument("--sugar", action="store_true", help="make it readable: names, loops, expressions, arrays")
+    parser.add_argument("--name", default="matmul_kernel", help="the Python name of the kernel (%(default)s)")
+    parser.add_argument("--from", dest="part", metavar="NAME", help="which PTX of a binary that holds several")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write to a file instead of standard output")
+    parser.add_argument("--watch", action="store_true", help="write the output again whenever the file changes")
+
+
+def run(args: argparse.Namespace) -> int:
+    if not args.watch:
+        return _once(args)
+    if args.output is None or args.file == STDIN:
+        complain("--watch needs a file, and -o OUT to write to")
+        return UNUSABLE
+    return _watched(args)
+
+
+def _watched(args: argparse.Namespace) -> int:
+    """Write the output whenever the file changed, until somebody interrupts it."""
+    seen: tuple[int, int] | None = None
+    try:
+        while True:
+            now = _stamp(Path(args.file))
+            if now is not None and now != seen:
+                status = _once(args)
+                print(f"{args.output}: {'written' if status == OK else 'not written'}", file=sys.stderr, flush=True)
+            seen = now
+            time.sleep(_EVERY)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _once(args: argparse.Namespace) -> int:
+    try:
+        source = _source(args)
+    except Unreadable as error:
+        complain(str(error))
+        return UNUSABLE
+    except PtxError as error:
+        complain("; ".join(f"{d.message}{f' ({d.help})' if d.help else ''}" for d in error.diagnostics))
+        return UNUSABLE
+    try:
+        made = ptx_to_python(source.text, sugar=args.sugar, kernel_name=args.name)
+    except PtxError as error:
+        print_findings(placed(error.diagnostics, source), source, sys.stderr)
+        return FINDINGS
+    if args.output is None:
+        sys.stdout.write(made)
+        return OK
+    try:
+        Path(args.output).write_text(made, "utf-8", newline="\n")
+    except OSError as error:
+        complain(f"{args.output}: {error.strerror or error}")
+        return UNUSABLE
+    return OK
+
+
+def _source(args: argparse.Namespace) -> Source:
+    """Return the PTX that was named, from a binary if it is one."""
+    if args.file != STDIN:
+        try:
+            data = Path(args.file).read_bytes()
+        except OSError:
+            return read(args.file)
+        if holds_ptx(data):
+            return _part(args, extract_ptx(data))
+    if args.part is not None:
+        raise Unreadable(f"{args.file}: PTX text has no parts, leave --from {args.part} out")
+    return read(args.file)
+
+
+def _part(args: argparse.Namespace, found: dict[str, str]) -> Source:
+    names = [args.part] if args.part is not None else list(found)
+    if len(names) != 1 or names[0] not in found:
+        which = f"no {args.part} in it" if args.part is not None else "it holds several"
+        raise Unreadable(f"{args.file}: {which}, choose by --from: {', '.join(found)}")
+    return Source(f"{args.file}:{names[0]}", found[names[0]])

@@ -1,0 +1,31 @@
+"""PTX out of cubins, fatbins, object files, libraries and executables, by way of cuobjdump."""
+
+from __future__ import annotations
+
+from pyptx.toolchain import rules
+from pyptx.toolchain.process import DEFAULT_TIMEOUT, ToolFailed, private_folder, run
+from pyptx.toolchain.tools import find_tool
+
+MAGIC = (b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")
+"""How files begin that may hold PTX: ELF, fatbin, archive, Windows executable."""
+
+
+def holds_ptx(data: bytes) -> bool:
+    """Tell whether a file is of a kind that PTX is extracted from."""
+    return data.startswith(MAGIC)
+
+
+def extract_ptx(data: bytes, *, timeout: float = DEFAULT_TIMEOUT) -> dict[str, str]:
+    """Return the PTX texts in a binary by the names that cuobjdump gives them; ToolFailed where there is none."""
+    tool = find_tool("cuobjdump")
+    with private_folder() as folder:
+        (folder / "in").write_bytes(data)
+        done = run([tool.path, "--extract-ptx", "all", "in"], cwd=folder, timeout=timeout)
+        found = sorted(folder.glob("*.ptx"))
+        if found:
+            return {path.name: path.read_bytes().rstrip(b"\0").decode("utf-8", "replace") for path in found}
+    if done.status != 0:
+        raise done.failure()
+    message = "no PTX in this file: it was compiled to machine code only"
+    help = "compile with -gencode arch=compute_XX,code=compute_XX, which keeps the PTX"
+    raise ToolFailed([rules.TOOL_FAILED.found(None, message, help=help)])

@@ -1,0 +1,188 @@
+"""`pyptx transpile`, `pyptx diff`, `python -m pyptx.codegen`, and the programs that they write."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyptx.toolchain import find_tool
+
+ROOT = Path(__file__).parent.parent.parent
+SCALE = """\
+.version 8.0
+.target sm_90
+.address_size 64
+
+.visible .entry scale(.param .u64 out, .param .f32 factor, .param .u32 n)
+{
+    .reg .pred %p;
+    .reg .b32 %r<3>;
+    .reg .b64 %rd<4>;
+    .reg .f32 %f<4>;
+    ld.param.u64 %rd1, [out];
+    ld.param.f32 %f1, [factor];
+    ld.param.u32 %r2, [n];
+    mov.u32 %r1, %tid.x;
+    setp.ge.u32 %p, %r1, %r2;
+    @%p ret;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd2, %rd1, %rd3;
+    ld.global.f32 %f2, [%rd2];
+    add.f32 %f3, %f2, %f1; // in place
+    st.global.f32 [%rd2], %f3;
+    ret;
+}
+"""
+
+
+def run(*words: str, stdin: str = "", cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    """Run a Python program to its end."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *words], input=stdin, capture_output=True, text=True, cwd=cwd, env=environment, timeout=120
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a PTX file and the Python that was made of it."""
+    (tmp_path / "scale.ptx").write_text(SCALE)
+    done = run("-m", "pyptx", "transpile", "scale.ptx", "--name", "scale", "-o", "scale.py", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return tmp_path
+
+
+def test_the_file_prints_its_ptx_and_what_it_takes(folder: Path) -> None:
+    done = run("scale.py", cwd=folder)
+    assert done.stdout == SCALE
+    assert done.stderr.startswith("the PTX is the original, byte for byte\nscale: ")
+    assert "registers" in done.stderr
+    assert done.returncode == 0
+
+
+def test_the_file_runs_its_kernel_on_made_up_arguments(folder: Path) -> None:
+    done = run("scale.py", "--quiet", "--no-assembly", "--run", "--bytes", "1024", "--number", "16", cwd=folder)
+    assert done.stdout == ""
+    assert "out: a buffer of 1024 bytes" in done.stderr
+    assert "factor: 1.0" in done.stderr
+    assert "n: 16" in done.stderr
+    assert "of 1024 bytes changed" in done.stderr
+    assert done.stderr.rstrip().endswith("it ended; 0 hazards found")
+
+
+def test_an_edited_file_says_so_and_a_wrong_one_where(folder: Path) -> None:
+    made = (folder / "scale.py").read_text()
+    (folder / "edited.py").write_text(made.replace("ptx.inst.add.f32", "ptx.inst.mul.f32"))
+    done = run("edited.py", cwd=folder)
+    assert "mul.f32 %f3, %f2, %f1; // in place" in done.stdout
+    assert "the PTX is not the original any more" in done.stderr
+    (folder / "wrong.py").write_text(made.replace("ptx.inst.add.f32", "ptx.inst.ad.f32"))
+    done = run("wrong.py", cwd=folder)
+    line = next(i for i, text in enumerate(made.split("\n"), 1) if "inst.add.f32" in text)
+    assert done.returncode == 1
+    assert f"wrong.py:{line}: error[PTX01" in done.stderr
+
+
+def test_what_ptxas_refuses_is_said(folder: Path) -> None:
+    made = (folder / "scale.py").read_text().replace("f[3], f[2], f[1]", "f[3], rd[2], f[1]")
+    (folder / "wrong.py").write_text(made)
+    done = run("wrong.py", "--quiet", cwd=folder)
+    assert done.returncode == 1
+    assert "error[" in done.stderr
+
+
+def test_diff_names_the_python_lines(folder: Path) -> None:
+    made = (folder / "scale.py").read_text()
+    assert run("-m", "pyptx", "diff", "scale.ptx", "scale.py", cwd=folder).returncode == 0
+    new = "ptx.inst.mul.f32(f[3], f[2], f[1])\n    ptx.inst.bar.sync(0)"
+    (folder / "edited.py").write_text(made.replace("ptx.inst.add.f32(f[3], f[2], f[1])", new))
+    done = run("-m", "pyptx", "diff", "scale.ptx", "edited.py", cwd=folder)
+    line = next(i for i, text in enumerate(made.split("\n"), 1) if "inst.add.f32" in text)
+    assert done.returncode == 1
+    assert done.stdout.split("\n")[:-1] == [
+        "- add.f32 %f3, %f2, %f1;    [scale.ptx line 20]",
+        f"+ mul.f32 %f3, %f2, %f1;    [edited.py:{line}]",
+        f"+ bar.sync 0;    [edited.py:{line + 1}]",
+    ]
+
+
+def test_diff_compares_ptx_too_and_spacing_is_no_difference(folder: Path) -> None:
+    (folder / "other.ptx").write_text(SCALE.replace("    ", "\t"))
+    assert run("-m", "pyptx", "diff", "scale.ptx", "other.ptx", cwd=folder).returncode == 0
+    (folder / "other.ptx").write_text(SCALE.replace("@%p ret;", "@!%p ret;"))
+    done = run("-m", "pyptx", "diff", "scale.ptx", "other.ptx", cwd=folder)
+    assert done.stdout == "- @%p ret;    [scale.ptx line 16]\n+ @!%p ret;    [line 16]\n"
+
+
+def test_diff_of_a_file_without_a_kernel_is_wrong_usage(folder: Path) -> None:
+    (folder / "empty.py").write_text("x = 1\n")
+    done = run("-m", "pyptx", "diff", "scale.ptx", "empty.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "no module or kernel" in done.stderr
+
+
+def test_watch_writes_again_when_the_file_changes(folder: Path) -> None:
+    words = ["-m", "pyptx", "transpile", "scale.ptx", "-o", "watched.py", "--watch"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, *words], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "watched.py: written\n"
+        (folder / "scale.ptx").write_text(SCALE.replace("add.f32", "sub.f32"))
+        assert process.stderr.readline() == "watched.py: written\n"
+        assert "ptx.inst.sub.f32" in (folder / "watched.py").read_text()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_ptx_is_taken_out_of_a_fatbin(folder: Path) -> None:
+    tool = Path(find_tool("cuobjdump").path)
+    ptxas = find_tool("ptxas").path
+    subprocess.run([ptxas, "-arch", "sm_90", "scale.ptx", "-o", "scale.cubin"], cwd=folder, check=True)
+    done = run("-m", "pyptx", "transpile", "scale.cubin", cwd=folder)
+    assert done.returncode == 2
+    assert "no PTX in this file" in done.stderr
+    fatbinary = tool.with_name("fatbinary")
+    if not fatbinary.exists():
+        return
+    images = ["--image3=kind=elf,sm=90,file=scale.cubin", "--image3=kind=ptx,sm=90,file=scale.ptx"]
+    subprocess.run([fatbinary, "--create=scale.fatbin", *images], cwd=folder, check=True)
+    done = run("-m", "pyptx", "transpile", "scale.fatbin", "--name", "scale", cwd=folder)
+    assert done.returncode == 0
+    assert "ptx.inst.add.f32(f[3], f[2], f[1])" in done.stdout
+
+
+def test_the_module_as_a_program(folder: Path) -> None:
+    done = run("-m", "pyptx.codegen", "-", "--name", "scale", stdin=SCALE)
+    assert done.stdout == (folder / "scale.py").read_text()
+    done = run("-m", "pyptx.codegen", "-", stdin=SCALE.replace("[%rd2], %f3;", "[%rd2] %f3;"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "<stdin>:21:" in done.stderr
+    assert run("-m", "pyptx.codegen").returncode == 2
+    assert run("-m", "pyptx.codegen", "missing.ptx").returncode == 2
+    assert run("-m", "pyptx.codegen", str(folder / "scale.ptx"), "-o", str(folder / "no" / "x.py")).returncode == 2
+
+
+def test_syntax_errors_name_the_file_and_leave_the_output_alone(folder: Path) -> None:
+    (folder / "scale.ptx").write_text(SCALE.replace("ret;", "ret"))
+    before = (folder / "scale.py").read_text()
+    done = run("-m", "pyptx", "transpile", "scale.ptx", "-o", "scale.py", cwd=folder)
+    assert done.returncode == 1
+    assert "scale.ptx:16:" in done.stderr
+    assert (folder / "scale.py").read_text() == before
+
+
+def test_generated_files_pass_ruff_and_pyright(folder: Path) -> None:
+    text = (ROOT / "tests/corpus/triton/matmul_tma.sm_100a.ptx").read_text()
+    (folder / "triton.py").write_text(run("-m", "pyptx.codegen", "-", stdin=text).stdout)
+    files = ["scale.py", "triton.py"]
+    done = run("-m", "ruff", "check", "--isolated", *files, cwd=folder)
+    assert done.returncode == 0, done.stdout
+    (folder / "pyrightconfig.json").write_text(f'{{"typeCheckingMode": "basic", "extraPaths": ["{ROOT}"]}}')
+    done = run("-m", "pyright", "--pythonpath", sys.executable, *files, cwd=folder)
+    assert done.returncode == 0, done.stdout

@@ -11,7 +11,6 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.engines import chosen
-from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Place, Space
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -65,17 +64,16 @@ def _copy(
     """A warp copies a map and releases it."""
     checks, _ = checks_of(site)
     some, (there, here) = chosen(lanes, mask, target, source)
-    firsts: Array = np.zeros(0, np.int64)
     if some is not None:
         checks.aligned(some, place)
-        firsts = np.unique(some.shape.warp[some.sel], return_index=True)[1]
-    for at in firsts.tolist() if some is not None else ():
-        one = lanes.shape.of(some.index[at : at + 1])
-        warp = some.subset(some.shape.warp[some.sel] == some.shape.warp[some.sel][at])
-        assert warp is not None
-        _accesses(checks, site, place, warp, of, here[at], "r")
-        found = _accesses(checks, site, place, one, to, there[at], "w")
-        if found is not None:
-            _edited(checks, place, checks.group(one).first, found)
-            checks.engine.maps.release(found)
+        _, firsts = np.unique(some.shape.warp[some.sel], return_index=True)
+        for at in firsts.tolist():
+            one = lanes.shape.of(some.index[at : at + 1])
+            warp = some.subset(some.shape.warp[some.sel] == some.shape.warp[some.sel][at])
+            assert warp is not None
+            _accesses(checks, site, place, warp, of, here[at], "r")
+            found = _accesses(checks, site, place, one, to, there[at], "w")
+            if found is not None:
+                _edited(checks, place, checks.group(one).first, found)
+                checks.engine.maps.release(found)
     inner(site, lanes, mask, to, target, of, source, outs, *size)

@@ -153,8 +153,14 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
         members[subject.key] |= _warps(wait.threads)
         helpers[subject.key] |= subject.helpers
     for key, node in nodes.items():
-        absent = helpers[key] - members[key]
-        node.waits_for = [nodes[other].what for other, warps in members.items() if other != key and absent & warps]
+        # A warp that waits here as a whole is not waited for; one of which some lanes wait elsewhere is.
+        elsewhere = {warp for other, warps in members.items() if other != key for warp in warps}
+        absent = helpers[key] - (members[key] - elsewhere)
+        # Lanes that part to different barriers are at fault themselves.
+        apart = {other for other in nodes if node.kind == "warp" and nodes[other].kind == "bar"} | {key}
+        node.waits_for = [
+            nodes[other].what for other, warps in members.items() if other not in apart and absent & warps
+        ]
     guilty, cycle = _blame(list(nodes.values()))
     return HangReport(list(nodes.values()), guilty, cycle)
 

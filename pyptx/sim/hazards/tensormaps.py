@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.events import Place, Scope
+from pyptx.sim.hazards.conflicts import ordered
+from pyptx.sim.hazards.events import Access, Place, Scope, Space, store
 from pyptx.sim.hazards.state import State
 
 
@@ -22,6 +25,8 @@ class Map:
     released: int = 1
     edited: Place | None = None
     editor: int = -1
+    ref: int = 0
+    """The release, as an access that who acquires it must know of."""
     acquired: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     users: list[tuple[int, Place]] = field(default_factory=list[tuple[int, Place]])
 
@@ -32,6 +37,7 @@ class TensorMaps:
     def __init__(self, state: State) -> None:
         self.state = state
         self._maps: dict[int, Map] = {}
+        self._accesses: dict[Place, Access] = {}
 
     def replace(self, thread: int, place: Place, address: int, unfinished: set[int]) -> None:
         """`tensormap.replace`, or any write of the map; `unfinished` are the copies still in flight."""
@@ -51,16 +57,29 @@ class TensorMaps:
         members = set(threads)
         for found in self._maps.values():
             if found.editor in members:
-                found.released = found.version
+                self._released(found)
 
     def release(self, address: int) -> None:
         """`fence.proxy.tensormap::generic.release`, or the end of `tensormap.cp_fenceproxy`, on a map."""
-        found = self._maps.setdefault(address, Map())
+        self._released(self._maps.setdefault(address, Map()))
+
+    def _released(self, found: Map) -> None:
         found.released = found.version
+        if found.edited is None:
+            return
+        clocks, records, thread = self.state.clocks, self.state.records, found.editor
+        warp = thread >> 5
+        number = records.number(self._accesses.setdefault(found.edited, store(found.edited, Space.GLOBAL, 16)))
+        column = np.array([warp * 32 - clocks.first_thread[warp] + 1], np.int32)
+        masks = np.array([1 << (thread & 31)], np.int64)
+        made = records.by_warps(number, clocks.life_of[warp : warp + 1], column, masks, clocks.now, False)
+        found.ref = int(made[0]) * 64 + (thread & 31)
 
     def acquire(self, thread: int, address: int, scope: Scope) -> None:
         """`fence.proxy.tensormap::generic.acquire` by a thread, for its CTA."""
         found = self._maps.setdefault(address, Map())
+        if found.ref and not ordered(self.state, np.array([found.ref], np.int64), np.array([thread], np.int64))[0]:
+            return
         if not found.by_host or scope is Scope.SYS:
             grid = self.state.grid_of(thread)
             found.acquired[grid.number, grid.slot_of(thread)] = found.released

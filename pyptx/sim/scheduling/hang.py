@@ -86,17 +86,18 @@ def held(state: State) -> list[tuple[str, Array, Lanes, Held]]:
     for item in state.clusters.waiting:
         found.append(("cluster", item.lanes.cta // state.clusters.size, item.lanes, item))
     for item in state.warps_waiting:
-        found.append(("warp", _masks(state, state.blocks[item.at], item), item.lanes, item))
+        block = state.blocks[item.at]
+        found.append(("warp", _masks(state, block, block.steps[-1], item), item.lanes, item))
     for group in state.converging.values():
         for item in group:
             block = state.blocks[item.at]
             kind = "warp" if block.unit == 32 else "warpgroup"
-            found.append((kind, _masks(state, block, item), item.lanes, item))
+            found.append((kind, _masks(state, block, block.steps[0], item), item.lanes, item))
     return found
 
 
-def _masks(state: State, block: Block, item: Held) -> Array:
-    mask = members(state, _step(block), block, item.lanes)
+def _masks(state: State, block: Block, step: Step, item: Held) -> Array:
+    mask = members(state, step, block, item.lanes)
     return np.full(item.lanes.n, 0xFFFFFFFF) if mask is None else mask.astype(np.int64)
 
 
@@ -112,6 +113,13 @@ def place_of(block: Block, step: Step | None = None) -> Place:
     if origin is None:
         return Place(block.code.function.origin, f"the end of {block.code.function.name}")
     return Place(origin, at.instruction.full_opcode)
+
+
+def waits_at(state: State, kind: str, held: Held) -> Place:
+    """Return the place where lanes wait: at a barrier, the last instruction of its block."""
+    block = state.blocks[held.at]
+    ends = kind in ("bar", "cluster") or any(held is item for item in state.warps_waiting)
+    return place_of(block, block.steps[-1] if ends else None)
 
 
 def threads_of(state: State, lanes: Lanes, mask: Array | None = None) -> tuple[int, ...]:
@@ -145,7 +153,7 @@ class Known:
         groups = np.stack([lanes.cta, keys.astype(np.int64), warp])[:, inside]
         for cta, key, own in np.unique(groups, axis=1).T.tolist():
             mask = inside & (lanes.cta == cta) & (keys == key) & (warp == own)
-            place = held.place if isinstance(held, Poll) else place_of(self.state.blocks[held.at])
+            place = held.place if isinstance(held, Poll) else waits_at(self.state, kind, held)
             wait = Waiting(threads_of(self.state, lanes, mask), place, kind, key)
             self.resumes[wait] = (held.pc, held)
             found.append(wait)

@@ -1,7 +1,7 @@
 """How many pieces memory makes of an access of a warp: wavefronts of shared memory, sectors of global memory.
 
-Shared memory has 32 banks of 4 bytes; a wavefront takes one word from each bank, which may be for many lanes. Lanes of
-8 bytes go in two halves of the warp, lanes of 16 bytes in four quarters, as the rows of ldmatrix and stmatrix do. Global
+Shared memory has 32 banks of 4 bytes; a wavefront takes one word from each bank, which may be for many lanes. Lanes
+of 8 bytes go in two halves of the warp, lanes of 16 bytes in four quarters, as rows of ldmatrix and stmatrix do. Global
 memory is asked for sectors of 32 bytes. Knows arrays only.
 """
 

@@ -131,7 +131,7 @@ class RecordedMBarriers(MBarriers):
         work = recorder.engines.landing
         if work is not None:
             for row in rows.tolist():
-                self._landed.setdefault(row, []).append(work)
+                self._landed.setdefault(row, []).extend((*recorder.engines.earlier, work))
                 self._later(row, work.start, Cause(work.track, work.start))
                 work.barrier = work.barrier or self.name(row)
             return

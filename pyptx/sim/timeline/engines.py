@@ -57,6 +57,8 @@ class Engines:
         self.recorder = recorder
         self.landing: Work | None = None
         """What lands now, so that the barrier it tells knows whom to name."""
+        self.earlier: list[Work] = []
+        """What a commit that lands now also tells of: earlier products of its thread."""
         self.bytes: dict[str, int] = {}
         self.flops = 0
         """Of every CTA, recorded or not; operations of tcgen05 only, whose shape the instruction does not say."""
@@ -67,6 +69,8 @@ class Engines:
         self._works: list[Work] = []
         self._open: dict[Key, list[Work]] = {}
         self._groups: dict[Key, list[list[Work]]] = {}
+        self._committed: dict[int, list[Work]] = {}
+        """The committed products of a warp that nobody has waited for."""
         self._static: dict[int, list[tuple[int, str, int]]] = {}
 
     def begin(self, ctas: int, first: int) -> None:
@@ -87,7 +91,7 @@ class Engines:
                     Transfer(work.track, work.start, end, work.what, work.line, work.issuer, work.bytes, work.flops,
                              work.barrier, work.count, work.end is not None)
                 )  # fmt: skip
-        self._works, self._open, self._groups = [], {}, {}
+        self._works, self._open, self._groups, self._committed = [], {}, {}, {}
 
     def observed(self, work: Work, time: int) -> None:
         """A wait that asked for work has gone on."""
@@ -142,15 +146,22 @@ class Engines:
             self._open.setdefault((TCGEN05, warp), []).append(work)
 
     def _commits(self, now: Now) -> None:
-        """tcgen05.commit: what is open arrives at a barrier together."""
+        """tcgen05.commit: what its thread has issued and nobody has waited for arrives at a barrier together."""
         for lane in now.active.tolist():
             warp = self.recorder.warp_of(lane)
-            if self.recorder.kept[warp]:
-                self.landing = self._joined((TCGEN05, warp), self._open.pop((TCGEN05, warp), []))
+            if not self.recorder.kept[warp]:
+                continue
+            before = self._committed.setdefault(warp, [])
+            before[:] = [work for work in before if work.end is None]
+            joined = self._joined(self._open.pop((TCGEN05, warp), []))
+            if joined is not None:
+                before.append(joined)
+            if before:
+                self.landing, self.earlier = before[-1], before[:-1]
 
     def after(self) -> None:
         """The instruction has run."""
-        self.landing = None
+        self.landing, self.earlier = None, []
 
     def effect(
         self, agent: str, lanes: Array, land: Callable[[], None], grouped: bool, size: int
@@ -181,7 +192,7 @@ class Engines:
         joined: Work | None = None
         for warp in warps:
             if self.recorder.kept[warp]:
-                joined = self._joined((COPIES, warp), self._open.pop((COPIES, warp), [])) or joined
+                joined = self._joined(self._open.pop((COPIES, warp), [])) or joined
         return self._landing(joined, land) if joined is not None else land
 
     def _landing(self, work: Work, land: Landing) -> Landing:
@@ -206,10 +217,10 @@ class Engines:
         ops = self._open.get(key, [])
         taken = [work for work in ops if until is None or work.start < until]
         self._open[key] = [work for work in ops if until is not None and work.start >= until]
-        joined = self._joined(key, taken)
+        joined = self._joined(taken)
         self._groups.setdefault(key, []).append([joined] if joined is not None else [])
 
-    def _joined(self, key: Key, works: list[Work]) -> Work | None:
+    def _joined(self, works: list[Work]) -> Work | None:
         """Return the operations of a group as one: the first takes the others in."""
         if not works:
             return None
@@ -274,7 +285,7 @@ def _what(instruction: Instruction) -> str:
     """Return what a copy is called: its shape and what it does beyond copying."""
     parts = [part.partition("::")[0] for part in instruction.full_opcode.split(".")]
     words = [part for part in parts if part in _WORDS or re.fullmatch(r"[1-5]d", part)]
-    return " ".join(words) or ("bulk" if "bulk" in parts else instruction.opcode)
+    return " ".join(words) or ("bulk" if "bulk" in parts else "cp.async")
 
 
 _WORDS = frozenset("reduce multicast im2col gather4 scatter4 st red add min max inc dec and or xor".split())

@@ -27,9 +27,9 @@ _TEXT = """.version 8.8
 {{
 .reg .b32 %t, %rank, %base, %at, %n, %r<8>, %v<32>; .reg .b64 %x, %z, %w, %far; .reg .pred %p, %q, %never, %yes;
 .shared .align 8 .b64 bar; .shared .align 8 .b64 done; .shared .align 4 .b32 where;
-mov.u32 %t, %tid.x; mov.u32 %rank, %cluster_ctarank;
-ld.param.u64 %x, [bytes]; mad.wide.u32 %x, %rank, {size}, %x;
-ld.param.u64 %z, [words]; mad.wide.u32 %z, %rank, 262144, %z; mad.wide.u32 %z, %t, 2048, %z;
+mov.u32 %t, %tid.x; mov.u32 %rank, %cluster_ctarank; mov.u32 %n, %ctaid.x;
+ld.param.u64 %x, [bytes]; mad.wide.u32 %x, %n, {size}, %x;
+ld.param.u64 %z, [words]; mad.wide.u32 %z, %n, 262144, %z; mad.wide.u32 %z, %t, 2048, %z;
 setp.ne.u32 %never, %t, %t; setp.eq.u32 %yes, %t, %t;
 shr.u32 %r1, %t, 5;
 setp.ne.u32 %p, %r1, 0;
@@ -86,11 +86,15 @@ end: ret;
 
 
 def run(
-    instructions: str, shared: Array, tensor: Array, *, target: str = "sm_100a", warps: str = "", **options: Any
-) -> Array:
-    """Return what tensor memory holds after the first CTA's thread 0 ran instructions. `shared`, `[cta, byte]`, and
-    `tensor`, `[cta, 128, 512]`, are what it starts from; `warps` is run by all threads afterwards."""
-    ctas, size = shared.shape
+    instructions: str, shared: Array, tensor: Array, *, target: str = "sm_100a", warps: str = "", clusters: int = 1,
+    **options: Any,
+) -> Array:  # fmt: skip
+    """Return what tensor memory holds after thread 0 of each cluster's first CTA ran instructions.
+
+    `shared`, `[cta, byte]`, and `tensor`, `[cta, 128, 512]`, are what it starts from; `warps` is run by all threads
+    afterwards.
+    """
+    ctas, size = shared.shape[0] // clusters, shared.shape[1]
     names = [f"%v{n}" for n in range(32)]
     quads = [(16 * q, "{" + ", ".join(names[4 * q : 4 * q + 4]) + "}") for q in range(8)]
     meet = "bar.sync 0;" if ctas == 1 else "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
@@ -101,7 +105,9 @@ def run(
         multicast="" if ctas == 1 else ".multicast::cluster", mask="" if ctas == 1 else ", 3",
     )  # fmt: skip
     made = np.ascontiguousarray(tensor).copy()
-    sim.run(parse(text), grid=ctas, cluster=ctas, block=128, shared=size, args=[shared.copy(), made], **options)
+    sim.run(
+        parse(text), grid=ctas * clusters, cluster=ctas, block=128, shared=size, args=[shared.copy(), made], **options
+    )
     return made
 
 

@@ -179,6 +179,34 @@ def test_pairs_of_ctas(kind: str, name: str, m: int, n: int, source: str) -> Non
     np.testing.assert_array_equal(result(t.gathered(made, where, m, n, COLUMN), "f32"), wanted)
 
 
+@pytest.mark.parametrize("check", ["none", "all"])
+@pytest.mark.parametrize(
+    ("pair", "kind", "name", "across"), [(1, "f16", "f16", True), (2, "f8f6f4", "e4m3", False), (2, "i8", "s8", False)]
+)
+def test_many_ctas_issue_alike(pair: int, kind: str, name: str, across: bool, check: str) -> None:
+    """Unchecked, these are one batched product; checked, one after the other."""
+    random, m, n, clusters = np.random.default_rng(15), 128 * pair, 64, 3
+    shared, tensor = np.zeros((clusters * pair, SPACE), "u1"), np.zeros((clusters * pair, 128, 512), "u4")
+    old = random.integers(-8, 8, (clusters * pair, 128, n)).astype("i4" if kind == "i8" else "f4")
+    tensor[:, :, COLUMN : COLUMN + n] = old.view("u4")
+    wanted = old.astype("f8").reshape(clusters, m, n)
+    first = second = 0
+    for cluster in range(clusters):
+        x, y = t.some_codes(random, name, (m, K[kind])), t.some_codes(random, name, (n, K[kind]))
+        for rank in range(pair):
+            image = shared[cluster * pair + rank]
+            first = t.place(image, A_AT, x[rank * 128 : rank * 128 + 128], Swizzle.B64, across=across)
+            second = t.place(image, 0, y[rank * n // pair : (rank + 1) * n // pair], Swizzle.B32)
+        wanted[cluster] += t.values(x, name) @ t.values(y, name).T * (-1 if kind == "f16" else 1)
+    negated = {"negate_b": True} if kind == "f16" else {}
+    d = "s32" if kind == "i8" else "f32"
+    bits = descriptor(kind, m, n, (name, name), d, transpose_a=across, **negated)
+    text = instruction(f"tcgen05.mma.cta_group::{pair}.kind::{kind}", bits, str(first), second, use="%yes")
+    made = t.run(text, shared, tensor, clusters=clusters, check=check)
+    found = result(np.ascontiguousarray(made[:, :, COLUMN : COLUMN + n]), d).reshape(clusters, m, n)
+    np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.parametrize("source", ["shared", "tensor"])
 @pytest.mark.parametrize(("m", "name"), [(128, "D"), (64, "E"), (32, "G")])
 def test_weight_stationary(m: int, name: str, source: str) -> None:

@@ -10,7 +10,6 @@ from pyptx.sim.engines import chosen
 from pyptx.sim.lanes import Lanes
 from pyptx.tensormap import TensorMap
 
-NAMES = ("address", "size", "low", "high")
 Change = Callable[[TensorMap], TensorMap]
 
 

@@ -19,7 +19,7 @@ from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
 from pyptx.dsl.report import grouped
 from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic
-from pyptx.dsl.trace import Trace, Unit, fail
+from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
 from pyptx.emitter import emit
 from pyptx.highlighting import html
 from pyptx.ir.collection import without_collector
@@ -152,6 +152,9 @@ class Kernel:
     ) -> tuple[Result, list[Any]]:
         from pyptx.runtime import arguments, arrays, simulation
 
+        if CURRENT.get() is not None:
+            fail(rules.NESTING, f"the kernel `{self.name}` is called while another is written: kernels call no kernels",
+                 help="make it a plain function, or a device function by @ptx.func")  # fmt: skip
         tensors = self._definition.tensors
         inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
         given: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]

@@ -69,6 +69,13 @@ def entry(name: str, params: tuple[Param, ...], body: Body, directives: tuple[Fu
 
 
 def _refuse_open(trace: Trace) -> None:
+    if trace.unopened:
+        raise PtxError(
+            rules.UNCLOSED.found(
+                place, f"`{what}` is made here and never opened", help="open it: blocks stand behind `with`"
+            )
+            for _, what, place in trace.unopened.values()
+        )
     if trace.open:
         found = [
             rules.UNCLOSED.found(

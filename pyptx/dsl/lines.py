@@ -60,6 +60,10 @@ class _LineWriter:
         self.places, self.chains = _Places(), chains
         self.first = 1 + max((s.index for s in module.directives if isinstance(s, FileDirective)), default=0)
         self.files: dict[str, int] = {}
+        self.indices: dict[str, int] = {}
+        self.of_frames: dict[int, tuple[LocDirective, ...]] = {}
+        """The lines of each frame, by its identity: the module holds the frames."""
+        self.made: dict[tuple[object, ...], LocDirective] = {}
         self.functions: dict[str, int] = {}
         self.size = 0
 
@@ -75,8 +79,11 @@ class _LineWriter:
                 last = None
                 continue
             if isinstance(statement, Instruction) and isinstance(origin, PythonFrame):
-                for loc in self._locs(origin):
-                    if loc != last:
+                locs = self.of_frames.get(id(origin))
+                if locs is None:
+                    locs = self.of_frames[id(origin)] = tuple(self._locs(origin))
+                for loc in locs:
+                    if loc is not last:
                         yield loc
                     last = loc
             yield statement
@@ -94,12 +101,20 @@ class _LineWriter:
 
     def _loc(self, frame: PythonFrame, inlined_at: tuple[int, int, int] | None) -> LocDirective:
         file, line, column = self.places.of(frame)
-        name = None if inlined_at is None else SectionLabel("$pyptx_functions", self._name(frame.code.co_name))
-        return LocDirective(self._file(file), line, column, name, inlined_at)
+        start = None if inlined_at is None else self._name(frame.code.co_name)
+        key = self._file(file), line, column, start, inlined_at
+        made = self.made.get(key)
+        if made is None:
+            name = None if start is None else SectionLabel("$pyptx_functions", start)
+            made = self.made[key] = LocDirective(key[0], line, column, name, inlined_at)
+        return made
 
     def _file(self, path: str) -> int:
-        spelled = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in path)
-        return self.files.setdefault(spelled, self.first + len(self.files))
+        known = self.indices.get(path)
+        if known is None:
+            spelled = "".join(c if " " <= c <= "~" and c not in '"\\' else "?" for c in path)
+            known = self.indices[path] = self.files.setdefault(spelled, self.first + len(self.files))
+        return known
 
     def _name(self, name: str) -> int:
         """Return where the name of an inlined function stands in `.debug_str`."""

@@ -80,6 +80,12 @@ class Reg(Register):
     def __iter__(self) -> NoReturn:
         fail(rules.TRUTH, f"`{self.name}` is one register, not a sequence", help="reg.array makes several")
 
+    def __enter__(self) -> NoReturn:
+        fail(rules.TRUTH, f"`{self.name}` is a register, no block", help="write `with ptx.if_(p):`")
+
+    def __exit__(self, *exception: object) -> None:
+        """Never called: `with` needs it to be there."""
+
     def __add__(self, other: Any) -> Reg:
         return binary("add", "+", self, other)
 

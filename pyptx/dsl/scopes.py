@@ -3,7 +3,6 @@ they share: a body that an exception leaves is removed, a body that Python's `re
 
 from __future__ import annotations
 
-import dis
 import functools
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from types import CodeType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.origin import is_ours, opcode_at
+from pyptx.dsl.origin import argument_at, frame_here, is_ours, opcode_at
 from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
 from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, IntrinsicScope, Statement
@@ -24,7 +23,7 @@ R = TypeVar("R")
 _AFTER_EXIT = frozenset(
     ("POP_TOP", "LOAD_CONST", "SWAP", "PRECALL", "CALL", "NOP", "CACHE", "RETURN_VALUE", "RETURN_CONST", "LOAD_FAST")
 )
-_AFTER_HANDLER = frozenset(("POP_EXCEPT", "JUMP_FORWARD", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"))
+_AFTER_HANDLER = frozenset(("POP_EXCEPT", "JUMP_FORWARD", "EXTENDED_ARG", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"))
 
 
 class Body:
@@ -38,6 +37,7 @@ class Body:
 
     def __enter__(self) -> Any:
         self.trace = current()
+        self.trace.unopened.pop(id(self), None)
         self.opened = self.begin()
         return self.value()
 
@@ -66,6 +66,16 @@ class Body:
 
     def abandoned(self) -> None:
         """Forget what an exception left behind."""
+
+
+AnyBody = TypeVar("AnyBody", bound=Body)
+
+
+def announced(body: AnyBody) -> AnyBody:
+    """Return a block that the user asked for; it must be opened before the kernel ends."""
+    trace = current()
+    trace.unopened[id(body)] = body, body.what, frame_here(None, trace.frames)
+    return body
 
 
 def refuse_return(what: str) -> None:
@@ -98,24 +108,36 @@ def _leaves_early(code: CodeType, at: int) -> bool:
     Where that goes is read from the block's own exception handler, which continues there when `__exit__` swallows the
     exception.
     """
-    instructions = list(dis.get_instructions(code))
     places = list(code.co_positions())
-    by_offset = {one.offset: index for index, one in enumerate(instructions)}
-    for index, one in enumerate(instructions):
-        if one.opname == "WITH_EXCEPT_START" and places[one.offset // 2] == places[at]:
-            jump = next(one for one in instructions[index:] if one.opname.startswith("POP_JUMP"))
-            return not _returns(instructions, by_offset[jump.argval], by_offset)
+    for index, place in enumerate(places):
+        if place == places[at] and opcode_at(code, 2 * index) == "WITH_EXCEPT_START":
+            jump = 2 * index
+            while not opcode_at(code, jump).startswith("POP_JUMP"):
+                jump += 2
+            return not _returns(code, _target(code, jump, 0))
     return False
 
 
-def _returns(instructions: list[dis.Instruction], index: int, by_offset: dict[int, int]) -> bool:
+def _returns(code: CodeType, at: int) -> bool:
     """Tell whether nothing but exits of blocks comes before the function returns."""
-    while instructions[index].opname in _AFTER_EXIT | _AFTER_HANDLER:
-        one = instructions[index]
-        if one.opname.startswith("RETURN"):
+    extended = 0
+    while (opcode := opcode_at(code, at)) in _AFTER_EXIT | _AFTER_HANDLER:
+        if opcode.startswith("RETURN"):
             return True
-        index = by_offset[one.argval] if one.opname == "JUMP_FORWARD" else index + 1
+        if opcode == "JUMP_FORWARD":
+            at, extended = _target(code, at, extended), 0
+            continue
+        extended = (extended | argument_at(code, at)) << 8 if opcode == "EXTENDED_ARG" else 0
+        at += 2
     return False
+
+
+def _target(code: CodeType, at: int, extended: int) -> int:
+    """Return where a forward jump goes: so many instructions behind the caches that follow it."""
+    after = at + 2
+    while opcode_at(code, after) == "CACHE":
+        after += 2
+    return after + 2 * (extended | argument_at(code, at))
 
 
 class Scope(Body):

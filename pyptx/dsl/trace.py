@@ -133,6 +133,8 @@ class Trace:
         self.warnings: list[Diagnostic] = []
         self.pending: list[Diagnostic] = []
         """Mistakes found where Python cannot raise (a generator that is being closed); the next statement does."""
+        self.unopened: dict[int, tuple[object, str, PythonFrame | None]] = {}
+        """Blocks that were made and not opened by `with` yet, by identity: themselves, what they are, and where."""
         self.pure = 0
         self.serial = 0
         self.loops: list[Any] = []

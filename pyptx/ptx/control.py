@@ -13,7 +13,7 @@ from pyptx.dsl.arithmetic import unsigned
 from pyptx.dsl.emit import emit, guard_of, shown, spelled
 from pyptx.dsl.origin import is_ours, opcode_at
 from pyptx.dsl.registers import NegPred, Pred, Reg, compare, fresh, move, widen
-from pyptx.dsl.scopes import Body, Named, Scope
+from pyptx.dsl.scopes import Body, Named, Scope, announced
 from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
@@ -201,7 +201,7 @@ def if_(pred_reg: Pred, *, label: str | None = None, uni: bool = False, place: b
     if current().exact is not None:
         return ExactIf(pred_reg, label, uni, place)
     _refuse_label("ptx.if_", label)
-    return If("ptx.if_", pred_reg)
+    return announced(If("ptx.if_", pred_reg))
 
 
 def _refuse_label(what: str, label: str | None) -> None:
@@ -213,7 +213,7 @@ def _refuse_label(what: str, label: str | None) -> None:
 def elif_(pred_reg: Pred) -> If:
     """Open the next alternative of the `if_` before it. Its condition, written in the parentheses, is evaluated only
     where the earlier ones failed."""
-    return If("ptx.elif_", pred_reg)
+    return announced(If("ptx.elif_", pred_reg))
 
 
 def else_(*, label: str | None = None, uni: bool = False, place: bool = True) -> Body:
@@ -222,7 +222,7 @@ def else_(*, label: str | None = None, uni: bool = False, place: bool = True) ->
     if current().exact is not None:
         return ExactElse(label, uni, place)
     _refuse_label("ptx.else_", label)
-    return If("ptx.else_")
+    return announced(If("ptx.else_"))
 
 
 class Loop(Body):
@@ -312,7 +312,7 @@ def loop(label_name: str, *, pred: Any = None, uni: bool = False, end: str | Non
     written as given, `uni` makes the branch back uniform, and `end` is the label behind it, where `break_` goes."""
     if current().exact is not None:
         return ExactLoop(label_name, pred, uni, end)
-    return Loop("ptx.loop", label_name, pred)
+    return announced(Loop("ptx.loop", label_name, pred))
 
 
 def while_(condition: Callable[[], Pred]) -> Loop:
@@ -320,7 +320,7 @@ def while_(condition: Callable[[], Pred]) -> Loop:
     if not callable(condition):
         fail(rules.INVARIANT, "`ptx.while_` takes a function: a comparison alone is evaluated once, before the loop",
              help="write ptx.while_(lambda: i < n)")  # fmt: skip
-    return Loop("ptx.while_", "$while", None, condition)
+    return announced(Loop("ptx.while_", "$while", None, condition))
 
 
 def break_(*, uni: bool = False, pred: Pred | None = None) -> None:
@@ -547,12 +547,12 @@ def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label
 
 def scope() -> Scope:
     """Open `{ … }`: registers made inside are declared there and are not seen outside."""
-    return Scope()
+    return announced(Scope())
 
 
 def expr() -> Named:
     """Group the instructions written inside under one comment; control flow inside is refused."""
-    return Named("expr", pure=True)
+    return announced(Named("expr", pure=True))
 
 
 def pragma(value: str) -> None:

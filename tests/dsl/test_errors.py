@@ -612,3 +612,59 @@ def test_one_number_is_a_block_and_one_tile_a_list() -> None:
     def body(x: Any) -> None: ...
 
     assert (body.block, body.in_specs) == ((128, 1, 1), (Tile(4, f32),))
+
+
+UNOPENED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: ptx.if_(reg.scalar(u32) == 1), "ptx.if_"), (lambda: ptx.loop("a"), "ptx.loop"),
+    (lambda: ptx.while_(lambda: reg.scalar(u32) == 1), "ptx.while_"), (lambda: ptx.scope(), "ptx.scope()"),
+    (lambda: ptx.expr(), "expr"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "what"), UNOPENED, ids=[what for _, what in UNOPENED])
+def test_a_block_that_is_never_opened_is_reported(make: Callable[[], Any], what: str) -> None:
+    def body() -> None:
+        make()
+        ptx.bar.sync(0)
+
+    with pytest.raises(PtxError, match=rf"test_errors\.py:\d+: error\[PTX0811\]: `{re.escape(what)}` is made here"):
+        kernel(body).ptx()
+
+
+def test_a_predicate_is_no_block() -> None:
+    def body() -> None:
+        with reg.scalar(u32) == 1:  # here
+            ptx.bar.sync(0)
+
+    refused(body, "PTX0803", "with ptx.if_(p):")
+
+
+def test_a_kernel_calls_no_kernel() -> None:
+    @kernel(grid=(1,))
+    def inner() -> None: ...
+
+    def body() -> None:
+        inner()  # here
+
+    refused(body, "PTX0810", "`inner`", "@ptx.func")
+
+
+def test_a_long_function_with_many_blocks_takes_time_in_proportion() -> None:
+    """Python copies the whole bytecode whenever it is asked for; each block asks what it was left by."""
+    import time
+
+    def seconds(count: int) -> float:
+        written: dict[str, Any] = {"ptx": ptx}
+        block = "    with ptx.if_(x == 0):\n        ptx.add(u32, x, x, 1)\n"
+        exec(compile("def long(x, u32):\n" + block * count, "<long>", "exec"), written)
+
+        def body() -> None:
+            written["long"](reg.scalar(u32), u32)
+
+        made = kernel(body)
+        start = time.process_time()
+        made.ptx()
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(4000) < 40 * max(seconds(400), 0.01)

@@ -85,8 +85,8 @@ class Writer:
 
     def loops(self, depth: int, known: list[reg.Reg], x: reg.Reg) -> None:
         test_first = self.chance.random() < 0.5
-        again = ptx.while_(lambda: self.condition(known))
-        with again if test_first else ptx.loop("top", pred=lambda: self.condition(known)):
+        again = (lambda: self.condition(known)) if test_first else None
+        with ptx.loop("top", pred=lambda: self.condition(known)) if again is None else ptx.while_(again):
             self.block(depth, list(known))
 
     def helper(self, depth: int, known: list[reg.Reg], x: reg.Reg) -> None:

@@ -77,6 +77,18 @@ def cluster_waited(checks: Checks, step: Step, lanes: Lanes) -> None:
         checks.engine.barriers.cluster_wait(group, checks.place(step), Sem.ACQUIRE)
 
 
+def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:
+    """The guard of a barrier lets some lanes come to it and others pass by."""
+    instruction = step.instruction
+    whole = instruction.opcode == "bar" and ".warp" not in instruction.modifiers
+    if not whole and ".aligned" not in instruction.modifiers:
+        return
+    warp = lanes.shape.warp
+    some = lanes.subset(np.isin(warp[lanes.sel], warp[others.sel]))
+    if some is not None:
+        checks.aligned(some, checks.place(step))
+
+
 def exits(checks: Checks, step: Step, lanes: Lanes) -> None:
     """Lanes end."""
     checks.engine.exit(checks.group(lanes), checks.place(step))

@@ -36,6 +36,8 @@ def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> Non
             state.push(depth, block.pc + 1, others)
         if chosen is None:
             return
+        if others is not None and block.ending == WAIT and state.machine.checks is not None:
+            told.parts(state.machine.checks, step, chosen, others)
         lanes = chosen
     _LEAVING[block.ending](state, block, depth, lanes)
 

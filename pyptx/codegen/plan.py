@@ -283,6 +283,15 @@ def dotted(path: str) -> Expr:
     return made
 
 
+def text_path(expr: Expr) -> str:
+    """Return `a.b.c` of such an expression, nothing of any other."""
+    names: list[str] = []
+    while isinstance(expr, Attribute):
+        names.append(expr.name)
+        expr = expr.value
+    return ".".join([expr.id, *reversed(names)]) if isinstance(expr, Name) else ""
+
+
 def literal(value: Any) -> Expr:  # noqa: ANN401 - any value that Python writes as a display
     """Return a value as an expression: strings, numbers, None, lists, tuples and dicts of these, expressions as they
     are."""

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 from pyptx.check.checker import architecture, bodies
 from pyptx.codegen.names import Names
-from pyptx.codegen.passes.fold_expressions import parts
+from pyptx.codegen.passes.fold_expressions import inner, parts
+from pyptx.codegen.passes.shorten_symbols import shorten_symbols
 from pyptx.codegen.plan import (
     Attribute,
     Block,
@@ -31,7 +32,8 @@ from pyptx.codegen.statements import Statements
 from pyptx.codegen.sugar_function import Setting, readable
 from pyptx.emitter import emit
 from pyptx.ir.directives import Module
-from pyptx.ir.nodes import Function
+from pyptx.ir.nodes import Function, VarDecl
+from pyptx.ir.walk import visit
 from pyptx.types import ALL
 
 _TYPES = frozenset(kind.name for kind in ALL)
@@ -55,8 +57,9 @@ def sugared(plan: Plan, module: Module) -> Plan:
     version = int(module.version.major), int(module.version.minor)
     names = Names()
     names.taken.update(_module_names(plan.body))
+    waits: dict[Expr, Name] = {}
     lines = any("debug" in name for name in module.target.targets)
-    setting = Setting(target, version, Statements(target, version, "module"), names, lines)
+    setting = Setting(target, version, Statements(target, version, "module"), names, waits, lines)
     made = {id(body.function): body for body in bodies(module)[0]}
     out: list[Step] = []
     for step in plan.body:
@@ -64,7 +67,22 @@ def sugared(plan: Plan, module: Module) -> Plan:
             out.append(readable(step, made[id(step.opens[0])], setting))
         elif not _spaces(step):
             out.append(_unspaced(step))
-    return Plan(tuple(_imports(out)))
+    written, constants = shorten_symbols(out, list(_symbols(module)), names)
+    constants += [Line(loop, (), name) for loop, name in waits.items()]
+    if constants:
+        at = next((i for i, step in enumerate(written) if isinstance(step, Line) and step.target == Name("module")), 0)
+        written = (*written[:at], *constants, *written[at:])
+    return Plan(tuple(_imports(written)))
+
+
+def _symbols(module: Module) -> Iterator[str]:
+    """Yield the symbols that a module declares."""
+    for statement in visit(module):
+        if isinstance(statement, Function):
+            yield statement.name
+            yield from (param.name for param in (*statement.params, *(statement.return_params or ())))
+        elif isinstance(statement, VarDecl):
+            yield from (item.name for item in statement.declarators)
 
 
 def _module_names(steps: Sequence[Step]) -> Iterator[str]:
@@ -108,6 +126,21 @@ def _imports(steps: Sequence[Step]) -> Iterator[Step]:
                 yield Import("pyptx.types", types)
         else:
             yield step
+
+
+def _used(steps: Sequence[Step]) -> set[str]:
+    """Return every identifier that the steps name. Shared expressions are looked at once."""
+    seen: set[int] = set()
+    names: set[str] = set()
+    stack = [expr for step in walk(steps) for expr in expressions(step)]
+    while stack:
+        expr = stack.pop()
+        if isinstance(expr, Name):
+            names.add(expr.id)
+        elif id(expr) not in seen:
+            seen.add(id(expr))
+            stack += inner(expr)
+    return names
 
 
 def expressions(step: Step) -> Iterator[Expr]:

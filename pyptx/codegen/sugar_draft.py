@@ -46,6 +46,10 @@ class Draft:
     bench: Bench
     names: Names
     usage: Usage
+    outer: Names
+    """The names of the file."""
+    waits: dict[Expr, Name]
+    """How the compiler writes its wait loops, with a constant for each way; all functions of a file share it."""
     variables: dict[Register, Variable] = field(default_factory=dict[Register, Variable])
     lines: dict[int, Line] = field(default_factory=dict[int, Line])
     symbols: dict[str, Expr] = field(default_factory=dict[str, Expr])
@@ -97,6 +101,6 @@ class Draft:
         return self.lines.get(id(instruction))
 
 
-def draft_of(body: Body, bench: Bench, names: Names) -> Draft:
+def draft_of(body: Body, bench: Bench, outer: Names, waits: dict[Expr, Name]) -> Draft:
     """Return the draft of a function, nothing in it decided."""
-    return Draft(body, bench, names, usage_of(body))
+    return Draft(body, bench, outer.inner(), usage_of(body), outer, waits)

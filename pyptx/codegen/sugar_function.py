@@ -13,7 +13,9 @@ from pyptx.codegen.passes.fold_expressions import fold_expressions
 from pyptx.codegen.passes.gather_arrays import gather_arrays
 from pyptx.codegen.passes.name_registers import name_registers
 from pyptx.codegen.passes.raise_control_flow import Raised, raise_control_flow
+from pyptx.codegen.passes.raise_waits import block_wait, loop_wait
 from pyptx.codegen.passes.roll_repeats import loops_of, roll_repeats
+from pyptx.codegen.passes.show_masks import show_masks
 from pyptx.codegen.passes.spell_instructions import spell_instructions
 from pyptx.codegen.plan import (
     Block,
@@ -24,6 +26,7 @@ from pyptx.codegen.plan import (
     Line,
     List,
     Literal,
+    Name,
     Unary,
     dotted,
     flatten,
@@ -37,7 +40,7 @@ from pyptx.codegen.sugar_operands import Operands
 from pyptx.codegen.sugar_registers import declaration, declare, given_names, mentioned
 from pyptx.ir.directives import LocDirective
 from pyptx.ir.nodes import Block as BracedBlock
-from pyptx.ir.nodes import Instruction, IntrinsicScope, RegDecl, Statement
+from pyptx.ir.nodes import Instruction, IntrinsicScope, Label, RegDecl, Statement
 from pyptx.isa.targets import Target, Version
 
 BLOCK, OPEN, CLOSE = Call(dotted("ptx.block")), Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
@@ -53,6 +56,7 @@ class Setting:
     version: Version
     statements: Statements
     names: Names
+    waits: dict[Expr, Name]
     lines: bool
     """Whether `.loc` stays: in modules made for a debugger."""
 
@@ -62,7 +66,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     if not body.steps:
         return define
     bench = Bench(setting.target, setting.version, body.steps[0].scope)
-    draft = draft_of(body, bench, setting.names.inner())
+    draft = draft_of(body, bench, setting.names, setting.waits)
     declare(draft, body.function.body)
     choose_types(draft)
     gather_arrays(draft)
@@ -72,7 +76,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     raised = Raised()
     steps = writer.body(body.function.body, raised, 2)
     steps = fold_expressions(steps, draft.once)
-    steps = roll_repeats(steps, loops_of(draft.reads, draft.names))
+    steps = show_masks(roll_repeats(steps, loops_of(draft.reads, draft.names)))
     return define.replace(body=_framed(draft, steps, raised))
 
 
@@ -110,7 +114,12 @@ class _Writer:
         def write(statement: Statement, inner: int) -> Sequence[Written]:
             return self.statement(statement, raised, inner)
 
-        return raise_control_flow(kept, write, self.guard, raised, depth)
+        return raise_control_flow(kept, write, self.guard, self.waits, raised, depth)
+
+    def waits(self, label: Statement, test: Statement, tail: Instruction) -> Line | None:
+        """Return the line of a loop that waits for a barrier, None of any other."""
+        known = isinstance(label, Label) and isinstance(test, Instruction)
+        return loop_wait(self.draft, label, test, tail) if known else None
 
     def guard(self, branch: Instruction) -> Expr:
         """Return the predicate of a branch."""
@@ -130,6 +139,9 @@ class _Writer:
             plain = self.plain[id(statement)]
             return [Line(plain.value, plain.emits, declaration(self.draft, statement))]
         if isinstance(statement, BracedBlock):
+            waits = None if self.setting.lines else block_wait(self.draft, statement)
+            if waits is not None:
+                return [waits]
             if depth >= DEEPEST_BLOCK:
                 inside = self.body(statement.body, raised, depth)
                 return [Line(OPEN, (statement,)), *inside, Line(CLOSE, (End(statement),))]

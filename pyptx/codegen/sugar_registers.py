@@ -113,7 +113,9 @@ def _part(draft: Draft, whole: Name, first: int, last: int, home: PtxType) -> Ex
     source: Expr = whole
     if draft.bench.known(whole).dtype is not home:
         source = Call(Attribute(whole, "view"), (Name(home.name),))
-    return Item(source, Slice(Literal(first), Literal(last)))
+    if last > first:
+        return Item(source, Slice(Literal(first), Literal(last)))
+    return Item(source, Slice(Literal(first), Literal(last) if last >= 0 else None, Literal(-1)))
 
 
 def _exprs(step: Step) -> Iterator[Expr]:

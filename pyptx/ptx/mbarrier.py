@@ -20,7 +20,7 @@ from pyptx.ir.operands import AddressOperand, Operand
 from pyptx.ptx import cluster
 from pyptx.ptx.control import guarded_loop
 from pyptx.ptx.orders import barrier_order
-from pyptx.ptx.waits import exact_wait
+from pyptx.ptx.waits import WaitLoop, exact_wait
 from pyptx.types import b64, u32
 from pyptx.types import pred as pred_type
 
@@ -216,13 +216,16 @@ def wait(
     space: str = "shared",
     suspend_hint: int | Reg | None = None,
     uni: bool = False,
+    loop: WaitLoop | None = None,
 ) -> None:
     """Wait until the phase has completed: a label, `mbarrier.try_wait.parity`, a branch back while it is false.
 
     With `pred` the whole loop is skipped where that is false: a branch before it, a label after it. In an exact
     transcript `labels` are those of the loop, one or two, and `predicate` its flag: a register, or the name of one to
-    declare in a block around the loop.
+    declare in a block around the loop; without it a fresh one is made. `loop` says all of this at once.
     """
+    if loop is not None:
+        labels, predicate, space, uni, sem, scope = loop
     if labels:
         order = [word for word in (sem, scope) if word is not None]
         exact_wait(mbar, phase, order=order, space=space, suspend_hint=suspend_hint, predicate=predicate,

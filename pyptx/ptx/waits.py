@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.exact import checked_name
-from pyptx.dsl.registers import Reg
+from pyptx.dsl.registers import Reg, fresh
 from pyptx.dsl.trace import current, fail
 from pyptx.ir.nodes import Label
 from pyptx.ptx.decl import reg
 from pyptx.ptx.exact import block
 from pyptx.types import pred as pred_type
+
+
+class WaitLoop(NamedTuple):
+    """How a library writes its wait loops: the arguments that all of its waits share."""
+
+    labels: Sequence[str] = ("LAB_WAIT", "DONE")
+    predicate: str = "P1"
+    space: str = "shared::cta"
+    uni: bool = False
+    sem: str | None = None
+    scope: str | None = None
 
 
 def exact_wait(
@@ -39,9 +50,10 @@ def exact_wait(
     words = ["try_wait", "parity", *order, *space.split("."), "b64"]
     branch = spelled("bra", "uni") if uni else spelled("bra")
     with block() if isinstance(predicate, str) else nullcontext():
-        flag = reg(pred_type, predicate) if isinstance(predicate, str) else predicate
+        flag = fresh(pred_type) if predicate is None else predicate
+        flag = reg(pred_type, flag) if isinstance(flag, str) else flag
         if not isinstance(flag, Reg):
-            fail(rules.ARGUMENT, "a wait loop needs a predicate: a register, or the name of one to declare")
+            fail(rules.ARGUMENT, "the predicate of a wait loop is a register, or the name of one to declare")
         trace.append(Label(names[0], origin=trace.here(2)))
         operands = (flag, mbar, phase) if suspend_hint is None else (flag, mbar, phase, suspend_hint)
         emit(spelled("mbarrier", *words), operands, None, trace)

@@ -20,7 +20,8 @@ from pyptx.dsl.exact import Exact, Given
 from pyptx.dsl.registers import Reg
 from pyptx.dsl.trace import CURRENT, Trace
 from pyptx.ir.base import tokens
-from pyptx.ir.nodes import RegDecl, Statement
+from pyptx.ir.nodes import Block, RegDecl, Statement
+from pyptx.ir.walk import module_tokens
 from pyptx.isa.targets import Target, Version
 from pyptx.types import PtxType, from_name
 
@@ -94,6 +95,10 @@ class Bench:
         self.exact.given = [self._handed]
         return self._tried(lambda: self.value(expr), wanted)
 
+    def emits_all(self, expr: Expr, fresh: Sequence[Reg], wanted: Sequence[Statement]) -> bool:
+        """Tell whether an expression emits exactly these statements."""
+        return self.emitted(expr, fresh, Block(tuple(wanted))) is not DIFFERENT
+
     def _tried(self, evaluate: Callable[[], Any], wanted: Statement | None) -> Any:
         trace, queues = self.trace, self._handed.queues
         token = CURRENT.set(trace)
@@ -101,7 +106,7 @@ class Bench:
             value = evaluate()
             taken = all(len(queue) == 1 for queue in queues.values())
             body = trace.body
-            same = not body if wanted is None else len(body) == 1 and alike(body[0], wanted)
+            same = not body if wanted is None else _all_alike(body, wanted)
             return value if taken and same else DIFFERENT
         except (PtxError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             return DIFFERENT
@@ -137,6 +142,15 @@ class Bench:
 
 DIFFERENT = object()
 """What an expression that does not emit the wanted statement gives."""
+
+
+def _all_alike(body: Sequence[Statement], wanted: Statement) -> bool:
+    if not isinstance(wanted, Block):
+        return len(body) == 1 and alike(body[0], wanted)
+    # A block that was made stands for itself, any other statements for what is inside the wanted one.
+    if len(body) == 1 and isinstance(body[0], Block):
+        return module_tokens(body[0]) == module_tokens(wanted)
+    return module_tokens(Block(tuple(body))) == module_tokens(wanted)
 
 
 def alike(mine: Statement, wanted: Statement) -> bool:

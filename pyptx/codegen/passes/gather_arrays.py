@@ -32,17 +32,20 @@ def gather_arrays(draft: Draft) -> None:
 
 
 def _members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] | None:
-    """Return the registers of a vector if they are declared side by side, in this order, and written more than once."""
+    """Return the registers of a vector if they are declared side by side, in this order or the other, and written more than once."""
     operands = Operands(draft, step.scope)
     out: list[Variable] = []
     start: Item | None = None
+    by = 1
     for offset, element in enumerate(given.elements):
         variable = operands.variable(getattr(element, "name", ""))
         place = draft.element(variable) if variable is not None else None
         if variable is None or variable.fresh or variable.inner or not isinstance(place, Item):
             return None
         start = start or place
-        if place.value != start.value or _index(place) != _index(start) + offset:
+        if offset == 1:
+            by = _index(place) - _index(start)
+        if place.value != start.value or abs(by) != 1 or _index(place) != _index(start) + by * offset:
             return None
         out.append(variable)
     return out
@@ -57,9 +60,11 @@ def _make(draft: Draft, variables: list[Variable], name: str) -> None:
     place = draft.element(variables[0])
     assert isinstance(place, Item) and isinstance(place.value, Name)
     identifier, first = draft.names.fresh(name), _index(place)
+    after = draft.element(variables[1])
+    by = _index(after) - first if isinstance(after, Item) else 1
     homes = {variable.home for variable in variables}
     home = homes.pop() if len(homes) == 1 else variables[0].declared
-    draft.arrays[identifier] = place.value, first, first + len(variables), home
+    draft.arrays[identifier] = place.value, first, first + by * len(variables), home
     for index, variable in enumerate(variables):
         variable.home = home
         variable.identifier, variable.expr = identifier, Item(Name(identifier), Literal(index))

@@ -11,7 +11,7 @@ import re
 from pyptx.check.body import Step
 from pyptx.codegen.analysis.demangle import readable
 from pyptx.codegen.names import identifier
-from pyptx.codegen.plan import Item, Literal, Name
+from pyptx.codegen.plan import Attribute, Item, Literal, Name
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.nodes import Instruction, Param
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand, VectorOperand
@@ -19,6 +19,8 @@ from pyptx.isa.special import special_register
 
 _GENERATED = re.compile(r"%?(?:p|rs?|rd|rq|rl|fd?|hh?|b)\d+")
 """The names that compilers give to registers."""
+FEW = 3
+"""A register that is mentioned no more often gets no variable."""
 _PARAM = re.compile(r"_?param_(\d+)$")
 
 
@@ -33,21 +35,32 @@ def name_registers(draft: Draft) -> None:
                 roles.setdefault(register, role)
         if _fragment(draft, place, step, roles):
             continue
-    for register, variable in draft.variables.items():
+    for register in sorted(draft.variables, key=lambda key: _first(draft, key)):
+        variable = draft.variables[register]
         if not variable.identifier:
             made = _GENERATED.fullmatch(variable.name)
-            _name(draft, variable, roles.get(register) if made else None, bool(made))
+            use = draft.usage.registers[register]
+            _name(draft, variable, roles.get(register) if made else None, bool(made), len(use.reads) + len(use.writes))
 
 
-def _name(draft: Draft, variable: Variable, role: str | None, generated: bool) -> None:
+def _first(draft: Draft, register: tuple[str, int]) -> int:
+    use = draft.usage.registers[register]
+    return min([*use.writes[:1], *use.reads[:1]], default=0)
+
+
+def _name(draft: Draft, variable: Variable, role: str | None, generated: bool, mentions: int) -> None:
     element = draft.element(variable)
     if isinstance(variable.declaration, Param):
         variable.expr = Literal(variable.name)
         return
-    unnamed = role is None and generated
-    if element is not None and not variable.fresh and (variable.inner or (unnamed and plain(variable))):
-        variable.expr = element
-        return
+    if element is not None and not variable.fresh:
+        unnamed = role is None and generated
+        if variable.inner or (unnamed and plain(variable)):
+            variable.expr = element
+            return
+        if unnamed and mentions <= FEW:
+            variable.expr = Attribute(element, variable.home.name)
+            return
     made = draft.names.fresh(role or variable.name)
     variable.identifier, variable.expr = made, Name(made)
     if element is None:
@@ -130,7 +143,7 @@ def _param(source: AddressOperand) -> str:
 
 
 def _short(name: str) -> str:
-    return identifier(readable(name))
+    return identifier(readable(name).strip("_")).rstrip("_")
 
 
 def _counts(instruction: Instruction) -> bool:

@@ -21,6 +21,8 @@ Writer = Callable[[Statement, int], Sequence[Step]]
 """Writes one statement that is not part of a structure; it stands so deep in `with` blocks."""
 Guard = Callable[[Instruction], Expr]
 """Returns the predicate of a conditional branch, `~p` for `@!p`."""
+Waits = Callable[[Statement, Statement, Instruction], "Line | None"]
+"""Returns one line for a loop of a label, one statement and a branch back, if it is a wait loop."""
 
 
 @dataclass(slots=True)
@@ -37,6 +39,7 @@ class _Body:
     shape: Shape
     write: Writer
     guard: Guard
+    waits: Waits
     raised: Raised
 
     def steps(self, parts: Sequence[Part], depth: int) -> tuple[Step, ...]:
@@ -78,6 +81,10 @@ class _Body:
 
     def cycle(self, part: Cycle, depth: int) -> Step:
         label, tail = self.statements[part.label], self.branch(part.tail)
+        if len(part.body) == 1 and isinstance(part.body[0], Leaf) and part.done is None:
+            waits = self.waits(label, self.statements[part.body[0].at], tail)
+            if waits is not None:
+                return waits
         keywords = _uni(tail)
         if tail.predicate is not None:
             keywords = (("pred", self.guard(tail)), *keywords)
@@ -111,10 +118,11 @@ def raise_control_flow(
     statements: Sequence[Statement],
     write: Writer,
     guard: Guard,
+    waits: Waits,
     raised: Raised,
     depth: int = 0,
 ) -> tuple[Step, ...]:
     """Return the steps of a body that stands so deep in `with` blocks. `write` makes those of a statement that is part
     of no structure."""
     shape = shape_of(statements, deepest=max(DEEPEST - depth, 0))
-    return _Body(statements, shape, write, guard, raised).steps(shape.parts, depth)
+    return _Body(statements, shape, write, guard, waits, raised).steps(shape.parts, depth)

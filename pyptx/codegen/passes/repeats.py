@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pyptx.codegen.plan import Attribute, Binary, Call, Expr, Item, Line, List, Literal, Name, Slice, Tuple, Unary
+from pyptx.codegen.plan import (
+    Attribute,
+    Binary,
+    Call,
+    Comprehension,
+    Expr,
+    Item,
+    Lambda,
+    Line,
+    List,
+    Literal,
+    Name,
+    Slice,
+    Tuple,
+    Unary,
+)
 
 _FIXED = frozenset(("ptx", "reg", "smem", "range", "enumerate"))
 
@@ -47,6 +62,10 @@ def inside(value: Expr) -> Sequence[Expr]:
         return value.value, value.index
     if isinstance(value, List | Tuple):
         return value.elements
+    if isinstance(value, Comprehension):
+        return value.values, value.target, value.body
+    if isinstance(value, Lambda):
+        return (value.body,)
     if isinstance(value, Slice):
         return [end for end in (value.start, value.stop, value.step) if end is not None]
     return ()
@@ -68,6 +87,10 @@ def rebuilt(value: Expr, parts: Sequence[Expr]) -> Expr:
         return Item(*parts)
     if isinstance(value, List | Tuple):
         return type(value)(tuple(parts))
+    if isinstance(value, Comprehension):
+        return Comprehension(parts[2], parts[1], parts[0])
+    if isinstance(value, Lambda):
+        return Lambda(parts[0])
     if isinstance(value, Slice):
         given = iter(parts)
         return Slice(*[None if end is None else next(given) for end in (value.start, value.stop, value.step)])

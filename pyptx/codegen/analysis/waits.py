@@ -1,0 +1,74 @@
+"""Wait loops on memory barriers, in the shapes that compilers give them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyptx.codegen.plan import Emitted, End
+from pyptx.ir.directives import LocDirective
+from pyptx.ir.nodes import Block, Instruction, Label, RegDecl, Statement
+from pyptx.ir.operands import LabelOperand, Operand, RegisterOperand
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A wait loop in a block of its own: its names, its instruction, and all that it emits."""
+
+    pred: str
+    label: str
+    done: str | None
+    uni: bool
+    test: Instruction
+    block: Block
+    """The block, without the `.loc` in it."""
+    emits: tuple[Emitted, ...]
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What is waited for: the barrier, the phase, perhaps how long the thread may sleep."""
+        return self.test.operands[1:]
+
+
+def wait_of(block: Block) -> Wait | None:
+    """Return what a block waits for, None if it does anything else."""
+    body = [statement for statement in block.body if not isinstance(statement, LocDirective)]
+    if len(body) not in (4, 6) or not isinstance(body[0], RegDecl) or not isinstance(body[1], Label):
+        return None
+    pred, label, test = body[0].name, body[1].name, body[2]
+    if len(body[0].declarators) != 1 or body[0].count is not None or body[0].vector or body[0].type.ptx != ".pred":
+        return None
+    if not isinstance(test, Instruction) or not is_test(test) or _name(test.operands[0]) != pred:
+        return None
+    bare = block.replace(body=tuple(body))
+    whole = (block, *body, End(block))
+    if len(body) == 4:
+        uni = _branch(body[3], label, pred, True)
+        return None if uni is None else Wait(pred, label, None, uni, test, bare, whole)
+    if not isinstance(body[5], Label):
+        return None
+    done = body[5].name
+    ways = {_branch(body[3], done, pred, False), _branch(body[4], label, None, False)}
+    uni = ways.pop() if len(ways) == 1 else None
+    return None if uni is None else Wait(pred, label, done, uni, test, bare, whole)
+
+
+def is_test(instruction: Instruction) -> bool:
+    """Tell whether an instruction tests the phase of a barrier, unconditionally."""
+    named = instruction.opcode == "mbarrier" and instruction.modifiers[:1] in ((".try_wait",), (".test_wait",))
+    return named and instruction.predicate is None and len(instruction.operands) in (3, 4)
+
+
+def _branch(statement: Statement, target: str, pred: str | None, negated: bool) -> bool | None:
+    """Tell of a branch to a label, under this guard, whether it is uniform; None of anything else."""
+    if not isinstance(statement, Instruction) or statement.opcode != "bra" or len(statement.operands) != 1:
+        return None
+    guard = statement.predicate
+    guarded = (None, False) if guard is None else (guard.register, guard.negated)
+    named = statement.operands[0]
+    if guarded != (pred, negated) or not isinstance(named, LabelOperand) or named.name != target:
+        return None
+    return {(): False, (".uni",): True}.get(statement.modifiers)
+
+
+def _name(given: Operand) -> str | None:
+    return given.name if isinstance(given, LabelOperand | RegisterOperand) else None

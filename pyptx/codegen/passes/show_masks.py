@@ -1,0 +1,49 @@
+"""Writes numbers that are bit patterns in hexadecimal: masks of `and`, descriptors, constants of 64 bits.
+
+Contract: returns the expression with other spellings of the same numbers; what they mean, and what is emitted, stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyptx.codegen.passes.repeats import inside, rebuilt
+from pyptx.codegen.plan import Binary, Block, Call, Expr, Line, Literal, Repeat, Step, text_path
+
+_LARGE = 1 << 20
+_SMALL = 255
+_PATTERNS = frozenset(("ptx.and_", "ptx.or_", "ptx.xor_"))
+
+
+def show_masks(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps with patterns of bits in hexadecimal."""
+    out: list[Step] = []
+    for step in steps:
+        if isinstance(step, Line):
+            step = step.replace(value=shown(step.value, step.operator in _BITS))
+        elif isinstance(step, Block):
+            step = step.replace(header=shown(step.header, False), body=show_masks(step.body))
+        elif isinstance(step, Repeat):
+            step = step.replace(body=show_masks(step.body))
+        out.append(step)
+    return tuple(out)
+
+
+_BITS = frozenset(("&", "|", "^"))
+
+
+def shown(value: Expr, pattern: bool) -> Expr:
+    """Return an expression with its patterns in hexadecimal; `pattern` tells whether it stands where one does."""
+    if isinstance(value, Literal):
+        number = value.value
+        if type(number) is not int or value.hex or number < 0:
+            return value
+        large = number >= _LARGE and number.bit_count() * 2 < number.bit_length() + 8
+        mask = pattern and number > _SMALL and number & (number + 1)
+        return Literal(number, True) if large or mask else value
+    bits = (isinstance(value, Binary) and value.operator in _BITS) or (
+        isinstance(value, Call) and text_path(value.function) in _PATTERNS
+    )
+    parts = inside(value)
+    made = [shown(part, bits) for part in parts]
+    return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)

@@ -18,6 +18,7 @@ from pyptx.sim import copies, rules
 from pyptx.sim.checks import bulk as checked
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.copies.overrides import Change, overriding
+from pyptx.sim.copies.reports import Test
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes
@@ -36,20 +37,23 @@ _ELEMENT = {
 
 def copy(
     operation: str, signals: bool, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any,
-    of: str, source: Any, *rest: Any,
+    of: str, source: Any, *rest: Any, report: Test | None = None,
 ) -> None:  # fmt: skip
     """Copy bytes between memories, or reduce them into the target."""
     where, rest = (rest[1], rest[2:]) if signals else (np.array(0), rest)
     size, others = rest[1], dict(zip(extras, rest[2:], strict=True))
-    some, (there, here, sizes, bars, ctas, byte_mask) = chosen(
-        group, mask, target, source, size, where, others.get("ctas", np.array(0)), others.get("bytes", np.array(0xFFFF))
-    )
+    none = np.array(0)
+    some, (there, here, sizes, bars, ctas, byte_mask, left, right) = chosen(
+        group, mask, target, source, size, where, others.get("ctas", none), others.get("bytes", np.array(0xFFFF)),
+        others.get("left", none), others.get("right", none),
+    )  # fmt: skip
     if some is None:
         return
     seen = set[bytes]()
     for lane, one in one_by_one(some):
         count = int(sizes[lane])
-        first, begin = _bytes(site, one, of, here[lane], count, "r")
+        edges = int(left[lane]), int(right[lane])
+        first, begin = _bytes(site, one, of, here[lane], count, "r", edges)
         last, end = _bytes(site, one, to, there[lane], count, "rw" if operation else "w")
         ends = everywhere(site, one, end, int(ctas[lane])) if "ctas" in extras else [end]
         kept = np.resize(np.unpackbits(np.array([byte_mask[lane]], "u2").view("u1"), bitorder="little"), count) != 0
@@ -57,14 +61,16 @@ def copy(
         def land(first: Region = first, begin: int = begin, last: Region = last, ends: list[int] = ends,
                  count: int = count, kept: Array = kept) -> None:  # fmt: skip
             for end in ends:
-                _put(operation, first.data[begin : begin + count], last.data[end : end + count], kept)
+                _put(operation, _held(first, begin, count), last.data[end : end + count], kept)
 
         signal = None
-        whole = checked.region_bytes(first, begin, count)
+        low = max(begin, 0)
+        whole = checked.region_bytes(first, low, min(begin + count, first.size) - low)
         if signals:
             ranks = int(ctas[lane]) if "ctas" in extras else None
             targets = [checked.region_bytes(last, end, count) for end in ends]
             signal = _signal(site, one, bars[lane], count, ranks, whole, targets)
+            signal = _reporting(site, one, bars[lane], ranks, report, (last, end, count), signal)
         else:
             targeted = checked.written(last, end, kept)
             checked.store_issued(site, one, whole, targeted, _element_size(operation), seen)
@@ -91,7 +97,7 @@ def _put(operation: str, new: Array, old: Array, kept: Array) -> None:
 
 def load(
     mode: str, extras: tuple[str, ...], site: Site, group: Lanes, mask: Any, to: str, target: Any, space: str,
-    where: Any, bar_space: str, bar: Any, outs: Any, at: Any, *rest: Any,
+    where: Any, bar_space: str, bar: Any, outs: Any, at: Any, *rest: Any, report: Test | None = None,
 ) -> None:  # fmt: skip
     """Copy a box of a tensor to shared memory, of several CTAs if a mask names them, and tell their barriers."""
     others = dict(zip(extras, rest, strict=True))
@@ -116,7 +122,9 @@ def load(
 
         size = tensor_bytes(tensor, mode)
         source, targets = checked.units(made), [checked.region_bytes(memory.shared, end, size) for end in ends]
-        _issue(site, one, land, _signal(site, one, bars[lane], size, named, source, targets, maps[lane]), size)
+        signal = _signal(site, one, bars[lane], size, named, source, targets, maps[lane])
+        signal = _reporting(site, one, bars[lane], named, report, (memory.shared, end, size), signal)
+        _issue(site, one, land, signal, size)
 
 
 def store(
@@ -168,8 +176,12 @@ def _numbers(vector: Any, lane: int) -> tuple[int, ...]:
     return tuple(int(item[lane]) for item in vector)
 
 
-def _bytes(site: Site, one: Lanes, space: str, address: Any, size: int, kind: str) -> tuple[Region, int]:
-    """Return where bytes lie: their first and last 16 must be legal accesses."""
+def _bytes(
+    site: Site, one: Lanes, space: str, address: Any, size: int, kind: str, edges: tuple[int, int] = (0, 0)
+) -> tuple[Region, int]:
+    """Return where bytes lie: their first and last 16 must be legal accesses, but for so many at either edge."""
+    if any(edges):
+        return _inner_bytes(site, one, space, address, size, edges)
     if size % _CHUNK:
         raise _wrong(site, one, f"{size} bytes: a multiple of 16 is needed")
     whole = np.array([address])
@@ -179,6 +191,22 @@ def _bytes(site: Site, one: Lanes, space: str, address: Any, size: int, kind: st
         if last is not region:
             raise _wrong(site, one, f"{size} bytes from {int(address):#x} reach into another allocation")
     return region, int(np.atleast_1d(offsets)[0])
+
+
+def _inner_bytes(
+    site: Site, one: Lanes, space: str, address: Any, size: int, edges: tuple[int, int]
+) -> tuple[Region, int]:
+    """Return where bytes lie whose edges may lie outside of the allocation."""
+    if size % _CHUNK or int(address) % _CHUNK or not all(0 <= edge < _CHUNK for edge in edges):
+        text = f"{size} bytes at {int(address):#x} but for {edges[0]} and {edges[1]}: multiples of 16, and less than 16"
+        raise _wrong(site, one, text)
+    whole = np.array([address])
+    number = whole.dtype.type
+    region, offsets = site.memory.resolve(site, space, one, whole + number(edges[0]), 1, "r")
+    last, _ = site.memory.resolve(site, space, one, whole + number(size - edges[1] - 1), 1, "r")
+    if last is not region:
+        raise _wrong(site, one, f"{size} bytes from {int(address):#x} reach into another allocation")
+    return region, int(np.atleast_1d(offsets)[0]) - edges[0]
 
 
 def everywhere(site: Site, one: Lanes, offset: int, ctas: int) -> list[int]:
@@ -213,6 +241,35 @@ def _signal(
         told(site, one, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
 
     return signal
+
+
+def _reporting(
+    site: Site, one: Lanes, address: Any, ctas: int | None, report: Test | None, copied: tuple[Region, int, int],
+    signal: Callable[[], None],
+) -> Callable[[], None]:  # fmt: skip
+    """Return a signal before which the barriers hear what the copied bytes look like."""
+    if report is None:
+        return signal
+    offset = int(objects(site, one, "shared", np.array([address]))[0])
+    offsets = np.array([offset] if ctas is None else everywhere(site, one, offset, ctas))
+    region, begin, count = copied
+
+    def run() -> None:
+        if report(region.data[begin : begin + count]):
+            told(site, one, lambda m: m.report(m.rows(offsets)))
+        signal()
+
+    return run
+
+
+def _held(region: Region, begin: int, count: int) -> Array:
+    """Return bytes of a region; what lies outside of it, at ignored edges, is undefined: all ones."""
+    low, high = max(begin, 0), min(begin + count, region.size)
+    if (low, high) == (begin, begin + count):
+        return region.data[begin : begin + count]
+    made = np.full(count, 0xFF, np.uint8)
+    made[low - begin : high - begin] = region.data[low:high]
+    return made
 
 
 def _issue(site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[], None] | None, size: int) -> None:

@@ -16,7 +16,10 @@ from pyptx.sim.formats import Array
 
 MOST = (1 << 20) - 1
 """The greatest count and the greatest number of bytes."""
+MOST_REPORTING = 511
+"""The greatest count of `.layout::v1`."""
 _PENDING_BITS = 20
+_ROWS = ("expected", "pending", "tx", "phase", "places", "good", "reporting", "reported", "reports")
 
 
 class Misuse(Exception):
@@ -37,13 +40,15 @@ class Refused:
 
 class MBarriers:
     """The live objects. A row holds the count that every phase starts with, what the running one still waits for, and
-    the number of phases that have ended."""
+    the number of phases that have ended; for copies that report on their bytes, whether one did so in the running phase
+    and in the last one, and the number of phases that ended without a report (conditional phases)."""
 
     def __init__(self, size: int) -> None:
         self._row = np.full(max(1, size // 8), -1, np.int32)
         self._used = 0
         self.expected, self.pending, self.tx, self.phase = (np.zeros(64, np.int64) for _ in range(4))
-        self.places = np.zeros(64, np.int64)
+        self.places, self.good = np.zeros(64, np.int64), np.zeros(64, np.int64)
+        self.reporting, self.reported, self.reports = (np.zeros(64, np.bool_) for _ in range(3))
         self.turned: list[Array] = []
         self.refused: Refused | None = None
         self.changes = 0
@@ -60,21 +65,25 @@ class MBarriers:
         self.history.clear()
         self.turned, self.refused = [], None
 
-    def init(self, offsets: Array, counts: Array) -> None:
-        """Make objects at these places of shared memory, in a phase that waits for so many arrivals."""
-        bad = np.flatnonzero((counts < 1) | (counts > MOST))
+    def init(self, offsets: Array, counts: Array, reports: bool = False) -> None:
+        """Make objects at these places of shared memory, in a phase that waits for so many arrivals; of the layout that
+        takes reports, `.layout::v1`, or not."""
+        most = MOST_REPORTING if reports else MOST
+        bad = np.flatnonzero((counts < 1) | (counts > most))
         if len(bad):
-            raise Misuse(int(bad[0]), f"a count of {int(counts[bad[0]])}; 1 to {MOST} are possible")
+            raise Misuse(int(bad[0]), f"a count of {int(counts[bad[0]])}; 1 to {most} are possible")
         slots = offsets >> 3
         fresh = np.unique(slots[self._row[slots] < 0])
         while self._used + len(fresh) > len(self.expected):
-            for name in ("expected", "pending", "tx", "phase", "places"):
+            for name in _ROWS:
                 setattr(self, name, np.concatenate([getattr(self, name), np.zeros_like(getattr(self, name))]))
         self._row[fresh] = np.arange(self._used, self._used + len(fresh))
         self._used += len(fresh)
         rows = self._row[slots]
         self.expected[rows] = self.pending[rows] = counts
-        self.tx[rows] = self.phase[rows] = 0
+        self.tx[rows] = self.phase[rows] = self.good[rows] = 0
+        self.reporting[rows] = self.reported[rows] = False
+        self.reports[rows] = reports
         self.places[rows] = offsets
         self.changes += 1
 
@@ -138,6 +147,13 @@ class MBarriers:
             raise Misuse(int(over[0]), f"{self.tx[rows[over[0]]]} bytes expected; at most {MOST} are possible")
         self._end(np.unique(rows))
 
+    def report(self, rows: Array) -> None:
+        """Note that a copy has found what it looked for in its bytes."""
+        if not self.reports[rows].all():
+            at = int(np.flatnonzero(~self.reports[rows])[0])
+            raise Misuse(at, "a copy reports on its bytes, the mbarrier was not initialised with `.layout::v1`")
+        self.reporting[rows] = True
+
     def hold(self, rows: Array) -> None:
         """Add one to what the running phase waits for."""
         np.add.at(self.pending, rows, 1)
@@ -148,12 +164,16 @@ class MBarriers:
         done = rows[(self.pending[rows] == 0) & (self.tx[rows] == 0)]
         if len(done):
             self.phase[done] += 1
+            self.good[done] += ~self.reporting[done]
+            self.reported[done], self.reporting[done] = self.reporting[done], False
             self.pending[done] = self.expected[done]
             self.turned.append(done)
 
-    def passed(self, rows: Array, wanted: Array, parity: bool) -> Array:
+    def passed(self, rows: Array, wanted: Array, parity: bool, conditional: bool = False) -> Array:
         """Tell which lanes' phase has ended: the one of a state, or the last one with a parity, the operand's lowest
-        bit: compilers pass -1 for an odd phase."""
+        bit: compilers pass -1 for an odd phase. Of conditional phases only those without a report count."""
+        if conditional:
+            return (self.good[rows] & 1) != (wanted & 1)
         if parity:
             return (self.phase[rows] & 1) != (wanted & 1)
         return (self.phase[rows] & 0xFFFFFFFFFFF) != (wanted >> np.uint64(_PENDING_BITS)).astype(np.int64)

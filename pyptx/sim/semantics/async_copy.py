@@ -10,6 +10,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim import bulk
 from pyptx.sim.access import load, store
+from pyptx.sim.copies.reports import report_of
 from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
@@ -82,12 +83,10 @@ def _move(site: Site, group: Lanes, to: str, target: Array, of: str, source: Arr
 
 
 def _bulk(match: Match, signature: Signature, flags: set[str]) -> Operation | None:
-    if "ignore_oob" in flags or any("report::validity" in m for m in flags):
-        return None
     names = [operand.name for operand in signature]
     operation = match.chosen.get("op", "") if match.modifiers[0] == "reduce" else ""
-    extras = tuple(name for name in ("ctas", "policy", "bytes") if name in names)
-    return memory(partial(bulk.copy, operation, "mbar" in names, extras))
+    extras = tuple(name for name in ("left", "right", "ctas", "policy", "bytes") if name in names)
+    return memory(partial(bulk.copy, operation, "mbar" in names, extras, report=report_of(flags)))
 
 
 def _multimem(match: Match, signature: Signature) -> Operation | None:

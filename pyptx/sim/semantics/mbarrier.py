@@ -19,10 +19,8 @@ from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 def _mbarrier(match: Match, signature: Signature) -> Operation | None:
     flags = set(match.modifiers)
     name = match.chosen.get("op", match.modifiers[0])
-    if "phase_type::conditional" in flags:
-        return None
     if name == "init":
-        return memory(_init)
+        return memory(partial(_init, "layout::v1" in flags))
     if name == "inval":
         return memory(_inval)
     if name in ("expect_tx", "complete_tx"):
@@ -30,15 +28,15 @@ def _mbarrier(match: Match, signature: Signature) -> Operation | None:
     if name in ("arrive", "arrive_drop"):
         return memory(partial(_arrive, name == "arrive_drop", "expect_tx" in flags))
     if name in ("test_wait", "try_wait"):
-        return memory(partial(_wait, name == "try_wait", "parity" in flags))
+        return memory(partial(_wait, name == "try_wait", "parity" in flags, "phase_type::conditional" in flags))
     return value(pending_count) if name == "pending_count" else memory(partial(_layout, "layout::v0" in flags))
 
 
-def _init(site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
+def _init(reports: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
     some, (where, counts) = chosen(lanes, mask, address, count)
     if some is not None:
         offsets = objects(site, some, space, where)
-        told(site, some, lambda m: m.init(offsets, counts.astype(np.int64)))
+        told(site, some, lambda m: m.init(offsets, counts.astype(np.int64), reports))
 
 
 def _inval(site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
@@ -91,26 +89,30 @@ def _put(out: Array, mask: Array | None, values: Any) -> None:
 
 
 def _wait(
-    suspends: bool, parity: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, wanted: Any,
-    *hint: Any,
+    suspends: bool, parity: bool, conditional: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
+    outs: Any, wanted: Any, *hint: Any,
 ) -> None:  # fmt: skip
     some, (where, values) = chosen(lanes, mask, address, wanted)
     if some is None:
         return
     offsets = objects(site, some, space, where)
-    rows, done = told(site, some, lambda m: (m.rows(offsets), m.passed(m.rows(offsets), values, parity)))
+    rows, done = told(site, some, lambda m: (m.rows(offsets), m.passed(m.rows(offsets), values, parity, conditional)))
     barriers = site.memory.mbarriers
     refused = barriers.doubt(some) if suspends and barriers.doubt is not None else None
     _put(outs[0], mask, done if refused is None else done & ~refused)
-    for report in outs[1:]:
+    for at, report in enumerate(outs[1:]):
         if report is not None:
-            _put(report, mask, 0)
+            _put(report, mask, 0 if at else barriers.reported[rows])
     if suspends and not done.all():
         barriers.refused = Refused(some.index[~done], rows[~done])
 
 
-def _layout(answer: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    _put(outs[0], mask, answer)
+def _layout(plain: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
+    """Say whether objects have the layout without reports, or the one with them."""
+    some, (where,) = chosen(lanes, mask, address)
+    if some is not None:
+        offsets = objects(site, some, space, where)
+        _put(outs[0], mask, told(site, some, lambda m: m.reports[m.rows(offsets)]) ^ plain)
 
 
 def _cp_async(match: Match, signature: Signature) -> Operation | None:

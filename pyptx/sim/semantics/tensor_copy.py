@@ -1,4 +1,4 @@
-"""Manual: Tensor copy. Prefetches and priorities change nothing; copies that report on what they move are left out."""
+"""Manual: Tensor copy. Prefetches and priorities change nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from pyptx.isa.model import Kind, Match
 from pyptx.sim import bulk, rules
+from pyptx.sim.copies.reports import report_of
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 
 _OVERRIDES = {
@@ -23,8 +24,6 @@ def _cp(match: Match, signature: Signature) -> Operation | None:
     flags = set(match.modifiers)
     if "prefetch" in flags or match.form.opcode == "applypriority":
         return NOTHING
-    if any("report::validity" in m for m in flags):
-        return None
     mode = next((name for name in _MODES for m in match.modifiers if name in m), "tile")
     changes = next((fields for name, fields in _OVERRIDES.items() if any(name in m for m in flags)), ())
     first = 4 + 2 * sum(o.kind is Kind.ADDRESS for o in signature)
@@ -32,9 +31,11 @@ def _cp(match: Match, signature: Signature) -> Operation | None:
         store = partial(bulk.store, mode, match.chosen["op"] if "reduce" in flags else "")
         return memory(partial(_overridden, changes, first, store) if changes else store)
     extras = tuple(o.name for o in signature if o.name in ("offsets", "halo", "ctas", "policy"))
+    report = report_of(flags)
     if not changes:
-        return memory(partial(bulk.load, mode, extras))
-    return memory(partial(_overridden, changes, first, partial(bulk.load, mode, (*extras, "overrides"))))
+        return memory(partial(bulk.load, mode, extras, report=report))
+    load = partial(bulk.load, mode, (*extras, "overrides"), report=report)
+    return memory(partial(_overridden, changes, first, load))
 
 
 def _overridden(changes: tuple[str, ...], first: int, copy: Callable[..., None], *given: Any) -> None:

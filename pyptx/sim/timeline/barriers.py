@@ -162,8 +162,8 @@ class RecordedMBarriers(MBarriers):
                 self._ended[row, phase] = found
             self._delivered[row, phase] = self._landed.pop(row, [])
 
-    def passed(self, rows: Array, wanted: Array, parity: bool) -> Array:
-        done = super().passed(rows, wanted, parity)
+    def passed(self, rows: Array, wanted: Array, parity: bool, conditional: bool = False) -> Array:
+        done = super().passed(rows, wanted, parity, conditional)
         now = self._recorder.now
         if now is not None and len(now.active) == len(rows):
             self._observe(now.active, rows, wanted, parity, done)

@@ -110,6 +110,8 @@ class Tiles:
 
     def _run_reads(self, threads: Ints, plane: Plane, cells: Cells, ref: int) -> None:
         before = plane.reads[0][cells]
+        if not len(before):
+            return
         first = int(before[0])
         if (before == first).all():
             one = np.array([first], np.int32)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,8 +21,6 @@ class Case:
     block: int = 32
     grid: int = 1
     cluster: int = 1
-    shared: int = 0
-    extra: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 def through(wanted: Callable[[Array], Array], *shape: int) -> Callable[[np.random.Generator], Launch]:
@@ -160,6 +157,8 @@ CASES: dict[str, Case] = {
     "tensormap": Case(_tensormap, 64),
     "warps": Case(_warps, 256),
     "cluster_step": Case(_cluster_step, 64, 2),
+    "tcgen05_cp": Case(products.tensor_copied, 128),
+    "dependent": Case(through(lambda x: x, 32), 32),
     "tcgen05_mma": Case(products.tensor_ring, 192),
     "tcgen05_relaxed": Case(products.tensor_part, 160),
     "tcgen05_st": Case(products.tensor_stored, 128),

@@ -1,4 +1,4 @@
-"""Reads a pattern: PTX whose lines have names, and the mistakes that can be planted in it with what each is reported as.
+"""Reads a pattern: PTX whose lines have names, the mistakes that can be planted in it, and what each is reported as.
 
 `//@ NAME` names a line. A line `//! CHANGE => VERDICT` below it plants a mistake there. Changes: `remove`, `as TEXT`,
 `before NAME`, `after NAME` (the last two may go on with `as TEXT`). A verdict is a code and the names of the lines that
@@ -79,7 +79,8 @@ def read(name: str, source: str) -> Pattern:
 
 def _changed(rows: list[str], line: int, lines: dict[str, int], change: str) -> list[str]:
     found = _CHANGE.fullmatch(change)
-    assert found and change, change
+    assert found is not None, change
+    assert change, line
     rows = list(rows)
     # Without its name: a comment would swallow what is put behind it on the line.
     text = found["text"] or _NAME.sub("", rows[line - 1]).strip()

@@ -91,3 +91,9 @@ def tensor_stored(random: np.random.Generator) -> Launch:
     a, b = whole(random, 128), whole(random, 16)
     made = np.zeros((128, 16), "f4")
     return Launch([bits(a), image(b), made], [(made, a @ b.T)])
+
+
+def tensor_copied(random: np.random.Generator) -> Launch:
+    pairs = [_pair(random, 128, 16) for _ in range(2)]
+    made = np.zeros((128, 16), "f4")
+    return Launch([np.concatenate([image for image, _ in pairs]), made], [(made, pairs[0][1] + pairs[1][1])])

@@ -17,6 +17,7 @@ from pyptx.emitter import emit
 from pyptx.ir import Module, strip_layout, visit
 from pyptx.parser import parse
 from tests.codegen.transcripts import kernel, module_of, problem
+from tools.audit_transpile import modules
 
 _CORPUS = Path(__file__).parents[1] / "corpus"
 _ALWAYS = (
@@ -159,3 +160,9 @@ def test_the_style_of_llvm_is_read_off_its_output() -> None:
     assert style.forms[".reg"] == {2: " \t"}
     assert style.asm is not None
     assert style.asm.around["[_"] == " "
+
+
+def test_a_sample_of_all_legal_spellings_comes_back_checked(seed: int) -> None:
+    for source, _ in modules(600, seed):
+        assert problem(source) is None
+        assert "unchecked" not in ptx_to_python(source)

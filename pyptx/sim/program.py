@@ -286,6 +286,8 @@ def _is_warp_wide(step: Step) -> bool:
 
 
 def _may_suspend(step: Step) -> bool:
+    if step.instruction.opcode == "setmaxnreg":
+        return True
     return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".try_wait",)
 
 

@@ -13,7 +13,7 @@ from pyptx.sim.hazards.events import Place
 from pyptx.sim.machine import Batch
 from pyptx.sim.prepared import Prepared
 from pyptx.sim.registers import Row
-from pyptx.sim.scheduling.hang import place_of
+from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.places import cta_numbers
 from pyptx.sim.scheduling.scheduler import Scheduler
 

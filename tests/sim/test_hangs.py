@@ -45,6 +45,7 @@ class Hang:
     threads: int = 64
     launch: dict[str, Any] = field(default_factory=dict[str, Any])
     target: str = "sm_90a"
+    registers: int = 0
 
 
 def init(count: int, *names: str) -> str:
@@ -244,6 +245,20 @@ HANGS: dict[str, Hang] = {
         ("mbarrier `full` of CTA 1", "CTA 1 warp 0, CTA 1 warp 1 waits at `mbarrier.try_wait"),
         launch={"grid": 2, "cluster": 2},
     ),
+    "registers of nobody": Hang(
+        LEADER + "setp.ge.u32 %p4, %t, 128;\n@%p4 bra more;\n// give back\nbar.sync 1, 256;\nbra end;\n"
+        "more: setmaxnreg.inc.sync.aligned.u32 168; // here\nbar.sync 1, 256;\nend:",
+        ("// give back", "setmaxnreg.dec.sync.aligned.u32 40;"), "registers of CTA 0",
+        "2048 more for each warp that asks for 168 per thread, 0 are free",
+        ("CTA 0 warp 0, CTA 0 warp 1, CTA 0 warp 2, CTA 0 warp 3 waits at `bar.sync`",), threads=256, registers=104,
+    ),
+    "too few registers given back": Hang(
+        LEADER + "setp.ge.u32 %p4, %t, 128;\n@%p4 bra more;\nsetmaxnreg.dec.sync.aligned.u32 80;\n"
+        "bar.sync 1, 256;\nbra end;\n"
+        "more: setmaxnreg.inc.sync.aligned.u32 160; // here\nbar.sync 1, 256;\nend:",
+        ("aligned.u32 80", "aligned.u32 48"), "registers of CTA 0",
+        "1792 more for each warp that asks for 160 per thread, 1280 are free", (), threads=256, registers=104,
+    ),
     "flag that nobody sets": Hang(
         "poll: ld.acquire.gpu.global.u32 %r1, [flag]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;",
         ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "polls `flag`", "it holds 0, nobody that can still",
@@ -285,7 +300,10 @@ HANGS: dict[str, Hang] = {
 
 
 def text_of(case: Hang, body: str) -> str:
-    return kernel(body, module=SHARED).replace("sm_90a", case.target).replace(".version 8.7", ".version 9.0")
+    text = kernel(body, module=SHARED)
+    if case.registers:
+        text = text.replace("\n{\n.reg", f"\n.maxnreg {case.registers}\n{{\n.reg", 1)
+    return text.replace("sm_90a", case.target).replace(".version 8.7", ".version 9.0")
 
 
 def launched(case: Hang, body: str, **options: Any) -> sim.Result:

@@ -15,6 +15,7 @@ from pyptx.sim.codegen import DIVERGED
 from pyptx.sim.formats import CLASSES
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import CALL, EXIT, RET, TABLE, TRAP, WAIT, Block, Code
+from pyptx.sim.scheduling.register_pool import left
 from pyptx.sim.scheduling.state import State
 from pyptx.sim.scheduling.waiting import release, wait
 from pyptx.sim.variables import FUNCTION_BASE
@@ -58,6 +59,8 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     state.barriers.live -= np.bincount(lanes.cta, minlength=state.shape.ctas)
     state.clusters.live -= np.bincount(state.clusters.cluster(lanes), minlength=len(state.clusters.live))
     state.clusters.turn()
+    if state.registers is not None:
+        left(state, lanes)
     if state.live:
         release(state)
 

@@ -7,6 +7,7 @@ import numpy as np
 from pyptx.sim.barriers import Waiting
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
+from pyptx.sim.scheduling.register_pool import asked
 from pyptx.sim.scheduling.state import State, Suspended
 
 _TIMEOUTS = 64
@@ -14,10 +15,13 @@ _TIMEOUTS = 64
 
 
 def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
-    """Make the lanes that an mbarrier refused wait, and return the others."""
+    """Make the lanes wait that an mbarrier refused, or that want more registers than there are; return the others."""
     barriers = state.machine.memory.mbarriers
     refused = barriers.refused
-    assert refused is not None
+    if block.steps[0].instruction.opcode == "setmaxnreg":
+        return asked(state, block, depth, lanes)
+    if refused is None:
+        return lanes
     barriers.refused = None
     waiting = state.shape.of(refused.lanes)
     state.suspended.append(Suspended(Waiting(waiting, block.pc, depth, block.pc), refused.rows))

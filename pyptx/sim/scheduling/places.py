@@ -9,7 +9,8 @@ import numpy as np
 from pyptx.diagnostics import Origin
 from pyptx.sim.hazards.events import Place
 from pyptx.sim.lanes import Lanes
-from pyptx.sim.scheduling.hang import held, place_of
+from pyptx.sim.scheduling.hang import held
+from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.state import State
 
 _SHOWN = 16

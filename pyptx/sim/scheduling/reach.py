@@ -145,6 +145,13 @@ def cluster_arrival(step: Step) -> Operand | None:
     return LabelOperand("") if arrives else None
 
 
+def decrease(step: Step) -> Operand | None:
+    """Return something for an instruction that gives registers back."""
+    instruction = step.instruction
+    gives = instruction.opcode == "setmaxnreg" and ".dec" in instruction.modifiers
+    return LabelOperand("") if gives else None
+
+
 def write(step: Step) -> Operand | None:
     """Return the address that an instruction writes, none for shared memory's barriers."""
     plan = step.plan

@@ -116,7 +116,7 @@ class Scheduler(State):
                 machine.recorder.ran(block, lanes)
             if barriers.turned:
                 resume(self)
-            if block.suspends and barriers.refused is not None:
+            if block.suspends:
                 passed = suspend(self, block, depth, lanes)
                 if passed is None:
                     return

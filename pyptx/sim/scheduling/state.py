@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from pyptx.sim.machine import Batch
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block
 from pyptx.sim.scheduling.orders import Key, Order
+
+if TYPE_CHECKING:
+    from pyptx.sim.scheduling.register_pool import RegisterPool
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class State:
         self.returns: list[Array] = []
         self.dynamics: list[Array] = []
         self.suspended: list[Suspended] = []
+        self.registers: RegisterPool | None = None
         self.running: tuple[Block, Lanes] | None = None
         """The group that ran last, and its block."""
         self.timeouts: tuple[int, int] = (0, 0)

@@ -1,0 +1,247 @@
+"""What a batch knows of the things that its lanes wait for: what is missing of them, who could still bring it about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import opcode_span
+from pyptx.sim.barriers import Waiting as Held
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards.events import Place
+from pyptx.sim.hazards.graph import Standing, Subject, Waiting
+from pyptx.sim.hazards.hang import phase_missing
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import Block
+from pyptx.sim.scheduling.polling import Poll
+from pyptx.sim.scheduling.reach import Reach, Source, arrival, bar_of, cluster_arrival, decrease, write
+from pyptx.sim.scheduling.register_pool import wanted
+from pyptx.sim.scheduling.state import State
+
+
+def step_of(block: Block) -> Step:
+    """Return the instruction of a block in which lanes wait."""
+    return block.steps[0] if block.converges else block.steps[-1]
+
+
+def place_of(block: Block, step: Step | None = None) -> Place:
+    """Return the place of the instruction in which lanes of a block wait or have left."""
+    at = step or step_of(block)
+    origin = opcode_span(at.instruction)
+    if origin is None:
+        return Place(block.code.function.origin, f"the end of {block.code.function.name}")
+    return Place(origin, at.instruction.full_opcode)
+
+
+def threads_of(state: State, lanes: Lanes, mask: Array | None = None) -> tuple[int, ...]:
+    chosen = lanes.index if mask is None else lanes.index[mask]
+    shape = state.shape
+    return tuple((shape.cta[chosen] * shape.warps * 32 + shape.thread[chosen]).tolist())
+
+
+def waits_at(state: State, kind: str, held: Held) -> Place:
+    """Return the place where lanes wait: at a barrier, the last instruction of its block."""
+    block = state.blocks[held.at]
+    ends = kind in ("bar", "cluster") or any(held is item for item in state.warps_waiting)
+    return place_of(block, block.steps[-1] if ends else None)
+
+
+@dataclass(slots=True)
+class Known:
+    """What the batch knows of the CTAs of one cluster."""
+
+    state: State
+    ctas: list[int]
+    resumes: dict[Waiting, tuple[int, Held | Poll]] = field(default_factory=dict[Waiting, "tuple[int, Held | Poll]"])
+    reach: Reach = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reach = Reach(self.state.program)
+
+    @property
+    def stride(self) -> int:
+        return self.state.shape.warps * 32
+
+    def waits(self, kind: str, keys: Array, lanes: Lanes, held: Held | Poll) -> list[Waiting]:
+        """Return the waits of lanes of these CTAs, one per CTA and key (per warp, where warps wait for their own)."""
+        found: list[Waiting] = []
+        inside = np.isin(lanes.cta, self.ctas)
+        unit = {"warp": 1, "warpgroup": 4}.get(kind)
+        warp = self.state.shape.warp[lanes.sel] // (unit * 1) if unit == 1 else np.zeros(lanes.n, np.int64)
+        groups = np.stack([lanes.cta, keys.astype(np.int64), warp])[:, inside]
+        for cta, key, own in np.unique(groups, axis=1).T.tolist():
+            mask = inside & (lanes.cta == cta) & (keys == key) & (warp == own)
+            place = held.place if isinstance(held, Poll) else waits_at(self.state, kind, held)
+            wait = Waiting(threads_of(self.state, lanes, mask), place, kind, key)
+            self.resumes[wait] = (held.pc, held)
+            found.append(wait)
+        return found
+
+    def gone(self) -> list[Standing]:
+        """Return who has exited, by the place of the exit."""
+        state = self.state
+        dead = np.flatnonzero(~state.alive & np.isin(state.shape.cta, self.ctas))
+        found: list[Standing] = []
+        for pc in sorted({int(pc) for pc in state.left[dead]}):
+            lanes = state.shape.of(dead[state.left[dead] == pc])
+            found.append(
+                Standing(threads_of(state, lanes), place_of(state.blocks[pc], state.blocks[pc].steps[-1]), True)
+            )
+        return found
+
+    def who(self, threads: Sequence[int]) -> str:
+        """Name threads by CTA, warp and lane."""
+        warps: dict[int, list[int]] = {}
+        for thread in threads:
+            warps.setdefault(thread // 32, []).append(thread % 32)
+        size, parts = min(32, self.state.shape.threads), list[str]()
+        for warp, lanes in list(warps.items())[:4]:
+            cta, own = divmod(warp * 32, self.stride)
+            some = f" lane {lanes[0]}" if len(lanes) == 1 and size > 1 else ""
+            some = some or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
+            parts.append(f"CTA {self.cta(cta)} warp {own // 32}{some}")
+        return ", ".join(parts) + (f" and {len(warps) - 4} more warps" if len(warps) > 4 else "")
+
+    def cta(self, cta: int) -> str:
+        """Name a CTA by its number in the grid, its coordinates where the grid has several dimensions."""
+        x, y, z = (int(v) for v in self.state.machine.ctaid[:, cta])
+        return str(x) if self.state.machine.launch.grid[1:] == (1, 1) else f"({x}, {y}, {z})"
+
+    def subject(self, wait: Waiting) -> Subject:
+        """Return what these threads wait for."""
+        if wait.kind == "mbarrier":
+            return self._mbarrier(wait)
+        if wait.kind == "bar":
+            return self._bar(wait)
+        if wait.kind == "cluster":
+            return self._cluster(wait)
+        if wait.kind == "memory":
+            return self._memory(wait)
+        if wait.kind == "registers":
+            return self._registers(wait)
+        return self._warp(wait)
+
+    def _helpers(self, sources: list[Source], cta: int | None = None) -> frozenset[int]:
+        """Return the waiting warps that may still come to one of these instructions."""
+        pcs = {source.pc for source in sources}
+        found: set[int] = set()
+        for wait, (pc, _) in self.resumes.items():
+            if cta is not None and wait.threads[0] // self.stride != cta:
+                continue
+            if pcs & self.reach.after(pc):
+                found |= {thread >> 5 for thread in wait.threads}
+        return frozenset(found)
+
+    def _mbarrier(self, wait: Waiting) -> Subject:
+        state, barriers = self.state, self.state.machine.memory.mbarriers
+        row = int(barriers.rows(np.array([wait.key]))[0])
+        cta, place = divmod(wait.key, state.shape.shared_stride)
+        address = place + state.machine.memory.shared_base
+        named = state.program.variables.shared_name(address)
+        phase, pending, count, tx = (
+            int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
+        )
+        sources = self.reach.sources(arrival, named.partition("+")[0].strip("`") if named[0] == "`" else "")
+        missing = phase_missing(phase, pending, count, tx, phase & 1)
+        if pending > count:
+            missing += f" ({count} by init, the others by cp.async.mbarrier.arrive)"
+        done, init = self._done(wait.key)
+        history = [f"{self._last(source, done)}" for source in sources]
+        if not sources:
+            history = ["no instruction of the kernel arrives at it"]
+        key = ("mbarrier", wait.key)
+        what = f"mbarrier {named} of CTA {self.cta(cta)}, phase {phase}"
+        return Subject(key, what, missing, tuple(history), init, self._helpers(sources), True)
+
+    def _done(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
+        """Return who last executed an instruction on an mbarrier, by the instruction, and where it was initialised."""
+        found: dict[int, tuple[int, ...]] = {}
+        init: Place | None = None
+        for (site, _), (lanes, offsets) in self.state.machine.memory.mbarriers.history.items():
+            mask = offsets == place
+            if mask.any():
+                found[id(site.instruction)] = threads_of(self.state, lanes, mask)
+                if site.instruction.modifiers[:1] == (".init",):
+                    init = Place(site.origin, site.instruction.full_opcode)
+        return found, init
+
+    def _last(self, source: Source, done: dict[int, tuple[int, ...]]) -> str:
+        instruction = source.step.instruction
+        place = Place(opcode_span(instruction), instruction.full_opcode)
+        who = done.get(id(instruction))
+        return f"{place} " + (f"was last executed by {self.who(who)}" if who else "was never executed on it")
+
+    def _bar(self, wait: Waiting) -> Subject:
+        state, cta = self.state, wait.threads[0] // self.stride
+        barriers = state.barriers
+        arrived, need = int(barriers.arrived[cta, wait.key]), int(barriers.needed[cta, wait.key])
+        live = int(barriers.live[cta])
+        unit, name = (32, "warps") if not (arrived % 32 or (need or live) % 32) else (1, "threads")
+        missing = f"{arrived // unit} of {(need or live) // unit} {name} have arrived"
+        if need > live:
+            missing += f", only {live // unit} {name} are alive"
+        sources = self.reach.sources(bar_of(wait.key))
+        what = f"barrier {wait.key} of CTA {self.cta(cta)}"
+        return Subject(("bar", cta, wait.key), what, missing, helpers=self._helpers(sources, cta), exact=True)
+
+    def _cluster(self, wait: Waiting) -> Subject:
+        state, clusters = self.state, self.state.clusters
+        own = state.alive & (state.shape.cta // clusters.size == wait.key)
+        lacking = np.flatnonzero(own & (clusters.seen < clusters.phase[wait.key]))
+        missing = f"{len(lacking)} threads have not arrived"
+        if len(lacking):
+            missing += f": {self.who(threads_of(state, state.shape.of(lacking)))}"
+        what = f"cluster barrier of CTAs {', '.join(self.cta(c) for c in self.ctas)}"
+        helpers = self._helpers(self.reach.sources(cluster_arrival))
+        return Subject(("cluster", wait.key), what, missing, helpers=helpers, exact=True)
+
+    def _memory(self, wait: Waiting) -> Subject:
+        poll = self.resumes[wait][1]
+        assert isinstance(poll, Poll)
+        sources = self.reach.sources(write) if poll.names is None else self._writers(poll.names)
+        helpers = self._helpers(sources)
+        missing = "nobody that can still run writes it"
+        if helpers:
+            missing = "those that could write it wait"
+        history = tuple(
+            f"{Place(opcode_span(s.step.instruction), s.step.instruction.full_opcode)} may write it" for s in sources
+        )
+        return Subject(
+            ("memory", wait.key), poll.what, f"it holds {poll.value}, {missing}", history[:4], None, helpers, True
+        )
+
+    def _writers(self, names: frozenset[str]) -> list[Source]:
+        found = {id(s.step): s for name in sorted(names) or [""] for s in self.reach.sources(write, name)}
+        return list(found.values())
+
+    def _warp(self, wait: Waiting) -> Subject:
+        state = self.state
+        cta, own = divmod(wait.threads[0], self.stride)
+        size = 128 if wait.kind == "warpgroup" else 32
+        first = own // size * size
+        thread, lane = state.shape.thread, np.arange(state.shape.lanes)
+        near = state.alive & (state.shape.cta == cta) & (thread >= first) & (thread < first + size)
+        near &= (wait.key >> state.shape.lane.astype(np.int64) & 1) != 0
+        here = set(wait.threads)
+        absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in here]
+        threads = threads_of(state, state.shape.of(np.array(absent))) if absent else ()
+        missing = f"{len(absent)} lanes have not come: {self.who(threads)}" if absent else "not all lanes have come"
+        what = f"the {'warpgroup' if size == 128 else 'warp'} at `{wait.place.text}`"
+        helpers = frozenset(t >> 5 for t in threads)
+        return Subject((wait.kind, cta, own // size, wait.key), what, missing, helpers=helpers)
+
+    def _registers(self, wait: Waiting) -> Subject:
+        state, pool = self.state, self.state.registers
+        assert pool is not None
+        held = self.resumes[wait][1]
+        assert isinstance(held, Held)
+        count = wanted(state.blocks[held.at])
+        warp = state.shape.warp[wait.threads[0] % self.stride * state.shape.ctas + wait.key]
+        need = max(0, count - int(pool.counts[warp])) * 32
+        missing = f"{need} more for each warp that asks for {count} per thread, {int(pool.free[wait.key])} are free"
+        helpers = self._helpers(self.reach.sources(decrease), wait.key)
+        what = f"registers of CTA {self.cta(wait.key)}"
+        return Subject(("registers", wait.key), what, missing, helpers=helpers, exact=True)

@@ -1,0 +1,110 @@
+"""The registers that a CTA's warps hand to each other by `setmaxnreg` (manual: setmaxnreg): an increase waits until
+decreases have given enough back. Where no directive fixes the count at entry, nobody waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+import numpy as np
+
+from pyptx.ir import ImmediateOperand
+from pyptx.sim.barriers import Waiting
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import Block, Program
+from pyptx.sim.scheduling.state import State
+
+_REGISTERS = 65536
+"""Registers of an SM."""
+
+
+@dataclass(slots=True)
+class RegisterPool:
+    """Per warp how many registers each of its threads has, per CTA how many are free, and who waits for some."""
+
+    counts: Array
+    free: Array
+    waiting: list[Waiting] = field(default_factory=list[Waiting])
+
+
+def entry_registers(program: Program) -> int | None:
+    """Return the registers per thread at entry, None where directives leave it to the compiler."""
+    given = {directive.name: directive.values for directive in program.entry.function.directives}
+    if "maxnreg" in given:
+        return -(-int(given["maxnreg"][0]) // 8) * 8
+    block = given.get("reqntid", given.get("maxntid"))
+    if block is None or "minnctapersm" not in given:
+        return None
+    threads = -(-prod(int(size) for size in block) // 32) * 32 * int(given["minnctapersm"][0])
+    return min(_REGISTERS // threads // 8 * 8, 256)
+
+
+def asked(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
+    """Count what a `setmaxnreg` gives back or takes, and return the lanes that may go on; the others wait."""
+    pool = state.registers
+    if pool is None:
+        entry = entry_registers(state.program)
+        if entry is None:
+            return lanes
+        shape = state.shape
+        pool = state.registers = RegisterPool(np.full(shape.warps * shape.ctas, entry), np.zeros(shape.ctas, np.int64))
+    step = block.steps[0]
+    instruction, count = step.instruction, wanted(block)
+    if instruction.predicate is not None:
+        chosen, others = lanes.split(state.guard(step, block, lanes))
+        if others is not None:
+            state.push(depth, block.pc + 1, others)
+        if chosen is None:
+            return None
+        lanes = chosen
+    if ".inc" in instruction.modifiers:
+        pool.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+        granted(state, pool)
+        return None
+    for warp in np.unique(state.shape.warp[lanes.sel]).tolist():
+        pool.free[warp % state.shape.ctas] += max(0, int(pool.counts[warp]) - count) * 32
+        pool.counts[warp] = min(count, int(pool.counts[warp]))
+    granted(state, pool)
+    return lanes
+
+
+def wanted(block: Block) -> int:
+    """Return the registers per thread that a `setmaxnreg` names."""
+    (count,) = block.steps[0].instruction.operands
+    assert isinstance(count, ImmediateOperand)
+    return int(count.value)
+
+
+def granted(state: State, pool: RegisterPool) -> None:
+    """Let warps go on for which there are enough registers, in the order in which they have asked."""
+    kept: list[Waiting] = []
+    for item in pool.waiting:
+        count, ctas = wanted(state.blocks[item.at]), state.shape.ctas
+        warps = state.shape.warp[item.lanes.sel]
+        goes = np.zeros(item.lanes.n, np.bool_)
+        for warp in np.unique(warps).tolist():
+            need = max(0, count - int(pool.counts[warp])) * 32
+            if need <= pool.free[warp % ctas]:
+                pool.free[warp % ctas] -= need
+                pool.counts[warp] = max(count, int(pool.counts[warp]))
+                goes |= warps == warp
+        free, stay = item.lanes.split(goes)
+        if free is not None:
+            state.push(item.depth, item.pc, free)
+        if stay is not None:
+            kept.append(Waiting(stay, item.pc, item.depth, item.at))
+    pool.waiting = kept
+
+
+def left(state: State, lanes: Lanes) -> None:
+    """Give back what warps have whose lanes have all left."""
+    pool, shape = state.registers, state.shape
+    if pool is None:
+        return
+    for warp in np.unique(shape.warp[lanes.sel]).tolist():
+        thread, cta = warp // shape.ctas * 32, warp % shape.ctas
+        if not state.alive[thread * shape.ctas + cta : (thread + 32) * shape.ctas : shape.ctas].any():
+            pool.free[cta] += int(pool.counts[warp]) * 32
+            pool.counts[warp] = 0
+    granted(state, pool)

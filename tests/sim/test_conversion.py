@@ -129,3 +129,15 @@ def test_tf32_rounds_away_from_ties() -> None:
     a = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, -1 - 2.0**-11, 1 + 2.0**-12], np.float32)
     got = compute("cvt.rna.tf32.f32 %d, %a;", {"a": a}, {"d": np.float32})["d"]
     assert got.tolist() == [1 + 2.0**-10, 1 + 2.0**-9, -1 - 2.0**-10, 1.0]
+
+
+def test_scaled_fixed_point() -> None:
+    """Each number is divided by its own scale factor, the first one's in the upper bits, and rounded once."""
+    a, b = np.array([1.0, -3.25, 0.3, 100.0], np.float32), np.array([2.0, 0.5, -7.0, 0.01], np.float32)
+    scale = np.array([0x807E, 0x7F7F, 0x8281, 0x7D78], np.uint16)
+    code = "cvt.rn.satfinite.scaled::n2::ue8m0.s2f6x2.f32 %d, %a, %b, %c;"
+    got = compute(code, {"a": a, "b": b, "c": scale}, {"d": np.uint16}, version="9.1", target="sm_100a")["d"]
+    for values, shift in ((a, 8), (b, 0)):
+        factors = 2.0 ** ((scale >> shift & 255).astype(np.float64) - 127)
+        wanted = np.clip(np.rint(values / factors * 64), -128, 127).astype(np.int8)
+        np.testing.assert_array_equal((got >> shift).astype(np.uint8).view(np.int8), wanted)

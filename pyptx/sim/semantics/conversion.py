@@ -68,10 +68,12 @@ def _from_float(match: Match, target: str, source: str) -> Operation | None:
     if name == "ue8m0":
         return value(lambda a, b: _scale_bits(b, flags) | (_scale_bits(a, flags) << np.uint16(8)))
     if name == "s2f6":
-        if "scaled" in match.chosen:
-            return None
         mode = match.chosen["rnd"]
-        return value(lambda a, b: _fixed(b, flags, mode) | (_fixed(a, flags, mode) << np.uint16(8)))
+
+        def fixed(a: Array, b: Array, scale: Array | None = None) -> Array:
+            return _joined([_fixed(x, flags, mode) for x in _unscaled([b, a], scale)])
+
+        return value(fixed)
     whole = _WHOLE[match.chosen["irnd"]]
     return value(lambda a: _float_to_integer(_value_of(a, source, flags), whole, dtype_of(target), source))
 
@@ -207,10 +209,12 @@ def _from_packed(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
     name, _ = element_of(target)
     if name == "s2f6":
-        if "scaled" in match.chosen:
-            return None
         mode = match.chosen["rnd"]
-        return value(lambda a: _joined([_fixed(x, flags, mode) for x in unpacked(a, source)]))
+
+        def fixed(a: Array, scale: Array | None = None) -> Array:
+            return _joined([_fixed(x, flags, mode) for x in _unscaled(unpacked(a, source), scale)])
+
+        return value(fixed)
     if name == "ue8m0":
         return value(lambda a: _joined([_scale_bits(x, flags) for x in unpacked(a, source)]))
     mode = next((m for m in match.modifiers if m in ("rn", "rz")), "rn")
@@ -223,6 +227,13 @@ def _from_packed(match: Match, target: str, source: str) -> Operation | None:
         return packed(made, target)
 
     return value(convert)
+
+
+def _unscaled(values: list[Array], scale: Array | None) -> list[Array]:
+    """Return values, the one for the lower half first, divided by their scale factors if there are any."""
+    if scale is None:
+        return values
+    return [x.astype(np.float64) / s for x, s in zip(values, _elements(scale, "ue8m0x2"), strict=True)]
 
 
 def _joined(parts: list[Array]) -> Array:

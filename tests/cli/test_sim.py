@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable
@@ -304,11 +305,19 @@ def test_what_cannot_be_done_is_said_and_is_status_2(
     assert "Traceback" not in done.err
 
 
+class Harmful:
+    """An object whose unpickling makes a folder."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("unpickled",)
+
+
 def test_a_pickle_is_not_loaded(pyptx: Command, tmp_path: Path) -> None:
-    np.save(tmp_path / "objects.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "objects.npy", np.array([Harmful(), Harmful()], dtype=object), allow_pickle=True)
     done = pyptx("copy.ptx", "--arg", "u32[2]=objects.npy", "--arg", "u32[4]=0")
     assert done.status == 2
     assert "objects.npy" in done.err
+    assert not (tmp_path / "unpickled").exists()
 
 
 def test_a_file_that_does_not_parse_is_reported_as_check_does(pyptx: Command, tmp_path: Path) -> None:

@@ -74,6 +74,8 @@ def test_hostile_names_stay_text() -> None:
     page = Elements(found.html())
     assert [tag for tag, _ in page.tags].count("script") == 2
     assert "img" not in [tag for tag, _ in page.tags]
+    raw = next(text for tag, text in page.texts if tag == "script")
+    assert not set("<>&") & set(raw)
     data = page.data()
     assert data["hazards"][0]["what"] == EVIL
     assert any(EVIL in line for line in data["source"])

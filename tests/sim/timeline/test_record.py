@@ -130,3 +130,104 @@ def test_a_run_that_hangs_leaves_its_timeline_with_the_error() -> None:
     assert wait.track == named(caught.value.timeline, 0, "warp 1")
     assert wait.line == line_of(text, "try_wait")
     assert wait.end > made.end - 2
+
+
+LATE = f"""{HEAD}.visible .entry k(.param .u64 from)
+{{
+    .reg .b32 %t, %a, %b, %n;
+    .reg .b64 %g;
+    .reg .pred %p<3>;
+    .shared .align 8 .b64 bar;
+    .shared .align 128 .b8 box[512];
+    mov.u32 %t, %tid.x;
+    mov.u32 %a, box;
+    mov.u32 %b, bar;
+    ld.param.u64 %g, [from];
+    setp.ne.u32 %p0, %t, 0;
+    @%p0 bra meet;
+    mbarrier.init.shared::cta.b64 [bar], 1;
+meet:
+    bar.sync 0;
+    @%p0 bra again;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;
+    add.u32 %n, %t, 1;
+    add.u32 %n, %n, 1;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%a], [%g], 512, [%b];
+    add.u32 %n, %n, 1;
+    add.u32 %n, %n, 1;
+again:
+    mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0;
+    @!%p1 bra again;
+    ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_a_copy_that_is_issued_last_ends_the_wait_and_ends_with_it(schedule: str) -> None:
+    found = timeline(LATE, 64, schedule=schedule)
+    made = found.recorded
+    (load,) = made.transfers
+    (wait,) = [w for w in made.waits if w.barrier == "bar" and w.track == named(found, 0, "warp 1")]
+    assert wait.cause is not None
+    assert (wait.cause.track, wait.cause.time, wait.end) == (load.track, load.start, load.start)
+    # Warp 1 waits for it two steps before warp 0 does; the first one counts.
+    assert load.end == wait.end + 1
+    assert load.line == line_of(LATE, "complete_tx::bytes")
+
+
+def test_groups_end_with_the_wait_that_asks_for_them() -> None:
+    text = f"""{HEAD}.visible .entry k(.param .u64 from)
+{{
+    .reg .b32 %t, %a;
+    .reg .b64 %g;
+    .shared .align 16 .b8 box[1024];
+    ld.param.u64 %g, [from];
+    mov.u32 %t, %tid.x;
+    mad.wide.u32 %g, %t, 16, %g;
+    mov.u32 %a, box;
+    mad.lo.u32 %a, %t, 16, %a;
+    cp.async.ca.shared.global [%a], [%g], 16;
+    cp.async.commit_group;
+    cp.async.ca.shared.global [%a+512], [%g], 16;
+    cp.async.commit_group;
+    cp.async.wait_group 1;
+    add.u32 %t, %t, 1;
+    ld.shared.u32 %t, [%a];
+    cp.async.wait_group 0;
+    ret;
+}}
+"""
+    first, second = timeline(text, 32).recorded.transfers
+    assert (first.start, second.start) == (5, 7)
+    assert first.end < second.end
+    assert first.observed
+    assert second.observed
+
+
+def test_a_round_of_a_barrier_knows_nothing_of_the_round_before() -> None:
+    text = f"""{HEAD}.visible .entry k(.param .u64 out)
+{{
+    .reg .b32 %t;
+    .reg .pred %p, %q;
+    mov.u32 %t, %tid.x;
+    setp.lt.u32 %p, %t, 64;
+    @!%p bra others;
+    add.u32 %t, %t, 1;
+    add.u32 %t, %t, 1;
+    add.u32 %t, %t, 1;
+    add.u32 %t, %t, 1;
+    bar.sync 1, 64;
+    bar.sync 2, 128;
+    ret;
+others:
+    bar.sync 1, 64;
+    bar.sync 2, 128;
+    ret;
+}}
+"""
+    found = timeline(text, 128, check="none")
+    made = found.recorded
+    assert [w for w in made.waits if w.barrier == "bar 1"] == []
+    late = [w for w in made.waits if w.barrier == "bar 2"]
+    assert {w.track for w in late} == {named(found, 0, "warp 2"), named(found, 0, "warp 3")}

@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     for name, count, wrong in (
         *encodings(max(2000 // cases, 1)),
         *operations(cases),
-        *functions(cases // 4),
+        *functions(cases),
         *products(cases),
     ):
         print(f"{name:<40}{count:>9}{wrong:>11}")

@@ -34,6 +34,8 @@ class Variable:
     votes: dict[str, float] = field(default_factory=dict[str, float])
     declaration: object = None
     """The declaration that makes it: a statement, or a parameter of the function."""
+    compared: bool = False
+    """Whether it is compared for equality, which untyped bits spell `.b32`, not `.u32`."""
     inner: bool = False
     """Whether a block inside the function declares it."""
 

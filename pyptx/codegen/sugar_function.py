@@ -9,6 +9,7 @@ from pyptx.check.body import Body, Step
 from pyptx.codegen.analysis.bench import Bench
 from pyptx.codegen.names import Names
 from pyptx.codegen.passes.choose_types import choose_types
+from pyptx.codegen.passes.describe_blocks import describe_blocks
 from pyptx.codegen.passes.fold_expressions import fold_expressions
 from pyptx.codegen.passes.gather_arrays import gather_arrays
 from pyptx.codegen.passes.name_registers import name_registers
@@ -76,6 +77,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     raised = Raised()
     steps = writer.body(body.function.body, raised, 2)
     steps = fold_expressions(steps, draft.once)
+    steps = describe_blocks(steps)
     steps = show_masks(roll_repeats(steps, loops_of(draft.reads, draft.names)))
     return define.replace(body=_framed(draft, steps, raised))
 

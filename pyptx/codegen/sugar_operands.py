@@ -11,6 +11,7 @@ from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name,
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.operands import (
     AddressOperand,
+    BinaryOperand,
     ImmediateOperand,
     LabelOperand,
     NegatedOperand,
@@ -23,6 +24,7 @@ from pyptx.ir.operands import (
 from pyptx.types import PtxType
 
 ADDR, IMM, SEL, PIPE = dotted("ptx.addr"), dotted("ptx.imm"), dotted("ptx.sel"), dotted("reg.PipeRef")
+PLUS = dotted("ptx.op.plus")
 NONE = Literal(None)
 
 
@@ -121,7 +123,13 @@ def _pipe(operands: Operands, given: PipeOperand) -> Expr | None:
     return None if left is None or right is None else call(PIPE, left, right)
 
 
+def _binary(operands: Operands, given: BinaryOperand) -> Expr | None:
+    left, right = operands.expr(given.left), operands.expr(given.right)
+    return None if given.operator != "+" or left is None or right is None else call(PLUS, left, right)
+
+
 _MADE = {
+    BinaryOperand: _binary,
     RegisterOperand: _register,
     LabelOperand: _register,
     ImmediateOperand: _immediate,

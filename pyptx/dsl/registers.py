@@ -582,6 +582,8 @@ def constant(known: Register, other: Any, symbol: str) -> Any:
     """Return the number beside a register as an operand; half precision has no immediates, so it gets a register."""
     if not isinstance(other, int | float):
         other = plain(other)
+    if isinstance(other, ImmediateOperand):
+        return other
     if not isinstance(other, int | float):
         if isinstance(other, Negation):
             check_operand(symbol, pred, symbol)

@@ -66,6 +66,11 @@ def binary(operator: str, left: Any, right: Any) -> Operand:
     return BinaryOperand(_known(operator, _BINARY), operand(left), operand(right))
 
 
+def plus(left: Any, right: Any) -> Operand:
+    """Return `left+right`, such as an address in an allocation."""
+    return binary("+", left, right)
+
+
 def unary(operator: str, value: Any) -> Operand:
     """Return `-x`, `+x`, `~x`, `!x` of a constant, or `-x` of a register."""
     return UnaryOperand(_known(operator, _UNARY), operand(value))

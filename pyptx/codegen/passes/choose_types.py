@@ -81,6 +81,7 @@ def _vote(draft: Draft, step: Step, wanted: str) -> None:
         if variable is None:
             continue
         kind = place.type
+        variable.compared = variable.compared or (opcode == "setp" and step.instruction.modifiers[0] in (".eq", ".ne"))
         weight = 1.0 if opcode in _STRONG else 0.1
         if "w" in place.access:
             weight *= 0.5
@@ -103,7 +104,8 @@ def decide(draft: Draft, variable: Variable) -> PtxType:
         known = count > most and kind.bits == declared.bits and kind.name in _READINGS
         if known and draft.bench.reaches(kind, declared):
             best, most = kind, count
-    return best
+    # Untyped bits count as unsigned wherever the sign matters, but not in a test for equality.
+    return declared if best.kind == "u" and declared.kind == "b" and not variable.compared else best
 
 
 _READINGS = frozenset("b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 bf16 f16x2 bf16x2 f32 f64".split())

@@ -11,6 +11,7 @@ import re
 from pyptx.check.body import Step
 from pyptx.codegen.analysis.demangle import readable
 from pyptx.codegen.names import identifier
+from pyptx.codegen.passes.name_rings import ring_roles
 from pyptx.codegen.plan import Attribute, Item, Literal, Name
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.ir.nodes import Instruction, Param
@@ -26,7 +27,7 @@ _PARAM = re.compile(r"_?param_(\d+)$")
 
 def name_registers(draft: Draft) -> None:
     """Name the variables in the order in which they are first written."""
-    roles: dict[tuple[str, int], str] = {}
+    roles: dict[tuple[str, int], str] = ring_roles(draft)
     axes = _axes(draft)
     for place, step in enumerate(draft.usage.steps):
         for register, role in _roles(draft, step, roles, axes):
@@ -126,7 +127,7 @@ def _result(
     elif opcode == "cvta":
         key = None if source is None else _register(step, source)
         known = None if key is None else roles.get(key)
-        return f"{known}_ptr" if known and not known.endswith("_ptr") else None
+        return f"{known.removesuffix('_addr')}_ptr" if known and not known.endswith("_ptr") else None
     elif opcode in ("and", "shr") and len(operands) == 3 and isinstance(operands[2], ImmediateOperand):
         key = None if source is None else _register(step, source)
         if key is not None and roles.get(key) in ("tid", "tid_x"):

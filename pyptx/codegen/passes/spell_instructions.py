@@ -19,6 +19,7 @@ from pyptx.codegen.sugar_operands import Operands, chained
 from pyptx.codegen.sugar_site import Site
 from pyptx.dsl.registers import Reg
 from pyptx.ir.operands import Operand, PipeOperand, VectorOperand
+from pyptx.types import PtxType
 
 _WORTH = 0.9
 """How many more votes a type needs before a result is read as it from its definition on."""
@@ -118,6 +119,11 @@ def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tup
         bench.given[variable.identifier] = made
         names.append(variable.expr)
     return Tuple(tuple(names)), expr
+
+
+def alike(one: PtxType, other: PtxType) -> bool:
+    """Tell whether operators read two types the same way: untyped bits count as unsigned."""
+    return one is other or (one.bits == other.bits and {one.kind, other.kind} == {"b", "u"})
 
 
 def _elements(given: Operand) -> list[Operand]:

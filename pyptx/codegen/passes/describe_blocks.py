@@ -1,0 +1,68 @@
+"""Says in a comment what a long block does: copies by TMA, products, waits, what goes to memory.
+
+Contract: adds comments, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyptx.codegen.plan import Block, Step, flatten
+from pyptx.ir.nodes import Instruction
+
+SHORTEST = 6
+"""How many instructions a block must have to get a comment."""
+
+_SAYS = (
+    ("TMA loads", "cp", (".tensor", ".mbarrier::complete_tx::bytes"), ()),
+    ("TMA stores", "cp", (".tensor", ".bulk_group"), ()),
+    ("bulk copies", "cp", (".bulk",), (".tensor",)),
+    ("cp.async", "cp", (".shared",), (".bulk",)),
+    ("waits for barriers", "mbarrier", (".try_wait",), ()),
+    ("arrives at barriers", "mbarrier", (".arrive",), ()),
+    ("sets up barriers", "mbarrier", (".init",), ()),
+    ("wgmma", "wgmma", (".mma_async",), ()),
+    ("mma", "mma", (".sync",), ()),
+    ("tcgen05.mma", "tcgen05", (".mma",), ()),
+    ("reads tensor memory", "tcgen05", (".ld",), ()),
+    ("ldmatrix", "ldmatrix", (), ()),
+    ("stmatrix", "stmatrix", (), ()),
+    ("shuffles", "shfl", (), ()),
+    ("atomics", "atom", (), ()),
+    ("atomics", "red", (), (".async",)),
+    ("reads global memory", "ld", (".global",), ()),
+    ("writes global memory", "st", (".global",), ()),
+)
+
+
+def describe_blocks(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps with comments before long blocks, the outermost that say something new."""
+    return tuple(_described(steps, ""))
+
+
+def _described(steps: Sequence[Step], around: str) -> Iterator[Step]:
+    for step in steps:
+        if not isinstance(step, Block):
+            yield step
+            continue
+        said = _what(step)
+        inside = tuple(_described(step.body, said or around))
+        new = said if said and said != around and step.opens else None
+        yield step.replace(body=inside, comment=step.comment or new)
+
+
+def _what(step: Block) -> str:
+    """Return what the instructions of a block do, in words."""
+    instructions = [item for item in flatten([step]) if isinstance(item, Instruction)]
+    if len(instructions) < SHORTEST:
+        return ""
+    found: dict[str, None] = {}
+    for instruction in instructions:
+        for words, opcode, needs, lacks in _SAYS:
+            if instruction.opcode == opcode and _fits(instruction.modifiers, needs, lacks):
+                found[words] = None
+    return ", ".join(found)
+
+
+def _fits(modifiers: tuple[str, ...], needs: tuple[str, ...], lacks: tuple[str, ...]) -> bool:
+    return all(word in modifiers for word in needs) and not any(word in modifiers for word in lacks)

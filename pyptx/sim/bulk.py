@@ -65,7 +65,7 @@ def copy(
 
         signal = None
         low = max(begin, 0)
-        whole = checked.region_bytes(first, low, min(begin + count, first.size) - low)
+        whole = checked.region_bytes(first, low, min(begin + count, _end(first)) - low)
         if signals:
             ranks = int(ctas[lane]) if "ctas" in extras else None
             targets = [checked.region_bytes(last, end, count) for end in ends]
@@ -262,9 +262,14 @@ def _reporting(
     return run
 
 
+def _end(region: Region) -> int:
+    """Return where a region ends; shared memory has the bytes of all CTAs of the batch."""
+    return region.size if region.space == "global" else len(region.data)
+
+
 def _held(region: Region, begin: int, count: int) -> Array:
     """Return bytes of a region; what lies outside of it, at ignored edges, is undefined: all ones."""
-    low, high = max(begin, 0), min(begin + count, region.size)
+    low, high = max(begin, 0), min(begin + count, _end(region))
     if (low, high) == (begin, begin + count):
         return region.data[begin : begin + count]
     made = np.full(count, 0xFF, np.uint8)

@@ -1,0 +1,133 @@
+"""Plants every mistake in every synchronisation pattern and says what the checker reported.
+
+python -m tools.sim_patterns [PATTERN ...]      prints the matrix and a line per mistake; exit 1 when one is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from pyptx.parser import parse
+from pyptx.sim.hazards.rules import RULES
+from tests.sim.patterns.cases import CASES
+from tests.sim.patterns.observe import PLAIN, hunt, run, wrong
+from tests.sim.patterns.planted import Mistake, Pattern, patterns
+
+SEEDS = 20
+SEVERITY = {rule.code: rule.severity.value[0].upper() for rule in RULES}
+COLUMNS = {
+    "barrier": r"bar\.|barrier\.", "fence": r"fence|membar", "init": r"mbarrier\.init", "expect": r".*expect_tx",
+    "wait": r".*(try_wait|test_wait|wait_group|wait_all|wait::)|griddepcontrol.wait", "commit": r".*commit",
+    "arrive": r".*arrive|griddepcontrol", "flag": r".*(release|acquire|acq_rel|relaxed)|red\.|atom\.",
+    "warp": r"setmaxnreg|shfl|vote|elect|redux|tcgen05\.(alloc|dealloc)", "data": r".*",
+}  # fmt: skip
+"""Columns of the matrix: what the changed line does, by its opcode. The first that matches."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A planted mistake, and what became of it."""
+
+    mistake: Mistake
+    column: str
+    trouble: str
+    found: str
+    runs: int
+
+
+def column(pattern: Pattern, mistake: Mistake) -> str:
+    """Return what the changed line does."""
+    text = pattern.text.splitlines()[pattern.lines[mistake.name] - 1]
+    text = re.sub(r"^\s*(\w+:)?\s*(@!?%\w+\s+)?", "", text)
+    return next(name for name, start in COLUMNS.items() if re.match(start, text.split(" ")[0]))
+
+
+def planted(pattern: Pattern, mistake: Mistake) -> Row:
+    """Run one mistake until it is found."""
+    runs = hunt(mistake.text, CASES[pattern.name], mistake.expected)
+    every = Counter(
+        f"{one.code}{SEVERITY.get(one.code, 'E')} {pattern.names(one.lines)}" for made in runs for one in made.seen
+    )
+    trouble = wrong(mistake.expected, runs)
+    wanted = {f"{code}{SEVERITY.get(code, 'E')} {pattern.names(lines)}" for code, lines in mistake.expected.reports}
+    first = [text for text in every if text in wanted] or list(every)
+    return Row(mistake, column(pattern, mistake), trouble, "; ".join(first if not trouble else every), len(runs))
+
+
+def clean(pattern: Pattern) -> list[str]:
+    """Return what the right version reports under any schedule, or gets wrong."""
+    module, found = parse(pattern.text), list[str]()
+    schedules = (*PLAIN, *((name, seed) for name in ("random", "adversarial") for seed in range(SEEDS)))
+    for schedule, seed in schedules:
+        made = run(module, CASES[pattern.name], schedule, seed)
+        if made.seen or not made.right:
+            found.append(f"{schedule} {seed}: {sorted(one.code for one in made.seen)}, right: {made.right}")
+    return found
+
+
+def table(rows: dict[str, list[Row]]) -> list[str]:
+    """Return the matrix: found of planted, by what was changed."""
+    lines = [f"{'':18}" + "".join(f"{name:>9}" for name in COLUMNS) + f"{'all':>9}"]
+    total: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for name, made in rows.items():
+        cells: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for row in made:
+            for key in (row.column, "all"):
+                for counts in (cells[key], total[key]):
+                    counts[0] += not row.trouble
+                    counts[1] += 1
+        lines.append(_line(name, cells))
+    return [*lines, _line("all", total)]
+
+
+def _line(name: str, cells: dict[str, list[int]]) -> str:
+    shown = (f"{cells[key][0]}/{cells[key][1]}" if key in cells else "" for key in (*COLUMNS, "all"))
+    return f"{name:18}" + "".join(f"{cell:>9}" for cell in shown)
+
+
+def listed(pattern: Pattern, rows: list[Row]) -> list[str]:
+    """Return a line per mistake."""
+    lines: list[str] = []
+    for row in rows:
+        mistake, mark = row.mistake, "MISSED" if row.trouble else "ok"
+        lines.append(f"  {mark:6} {mistake.name}: {mistake.change}")
+        if row.trouble:
+            wanted = " or ".join(f"{code} {pattern.names(at)}" for code, at in mistake.expected.reports) or "nothing"
+            lines.append(f"         {row.trouble}; expected {wanted}; found {row.found or 'nothing'}")
+        elif not mistake.expected.reports:
+            lines.append(f"         nothing to report: {mistake.expected.reason}")
+        else:
+            reason = f" ({mistake.expected.reason})" if mistake.expected.reason else ""
+            lines.append(f"         {row.found}{reason}" + (f" [run {row.runs}]" if row.runs > len(PLAIN) else ""))
+    return lines
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the matrix of the patterns named, or of all."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("names", nargs="*", metavar="PATTERN", help=", ".join(sorted(CASES)))
+    names = options.parse_args(argv).names or sorted(CASES)
+    started, rows, alarms, text = time.perf_counter(), dict[str, list[Row]](), 0, list[str]()
+    for name in names:
+        pattern = patterns()[name]
+        noise = clean(pattern)
+        alarms += len(noise)
+        rows[name] = [planted(pattern, mistake) for mistake in pattern.mistakes]
+        title = next(line for line in pattern.text.splitlines() if line).removeprefix("// ")
+        text += ["", f"{name}: {title}", *(f"  NOISE  {line}" for line in noise), *listed(pattern, rows[name])]
+    every = [row for made in rows.values() for row in made]
+    bugs, missed = sum(bool(row.mistake.expected.reports) for row in every), sum(bool(row.trouble) for row in every)
+    print("\n".join([*table(rows), *text, ""]))
+    print(f"{len(names)} right versions under {2 + 2 * SEEDS} schedules each: {alarms} runs that report or err")
+    print(f"{len(every)} changes, {bugs} of them mistakes: {missed} missed, misattributed or too much")
+    print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
+    return 1 if missed or alarms else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,7 +10,7 @@ from pyptx.ir import Instruction
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Region, Site
-from pyptx.sim.statistics.transactions import sectors, wavefronts
+from pyptx.sim.statistics.transactions import BANKS, WARP, WORD, sectors, wavefronts
 
 _ENGINES = frozenset(("mbarrier", "wgmma", "tcgen05", "tensormap", "prefetch", "clusterlaunchcontrol"))
 
@@ -54,16 +54,47 @@ class Tally:
         found = self.accesses.get((id(instruction), region.space))
         if found is None:
             found = self.accesses[id(instruction), region.space] = Access(instruction, region.space)
-        shape = lanes.shape
-        warp = lanes.of("warp", shape.warp)
-        if region.space == "shared":
-            banks = where % shape.shared_stride + region.low
-            pieces, ideal, most = wavefronts(banks, warp, lanes.of("lane", shape.lane), size)
-        else:
-            pieces, ideal, most = sectors(where + region.low, warp, size)
-        found.requests += len(np.unique(warp))
+        places = where % lanes.shape.shared_stride + region.low if region.space == "shared" else where + region.low
+        pieces, ideal, most, requests = _counted(lanes, places, region.space, size)
+        found.requests += requests
         found.lanes += lanes.n
         found.pieces += pieces
         found.ideal += ideal
         found.most = max(found.most, most)
         found.bytes += moved
+
+
+def _counted(lanes: Lanes, places: Array, space: str, size: int) -> tuple[int, int, int, int]:
+    """Return the pieces, the fewest possible, the most of a warp, and the number of warps. Where whole warps access memory
+    in the same pattern, which is the usual case, one of them stands for all."""
+    shape = lanes.shape
+    rows = _rows(lanes, places)
+    if rows is not None and _alike(rows):
+        one, order = np.zeros(WARP, np.int64), np.arange(WARP)
+        pieces, ideal, most = (
+            wavefronts(rows[0], one, order, size) if space == "shared" else sectors(rows[0], one, size)
+        )
+        return pieces * len(rows), ideal * len(rows), most, len(rows)
+    warp = lanes.of("warp", shape.warp)
+    found = (
+        wavefronts(places, warp, lanes.of("lane", shape.lane), size)
+        if space == "shared"
+        else sectors(places, warp, size)
+    )
+    return *found, len(np.unique(warp))
+
+
+def _rows(lanes: Lanes, places: Array) -> Array | None:
+    """Return what each warp's lanes access, `[warp, lane]`, None unless all lanes of the warps take part."""
+    ctas = lanes.shape.ctas
+    if lanes.positions is not None or lanes.lo % (WARP * ctas) or lanes.n % (WARP * ctas):
+        return None
+    return places.reshape(-1, WARP, ctas).swapaxes(1, 2).reshape(-1, WARP)
+
+
+def _alike(rows: Array) -> bool:
+    """Tell whether rows are the same pattern, at places that differ by whole rounds of the banks."""
+    first = rows[:, :1]
+    return bool(
+        (((rows - first) == (rows[0] - rows[0, 0])).all()) and ((first - rows[0, 0]) % (BANKS * WORD) == 0).all()
+    )

@@ -111,7 +111,7 @@ class Recorder:
             left = size
         count = min(left, shape.ctas)
         self.made.left_out += shape.ctas - count
-        self.clock = np.full(shape.warps * shape.ctas, self.made.end, np.int64)
+        self.clock = np.zeros(shape.warps * shape.ctas, np.int64)
         self.kept = np.arange(len(self.clock)) % shape.ctas < count
         self.rows, self.numbers = {}, {}
         for cta in range(count):

@@ -122,6 +122,7 @@ class View {
     this.marked = null;
     this.canvas = page.getElementById("view"); this.scroll = page.getElementById("scroll");
     this.pen = this.canvas.getContext("2d");
+    this.slots = new Map(this.items.filter((i) => i.slot).map((i) => [`${i.track} ${i.start}`, i.slot]));
     this.relayout();
   }
 
@@ -263,13 +264,12 @@ class View {
   }
 
   paintArrows() {
-    const shown = [];
-    const end = this.start + this.span;
+    const shown = [], end = this.start + this.span;
     for (const item of this.items) {
       if (item.kind === "wait" && item.from >= 0 && item.end >= this.start && item.start <= end) {
         const chosen = this.selected === item || (this.selected && this.selected.kind === "transfer" && item.from === this.selected.track && item.when === this.selected.start);
         if (chosen || (this.arrows && shown.length < 800)) {
-          const slot = (this.tracks[item.from].items.find((other) => other.start === item.when) || { slot: 0 }).slot;
+          const slot = this.slots.get(`${item.from} ${item.when}`) || 0;
           shown.push([this.point(item.from, item.when, slot), this.point(item.track, item.end), chosen]);
         }
       }

@@ -65,8 +65,8 @@ class Tally:
 
 
 def _counted(lanes: Lanes, places: Array, space: str, size: int) -> tuple[int, int, int, int]:
-    """Return the pieces, the fewest possible, the most of a warp, and the number of warps. Where whole warps access memory
-    in the same pattern, which is the usual case, one of them stands for all."""
+    """Return the pieces, the fewest possible, the most of a warp, and the number of warps. Where whole warps access
+    memory in the same pattern, which is the usual case, one of them stands for all."""
     shape = lanes.shape
     rows = _rows(lanes, places)
     if rows is not None and _alike(rows):
@@ -95,6 +95,5 @@ def _rows(lanes: Lanes, places: Array) -> Array | None:
 def _alike(rows: Array) -> bool:
     """Tell whether rows are the same pattern, at places that differ by whole rounds of the banks."""
     first = rows[:, :1]
-    return bool(
-        (((rows - first) == (rows[0] - rows[0, 0])).all()) and ((first - rows[0, 0]) % (BANKS * WORD) == 0).all()
-    )
+    whole_rounds = ((first - rows[0, 0]) % (BANKS * WORD) == 0).all()
+    return bool(whole_rounds and ((rows - first) == (rows[0] - rows[0, 0])).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,21 @@ def slow_wavefronts(offsets: list[int], size: int) -> int:
         words = {w for o in offsets[first : first + lanes] for w in range(o // 4, (o + max(size, 4)) // 4)}
         total += max(sum(w % 32 == bank for w in words) for bank in range(32))
     return total
+
+
+PLACES: dict[str, Callable[[int], int]] = {
+    "mul.lo.u32 %x0, %t, %t;": lambda t: t * t, "mul.lo.u32 %x0, %t, 3;": lambda t: 3 * t,
+    "shr.u32 %x0, %t, 1;": lambda t: t >> 1, "and.b32 %x0, %t, 31;": lambda t: t & 31,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spelled", list(PLACES))
+def test_many_warps_equal_each_warp_by_itself(spelled: str) -> None:
+    body = f"{spelled}\nand.b32 %x0, %x0, 4095;\nmad.lo.u32 %a, %x0, 4, %a;\nld.shared.f32 %x1, [%a];"
+    places = [(PLACES[spelled](t) & 4095) * 4 for t in range(256)]
+    each = [slow_wavefronts(places[first : first + 32], 4) for first in range(0, 256, 32)]
+    found = counted(body, threads=256)
+    assert (found.requests, found.pieces, found.ideal, found.most) == (8, sum(each), 8, max(each))
 
 
 @given(st.sampled_from([1, 2, 4, 8, 16]), st.lists(st.integers(0, 255), min_size=32, max_size=32))

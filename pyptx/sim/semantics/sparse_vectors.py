@@ -1,0 +1,51 @@
+"""spdecompress: kept elements back in their places, among zeros. Elements, indices and groups lie from the lowest bits
+of the first register on. What selects elements for spcompress, its descriptor, is not described anywhere."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from pyptx.isa.model import Match
+from pyptx.sim.access import as_tuple
+from pyptx.sim.formats import Array
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
+
+
+def _spdecompress(match: Match, signature: Signature) -> Operation | None:
+    flat = ".".join(match.modifiers)
+    found = re.search(r"x(\d+)\.sp::(\d+):(\d+)\.b(\d+)\.b(\d+)", flat)
+    assert found is not None
+    groups, kept, size, element, index = map(int, found.groups())
+    return value(partial(_decompress, groups, kept, size, element, index))
+
+
+def _decompress(groups: int, kept: int, size: int, element: int, index: int, metadata: Any, values: Any) -> Any:
+    words = [np.asarray(word) for word in as_tuple(metadata)]
+    parts = [np.asarray(word) for word in as_tuple(values)]
+    lanes = max(word.size for word in (*words, *parts))
+    made = np.zeros((groups * size, lanes), np.uint32)
+    at = np.arange(lanes)
+    for number in range(groups * kept):
+        place = _bits(words, number * index, index).astype(np.int64)
+        # An index beyond the group has no meaning: nothing is kept.
+        inside = np.broadcast_to(place < size, lanes)
+        row = number // kept * size + np.broadcast_to(np.minimum(place, size - 1), lanes)
+        made[row[inside], at[inside]] = np.broadcast_to(_bits(parts, number * element, element), lanes)[inside]
+    per = 32 // element
+    found = tuple(
+        np.bitwise_or.reduce([made[word * per + n] << np.uint32(n * element) for n in range(per)])
+        for word in range(-(-len(made) // per))
+    )
+    return found if len(found) > 1 else found[0]
+
+
+def _bits(words: list[Array], start: int, width: int) -> Array:
+    """Return bits of a number that lies in several registers; they never lie across two."""
+    return (words[start // 32] >> np.uint32(start % 32)) & np.uint32((1 << width) - 1)
+
+
+BUILDERS: dict[str, Builder] = {"spdecompress": _spdecompress}

@@ -36,11 +36,11 @@ def _decompress(groups: int, kept: int, size: int, element: int, index: int, met
         row = number // kept * size + np.broadcast_to(np.minimum(place, size - 1), lanes)
         made[row[inside], at[inside]] = np.broadcast_to(_bits(parts, number * element, element), lanes)[inside]
     per = 32 // element
-    found = tuple(
+    found = [
         np.bitwise_or.reduce([made[word * per + n] << np.uint32(n * element) for n in range(per)])
-        for word in range(-(-len(made) // per))
-    )
-    return found if len(found) > 1 else found[0]
+        for word in range(len(made) // per)
+    ]
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 def _bits(words: list[Array], start: int, width: int) -> Array:

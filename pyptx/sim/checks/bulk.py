@@ -62,7 +62,9 @@ def _nothing() -> None:
     pass
 
 
-def store_issued(site: Site, one: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any = None) -> None:
+def store_issued(
+    site: Site, one: Lanes, source: Bytes, target: Bytes, reduces: int, seen: set[bytes], tensor_map: Any = None
+) -> None:
     """A bulk copy to global memory is issued; `reduces`: the bytes of an element that is reduced, else 0. `seen` are
     the copies of the same instruction so far: lanes that write the same bytes from the same bytes write the same."""
     if site.memory.checks is None:

@@ -58,8 +58,9 @@ class Barriers:
 
     def forget(self, grid: Grid, slot: int) -> None:
         """A CTA begins in a slot: what its threads' numbers meant before is over."""
-        for thread in grid.all_threads(slot).tolist():
-            for held in (self.arrivals, self.waits, self.fenced_inits, self.inits):
+        threads = grid.all_threads(slot).tolist()
+        for held in (self.arrivals, self.waits, self.fenced_inits, self.inits):
+            for thread in threads if held else ():
                 held.pop(thread, None)
         for key in [key for key in self.rounds if key[:2] == (grid.number, slot)]:
             del self.rounds[key]

@@ -24,7 +24,7 @@ from pyptx.sim.hazards.clocks import (
     WIDE_SHARED,
 )
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
-from pyptx.sim.hazards.records import ALL_LANES, LIVE_BARRIER, READONLY, STRONG, WRITES
+from pyptx.sim.hazards.records import ALL_LANES, CROWD, LIVE_BARRIER, READONLY, STRONG, WRITES
 from pyptx.sim.hazards.state import State
 
 TOO_EARLY = {
@@ -54,7 +54,7 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
     warp = threads >> 5
     row, mine = clocks.row_of[threads], clocks.domain_of[warp]
     same = domain == mine
-    several = lane == ALL_LANES
+    several = lane >= ALL_LANES
     column = np.where(same & ~several, records.column[record] + lane, 0)
     found = same & ~several & (clocks.table[row, kind, column] >= time)
     if kind < FLOORED:
@@ -68,13 +68,36 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
         earlier = state.grid_of_domain[domain] < state.grid_of_domain[mine]
         found |= else_where & earlier
     for at in np.flatnonzero(several & ~found).tolist():
-        found[at] = _all_lanes_known(state, int(record[at]), int(threads[at]), kind)
+        how = _crowd_known if lane[at] == CROWD else _all_lanes_known
+        found[at] = how(state, int(record[at]), int(threads[at]), kind)
     if clocks.foreign:
-        for at in np.flatnonzero(~found & ~same).tolist():
+        for at in np.flatnonzero(~found & ~same & (lane != CROWD)).tolist():
             theirs = clocks.foreign.get(int(row[at]), {}).get(int(domain[at]))
             at_column = int(records.column[record[at]] + (lane[at] if lane[at] < ALL_LANES else 0))
             found[at] = theirs is not None and at_column < theirs.shape[1] and theirs[kind, at_column] >= time[at]
     return found
+
+
+def _crowd_known(state: State, record: int, thread: int, kind: int) -> bool:
+    """Tell whether a thread knows the accesses of all threads of a crowd."""
+    records, clocks = state.records, state.clocks
+    columns, time, row = records.crowds[record], int(records.time[record]), int(clocks.row_of[thread])
+    warp = thread >> 5
+    domain = int(records.domain(np.array([record]))[0])
+    if domain != clocks.domain_of[warp]:
+        theirs = clocks.foreign.get(row, {}).get(domain)
+        return theirs is not None and columns.max() < theirs.shape[1] and bool((theirs[kind, columns] >= time).all())
+    mine = thread - int(clocks.first_thread[warp]) + 1
+    crossing = kind in (CROSSED_SHARED, CROSSED_GLOBAL)
+    if not crossing or clocks.crossed_own[thread, kind - CROSSED_SHARED] >= time:
+        columns = columns[columns != mine]
+    if kind < FLOORED:
+        least, most = columns.min(initial=mine), columns.max(initial=mine)
+        (low, high), lane = clocks.cta_span[warp], mine - (thread & 31)
+        level = WARP if lane <= least and most < lane + 32 else CTA if low <= least and most < high else CLUSTER
+        if time <= clocks.floors[row, kind, level]:
+            return True
+    return bool((clocks.table[row, kind, columns] >= time).all())
 
 
 def _all_lanes_known(state: State, record: int, thread: int, kind: int) -> bool:

@@ -123,7 +123,7 @@ class Hazards:
         slots = (group.threads - grid.first_thread) // grid.stride
         for slot in np.unique(slots).tolist():
             mine = group.threads[slots == slot]
-            for thread in mine.tolist():
+            for thread in mine.tolist() if self.copies.stores else ():
                 left = self.copies.unread_stores(thread)
                 if left is not None:
                     state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from pyptx.sim.hazards.events import Clock, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Ctas:
+    """The CTAs of a group: the position of the first thread of each, the CTA of each thread, the threads of each."""
+
+    first: Ints
+    index: Ints
+    members: list[Ints]
 
 
 class Group:
@@ -19,6 +29,7 @@ class Group:
         self.columns: Clock = np.zeros(0, np.int32)
         self.floor_at: tuple[int, int] = (-1, -1)
         self.floor = 0
+        self._ctas: Ctas | None = None
         self.refs: dict[int, tuple[int, Clock]] = {}
 
     def __len__(self) -> int:
@@ -57,6 +68,16 @@ class Group:
     @cached_property
     def first(self) -> int:
         return int(self.threads[0])
+
+    def ctas(self, first_thread: int, stride: int) -> Ctas:
+        """Return the threads by CTA."""
+        if self._ctas is None:
+            slots = (self.threads - first_thread) // stride
+            _, first, index = np.unique(slots, return_index=True, return_inverse=True)
+            index = index.reshape(-1)
+            members = [self.threads[index == at] for at in range(len(first))]
+            self._ctas = Ctas(first, index, members)
+        return self._ctas
 
     @cached_property
     def members(self) -> frozenset[int]:

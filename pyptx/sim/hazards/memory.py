@@ -43,6 +43,13 @@ class Memory:
                 where = (where[:, None] + np.arange(0, size, 16)).ravel()
                 some = Group(np.repeat(some.threads, size // 16))
                 size = 16
+            if not shadow.written:
+                if not access.writes:
+                    self._refresh(some)
+                    refs = self._unfinished(access, some, operation) if operation else self._refs(access, some)
+                    shadow.note_unwritten(where - base, size, refs)
+                    continue
+                self.readers.replay(shadow)
             for plane, cells, chosen in shadow.lanes(where - base if base else where, size):
                 self._cells(access, some if chosen is None else some[chosen], shadow, plane, cells, benign, operation)
 

@@ -13,9 +13,12 @@ from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import ordered
 from pyptx.sim.hazards.events import Access, Ints, Mask, Space
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.records import ALL_LANES
-from pyptx.sim.hazards.shadow import SLOTS, Plane, Refs
+from pyptx.sim.hazards.records import ALL_LANES, CROWD
+from pyptx.sim.hazards.shadow import SLOTS, Plane, Refs, Shadow
 from pyptx.sim.hazards.state import State
+
+_MOST_SETS = 64
+"""Of so many cells of global memory at once, all readers are kept even if they are more than there are slots."""
 
 
 class Readers:
@@ -38,7 +41,52 @@ class Readers:
         elif not self._repeats(cells):
             self.keep(group.threads, plane, cells, refs)
             return
-        self._note_repeated(access, group, plane, cells, refs)
+        if not self._note_uniform(access, group, plane, cells):
+            self._note_repeated(access, group, plane, cells, refs)
+
+    def _note_uniform(self, access: Access, group: Group, plane: Plane, cells: Ints) -> bool:
+        """Note lanes of which all of a CTA access one cell: one record stands for them. Say whether it was so."""
+        state = self.state
+        grid = state.grid_of(group.first)
+        ctas = group.ctas(grid.first_thread, grid.stride)
+        mine = cells[ctas.first]
+        if not (cells == mine[ctas.index]).all():
+            return False
+        warps = group.warp_index[ctas.first]
+        made = state.records.by_warps(
+            state.records.number(access), group.lives[warps], group.columns[warps], group.masks[warps],
+            state.clocks.now, grid.cluster == 1,
+        )  # fmt: skip
+        base = state.clocks.first_thread[group.threads[ctas.first] >> 5]
+        for record, members, first in zip(made.tolist(), ctas.members, base.tolist(), strict=True):
+            state.records.crowds[record] = members - first + 1
+        refs = (made * 64 + CROWD).astype(np.int32)
+        if len(mine) == 1 or len(np.unique(mine)) == len(mine):
+            self.keep(group.threads[ctas.first], plane, mine, refs)
+        else:
+            self.append(plane, mine, refs)
+        return True
+
+    def replay(self, shadow: Shadow) -> None:
+        """Note what was logged: somebody writes for the first time."""
+        log, shadow.log, shadow.written = shadow.log, [], True
+        for places, size, refs in log:
+            for plane, cells, chosen in shadow.lanes(places.astype(np.int64) * size, size):
+                self.append(plane, cells, refs if chosen is None else refs[chosen])
+
+    def append(self, plane: Plane, cells: Ints, refs: Refs) -> None:
+        """Note readers that nothing is known to come after, as many for a cell as there are slots."""
+        records = self.state.records
+        for slot in range(SLOTS):
+            held = plane.slot(slot)
+            before = held[cells]
+            same = records.tag[before >> 6] + (before & 63) == records.tag[refs >> 6] + (refs & 63)
+            free = (before == 0) | (same & (records.flags(before >> 6) == records.flags(refs >> 6)))
+            held[cells[free]] = refs[free]
+            lost = held[cells] != refs
+            cells, refs = cells[lost], refs[lost]
+            if not len(cells):
+                return
 
     def _all_replaceable(self, access: Access, group: Group, before: Refs, plane: Plane) -> bool:
         """Tell quickly whether the first slot is free for all, or held by what comes before."""
@@ -57,30 +105,69 @@ class Readers:
         return len(cells) > 1 and len(np.unique(cells)) < len(cells)
 
     def _note_repeated(self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Note lanes of which several access one cell: they share a record with their mask."""
-        floored = self.state.grid_of(group.first).cluster == 1
-        number = self.state.records.number(access)
-        for at in range(len(group.warps)):
-            mine = np.flatnonzero(group.warp_index == at)
-            unique, first, inverse = np.unique(cells[mine], return_index=True, return_inverse=True)
-            masks = np.zeros(len(unique), np.int64)
-            np.bitwise_or.at(masks, inverse, np.int64(1) << group.lanes[mine])
-            new = refs[mine[first]].copy()
-            for mask in np.unique(masks[masks & (masks - 1) != 0]).tolist():
-                made = self.state.records.by_warps(
-                    number,
-                    group.lives[at : at + 1],
-                    group.columns[at : at + 1],
-                    np.array([mask]),
-                    self.state.clocks.now,
-                    floored,
-                )
-                new[masks == mask] = int(made[0]) * 64 + ALL_LANES
-            self.keep(group.threads[mine[first]], plane, unique, new)
+        """Note lanes of which several access one cell: those of a warp share a record with their mask, and the warps
+        take one slot after the other, or a record for all of them where there are too many."""
+        order = np.argsort(cells * len(group.warps) + group.warp_index, kind="stable")
+        pair = cells[order] * len(group.warps) + group.warp_index[order]
+        starts = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
+        first = order[starts]
+        masks = np.bitwise_or.reduceat(np.int64(1) << group.lanes[order], starts)
+        unique, warps = cells[first], group.warp_index[first]
+        new = refs[first].copy()
+        shared = masks & (masks - 1) != 0
+        new[shared] = self._masked(access, group, warps[shared], masks[shared])
+        begins = np.flatnonzero(np.concatenate([[True], unique[1:] != unique[:-1]]))
+        counts = np.diff(np.append(begins, len(unique)))
+        rank = np.arange(len(unique)) - np.repeat(begins, counts)
+        many = np.repeat(counts > SLOTS, counts)
+        for turn in range(int(min(counts.max(), SLOTS))):
+            some = (rank == turn) & ~many
+            if some.any():
+                self.keep(group.threads[first[some]], plane, unique[some], new[some], turn)
+        if many.any():
+            self._note_crowds(access, group, plane, unique[many], warps[many], masks[many], counts[counts > SLOTS])
 
-    def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Put readers into the first slot that is free or whose reader comes before them."""
-        for slot in range(SLOTS):
+    def _masked(self, access: Access, group: Group, warps: Ints, masks: Ints) -> Refs:
+        """Return references to records of several lanes of warps."""
+        records = self.state.records
+        pairs, which = np.unique(warps << 32 | masks, return_inverse=True)
+        at, floored = pairs >> 32, self.state.grid_of(group.first).cluster == 1
+        number, now = records.number(access), self.state.clocks.now
+        made = records.by_warps(number, group.lives[at], group.columns[at], pairs & 0xFFFFFFFF, now, floored)
+        return (made[which.reshape(-1)] * 64 + ALL_LANES).astype(np.int32)
+
+    def _note_crowds(
+        self, access: Access, group: Group, plane: Plane, cells: Ints, warps: Ints, masks: Ints, counts: Ints
+    ) -> None:
+        """Note cells that many warps access, each cell's warps one after the other; cells with the same lanes share a
+        record."""
+        records, state = self.state.records, self.state
+        floored = state.grid_of(group.first).cluster == 1
+        number, now = records.number(access), state.clocks.now
+        starts = np.cumsum(counts) - counts
+        found: dict[bytes, list[int]] = {}
+        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
+            part = slice(start, start + count)
+            found.setdefault(warps[part].tobytes() + masks[part].tobytes(), []).append(start)
+        for same in found.values():
+            part = slice(same[0], same[0] + int(counts[np.searchsorted(starts, same[0])]))
+            which = warps[part]
+            domains = state.clocks.domain_of[group.warps[which]]
+            for domain in np.unique(domains).tolist():
+                mine = which[domains == domain]
+                lanes = masks[part][domains == domain]
+                head = mine[:1]
+                made = records.by_warps(number, group.lives[head], group.columns[head], lanes[:1], now, floored)
+                record = int(made[0])
+                columns = group.columns[mine].astype(np.int64)[:, None] + np.arange(32)
+                records.crowds[record] = columns[(lanes[:, None] >> np.arange(32)) & 1 != 0]
+                where = cells[np.array(same)]
+                refs = np.full(len(where), record * 64 + CROWD, np.int32)
+                self.keep(np.full(len(where), int(group.warps[mine[0]]) * 32), plane, where, refs)
+
+    def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs, first: int = 0) -> None:
+        """Put readers into the first slot that is free or whose reader comes before them, from a slot on."""
+        for slot in range(first, SLOTS):
             held = plane.slot(slot)
             before = held[cells]
             if not before.any():
@@ -92,7 +179,8 @@ class Readers:
                 return
             held[cells[free]] = refs[free]
             cells, refs, threads = cells[~free], refs[~free], threads[~free]
-        self._keep_in_sets(threads, plane, cells, refs)
+        if plane.exact or len(cells) <= _MOST_SETS:
+            self._keep_in_sets(threads, plane, cells, refs)
 
     def replaceable(self, before: Refs, threads: Ints, refs: Refs) -> Mask:
         """Tell which slots are free, or held by a like access that comes before the new one."""

@@ -1,6 +1,6 @@
 """The accesses that shadow memory points to: who, when and by which instruction, one row each.
 
-A reference is `record * 64 + lane`; lane 32 stands for all lanes of the record's mask, 0 for an asynchronous operation.
+A reference is `record * 64 + lane`; lane 32 stands for all lanes of the record's mask, 33 for threads of several warps, 0 for an asynchronous operation.
 A tag is `life * 128 + lane` of a thread, where each CTA gives its warps new lives; no operation has a thread's tag.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from pyptx.sim.hazards.clocks import NEVER
 from pyptx.sim.hazards.events import Access, Clock, Ints, Mask
 
-ALL_LANES = 32
+ALL_LANES, CROWD = 32, 33
 WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64
 """Flags of an access. LIVE_BARRIER marks what an initialised mbarrier leaves on its eight bytes."""
 _OPERATION = 64
@@ -34,6 +34,8 @@ class Records:
         self.mask = np.zeros(1024, np.int64)
         self.access = np.zeros(1024, np.int32)
         self.operation = np.zeros(1024, np.int32)
+        self.crowds: dict[int, Ints] = {}
+        """The columns of the threads that a record of lane CROWD stands for."""
         self.accesses: list[Access] = []
         self._number_of: dict[int, int] = {}
         self._flags = np.zeros(64, np.int32)

@@ -17,6 +17,7 @@ Refs = npt.NDArray[np.int32]
 Cells: TypeAlias = "slice[int, int, None] | Ints"
 SIZES = (16, 8, 4, 2, 1)
 LEVEL = {size: level for level, size in enumerate(SIZES)}
+MOST_LOGGED = 1 << 25
 SLOTS = 4
 """Concurrent readers kept side by side; more of them are kept in interned sets."""
 
@@ -29,8 +30,8 @@ def positions(cells: Cells) -> Ints:
 class Plane:
     """The cells of one granule size. Arrays are zero pages until touched."""
 
-    def __init__(self, cells: int, unit: int, base: int) -> None:
-        self.unit, self.base = unit, base
+    def __init__(self, cells: int, unit: int, base: int, exact: bool = True) -> None:
+        self.unit, self.base, self.exact = unit, base, exact
         self.write: Refs = np.zeros(cells, np.int32)
         self.reads: list[Refs] = [np.zeros(cells, np.int32)]
         self.sets: Refs | None = None
@@ -60,14 +61,33 @@ class Shadow:
         self.size, self.fresh, self.name, self.base = size, fresh, name, base
         self.level = np.zeros(self.granules, np.uint8)
         self.split = False
+        self.written = fresh
+        """Whether anybody has written here; until then readers are only logged."""
+        self.log: list[tuple[Ints, int, Refs]] = []
+        self.logged = 0
         self._planes: dict[int, Plane] = {}
 
     def plane(self, level: int) -> Plane:
         """Return the cells of one level."""
         found = self._planes.get(level)
         if found is None:
-            found = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base)
+            found = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base, self.fresh)
         return found
+
+    def note_unwritten(self, addresses: Ints, size: int, refs: Refs) -> None:
+        """Log readers of memory that nobody has written, with addresses in units of `size`; a log that would take more
+        than a few hundred megabytes goes no further."""
+        if self.logged < MOST_LOGGED:
+            self.logged += len(addresses)
+            self.log.append(((addresses // size).astype(np.int32), size, refs))
+
+    def note_unwritten_runs(self, starts: Ints, length: int, ref: int) -> None:
+        """Log an operation that reads runs of bytes."""
+        unit = 16
+        while unit > 1 and (length % unit or (starts % unit).any()):
+            unit //= 2
+        addresses = np.reshape(starts[:, None] + np.arange(0, length, unit), -1)
+        self.note_unwritten(addresses, unit, np.full(len(addresses), ref, np.int32))
 
     def clear(self, start: int, size: int) -> None:
         """Forget a range: the memory of a CTA that begins."""

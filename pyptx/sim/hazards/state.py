@@ -214,7 +214,7 @@ class State:
         family = Family(int(records.family(one)[0]))
         if int(records.operation[record]) and family is not Family.CP_ASYNC:
             lane = int(records.mask[record]).bit_length() - 1
-        whole = lane == ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST)
+        whole = lane >= ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST)
         cta = domain.ctas[within // grid.stride]
         return Agent(cta, within % grid.stride // 32, -1 if whole else lane, ENGINE_NAMES.get(family, ""))
 

@@ -25,6 +25,11 @@ class Tiles:
         ref = record * 64
         for part, shadow, base in self.memory.by_buffer(where.space, grid, where.starts):
             starts = where.starts if part is None else where.starts[part]
+            if not shadow.written:
+                if not access.writes:
+                    shadow.note_unwritten_runs(starts - base, where.length, ref)
+                    continue
+                self.memory.readers.replay(shadow)
             for plane, cells in shadow.runs(starts - base, where.length):
                 last = plane.write[cells]
                 if access.reads and shadow.fresh and not last.all():

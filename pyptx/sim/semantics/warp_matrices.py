@@ -11,7 +11,7 @@ import numpy as np
 from pyptx.isa.fragments import Fragment
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
-from pyptx.sim.semantics.narrow import FORMATS, decode
+from pyptx.sim.numerics.formats import FORMATS, decode
 
 Words = Array
 """Registers of whole warps: `[warp, register, lane]`, contiguous."""
@@ -32,7 +32,8 @@ def gathered(group: Lanes, registers: tuple[Array, ...]) -> Words:
     order = warp_order(group)
     made = np.empty((len(order) // 32, len(registers), 32), registers[0].dtype)
     for at, values in enumerate(registers):
-        made[:, at, :] = np.broadcast_to(values, len(order))[order].reshape(-1, 32)
+        whole = values if values.size == len(order) else np.broadcast_to(values, len(order))
+        made[:, at, :] = whole[order].reshape(-1, 32)
     return made
 
 
@@ -101,16 +102,10 @@ def _copies(fragment: Fragment, matrix: int, rows: int, cols: int) -> list[tuple
 
 def numbers(bits: Array, kind: str, in_bytes: bool = True) -> Array:
     """Return the values of element bits as f64. `in_bytes`: formats of 4 bits stand in bits 2 to 5 of a byte."""
-    if kind == "tf32":
-        return (bits & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
-    if kind == "f64":
-        return bits.view(np.float64)
-    if kind == "f32":
-        return bits.view(np.float32).astype(np.float64)
-    if kind in ("e2m1",) and in_bytes:
-        return decode((bits >> np.uint8(2)) & np.uint8(15), kind)
+    if kind in ("f32", "f64"):
+        return bits.view(np.dtype(f"f{bits.dtype.itemsize}")).astype(np.float64, copy=False)
     if kind in FORMATS:
-        return decode(bits, kind)
+        return decode(bits >> np.uint8(2) if kind == "e2m1" and in_bytes else bits, kind).astype(np.float64)
     if kind in ("s8", "s32"):
         return bits.view(f"i{bits.dtype.itemsize}").astype(np.float64)
     if kind == "s4":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from pyptx.codegen.plan import Call, Expr, Line, List, Literal, Name, Step, Tuple, Unary, dotted
 from pyptx.codegen.scopes import Scope
@@ -198,7 +199,7 @@ def _constant_address(item: Operand, parts: Sequence[Expr]) -> Expr:
     return Call(ADDR, (first,) if len(parts) == 1 else (first, NONE, *parts[1:]))
 
 
-_MAKERS: dict[type[Node], Callable[..., Expr]] = {
+_MAKERS: dict[type[Node], Callable[[Any, Sequence[Expr]], Expr]] = {
     VectorOperand: _list,
     ParenthesizedOperand: lambda item, parts: Tuple(tuple(parts)),
     PipeOperand: lambda item, parts: Call(_OP["pipe"], tuple(parts)),

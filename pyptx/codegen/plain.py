@@ -28,7 +28,7 @@ from pyptx.codegen.plan import (
     dotted,
 )
 from pyptx.codegen.printer import printed
-from pyptx.codegen.regions import DEEPEST, Item, items
+from pyptx.codegen.regions import DEEPEST, Item, gaps_of, items
 from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
 from pyptx.codegen.styles import Comparison, detected
@@ -136,9 +136,7 @@ class _Writer:
                 return _Frame(frame.items, frame.scope, "asm", None)
             place.end()
             return frame
-        layout: tuple[str, ...] = node.layout  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-        gaps = layout if item.before is layout[0] else (item.before, *layout[1:])
-        self._layout(node, gaps, frame)
+        self._layout(node, gaps_of(node, item.before), frame)
         if type(node) is Instruction:
             made = self.statements.instruction(node, frame.scope)
             if self.statements.operands.pending:

@@ -56,6 +56,12 @@ def _first(statement: Statement) -> str:
     return layout[0] if layout else ""
 
 
+def gaps_of(statement: Statement, before: str) -> tuple[str, ...]:
+    """Return the gaps of a parsed statement, with `before` as the first."""
+    layout: tuple[str, ...] = getattr(statement, "layout", None) or (before,)
+    return layout if before is layout[0] else (before, *layout[1:])
+
+
 def _pieces(gap: str) -> list[str]:
     """Return text, mark, text, … of a gap."""
     if _WORD not in gap:
@@ -106,8 +112,7 @@ def walked(statements: Sequence[Statement]) -> Iterator[Seen]:
                 yield Seen(None, mark, (before,), asm, depth, last)
                 asm, last = mark == "asm", mark
                 continue
-            layout: tuple[str, ...] = node.layout  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-            yield Seen(node, "", layout if before is layout[0] else (before, *layout[1:]), asm, depth, last)
+            yield Seen(node, "", gaps_of(node, before), asm, depth, last)
             inside = None if type(node) is Instruction else body_of(node)
             if inside is None:
                 last = kind_of(node)

@@ -137,11 +137,17 @@ def _most(counted: Counter[Any], usual: str) -> Any:  # noqa: ANN401
     return max(counted, key=lambda key: (counted[key], key == usual), default=usual) if counted else usual
 
 
+def _tables() -> tuple[Any, Any]:
+    """Return counters by key: for code, for inline assembly."""
+    one: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
+    two: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
+    return one, two
+
+
 def _contexts(spots: Spots, style: Style) -> Style:
     """Add what stands before statements."""
     counted = Counter([(seen.asm, seen.depth, seen.last, seen.kind, seen.gaps[0]) for seen in spots])
-    special: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
-    general: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
+    special, general = _tables(), _tables()
     leads: tuple[dict[str, str], dict[str, str]] = ({}, {})
     place = Place(style)
     for (asm, depth, last, kind, gap), times in counted.items():
@@ -175,8 +181,7 @@ def _befores(special: Any, general: Any, leads: dict[str, str]) -> dict[str, str
 
 def _forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
     """Add the single gaps that kinds of statements have different from the rest."""
-    heads: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
-    sized: tuple[Any, Any] = (defaultdict(Counter), defaultdict(Counter))
+    heads, sized = _tables(), _tables()
     compare = Comparison(style, files)
     place = compare.place
     for node, mark, gaps, asm, depth, last in spots:

@@ -1,10 +1,16 @@
-"""Runs a kernel on arguments made up for it: buffers for what the code uses as addresses, small numbers for the rest."""
+"""Runs a kernel on arguments made up for it: buffers for what the code uses as addresses, small numbers else.
+
+The only part of the transpiler that needs NumPy and the simulator; loaded when a generated file is told to run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
+from pyptx import sim
 from pyptx.ir.directives import Module
 from pyptx.ir.kinds import LinkingDirective, StateSpace
 from pyptx.ir.nodes import Function, Instruction, Param, VarDecl
@@ -14,26 +20,23 @@ from pyptx.ir.walk import visit
 THREADS, DYNAMIC_SHARED, MOST_STEPS = 128, 48 << 10, 2_000_000
 _ADDRESS_OPCODES = frozenset("ld ldu st atom red prefetch prefetchu cp applypriority discard multimem wgmma".split())
 _CARRIES = frozenset("mov cvta add sub mad fma and or selp shl cvt".split())
+Array = np.ndarray[Any, np.dtype[Any]]
 Field = tuple[str, int]
 """A parameter's name and the offset of eight bytes in it."""
 
 
 def tried(module: Module, entry: Function, grid: int, block: int | None, size: int, number: int) -> Iterator[str]:
     """Simulate a kernel; yield what was passed to it and what it did."""
-    import numpy as np
-
-    from pyptx import sim
-
     pointers = pointers_of(entry)
     random = np.random.default_rng(0)
     arguments: dict[str, Any] = {}
     for param in entry.params:
-        arguments[param.name] = _argument(param, pointers, size, number, lambda: _buffer(np, random, size))
+        arguments[param.name] = _argument(param, pointers, size, number, lambda: _buffer(random, size))
         yield f"  {param.name}: {_shown(arguments[param.name])}"
     shape = (block,) if block else _block(entry)
     shared = DYNAMIC_SHARED if _dynamic_shared(module) else 0
     yield f"simulating {entry.name} with grid={grid}, block={shape}, shared={shared}"
-    before = {name: value.copy() for name, value in arguments.items() if isinstance(value, np.ndarray)}
+    before: dict[str, Any] = {name: value.copy() for name, value in arguments.items() if hasattr(value, "copy")}
     result = sim.run(
         module, entry.name, grid=grid, block=shape, args=arguments, shared=shared, check="all", on_hazard="report",
         max_steps=MOST_STEPS,
@@ -49,16 +52,16 @@ def tried(module: Module, entry: Function, grid: int, block: int | None, size: i
         yield f"  {finding}"
 
 
-def _buffer(np: Any, random: Any, size: int) -> Any:
+def _buffer(random: np.random.Generator, size: int) -> Array:
     """Return bytes that are small numbers, read as integers of 32 bits."""
     return random.integers(0, 8, size // 4, dtype=np.int32).view(np.uint8)
 
 
-def _argument(param: Param, pointers: set[Field], size: int, number: int, buffer: Any) -> Any:
+def _argument(
+    param: Param, pointers: set[Field], size: int, number: int, buffer: Callable[[], Array]
+) -> Array | sim.Struct | int | float:
     kind = param.type.ptx[1:]
     if param.array_size is not None:
-        from pyptx import sim
-
         width = int(param.array_size) * max(param.type.bits // 8, 1)
         inside = sorted(offset for name, offset in pointers if name == param.name and offset + 8 <= width)
         return sim.Struct(width, [(offset, buffer()) for offset in inside])
@@ -73,11 +76,11 @@ def _declared_pointer(param: Param) -> bool:
     return param.pointer or param.ptr_state_space is not None or param.ptr_alignment is not None
 
 
-def _shown(value: Any) -> str:
-    fields = getattr(value, "fields", None)
-    if fields is not None:
-        return f"{value.size} bytes, buffers at {[offset for offset, _ in fields] or 'no'} offsets, else zero"
-    return f"a buffer of {value.nbytes} bytes" if hasattr(value, "nbytes") else repr(value)
+def _shown(value: object) -> str:
+    if isinstance(value, sim.Struct):
+        offsets = ", ".join([str(offset) for offset, _ in value.fields])
+        return f"{value.size} bytes, " + (f"buffers at offsets {offsets}, else zero" if offsets else "all zero")
+    return f"a buffer of {value.nbytes} bytes" if isinstance(value, np.ndarray) else repr(value)
 
 
 def pointers_of(entry: Function) -> set[Field]:
@@ -120,7 +123,8 @@ def _block(entry: Function) -> tuple[int, ...]:
         if directive.name == "reqntid" and values:
             return values
         if directive.name == "maxntid" and values:
-            return values if len(values) > 1 and values[1] > 1 else (min(THREADS, values[0]),)
+            one, *more = values
+            return values if more and more[0] > 1 else (min(THREADS, one),)
     return (THREADS,)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import shown
@@ -105,7 +105,7 @@ def text(value: Any) -> str:
     return value
 
 
-def registers(dtype: PtxType, specs: Sequence[str], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
+def registers(dtype: PtxType, specs: Sequence[Any], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
     """Return `.reg …;` and what each of its names stands for."""
     kind = scalar(dtype)
     names: list[tuple[str, int | None]] = []
@@ -137,7 +137,7 @@ def declarator(
     name: str, shape: Any, init: Any, count: Any = None, braces: bool | None = None
 ) -> tuple[str, int | None, int | None, tuple[str | Operand, ...] | None, tuple[int, ...], bool | None]:
     """Return the fields of a declarator: name, count, first size, initialiser, further sizes, braces."""
-    sizes: tuple[Any, ...] = shape if isinstance(shape, tuple) else () if shape is None else (shape,)
+    sizes = cast("tuple[Any, ...]", shape) if isinstance(shape, tuple) else () if shape is None else (shape,)
     dims = tuple([number(size) for size in sizes])
     values: tuple[str | Operand, ...] | None = None
     if init is not None:
@@ -210,7 +210,8 @@ def parameter(dtype: PtxType, name: str, shape: Any, **given: Any) -> Param:
     return Param(
         _space(given["space"]), scalar(dtype), checked_name(name),
         None if shape is None else number(None if shape == () else shape), maybe(given["align"]), space,
-        maybe(given["ptr_align"]), pointer is True and given["ptr_align"] is None, maybe(given["vector"]), maybe(given["trailing_align"]),
+        maybe(given["ptr_align"]), pointer is True and given["ptr_align"] is None, maybe(given["vector"]),
+        maybe(given["trailing_align"]),
     )  # fmt: skip
 
 

@@ -231,7 +231,7 @@ class Exact:
     def address(self, base: Any, offset: Any, more: Sequence[Any]) -> Operand:
         """Return `[base]`, `[base+offset]`, `[map, {…}]` as written."""
         parts: Sequence[Any] = more
-        if offset is not None and (more or isinstance(offset, list | tuple)):
+        if offset is not None and (more or type(offset) in (list, tuple)):
             parts, offset = (offset, *more), None
         rest = tuple([self.operand(part) for part in parts])
         start = self.operand(base)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.declared import function_directives, label_place, number, scalar, text
+from pyptx.dsl.declared import function_directives, label_place, maybe, number, scalar, text
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import checked_name
 from pyptx.dsl.trace import fail
@@ -72,8 +72,7 @@ def _pragma(first: str, *more: str) -> Directive:
 
 
 def _file(index: Any, path: str, timestamp: Any = None, size: Any = None) -> Directive:
-    stamps = [None if value is None else number(value) for value in (timestamp, size)]
-    return FileDirective(number(index), text(path), *stamps)
+    return FileDirective(number(index), text(path), maybe(timestamp), maybe(size))
 
 
 def _prototype(
@@ -94,7 +93,7 @@ def _label_range(label: Any) -> LabelRange:
     return LabelRange(checked_name(name), number(count))
 
 
-def _dwarf(keyword: str, *values: Any) -> Directive:
+def _dwarf(keyword: Any, *values: Any) -> Directive:
     if keyword == ":":
         return DwarfDirective(":", (checked_name(values[0]),))
     made: list[Any] = []
@@ -108,6 +107,10 @@ def _dwarf(keyword: str, *values: Any) -> Directive:
     return DwarfDirective(keyword, tuple(made))
 
 
+def _alias(name: str, aliasee: str) -> Directive:
+    return AliasDirective(checked_name(name), checked_name(aliasee))
+
+
 _MAKERS: dict[str, Callable[..., Directive]] = {
     "loc": _loc,
     "pragma": _pragma,
@@ -115,7 +118,7 @@ _MAKERS: dict[str, Callable[..., Directive]] = {
     "callprototype": _prototype,
     "calltargets": lambda *names: CallTargets(tuple(map(checked_name, names))),
     "branchtargets": _branch_targets,
-    "alias": lambda name, aliasee: AliasDirective(checked_name(name), checked_name(aliasee)),
+    "alias": _alias,
     "target": lambda *targets: Target(tuple(map(checked_name, targets))),
     "dwarf": _dwarf,
 }

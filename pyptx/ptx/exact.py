@@ -34,7 +34,7 @@ def gap(
     what: str = "ptx.layout",
 ) -> Gap:
     """Return the mark that `ptx.layout` leaves."""
-    texts = (*gaps, before or "", after or "", *(inner or {}).values())
+    texts: tuple[Any, ...] = (*gaps, before or "", after or "", *(inner or {}).values())
     if not all(isinstance(text, str) for text in texts):
         fail(rules.ARGUMENT, f"`{what}` takes the text between tokens: white space and comments")
     return Gap(tuple(gaps), before, after, tuple((inner or {}).items()))

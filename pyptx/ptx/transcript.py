@@ -124,12 +124,13 @@ class ExactModule:
         self._add(data_node(dtype, *values).replace(origin=place()))
 
     @contextmanager
-    def section(self, name: str) -> Generator[None, None, None]:
+    def section(self, name: Any) -> Generator[None, None, None]:
         """Open `.section name { … }`."""
         if self.inner is not None or not isinstance(name, str) or not name[1:].replace(".", "_").isidentifier():
             fail(rules.ARGUMENT, f"expected a section such as '.debug_info' at module level, found {shown(name)}")
         origin = place()
-        self.inner = inner = []
+        inner: list[Any] = []
+        self.inner = inner
         try:
             yield
         finally:
@@ -220,7 +221,8 @@ def _head(
     is_entry: bool, name: str, params: Sequence[Param], returns: Sequence[Param] | None, given: dict[str, Any]
 ) -> Function:
     unknown = set(given) - {"linking", "directives", "attributes", "parens"}
-    if unknown or not all(isinstance(param, Param) for param in (*params, *(returns or ()))):
+    every: tuple[Any, ...] = (*params, *(returns or ()))
+    if unknown or not all(isinstance(param, Param) for param in every):
         found = ", ".join(sorted(unknown)) or "a parameter that is not ptx.decl.param(…)"
         fail(rules.ARGUMENT, f"`{shown(name)}` is declared with {found}")
     return Function(

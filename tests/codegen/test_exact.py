@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
@@ -163,7 +164,7 @@ def test_loops_have_the_form_of_compilers() -> None:
 def test_wait_loops_have_the_forms_of_libraries() -> None:
     def write() -> None:
         p = ptx.decl.reg(pred, "%p<3>")
-        wait = ptx.mbarrier.wait
+        wait: Any = ptx.mbarrier.wait
         wait(ptx.addr("%r1"), "%r2", labels=("waitLoop",), predicate="complete", space="shared::cta", uni=True)
         wait(ptx.addr("%r1"), "%r2", labels=("LAB_WAIT", "DONE"), predicate="P1", suspend_hint=ptx.imm("0x989680"))
         wait("bar", 0, labels=("L",), predicate=p[1], sem="acquire", scope="cta")
@@ -271,8 +272,8 @@ def test_an_exact_kernel_is_a_kernel() -> None:
     [lambda: ptx.decl.reg(b32, "a b"), lambda: ptx.decl.reg(b32, "%r<x>"), lambda: ptx.decl.var("heap", b32, "x"),
      lambda: ptx.directive("nothing"), lambda: ptx.directive("loc", 1), lambda: ptx.directive("pragma", 'a"b'),
      lambda: ptx.close_block(), lambda: ptx.open_block(), lambda: ptx.inst.mov.u32("%r1", "a;b"),
-     lambda: ptx.inst.add.s32("%r1", "%r2"), lambda: ptx.inst.ad.s32("%r1"), lambda: ptx.op.binary("**", 1, 2),
-     lambda: ptx.layout(1), lambda: ptx.inst.ret(pred=3)],
+     lambda: ptx.inst.add.s32("%r1", "%r2"), lambda: ptx.inst["ad.s32"]("%r1"), lambda: ptx.op.binary("**", 1, 2),
+     lambda: ptx.layout(cast(Any, 1)), lambda: ptx.inst.ret(pred=3)],
 )  # fmt: skip
 def test_mistakes_are_refused_at_the_users_line(wrong: Callable[[], object]) -> None:
     with pytest.raises(PtxError) as error:
@@ -283,7 +284,7 @@ def test_mistakes_are_refused_at_the_users_line(wrong: Callable[[], object]) -> 
 @pytest.mark.parametrize(
     "outside",
     [lambda: ptx.layout(before=""), lambda: ptx.decl.reg(b32, "%r<2>"), lambda: ptx.directive("pragma", "x"),
-     lambda: ptx.block().__enter__(), lambda: ptx.names().__enter__(), lambda: ptx.if_(u32, label="x")],
+     lambda: ptx.block().__enter__(), lambda: ptx.names().__enter__(), lambda: ptx.if_(cast(Any, u32), label="x")],
 )  # fmt: skip
 def test_exact_words_are_refused_in_other_kernels(outside: Callable[[], object]) -> None:
     k = kernel(outside_of(outside))

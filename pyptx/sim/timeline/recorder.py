@@ -94,6 +94,8 @@ class Recorder:
         """The rows of recorded warps by the number of their CTA in the grid and their own."""
         self.found = 0
         self.open: dict[int, Open] = {}
+        self.asleep: dict[int, tuple[int, int]] = {}
+        """The last mbarrier wait that refused each warp, and since when."""
         self.engines = Engines(self)
         self.batch: Batch | None = None
         self.state: State | None = None
@@ -158,6 +160,7 @@ class Recorder:
         assert self.batch is not None
         refused = self.batch.memory.mbarriers.refused
         if block.suspends and refused is not None:
+            self._sleep(block.pc, np.unique(lanes.shape.warp[refused.lanes]).tolist())
             passed = lanes.subset(~np.isin(lanes.index, refused.lanes))
             if passed is None:
                 return
@@ -173,6 +176,20 @@ class Recorder:
         self.clock[warps] += steps
         if self.batch.checks is not None:
             self._find(self.batch.checks.engine.findings)
+
+    def _sleep(self, pc: int, warps: list[int]) -> None:
+        """Warps wait for an mbarrier. One that has waited there before, timed out and come straight back has only gone
+        on waiting: those steps are taken back."""
+        for warp in warps:
+            if not self.kept[warp]:
+                continue
+            at, since = self.asleep.get(warp, (-1, 0))
+            found = self.open.pop(warp, None)
+            if at == pc and found is not None and (found.start, found.end) == (since, int(self.clock[warp])):
+                self.clock[warp] = since
+            elif found is not None:
+                self._close(warp, found)
+            self.asleep[warp] = pc, int(self.clock[warp])
 
     def _find(self, findings: Ledger) -> None:
         """Note where the warps of new findings are."""

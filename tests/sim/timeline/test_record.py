@@ -129,7 +129,10 @@ def test_a_run_that_hangs_leaves_its_timeline_with_the_error() -> None:
     assert (wait.barrier, wait.phase, wait.cause) == ("full[1]", 0, None)
     assert wait.track == named(caught.value.timeline, 0, "warp 1")
     assert wait.line == line_of(text, "try_wait")
-    assert wait.end > made.end - 2
+    assert wait.end == made.end
+    # Its timeouts are no steps: it has been waiting since it came, at its seventh step.
+    assert wait.start == 6
+    assert not [r for r in made.runs if r.track == wait.track and r.start >= 6]
 
 
 LATE = f"""{HEAD}.visible .entry k(.param .u64 from)

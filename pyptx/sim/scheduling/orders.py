@@ -23,6 +23,8 @@ _MOST_RANKS = 3
 _LONGEST_TURN = 48
 _REFUSALS = 0.15
 _LANDINGS = 0.3
+_MOST_PARTS = 8
+"""Into how many parts the CTAs of a batch fall at most."""
 _FEW = 2048
 """So many lanes are parted by CTA too: CTAs lie side by side, and parts of such lanes run several times slower."""
 
@@ -124,11 +126,11 @@ def _last_warp_first(shape: Shape, chance: random.Random) -> Array:
 
 
 def _last_cta_first(shape: Shape, chance: random.Random) -> Array:
-    return shape.ctas - 1 - shape.cta
+    return (shape.ctas - 1 - shape.cta) * min(shape.ctas, _MOST_PARTS) // shape.ctas
 
 
 def _first_cta_first(shape: Shape, chance: random.Random) -> Array:
-    return shape.cta.copy()
+    return shape.cta * min(shape.ctas, _MOST_PARTS) // shape.ctas
 
 
 def _one_starves(shape: Shape, chance: random.Random) -> Array:

@@ -10,6 +10,7 @@ from importlib.resources import files
 from json import dumps
 from typing import Any
 
+from pyptx.diagnostics import Diagnostic
 from pyptx.sim.hazards import Finding
 from pyptx.sim.timeline.findings import Spot, spots
 from pyptx.sim.timeline.packing import rows_of
@@ -19,15 +20,18 @@ _CONTEXT = 12
 """Lines of Python shown around those that take part."""
 
 
-def page(recorded: Recorded, findings: Sequence[Finding] = (), lines: dict[int, dict[str, str]] | None = None) -> str:
-    """Return the page. `lines` adds statistics to PTX lines, as names and values."""
+def page(
+    recorded: Recorded, findings: Sequence[Finding] = (), lines: dict[int, dict[str, str]] | None = None,
+    errors: Sequence[Diagnostic] = (),
+) -> str:  # fmt: skip
+    """Return the page. `lines` adds statistics to PTX lines, as names and values; `errors` are what ended the run."""
     assets = files("pyptx.sim.timeline").joinpath("assets")
     style, script, body = (
         assets.joinpath(name).read_text("utf-8") for name in ("timeline.css", "timeline.js", "timeline.html")
     )
     policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'"
     made = body.replace("{{policy}}", policy).replace("{{style}}", style).replace("{{script}}", script)
-    return made.replace("{{data}}", _json(payload(recorded, findings, lines or {})))
+    return made.replace("{{data}}", _json(payload(recorded, findings, lines or {}, errors)))
 
 
 def _hash(text: str) -> str:
@@ -50,7 +54,9 @@ class _Strings:
         return self.all.setdefault(text, len(self.all))
 
 
-def payload(recorded: Recorded, findings: Sequence[Finding], lines: dict[int, dict[str, str]]) -> dict[str, Any]:
+def payload(
+    recorded: Recorded, findings: Sequence[Finding], lines: dict[int, dict[str, str]], errors: Sequence[Diagnostic]
+) -> dict[str, Any]:
     """Return what the page's script draws. Records are rows of numbers; texts stand once in `strings`."""
     string = _Strings()
     rows, heights = rows_of(recorded.transfers)
@@ -78,8 +84,9 @@ def payload(recorded: Recorded, findings: Sequence[Finding], lines: dict[int, di
         "extra": {str(number): found for number, found in lines.items()},
         "python": _python(recorded),
         "hazards": [
-            _hazard(finding, *places)
-            for finding, places in zip(findings, spots(recorded, findings), strict=True)
+            *(_error(recorded, found) for found in errors),
+            *(_hazard(finding, *places)
+            for finding, places in zip(findings, spots(recorded, findings), strict=True)),
         ],
         "strings": list(string.all),
     }  # fmt: skip
@@ -94,6 +101,16 @@ def _python(recorded: Recorded) -> dict[str, Any]:
             first, last = max(1, min(used) - _CONTEXT), min(len(text), max(used) + _CONTEXT)
             shown[name] = {"first": first, "lines": [line.rstrip("\n") for line in text[first - 1 : last]]}
     return shown
+
+
+def _error(recorded: Recorded, found: Diagnostic) -> dict[str, Any]:
+    """Return what ended the run, at the warp that is stuck there."""
+    stuck = [wait for wait in recorded.waits if not wait.released and wait.line == found.line]
+    return {
+        "severity": str(found.severity), "code": found.code, "title": found.message, "what": "", "count": 1,
+        "notes": list(found.notes), "help": found.help or "", "line": found.line, "instruction": "", "other": None,
+        "track": stuck[0].track if stuck else -1, "time": stuck[0].start if stuck else 0,
+    }  # fmt: skip
 
 
 def _hazard(finding: Finding, spot: Spot, other: Spot | None) -> dict[str, Any]:

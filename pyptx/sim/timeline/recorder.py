@@ -257,7 +257,9 @@ class Recorder:
 
     def stopped(self, why: PtxError, hazards: Sequence[Finding]) -> PtxError:
         """Return the error that ended the run, with the timeline up to there."""
-        return Stopped(why, Timeline(self.finish(), hazards))
+        known = {(d.code, d.message) for d in (finding.diagnostic() for finding in hazards)}
+        errors = [d for d in why.diagnostics if (d.code, d.message) not in known]
+        return Stopped(why, Timeline(self.finish(), hazards, errors=errors))
 
     def _still_waiting(self) -> None:
         """Draw the waits of a run that stopped; in one that ended nobody waits."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.sim.hazards import Finding
 from pyptx.sim.timeline.records import UNIT, Recorded
 
@@ -20,6 +20,8 @@ class Timeline:
     hazards: Sequence[Finding] = field(default_factory=list[Finding])
     marks: dict[int, dict[str, str]] = field(default_factory=dict[int, dict[str, str]])
     """Statistics beside the lines of the PTX: their names and values."""
+    errors: Sequence[Diagnostic] = ()
+    """What ended the run, hazards aside: a deadlock, an access out of bounds."""
 
     def __str__(self) -> str:
         made = self.recorded
@@ -45,7 +47,7 @@ class Timeline:
         """Return one self-contained page."""
         from pyptx.sim.timeline.page import page
 
-        return page(self.recorded, self.hazards, self.marks)
+        return page(self.recorded, self.hazards, self.marks, self.errors)
 
     def _json(self) -> str:
         import json

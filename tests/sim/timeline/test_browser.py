@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyptx.sim.timeline import Timeline
+from pyptx.sim.timeline import Stopped, Timeline
 from tests.sim.timeline.runs import BULK, HAND_OVER, timeline
 from tests.sim.timeline.test_page import hostile
 from tools.browser import Page, browser, chromium
@@ -114,3 +114,13 @@ def test_everything_fits_into_1280_pixels(page: Page, tmp_path: Path) -> None:
     assert page.evaluate(
         "[...document.querySelectorAll('header *')].every(e => e.getBoundingClientRect().right <= 1280)"
     )
+
+
+def test_a_deadlock_stands_at_the_warp_that_is_stuck(page: Page, tmp_path: Path) -> None:
+    with pytest.raises(Stopped) as caught:
+        timeline(HAND_OVER.replace("    mbarrier.arrive.shared::cta.b64 _, [full+8];\n", ""), 64)
+    show(page, caught.value.timeline, tmp_path, "#hazard=1")
+    assert complaints(page) == []
+    assert "deadlock" in text(page, "#panel")
+    assert page.evaluate("timeline.tracks[timeline.data.hazards[0].track].name") == "warp 1"
+    assert "mbarrier.try_wait" in text(page, "#ptx tr.on")

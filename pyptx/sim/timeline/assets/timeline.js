@@ -531,7 +531,7 @@ class View {
   hazardsPanel() {
     if (!this.data.hazards.length) return [this.make("p", "No hazards were reported. They are looked for when the run is checked.")];
     return this.data.hazards.map((found, at) => {
-      const text = `${found.code} ${found.title}${found.count > 1 ? ` (${found.count} times)` : ""}: ${found.what}`;
+      const text = `${found.code} ${found.title}${found.count > 1 ? ` (${found.count} times)` : ""}${found.what ? `: ${found.what}` : ""}`;
       const item = this.button(text, () => this.openHazard(at), `item ${found.severity}`);
       if (at === this.hazard) {
         item.setAttribute("aria-current", "true");

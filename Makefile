@@ -29,7 +29,7 @@ lint: $(VENV)/.test  ## everything of `make test` but the tests
 audit: $(VENV)/.test  ## the large products that `make test` samples, run whole; writes docs/audits
 	$(BIN)/python -m tools.audit
 
-bench: $(VENV)/.test  ## print what parsing, importing and the command line cost on this machine
+bench: $(VENV)/.test $(VENV)/.bench  ## print what parsing, tracing, checking and simulating cost on this machine
 	@set -e; for benchmark in $(wildcard benchmarks/*.py); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done
 
 fmt: $(VENV)/.test  ## format the code and regenerate the generated files
@@ -41,7 +41,7 @@ clean:  ## remove .venv and everything generated that git ignores
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # One stamp per set of extras: a second run installs nothing until pyproject.toml changes.
-$(VENV)/.tools $(VENV)/.test: $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.tools $(VENV)/.test $(VENV)/.bench: $(VENV)/.%: pyproject.toml | $(VENV)/bin/python
 	$(PIP) install --quiet --editable '.[$*]'
 	@test '$*' != test || $(BIN)/python -m tools.browser >/dev/null
 	@touch $@

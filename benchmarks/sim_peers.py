@@ -1,7 +1,7 @@
 """Times the simulator against what else runs GPU kernels on a CPU: `python benchmarks/sim_peers.py`.
 
 Two peers, both in this process: Numba's CUDA simulator on a vector kernel, and Triton's interpreter on a tiled GEMM.
-The GEMM's PTX is what Triton itself makes of the very kernel that it interprets. Needs the packages of the `bench` extra.
+The GEMM's PTX is what Triton itself makes of the very kernel that it interprets. Needs the `bench` extra.
 """
 
 from __future__ import annotations

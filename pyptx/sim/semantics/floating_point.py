@@ -12,6 +12,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
+from pyptx.sim.numerics import double
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
@@ -62,13 +63,13 @@ def _subtract32(a: Array, b: Array, mode: str) -> Array:
 
 
 def _subtract64(a: Array, b: Array, mode: str) -> Array:
-    return r.add64(a, -b, mode)
+    return double.add(a, -b, mode)
 
 
 def _div(match: Match, signature: Signature) -> Operation | None:
     mode = mode_of(match)
     if match.modifiers[-1] == "f64":
-        return value(lambda a, b: r.div64(a, b, mode))
+        return value(lambda a, b: double.div(a, b, mode))
     return finished(match, lambda a, b: r.div32(a, b, mode))
 
 
@@ -95,7 +96,7 @@ def _upper_word(a: Array) -> Array:
 
 
 def _rcp64(a: Array, mode: str) -> Array:
-    return r.div64(np.ones_like(a), a, mode)
+    return double.div(np.ones_like(a), a, mode)
 
 
 def _rsqrt64(a: Array, mode: str) -> Array:
@@ -189,7 +190,7 @@ def exp2(x: Array) -> Array:
     return np.exp2(x)
 
 
-_FMA = _arithmetic(r.fma32, r.fma64)
+_FMA = _arithmetic(r.fma32, double.fma)
 
 
 def _mad(match: Match, signature: Signature) -> Operation | None:
@@ -198,15 +199,15 @@ def _mad(match: Match, signature: Signature) -> Operation | None:
 
 BUILDERS: dict[str, Builder] = {
     "testp": _testp, "copysign": _copysign,
-    "add": _arithmetic(r.add32, r.add64, np.add),
+    "add": _arithmetic(r.add32, double.add, np.add),
     "sub": _arithmetic(_subtract32, _subtract64, np.subtract),
-    "mul": _arithmetic(r.mul32, r.mul64, np.multiply),
+    "mul": _arithmetic(r.mul32, double.mul, np.multiply),
     "fma": _FMA, "mad": _mad, "div": _div, "abs": _abs, "neg": _neg,
     "min": _extreme(greater=False), "max": _extreme(greater=True),
     "rcp": _unary(lambda a, mode: r.div32(np.ones_like(a), a, mode), _rcp64),
-    "sqrt": _unary(r.sqrt32, r.sqrt64),
+    "sqrt": _unary(r.sqrt32, double.sqrt),
     "rsqrt": _unary(_in_double(lambda x: 1 / np.sqrt(x)), _rsqrt64),
-    "sin": _unary(_in_double(np.sin), r.sqrt64), "cos": _unary(_in_double(np.cos), r.sqrt64),
-    "lg2": _unary(_in_double(np.log2), r.sqrt64), "ex2": _unary(_in_double(exp2), r.sqrt64),
-    "tanh": _unary(_in_double(np.tanh), r.sqrt64),
+    "sin": _unary(_in_double(np.sin), double.sqrt), "cos": _unary(_in_double(np.cos), double.sqrt),
+    "lg2": _unary(_in_double(np.log2), double.sqrt), "ex2": _unary(_in_double(exp2), double.sqrt),
+    "tanh": _unary(_in_double(np.tanh), double.sqrt),
 }  # fmt: skip

@@ -12,9 +12,9 @@ from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.numerics import double
 from pyptx.sim.numerics.formats import table
 from pyptx.sim.numerics.products import product, scaled_product
-from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
 from pyptx.types import ALL, from_name
@@ -91,7 +91,7 @@ def accumulated(
         summed = start
         for at in range(left.shape[2]):
             x, y = (np.broadcast_to(v, summed.shape) for v in (left[:, :, at, None], right[:, None, at, :]))
-            summed = r.fma64(x, y, summed, mode)
+            summed = double.fma(x, y, summed, mode)
         return summed
     if sm and dtype in ("f16", "f32"):
         return product(left, right, start, names, instruction="mma", sm=sm, sparse=sparse)

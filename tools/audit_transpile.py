@@ -17,10 +17,10 @@ from pathlib import Path
 
 from pyptx.codegen import ptx_to_python
 from pyptx.ir import Instruction, visit
-from pyptx.isa import table
+from pyptx.isa import lookup, table
 from pyptx.parser import parse
 from tests.codegen.transcripts import module_of, problem
-from tools.isa.audit_spellings import cases
+from tools.isa.audit_spellings import cases, cases_of
 from tools.isa.ptxas import Case
 
 CORPUS = Path(__file__).parent.parent / "tests" / "corpus"
@@ -31,7 +31,7 @@ def main() -> int:
     """Run the audit; exit 1 when anything differs."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("files", nargs="*", type=Path, help="PTX files instead of the corpus")
-    options.add_argument("--spellings", type=int, help="only so many of the legal spellings, chosen by --seed")
+    options.add_argument("--spellings", type=int, help="only so many legal spellings, drawn by --seed")
     options.add_argument("--seed", type=int, default=0)
     arguments = options.parse_args()
     wrong = corpus(arguments.files or sorted(CORPUS.glob("*/*.ptx")))
@@ -99,10 +99,8 @@ def spellings(sample: int | None, seed: int) -> int:
 
 
 def modules(sample: int | None, seed: int) -> Iterator[tuple[str, int]]:
-    """Yield modules of legal instructions, with how many each has."""
-    found = list(cases(table.all_rows(), below=False))
-    if sample is not None and sample < len(found):
-        found = random.Random(seed).sample(found, sample)
+    """Yield modules of legal instructions, with how many each has: all, or spellings drawn at random."""
+    found = cases(table.all_rows(), below=False) if sample is None else _drawn(sample, random.Random(seed))
     groups: defaultdict[tuple[str, tuple[int, int]], list[Case]] = defaultdict(list)
     for case in found:
         groups[case.target, case.version].append(case)
@@ -111,6 +109,15 @@ def modules(sample: int | None, seed: int) -> Iterator[tuple[str, int]]:
             part = group[at : at + _PER_MODULE]
             head = f".version {version[0]}.{version[1]}\n.target {target}\n.address_size 64\n.entry k()\n{{\n"
             yield head + "".join([f"\t{case.text}\n" for case in part]) + "}\n", len(part)
+
+
+def _drawn(sample: int, draw: random.Random) -> Iterator[Case]:
+    """Yield the cases of so many spellings: each row of the table is as likely as any other."""
+    rows = table.all_rows()
+    for _ in range(sample):
+        row = draw.choice(rows)
+        sequence = draw.choice(lookup.sequences(row))
+        yield from cases_of(row, tuple([(slot.name, draw.choice(slot.choices)) for slot in sequence]), below=False)
 
 
 if __name__ == "__main__":

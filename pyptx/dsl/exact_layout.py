@@ -1,5 +1,7 @@
-"""Where statements of an exact transcript stand: `ptx.layout` and `ptx.inline_asm` leave marks among them, and at the
-end every statement gets the layout that the style and its marks give it. A statement that the style alone spaces has none.
+"""Where statements of an exact transcript stand.
+
+`ptx.layout` and `ptx.inline_asm` leave marks among them; at the end every statement gets the layout that the style and
+its marks give it. A statement that the style alone spaces has none.
 """
 
 from __future__ import annotations

@@ -319,6 +319,11 @@ def wrong_type(wanted: Wanted, value: Register) -> Complaint:
     """Return what to say of a register of another type."""
     assert wanted.type is not None
     first = wanted.type
+    if value.type_name == first:
+        return Complaint(
+            OPERAND_TYPE, f"`{wanted.name}` is .{first} in a register of 8 bits, `{value.name}` lives in one of 16",
+            f"convert through .{first[0]}16: ptxas moves 8-bit registers nowhere else",
+        )  # fmt: skip
     allowed = sorted(takes(first, wanted.widenable) & _USUAL, key=lambda name: (name != first, name))
     kinds = " or ".join(f".{name}" for name in allowed[:4])
     return Complaint(

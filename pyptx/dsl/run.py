@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from pyptx.diagnostics import PtxError, PythonFrame
+from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.exact import Exact
 from pyptx.dsl.finish import Traced, entry, finished_body, module_of
+from pyptx.dsl.rewrite import instructions
 from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of
 from pyptx.dsl.tensors import DESCRIPTOR_BYTES, TensorSpec
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
@@ -136,7 +137,8 @@ def _directives(trace: Trace, definition: Definition) -> tuple[FunctionDirective
     if changes and "maxnreg" not in have and not ("minnctapersm" in have and sized):
         # ptxas ignores setmaxnreg unless the count at entry is fixed.
         if not sized and definition.block == (1, 1, 1):
-            place: PythonFrame | None = trace.facts.get("setmaxnreg")
+            written = instructions([*trace.prologue, *trace.statements])
+            place = next((node.origin for node in written if node.opcode == "setmaxnreg"), None)
             raise PtxError([rules.DECLARATION.found(
                 place, "`setmaxnreg` needs the number of registers at entry, which nothing fixes here",
                 help="give the block size, block=(384, 1, 1), or raw_directives=[('maxnreg', (168,))]",

@@ -19,6 +19,7 @@ from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.ir.operands import RegisterOperand
+from pyptx.isa.directives import pragma as known_pragma
 from pyptx.types import s32, s64
 
 BRA = spelled("bra")
@@ -558,6 +559,10 @@ def expr() -> Named:
 def pragma(value: str) -> None:
     """Emit `.pragma "value";`."""
     trace = current()
+    found = known_pragma(value)
+    first = found.available.first_version(trace.target) if found is not None and trace.exact is None else None
+    if first is not None:
+        trace.need(first, f'`.pragma "{value}"`')
     trace.append(PragmaDirective(_quotable(value), origin=trace.here(2)))
 
 

@@ -668,3 +668,10 @@ def test_a_long_function_with_many_blocks_takes_time_in_proportion() -> None:
 
     seconds(100)
     assert seconds(4000) < 40 * max(seconds(400), 0.01)
+
+
+def test_real_registers_of_eight_bits_are_named() -> None:
+    def body() -> None:
+        ptx.cvt(u8, bf16, reg.scalar(u8), reg.scalar(bf16), rounding="rni")  # here
+
+    refused(body, "PTX0203", "in a register of 8 bits", "through .u16")

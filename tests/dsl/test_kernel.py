@@ -437,5 +437,6 @@ def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
     fixed = traced(body, raw_directives=[("maxnreg", (168,))]).ptx()
     assert ".maxnreg 168" in fixed
     assert ".minnctapersm" not in fixed
-    with pytest.raises(PtxError, match=r"number of registers at entry[\s\S]*block=\(384, 1, 1\)"):
+    line = body.__code__.co_firstlineno + 1
+    with pytest.raises(PtxError, match=rf"py:{line}: .*registers at entry[\s\S]*block=\(384, 1, 1\)"):
         traced(body).ptx()

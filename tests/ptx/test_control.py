@@ -235,3 +235,12 @@ def test_a_counted_loop_is_no_list() -> None:
     refused(collected, "PTX0810", "for i in ptx.range_")
     refused(unpacked, "PTX0810")
     assert sum(line.startswith("bar.sync") for line in code(iterated)) == 3
+
+
+def test_a_pragma_brings_the_version_that_it_needs() -> None:
+    def body() -> None:
+        ptx.pragma("used_bytes_mask 0xff")
+
+    text = traced(body, arch="sm_80").ptx()
+    assert text.startswith(".version 8.3\n")
+    accepted(text)

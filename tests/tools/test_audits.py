@@ -9,7 +9,7 @@ import pytest
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Form
 from tests.examples.test_kernels import CASES, made
-from tools import audit_corruptions, audit_fuzz, audit_lines, audit_sass
+from tools import audit_corruptions, audit_fuzz, audit_lines, audit_sass, audit_wrappers
 from tools.isa import audit_coverage, audit_mutants, audit_special, audit_spellings
 from tools.isa.mutants import STRATA, Source, split
 from tools.isa.ptxas import Case, verdicts
@@ -100,3 +100,9 @@ def test_profilers_show_the_python_line_of_every_access(seed: int) -> None:
         report = audit_lines.audit(made(case, case.targets[0]), case.shape)
         assert report.wrong == [], case.name
         assert report.counts["accesses"] > 5
+
+
+def test_wrappers_with_values_of_their_options_assemble(seed: int) -> None:
+    report = audit_wrappers.audit(150, seed)
+    assert report.failed == []
+    assert len(report.names) > 25

@@ -1,0 +1,164 @@
+"""A wrapper call for every spelling of arithmetic, logic, comparison, conversion, loads and stores that a wrapper can
+write, made from the spelling alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from pyptx import ptx, reg
+from pyptx.isa import lookup, table
+from pyptx.isa.model import Form, Kind, Match, Operand
+from pyptx.isa.targets import ASSEMBLED, NEWEST_PTX, target
+from pyptx.types import ALL, from_name
+from tests.ptx.tensor_calls import Call, Registers
+
+PLAIN = {"add": "add", "sub": "sub", "shl": "shl", "shr": "shr", "and": "and_", "or": "or_", "xor": "xor_",
+         "not": "not_", "selp": "selp", "mov": "mov"}  # fmt: skip
+"""Opcodes whose wrapper takes a type and the operands."""
+OPCODES = frozenset((*PLAIN, "mul", "mad", "fma", "setp", "cvt", "ld", "st", "elect", "setmaxnreg"))
+ROWS = tuple(row for row in table.all_rows() if row.opcode in OPCODES)
+TYPES = {t.name for t in ALL}
+_MODES = ("lo", "hi", "wide")
+
+
+class ScalarRegisters(Registers):
+    """Registers by type, guards in turn."""
+
+    def guard(self) -> Any:
+        """Return a guard: none, a predicate, its opposite."""
+        return self.next(None, self.of("pred"), ~self.of("pred"))
+
+    def place(self, operand: Operand, words: list[str]) -> Any:
+        """Return something for a place of an instruction with these modifiers."""
+        if operand.kind is Kind.PIPE:
+            return reg.PipeRef(*(self.place(part, words) for part in operand.parts))
+        if operand.kind is Kind.ADDRESS:
+            return self.of("u64")
+        if operand.type == "b8" and "e2m1x2" in words:
+            return self.of("e2m1x2", operand.count)
+        if operand.kind is Kind.IMMEDIATE:
+            return self.next(24, 128, 256)
+        if operand.access != "r":
+            return self.of(operand.type or "b32", operand.count)
+        return self.of("b32", operand.count) if operand.type is None else self.value(operand)
+
+
+def scalar_call(match: Match, signature: tuple[Operand, ...]) -> Callable[[Registers], None] | None:
+    """Return the call that should emit a spelling with one of its operand lists; None where no wrapper has it."""
+    opcode, words = match.form.opcode, list(match.modifiers)
+    made = _CALLS.get(opcode, _plain)(opcode, words, len(signature))
+    if made is None or _of_bytes(signature, words):
+        return None
+
+    def make(registers: Registers) -> None:
+        assert isinstance(registers, ScalarRegisters)
+        options = {} if opcode == "elect" else {"pred": registers.guard()}
+        made([registers.place(operand, words) for operand in signature], options)
+
+    return make
+
+
+def _of_bytes(signature: tuple[Operand, ...], words: list[str]) -> bool:
+    """Tell whether ptxas wants real 8-bit registers, which it moves nowhere: types of 8 bits live in 16-bit ones."""
+    small = ("b8", "u8", "s8")
+    if words[-1] in small or "bf16" in words:
+        return "bf16" in words and any(operand.type in small for operand in signature)
+    return any(operand.type == "b8" and operand.count for operand in signature)
+
+
+Made = Callable[[list[Any], dict[str, Any]], Any]
+
+
+def _plain(opcode: str, words: list[str], count: int) -> Made | None:
+    if len(words) != 1 or words[0] not in TYPES:
+        return None
+    return lambda values, options: getattr(ptx, PLAIN[opcode])(from_name(words[0]), *values, **options)
+
+
+def _multiplied(opcode: str, words: list[str], count: int) -> Made | None:
+    mode = words[0] if words[0] in _MODES else None
+    if len(words) != (1 if mode is None else 2) or (opcode == "mad" and mode is None):
+        return None
+    kind = from_name(words[-1])
+    if opcode == "mul":
+        return lambda values, options: ptx.mul(kind, *values, mode=mode, **options)
+    return lambda values, options: ptx.mad(kind, *values, mode=mode or "lo", **options)
+
+
+def _fused(opcode: str, words: list[str], count: int) -> Made | None:
+    if len(words) != 2 or words[0] != "rn":
+        return None
+    return lambda values, options: ptx.mad(from_name(words[1]), *values, **options)
+
+
+def _compared(opcode: str, words: list[str], count: int) -> Made | None:
+    if count != 3:
+        return None
+    return lambda values, options: ptx.setp(".".join(words[:-1]), from_name(words[-1]), *values, **options)
+
+
+def _converted(opcode: str, words: list[str], count: int) -> Made | None:
+    if words[0] == "pack" or len(words) < 2:
+        return None
+    flags = {flag: flag in words[:-2] for flag in ("ftz", "sat")}
+    rounding = ".".join(word for word in words[:-2] if not flags.get(word)) or None
+    # `ftz` and `sat` follow the rounding; a spelling that has more behind them is written by `rounding=` alone.
+    if (
+        words[:-2]
+        != [*(rounding or "").split("."), *(flag for flag, said in flags.items() if said)][rounding is None :]
+    ):
+        flags, rounding = {}, ".".join(words[:-2])
+    to, source = (from_name(word) for word in words[-2:])
+
+    def make(values: list[Any], options: dict[str, Any]) -> None:
+        sources = values[1] if len(values) == 2 and not isinstance(values[1], list) else values[1:]
+        ptx.cvt(to, source, values[0], sources, rounding=rounding, **flags, **options)
+
+    return make
+
+
+def _accessed(opcode: str, words: list[str], count: int) -> Made | None:
+    if words[-1] not in TYPES or words[0] in ("async", "bulk"):
+        return None
+    kind, before = from_name(words[-1]), words[:-1]
+    if before and before[-1] in ("v2", "v4", "v8"):
+        before = before[:-1]
+    if count != 2 or any(word.startswith(("level::", "L2::cache_hint", "mmio", "param::func", "v")) for word in before):
+        return None
+    at = next((i for i, word in enumerate(before) if word.partition("::")[0] in _SPACES), len(before) - 1) + 1
+    space, cache = ".".join(before[:at]), ".".join(before[at:]) or None
+
+    def make(values: list[Any], options: dict[str, Any]) -> None:
+        getattr(ptx, opcode)(kind, *values, space=space, cache=cache, **options)
+
+    return make
+
+
+_SPACES = ("global", "shared", "local", "const", "param")
+
+
+def _elected(opcode: str, words: list[str], count: int) -> Made | None:
+    return lambda values, options: ptx.elect_sync(values[0].left, values[0].right, values[1])
+
+
+def _resized(opcode: str, words: list[str], count: int) -> Made | None:
+    return lambda values, options: ptx.setmaxnreg(values[0], inc=words[0] == "inc", **options)
+
+
+_CALLS: dict[str, Callable[[str, list[str], int], Made | None]] = {
+    "mul": _multiplied, "mad": _multiplied, "fma": _fused, "setp": _compared, "cvt": _converted, "ld": _accessed,
+    "st": _accessed, "elect": _elected, "setmaxnreg": _resized,
+}  # fmt: skip
+
+
+def calls(rows: tuple[Form, ...] = ROWS) -> Iterator[tuple[Call | None, str]]:
+    """Yield every call with its spelling; None where no wrapper writes it."""
+    for row in rows:
+        for bound in lookup.spellings(row):
+            match = lookup.match_of(row, bound)
+            where = tuple(name for name in ASSEMBLED if all(n.on(target(name), NEWEST_PTX) for n in match.needs))
+            spelling = ".".join((row.opcode, *match.modifiers))
+            for signature in match.signatures:
+                made = scalar_call(match, signature)
+                yield (None if made is None else Call(spelling, where, "", made)), spelling

@@ -1,0 +1,40 @@
+"""Arithmetic, logic, comparisons, conversions, loads and stores of the table come out of their wrappers as spelled."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from pyptx.dsl.rewrite import instructions
+from pyptx.ir import Function
+from tests.dsl.tracing import traced
+from tests.ptx.scalar_calls import ROWS, ScalarRegisters, calls
+from tests.ptx.tensor_calls import Call
+
+
+def emitted(call: Call) -> list[str]:
+    """Return what a call emitted, spelled."""
+
+    def body() -> None:
+        call.make(ScalarRegisters())
+
+    module = traced(body, arch=call.targets[-1], version=(9, 5), block=128).module()
+    written = [s for part in module.directives if isinstance(part, Function) for s in part.body]
+    return [".".join((i.opcode, *(word[1:] for word in i.modifiers))) for i in instructions(written)][:-1]
+
+
+def test_a_call_emits_its_spelling(seed: int) -> None:
+    draw = random.Random(seed)
+    accesses = tuple(row for row in ROWS if row.opcode in ("ld", "st"))
+    others = tuple(row for row in ROWS if row.opcode not in ("ld", "st"))
+    made = [call for call, _ in calls(others) if call is not None and call.targets]
+    made += [call for call, _ in calls((draw.choice(accesses),)) if call is not None and call.targets][:200]
+    assert len(made) > 1300
+    assert [(call.spelling, found) for call in made for found in [emitted(call)] if found != [call.spelling]] == []
+
+
+def test_how_many_spellings_wrappers_lack_is_known() -> None:
+    """Roundings and saturation of arithmetic, combined comparisons, 8-bit registers: `ptx.inst` writes these."""
+    rows = tuple(row for row in ROWS if row.opcode not in ("ld", "st"))
+    lacking = Counter(spelling.partition(".")[0] for call, spelling in calls(rows) if call is None)
+    assert set(lacking) == {"add", "sub", "mul", "mad", "fma", "setp", "mov", "cvt"}

@@ -1,0 +1,238 @@
+"""Audits that whatever the Python front end writes assembles: every wrapper with every value of its options, on its
+targets. Prints how often each public name was called in a kernel that ptxas accepted.
+
+python -m tools.audit_wrappers [--sample 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import random
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pyptx
+from pyptx import Kernel, TensorSpec, kernel
+from pyptx.dsl.scopes import intrinsic
+from pyptx.isa.targets import ASSEMBLED
+from pyptx.toolchain import judge, validate
+from tests.ptx import async_calls, other_calls, scalar_calls, tensor_calls
+from tests.ptx.test_async_calls import TARGETS, everything, parts, written
+from tests.ptx.test_interface import entries, found, path_of
+
+PACKAGE = str(Path(pyptx.__file__).parent)
+MODULES = ("pyptx.reg", "pyptx.smem", "pyptx.ptx")
+HOST = frozenset(
+    "reg.Reg reg.RegArray reg.PipeRef reg.NegPred reg.use reg.RegArray.__getitem__ reg.RegArray.__setitem__ "
+    "smem.SharedAlloc smem.SharedSlice smem.MbarrierArray smem.MbarrierRef ptx.PipelineState ptx.NamedBarrier "
+    "ptx.decl.reg ptx.decl.var ptx.directive ptx.open_block ptx.close_block ptx.names ptx.layout ptx.module".split()
+)
+"""Classes that other names make, and what exact transcripts are written in, which has an audit of its own."""
+MOST_IN_A_KERNEL = 4000
+SCALAR_TARGETS = ("sm_75", "sm_80", "sm_90a", "sm_100a", "sm_121a")
+"""Where arithmetic and accesses are assembled: a hundred thousand spellings on each."""
+
+
+@dataclass
+class Report:
+    """How many calls were assembled, for which names, and what failed."""
+
+    calls: Counter[str] = field(default_factory=Counter[str])
+    names: Counter[str] = field(default_factory=Counter[str])
+    failed: list[str] = field(default_factory=list[str])
+
+
+class Watch:
+    """Counts calls of public names while kernels are traced: those that come from outside the package."""
+
+    def __init__(self, names: dict[CodeType, str]) -> None:
+        self.names = {id(code): (code, name) for code, name in names.items()}
+        self.seen: Counter[str] = Counter()
+        self.scoped = intrinsic(lambda: None).__code__
+
+    def __enter__(self) -> Counter[str]:
+        self.seen = Counter[str]()
+        sys.setprofile(self._called)
+        return self.seen
+
+    def __exit__(self, *exception: object) -> None:
+        sys.setprofile(None)
+
+    def _called(self, frame: FrameType, event: str, argument: object) -> None:
+        known = self.names.get(id(frame.f_code)) if event == "call" else None
+        if known is None:
+            return
+        caller = frame.f_back
+        while caller is not None and caller.f_code is self.scoped:
+            caller = caller.f_back
+        if caller is not None and not caller.f_code.co_filename.startswith(PACKAGE):
+            self.seen[_named(known[1], frame)] += 1
+
+
+def _named(name: str, frame: FrameType) -> str:
+    """Return the public name: one function serves all ranks of tensor copies and all special registers."""
+    owner = frame.f_locals.get("self")
+    if name.startswith("ptx.cp.async_.bulk.tensor"):
+        return _RANK.sub(f"_{getattr(owner, 'rank', 0)}d", name)
+    return f"ptx.special.{getattr(owner, '_name', '%')[1:]}" if name == "ptx.special" else name
+
+
+_RANK = re.compile(r"_\dd\b")
+
+
+def public() -> tuple[dict[CodeType, str], list[str]]:
+    """Return the code of each public function with its name, and the names of all of them."""
+    codes: dict[CodeType, str] = {}
+    names: list[str] = []
+    for module, entry in entries():
+        name = f"{module.removeprefix('pyptx.')}.{path_of(entry)}"
+        value = found(module, entry)
+        if module not in MODULES or not callable(value) or name in HOST or inspect.ismodule(value):
+            continue
+        code = _code(value)
+        if code is not None:
+            names.append(name)
+            codes.setdefault(code, "ptx.special" if ".special." in name else name)
+    return codes, names
+
+
+def _code(value: Callable[..., object]) -> CodeType | None:
+    if inspect.isclass(value):
+        return None
+    plain = inspect.unwrap(value)
+    plain = getattr(plain, "__func__", plain)
+    code: CodeType | None = getattr(plain, "__code__", None)
+    return code or getattr(type(plain).__dict__.get("__call__"), "__code__", None)
+
+
+def audit(sample: int | None, seed: int) -> Report:
+    """Return what happened; of each group one call in `sample`."""
+    report, watch = Report(), Watch(public()[0])
+    chosen = random.Random(seed)
+
+    def some(values: Iterable[Any]) -> list[Any]:
+        return [value for value in values if sample is None or chosen.randrange(sample) == 0]
+
+    for group in async_calls.GROUPS:
+        _audit_async(report, watch, some(everything(group)))
+    _audit_tables(report, watch, some(tensor_calls.calls()), tensor_calls.Registers, "tensor cores", ASSEMBLED)
+    scalars = [call for call, _ in scalar_calls.calls() if call is not None]
+    _audit_tables(report, watch, some(scalars), scalar_calls.ScalarRegisters, "scalars", SCALAR_TARGETS)
+    _audit_bodies(report, watch, some(other_calls.bodies()))
+    return report
+
+
+def _audit_async(report: Report, watch: Watch, calls: Sequence[async_calls.Call]) -> None:
+    for arch in TARGETS:
+        texts: dict[tuple[int, int], list[tuple[str, str, Counter[str]]]] = defaultdict(list)
+        for call in calls:
+            with watch as seen:
+                made = written(call, arch)
+            if made is not None:
+                version, text = parts(made[0])
+                texts[version].append((text, f"{call} on {arch}", seen))
+        for version, group in texts.items():
+            verdicts = judge([text for text, _, _ in group], target=arch, version=version)
+            for verdict, (_, name, seen) in zip(verdicts, group, strict=True):
+                _count(report, "synchronisation, copies, atomics", name, 1, seen,
+                       [] if verdict.accepted else [str(verdict.diagnostics[0].message)])  # fmt: skip
+
+
+def _audit_tables(
+    report: Report,
+    watch: Watch,
+    calls: Sequence[tensor_calls.Call],
+    registers: Callable[[], tensor_calls.Registers],
+    kind: str,
+    targets: Sequence[str],
+) -> None:
+    options: dict[str, Any] = {"version": (9, 5), "block": 128}
+    for arch in targets:
+        groups: dict[str, list[tensor_calls.Call]] = defaultdict(list)
+        for call in calls:
+            if arch in call.targets:
+                groups[call.group].append(call)
+        for group in groups.values():
+            for first in range(0, len(group), MOST_IN_A_KERNEL):
+                chunk = group[first : first + MOST_IN_A_KERNEL]
+
+                def body(chunk: Sequence[tensor_calls.Call] = chunk) -> None:
+                    made = registers()
+                    for call in chunk:
+                        call.make(made)
+
+                given = {"arch": arch, **options}
+                _assemble(report, watch, kind, f"{kind} on {arch}", body, len(chunk), given)
+
+
+def _audit_bodies(report: Report, watch: Watch, bodies: Iterable[other_calls.Body]) -> None:
+    for one in bodies:
+        for arch in one.targets:
+            _assemble(
+                report, watch, "everything else", f"{one.name} on {arch}", one.make, 1, {"arch": arch, **one.options}
+            )
+
+
+def _assemble(
+    report: Report,
+    watch: Watch,
+    kind: str,
+    name: str,
+    make: Callable[..., object],
+    count: int,
+    options: dict[str, Any],
+) -> None:
+    def body() -> None:
+        make()
+
+    def with_tensors(x: TensorSpec, y: TensorSpec) -> None:
+        make(x, y)
+
+    traced: Kernel = kernel(**options)(with_tensors if options.get("in_specs") else body)
+    with watch as seen:
+        text = traced.ptx()
+    wrong = [str(d.message) for d in validate(text) if d.severity == "error"]
+    _count(report, kind, name, count, seen, wrong)
+
+
+def _count(report: Report, kind: str, name: str, count: int, seen: Counter[str], wrong: Sequence[str]) -> None:
+    report.calls[kind] += count
+    if wrong:
+        report.failed.append(f"{name}: {wrong[0]}")
+    else:
+        report.names += seen
+
+
+def lines(report: Report) -> Iterator[str]:
+    """Yield the counts: by group, by name, in all."""
+    for kind, count in report.calls.items():
+        yield f"{count:9,} calls: {kind}"
+    for name in public()[1]:
+        yield f"{report.names[name]:9,} {name}"
+    yield from report.failed
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the audit; exit 1 when a call failed or a name was never called."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--sample", type=int, help="one call in so many")
+    options.add_argument("--seed", type=int, default=1)
+    arguments = options.parse_args(argv)
+    report = audit(arguments.sample, arguments.seed)
+    print("\n".join(lines(report)))
+    names, failed = public()[1], len(report.failed)
+    absent = [name for name in names if not report.names[name]] if arguments.sample is None else []
+    print(f"{sum(report.calls.values()):,} calls, {failed} refused by ptxas; {len(names)} public functions, "
+          f"{len(absent)} of them never called: {', '.join(absent) or 'none'}")  # fmt: skip
+    return 1 if report.failed or absent else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

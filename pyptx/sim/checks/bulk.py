@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ def held(made: Copy, shared: Region, begin: int, size: int) -> Bytes:
 
 
 def load_issued(
-    site: Site, one: Lanes, source: Bytes, targets: Sequence[tuple[Bytes, int]], tensor_map: Any = None
+    site: Site, one: Lanes, source: Bytes, targets: list[tuple[Bytes, int]], tensor_map: Any = None
 ) -> Callable[[], None]:
     """A bulk copy to shared memory is issued; return what tells that it has landed."""
     if site.memory.checks is None:
@@ -81,6 +81,8 @@ def store_issued(
 
 def _uses(checks: Checks, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> None:
     """A copy uses a map; one in a parameter or in constant memory cannot change."""
-    region = None if tensor_map is None else site.memory.region_at(int(tensor_map))
+    if tensor_map is None:
+        return
+    region = site.memory.region_at(int(tensor_map))
     if region is not None and region.space == "global" and int(tensor_map) < region.low + region.size:
         checks.engine.maps.use(thread, place, int(tensor_map), operation)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.sim.access import as_tuple
 from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.checks.objects import barriers
 from pyptx.sim.checks.session import Checks, checks_of, place_of
@@ -100,8 +101,7 @@ def _signalling(
     some, (where, bars) = chosen(lanes, mask, address, bar)
     numbers: list[int] = []
     if some is not None:
-        given = values[0] if isinstance(values[0], tuple) else (values[0],)
-        size = sum(np.asarray(v).dtype.itemsize for v in given)
+        size = sum(np.asarray(value).dtype.itemsize for value in as_tuple(values[0]))
         _, offsets = site.memory.resolve(site, space, some, where, size, "told")
         targets = np.broadcast_to(offsets, some.n)
         access = _async_store(place, size, reduces)

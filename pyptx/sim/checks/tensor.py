@@ -130,10 +130,11 @@ def _operate(inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, *give
     """Run a product, copy or shift for one issuing lane after the other, and tell what each touched."""
     checks, place = checks_of(site)
     some = checks.masked(lanes, mask)
-    for at in [] if some is None else some.index.tolist():
-        one = some.shape.range(at, at + 1)  # pyright: ignore[reportOptionalMemberAccess]
+    if some is None:
+        return
+    for _, one in bulk.one_by_one(some):
         trace = checks.trace = Trace()
-        inner(site, lanes, lanes.index == at, *given)
+        inner(site, lanes, lanes.index == one.lo, *given)
         checks.trace = None
         reads, writes = _bytes(checks, site, trace)
         checks.engine.tensor.operate(checks.group(one).first, place, reads, writes, pair)

@@ -81,23 +81,22 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
 def _crowd_known(state: State, record: int, thread: int, kind: int) -> bool:
     """Tell whether a thread knows the accesses of all threads of a crowd."""
     records, clocks = state.records, state.clocks
-    columns, time, row = records.crowds[record], int(records.time[record]), int(clocks.row_of[thread])
+    (columns, times), row = records.crowds[record], int(clocks.row_of[thread])
     warp = thread >> 5
     domain = int(records.domain(np.array([record]))[0])
     if domain != clocks.domain_of[warp]:
         theirs = clocks.foreign.get(row, {}).get(domain)
-        return theirs is not None and columns.max() < theirs.shape[1] and bool((theirs[kind, columns] >= time).all())
+        return theirs is not None and columns.max() < theirs.shape[1] and bool((theirs[kind, columns] >= times).all())
     mine = thread - int(clocks.first_thread[warp]) + 1
     crossing = kind in (CROSSED_SHARED, CROSSED_GLOBAL)
-    if not crossing or clocks.crossed_own[thread, kind - CROSSED_SHARED] >= time:
-        columns = columns[columns != mine]
+    if not crossing or clocks.crossed_own[thread, kind - CROSSED_SHARED] >= times[columns == mine].max(initial=0):
+        times, columns = times[columns != mine], columns[columns != mine]
     if kind < FLOORED:
         least, most = columns.min(initial=mine), columns.max(initial=mine)
         (low, high), lane = clocks.cta_span[warp], mine - (thread & 31)
         level = WARP if lane <= least and most < lane + 32 else CTA if low <= least and most < high else CLUSTER
-        if time <= clocks.floors[row, kind, level]:
-            return True
-    return bool((clocks.table[row, kind, columns] >= time).all())
+        times, columns = (part[times > clocks.floors[row, kind, level]] for part in (times, columns))
+    return bool((clocks.table[row, kind, columns] >= times).all())
 
 
 def _all_lanes_known(state: State, record: int, thread: int, kind: int) -> bool:

@@ -86,7 +86,7 @@ class Memory:
                 if busy or plane.crowded:
                     plane.clear_reads(cells)
                 several = benign is not True and len(cells) > 1 and not operation
-                if several and (plane.write[cells] != refs).any() and not (benign and benign()):
+                if several and (plane.write[cells] != refs).any() and not (callable(benign) and benign()):
                     self._same_store(access, group, cells)
                 return
         else:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pyptx.sim.hazards.clocks import CTA, SEEN
+from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
 from pyptx.sim.hazards.conflicts import ordered
 from pyptx.sim.hazards.events import Access, Ints, Mask, Space
 from pyptx.sim.hazards.groups import Group
@@ -59,7 +59,7 @@ class Readers:
         )  # fmt: skip
         base = state.clocks.first_thread[group.threads[ctas.first] >> 5]
         for record, members, first in zip(made.tolist(), ctas.members, base.tolist(), strict=True):
-            state.records.crowds[record] = members - first + 1
+            state.records.crowds[record] = members - first + 1, np.full(len(members), state.clocks.now)
         refs = (made * 64 + CROWD).astype(np.int32)
         if len(mine) == 1 or len(np.unique(mine)) == len(mine):
             self.keep(group.threads[ctas.first], plane, mine, refs)
@@ -139,31 +139,19 @@ class Readers:
     def _note_crowds(
         self, access: Access, group: Group, plane: Plane, cells: Ints, warps: Ints, masks: Ints, counts: Ints
     ) -> None:
-        """Note cells that many warps access, each cell's warps one after the other; cells with the same lanes share a
-        record."""
+        """Note cells that many warps access, each cell's warps one after the other: a record for each cell."""
         records, state = self.state.records, self.state
-        floored = state.grid_of(group.first).cluster == 1
-        number, now = records.number(access), state.clocks.now
         starts = np.cumsum(counts) - counts
-        found: dict[bytes, list[int]] = {}
-        for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-            part = slice(start, start + count)
-            found.setdefault(warps[part].tobytes() + masks[part].tobytes(), []).append(start)
-        for same in found.values():
-            part = slice(same[0], same[0] + int(counts[np.searchsorted(starts, same[0])]))
-            which = warps[part]
-            domains = state.clocks.domain_of[group.warps[which]]
-            for domain in np.unique(domains).tolist():
-                mine = which[domains == domain]
-                lanes = masks[part][domains == domain]
-                head = mine[:1]
-                made = records.by_warps(number, group.lives[head], group.columns[head], lanes[:1], now, floored)
-                record = int(made[0])
-                columns = group.columns[mine].astype(np.int64)[:, None] + np.arange(32)
-                records.crowds[record] = columns[(lanes[:, None] >> np.arange(32)) & 1 != 0]
-                where = cells[np.array(same)]
-                refs = np.full(len(where), record * 64 + CROWD, np.int32)
-                self.keep(np.full(len(where), int(group.warps[mine[0]]) * 32), plane, where, refs)
+        head = warps[starts]
+        number, now = records.number(access), state.clocks.now
+        floored = state.grid_of(group.first).cluster == 1
+        made = records.by_warps(number, group.lives[head], group.columns[head], masks[starts], now, floored)
+        lanes = (masks[:, None] >> np.arange(32)) & 1 != 0
+        columns = (group.columns[warps].astype(np.int64)[:, None] + np.arange(32))[lanes]
+        ends = np.cumsum(lanes.sum(axis=1))[starts + counts - 1]
+        for record, mine in zip(made.tolist(), np.split(columns, ends[:-1]), strict=True):
+            records.crowds[record] = mine, np.full(len(mine), now)
+        self.keep(group.warps[head] * 32, plane, cells[starts], (made * 64 + CROWD).astype(np.int32))
 
     def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs, first: int = 0) -> None:
         """Put readers into the first slot that is free or whose reader comes before them, from a slot on."""
@@ -180,7 +168,50 @@ class Readers:
             held[cells[free]] = refs[free]
             cells, refs, threads = cells[~free], refs[~free], threads[~free]
         if plane.exact or len(cells) <= _MOST_SETS:
-            self._keep_in_sets(threads, plane, cells, refs)
+            left = [at for at in range(len(cells)) if not self._fold(plane, int(cells[at]), int(refs[at]))]
+            if left:
+                self._keep_in_sets(threads[left], plane, cells[left], refs[left])
+
+    def _fold(self, plane: Plane, cell: int, ref: int) -> bool:
+        """Put a reader together with those before it by the same instruction, into one slot; False if there is none."""
+        records = self.state.records
+        record = ref >> 6
+        one = np.array([record])
+        life, number = int(records.tag[record]) >> 7, int(records.access[record])
+        if records.operation[record]:
+            return False
+        slots = [
+            slot
+            for slot, old in enumerate(int(held[cell]) >> 6 for held in plane.reads)
+            if records.access[old] == number
+            and not records.operation[old]
+            and records.domain(np.array([old]))[0] == records.domain(one)[0]
+        ]
+        if not slots:
+            return False
+        times: dict[int, int] = {}
+        for old in (*(int(plane.reads[slot][cell]) for slot in slots), ref):
+            times.update(zip(*self._members(old), strict=True))
+        latest = max(times.values())
+        floored = records.key[record] != NEVER
+        made = records.by_warps(
+            number, np.array([life]), records.column[one], records.mask[one], latest, bool(floored)
+        )  # fmt: skip
+        records.crowds[int(made[0])] = np.array(list(times)), np.array(list(times.values()))
+        for slot in slots:
+            plane.reads[slot][cell] = 0
+        plane.reads[slots[0]][cell] = int(made[0]) * 64 + CROWD
+        return True
+
+    def _members(self, ref: int) -> tuple[list[int], list[int]]:
+        """Return the columns of the threads that a reference stands for, and their times."""
+        records, record, lane = self.state.records, ref >> 6, ref & 63
+        if lane == CROWD:
+            columns, times = records.crowds[record]
+            return columns.tolist(), times.tolist()
+        mask = int(records.mask[record]) if lane == ALL_LANES else 1 << lane
+        found = [int(records.column[record]) + at for at in range(32) if mask >> at & 1]
+        return found, [int(records.time[record])] * len(found)
 
     def replaceable(self, before: Refs, threads: Ints, refs: Refs) -> Mask:
         """Tell which slots are free, or held by a like access that comes before the new one."""

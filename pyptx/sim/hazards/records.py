@@ -1,6 +1,7 @@
 """The accesses that shadow memory points to: who, when and by which instruction, one row each.
 
-A reference is `record * 64 + lane`; lane 32 stands for all lanes of the record's mask, 33 for threads of several warps, 0 for an asynchronous operation.
+A reference is `record * 64 + lane`; lane 32 stands for all lanes of the record's mask, 33 for a crowd,
+0 for an asynchronous operation.
 A tag is `life * 128 + lane` of a thread, where each CTA gives its warps new lives; no operation has a thread's tag.
 """
 
@@ -34,8 +35,8 @@ class Records:
         self.mask = np.zeros(1024, np.int64)
         self.access = np.zeros(1024, np.int32)
         self.operation = np.zeros(1024, np.int32)
-        self.crowds: dict[int, Ints] = {}
-        """The columns of the threads that a record of lane CROWD stands for."""
+        self.crowds: dict[int, tuple[Ints, Ints]] = {}
+        """The columns of the threads that a record of lane CROWD stands for, and when each accessed."""
         self.accesses: list[Access] = []
         self._number_of: dict[int, int] = {}
         self._flags = np.zeros(64, np.int32)

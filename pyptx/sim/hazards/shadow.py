@@ -63,7 +63,7 @@ class Shadow:
         self.split = False
         self.written = fresh
         """Whether anybody has written here; until then readers are only logged."""
-        self.log: list[tuple[Ints, int, Refs]] = []
+        self.log: list[tuple[Refs, int, Refs]] = []
         self.logged = 0
         self._planes: dict[int, Plane] = {}
 

@@ -187,8 +187,9 @@ class State:
         if column is not None:
             return np.full(len(warps), column, np.int64)
         clocks = self.clocks
-        for number in np.unique(clocks.domain_of[warps[clocks.copy_column[warps] == 0]]).tolist():
-            self.copy_columns(self.domains[number])
+        for warp in warps[clocks.copy_column[warps] == 0].tolist():
+            if not clocks.copy_column[warp]:
+                self.copy_columns(self.domains[int(clocks.domain_of[warp])])
         return clocks.copy_column[warps] + warps * 32 - clocks.first_thread[warps]
 
     def finish(self, operation: int) -> None:

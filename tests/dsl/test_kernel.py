@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyptx import PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx import PtxError, TensorSpec, Tile, detect_arch, intrinsic, kernel, ptx, reg, smem
 from pyptx.toolchain import sass
 from pyptx.types import bf16, f32, u32, u64
 
@@ -440,3 +440,16 @@ def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
     line = body.__code__.co_firstlineno + 1
     with pytest.raises(PtxError, match=rf"py:{line}: .*registers at entry[\s\S]*block=\(384, 1, 1\)"):
         traced(body).ptx()
+
+
+def test_the_target_of_the_device_or_a_note_that_there_is_none() -> None:
+    def body() -> None: ...
+
+    made = traced(body, arch="auto")
+    text = made.ptx()
+    try:
+        assert f".target {detect_arch()}\n" in text
+    except PtxError as error:
+        assert re.search(r"PTX0818\]: (no CUDA driver|the CUDA driver reports no device)[\s\S]*'sm_90a'", str(error))
+        assert ".target sm_90a\n" in text
+        assert made.notes == ["arch='auto': no GPU found, traced for sm_90a"]

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
 
-_RUN_OPTIONS = tuple("check on_hazard precision timeline statistics max_steps".split())
-RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed poison watch".split(), *_RUN_OPTIONS))
+_RUN_OPTIONS = tuple("check on_hazard precision timeline statistics max_steps poison watch".split())
+RESERVED = frozenset((*"lineinfo annotate out grid args schedule seed".split(), *_RUN_OPTIONS))
 DEFAULT_ARCH = "sm_90a"
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MOST_TRACES = 256
@@ -128,7 +128,8 @@ class Kernel:
     ) -> Result:
         """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, or given as
         `out=`. Keywords are template parameters, shape variables and raw scalar parameters, and what `sim.run` takes
-        beside the launch: `check`, `on_hazard`, `precision`, `timeline`, `statistics`, `max_steps`."""
+        beside the launch: `check`, `on_hazard`, `precision`, `timeline`, `statistics`, `max_steps`, `poison`,
+        `watch`."""
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
         options |= {"schedule": schedule, "seed": seed}
         return self._simulated(inputs, args, out, grid, options, kwargs)[0]
@@ -171,8 +172,9 @@ class Kernel:
         memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *made), strict=True))
         place = arguments.grid_of(self.grid if grid is None else grid, known)
         shared = self.dynamic_smem(**known, **template)
+        parts = self._specialised({**known, **template}).traced.parts
         result = simulation.simulate(
-            module, self._definition, memory, scalars, known, grid=place, shared=shared, **options
+            module, self._definition, memory, scalars, known, grid=place, shared=shared, parts=parts, **options
         )
         arrays.note_written(given)
         return result, given or arrays.given_back(library, made)

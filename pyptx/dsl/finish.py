@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from pyptx.diagnostics import Diagnostic, PtxError
@@ -26,6 +26,8 @@ class Traced:
     dynamic_shared: int
     tensor_maps: tuple[str, ...]
     warnings: tuple[Diagnostic, ...]
+    parts: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Where the allocations lie behind the symbol of dynamic shared memory, if they do."""
 
 
 def finished_body(trace: Trace) -> Body:

@@ -11,7 +11,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.exact import Exact
 from pyptx.dsl.finish import Traced, entry, finished_body, module_of
 from pyptx.dsl.rewrite import instructions
-from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of
+from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of, moved_offsets
 from pyptx.dsl.tensors import DESCRIPTOR_BYTES, TensorSpec
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
 from pyptx.emitter.styles import DEFAULT
@@ -48,7 +48,9 @@ def trace_kernel(
     """Return the kernel's module for these shape variables and template values, and the variables that were read."""
     trace, function, used = trace_entry(definition, arch, dims, template, Unit())
     module = module_of([trace], [function])
-    return Traced(module, dynamic_bytes(memory_of(trace)), tuple(trace.maps), tuple(trace.warnings)), used
+    memory = memory_of(trace)
+    maps, warnings = tuple(trace.maps), tuple(trace.warnings)
+    return Traced(module, dynamic_bytes(memory), maps, warnings, moved_offsets(memory)), used
 
 
 def trace_entry(

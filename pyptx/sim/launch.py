@@ -59,6 +59,7 @@ def run(
     statistics: bool = False,
     watch: Sequence[str] = (),
     poison: bool = False,
+    parts: Mapping[str, int] | None = None,
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel.
@@ -72,12 +73,12 @@ def run(
 
     With `poison=True` registers, shared, local and tensor memory start as 0x7ffda5a5, a NaN, and a register that is
     read before it was written is reported. `watch` names registers; their changes are the result's `watched`.
-    Control-C says where the threads were."""
+    Control-C says where the threads were. `parts` names pieces of dynamic shared memory, by their offset."""
     selected = selection(check, on_hazard)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,
-        poison=poison,
+        poison=poison, parts=parts,
     )  # fmt: skip
     launch = prepared(module, entry, options, checked=selected is not None, single=bool(watch))
     watched = watching.watch(launch, watch) if watch else None

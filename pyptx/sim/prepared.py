@@ -54,6 +54,7 @@ class Options:
     precision: str = "float32"
     images: Mapping[str, Any] | None = None
     poison: bool = False
+    parts: Mapping[str, int] | None = None
 
 
 @dataclass(slots=True)
@@ -133,6 +134,7 @@ def prepared(
     exact = 0
     if options.precision == "hardware":
         exact = max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
+    program.variables.parts = dict(options.parts or {})
     buffers = Buffers(program.variables.next_global)
     workspace = buffers.reserve(256, "grid workspace") if options.cooperative else 0
     launch = Launch(

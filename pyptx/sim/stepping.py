@@ -219,9 +219,10 @@ class Machine:
 
     def _address(self, at: str) -> int:
         name, _, offset = at.partition("+")
-        found = [start for start, known in self._launch.launch.program.variables.shared if known == name]
+        places = self._launch.launch.program.variables.shared_places()
+        found = [start for start, known in places if known == name]
         if not found:
-            known = ", ".join(known for _, known in self._launch.launch.program.variables.shared)
+            known = ", ".join(known for _, known in places)
             raise rules.error(rules.ARGUMENTS, None, f"no shared variable `{name}`; there are {known}")
         return found[0] + int(offset or "0", 0)
 

@@ -73,6 +73,8 @@ class Variables:
     dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     shared: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """Where each variable of shared memory starts, and its name."""
+    parts: dict[str, int] = field(default_factory=dict[str, int])
+    """Names that the caller has for places behind the dynamic symbol."""
 
     def __post_init__(self) -> None:
         self.next_shared = self.shared_base
@@ -98,11 +100,19 @@ class Variables:
 
     def shared_name(self, address: int) -> str:
         """Name a place of shared memory by the variable that it lies in or behind."""
-        before = [(start, name) for start, name in self.shared if start <= address]
+        before = [(start, at, name) for at, (start, name) in enumerate(self.shared_places()) if start <= address]
         if not before:
             return f"shared {address:#x}"
-        start, name = max(before)
+        start, _, name = max(before)
         return f"`{name}`+{address - start}" if address > start else f"`{name}`"
+
+    def shared_places(self) -> list[tuple[int, str]]:
+        """Return the named places of shared memory."""
+        return [*self.shared, *((self.dynamic_base() + offset, name) for name, offset in self.parts.items())]
+
+    def shared_symbol(self, address: int) -> str:
+        """Return the variable that a place of shared memory lies in or behind, empty if there is none."""
+        return max(((start, name) for start, name in self.shared if start <= address), default=(0, ""))[1]
 
     def _place(self, key: tuple[str, int], symbol: Symbol) -> None:
         declared = symbol.declaration

@@ -7,14 +7,17 @@ one that the notes name `// there`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
+from tests.examples.test_kernels import example
 from tests.sim.kernels import kernel
 
 SHARED = """.shared .align 8 .b64 full[4];
@@ -327,6 +330,36 @@ def test_a_hang_is_explained(name: str, schedule: str) -> None:
     there = next((n for n, text in enumerate(lines, 1) if "// there" in text), 0)
     for words in case.notes:
         assert words.format(there=there) in str(caught.value)
+
+
+def test_pieces_of_dynamic_shared_memory_have_the_names_that_the_caller_gives() -> None:
+    body = """mov.u32 %r1, smem;
+@%p0 mbarrier.init.shared::cta.b64 [%r1+520], 1;
+bar.sync 0;
+wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1+520], 0;
+@!%p2 bra wait;"""
+    text = kernel("setp.eq.u32 %p0, %t, 0;\n" + body, module=".extern .shared .align 128 .b8 smem[];")
+    said: list[str] = []
+    for parts in (None, {"tile": 0, "full": 512}):
+        with pytest.raises(PtxError) as caught:
+            sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),), shared=1024, check="none", parts=parts)
+        said.append(caught.value.diagnostics[0].message)
+    assert "mbarrier `smem`+520 of CTA 0" in said[0]
+    assert "mbarrier `full`+8 of CTA 0" in said[1]
+
+
+def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    gemm = example("hopper_gemm")
+    monkeypatch.setattr(gemm, "STAGE_BYTES", gemm.STAGE_BYTES + 16)
+    a = np.zeros((256, 128), ml_dtypes.bfloat16)
+    with pytest.raises(PtxError) as caught:
+        gemm.make().simulate(a, a, check="none")
+    (found,) = caught.value.diagnostics
+    assert found.code == "PTX0990"
+    assert "mbarrier `full` of CTA 0, phase 0: 16 bytes expected and not copied" in found.message
+    assert found.origin is not None
+    assert str(found.origin.file).endswith("hopper_gemm.py")
+    assert "ptx.mbarrier.wait(full[" in Path(str(found.origin.file)).read_text().splitlines()[found.line - 1]
 
 
 @pytest.mark.parametrize("name", HANGS)

@@ -70,7 +70,7 @@ EXAMPLES = list({run.name: run for run in reversed(RUNS)}.values())
 def test_example_kernels_compute_the_same_bits_in_every_order(example: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run, found = sim.run, set[bytes]()
     for schedule, seed in [("eager", 0), *SEEDS[:10]]:
-        monkeypatch.setattr(sim, "run", partial(run, seed=seed))
+        monkeypatch.setattr(sim, "run", partial(run, seed=seed, check="all" if seed < 2 else "none"))
         got, wanted = launched(example, schedule)
         np.testing.assert_allclose(got.astype(np.float64), wanted.astype(np.float64), example.rtol, example.atol)
         found.add(got.tobytes())

@@ -144,7 +144,7 @@ class Known:
         phase, pending, count, tx = (
             int(v[row]) for v in (barriers.phase, barriers.pending, barriers.expected, barriers.tx)
         )
-        sources = self.reach.sources(arrival, named.partition("+")[0].strip("`") if named[0] == "`" else "")
+        sources = self.reach.sources(arrival, state.program.variables.shared_symbol(address))
         missing = phase_missing(phase, pending, count, tx, phase & 1)
         if pending > count:
             missing += f" ({count} by init, the others by cp.async.mbarrier.arrive)"

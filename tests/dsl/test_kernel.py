@@ -261,7 +261,7 @@ def test_an_intrinsic_is_transparent_outside_a_kernel() -> None:
     assert plus(1, 2) == 3
 
 
-def test_auto_arch_without_a_device_says_so() -> None:
+def test_auto_arch_is_the_device_or_a_note_that_there_is_none() -> None:
     def body() -> None: ...
 
     made = traced(body, arch="auto")
@@ -273,3 +273,174 @@ def test_auto_arch_without_a_device_says_so() -> None:
     assert ".target sm_90a\n" in text
     with pytest.raises(PtxError, match=r"PTX0818\]: (no CUDA driver|the CUDA driver reports no device)[\s\S]*'sm_90a'"):
         detect_arch()
+
+
+def test_one_kernel_may_trace_another() -> None:
+    @kernel
+    def first() -> None:
+        reg.scalar(u32, 1)
+
+    def body() -> None:
+        reg.scalar(u32, len(first.ptx()) and 2)
+
+    assert code(body) == ["mov.u32 %r0, 2;"]
+
+
+def test_the_text_is_ascii_whatever_the_python_is() -> None:
+    @intrinsic
+    def größe(x: reg.Reg, text: str) -> reg.Reg:
+        return x + 1  # Straße
+
+    def body() -> None:
+        größe(reg.scalar(u32, 1), "naïve ∑ " * 9)
+
+    for options in ({}, {"annotate": True}, {"lineinfo": True}):
+        text = traced(body).ptx(**options)
+        assert text.isascii()
+        accepted(text)
+    with pytest.raises(PtxError, match="PTX0815"):
+        code(named)
+
+
+def named() -> None:
+    smem.alloc(f32, 4, name="größe")
+
+
+def test_dynamic_memory_lies_behind_what_the_user_addresses() -> None:
+    def body() -> None:
+        base = smem.base()
+        smem.store(u32, base, 1)
+        tile = smem.alloc(f32, (128, 128))
+        smem.store(f32, tile[1], 2.0)
+
+    made = traced(body, smem=100)
+    assert "st.shared.f32 [smem+640], 0f40000000;" in code(body, smem=100)
+    assert made.dynamic_smem() == 128 + 65536
+
+
+def test_declared_bytes_hold_the_allocations_when_nobody_addresses_them() -> None:
+    def body() -> None:
+        smem.store(f32, smem.alloc(f32, (128, 128))[1], 2.0)
+
+    assert "st.shared.f32 [smem+512], 0f40000000;" in code(body, smem=70000)
+    assert traced(body, smem=70000).dynamic_smem() == 70000
+    assert traced(body, smem=100).dynamic_smem() == 65536
+
+
+def test_the_dynamic_symbol_gives_way_to_names_of_the_kernel() -> None:
+    @kernel(in_specs=(Tile(4, f32),))
+    def body(smem_1: TensorSpec) -> None:
+        (pointer,) = ptx.global_ptrs(smem_1)
+        tile = smem.alloc(f32, (128, 128), name="smem")
+        ptx.st(f32, pointer, tile[1, 0])
+
+    text = body.ptx()
+    accepted(text)
+    assert ".extern .shared .align 128 .b8 smem_2[];" in text
+    assert "[smem_2+512]" in text
+
+
+def test_inlined_lines_raise_the_version_that_they_need() -> None:
+    def helper(x: reg.Reg) -> reg.Reg:
+        return x * 5
+
+    def body() -> None:
+        helper(reg.scalar(u32, 1))
+
+    free, fixed = traced(body, arch="sm_75"), traced(body, arch="sm_75", version=(6, 5))
+    assert free.ptx().startswith(".version 6.3\n")
+    assert free.ptx(lineinfo=True).startswith(".version 7.2\n")
+    accepted(free.ptx(lineinfo=True))
+    assert "inlined_at" not in fixed.ptx(lineinfo=True)
+    accepted(fixed.ptx(lineinfo=True))
+
+
+def test_clusters_need_their_target() -> None:
+    def body() -> None: ...
+
+    with pytest.raises(PtxError, match="sm_90 or newer"):
+        traced(body, arch="sm_80", cluster=(2, 1, 1)).ptx()
+
+
+def test_text_may_declare_the_names_that_registers_would_get() -> None:
+    def first() -> None:
+        ptx.raw(".reg .b32 %r<3>; .reg .pred %p<2>; mov.u32 %r1, 5;")
+        _ = reg.scalar(u32, 1) == 2
+
+    def late() -> None:
+        reg.scalar(u32, 1)
+        ptx.raw(".reg .b32 %r<3>; mov.u32 %r1, 5;")
+
+    assert code(first) == ["mov.u32 %r1, 5;", "mov.u32 %g_r0, 1;", "setp.eq.u32 %g_p0, %g_r0, 2;"]
+    with pytest.raises(PtxError, match="block"):
+        traced(late).ptx()
+
+
+def test_the_same_function_for_another_target() -> None:
+    @kernel(arch="sm_80", block=(64, 1, 1), in_specs=(Tile("N", f32),))
+    def body(x: TensorSpec, *, scale: int = 3) -> None:
+        ptx.bar.sync(0)
+        reg.scalar(u32, scale * x.shape[0])
+
+    newer = body.for_arch("sm_120a")
+    assert (newer.arch, newer.block, newer.in_specs, newer.template_params) == (
+        "sm_120a", body.block, body.in_specs, {"scale": 3},
+    )  # fmt: skip
+    assert ".target sm_120a\n" in newer.ptx(N=2)
+    assert "mov.u32 %r0, 6;" in newer.ptx(N=2)
+    assert ".target sm_80\n" in body.ptx(N=2)
+    with pytest.raises(PtxError, match="unknown arch 'sm_81'"):
+        body.for_arch("sm_81")
+
+
+def test_a_list_that_contains_itself_is_part_of_the_key() -> None:
+    inner: list[Any] = [1]
+    inner.append(inner)
+    table: dict[str, Any] = {"list": inner}
+    table["table"] = table
+
+    @kernel
+    def body() -> None:
+        reg.scalar(u32, table["list"][0])
+
+    assert "mov.u32 %r0, 1;" in body.ptx()
+    assert body.ptx() is body.ptx()
+    inner[0] = 2
+    assert "mov.u32 %r0, 2;" in body.ptx()
+
+
+def test_findings_about_many_registers_of_a_line_are_one() -> None:
+    def body() -> None:
+        values, total = reg.array(f32, 4, name="v"), reg.scalar(f32, 0)
+        for i in range(4):
+            ptx.add(f32, total, total, values[i])
+        ptx.st(f32, ptx.addr(reg.scalar(u64, 256)), total)
+
+    (found,) = traced(body).check()
+    assert "each of `%v0` … `%v3` (4 registers) is read here but never written" in str(found)
+
+
+def test_swizzled_memory_begins_where_its_pattern_does() -> None:
+    def body() -> None:
+        for swizzle in (None, "32B", "64B", "128B"):
+            smem.alloc(bf16, (8, 64), swizzle=swizzle)
+        smem.alloc(bf16, (8, 64), swizzle="128B", align=128)
+
+    aligned = re.findall(r"\.shared \.align (\d+)", traced(body).ptx())
+    assert aligned == ["128", "256", "512", "1024", "128"]
+
+
+def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
+    def body() -> None:
+        ptx.setmaxnreg_dec(40)
+
+    entry = ".maxntid 384, 1, 1\n.minnctapersm 1\n"
+    assert entry in traced(body, block=(384, 1, 1)).ptx().replace("\t", "")
+    assert ".maxntid" not in traced(body, reqntid=(384, 1, 1)).ptx()
+    assert ".minnctapersm 1" in traced(body, reqntid=(384, 1, 1)).ptx()
+    fixed = traced(body, raw_directives=[("maxnreg", (168,))]).ptx()
+    assert ".maxnreg 168" in fixed
+    assert ".minnctapersm" not in fixed
+    line = body.__code__.co_firstlineno + 1
+    with pytest.raises(PtxError, match=rf"py:{line}: .*registers at entry[\s\S]*block=\(384, 1, 1\)"):
+        traced(body).ptx()

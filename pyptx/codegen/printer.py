@@ -145,7 +145,7 @@ def _side(expr: Expr, operator: str, left: bool) -> str:
     """Return an operand, in parentheses unless every reader knows what binds tighter: `a * b + c`, `a + b + c`."""
     if isinstance(expr, Binary):
         products = operator in "+-" and expr.operator in ("*", "/", "//")
-        chain = left and (operator in "+-" and expr.operator in "+-" or operator == expr.operator in "*&|^")
+        chain = left and ((operator in "+-" and expr.operator in "+-") or operator == expr.operator in "*&|^")
         if products or chain:
             return text_of(expr)
     return _atom(expr)
@@ -379,7 +379,7 @@ def _import(step: Import, indent: str, out: list[str]) -> None:
     if len(line) <= WIDTH:
         out.append(f"{line}\n")
         return
-    inside = _filled([("", Name(name)) for name in names], indent + _INDENT)
+    inside = "\n".join([f"{indent}{_INDENT}{name}," for name in names])
     out.append(f"{indent}from {step.module} import (\n{inside}\n{indent})\n")
 
 

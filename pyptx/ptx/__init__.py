@@ -119,17 +119,17 @@ _FAMILIES = (
 )  # fmt: skip
 
 __all__ = [
-    "NamedBarrier", "PipelineState", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar", "bitcast", "bra",
-    "break_", "cluster", "clusterlaunchcontrol", "const", "continue_", "cp", "createpolicy_cvt",
-    "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt", "cvta", "discard",
-    "elect_sync", "elif_", "else_", "expr", "fence", "file_", "func", "global_ptrs", "griddepcontrol", "if_",
-    "imm", "inst", "kloop", "label", "ld", "ldmatrix", "loc", "loop", "mad", "mbarrier", "mma", "mov",
-    "movmatrix", "mul", "multimem", "named_barrier", "not_", "or_", "param", "pipe", "pipeline", "pragma",
-    "prefetch", "prefetch_tensormap", "prefetchu", "printf", "range_", "raw", "red", "red_async",
-    "red_async_global", "ret", "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc",
-    "setp", "shl", "shr", "special", "sreg", "st", "st_async", "st_async_global", "st_bulk", "stmatrix",
-    "stmatrix_x4_trans_f32_bf16", "sub", "tcgen05", "tensormap", "tma", "trap", "var", "warp", "wgmma",
-    "while_", "xor_",
+    "NamedBarrier", "PipelineState", "Style", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar",
+    "bitcast", "block", "bra", "break_", "close_block", "cluster", "clusterlaunchcontrol", "const", "continue_", "cp",
+    "createpolicy_cvt", "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt", "cvta", "decl",
+    "directive", "discard", "elect_sync", "elif_", "else_", "expr", "fence", "file_", "func", "global_ptrs",
+    "griddepcontrol", "if_", "imm", "inline_asm", "inst", "kloop", "label", "layout", "ld", "ldmatrix", "loc", "loop",
+    "mad", "mbarrier", "mma", "module", "mov", "movmatrix", "mul", "multimem", "named_barrier", "names", "not_", "op",
+    "open_block", "or_", "param", "pipe", "pipeline", "pragma", "prefetch", "prefetch_tensormap", "prefetchu",
+    "printf", "range_", "raw", "red", "red_async", "red_async_global", "ret", "scope", "sel", "selp", "setmaxnreg",
+    "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl", "shr", "special", "sreg", "st", "st_async", "st_async_global",
+    "st_bulk", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "tcgen05", "tensormap", "tma", "trap", "var", "warp",
+    "wgmma", "while_", "xor_",
 ]  # fmt: skip
 
 

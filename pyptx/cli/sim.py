@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyptx import sim
-from pyptx.cli import FINDINGS, OK, UNUSABLE
+from pyptx.cli import FINDINGS, OK, UNUSABLE, sim_kernels
 from pyptx.cli import sim_arguments as arguments
 from pyptx.cli.output import complain, has_errors, placed, print_findings, print_json
 from pyptx.cli.sim_outputs import Expectation, Saving, differing, expectation, save, saving
@@ -19,9 +21,12 @@ from pyptx.cli.sources import STDIN, Source, Unreadable, read
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
+from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim import rules
 
-_USAGE = {rule.code for rule in (rules.MISSING_ENTRY, rules.ARGUMENTS, rules.LAUNCH_SHAPE, rules.OUT_OF_MEMORY)}
+_USAGE = {
+    rule.code for rule in (rules.MISSING_ENTRY, rules.ARGUMENTS, rules.LAUNCH_SHAPE, rules.OUT_OF_MEMORY, ARRAYS, GRID)
+}
 """What a launch reports when it was called wrongly."""
 _DEFAULTS = {
     "grid": "1", "block": "1", "cluster": "1", "schedule": "eager", "check": "all", "precision": "float32",
@@ -33,6 +38,7 @@ arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order
 
 example:
   pyptx sim scale.ptx --grid 8 --block 128 --arg f32[1024]=randn --arg f32=2 --save 0=scaled.npy
+  pyptx sim add.py:add --arg f32[1000]=randn --arg f32[1000]=randn --save c=sum.npy
 """
 
 
@@ -45,8 +51,9 @@ class Request:
     """What one command line asks for, understood."""
 
     source: Source
-    module: Module
-    entry: Function
+    name: str
+    launch: Callable[[list[arguments.Value], dict[str, Any]], tuple[sim.Result, list[arguments.Value]]]
+    """Runs the kernel on arguments, with these options; returns what has become of them."""
     specs: list[arguments.Spec]
     options: dict[str, Any]
     saves: list[Saving]
@@ -72,7 +79,9 @@ class Outcome:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
-    parser.add_argument("file", metavar="FILE", help="a PTX file, or - for standard input")
+    parser.add_argument(
+        "file", metavar="FILE", help="a PTX file, - for standard input, or FILE.py:NAME of a Python kernel"
+    )
     parser.add_argument("--entry", metavar="NAME", help="the kernel; needless when there is only one")
     for name, what in (("grid", "CTAs"), ("block", "threads of a CTA"), ("cluster", "CTAs of a cluster")):
         parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (1)")
@@ -103,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         complain(str(why))
         return UNUSABLE
     except PtxError as why:
-        source = read(args.file) if args.file != STDIN else Source("<stdin>", "")
+        source = Source("<stdin>", "") if args.file == STDIN else read(re.sub(r"(\.py):\w+$", r"\1", args.file))
         print_findings(placed(why.diagnostics, source), source, sys.stderr)
         return FINDINGS
     outcomes: list[Outcome] = []
@@ -122,12 +131,8 @@ def _request(args: argparse.Namespace) -> Request:
         raise Misused(f"--timeline {args.timeline}: a name that ends in .html or .json is needed")
     dims = {name: _dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parsed(text) for text in args.arg]
-    source = read(args.file)
-    module = parse(source.text)
-    entry = _entry(module, args.entry)
-    _fits(entry, specs)
-    names = [param.name for param in entry.params]
-    arrays = [spec.shape is not None for spec in specs]
+    source, kernel, launch, names = _kernel(args, specs)
+    arrays = [at >= len(specs) or specs[at].shape is not None for at in range(len(names))]
     options = {
         **dims, "shared": args.shared, "schedule": args.schedule, "cooperative": args.cooperative,
         "precision": args.precision, "check": args.check, "on_hazard": "report", "timeline": bool(args.timeline),
@@ -136,7 +141,29 @@ def _request(args: argparse.Namespace) -> Request:
     }  # fmt: skip
     saves = [saving(text, names, arrays) for text in args.save]
     expects = [expectation(text, names, arrays) for text in args.expect]
-    return Request(source, module, entry, specs, options, saves, expects)
+    return Request(source, kernel, launch, specs, options, saves, expects)
+
+
+def _kernel(args: argparse.Namespace, specs: list[arguments.Spec]) -> tuple[Source, str, Any, list[str]]:
+    """Return the text, the name, what runs the kernel, and the names of its arguments (and of a Python kernel's
+    results)."""
+    kernel = sim_kernels.kernel_of(args.file)
+    if kernel is not None:
+        source, names = read(args.file.rpartition(":")[0]), sim_kernels.names_of(kernel)
+        _fits(kernel.name, names[: len(kernel.in_specs)], specs)
+        return source, kernel.name, partial(sim_kernels.launched, kernel), names
+    source = read(args.file)
+    module = parse(source.text)
+    entry = _entry(module, args.entry)
+    wanted = [f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params]
+    _fits(entry.name, wanted, specs)
+    return source, entry.name, partial(_launched, module, entry.name), [param.name for param in entry.params]
+
+
+def _launched(
+    module: Module, entry: str, values: list[arguments.Value], options: dict[str, Any]
+) -> tuple[sim.Result, list[arguments.Value]]:
+    return sim.run(module, entry, args=values, **options), values
 
 
 def _dims(name: str, text: str) -> tuple[int, ...]:
@@ -157,13 +184,12 @@ def _entry(module: Module, name: str | None) -> Function:
     raise Misused(f"no kernel `{name}` in the file; its kernels: {known}" if name else "the file has no kernel")
 
 
-def _fits(entry: Function, specs: Sequence[arguments.Spec]) -> None:
+def _fits(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> None:
     """Refuse another number of arguments than the kernel has parameters; their sizes are the simulator's to check."""
-    if len(entry.params) == len(specs):
+    if len(wanted) == len(specs):
         return
-    wanted = ", ".join(f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params)
-    counted = f"{len(entry.params)} parameter{'' if len(entry.params) == 1 else 's'}"
-    raise Misused(f"`{entry.name}` has {counted}, found {len(specs)} --arg; they are: {wanted or 'none'}")
+    counted = f"{len(wanted)} parameter{'' if len(wanted) == 1 else 's'}"
+    raise Misused(f"`{name}` has {counted}, found {len(specs)} --arg; they are: {', '.join(wanted) or 'none'}")
 
 
 def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
@@ -171,7 +197,7 @@ def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
     outcome = Outcome(seed)
     try:
         values = [arguments.made(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
-        result = sim.run(request.module, request.entry.name, args=values, seed=seed, **request.options)
+        result, values = request.launch(values, {**request.options, "seed": seed})
     except arguments.Unusable as why:
         outcome.wrong, outcome.usage = [str(why)], True
         return outcome
@@ -236,7 +262,7 @@ def _summary(request: Request, outcomes: Sequence[Outcome]) -> str:
     stats = result.stats
     seeds = f", {len(outcomes)} seeds" if len(outcomes) > 1 else ""
     return (
-        f"{request.entry.name}: {stats.lanes} threads, {stats.lane_instructions} instructions, "
+        f"{request.name}: {stats.lanes} threads, {stats.lane_instructions} instructions, "
         f"schedule {request.options['schedule']}{seeds}"
     )
 
@@ -260,7 +286,7 @@ def _document(request: Request, args: argparse.Namespace, outcomes: Sequence[Out
     """Return everything as plain values."""
     last = outcomes[-1]
     return {
-        "file": request.source.name, "entry": request.entry.name,
+        "file": request.source.name, "entry": request.name,
         **{name: request.options[name] for name in ("grid", "block", "cluster", "shared", "schedule")},
         "runs": [_as_json(outcome) for outcome in outcomes],
         "failed_seed": last.seed if last.failed else None,

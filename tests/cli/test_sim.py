@@ -305,6 +305,37 @@ def test_what_cannot_be_done_is_said_and_is_status_2(
     assert "Traceback" not in done.err
 
 
+VECTORS = str(Path(__file__).parents[2] / "examples" / "kernels" / "vector_add.py")
+
+
+def test_a_kernel_of_a_python_file_is_run(pyptx: Command) -> None:
+    words = (f"{VECTORS}:make", "--arg", "f32[1000]=arange", "--arg", "f32[1000]=1.5")
+    assert pyptx(*words, "--save", "c=c.npy", "--timeline", "run.html", "--stats").status == 0
+    assert np.array_equal(np.load("c.npy"), np.arange(1000, dtype="f4") + 1.5)
+    assert "vector_add.py" in Path("run.html").read_text("utf-8")
+    np.save("ref.npy", np.zeros(1000, "f4"))
+    done = pyptx(*words, "--expect", "2=ref.npy", "--repeat", "2")
+    assert done.status == 1
+    assert f"pyptx sim {VECTORS}:make" in done.err
+
+
+BAD_KERNELS: dict[str, tuple[list[str], str]] = {
+    "no file": (["none.py:make"], "none.py: no such file"),
+    "no kernel": ([f"{VECTORS}:Array"], "has no kernel `Array`"),
+    "nothing": ([f"{VECTORS}:nothing"], "has no kernel `nothing`"),
+    "too few": ([f"{VECTORS}:make", "--arg", "f32[8]=1"], "they are: a, b"),
+    "sizes that differ": ([f"{VECTORS}:make", "--arg", "f32[8]=1", "--arg", "f32[9]=1"], "8"),
+    "another type": ([f"{VECTORS}:make", "--arg", "f32[8]=1", "--arg", "f64[8]=1"], "float64"),
+}
+
+
+@pytest.mark.parametrize(("words", "reason"), list(BAD_KERNELS.values()), ids=list(BAD_KERNELS))
+def test_a_python_kernel_that_cannot_be_run_is_status_2(pyptx: Command, words: list[str], reason: str) -> None:
+    done = pyptx(*words)
+    assert (done.status, done.out) == (2, "")
+    assert reason in done.err
+
+
 class Harmful:
     """An object whose unpickling makes a folder."""
 

@@ -1,0 +1,53 @@
+"""Kernels of Python files, as `pyptx sim` names them: `gemm.py:gemm` is a kernel, or a function that makes one."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pyptx import Kernel
+from pyptx.cli.sim_arguments import Unusable, Value
+from pyptx.cli.sources import Unreadable
+from pyptx.sim import Result
+
+_NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
+_OF_THE_KERNEL = ("block", "cluster", "shared", "cooperative")
+"""What a launch of PTX is told, and a kernel knows itself."""
+
+
+def kernel_of(text: str) -> Kernel | None:
+    """Return the kernel that a text names, None when it names a PTX file."""
+    found = _NAMED.fullmatch(text)
+    if found is None:
+        return None
+    path = Path(found["path"])
+    if not path.is_file():
+        raise Unreadable(f"{path}: no such file")
+    sys.path.insert(0, str(path.resolve().parent))
+    made = runpy.run_path(str(path)).get(found["name"])
+    made = made() if inspect.isfunction(made) else made
+    if not isinstance(made, Kernel):
+        raise Unusable(f"{path} has no kernel `{found['name']}`, nor a function of this name that makes one")
+    return made
+
+
+def names_of(kernel: Kernel) -> list[str]:
+    """Return the names of a kernel's tensors: of its inputs, which are arguments here, and of its results."""
+    parameters = inspect.signature(kernel).parameters.values()
+    return [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+
+
+def launched(kernel: Kernel, values: Sequence[Value], options: dict[str, Any]) -> tuple[Result, list[Value]]:
+    """Run a kernel and return its arguments with its results behind them; Unusable when they do not fit."""
+    given = {name: value for name, value in options.items() if name not in _OF_THE_KERNEL}
+    grid = given.pop("grid")
+    try:
+        result = kernel.simulate(*values, grid=None if grid == (1,) else grid, **given)
+    except (TypeError, ValueError) as why:
+        raise Unusable(f"{kernel.name}: {why}") from None
+    return result, [*values, *(result.outputs[name] for name in names_of(kernel)[len(values) :])]

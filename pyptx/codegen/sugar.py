@@ -5,10 +5,12 @@ What a reader does not need goes: spacing, comments of the compiler, `.loc` (unl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from pyptx.check.checker import architecture, bodies
-from pyptx.codegen.names import Names
+from pyptx.codegen.analysis.demangle import readable as readable_name
+from pyptx.codegen.names import Names, identifier
 from pyptx.codegen.passes.fold_expressions import inner, parts
 from pyptx.codegen.passes.shorten_symbols import shorten_symbols
 from pyptx.codegen.plan import (
@@ -64,7 +66,8 @@ def sugared(plan: Plan, module: Module) -> Plan:
     out: list[Step] = []
     for step in plan.body:
         if isinstance(step, Define) and step.opens and isinstance(step.opens[0], Function):
-            out.append(readable(step, made[id(step.opens[0])], setting))
+            named = step.replace(name=_function_name(step, step.opens[0], names))
+            out.append(readable(named, made[id(step.opens[0])], setting))
         elif not _spaces(step):
             out.append(_unspaced(step))
     written, constants = shorten_symbols(out, list(_symbols(module)), names)
@@ -83,6 +86,15 @@ def _symbols(module: Module) -> Iterator[str]:
             yield from (param.name for param in (*statement.params, *(statement.return_params or ())))
         elif isinstance(statement, VarDecl):
             yield from (item.name for item in statement.declarators)
+
+
+def _function_name(step: Define, function: Function, names: Names) -> str:
+    """Return the readable name of a function, unless the user gave it one."""
+    given = step.name.strip("_") != identifier(function.name).strip("_") and step.name.rstrip("0123456789_") != (
+        identifier(function.name).rstrip("0123456789_")
+    )
+    wanted = identifier(readable_name(function.name).strip("_")).lower()
+    return step.name if given or wanted == step.name else names.fresh(wanted)
 
 
 def _module_names(steps: Sequence[Step]) -> Iterator[str]:
@@ -114,18 +126,22 @@ def _unspaced(step: Step) -> Step:
 
 def _imports(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps with imports of what they name."""
-    used = {
-        part.id for step in walk(steps) for expr in expressions(step) for part in parts(expr) if isinstance(part, Name)
-    }
-    types = tuple(sorted(used & _TYPES))
+    used = _used(steps)
+    types = tuple(sorted(used & _TYPES, key=_natural))
     for step in steps:
         if isinstance(step, Import) and step.module == "pyptx":
             yield Import("pyptx", ("ptx", "reg") if "reg" in used else ("ptx",))
-        elif isinstance(step, Import) and step.module == "pyptx.types":
+        elif isinstance(step, Import) and step.module == "pyptx.codegen.program":
+            yield step
             if types:
                 yield Import("pyptx.types", types)
-        else:
+        elif not (isinstance(step, Import) and step.module == "pyptx.types"):
             yield step
+
+
+def _natural(name: str) -> tuple[object, ...]:
+    """Return what sorts names as readers do: `b8` before `b16`."""
+    return tuple([(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", name)])
 
 
 def _used(steps: Sequence[Step]) -> set[str]:

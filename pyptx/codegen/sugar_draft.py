@@ -60,6 +60,8 @@ class Draft:
     ranges: dict[tuple[int, str], tuple[Name, int]] = field(default_factory=dict[tuple[int, str], "tuple[Name, int]"])
     """The ranges that the function and its blocks declare, `%r<24>`, by the identity of the declaration and their base:
     their variables and how long they are."""
+    own: set[int] = field(default_factory=set[int])
+    """The declarations of registers in the function, by identity."""
     singles: dict[tuple[int, str], Expr] = field(default_factory=dict[tuple[int, str], Expr])
     """The registers that are declared one by one."""
 
@@ -92,6 +94,11 @@ class Draft:
         if register is None or not self.variables[register].fresh:
             return -1
         return len(self.usage.registers[register].reads)
+
+    def is_read(self, variable: Variable) -> bool:
+        """Tell whether anything reads a variable that holds one register."""
+        register = self.by_identifier.get(variable.identifier)
+        return register is None or bool(self.usage.registers[register].reads)
 
     @cached_property
     def by_identifier(self) -> dict[str, Register]:

@@ -31,6 +31,7 @@ from pyptx.codegen.plan import (
     Unary,
     dotted,
     flatten,
+    stream,
     walk,
 )
 from pyptx.codegen.plan import Step as Written
@@ -136,7 +137,7 @@ class _Writer:
     def statement(self, statement: Statement, raised: Raised, depth: int) -> Sequence[Written]:
         if isinstance(statement, Instruction):
             line = self.draft.lines.get(id(statement))
-            return [line if line is not None else self.fallback(statement)]
+            return [line] if line is not None else self.fallback(statement)
         if isinstance(statement, RegDecl):
             plain = self.plain[id(statement)]
             return [Line(plain.value, plain.emits, declaration(self.draft, statement))]
@@ -145,19 +146,33 @@ class _Writer:
             if waits is not None:
                 return [waits]
             if depth >= DEEPEST_BLOCK:
-                inside = self.body(statement.body, raised, depth)
-                return [Line(OPEN, (statement,)), *inside, Line(CLOSE, (End(statement),))]
+                return self.flat(statement)
             inside = self.body(statement.body, raised, depth + 1)
             return [Block(BLOCK, inside, (statement,), (End(statement),))]
         if isinstance(statement, IntrinsicScope):
             raise TypeError("a text has no intrinsic scopes")
         return [self.plain[id(statement)]]
 
-    def fallback(self, instruction: Instruction) -> Line:
+    def flat(self, block: BracedBlock) -> list[Written]:
+        """Write a block that stands too deep for `with`, and all that is in it, one statement after the other."""
+        out: list[Written] = []
+        for item in stream([block]):
+            if isinstance(item, End):
+                out.append(Line(CLOSE, (item,)))
+            elif isinstance(item, BracedBlock):
+                out.append(Line(OPEN, (item,)))
+            elif self.setting.lines or not isinstance(item, LocDirective):
+                out += self.statement(item, Raised(), 0)
+        return out
+
+    def fallback(self, instruction: Instruction) -> list[Written]:
         """Write an instruction as the plain transpiler does, with the variables of this function."""
         scope = _Seen(self.draft, self.step(instruction))
         made = self.setting.statements.instruction(instruction, scope)
-        return Line(made, (instruction,))
+        pending = self.setting.statements.operands.pending
+        before = list(pending)
+        pending.clear()
+        return [*before, Line(made, (instruction,))]
 
 
 class _Seen(Scope):

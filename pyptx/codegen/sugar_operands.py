@@ -21,18 +21,22 @@ from pyptx.ir.operands import (
     RegisterOperand,
     VectorOperand,
 )
+from pyptx.isa.lookup import lookup
+from pyptx.isa.model import Match
 from pyptx.types import PtxType
 
 ADDR, IMM, SEL, PIPE = dotted("ptx.addr"), dotted("ptx.imm"), dotted("ptx.sel"), dotted("reg.PipeRef")
 PLUS = dotted("ptx.op.plus")
 NONE = Literal(None)
+DEEPEST = 4
+"""How deep an operand may nest; the plain transpiler writes those that go deeper."""
 
 
 class Operands:
     """Turns operands into expressions for one place of a draft."""
 
     def __init__(self, draft: Draft, scope: Scope) -> None:
-        self.draft, self.scope = draft, scope
+        self.draft, self.scope, self.depth = draft, scope, 0
 
     def variable(self, name: str) -> Variable | None:
         """Return the variable of a name, if it is a register."""
@@ -42,7 +46,12 @@ class Operands:
     def expr(self, given: Operand) -> Expr | None:
         """Return an operand as an expression, None where Python has no word for it."""
         made = _MADE.get(type(given))
-        return None if made is None else made(self, given)
+        if made is None or self.depth > DEEPEST:
+            return None
+        self.depth += 1
+        result = made(self, given)
+        self.depth -= 1
+        return result
 
     def named(self, name: str) -> Expr | None:
         """Return a register, a part of one, a special register or a symbol."""
@@ -181,6 +190,9 @@ def viewed(expr: Expr, dtype: PtxType) -> Expr:
 @lru_cache(maxsize=1 << 12)
 def chained(opcode: str, modifiers: tuple[str, ...]) -> Expr:
     """Return `ptx.inst.op.mod…`; what Python cannot spell as an attribute stands in brackets."""
+    found = lookup(opcode, tuple([modifier[1:] for modifier in modifiers]))
+    if isinstance(found, Match) and found.canonical is not None:
+        return Item(dotted("ptx.inst"), Literal(opcode + "".join(modifiers)))
     made: Expr = Attribute(dotted("ptx.inst"), worded(opcode) or "")
     for modifier in modifiers:
         word = worded(modifier[1:])

@@ -17,12 +17,12 @@ def declare(draft: Draft, statements: Sequence[Statement]) -> None:
     for statement in statements:
         for inside in visit(statement):
             if isinstance(inside, RegDecl):
-                outer = inside is statement
-                if outer:
+                draft.own.add(id(inside))
+                if inside is statement:
                     draft.bench.declare(inside)
                 for item in inside.declarators:
                     if item.count is not None:
-                        name = draft.names.fresh(item.name)
+                        name = draft.names.fresh(item.name.lower())
                         draft.bench.range(name, item.name, int(item.count), from_name(inside.type.ptx))
                         draft.ranges[id(inside), item.name] = Name(name), int(item.count)
 

@@ -109,11 +109,11 @@ class Negation(Value):
 
 
 class Pair(Value):
-    """`a|b`: two destinations. Either may be None, written `_`."""
+    """`a|b`: two destinations. Either may be None, written `_`, or a type, for a fresh register."""
 
     __slots__ = ("left", "right")
 
-    def __init__(self, left: Register | None, right: Register | None) -> None:
+    def __init__(self, left: Any, right: Any) -> None:
         self.left, self.right = left, right
 
     def as_operand(self) -> Operand:

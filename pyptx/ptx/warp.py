@@ -101,6 +101,14 @@ def shfl_idx(
     return _exchange("idx", value, lane, _clamp("idx", width), valid, mask, pred)
 
 
+def elect(mask: Any = ALL, *, leader: bool = True, pred: Any = None) -> Any:
+    """Emit `elect.sync d|p, mask`: return the lane that was elected and whether this is it; with `leader=False` only
+    the second, `elect.sync _|p, mask`."""
+    made = PipeRef(fresh(b32) if leader else None, fresh(pred_type))
+    emit(spelled("elect", "sync"), (made, mask), pred)
+    return made if leader else made.right
+
+
 def _vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
     made = fresh(b32 if mode == "ballot" else pred_type)
     emit(spelled("vote", "sync", mode, "b32" if mode == "ballot" else "pred"), (made, value, mask), pred)

@@ -10,7 +10,6 @@ from pyptx.check.body import Step
 from pyptx.check.symbols import Symbol
 from pyptx.codegen.analysis.usage import Register
 from pyptx.codegen.sugar_draft import Draft, Variable
-from pyptx.ir.nodes import RegDecl
 from pyptx.isa.model import Kind
 from pyptx.types import PtxType, from_name
 
@@ -49,7 +48,7 @@ def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
         if symbol is not None:
             known.declaration, known.inner = symbol.declaration, not _outermost(draft, name, symbol)
             plain = kind is not None and not symbol.vector and not known.inner
-            known.fresh = plain and draft.usage.registers[register].fresh and isinstance(symbol.declaration, RegDecl)
+            known.fresh = plain and draft.usage.registers[register].fresh and id(symbol.declaration) in draft.own
         draft.variables[register] = known
     return known
 

@@ -14,7 +14,7 @@ from pyptx.codegen.names import identifier
 from pyptx.codegen.passes.name_rings import ring_roles
 from pyptx.codegen.plan import Attribute, Item, Literal, Name
 from pyptx.codegen.sugar_draft import Draft, Variable
-from pyptx.ir.nodes import Instruction, Param
+from pyptx.ir.nodes import Instruction, RegDecl
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, Operand, VectorOperand
 from pyptx.isa.special import special_register
 
@@ -44,6 +44,15 @@ def name_registers(draft: Draft) -> None:
             _name(draft, variable, roles.get(register) if made else None, bool(made), len(use.reads) + len(use.writes))
 
 
+def _single(draft: Draft, variable: Variable) -> bool:
+    """Tell whether a declaration of the function names this register alone: not a range that it might be in, not a
+    parameter, not the module."""
+    declaration = variable.declaration
+    return isinstance(declaration, RegDecl) and id(declaration) in draft.own and any(
+        item.name == variable.name and item.count is None for item in declaration.declarators
+    )
+
+
 def _first(draft: Draft, register: tuple[str, int]) -> int:
     use = draft.usage.registers[register]
     return min([*use.writes[:1], *use.reads[:1]], default=0)
@@ -51,8 +60,8 @@ def _first(draft: Draft, register: tuple[str, int]) -> int:
 
 def _name(draft: Draft, variable: Variable, role: str | None, generated: bool, mentions: int) -> None:
     element = draft.element(variable)
-    if isinstance(variable.declaration, Param):
-        variable.expr = Literal(variable.name)
+    if element is None and not _single(draft, variable):
+        variable.expr, variable.fresh = Literal(variable.name), False
         return
     if element is not None and not variable.fresh:
         unnamed = role is None and generated
@@ -62,7 +71,7 @@ def _name(draft: Draft, variable: Variable, role: str | None, generated: bool, m
         if unnamed and mentions <= FEW:
             variable.expr = Attribute(element, variable.home.name)
             return
-    made = draft.names.fresh(role or variable.name)
+    made = draft.names.fresh((role or variable.name).lower())
     variable.identifier, variable.expr = made, Name(made)
     if element is None:
         draft.singles[id(variable.declaration), variable.name] = variable.expr

@@ -17,7 +17,7 @@ from pyptx.codegen.plan import Attribute, Call, Expr, Item, Line, Name, Tuple
 from pyptx.codegen.sugar_draft import Draft, Variable
 from pyptx.codegen.sugar_operands import Operands, chained
 from pyptx.codegen.sugar_site import Site
-from pyptx.dsl.registers import Reg
+from pyptx.dsl.registers import PipeRef, Reg
 from pyptx.ir.operands import Operand, PipeOperand, VectorOperand
 from pyptx.types import PtxType
 
@@ -83,14 +83,18 @@ def _fresh_ways(site: Site) -> Iterator[Expr]:
         yield Call(made.function, made.arguments, site.guard())
 
 
-def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tuple[Expr, Expr] | None:
+def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tuple[Expr | None, Expr] | None:
     """Give the variables their values; return what is assigned to, and the expression, read as the type that most uses
     want where that is another."""
     bench = operands.draft.bench
     targets = [operands.variable(getattr(item, "name", "")) for item in _elements(given)]
     values = list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if not isinstance(value, list | tuple) and isinstance(given, PipeOperand):
+    if isinstance(value, PipeRef) and isinstance(given, PipeOperand):
         values = list(value)  # pyright: ignore
+    if isinstance(given, PipeOperand) and isinstance(value, Reg):
+        # A wrapper that returns one side of the pair; the other is `_`.
+        targets = [target for target in targets if target is not None]
+        values = [value]
     if len(values) != len(targets) or not all(
         isinstance(made, Reg) and (target is None or made.name == target.name)
         for made, target in zip(values, targets, strict=True)
@@ -106,7 +110,7 @@ def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tup
         ):
             expr, made = Attribute(expr, variable.home.name), made.view(variable.home)
         bench.given[variable.identifier] = made
-        return variable.expr, expr
+        return (variable.expr if operands.draft.is_read(variable) else None), expr
     first = targets[0]
     if isinstance(given, VectorOperand) and first is not None and isinstance(first.expr, Item):
         bench.given[first.identifier] = list(values)
@@ -117,7 +121,7 @@ def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tup
             names.append(Name("_"))
             continue
         bench.given[variable.identifier] = made
-        names.append(variable.expr)
+        names.append(variable.expr if operands.draft.is_read(variable) else Name("_"))
     return Tuple(tuple(names)), expr
 
 

@@ -186,7 +186,15 @@ def _redux(site: Site) -> Iterator[Expr | None]:
 
 def _elect(site: Site) -> Iterator[Expr | None]:
     pair = site.given[0]
-    if isinstance(pair, PipeOperand) and not site.fresh and site.pred is None:
+    if not isinstance(pair, PipeOperand):
+        return
+    mask = site.given[1]
+    whole = isinstance(mask, ImmediateOperand) and mask.text == str(_ALL)
+    if site.fresh:
+        alone = getattr(pair.left, "name", "") == "_"
+        given = () if whole else (site.value(1),)
+        yield site.call("ptx.warp.elect", *given, leader=Literal(False) if alone else None)
+    elif site.pred is None:
         left, right = site.operands.expr(pair.left), site.operands.expr(pair.right)
         yield site.call("ptx.elect_sync", left, right, site.value(1))
 

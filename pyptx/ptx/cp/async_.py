@@ -8,6 +8,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Pred
 from pyptx.dsl.trace import fail
+from pyptx.ir.operands import ImmediateOperand
 from pyptx.ptx.cp import bulk as bulk
 from pyptx.ptx.orders import given
 
@@ -15,7 +16,7 @@ from pyptx.ptx.orders import given
 def cg(
     smem_dst: Any,
     global_src: Any,
-    byte_count: int,
+    byte_count: int | ImmediateOperand,
     *,
     src_size: Any = None,
     ignore_src: Pred | None = None,
@@ -34,7 +35,7 @@ def cg(
 def ca(
     smem_dst: Any,
     global_src: Any,
-    byte_count: int,
+    byte_count: int | ImmediateOperand,
     *,
     src_size: Any = None,
     ignore_src: Pred | None = None,

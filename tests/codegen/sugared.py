@@ -1,0 +1,41 @@
+"""Sugared files under test: made, run, compared."""
+
+from __future__ import annotations
+
+import textwrap
+
+from pyptx.codegen import ptx_to_python
+from tests.codegen.transcripts import kernel, module_of
+from tools.sugar import difference
+
+REGISTERS = ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .f32 %f<99>;\n.reg .b64 %rd<99>;\n"
+
+
+def body(ptx: str, before: str = "") -> str:
+    """Return the Python of a kernel's statements, without what stands around them."""
+    made = ptx_to_python(kernel(REGISTERS + ptx, before), sugar=True)
+    inside = made[made.index("def matmul_kernel()") :].split("\n\n\n")[0]
+    lines = textwrap.dedent("\n".join(inside.split("\n")[1:])).split("\n")
+    return "\n".join(line for line in lines if " = ptx.decl.reg(" not in line)
+
+
+def statements(ptx: str, before: str = "") -> list[str]:
+    """Return the same as lines without their indentation and without `ptx.names`."""
+    lines = [line.strip() for line in body(ptx, before).split("\n")]
+    start = next((at for at, line in enumerate(lines) if line.startswith("with ptx.names(")), None)
+    if start is None:
+        return lines
+    while not lines[start].endswith("):"):
+        del lines[start]
+    del lines[start]
+    return lines
+
+
+def lost(ptx: str, before: str = "") -> str | None:
+    """Return how the tokens of a kernel and those of its sugared file differ, None where they are the same."""
+    return lost_of(kernel(REGISTERS + ptx, before))
+
+
+def lost_of(source: str) -> str | None:
+    """Return the same for a whole module."""
+    return difference(source, module_of(ptx_to_python(source, sugar=True)).ptx())

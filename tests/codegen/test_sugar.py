@@ -1,0 +1,137 @@
+"""Sugared files emit the tokens of their source, are safe whatever the source is, and read as they should."""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pyptx.codegen import apply_sugar, ptx_to_python
+from pyptx.codegen.printer import WIDTH, printed
+from pyptx.parser import parse
+from tests.codegen.hostile import texts
+from tests.codegen.sugared import REGISTERS, lost, lost_of
+from tests.codegen.transcripts import kernel, module_of
+from tools.sugar import difference, same_machine_code
+
+_ROOT = Path(__file__).parents[2]
+_CORPUS = sorted(path for path in (_ROOT / "tests/corpus").glob("*/*.ptx"))
+_ALWAYS = ("cutlass_gemm.sm_90a.hopper.ptx", "cute_hopper.sm_90a.ptx", "matmul_persistent.sm_90a.ptx", "globals.sm_110a.ptx")
+_SAMPLE = 12
+_TEXTS = dict(texts())
+_CALLED = {"ptx", "reg", "module", "sys", "main", "range", "enumerate", "abs"}
+
+
+def _chosen(seed: int, count: int) -> list[Path]:
+    return [*(p for p in _CORPUS if p.name in _ALWAYS), *random.Random(seed).sample(_CORPUS, count)]
+
+
+def test_a_sample_of_the_corpus_keeps_every_token(seed: int) -> None:
+    assert {path.name: why for path in _chosen(seed, _SAMPLE) if (why := lost_of(path.read_bytes().decode()))} == {}
+
+
+def test_a_sample_of_the_corpus_keeps_its_machine_code(seed: int) -> None:
+    for path in random.Random(seed).sample([p for p in _CORPUS if p.stat().st_size < 60_000], 3):
+        source = path.read_bytes().decode()
+        if "Z14outer_function" not in source:
+            assert same_machine_code(source, module_of(ptx_to_python(source, sugar=True)).ptx()) is None, path.name
+
+
+@pytest.mark.parametrize("name", random.Random(7).sample(sorted(_TEXTS), 60))
+def test_hostile_text_keeps_every_token_and_is_only_data(name: str) -> None:
+    made = ptx_to_python(_TEXTS[name], sugar=True)
+    assert _foreign(made) is None
+    assert difference(_TEXTS[name].replace("\r\n", "\n"), module_of(made).ptx().replace("\r\n", "\n")) is None
+
+
+def _foreign(python: str) -> str | None:
+    """Return a call in a generated file that is none of the vocabulary, or of a method of a register."""
+    tree = ast.parse(python)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("__"):
+            return node.attr
+        if isinstance(node, ast.Call):
+            root = node.func
+            while isinstance(root, ast.Attribute | ast.Subscript | ast.Call):
+                root = root.func if isinstance(root, ast.Call) else root.value
+            method = isinstance(node.func, ast.Attribute) and node.func.attr in ("view", "max", "min")
+            if not method and not (isinstance(root, ast.Name) and root.id in _CALLED):
+                return ast.unparse(node.func)
+    return None
+
+
+def test_the_guard_of_hostile_text_sees_foreign_calls() -> None:
+    assert _foreign("open('x')") == "open"
+    assert _foreign("r.view(b32)[0]") is None
+    assert _foreign("x.__class__") == "__class__"
+
+
+def test_generated_files_pass_ruff(tmp_path: Path, seed: int) -> None:
+    for path in _chosen(seed, 4):
+        (tmp_path / f"k_{path.stem.replace('.', '_')}.py").write_text(ptx_to_python(path.read_bytes().decode(), sugar=True))
+    command = [sys.executable, "-m", "ruff", "check", "--config", str(_ROOT / "pyproject.toml"), str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout[:2000]
+
+
+def test_lines_are_no_longer_than_the_style_allows() -> None:
+    for path in _CORPUS[::40]:
+        made = ptx_to_python(path.read_bytes().decode(), sugar=True)
+        assert [line for line in made.split("\n") if len(line) > WIDTH and '"' not in line] == []
+
+
+def test_a_hopper_gemm_fits_on_a_few_pages() -> None:
+    for path in (_ROOT / "examples/hopper_gemm.ptx", _ROOT / "tests/examples/goldens/hopper_gemm.ptx"):
+        assert ptx_to_python(path.read_text(), sugar=True).count("\n") <= 350
+
+
+def test_two_runs_write_the_same_file() -> None:
+    source = (_ROOT / "examples/hopper_gemm.ptx").read_text()
+    assert ptx_to_python(source, sugar=True) == ptx_to_python(source, sugar=True)
+
+
+def test_apply_sugar_takes_a_module() -> None:
+    source = (_ROOT / "examples/hopper_gemm.ptx").read_text()
+    made = printed(apply_sugar(parse(source), kernel_name="gemm"))
+    assert "def gemm() -> None:" in made
+    assert difference(source, module_of(made).ptx()) is None
+
+
+def test_modules_for_a_debugger_keep_their_lines() -> None:
+    source = (_ROOT / "tests/corpus/nvrtc/text.sm_80.debug.ptx").read_bytes().decode()
+    assert source.count("\t.loc") == ptx_to_python(source, sugar=True).count('ptx.directive("loc"')
+
+
+def test_registers_of_the_module_and_of_parameters_stay_names() -> None:
+    outer = ".reg .b32 %shared_register;\n"
+    assert lost("add.s32 %shared_register, %shared_register, 1;\nret;\n", outer) is None
+    source = kernel(REGISTERS + "ret;\n", ".func (.reg .b32 out) half(.reg .b32 given)\n{\nshr.u32 out, given, 1;\nret;\n}\n")
+    assert lost_of(source) is None
+
+
+def test_time_is_linear_in_the_number_of_instructions() -> None:
+    def spent(count: int) -> float:
+        ring = "".join(f"add.s32 %r{i % 90 + 1}, %r{i % 89 + 2}, {i};\nxor.b32 %r{i % 90 + 2}, %r3, %r{i % 90 + 1};\n"
+                       for i in range(count))  # fmt: skip
+        source = kernel(REGISTERS + ring + "ret;\n")
+        start = time.process_time()
+        ptx_to_python(source, sugar=True)
+        return time.process_time() - start
+
+    spent(200)
+    assert spent(6000) < 12 * max(spent(1000), 0.05)
+
+
+def test_what_sugar_is_for() -> None:
+    made = ptx_to_python((_ROOT / "examples/hopper_gemm.ptx").read_text(), sugar=True)
+    assert len(re.findall(r"ptx\.inst\b", made)) <= 6
+    assert made.count("ptx.mbarrier.wait(") == 2
+    assert made.count("with ptx.loop(") == 2
+    assert re.search(r"for .* in ", made)
+    assert "acc = f[0:64]" in made

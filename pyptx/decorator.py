@@ -13,6 +13,7 @@ from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
+from pyptx.dsl.exact_lines import origins_in
 from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
@@ -101,7 +102,7 @@ class Kernel:
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. Messages of ptxas are at the Python lines."""
         module, text = self._written(self._specialised(kwargs), lineinfo, False)
-        origins = origins_by_line(module)
+        origins = origins_in(text, module) if self._definition.exact else origins_by_line(module)
         return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
 
     def sass(self, **kwargs: Any) -> str:

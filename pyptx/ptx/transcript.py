@@ -12,8 +12,8 @@ from pyptx.dsl import declared, rules
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import Exact, checked_name
 from pyptx.dsl.exact_layout import settled
+from pyptx.dsl.exact_lines import origins_in
 from pyptx.dsl.finish import finished_body
-from pyptx.dsl.lines import origins_by_line
 from pyptx.dsl.run import run_function
 from pyptx.dsl.trace import Trace, fail, place
 from pyptx.emitter import emit
@@ -198,8 +198,9 @@ class ExactModule:
         """Return the machine code."""
         from pyptx.toolchain import assemble
 
-        origins = origins_by_line(self.module())
-        return assemble(self.ptx(), origin_of=lambda line: origins.get(line))
+        text = self.ptx()
+        origins = origins_in(text, self.module())
+        return assemble(text, origin_of=lambda line: origins.get(line))
 
     def sass(self) -> str:
         """Return the machine code as text."""

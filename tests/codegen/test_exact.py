@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -265,6 +266,33 @@ def test_an_exact_kernel_is_a_kernel() -> None:
 
     assert k.ptx().endswith("{\n\t.reg .b32 %r<2>;\n\tmov.u32 %r1, %tid.x; // index\n\tret;\n}\n")
     assert not [found for found in k.check() if found.code != "PTX0501"]
+
+
+def test_what_ptxas_refuses_is_at_its_python_line() -> None:
+    @kernel(exact=True, arch="sm_80")
+    def k() -> None:
+        ptx.layout(before="// one\n// two\n\n\t")
+        rd = ptx.decl.reg(b64, "%rd<4>")
+        ptx.layout(after=" // here\n\n")
+        ptx.inst.add.f32(rd[1], rd[2], rd[3])
+        ptx.inst.ret()
+
+    module = ptx.module((8, 0), "sm_80", before="//\n//\n")
+
+    @module.entry("k")
+    def other() -> None:
+        rd = ptx.decl.reg(b64, "%rd<4>")
+        ptx.layout(before="\n\n")
+        ptx.inst.add.f32(rd[1], rd[2], rd[3])
+        ptx.inst.ret()
+
+    source = Path(__file__).read_text().split("\n")
+    for assembled in (k.cubin, module.cubin, other.owner.cubin):
+        with pytest.raises(PtxError) as error:
+            assembled()
+        found = error.value.diagnostics[0].origin
+        assert found is not None
+        assert "add.f32" in source[found.line - 1]
 
 
 @pytest.mark.parametrize(

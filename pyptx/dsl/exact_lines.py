@@ -1,0 +1,20 @@
+"""Which Python line wrote which line of a text, where layouts move statements about."""
+
+from __future__ import annotations
+
+from pyptx.diagnostics import Origin
+from pyptx.ir.directives import Module
+from pyptx.ir.walk import visit
+from pyptx.parser import parse
+
+
+def origins_in(text: str, module: Module) -> dict[int, Origin | None]:
+    """Return where each line of a module's text was written: the text parses to the same statements in order. Of
+    several statements on one line the first counts."""
+    found: dict[int, Origin | None] = {}
+    parsed, _ = parse(text, recover=True)
+    for there, here in zip(visit(parsed), visit(module), strict=False):
+        place: Origin | None = getattr(there, "origin", None)
+        if place is not None:
+            found.setdefault(place.line, getattr(here, "origin", None))
+    return found

@@ -68,8 +68,10 @@ def sqrt(a: F64, rounding: str = "rn") -> F64:
 def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
     """Return a * b + c, rounded once."""
     with quiet():
-        plain = a * b + c
-        ordinary = np.isfinite(a) & np.isfinite(b) & np.isfinite(c)
+        factors = np.isfinite(a) & np.isfinite(b)
+        # A product past the range is still finite: an infinite addend stays what it is.
+        plain = np.where(factors & np.isinf(c), c, a * b + c)
+        ordinary = factors & np.isfinite(c)
         if rounding == "rn" and bool(np.all(_middling(a * b) & _middling(a) & _middling(b) & _middling(c))):
             total, _ = _sum_product(*_two_product(a, b), c)
             return total

@@ -196,3 +196,11 @@ def test_mixed_precision(rounding: str) -> None:
     check("fma", "f32", rounding, [*wide, c], got)
     check("add", "f32", rounding, [wide[0], c], arithmetic.mixed_add(a, "bf16", c, rounding))
     check("sub", "f32", rounding, [wide[0], c], arithmetic.mixed_add(a, "bf16", c, rounding, negate=True))
+
+
+@pytest.mark.parametrize("rounding", DIRECTIONS)
+def test_a_product_past_the_range_is_less_than_infinity(rounding: str) -> None:
+    a, b, c = np.array([-1e30, 1e30, np.inf]), np.full(3, 1.7e308), np.array([np.inf, -np.inf, -np.inf])
+    got = double.fma(a, b, c, rounding)
+    assert got[:2].tolist() == [np.inf, -np.inf]
+    assert np.isnan(got[2])

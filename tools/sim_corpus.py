@@ -79,18 +79,21 @@ def tensor_map(argument: TensorMap) -> tensormap.TensorMap:
     return tensormap.TensorMap(kind, 0, argument.dims, strides, argument.box, swizzle=mode)
 
 
-def launch(path: Path, entry: Entry, check: str = "none") -> tuple[sim.Result, list[str]]:
+def launch(
+    module: Module, entry: Entry, check: str = "none", schedule: str = "eager", seed: int = 0
+) -> tuple[sim.Result, list[str]]:
     """Run one entry; return the result and what differs from the reference."""
     run = entry.run
     assert run is not None
     values, before = inputs.arguments(run), inputs.arguments(run)
     result = sim.run(
-        module_of(path), entry.name, grid=run.grid, block=run.block, args=passed(run, values), cluster=run.cluster,
+        module, entry.name, grid=run.grid, block=run.block, args=passed(run, values), cluster=run.cluster,
         shared=run.smem, cooperative=run.cooperative, max_steps=3_000_000, check=check, on_hazard="report",
+        schedule=schedule, seed=seed,
     )  # fmt: skip
-    module, _, name = run.reference.rpartition(".")
+    place, _, name = run.reference.rpartition(".")
     with np.errstate(all="ignore"):
-        wanted = getattr(import_module(f"tools.corpus.{module}"), name)(before)
+        wanted = getattr(import_module(f"tools.corpus.{place}"), name)(before)
     return result, [text for output in run.outputs for text in _differences(output, values, wanted)]
 
 
@@ -113,7 +116,7 @@ def outcome(producer: str, directory: Path, item: File, entry: Entry, check: str
     started = time.perf_counter()
     lanes, hazards = 0, ()
     try:
-        result, wrong = launch(directory / item.path, entry, check)
+        result, wrong = launch(module_of(directory / item.path), entry, check)
         hazards = tuple(result.hazards)
         lanes = result.stats.lane_instructions
         verdict, why = ("fail", "; ".join(wrong)) if wrong else ("pass", "")

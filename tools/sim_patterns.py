@@ -1,6 +1,7 @@
 """Plants every mistake in every synchronisation pattern and says what the checker reported.
 
 python -m tools.sim_patterns [PATTERN ...]      prints the matrix and a line per mistake; exit 1 when one is missed.
+python -m tools.sim_patterns --kernels          takes each synchronising statement out of the examples and of the corpus.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ import sys
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from itertools import chain
 
 from pyptx.parser import parse
 from pyptx.sim.hazards.rules import RULES
+from tests.sim.patterns import kernels
 from tests.sim.patterns.cases import CASES
+from tests.sim.patterns.needless import NEEDLESS
 from tests.sim.patterns.observe import PLAIN, hunt, run, wrong
 from tests.sim.patterns.planted import Mistake, Pattern, patterns
 
@@ -107,11 +111,46 @@ def listed(pattern: Pattern, rows: list[Row]) -> list[str]:
     return lines
 
 
+def taken_out(subject: kernels.Subject) -> tuple[list[str], int, int]:
+    """Take each statement out of a kernel; return lines, how many changes there are, and how many are missed."""
+    known, left = kernels.baseline(subject), Counter[tuple[str, str, str]]()
+    lines, total, missed = list[str](), 0, 0
+    for change in subject.changes():
+        verdict, total = kernels.judged(subject, change.text, known), total + 1
+        name, said = (subject.name, change.statement, change.change), f"{verdict.said} [{verdict.schedule}]"
+        if not verdict.reported:
+            left[name] += 1
+            needless = left[name] <= NEEDLESS.get(name, (0, ""))[0]
+            missed += not needless
+            said = f"needless: {NEEDLESS[name][1]}" if needless else f"MISSED: {verdict.said}"
+        lines.append(f"    {change.line:4} {change.statement}  {change.change}: {said}")
+    stale = [f"    no longer needless: {key[1]} {key[2]}" for key in NEEDLESS
+             if key[0] == subject.name and left[key] < NEEDLESS[key][0]]  # fmt: skip
+    title = f"{subject.name}: {total} changes, {sum(left.values()) - missed} needless, {missed} missed"
+    warnings = [f"    unchanged, it has {code} {one} {two}" for code, one, two in sorted(known)]
+    return [title, *warnings, *stale, *lines], total, missed + len(stale)
+
+
+def without_statements() -> int:
+    """Print what becomes of the kernels of the examples and of the corpus without each of their statements."""
+    subjects = chain(map(kernels.ours, kernels.RUNS), *(kernels.theirs(producer) for producer in kernels.CORPUS))
+    made = [taken_out(subject) for subject in subjects]
+    for lines, _, _ in made:
+        print("\n".join(lines))
+    missed = sum(count for _, _, count in made)
+    print(f"{len(made)} kernels, {sum(total for _, total, _ in made)} changes: {missed} missed or wrongly listed")
+    return 1 if missed else 0
+
+
 def main(argv: list[str] | None = None) -> int:
     """Print the matrix of the patterns named, or of all."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("names", nargs="*", metavar="PATTERN", help=", ".join(sorted(CASES)))
-    names = options.parse_args(argv).names or sorted(CASES)
+    options.add_argument("--kernels", action="store_true", help="kernels of the examples and the corpus")
+    given = options.parse_args(argv)
+    if given.kernels:
+        return without_statements()
+    names = given.names or sorted(CASES)
     started, rows, alarms, text = time.perf_counter(), dict[str, list[Row]](), 0, list[str]()
     for name in names:
         pattern = patterns()[name]

@@ -1,0 +1,156 @@
+"""The example kernels and kernels of the corpus with their synchronisation taken out, one statement at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.ir import Function, Module
+from pyptx.parser import parse
+from pyptx.sim import hazards
+from pyptx.tensormap import tensor_map
+from tests.examples.test_kernels import DTYPES, HALF, Run, example, filled
+from tests.sim.patterns.removals import Change, changes
+from tools import sim_corpus
+from tools.corpus import manifest
+
+Finding = tuple[str, str, str]
+"""A code and both places."""
+Launch = Callable[[Module, str, int], tuple[sim.Result, bool]]
+"""Runs a module under a schedule and a seed; returns what it did, and whether the results are right."""
+SCHEDULES = (("lazy", 0), ("eager", 0), *(("adversarial", seed) for seed in range(9)), ("random", 1), ("random", 2))
+RUNS = [
+    Run("vector_add", {"n": 1023}), Run("transpose", {"m": 33, "n": 70}), Run("rmsnorm", {"m": 3, "n": 1300}, 2e-6),
+    Run("softmax", {"m": 3, "n": 2500}, 2e-5, 1e-30, 20), Run("histogram", {"n": 5000}),
+    Run("tma_copy", {"m": 100, "n": 72}), Run("wgmma_tile", {}, atol=1e-4), Run("tcgen05_tile", {}, atol=1e-4),
+    Run("mma_gemm", {"m": 128, "n": 128, "k": 320}, HALF, 1e-3),
+    Run("hopper_gemm", {"m": 256, "n": 512, "k": 512}, HALF, 1e-3),
+    Run("tcgen05_gemm", {"m": 512, "n": 256, "k": 512}, HALF, 1e-3),
+    Run("attention", {"h": 1, "s": 384}, 2 * HALF, 4e-3, 2),
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A kernel whose synchronisation is taken out."""
+
+    name: str
+    text: str
+    launch: Launch
+    entry: str
+    """The kernel; other functions of the file are left alone."""
+
+    def changes(self) -> Iterator[Change]:
+        start = re.search(rf"\.entry\s+{re.escape(self.entry)}\b", self.text)
+        assert start is not None
+        end = re.compile(r"\.(?:entry|func)\b").search(self.text, start.end())
+        first, last = (self.text.count("\n", 0, at) for at in (start.start(), end.start() if end else len(self.text)))
+        return (change for change in changes(self.text) if first < change.line <= last + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a changed kernel: what was reported first, at which lines, or how it went on."""
+
+    said: str
+    schedule: str
+
+    @property
+    def reported(self) -> bool:
+        return self.said.startswith("PTX")
+
+
+def ours(run: Run) -> Subject:
+    """Return an example kernel at toy size."""
+    kernel, shape = example(run.name).make(), run.shape
+    inputs = [filled(tile, shape, run.scale, seed) for seed, tile in enumerate(kernel.in_specs)]
+    wanted = example(run.name).reference(*inputs).astype(np.float64)
+    (result,) = kernel.out_specs
+
+    def launch(module: Module, schedule: str, seed: int) -> tuple[sim.Result, bool]:
+        output = np.zeros(result.resolve_shape(shape), DTYPES[result.dtype.name])
+        (entry,) = (item for item in module.directives if isinstance(item, Function))
+        names = [param.name for param in entry.params]
+        args: dict[str, Any] = {}
+        for name, tile, array in zip(names, (*kernel.in_specs, result), (*inputs, output), strict=False):
+            args[name] = array
+            if f"{name}_tma_desc" in names:
+                args[f"{name}_tma_desc"] = sim.Tensor(array, tensor_map(tile, shape, 0))
+        made = sim.run(
+            module, kernel.name, grid=example(run.name).grid(**shape), block=kernel.block, cluster=kernel.cluster,
+            args=args, shared=kernel.dynamic_smem(**shape), schedule=schedule, seed=seed, on_hazard="report",
+            max_steps=2_000_000,
+        )  # fmt: skip
+        return made, np.allclose(output.astype(np.float64), wanted, run.rtol, run.atol)
+
+    return Subject(run.name, kernel.ptx(**shape), launch, kernel.name)
+
+
+CORPUS = {
+    "clang": ["clusters.sm_90a.ptx"],
+    "cutedsl": [
+        "cluster_exchange.sm_90a.ptx",
+        "cluster_sum.sm_90a.ptx",
+        "gemm_mma.sm_80.ptx",
+        "tcgen05_bf16.sm_100a.ptx",
+        "tensor_map_copy.sm_90a.ptx",
+        "wgmma_bf16.sm_90a.ptx",
+    ],
+    "cutlass": ["cute_hopper.sm_90a.ptx"],
+    "numba": ["blelloch_scan.sm_75.ptx", "reduce_block.sm_75.ptx", "wave_steps.sm_90.ptx"],
+    "pallas": ["triton_softmax.sm_90a.ptx"],
+    "triton": ["gluon_async_scale.sm_80.ptx", "layernorm.sm_75.ptx", "matmul_f16.sm_90a.ptx", "rmsnorm.sm_90a.ptx"],
+}
+"""Kernels of the corpus whose synchronisation is taken out: files, by producer."""
+
+
+def theirs(producer: str) -> Iterator[Subject]:
+    """Yield the kernels of a producer, the first entry of each file."""
+    (directory,) = (path for path in manifest.producers() if manifest.load(path).producer == producer)
+    for item in manifest.load(directory).files:
+        if item.path in CORPUS[producer]:
+            entry = next(entry for entry in item.entries if entry.run is not None)
+            text = (directory / item.path).read_bytes().rstrip(b"\0").decode()
+
+            def launch(
+                module: Module, schedule: str, seed: int, entry: manifest.Entry = entry
+            ) -> tuple[sim.Result, bool]:
+                result, wrong = sim_corpus.launch(module, entry, "all", schedule, seed)
+                return result, not wrong
+
+            yield Subject(f"{producer}/{item.path.removesuffix('.ptx')}", text, launch, entry.name)
+
+
+def baseline(subject: Subject) -> frozenset[Finding]:
+    """Return the warnings of the unchanged kernel: published code leaves some fences out."""
+    module = parse(subject.text)
+    return frozenset(key(found) for at in SCHEDULES for found in subject.launch(module, *at)[0].hazards)
+
+
+def key(found: hazards.Finding) -> Finding:
+    return found.rule.code, str(found.place.origin), str(found.other.origin) if found.other is not None else ""
+
+
+def judged(subject: Subject, text: str, known: frozenset[Finding] = frozenset()) -> Verdict:
+    """Run a version until a run reports what is not known already; else say whether its results were ever wrong."""
+    module, wrong = parse(text), ""
+    for schedule, seed in SCHEDULES:
+        try:
+            result, right = subject.launch(module, schedule, seed)
+        except PtxError as error:
+            found = error.diagnostics[0]
+            return Verdict(f"{found.code} {found.origin}", f"{schedule} {seed}")
+        fresh = [found for found in result.hazards if key(found) not in known]
+        if fresh:
+            first = min(fresh, key=lambda finding: finding.severity.value)
+            other = f" and {first.other.origin}" if first.other is not None else ""
+            return Verdict(f"{first.rule.code} {first.place.origin}{other}", f"{schedule} {seed}")
+        if not right:
+            wrong = f"wrong results under {schedule} {seed}"
+    return Verdict(wrong or "nothing", "")

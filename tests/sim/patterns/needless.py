@@ -1,0 +1,49 @@
+"""Synchronisation that a kernel can do without, as it runs here, and why: taking it out is not reported.
+
+By kernel, statement and change: how often it stands there, and the reason.
+"""
+
+from __future__ import annotations
+
+_ADDRESS = "hands over the address that `alloc` wrote to shared memory; no tensor memory has been used yet"
+_ONE_WAIT = "a later `wait::ld` covers all loads of the warp; results in registers need none (true dependencies)"
+_END = "the end of the grid completes the writes; the source has been read"
+_HABIT = "`barrier.cluster.arrive` and `bar.sync` release the initialisation themselves"
+_OWN = "what follows reads words that the same thread wrote"
+_POOL = "registers are taken that nobody needs here; giving back is what others wait for"
+_WARPGROUP = "a warp that has waited may release the operands of its warpgroup, as published kernels do"
+_LD = "tcgen05.wait::ld.sync.aligned;"
+_BEFORE, _AFTER = "tcgen05.fence::before_thread_sync;", "tcgen05.fence::after_thread_sync;"
+_INITIALISED = "fence.mbarrier_init.release.cluster;"
+_BULK, _READ = "cp.async.bulk.wait_group 0;", "cp.async.bulk.wait_group.read 0;"
+
+NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
+    ("tma_copy", _BULK, _READ): (1, _END),
+    ("tcgen05_tile", _BEFORE, "remove"): (1, _ADDRESS),
+    ("tcgen05_tile", _AFTER, "remove"): (1, _ADDRESS),
+    ("tcgen05_tile", _LD, "remove"): (3, _ONE_WAIT),
+    ("hopper_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
+    ("hopper_gemm", f"@%p12 {_BULK}", f"@%p12 {_READ}"): (1, _END),
+    ("tcgen05_gemm", _BEFORE, "remove"): (1, _ADDRESS),
+    ("tcgen05_gemm", _AFTER, "remove"): (2, f"{_ADDRESS}; the other follows a wait for shared memory only"),
+    ("tcgen05_gemm", "bar.warp.sync 4294967295;", "remove"): (1, "brings the lanes together, which the label does too"),
+    ("tcgen05_gemm", _LD, "remove"): (7, _ONE_WAIT),
+    ("tcgen05_gemm", f"@%p1 {_BULK}", f"@%p1 {_READ}"): (1, _END),
+    ("attention", "setmaxnreg.inc.sync.aligned.u32 240;", "remove"): (1, _POOL),
+    ("cutedsl/cluster_exchange.sm_90a", _INITIALISED, "remove"): (1, _HABIT),
+    ("cutedsl/cluster_exchange.sm_90a", "barrier.cluster.wait;", "remove"): (
+        1, "the last one: each CTA has waited for all that others wrote into it"),
+    ("cutedsl/tcgen05_bf16.sm_100a", _INITIALISED, "remove"): (1, _HABIT),
+    ("cutedsl/tensor_map_copy.sm_90a", _INITIALISED, "remove"): (1, _HABIT),
+    ("cutedsl/wgmma_bf16.sm_90a", _INITIALISED, "remove"): (1, _HABIT),
+    ("cutedsl/wgmma_bf16.sm_90a", "bar.sync 0;", "remove"): (2, f"{_WARPGROUP}; the last: only registers follow"),
+    ("cutedsl/wgmma_bf16.sm_90a", "wgmma.fence.sync.aligned;", "remove"): (1, "same accumulators, same shape"),
+    ("numba/blelloch_scan.sm_75", "bar.sync 0;", "remove"): (3, _OWN),
+    ("numba/reduce_block.sm_75", "bar.sync 0;", "remove"): (1, _OWN),
+    ("numba/wave_steps.sm_90", "bar.sync 0;", "remove"): (1, f"with these arguments the loop ends here; {_OWN}"),
+    ("pallas/triton_softmax.sm_90a", "griddepcontrol.wait;", "remove"): (1, "no grid runs before this one"),
+    ("triton/matmul_f16.sm_90a", "cp.async.commit_group;", "remove"): (
+        1, "the copies of the first stage become one group with those of its other operand"),
+    ("triton/matmul_f16.sm_90a", "bar.sync 0;", "remove"): (1, _WARPGROUP),
+    ("triton/matmul_f16.sm_90a", "cp.async.wait_group 0;", "cp.async.wait_group 1;"): (1, "the last groups are empty"),
+}  # fmt: skip

@@ -1,0 +1,61 @@
+"""Takes the synchronisation out of any PTX, one statement at a time: removed, or weakened in one respect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_SYNC = re.compile(
+    r"(?<![\w$%.@])(?:@!?%?[\w$]+\s+)?(?P<opcode>(?:bar|barrier|fence|membar|griddepcontrol|setmaxnreg|mbarrier"
+    r"|cp\.async\.(?:bulk\.)?(?:commit_group|wait_group|wait_all|mbarrier)|wgmma\.(?:fence|commit_group|wait_group)"
+    r"|tcgen05\.(?:fence|wait|commit|dealloc)|(?:atom|red|ld|st)\.(?:\w+\.)*?(?:acquire|release|acq_rel))"
+    r"(?:::\w+|\.[\w:]+)*)(?![\w:$])(?P<operands>[^;{}]*);"
+)
+_WEAKER = (
+    (r"^(?!.*\b(?:fence|barrier\.cluster\.wait))(.*?)\.(?:release|acquire|acq_rel)\b", r"\1.relaxed"),
+    (r"^(?!.*fence\.(?:proxy|mbarrier))(.*?\.(?:release|acquire|acq_rel))\.(?:cluster|gpu|sys)\b", r"\1.cta"),
+    (r"(wait_group(?:\.read|\.sync\.aligned)?\s+)0\b", r"\g<1>1"),
+    (r"(wait_group(?:\.read|\.sync\.aligned)?\s+)1\b", r"\g<1>2"),
+    (r"(bulk\.wait_group)(?=\s)", r"\1.read"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A kernel with one statement changed. `line` is where; `change` is `remove` or the weaker statement."""
+
+    line: int
+    statement: str
+    change: str
+    text: str
+
+
+def changes(text: str, *, weaker: bool = True) -> Iterator[Change]:
+    """Yield the kernel with each of its synchronising statements removed, and with each one weakened."""
+    for found in _SYNC.finditer(_without_comments(text)):
+        statement, line = " ".join(found[0].split()), text.count("\n", 0, found.start()) + 1
+        yield Change(line, statement, "remove", _put(text, found, _removed(found)))
+        if not weaker:
+            continue
+        for pattern, put in _WEAKER:
+            made = re.sub(pattern, put, found[0], count=1, flags=re.DOTALL)
+            if made != found[0]:
+                yield Change(line, statement, " ".join(made.split()), _put(text, found, made))
+
+
+def _without_comments(text: str) -> str:
+    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), text, flags=re.DOTALL)
+
+
+def _put(text: str, found: re.Match[str], made: str) -> str:
+    """Put a statement in place of another; lines keep their numbers."""
+    return text[: found.start()] + made + "\n" * (found[0].count("\n") - made.count("\n")) + text[found.end() :]
+
+
+def _removed(found: re.Match[str]) -> str:
+    """Return what is left of a removed statement: of a wait for an mbarrier, that it is true."""
+    if not re.search(r"\.(try|test)_wait", found["opcode"]):
+        return ""
+    guard = found[0][: found.start("opcode") - found.start()]
+    return f"{guard}setp.eq.u32 {found['operands'].split(',')[0].strip()}, 0, 0;"

@@ -1,0 +1,69 @@
+"""Kernels of ours and of others with a synchronising statement removed or weakened: reported, or known to be needless.
+
+A sample by the run's seed; `python -m tools.sim_patterns --kernels` takes out every statement.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.sim.patterns.kernels import CORPUS, RUNS, Finding, baseline, judged, ours, theirs
+from tests.sim.patterns.needless import NEEDLESS
+from tests.sim.patterns.removals import changes
+
+SMALL = [run for run in RUNS if run.name not in ("hopper_gemm", "tcgen05_gemm", "attention", "mma_gemm")]
+LARGE = [run for run in RUNS if run not in SMALL]
+
+
+def test_statements_are_removed_where_they_stand() -> None:
+    text = """.visible .entry k() {
+    bar.sync 0; // bar.sync 1;
+w:  mbarrier.try_wait.parity.shared::cta.b64 %p, [full], 0;
+    @!%p bra w;
+    @%q mbarrier.arrive.release.cluster.shared::cluster.b64
+        _, [%r];
+    fence.mbarrier_init.release.cluster; wgmma.wait_group.sync.aligned 0; mbarrier_wait:
+}"""
+    made = [(change.line, change.change, change.text.splitlines()[change.line - 1].strip()) for change in changes(text)]
+    assert made == [
+        (2, "remove", "// bar.sync 1;"),
+        (3, "remove", "w:  setp.eq.u32 %p, 0, 0;"),
+        (5, "remove", ""),
+        (5, "@%q mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r];",
+         "@%q mbarrier.arrive.relaxed.cluster.shared::cluster.b64"),
+        (5, "@%q mbarrier.arrive.release.cta.shared::cluster.b64 _, [%r];",
+         "@%q mbarrier.arrive.release.cta.shared::cluster.b64"),
+        (7, "remove", "wgmma.wait_group.sync.aligned 0; mbarrier_wait:"),
+        (7, "remove", "fence.mbarrier_init.release.cluster;  mbarrier_wait:"),
+        (7, "wgmma.wait_group.sync.aligned 1;",
+         "fence.mbarrier_init.release.cluster; wgmma.wait_group.sync.aligned 1; mbarrier_wait:"),
+    ]  # fmt: skip
+    assert {change.text.count("\n") for change in changes(text)} == {text.count("\n")}
+
+
+def test_needless_statements_belong_to_kernels_that_are_tried() -> None:
+    names = {run.name for run in RUNS} | {
+        f"{p}/{file.removesuffix('.ptx')}" for p, files in CORPUS.items() for file in files
+    }
+    assert {name for name, _, _ in NEEDLESS} <= names
+    assert len(names) >= 12 + 10
+
+
+@pytest.mark.parametrize("kind", ["ours, small", "ours, large", "theirs"])
+def test_a_statement_taken_out_is_reported(kind: str, seed: int) -> None:
+    chance = random.Random(seed)
+    large, producer = chance.choice(LARGE), chance.choice(sorted(CORPUS))
+    subjects = (
+        map(ours, SMALL) if kind == "ours, small" else [ours(large)] if kind == "ours, large" else theirs(producer)
+    )
+    tried = [(s, c) for s in subjects for c in s.changes() if (s.name, c.statement, c.change) not in NEEDLESS]
+    for subject, change in chance.sample(tried, min(len(tried), 2 if kind == "ours, large" else 6)):
+        known = baseline(subject) if kind == "theirs" else frozenset[Finding]()
+        assert judged(subject, change.text, known).reported, (
+            subject.name,
+            change.line,
+            change.statement,
+            change.change,
+        )

@@ -214,7 +214,7 @@ st.param.b64 [f], %rd5; st.param.b64 [a], %rd2; call.uni (r), vprintf, (f, a); }
     [
         ("trap;", "PTX1120", "thread (0, 0, 0)"),
         ("$l: bra $l;", "PTX1122", "max_steps"),
-        ("setp.eq.u32 %p0, %t, 0;\n@%p0 bar.sync 0, 64;", "PTX0990", "bar.sync"),
+        ("bar.sync 0, 64;", "PTX0990", "bar.sync"),
         ("mov.u64 %rd1, 64;\n$q: .callprototype _ ();\ncall %rd1, $q;", "PTX1123", "0x40"),
         ("tcgen05.fence::before_thread_sync;", "PTX1106", "tcgen05"),
     ],

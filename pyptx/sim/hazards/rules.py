@@ -410,7 +410,7 @@ DEADLOCK = replace(
         "Nothing can run: every thread waits for what cannot happen.",
         "see the wait-for graph in the notes",
     ),
-    wrong=_KERNEL.format("setp.eq.u32 %p0, %r1, 0;\n    @%p0 bar.sync 0, 64;"),
+    wrong=_KERNEL.format("bar.sync 0, 64;"),
     right=_KERNEL.format("bar.sync 0, 32;"),
 )
 LIVELOCK = replace(

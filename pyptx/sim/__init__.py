@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx.sim.arguments import Struct, Tensor
+    from pyptx.sim.hazards.graph import Hang
     from pyptx.sim.images.objects import Sampler, Surface, Texture
     from pyptx.sim.launch import Result, run
     from pyptx.sim.machine import Stats
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RULES",
+    "Hang",
     "Machine",
     "Multicast",
     "Result",
@@ -31,6 +33,7 @@ _MODULE_OF = {
     "Result": "launch",
     "Stats": "machine",
     "Machine": "stepping",
+    "Hang": "hazards.graph",
     "Multicast": "multicasts",
     "Struct": "arguments",
     "Tensor": "arguments",

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.diagnostics import PtxError, Severity
+from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, Selection, selection
 from pyptx.sim.checks.selection import Check
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.machine import Stats
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.progress import interrupted, progress
@@ -137,7 +138,12 @@ def repeatable(why: PtxError, schedule: str, seed: int) -> PtxError:
         return why
     first = why.diagnostics[0]
     note = f"schedule={schedule!r}, seed={seed} repeats this run"
-    return PtxError([replace(first, notes=(*first.notes, note)), *why.diagnostics[1:]], why.source)
+    return _again(why, [replace(first, notes=(*first.notes, note)), *why.diagnostics[1:]])
+
+
+def _again(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
+    """Return an error of the same kind with other diagnostics."""
+    return Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics, why.source)
 
 
 def _judged(selected: Selection, checks: Checks) -> list[Finding]:
@@ -153,4 +159,4 @@ def _with_findings(why: PtxError, checks: Checks | None) -> PtxError:
     """Return the error that ended a run, behind the hazards that may have caused it."""
     found = [] if checks is None else checks.selected.chosen(checks.engine.findings)
     errors = [finding.diagnostic() for finding in found if finding.severity is Severity.ERROR]
-    return PtxError([*errors, *why.diagnostics]) if errors else why
+    return _again(why, [*errors, *why.diagnostics]) if errors else why

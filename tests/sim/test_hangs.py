@@ -6,6 +6,7 @@ one that the notes name `// there`.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -321,6 +322,9 @@ def test_a_hang_is_explained(name: str, schedule: str) -> None:
     case = HANGS[name]
     with pytest.raises(PtxError) as caught:
         launched(case, case.body, schedule=schedule)
+    if case.code != "PTX1126":
+        assert isinstance(caught.value, sim.Hang)
+        assert json.loads(json.dumps(caught.value.report.as_json()))["nodes"] or "for ever" in case.what
     (found,) = caught.value.diagnostics
     assert found.code == case.code, str(caught.value)
     assert case.what in found.message

@@ -6,10 +6,11 @@ each thing that is waited for (`Knowledge`). Knows neither the machine nor the h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Place
 from pyptx.sim.hazards.findings import Finding
@@ -133,6 +134,14 @@ class HangReport:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+class Hang(PtxError):
+    """Raised for a run in which nothing can go on, or nothing changes; `report` is its wait-for graph."""
+
+    def __init__(self, diagnostics: Iterable[Diagnostic], report: HangReport) -> None:
+        super().__init__(diagnostics)
+        self.report = report
 
 
 def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Knowledge) -> HangReport:

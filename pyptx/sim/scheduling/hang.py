@@ -16,7 +16,7 @@ from pyptx.ir import opcode_span
 from pyptx.sim.barriers import Waiting as Held
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.graph import HangReport, explain
+from pyptx.sim.hazards.graph import Hang, HangReport, explain
 from pyptx.sim.hazards.rules import REMEDIES
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
@@ -31,9 +31,10 @@ _MOST_CTAS = 32
 
 def deadlock(state: State) -> PtxError:
     """Return the error of a batch in which every living lane waits."""
-    finding = hang(state).finding()
+    report = hang(state)
+    finding = report.finding()
     assert finding is not None
-    return PtxError([finding.diagnostic()])
+    return Hang([finding.diagnostic()], report)
 
 
 def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
@@ -46,13 +47,12 @@ def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
     if node is None:
         who = Known(state, []).who(threads_of(state, parked[0][1]))
         text = f"no progress: {who} runs for ever; {where}"
-        return PtxError([rules.LIVELOCK.found(opcode_span(loop[0].steps[0].instruction), text)])
+        return Hang([rules.LIVELOCK.found(opcode_span(loop[0].steps[0].instruction), text)], report)
     who, place = node.waiting[0]
     doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"
     text = f"no progress: {who} {doing} {node.what}: {node.missing}; {where}"
-    return PtxError(
-        [rules.LIVELOCK.found(place.origin, text, notes=report.lines(), help=REMEDIES[rules.LIVELOCK.code])]
-    )
+    found = rules.LIVELOCK.found(place.origin, text, notes=report.lines(), help=REMEDIES[rules.LIVELOCK.code])
+    return Hang([found], report)
 
 
 def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:

@@ -48,28 +48,19 @@ class Reg(Register):
         return f"Reg({self.name!r}, {self.type_name})"
 
     def __bool__(self) -> NoReturn:
-        fail(
-            rules.TRUTH,
-            f"`{self.name}` has no value while the kernel is written, so Python cannot decide on it",
-            help="use ptx.if_, ptx.while_, ptx.selp; combine conditions by & and |, negate them by ~",
-        )
+        fail(rules.TRUTH, f"`{self.name}` has no value while the kernel is written, so Python cannot decide on it",
+             help="use ptx.if_, ptx.while_, ptx.selp; combine conditions by & and |, negate them by ~")  # fmt: skip
 
     def __index__(self) -> NoReturn:
-        fail(
-            rules.TRUTH,
-            f"`{self.name}` has no value while the kernel is written, so Python cannot count with it",
-            help="use ptx.range_ for loops; index shared memory or compute an address instead of a Python list",
-        )
+        fail(rules.TRUTH, f"`{self.name}` has no value while the kernel is written, so Python cannot count with it",
+             help="use ptx.range_ for loops; index shared memory or compute an address instead of a list")  # fmt: skip
 
     __int__ = __float__ = __index__
 
     def __format__(self, spec: str) -> str:
         if spec:
-            fail(
-                rules.TRUTH,
-                f"`{self.name}` has no value while the kernel is written, so Python cannot format it as {spec!r}",
-                help="ptx.printf prints values when the kernel runs; {x.name} is the register's name",
-            )
+            fail(rules.TRUTH, f"`{self.name}` has no value that Python could format as {spec!r}",
+                 help="ptx.printf prints values when the kernel runs; {x.name} is the register's name")  # fmt: skip
         return repr(self)
 
     def __pow__(self, other: Any) -> NoReturn:
@@ -83,8 +74,7 @@ class Reg(Register):
     def __enter__(self) -> NoReturn:
         fail(rules.TRUTH, f"`{self.name}` is a register, no block", help="write `with ptx.if_(p):`")
 
-    def __exit__(self, *exception: object) -> None:
-        """Never called: `with` needs it to be there."""
+    __exit__: Any = None  # `with` looks for both
 
     def __add__(self, other: Any) -> Reg:
         return binary("add", "+", self, other)

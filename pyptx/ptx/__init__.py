@@ -52,16 +52,15 @@ if TYPE_CHECKING:
         expr,
         file_,
         if_,
-        kloop,
         label,
         loc,
         loop,
         pragma,
-        range_,
         ret,
         scope,
         while_,
     )
+    from pyptx.ptx.counting import kloop, range_
     from pyptx.ptx.directives import directive
     from pyptx.ptx.exact import Style, block, close_block, inline_asm, layout, names, open_block
     from pyptx.ptx.functions import assert_, const, func, printf, trap
@@ -100,7 +99,8 @@ _WHERE = {
     "cache": "applypriority createpolicy_cvt createpolicy_fractional createpolicy_range discard prefetch "
     "prefetch_tensormap prefetchu",
     "chain": "inst pipe",
-    "control": "bra break_ continue_ elif_ else_ expr file_ if_ kloop label loc loop pragma range_ ret scope while_",
+    "control": "bra break_ continue_ elif_ else_ expr file_ if_ label loc loop pragma ret scope while_",
+    "counting": "kloop range_",
     "directives": "directive",
     "exact": "Style block close_block inline_asm layout names open_block",
     "functions": "assert_ const func printf trap",

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Generator
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
-from pyptx.dsl.arithmetic import unsigned
-from pyptx.dsl.emit import emit, guard_of, shown, spelled
-from pyptx.dsl.origin import is_ours, opcode_at
-from pyptx.dsl.registers import NegPred, Pred, Reg, compare, fresh, move, widen
+from pyptx.dsl.emit import emit, guard_of, spelled
+from pyptx.dsl.registers import NegPred, Pred
 from pyptx.dsl.scopes import Body, Named, Scope, announced
 from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
-from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.ir.operands import RegisterOperand
 from pyptx.isa.directives import pragma as known_pragma
-from pyptx.types import s32, s64
 
 BRA = spelled("bra")
 BRANCHES = {False: BRA, True: spelled("bra", "uni")}
@@ -347,97 +341,6 @@ def _innermost(trace: Trace, what: str) -> Loop:
     return trace.loops[-1]
 
 
-class Counted(Loop):
-    """The loop of `range_`: a counter, its bound and step. One that surely `runs` is tested at its end only."""
-
-    def __init__(self, counter: Reg, stop: Any, by: Any, down: bool, runs: bool) -> None:
-        def again() -> Pred:
-            return compare("gt" if down else "lt", "range_", counter, stop)
-
-        super().__init__("ptx.range_", "$range", again if runs else None, None if runs else again)
-        self.counter, self.by = counter, by
-
-    def step(self) -> None:
-        emit(spelled("add", unsigned(self.counter.dtype).name), (self.counter, self.counter, self.by))
-
-
-def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, None]:
-    """Count in PTX: `for i in ptx.range_(0, n, 4):`. Bounds and step are integers or registers; a register step must be
-    positive. The body is written once; leave it by `ptx.break_()`."""
-    if stop is None:
-        start, stop = 0, start
-    trace = current()
-    dtype = _counter_type(start, stop, step)
-    if isinstance(step, int) and step == 0:
-        fail(rules.ARGUMENT, "the step of `ptx.range_` must not be 0")
-    if dtype.kind != "s" and isinstance(step, int) and step < 0:
-        fail(rules.ARGUMENT, f"`ptx.range_` counts down by {step} in .{dtype}, which has no values below 0",
-             help="use signed bounds: s32 registers or integers")  # fmt: skip
-    bounds = [_bound(value, dtype) for value in (start, stop, step)]
-    return _rounds(trace, dtype, bounds)
-
-
-def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None, None]:
-    start, stop, step = bounds
-    _refuse_collecting(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
-    counter = fresh(dtype)
-    move(counter, start)
-    known = [bound for bound in bounds if isinstance(bound, int)]
-    made = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
-    made.__enter__()
-    here = trace.here(2)
-    try:
-        yield counter
-    except GeneratorExit:
-        # Nothing can be raised out of a generator that is being closed; the next statement raises it.
-        trace.pop(made.opened, keep=False)
-        made.abandoned()
-        trace.pending.append(rules.PYTHON_EXIT.found(
-            here, "Python left the body of `ptx.range_` by `break` or `return`, which ends the tracing, not the loop",
-            help="write ptx.break_() or ptx.break_(pred=p)",
-        ))  # fmt: skip
-        raise
-    made.end()
-
-
-def _refuse_collecting(caller: FrameType) -> None:
-    """Refuse what takes all of a loop at once: the loop would end before anything is written in it. Iteration by `for`,
-    also through `zip` or another generator, goes on between two values."""
-    at = caller.f_lasti
-    while opcode_at(caller.f_code, at) == "CACHE":
-        at -= 2
-    if opcode_at(caller.f_code, at) not in _ITERATES and not is_ours(caller.f_code):
-        fail(rules.NESTING, "`ptx.range_` is for a `for` statement: list() and * leave its body empty",
-             help="write `for i in ptx.range_(…):`, or Python's range for numbers")  # fmt: skip
-
-
-_ITERATES = frozenset(("FOR_ITER", "SEND", "YIELD_VALUE", "RESUME"))
-
-
-def _counter_type(*values: Any) -> Any:
-    registers = [value for value in values if isinstance(value, Register)]
-    for value in values:
-        if not isinstance(value, Register) and (isinstance(value, bool) or not isinstance(value, int)):
-            fail(rules.ARGUMENT, f"`ptx.range_` takes integers and integer registers, found {shown(value)}")
-    for register in registers:
-        if register.dtype.kind not in ("b", "u", "s") or register.dtype.bits not in (32, 64):
-            fail(rules.TYPES, f"`ptx.range_` counts in 32 or 64 bits, found {shown(register)}")
-    if not registers:
-        return s32 if all(-(1 << 31) <= value < 1 << 31 for value in values) else s64
-    widest = max(register.dtype.bits for register in registers)
-    wide = [register.dtype for register in registers if register.dtype.bits == widest]
-    if len({dtype.kind for dtype in wide} - {"b"}) > 1:
-        fail(rules.TYPES, f"`ptx.range_` of .{wide[0]} and .{wide[1]}: signed and unsigned bounds",
-             help="declare the bounds alike, or convert one")  # fmt: skip
-    return unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
-
-
-def _bound(value: Any, dtype: Any) -> Any:
-    if isinstance(value, Register) and value.dtype.bits < dtype.bits:
-        return widen(value, dtype)  # pyright: ignore[reportArgumentType]
-    return value
-
-
 class ExactIf(Body):
     """`@!p bra label; … label:`, as compilers write it."""
 
@@ -524,26 +427,6 @@ class ExactLoop(Body):
     def abandoned(self) -> None:
         if self in self.trace.loops:
             del self.trace.loops[self.trace.loops.index(self) :]
-
-
-def kloop(total: int | Reg, *, unroll: int, body: Callable[[], None], loop_label: str = "kloop") -> None:
-    """Repeat `body` total times: an int is unrolled in Python; a register loops over `unroll` copies, then a tail."""
-    if isinstance(total, int):
-        for _ in range(total):
-            body()
-        return
-    if not is_integer(unroll, 1):
-        fail(rules.ARGUMENT, f"`unroll` is an integer of at least 1, found {shown(unroll)}")
-    left = fresh(total.dtype)
-    move(left, total)
-    kind = unsigned(total.dtype).name
-    for copies, name in ((unroll, loop_label), (1, f"{loop_label}_tail")):
-        if copies == 1 and name != loop_label and unroll == 1:
-            break
-        with Loop("ptx.kloop", name, None, lambda count=copies: compare("ge", "kloop", left, count)):
-            for _ in range(copies):
-                body()
-            emit(spelled("sub", kind), (left, left, copies))
 
 
 def scope() -> Scope:

@@ -1,0 +1,152 @@
+"""More bad input: orders and numbers that registers do not take, declarations, blocks that are never opened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyptx import PtxError, Tile, kernel, ptx, reg, smem
+from pyptx.types import bf16, f32, s32, s64, u8, u32, u64
+
+from .tracing import code, refused
+
+ORDERS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: reg.scalar(u64) < reg.scalar(s32), "depends on the sign"),
+    (lambda: reg.scalar(u64).max(reg.scalar(s32)), "depends on the sign"),
+    (lambda: reg.scalar(u32) // 0, "by 0"),
+    (lambda: reg.scalar(u32) ** 2, "no power"),
+    (lambda: f"{reg.scalar(u32):d}", "could format as 'd'"),
+    (lambda: reg.scalar(u32, [1, 2]), "is one register"),  # pyright: ignore[reportArgumentType]
+    (lambda: reg.array(f32, 4)[4], "reg.array(f32, 5) has it"),
+    (lambda: smem.mbarrier(2)[2], "smem.mbarrier(3) has it"),
+    (lambda: smem.alloc(f32, (4, 8))[1:2], "fewer indices"),
+    (lambda: reg.scalar(u32) << 32, "shifting all bits out"),
+]
+
+
+@pytest.mark.parametrize(("use", "words"), ORDERS, ids=[words for _, words in ORDERS])
+def test_more_that_python_cannot_do_with_registers(use: Callable[[], Any], words: str) -> None:
+    def body() -> None:
+        use()
+
+    with pytest.raises(PtxError) as caught:
+        kernel(body).ptx()
+    assert words in str(caught.value)
+    assert all(found.help for found in caught.value.diagnostics)
+
+
+class Half:
+    """A number of another library that is no integer."""
+
+    def __float__(self) -> float:
+        return 0.5
+
+
+def test_floats_of_other_libraries_are_floats() -> None:
+    def body() -> None:
+        x = reg.scalar(f32, Half())  # pyright: ignore[reportArgumentType]
+        _ = x * Half()
+        ptx.inst.add.f32(x, x, Half())
+
+    assert code(body) == [
+        "mov.f32 %f0, 0f3F000000;", "mul.f32 %f1, %f0, 0f3F000000;", "add.f32 %f0, %f0, 0f3F000000;",
+    ]  # fmt: skip
+
+
+def test_a_narrower_unsigned_number_fits_a_signed_one() -> None:
+    def body() -> None:
+        _ = reg.scalar(s64) < reg.scalar(u32)
+
+    assert code(body)[-2:] == ["cvt.u64.u32 %rd1, %r0;", "setp.lt.s64 %p0, %rd0, %rd1;"]
+
+
+DECLARED: list[tuple[dict[str, Any], str]] = [
+    ({"arch": "sm_99"}, "unknown arch"), ({"version": (8, 9)}, "no PTX"), ({"version": 8}, "no PTX"),
+    ({"block": (0, 1, 1)}, "three positive integers"), ({"block": (2048, 1, 1)}, "2,048 threads"),
+    ({"cluster": (32,)}, "32 CTAs"), ({"smem": -1}, "number of bytes"), ({"raw_params": [("u32",)]}, "(type, name)"),
+    ({"raw_params": [("u33", "n")]}, "u33"), ({"reqntid": (0,)}, "three positive integers"),
+    ({"raw_directives": [("foo", (1,))]}, "no directive of a kernel"), ({"in_specs": [5]}, "sequence of Tile"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "words"), DECLARED, ids=[str(options) for options, _ in DECLARED])
+def test_what_a_kernel_is_given_is_checked_at_its_decorator(options: dict[str, Any], words: str) -> None:
+    def body() -> None: ...
+
+    with pytest.raises(PtxError) as caught:
+        kernel(**options)(body)
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(__file__)
+
+
+def test_one_number_is_a_block_and_one_tile_a_list() -> None:
+    @kernel(in_specs=Tile(4, f32), block=128)  # pyright: ignore[reportArgumentType]
+    def body(x: Any) -> None: ...
+
+    assert (body.block, body.in_specs) == ((128, 1, 1), (Tile(4, f32),))
+
+
+UNOPENED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: ptx.if_(reg.scalar(u32) == 1), "ptx.if_"), (lambda: ptx.loop("a"), "ptx.loop"),
+    (lambda: ptx.while_(lambda: reg.scalar(u32) == 1), "ptx.while_"), (lambda: ptx.scope(), "ptx.scope()"),
+    (lambda: ptx.expr(), "expr"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "what"), UNOPENED, ids=[what for _, what in UNOPENED])
+def test_a_block_that_is_never_opened_is_reported(make: Callable[[], Any], what: str) -> None:
+    def body() -> None:
+        make()
+        ptx.bar.sync(0)
+
+    with pytest.raises(PtxError, match=rf"test_bad_values\.py:\d+: error\[PTX0811\]: `{re.escape(what)}` is made here"):
+        kernel(body).ptx()
+
+
+def test_a_predicate_is_no_block() -> None:
+    def body() -> None:
+        with reg.scalar(u32) == 1:  # here
+            ptx.bar.sync(0)
+
+    refused(body, "PTX0803", "with ptx.if_(p):")
+
+
+def test_a_kernel_calls_no_kernel() -> None:
+    @kernel(grid=(1,))
+    def inner() -> None: ...
+
+    def body() -> None:
+        inner()  # here
+
+    refused(body, "PTX0810", "`inner`", "@ptx.func")
+
+
+def test_a_long_function_with_many_blocks_takes_time_in_proportion() -> None:
+    """Python copies the whole bytecode whenever it is asked for; each block asks what it was left by."""
+    import time
+
+    def seconds(count: int) -> float:
+        written: dict[str, Any] = {"ptx": ptx}
+        block = "    with ptx.if_(x == 0):\n        ptx.add(u32, x, x, 1)\n"
+        exec(compile("def long(x, u32):\n" + block * count, "<long>", "exec"), written)
+
+        def body() -> None:
+            written["long"](reg.scalar(u32), u32)
+
+        made = kernel(body)
+        start = time.process_time()
+        made.ptx()
+        return time.process_time() - start
+
+    seconds(100)
+    assert seconds(4000) < 40 * max(seconds(400), 0.01)
+
+
+def test_real_registers_of_eight_bits_are_named() -> None:
+    def body() -> None:
+        ptx.cvt(u8, bf16, reg.scalar(u8), reg.scalar(bf16), rounding="rni")  # here
+
+    refused(body, "PTX0203", "in a register of 8 bits", "through .u16")

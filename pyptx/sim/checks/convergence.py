@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyptx.sim.machine import Batch
 
 _ALL = 0xFFFFFFFF
-_REGISTERS = 65536
-"""Registers of an SM."""
+_REGISTERS, _MOST = 65536, 255
+"""Registers of an SM, and of a thread; below that, kernels that change their count begin with all they may have."""
 Told = Callable[..., None]
 
 
@@ -96,7 +96,8 @@ def _entry_registers(program: Program) -> int | None:
     if block is None or "minnctapersm" not in given:
         return None
     threads = -(-prod(int(size) for size in block) // 32) * 32 * int(given["minnctapersm"][0])
-    return min(_REGISTERS // threads // 8 * 8, 256)
+    most = _REGISTERS // threads // 8 * 8
+    return most if most < _MOST else None
 
 
 def _setmaxnreg(

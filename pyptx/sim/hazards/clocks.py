@@ -126,7 +126,7 @@ class Clocks:
         """Make room for channels of asynchronous operations."""
         have = self.table.shape[2]
         if columns > have:
-            wide = np.zeros((len(self.table), KINDS, max(columns, have + have // 2 + 8)), np.int32)
+            wide = np.zeros((len(self.table), KINDS, max(columns, have + have // 2 + 32)), np.int32)
             wide[:, :, :have] = self.table
             self.table = wide
 

@@ -163,6 +163,32 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     return ~good | (flags & LIVE_BARRIER != 0)
 
 
+def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
+    """Tell quickly whether an access of a thread is in order after an earlier one of its cluster: most are. False says
+    nothing: `clashes` decides."""
+    records, clocks = state.records, state.clocks
+    record, lane, warp = ref >> 6, ref & 63, thread >> 5
+    number = records.access[record]
+    if lane >= ALL_LANES or access.space is Space.TENSOR or access.readonly:
+        return False
+    if records.life_domain[records.tag[record] >> 7] != clocks.domain_of[warp]:
+        return False
+    earlier, flags = records.accesses[number], records.flag(record)
+    known_at = clocks.table[clocks.row_of[thread], :, records.column[record] + lane]
+    time = records.time[record]
+    if known_at[SEEN] < time or flags & (LIVE_BARRIER | READONLY):
+        return False
+    wide = WIDE_SHARED if access.space is Space.SHARED else WIDE_GLOBAL
+    if flags & WRITES and not records.operation[record] and known_at[wide] < time:
+        low, high = clocks.cta_span[warp]
+        if not low <= records.column[record] < high:
+            return False
+    if not access.async_proxy:
+        return True
+    crossed = CROSSED_SHARED if access.space is Space.SHARED else CROSSED_GLOBAL
+    return earlier.family is not Family.BULK_STORE and (earlier.async_proxy or bool(known_at[crossed] >= time))
+
+
 def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) -> Mask:
     """Bytes read by read-only loads are constant for the whole grid, whatever orders the accesses."""
     flags = state.records.flags(record)

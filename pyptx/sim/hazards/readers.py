@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
-from pyptx.sim.hazards.conflicts import ordered
+from pyptx.sim.hazards.conflicts import ordered, plainly_after
 from pyptx.sim.hazards.events import Access, Ints, Mask, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD
@@ -216,6 +216,8 @@ class Readers:
     def replaceable(self, before: Refs, threads: Ints, refs: Refs) -> Mask:
         """Tell which slots are free, or held by a like access that comes before the new one."""
         records, clocks = self.state.records, self.state.clocks
+        if len(before) == 1 and before[0] and self._follows(int(before[0]), int(threads[0]), int(refs[0])):
+            return np.ones(1, np.bool_)
         free = (before == 0) | (before == refs)
         at = np.flatnonzero(~free)
         if not len(at):
@@ -231,6 +233,15 @@ class Readers:
         early[rest] = ordered(self.state, old[rest], who[rest])
         free[at] = alike & early
         return free
+
+    def _follows(self, old: int, thread: int, ref: int) -> bool:
+        """Tell quickly whether a like access comes plainly before a new one; False says nothing."""
+        records = self.state.records
+        new, earlier = records.accesses[records.access[ref >> 6]], records.accesses[records.access[old >> 6]]
+        alike = new.family is earlier.family and records.flag(old >> 6) == records.flag(ref >> 6)
+        if new is not earlier and not alike:
+            return False
+        return plainly_after(self.state, new, old, thread)
 
     def _keep_in_sets(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs) -> None:
         if plane.sets is None:

@@ -79,6 +79,9 @@ class Records:
     def flags(self, record: Ints) -> Clock:
         return self._flags[self.access[record]]
 
+    def flag(self, record: int) -> int:
+        return int(self._flags[self.access[record]])
+
     def scope(self, record: Ints) -> Clock:
         return self._scope[self.access[record]].astype(np.int32)
 

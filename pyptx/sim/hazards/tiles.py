@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.hazards.conflicts import clashes
+from pyptx.sim.hazards.conflicts import clashes, plainly_after
 from pyptx.sim.hazards.events import Access, Bytes, Ints
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.shadow import SLOTS, Cells, Plane, Refs, positions
 from pyptx.sim.hazards.state import State
+
+_FEW = 16
+"""So many earlier accesses are quicker to look at one by one."""
 
 
 class Tiles:
@@ -139,6 +142,8 @@ class Tiles:
         if not len(refs):
             return
         for thread in threads.tolist():
+            if len(refs) <= _FEW and all(plainly_after(self.state, access, ref, thread) for ref in refs.tolist()):
+                continue
             bad = clashes(self.state, access, refs, np.full(len(refs), thread))
             if bad.any():
                 index = positions(cells)

@@ -50,6 +50,7 @@ class Wgmma:
 
     def __init__(self, state: State, tiles: Tiles) -> None:
         self.state, self.tiles = state, tiles
+        self._bases: dict[int, int] = {}
         self._warps: dict[int, WarpBook] = {}
         self._groups: dict[int, WarpgroupBook] = {}
         self._accesses: dict[tuple[Place, int], Access] = {}
@@ -66,8 +67,14 @@ class Wgmma:
 
     def _base(self, thread: int) -> int:
         """Return the first warp of a thread's warpgroup."""
-        first = self.state.grid_of(thread).first_thread
+        found = self._bases.get(thread >> 5)
+        if found is None:
+            found = self._bases[thread >> 5] = self._first_warp(thread)
+        return found
+
+    def _first_warp(self, thread: int) -> int:
         grid = self.state.grid_of(thread)
+        first = grid.first_thread
         slot = grid.slot_of(thread)
         start = (first + slot * grid.stride) >> 5
         return start + ((thread >> 5) - start) // 4 * 4

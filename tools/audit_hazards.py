@@ -1,0 +1,91 @@
+"""Runs the corpus with every check: `python -m tools.audit_hazards [PRODUCER…]`. Kernels that compute their reference
+have no errors, but for those listed with the rule that they break; warnings are counted by producer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from pyptx.diagnostics import Severity
+from tools.sim_corpus import Outcome, outcomes, tabulated
+
+_RACE = (
+    "plain accesses of a location that other threads update at the same time; which value is read does not matter "
+    "(Memory Consistency Model, Data-Race)"
+)
+_UNUSED = "a selection or a packing reads a register that was never written on this path, and drops the value"
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Kernels of a producer that break a rule of the manual, by a part of file and name, and why they still work."""
+
+    producer: str
+    name: str
+    codes: frozenset[str]
+    why: str
+
+
+def _kernel(producer: str, name: str, codes: str, why: str) -> Explained:
+    return Explained(producer, name, frozenset(f"PTX{code}" for code in codes.split()), why)
+
+
+EXPLAINED = (
+    _kernel("numba", "bfs_level", "0901 0902", _RACE),
+    _kernel("numba", "sieve", "0901 0902", "threads cross out the same numbers: " + _RACE),
+    _kernel("nvcc", "compare_and_swap_loop", "0901 0902", "the first guess of the loop: " + _RACE),
+    _kernel("nvcc", "bfs_frontier", "0901 0902", _RACE),
+    _kernel("nvcc", "union_find", "0901 0902", _RACE),
+    _kernel("nvcc", "bellman_ford", "0901 0902", _RACE),
+    _kernel("nvcc", "hopper.sm_90a.ptx wgmma_", "0934",
+            "the accumulators are cleared between wgmma.fence and the product: the fence has to come after every other "
+            "access to its registers (wgmma.fence)"),
+    _kernel("triton", "locked_sum", "0901 0902", "all threads load what one stores, and drop the value: " + _RACE),
+    _kernel("triton", "matmul_tma.sm_100a.ptx", "0921",
+            "a copy overwrites the word that tcgen05.alloc wrote, a weak store, with no proxy fence (Async proxy)"),
+    _kernel("triton", "matmul_mx_", "0911", _UNUSED),
+    _kernel("warp", "sph_density", "0911", _UNUSED),
+    _kernel("cub", "block_radix_sort", "0911", _UNUSED),
+    _kernel("cub", "merge_sort", "0910", "the merge loads one key past the end of a list and drops it"),
+)  # fmt: skip
+
+
+def unexplained(found: Outcome) -> list[str]:
+    """Return the errors of a kernel that the list does not explain."""
+    name = f"{found.file} {found.entry}"
+    known = {code for one in EXPLAINED if one.producer == found.producer and one.name in name for code in one.codes}
+    errors = [hazard for hazard in found.hazards if hazard.severity is Severity.ERROR]
+    return [f"{found.producer}/{name}: {hazard}" for hazard in errors if hazard.rule.code not in known]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("producers", nargs="*")
+    options = parser.parse_args()
+    kernels: Counter[str] = Counter()
+    hazards: dict[str, Counter[str]] = defaultdict(Counter)
+    wrong: list[str] = []
+    for found in outcomes(options.producers, "all"):
+        kernels[found.producer] += 1
+        hazards[found.producer] += Counter({hazard.rule.code for hazard in found.hazards})
+        wrong += unexplained(found)
+        if found.verdict != "pass":
+            wrong.append(f"{found.producer}/{found.file} {found.entry}: {found.why}")
+    each = ", ".join(f"{name} {count}" for name, count in sorted(kernels.items()))
+    print(f"{sum(kernels.values())} kernels: {each}")
+    for line in tabulated({name: made for name, made in hazards.items() if made}):
+        print(line)
+    print("\nerrors that are explained")
+    for one in EXPLAINED:
+        print(f"  {one.producer} {one.name} ({', '.join(sorted(one.codes))}): {one.why}")
+    print(f"\n{len(wrong)} others")
+    for line in wrong:
+        print(f"  {line}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -49,7 +49,7 @@ def packed(place: dict[tuple[int, int, int], int], registers: int, bits: int) ->
 
 
 def left(codes: Array, bits: int) -> Array:
-    """Rows go to groups of four lanes, then eight rows on; columns to the lanes of a group, then to another register."""
+    """Rows go to groups of four lanes, then eight rows on; columns to the lanes of a group, then registers."""
     per, rows = max(1, 32 // bits), codes.shape[0] // 8
     return packed({
         (row % 8 * 4 + k // per % 4, k // (4 * per) * rows + row // 8, k % per): int(codes[row, k])

@@ -39,7 +39,7 @@ def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame
         return None
     back = frame.f_back
     key: Key = (id(frame.f_code), frame.f_lasti)
-    if back is not None and back.f_code is root:
+    if root is None or (back is not None and back.f_code is root):
         known = memo.get(key)
         if known is None:
             known = memo[key] = PythonFrame(frame.f_code, frame.f_lasti)
@@ -48,8 +48,6 @@ def frame_here(root: CodeType | None, memo: Memo, depth: int = 2) -> PythonFrame
 
 
 def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
-    if root is None:
-        return PythonFrame(frame.f_code, frame.f_lasti)
     key: list[int] = []
     at: FrameType | None = frame
     while at is not None:

@@ -200,6 +200,8 @@ def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
 
 def arguments_text(args: tuple[object, ...], kwargs: dict[str, Any]) -> str:
     """Return the arguments of a call for its comment: the same text in every run."""
+    if not kwargs:
+        return ", ".join(map(_shown, args))
     return ", ".join([*map(_shown, args), *(f"{k}={_shown(v)}" for k, v in kwargs.items() if v is not None)])
 
 

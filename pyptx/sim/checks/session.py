@@ -123,10 +123,16 @@ class Checks:
 
     def incomplete(self, group: Group) -> Array | None:
         """Return which warps of a group lack living lanes, None when all are whole."""
+        version = self.engine.state.clocks.version
+        if group.complete_at == version:
+            return None
         warps = group.warps
         living = self.engine.state.live.reshape(-1, 32)[warps].sum(axis=1)
         part = np.bincount(group.warp_index, minlength=len(warps)) < living
-        return part if part.any() else None
+        if part.any():
+            return part
+        group.complete_at = version
+        return None
 
     def aligned(self, lanes: Lanes, place: Place) -> None:
         """An `.aligned` instruction: all living lanes of each warp take part."""

@@ -71,6 +71,9 @@ class Barriers:
         """`bar.sync`, `.arrive`, `.red` by whole warps. Return the threads that may go on."""
         released: list[int] = []
         grid = self.state.grid_of(group.first)
+        if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._whole(group, grid):
+            self.state.clocks.synchronise_ctas(group, grid.first_thread, grid.stride)
+            return group.threads.tolist()
         first, last = grid.slot_of(int(group.warps[0]) * 32), grid.slot_of(int(group.warps[-1]) * 32)
         if first == last:
             return self._arrive(grid, first, group.threads, group.warps, place, number, count, kind)
@@ -80,6 +83,17 @@ class Barriers:
             if len(mine):
                 released += self._arrive(grid, slot, mine, np.unique(mine >> 5), place, number, count, kind)
         return released
+
+    def _whole(self, group: Group, grid: Grid) -> bool:
+        """Tell whether all living threads of some CTAs are here."""
+        state = self.state
+        if group.whole_at != state.clocks.version:
+            group.whole_at = state.clocks.version
+            here = [int(members[0]) for members in group.ctas(grid.first_thread, grid.stride).members]
+            slots = np.array([grid.slot_of(thread) for thread in here])
+            living = state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride]
+            group.whole = len(group) == int(living.reshape(grid.slots, -1)[slots].sum())
+        return group.whole
 
     def _arrive(
         self,

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.hazards.events import Clock, Ints, Space
+from pyptx.sim.hazards.groups import Group
 
 SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL, RAN, BEFORE, AFTER = range(8)
 """What a row knows: by any memory edge; through a proxy fence, per space; by edges whose scope spans CTAs, per space;
@@ -355,6 +356,18 @@ class Clocks:
             for kind in ORDER:
                 self.floors[np.array(self.rows(threads))[:, None], kind, np.arange(level + 1)] = self.now
         self.now += 1
+
+    def synchronise_ctas(self, group: Group, first_thread: int, stride: int) -> None:
+        """A barrier of all threads of some CTAs, each by itself."""
+        if group.rows_at != self.version:
+            group.rows_at, group.rows = self.version, np.unique(self.row_of[group.threads])
+        if not self.fenced and not self.splits and not self.dirty[group.rows].any():
+            for kind in ORDER:
+                self.floors[group.rows, kind, : CTA + 1] = self.now
+            self.now += 1
+            return
+        for members in group.ctas(first_thread, stride).members:
+            self.synchronise(members, CTA)
 
     def _raise_floors(self, threads: Ints, rows: Ints, level: int) -> bool:
         """Raise the floors only; False when what has crossed differs from thread to thread."""

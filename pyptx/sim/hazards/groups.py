@@ -29,6 +29,11 @@ class Group:
         self.columns: Clock = np.zeros(0, np.int32)
         self.floor_at: tuple[int, int] = (-1, -1)
         self.floor = 0
+        self.whole_at = -1
+        self.whole = False
+        self.complete_at = -1
+        self.rows_at = -1
+        self.rows: Clock = np.zeros(0, np.int32)
         self._ctas: Ctas | None = None
         self.refs: dict[int, tuple[int, Clock]] = {}
 

@@ -13,7 +13,7 @@ from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.origin import is_ours, opcode_at
 from pyptx.dsl.registers import Pred, Reg, compare, fresh, move, widen
 from pyptx.dsl.trace import Trace, current, fail
-from pyptx.dsl.values import Register, is_integer
+from pyptx.dsl.values import Register, is_integer, plain
 from pyptx.ptx.control import Loop
 from pyptx.types import s32, s64
 
@@ -37,6 +37,7 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
     positive. The body is written once; leave it by `ptx.break_()`."""
     if stop is None:
         start, stop = 0, start
+    start, stop, step = plain(start), plain(stop), plain(step)
     trace = current()
     dtype = _counter_type(start, stop, step)
     if isinstance(step, int) and step == 0:
@@ -94,7 +95,10 @@ def _counter_type(*values: Any) -> Any:
         if register.dtype.kind not in ("b", "u", "s") or register.dtype.bits not in (32, 64):
             fail(rules.TYPES, f"`ptx.range_` counts in 32 or 64 bits, found {shown(register)}")
     if not registers:
-        return s32 if all(-(1 << 31) <= value < 1 << 31 for value in values) else s64
+        start, stop, step = values
+        # The counter ends one step beyond the last round, where a narrow one would wrap and go on.
+        last = start + len(range(start, stop, step)) * step if step else start
+        return s32 if all(-(1 << 31) <= value < 1 << 31 for value in (*values, last)) else s64
     widest = max(register.dtype.bits for register in registers)
     wide = [register.dtype for register in registers if register.dtype.bits == widest]
     if len({dtype.kind for dtype in wide} - {"b"}) > 1:

@@ -244,3 +244,14 @@ def test_a_pragma_brings_the_version_that_it_needs() -> None:
     text = traced(body, arch="sm_80").ptx()
     assert text.startswith(".version 8.3\n")
     accepted(text)
+
+
+def test_a_counter_has_room_for_its_last_step() -> None:
+    def body() -> None:
+        for _ in ptx.range_(0, (1 << 31) - 1, 1 << 30):
+            ptx.bar.sync(0)
+        for _ in ptx.range_(0, (1 << 31) - 1, (1 << 31) - 1):
+            ptx.bar.sync(0)
+
+    kinds = [line.split()[0] for line in code(body) if line.startswith("mov")]
+    assert kinds == ["mov.s64", "mov.s32"]

@@ -43,7 +43,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has seen enough (`| head`). Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = NOBODY_READS
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:
+        if str(stopped):  # A simulated run says where its threads were.
+            print(stopped, file=sys.stderr)
         status = INTERRUPTED
     return status
 

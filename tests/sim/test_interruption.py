@@ -62,6 +62,35 @@ def test_control_c_stops_with_a_report_and_leaves_arrays_alone() -> None:
     assert done.stderr == ""
 
 
+SHELL = """
+import signal, sys
+from pathlib import Path
+from pyptx.cli import main
+from tests.sim.kernels import kernel
+
+file = Path(sys.argv[1])
+file.write_text(kernel("st.global.u32 [%o], %t;"))
+launch = ["sim", str(file), "--block", "64", "--arg", "u32[64]=arange"]
+assert main(launch) == 0
+file.write_text(kernel("loop: add.u32 %t, %t, 1;\\nbra loop;"))
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+sys.exit(main(launch))
+"""
+
+
+def test_control_c_in_the_shell_prints_the_report(tmp_path: Path) -> None:
+    root, file = Path(__file__).parents[2], tmp_path / "endless.ptx"
+    done = subprocess.run(
+        [sys.executable, "-c", SHELL, str(file)], cwd=root, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 130, done.stderr
+    assert "instructions; arrays are unchanged" in done.stderr
+    assert "64 × " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 class Terminal(io.StringIO):
     """A stream that says it is a terminal."""
 

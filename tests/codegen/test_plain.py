@@ -166,3 +166,9 @@ def test_a_sample_of_all_legal_spellings_comes_back_checked(seed: int) -> None:
     for source, _ in modules(600, seed):
         assert problem(source) is None
         assert "unchecked" not in ptx_to_python(source)
+
+
+def test_registers_of_outer_blocks_are_the_same_variables_inside() -> None:
+    made = ptx_to_python(kernel(".reg .b32 %r<4>;\n{\n{\nmov.u32 %r1, %r3;\n}\n.reg .b32 %r<2>;\nmov.u32 %r1, 0;\n}\n"))
+    assert "ptx.inst.mov.u32(r[1], r[3])" in made
+    assert "ptx.inst.mov.u32(r_2[1], 0)" in made

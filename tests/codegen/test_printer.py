@@ -1,0 +1,133 @@
+"""The printer: any plan becomes valid Python of short lines that means what the plan says, whatever its strings."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyptx.codegen.names import Names, identifier
+from pyptx.codegen.plan import (
+    Attribute,
+    Binary,
+    Blank,
+    Block,
+    Define,
+    Dict,
+    Doc,
+    Expr,
+    Import,
+    Item,
+    Line,
+    List,
+    Literal,
+    Name,
+    Note,
+    Plan,
+    Repeat,
+    Slice,
+    Step,
+    Tuple,
+    Unary,
+    call,
+    dotted,
+    literal,
+)
+from pyptx.codegen.printer import WIDTH, printed, text_of
+
+_TEXTS = st.text(st.characters(exclude_categories=()), max_size=200)
+_LEAVES = st.one_of(
+    _TEXTS.map(Literal), st.integers().map(Literal), st.floats(allow_nan=False, allow_infinity=False).map(Literal),
+    st.sampled_from([True, False, None]).map(Literal), st.sampled_from("abcd").map(Name),
+)  # fmt: skip
+
+
+def _larger(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    several = st.lists(inner, max_size=6).map(tuple)
+    return st.one_of(
+        several.map(List), several.map(Tuple), st.tuples(inner, inner).map(lambda pair: Dict((pair,))),
+        st.tuples(st.sampled_from(["+", "-", "*", "&", "|", "<<", "//"]), inner, inner).map(lambda p: Binary(*p)),
+        st.tuples(st.sampled_from(["-", "~"]), inner).map(lambda p: Unary(*p)),
+        st.tuples(inner, inner).map(lambda p: Item(*p)), inner.map(lambda e: Attribute(e, "name")),
+        several.map(lambda parts: call(Name("f"), *parts, pred=Name("p"))),
+    )  # fmt: skip
+
+
+_EXPRESSIONS: st.SearchStrategy[Expr] = st.recursive(_LEAVES, _larger, max_leaves=30)
+
+
+def _value(expr: Expr) -> ast.expr:
+    """Return what an expression should parse to."""
+    return ast.parse(text_of(expr), mode="eval").body
+
+
+@given(_EXPRESSIONS)
+def test_broken_lines_mean_what_the_flat_ones_mean(expr: Expr) -> None:
+    flat = ast.dump(_value(expr))
+    steps = (Define("f", (Line(expr, target=Name("x")),)),)
+    tree = ast.parse(printed(Plan(steps))).body[0]
+    assert isinstance(tree, ast.FunctionDef)
+    assigned = tree.body[0]
+    assert isinstance(assigned, ast.Assign)
+    assert ast.dump(assigned.value) == flat
+
+
+@given(_TEXTS)
+def test_strings_come_back_and_nothing_else_does(text: str) -> None:
+    assert ast.literal_eval(text_of(Literal(text))) == text
+    made = printed(Plan((Doc(text), Note(text), Line(Literal(text), comment=text), Block(Name("a"), (), comment=text))))
+    assert [type(node).__name__ for node in ast.parse(made).body] == ["Expr", "Expr", "With"]
+    assert made.isascii()
+
+
+@given(st.lists(_TEXTS, min_size=1, max_size=40))
+def test_lines_of_strings_and_names_are_short(texts: list[str]) -> None:
+    parts = [Literal(text) for text in texts]
+    steps: tuple[Step, ...] = (Line(call(dotted("ptx.inst.add"), *parts, List(tuple(parts))), comment=texts[0]),)
+    for _ in range(6):
+        steps = (Repeat(Name("i"), List(tuple(parts)), (*steps, Blank())),)
+    assert max(map(len, printed(Plan(steps)).split("\n"))) <= WIDTH
+
+
+@pytest.mark.parametrize("name", ["", "a b", "1a", "a.b", "é", "a\n", "a-b"])
+def test_what_is_no_identifier_is_refused(name: str) -> None:
+    for step in (Line(Name(name)), Define(name, ()), Import("a", (name,)), Line(Attribute(Name("a"), name))):
+        with pytest.raises(ValueError, match="identifier"):
+            printed(Plan((step,)))
+
+
+def test_operators_and_literals_are_a_closed_set() -> None:
+    with pytest.raises(ValueError, match="operator"):
+        text_of(Binary("; import os;", Name("a"), Name("b")))
+    with pytest.raises((TypeError, KeyError)):
+        text_of(Literal(object()))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError):
+        printed(Plan((Line(Name("a"), target=call(Name("f"))),)))
+
+
+def test_precedence_and_small_forms() -> None:
+    a, b = Name("a"), Name("b")
+    assert text_of(Unary("~", Binary("|", a, b))) == "~(a | b)"
+    assert text_of(Attribute(Literal(1), "real")) == "(1).real"
+    assert text_of(Item(a, Slice(Literal(1), b))) == "a[1:b]"
+    assert text_of(Tuple((a,))) == "(a,)"
+    assert text_of(Literal(255, hex=True)) == "0xff"
+    assert text_of(literal({"a": (1, None)})) == '{"a": (1, None)}'
+
+
+def test_blocks_that_fill_each_other_are_one_with() -> None:
+    inner = Block(call(Name("b")), (Line(call(Name("c"))),), target=Name("x"))
+    assert printed(Plan((Block(call(Name("a")), (inner,)),))) == "with a(), b() as x:\n    c()\n"
+
+
+@given(st.lists(st.text(max_size=60), max_size=30))
+def test_identifiers_are_unique_and_no_words_of_python(names: list[str]) -> None:
+    scope = Names()
+    inner = scope.inner()
+    made = [scope.bind(name) for name in names] + [inner.bind(name) for name in names]
+    assert len(set(made)) == len(made)
+    for word in made:
+        assert ast.parse(word, mode="eval").body.__class__ is ast.Name
+        assert identifier(word)

@@ -1,6 +1,6 @@
-"""Transpile every file of the corpus with `--sugar`, run what comes out, and compare: the same tokens, the same machine code.
+"""Transpile every file of the corpus with `--sugar`, run what comes out, and compare tokens and machine code.
 
-    python -m tools.sugar [--sass] [--write] [FILE …]
+python -m tools.sugar [--sass] [--write] [FILE …]
 """
 
 from __future__ import annotations

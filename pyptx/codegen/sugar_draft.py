@@ -21,8 +21,8 @@ from pyptx.types import PtxType
 class Variable:
     """A register and the Python variable that holds it.
 
-    `declared` is its type in the PTX, `home` the type that most of its uses want. A `fresh` one is made by the expression
-    that defines it and takes its name from `ptx.names`; any other is a declared name, used explicitly.
+    `declared` is its type in the PTX, `home` the type that most of its uses want. A `fresh` one is made by the
+    expression that defines it and takes its name from `ptx.names`; any other is a declared name, used explicitly.
     """
 
     name: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from pyptx.check.body import Body, Step
 from pyptx.codegen.analysis.bench import Bench
@@ -22,6 +23,7 @@ from pyptx.codegen.plan import (
     Block,
     Call,
     Define,
+    Emitted,
     End,
     Expr,
     Line,
@@ -40,9 +42,9 @@ from pyptx.codegen.statements import Statements
 from pyptx.codegen.sugar_draft import Draft, draft_of
 from pyptx.codegen.sugar_operands import Operands
 from pyptx.codegen.sugar_registers import declaration, declare, given_names, mentioned
-from pyptx.ir.directives import LocDirective
+from pyptx.ir.directives import Directive, LocDirective
 from pyptx.ir.nodes import Block as BracedBlock
-from pyptx.ir.nodes import Instruction, IntrinsicScope, Label, RegDecl, Statement
+from pyptx.ir.nodes import Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
 from pyptx.isa.targets import Target, Version
 
 BLOCK, OPEN, CLOSE = Call(dotted("ptx.block")), Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
@@ -76,11 +78,33 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     spell_instructions(draft)
     writer = _Writer(draft, define, setting)
     raised = Raised()
-    steps = writer.body(body.function.body, raised, 2)
-    steps = fold_expressions(steps, draft.once)
-    steps = describe_blocks(steps)
-    steps = show_masks(roll_repeats(steps, loops_of(draft.reads, draft.names)))
+    steps: Sequence[Written] = ()
+    kept = tuple(writer.kept(body.function.body))
+    passes: tuple[tuple[str, Callable[[Sequence[Written]], Sequence[Written]]], ...] = (
+        ("raise_control_flow", lambda _: writer.body(body.function.body, raised, 2)),
+        ("fold_expressions", lambda made: fold_expressions(made, draft.once)),
+        ("describe_blocks", describe_blocks),
+        ("roll_repeats", lambda made: roll_repeats(made, loops_of(draft.reads, draft.names))),
+        ("show_masks", show_masks),
+    )
+    for name, run in passes:
+        steps = run(steps)
+        _keeps(name, steps, kept)
     return define.replace(body=_framed(draft, steps, raised))
+
+
+class BrokenPass(AssertionError):
+    """A pass that drops, repeats or moves a statement: a mistake in this package, never of the PTX."""
+
+
+def _keeps(name: str, steps: Sequence[Written], statements: Sequence[Emitted]) -> None:
+    """Refuse the steps of a pass that do not emit just the statements of the function, in order."""
+    for emitted, expected in zip_longest(flatten(steps), statements):
+        same = emitted is expected or (
+            isinstance(emitted, End) and isinstance(expected, End) and emitted.of is expected.of
+        )
+        if not same:
+            raise BrokenPass(f"{name}: {emitted!r:.120} stands where {expected!r:.120} was")
 
 
 def _framed(draft: Draft, steps: Sequence[Written], raised: Raised) -> tuple[Written, ...]:
@@ -97,7 +121,7 @@ def _framed(draft: Draft, steps: Sequence[Written], raised: Raised) -> tuple[Wri
 
 
 def _declares(step: Written) -> bool:
-    return isinstance(step, Line) and bool(step.emits) and not isinstance(step.emits[0], Instruction)
+    return isinstance(step, Line) and bool(step.emits) and isinstance(step.emits[0], RegDecl | VarDecl | Directive)
 
 
 class _Writer:
@@ -119,10 +143,17 @@ class _Writer:
 
         return raise_control_flow(kept, write, self.guard, self.waits, raised, depth)
 
+    def kept(self, statements: Sequence[Statement]) -> Iterator[Emitted]:
+        """Yield all that the function emits, in order."""
+        for item in stream(statements):
+            if self.setting.lines or not isinstance(item, LocDirective):
+                yield item
+
     def waits(self, label: Statement, test: Statement, tail: Instruction) -> Line | None:
         """Return the line of a loop that waits for a barrier, None of any other."""
-        known = isinstance(label, Label) and isinstance(test, Instruction)
-        return loop_wait(self.draft, label, test, tail) if known else None
+        if isinstance(label, Label) and isinstance(test, Instruction):
+            return loop_wait(self.draft, label, test, tail)
+        return None
 
     def guard(self, branch: Instruction) -> Expr:
         """Return the predicate of a branch."""

@@ -1,10 +1,12 @@
-"""Operands of PTX as expressions of the plan. What has no reading as Python is None, and its instruction stays plain."""
+"""Operands of PTX as expressions of the plan. What has no reading as Python is None; its instruction stays plain."""
 
 from __future__ import annotations
 
 import keyword
 import struct
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from pyptx.check.symbols import Scope
 from pyptx.codegen.plan import Attribute, Call, Expr, Item, List, Literal, Name, Slice, Tuple, Unary, call, dotted
@@ -78,7 +80,7 @@ class Operands:
         start = first.index.value
         for offset, element in enumerate(elements):
             same = isinstance(element, Item) and element.value == first.value
-            if not same or element.index != Literal(start + offset):  # pyright: ignore
+            if not same or element.index != Literal(start + offset):  # pyright: ignore[reportUnknownMemberType, reportAttributeAccessIssue]
                 return List(elements)
         whole = self.draft.bench.known(first.value)
         if start == 0 and whole is not None and len(whole) == len(elements):
@@ -137,7 +139,7 @@ def _binary(operands: Operands, given: BinaryOperand) -> Expr | None:
     return None if given.operator != "+" or left is None or right is None else call(PLUS, left, right)
 
 
-_MADE = {
+_MADE: dict[type[Operand], Callable[[Operands, Any], Expr | None]] = {
     BinaryOperand: _binary,
     RegisterOperand: _register,
     LabelOperand: _register,

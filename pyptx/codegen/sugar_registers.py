@@ -1,4 +1,4 @@
-"""The registers of a function in front of its body: declarations, declared names that are used, names that are given."""
+"""The registers of a function in front of its body: declarations, declared names in use, names that are given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One instruction of a draft as the passes see it: its words, its operands as expressions, what it may be called with."""
+"""One instruction of a draft as the passes see it: its words, its operands as expressions, how it may be called."""
 
 from __future__ import annotations
 

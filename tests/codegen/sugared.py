@@ -20,15 +20,8 @@ def body(ptx: str, before: str = "") -> str:
 
 
 def statements(ptx: str, before: str = "") -> list[str]:
-    """Return the same as lines without their indentation and without `ptx.names`."""
-    lines = [line.strip() for line in body(ptx, before).split("\n")]
-    start = next((at for at, line in enumerate(lines) if line.startswith("with ptx.names(")), None)
-    if start is None:
-        return lines
-    while not lines[start].endswith("):"):
-        del lines[start]
-    del lines[start]
-    return lines
+    """Return the same as lines without their indentation."""
+    return [line.strip() for line in body(ptx, before).split("\n")]
 
 
 def lost(ptx: str, before: str = "") -> str | None:

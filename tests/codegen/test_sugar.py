@@ -22,7 +22,12 @@ from tools.sugar import difference, same_machine_code
 
 _ROOT = Path(__file__).parents[2]
 _CORPUS = sorted(path for path in (_ROOT / "tests/corpus").glob("*/*.ptx"))
-_ALWAYS = ("cutlass_gemm.sm_90a.hopper.ptx", "cute_hopper.sm_90a.ptx", "matmul_persistent.sm_90a.ptx", "globals.sm_110a.ptx")
+_ALWAYS = (
+    "cutlass_gemm.sm_90a.hopper.ptx",
+    "cute_hopper.sm_90a.ptx",
+    "matmul_persistent.sm_90a.ptx",
+    "globals.sm_110a.ptx",
+)
 _SAMPLE = 12
 _TEXTS = dict(texts())
 _CALLED = {"ptx", "reg", "module", "sys", "main", "range", "enumerate", "abs"}
@@ -74,7 +79,9 @@ def test_the_guard_of_hostile_text_sees_foreign_calls() -> None:
 
 def test_generated_files_pass_ruff(tmp_path: Path, seed: int) -> None:
     for path in _chosen(seed, 4):
-        (tmp_path / f"k_{path.stem.replace('.', '_')}.py").write_text(ptx_to_python(path.read_bytes().decode(), sugar=True))
+        (tmp_path / f"k_{path.stem.replace('.', '_')}.py").write_text(
+            ptx_to_python(path.read_bytes().decode(), sugar=True)
+        )
     command = [sys.executable, "-m", "ruff", "check", "--config", str(_ROOT / "pyproject.toml"), str(tmp_path)]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout[:2000]
@@ -111,7 +118,9 @@ def test_modules_for_a_debugger_keep_their_lines() -> None:
 def test_registers_of_the_module_and_of_parameters_stay_names() -> None:
     outer = ".reg .b32 %shared_register;\n"
     assert lost("add.s32 %shared_register, %shared_register, 1;\nret;\n", outer) is None
-    source = kernel(REGISTERS + "ret;\n", ".func (.reg .b32 out) half(.reg .b32 given)\n{\nshr.u32 out, given, 1;\nret;\n}\n")
+    source = kernel(
+        REGISTERS + "ret;\n", ".func (.reg .b32 out) half(.reg .b32 given)\n{\nshr.u32 out, given, 1;\nret;\n}\n"
+    )
     assert lost_of(source) is None
 
 

@@ -6,7 +6,7 @@ the PTX is evaluated as text: expressions are nodes of the plan, and names mean 
 
 from __future__ import annotations
 
-import operator
+import operator as operators
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,17 +26,19 @@ from pyptx.isa.targets import Target, Version
 from pyptx.types import PtxType, from_name
 
 VOCABULARY: dict[str, Any] = {"ptx": ptx, "reg": reg, **{kind.name: kind for kind in types.ALL}}
+_OPERATORS: Any = operators
+"""Python's operators; their stubs do not say enough for registers."""
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
-    "%": operator.mod, "<<": operator.lshift, ">>": operator.rshift, "&": operator.and_, "^": operator.xor,
-    "|": operator.or_, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
+    "+": _OPERATORS.add, "-": _OPERATORS.sub, "*": _OPERATORS.mul, "/": _OPERATORS.truediv, "//": _OPERATORS.floordiv,
+    "%": _OPERATORS.mod, "<<": _OPERATORS.lshift, ">>": _OPERATORS.rshift, "&": _OPERATORS.and_, "^": _OPERATORS.xor,
+    "|": _OPERATORS.or_, "<": _OPERATORS.lt, "<=": _OPERATORS.le, ">": _OPERATORS.gt, ">=": _OPERATORS.ge,
+    "==": _OPERATORS.eq, "!=": _OPERATORS.ne,
 }  # fmt: skip
 _IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "<<": operator.ilshift, ">>": operator.irshift,
-    "&": operator.iand, "^": operator.ixor, "|": operator.ior,
+    "+": _OPERATORS.iadd, "-": _OPERATORS.isub, "*": _OPERATORS.imul, "<<": _OPERATORS.ilshift,
+    ">>": _OPERATORS.irshift, "&": _OPERATORS.iand, "^": _OPERATORS.ixor, "|": _OPERATORS.ior,
 }  # fmt: skip
-_UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "~": operator.invert}
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": _OPERATORS.neg, "~": _OPERATORS.invert}
 
 
 class Bench:
@@ -84,8 +86,8 @@ class Bench:
         return made is not DIFFERENT and self._tried(lambda: _IN_PLACE[symbol](*made), wanted) is not DIFFERENT
 
     def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement | None) -> Any:
-        """Return the value of an expression if it emits exactly the wanted statement and its fresh registers take just
-        the given names; else `DIFFERENT`. In every class of registers a wrong name waits for those who take too many."""
+        """Return the value of an expression if it emits exactly the wanted statement and its fresh registers take
+        just the given names; else `DIFFERENT`. In every class of registers a wrong name waits."""
         queues = self._handed.queues
         for key in self._queues:
             queues[key] = deque(("_wrong",))

@@ -11,8 +11,8 @@ _NUMBER = re.compile(r"\d+")
 _LITERAL = re.compile(r"[a-z]n?\d+E")
 _QUALIFIERS = frozenset("rVKPROCG")
 _OPERATORS = frozenset(
-    "nw na dl da ps ng ad de co pl mi ml dv rm an or eo aS pL mI mL dV rM aN oR eO ls rs lS rS eq ne lt gt le ge nt aa oo "
-    "pp mm cm pm pt cl ix qu cv li".split()
+    "nw na dl da ps ng ad de co pl mi ml dv rm an or eo aS pL mI mL dV rM aN oR eO ls rs lS rS eq ne lt gt le ge nt aa "
+    "oo pp mm cm pm pt cl ix qu cv li".split()
 )
 _DEEPEST = 200
 

@@ -26,10 +26,10 @@ class Leaf:
 
 @dataclass(slots=True)
 class Choice:
-    """`@p bra label; then…; label:`, with an other part also `bra done` before the label and `done:` at the end.
+    """`@p bra label; then…; label:`, with another part also `bra done` before the label and `done:` at the end.
 
-    `head` is the branch, `label` the place of the label behind the first part, `jump` that of `bra done`, `done` that of
-    its label. The last of these labels is `owned` unless an outer structure ends with it or a loop begins with it.
+    `head` is the branch, `label` the place of the label behind the first part, `jump` that of `bra done`, `done` that
+    of its label. The last of these labels is `owned` unless an outer structure ends with it or a loop begins with it.
     """
 
     head: int

@@ -28,7 +28,8 @@ class Use:
 
 @dataclass(slots=True)
 class Usage:
-    """The registers of a function. `at` gives each instruction's place, by identity; `access` what it reads and writes."""
+    """The registers of a function. `at` gives each instruction's place, by identity, `access` what it reads and
+    writes."""
 
     registers: dict[Register, Use] = field(default_factory=dict[Register, Use])
     at: dict[int, int] = field(default_factory=dict[int, int])

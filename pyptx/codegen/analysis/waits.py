@@ -67,7 +67,7 @@ def _branch(statement: Statement, target: str, pred: str | None, negated: bool) 
     named = statement.operands[0]
     if guarded != (pred, negated) or not isinstance(named, LabelOperand) or named.name != target:
         return None
-    return {(): False, (".uni",): True}.get(statement.modifiers)
+    return None if statement.modifiers not in ((), (".uni",)) else bool(statement.modifiers)
 
 
 def _name(given: Operand) -> str | None:

@@ -1,7 +1,7 @@
 """Gives each register a variable and the type under which most of its uses read it.
 
-Contract: fills `draft.variables`; emits and orders nothing. A type is only a reading: whatever is chosen, an operator is
-written only where the DSL emits the instruction that stood there.
+Contract: fills `draft.variables`; emits and orders nothing. A type is only a reading: whatever is chosen, an operator
+is written only where the DSL emits the instruction that stood there.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ def gather_arrays(draft: Draft) -> None:
 
 
 def _members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] | None:
-    """Return the registers of a vector if they are declared side by side, in this order or the other, and written more than once."""
+    """Return the registers of a vector if they are declared side by side, in this order or the other, and written more
+    than once."""
     operands = Operands(draft, step.scope)
     out: list[Variable] = []
     start: Item | None = None
@@ -52,13 +53,15 @@ def _members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] |
 
 
 def _index(place: Item) -> int:
-    assert isinstance(place.index, Literal) and isinstance(place.index.value, int)
+    assert isinstance(place.index, Literal)
+    assert isinstance(place.index.value, int)
     return place.index.value
 
 
 def _make(draft: Draft, variables: list[Variable], name: str) -> None:
     place = draft.element(variables[0])
-    assert isinstance(place, Item) and isinstance(place.value, Name)
+    assert isinstance(place, Item)
+    assert isinstance(place.value, Name)
     identifier, first = draft.names.fresh(name), _index(place)
     after = draft.element(variables[1])
     by = _index(after) - first if isinstance(after, Item) else 1

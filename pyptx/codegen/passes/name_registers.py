@@ -48,8 +48,10 @@ def _single(draft: Draft, variable: Variable) -> bool:
     """Tell whether a declaration of the function names this register alone: not a range that it might be in, not a
     parameter, not the module."""
     declaration = variable.declaration
-    return isinstance(declaration, RegDecl) and id(declaration) in draft.own and any(
-        item.name == variable.name and item.count is None for item in declaration.declarators
+    return (
+        isinstance(declaration, RegDecl)
+        and id(declaration) in draft.own
+        and any(item.name == variable.name and item.count is None for item in declaration.declarators)
     )
 
 
@@ -126,7 +128,7 @@ def _result(
         name = getattr(source, "name", "")
         if name.startswith("%") and special_register(name) is not None:
             base, dot, axis = name[1:].partition(".")
-            return base if axis == "x" and f"%{base}" not in axes or not dot else f"{base}_{axis}"
+            return base if (axis == "x" and f"%{base}" not in axes) or not dot else f"{base}_{axis}"
         if name and name[0] not in "%_" and _register(step, source) is None:
             return f"{_short(name)}_addr"
         if name.startswith("_Z"):

@@ -1,7 +1,7 @@
 """Finds the rings of barriers: which registers hold a stage and which a phase.
 
-Contract: yields roles for registers, from how the address and the parity of a waiting thread are computed. It names, and
-changes nothing.
+Contract: yields roles for registers, from how the address and the parity of a waiting thread are computed. It names,
+and changes nothing.
 """
 
 from __future__ import annotations

@@ -25,9 +25,8 @@ def block_wait(draft: Draft, block: Block) -> Line | None:
     if found is None or operands is None or said is None:
         return None
     labels = (found.label,) if found.done is None else (found.label, found.done)
-    given: dict[str, Expr] = {
-        "labels": literal(labels), "predicate": Literal(found.pred), "space": Literal(said.pop("space")), **literals(said),
-    }  # fmt: skip
+    given: dict[str, Expr] = {"labels": literal(labels), "predicate": Literal(found.pred)}
+    given |= {"space": Literal(said.pop("space")), **literals(said)}
     if found.uni:
         given["uni"] = Literal(True)
     loop = Call(LOOP, (), tuple([(key, value) for key, value in given.items() if value != _USUAL.get(key)]))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pyptx.codegen.names import Names
 from pyptx.codegen.passes.repeats import filled, leaves, line_leaves, shape, substituted
 from pyptx.codegen.plan import (
     Binary,
     Block,
+    Call,
     Comprehension,
     Expr,
     Line,
@@ -131,13 +133,14 @@ class _Column:
     @property
     def progression(self) -> tuple[int, int] | None:
         """The first number and the step, where the values are numbers in equal steps."""
-        numbers = [value.value for value in self.values if isinstance(value, Literal) and type(value.value) is int]
-        if len(numbers) < len(self.values):
-            return None
-        integers = [number for number in numbers if isinstance(number, int)]
-        by = integers[1] - integers[0]
-        regular = all(b - a == by for a, b in zip(integers, integers[1:], strict=False))
-        return (integers[0], by) if regular else None
+        numbers: list[int] = []
+        for value in self.values:
+            if not isinstance(value, Literal) or isinstance(value.value, bool) or not isinstance(value.value, int):
+                return None
+            numbers.append(value.value)
+        by = numbers[1] - numbers[0]
+        regular = all(b - a == by for a, b in pairwise(numbers))
+        return (numbers[0], by) if regular else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,20 +304,20 @@ def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
 
 def _rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
     """Yield what the variables of a loop hold in each round."""
-    targets = _flat(loop.target)
-    values = loop.values
+    targets, values = _flat(loop.target), loop.values
     if isinstance(values, Tuple | List):
         for row in values.elements:
             yield dict(zip(targets, _row(row, len(targets)), strict=True))
         return
-    arguments = getattr(values, "arguments", ())
-    if text_of(getattr(values, "function", values)) == "range":
-        numbers = [argument.value for argument in arguments]
-        for number in range(*numbers):
-            yield {targets[0]: Literal(number)}
+    assert isinstance(values, Call)
+    table = values.arguments[0]
+    if isinstance(table, Tuple):
+        for index, row in enumerate(table.elements):
+            yield dict(zip(targets, (Literal(index), *_row(row, len(targets) - 1)), strict=True))
         return
-    for index, row in enumerate(arguments[0].elements):
-        yield dict(zip(targets, (Literal(index), *_row(row, len(targets) - 1)), strict=True))
+    bounds = [argument.value for argument in values.arguments if isinstance(argument, Literal)]
+    for number in range(*[bound for bound in bounds if isinstance(bound, int)]):
+        yield {targets[0]: Literal(number)}
 
 
 def _row(row: Expr, width: int) -> tuple[Expr, ...]:

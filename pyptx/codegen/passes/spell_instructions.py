@@ -1,13 +1,14 @@
 """Writes each instruction the most readable way that emits exactly it: as an operator, by a wrapper, by `ptx.inst`.
 
-Contract: fills `draft.lines` in the order of the text; every line was seen on the bench to emit just its instruction, with
-the registers that it has. A register whose definition has no such way is no longer fresh: it stays a declared name. What
-has no way at all has no line and stays as the plain transpiler writes it.
+Contract: fills `draft.lines` in the order of the text; every line was seen on the bench to emit just its instruction,
+with the registers that it has. A register whose definition has no such way is no longer fresh: it stays a
+declared name. What has no way at all has no line and stays as the plain transpiler writes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from pyptx.check.body import Step
 from pyptx.codegen.analysis.bench import DIFFERENT
@@ -83,46 +84,41 @@ def _fresh_ways(site: Site) -> Iterator[Expr]:
         yield Call(made.function, made.arguments, site.guard())
 
 
-def _bound(operands: Operands, given: Operand, expr: Expr, value: object) -> tuple[Expr | None, Expr] | None:
+def _bound(operands: Operands, given: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
     """Give the variables their values; return what is assigned to, and the expression, read as the type that most uses
     want where that is another."""
-    bench = operands.draft.bench
+    bench, draft = operands.draft.bench, operands.draft
     targets = [operands.variable(getattr(item, "name", "")) for item in _elements(given)]
-    values = list(value) if isinstance(value, list | tuple) else [value]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-    if isinstance(value, PipeRef) and isinstance(given, PipeOperand):
-        values = list(value)  # pyright: ignore
+    several: Any = value
+    values: list[Any] = list(several) if isinstance(value, list | tuple | PipeRef) else [value]
     if isinstance(given, PipeOperand) and isinstance(value, Reg):
         # A wrapper that returns one side of the pair; the other is `_`.
         targets = [target for target in targets if target is not None]
-        values = [value]
-    if len(values) != len(targets) or not all(
-        isinstance(made, Reg) and (target is None or made.name == target.name)
-        for made, target in zip(values, targets, strict=True)
-    ):
+    if len(values) != len(targets) or not all(map(_holds, values, targets)):
         return None
-    if len(targets) == 1 and targets[0] is not None and not isinstance(given, VectorOperand):
-        variable, made = targets[0], values[0]
-        assert isinstance(made, Reg)
-        votes = variable.votes
-        if (
-            made.dtype is not variable.home
-            and votes.get(variable.home.name, 0) > votes.get(made.dtype.name, 0) + _WORTH
-        ):
-            expr, made = Attribute(expr, variable.home.name), made.view(variable.home)
-        bench.given[variable.identifier] = made
-        return (variable.expr if operands.draft.is_read(variable) else None), expr
     first = targets[0]
+    if len(targets) == 1 and first is not None and not isinstance(given, VectorOperand):
+        made, votes = values[0], first.votes
+        wanted = votes.get(first.home.name, 0) > votes.get(made.dtype.name, 0) + _WORTH
+        if wanted and not alike(made.dtype, first.home):
+            expr, made = Attribute(expr, first.home.name), made.view(first.home)
+        bench.given[first.identifier] = made
+        return (first.expr if draft.is_read(first) else None), expr
     if isinstance(given, VectorOperand) and first is not None and isinstance(first.expr, Item):
-        bench.given[first.identifier] = list(values)
+        bench.given[first.identifier] = values
         return Name(first.identifier), expr
     names: list[Expr] = []
     for variable, made in zip(targets, values, strict=True):
-        if variable is None:
-            names.append(Name("_"))
-            continue
-        bench.given[variable.identifier] = made
-        names.append(variable.expr if operands.draft.is_read(variable) else Name("_"))
+        if variable is not None:
+            bench.given[variable.identifier] = made
+        names.append(variable.expr if variable is not None and draft.is_read(variable) else Name("_"))
     return Tuple(tuple(names)), expr
+
+
+def _holds(made: Any, target: Variable | None) -> bool:
+    return (made is None or isinstance(made, Reg)) and (
+        target is None or (made is not None and made.name == target.name)
+    )
 
 
 def alike(one: PtxType, other: PtxType) -> bool:

@@ -1,0 +1,269 @@
+"""Each pass, broken on purpose: its own check must notice, by refusing what it made or by a difference in tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pyptx.codegen import sugar_function
+from pyptx.codegen.analysis import structure
+from pyptx.codegen.analysis.bench import Bench
+from pyptx.codegen.analysis.branches import Entries
+from pyptx.codegen.names import Names
+from pyptx.codegen.passes import (
+    choose_types,
+    describe_blocks,
+    fold_expressions,
+    gather_arrays,
+    name_registers,
+    name_rings,
+    raise_waits,
+    roll_repeats,
+    shorten_symbols,
+    show_masks,
+    spell_instructions,
+    use_families,
+    use_matrices,
+    use_operators,
+    use_wrappers,
+)
+from pyptx.codegen.plan import Binary, Expr, Literal
+from pyptx.codegen.sugar_function import BrokenPass
+from pyptx.diagnostics import PtxError
+from tests.codegen.passes.test_passes import READS
+from tests.codegen.sugared import body, lost
+
+Patch = pytest.MonkeyPatch
+
+
+def _declared(_: Any, variable: Any) -> Any:
+    return variable.declared
+
+
+def _always(*_: Any) -> bool:
+    return True
+
+
+def _noticed(ptx: str, before: str = "") -> bool:
+    """Tell whether a broken pass shows: the file cannot be made or run, or has other tokens."""
+    try:
+        return lost(ptx, before) is not None
+    except (BrokenPass, PtxError, NameError, UnboundLocalError, SyntaxError, TypeError):
+        return True
+
+
+def test_operators_of_another_type_are_refused_by_the_bench(monkeypatch: Patch) -> None:
+    ptx = READS["a signed reading"][0]
+    monkeypatch.setattr(use_operators, "fits", _always)
+    monkeypatch.setattr(choose_types, "decide", _declared)
+    assert "< 5" not in body(ptx)
+    assert lost(ptx) is None
+
+
+def test_without_the_bench_wrong_operators_show(monkeypatch: Patch) -> None:
+    ptx = READS["a signed reading"][0]
+    monkeypatch.setattr(use_operators, "fits", _always)
+    monkeypatch.setattr(choose_types, "decide", _declared)
+    emitted = Bench.emitted
+
+    def credulous(bench: Bench, expr: Expr, fresh: Any, wanted: Any) -> Any:
+        made = emitted(bench, expr, fresh, None)
+        del made
+        return fresh[0] if len(fresh) == 1 else emitted(bench, expr, fresh, wanted)
+
+    monkeypatch.setattr(Bench, "emitted", credulous)
+    assert _noticed(ptx)
+
+
+@pytest.mark.parametrize(("module", "table", "opcode", "name"), [
+    (use_wrappers, "_WAYS", "st", "expressions"), (use_families, "FAMILIES", "shfl", "shuffles"),
+    (use_matrices, "MATRICES", "mma", "accumulators"),
+])  # fmt: skip
+def test_wrappers_with_other_operands_are_refused(
+    monkeypatch: Patch, module: Any, table: str, opcode: str, name: str
+) -> None:
+    ways: dict[str, Callable[[Any], Iterator[Any]]] = getattr(module, table)
+    usual = ways[opcode]
+
+    def swapped(site: Any) -> Iterator[Any]:
+        for made in usual(site):
+            if made is not None:
+                keywords = tuple([(k, v) if k not in ("c", "width") else (k, Literal(1)) for k, v in made.keywords])
+                yield made.replace(arguments=tuple(reversed(made.arguments)), keywords=keywords)
+
+    for where in (module, use_families, use_wrappers):
+        for attribute in ("_WAYS", "FAMILIES", "MATRICES"):
+            if opcode in getattr(where, attribute, {}):
+                monkeypatch.setitem(getattr(where, attribute), opcode, swapped)
+    ptx = READS[name][0]
+    assert f"ptx.inst.{opcode}" in body(ptx)
+    assert lost(ptx) is None
+
+
+def test_structures_that_do_not_nest_break_the_promise(monkeypatch: Patch) -> None:
+    usual = structure._Search._choice  # pyright: ignore[reportPrivateUsage]
+
+    def longer(search: Any, at: int, high: int, end: int | None, depth: int) -> Any:
+        made = usual(search, at, high, end, depth)
+        if made is not None and made.jump is None and len(made.then) > 1:
+            made.then = made.then[:-1]
+        return made
+
+    monkeypatch.setattr(structure._Search, "_choice", longer)  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(BrokenPass, match="raise_control_flow"):
+        body(READS["conditions with a common end"][0])
+
+
+def test_structures_entered_from_outside_are_only_refused_by_their_entries(monkeypatch: Patch) -> None:
+    ptx = "@%p1 bra I;\n@%p2 bra D;\nmov.u32 %r1, 0;\nI:\nmov.u32 %r1, 1;\nD:\nret;\n"
+    assert 'ptx.bra("D"' in body(ptx)
+    monkeypatch.setattr(Entries, "closed", _always)
+    assert lost(ptx) is None
+
+
+def _other_test(_: Any) -> dict[str, str]:
+    return {"space": "shared::cta"}
+
+
+def test_wait_loops_that_test_something_else_are_refused(monkeypatch: Patch) -> None:
+    ptx = READS["wait loops"][0].replace(".parity", "")
+    monkeypatch.setattr(raise_waits, "_said", _other_test)
+    assert "ptx.mbarrier.wait" not in body(ptx)
+    assert lost(ptx) is None
+
+
+def test_folding_past_what_emits_shows(monkeypatch: Patch) -> None:
+    ptx = "ld.shared.u32 %r1, [%rd1];\nld.shared.u32 %r2, [%rd2];\nsub.u32 %r3, %r2, %r1;\nst.shared.u32 [%rd1], %r3;\n"
+    assert lost(ptx) is None
+    monkeypatch.setattr(fold_expressions._Folding, "first", _always)  # pyright: ignore[reportPrivateUsage]
+    assert _noticed(ptx)
+
+
+def test_folding_what_is_read_twice_shows(monkeypatch: Patch) -> None:
+    ptx = "add.u32 %r1, %r8, %r9;\nmul.lo.u32 %r2, %r1, 3;\nadd.u32 %r3, %r1, %r2;\nst.shared.u32 [%r3], %r1;\n"
+    monkeypatch.setattr("pyptx.codegen.sugar_draft.Draft.once", _always)
+    assert _noticed(ptx)
+
+
+def _wrong_numbers(counter: Expr, first: int, by: int) -> Expr:
+    del first
+    return Binary("*", Literal(by + 1), counter)
+
+
+def test_loops_with_wrong_numbers_are_not_taken(monkeypatch: Patch) -> None:
+    ptx = READS["repeated statements"][0]
+    monkeypatch.setattr(roll_repeats, "_affine", _wrong_numbers)
+    assert "for j in" not in body(ptx)
+    assert lost(ptx) is None
+
+
+def test_without_unrolling_wrong_loops_show(monkeypatch: Patch) -> None:
+    ptx = READS["repeated statements"][0]
+    monkeypatch.setattr(roll_repeats, "_affine", _wrong_numbers)
+
+    class Anything:
+        def __init__(self, *_: Any) -> None: ...
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    monkeypatch.setattr(roll_repeats, "unrolled", Anything)
+    assert _noticed(ptx)
+
+
+def test_a_lost_round_breaks_the_promise(monkeypatch: Patch) -> None:
+    ptx = READS["repeated statements"][0]
+    usual = roll_repeats._Stretch.loop  # pyright: ignore[reportPrivateUsage]
+
+    def shorter(stretch: Any, at: int, length: int, count: int) -> Any:
+        made: Any = usual(stretch, at, length, count)
+        return made and (made[0], made[1].replace(emits=made[1].emits[:-1]))
+
+    monkeypatch.setattr(roll_repeats._Stretch, "loop", shorter)  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(BrokenPass, match="roll_repeats"):
+        body(ptx)
+
+
+def test_arrays_of_other_registers_are_refused(monkeypatch: Patch) -> None:
+    ptx = READS["accumulators"][0]
+    usual = gather_arrays._index  # pyright: ignore[reportPrivateUsage]
+
+    def next_one(place: Any) -> int:
+        return usual(place) + 1
+
+    monkeypatch.setattr(gather_arrays, "_index", next_one)
+    assert _noticed(ptx)
+
+
+def test_masks_with_other_values_show(monkeypatch: Patch) -> None:
+    usual = show_masks.shown
+
+    def wrong(value: Expr, pattern: bool) -> Expr:
+        made = usual(value, pattern)
+        return Literal(int(str(made.value)) + 1, True) if isinstance(made, Literal) and made.hex else made
+
+    monkeypatch.setattr(show_masks, "shown", wrong)
+    assert _noticed(READS["masks"][0])
+
+
+def _left(operator: str, left: Expr, right: Expr) -> Expr:
+    del operator, right
+    return left
+
+
+def test_symbols_that_get_another_name_show(monkeypatch: Patch) -> None:
+    name = "_ZN6Vector" + "3dotERKS_" * 6
+    ptx, outer = (
+        f"mov.u64 %rd1, {name};\nld.global.u32 %r1, [%rd1];\n",
+        f".global .u32 {name};\n.global .u32 {name}2;\n",
+    )
+    assert lost(ptx, outer) is None
+    monkeypatch.setattr(shorten_symbols, "Binary", _left)
+    assert _noticed(ptx, outer)
+
+
+def _one_name(names: Names, wanted: str) -> str:
+    del names, wanted
+    return "x"
+
+
+def test_two_registers_of_one_name_show(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(Names, "fresh", _one_name)
+    assert _noticed(READS["special registers and roles"][0])
+
+
+def test_a_role_for_the_wrong_register_is_only_a_name(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(name_rings, "_STEP", 4)
+    monkeypatch.setattr(name_registers, "_GENERATED", re.compile(".*"))
+    for ptx, _ in READS.values():
+        assert lost(ptx) is None
+
+
+def test_comments_change_nothing(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(describe_blocks, "SHORTEST", 0)
+    for ptx, _ in READS.values():
+        assert lost(ptx) is None
+
+
+def test_registers_in_another_order_show(monkeypatch: Patch) -> None:
+    usual = sugar_function.given_names
+
+    def reversed_names(*given: Any) -> list[Expr]:
+        return usual(*given)[::-1]
+
+    monkeypatch.setattr(sugar_function, "given_names", reversed_names)
+    assert _noticed(
+        "add.u32 %r5, %r8, %r9;\nadd.u32 %r2, %r8, %r5;\nadd.u32 %r7, %r2, %r5;\nst.shared.u32 [%r7], %r2;\n"
+    )
+
+
+def test_fresh_registers_of_the_wrong_class_are_refused(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(Bench, "reaches", _always)
+    monkeypatch.setattr(spell_instructions, "_WORTH", -9.0)
+    for ptx, _ in READS.values():
+        assert lost(ptx) is None

@@ -128,12 +128,12 @@ class RecordedMBarriers(MBarriers):
     def _note(self, rows: Array, amounts: Array | None = None) -> None:
         """Keep who arrives last. Bytes that land, and arrivals that an engine makes, happen when they are issued."""
         recorder = self._recorder
-        work = recorder.engines.landing
-        if work is not None:
-            for row in rows.tolist():
-                self._landed.setdefault(row, []).extend((*recorder.engines.earlier, work))
-                self._later(row, work.start, Cause(work.track, work.start))
-                work.barrier = work.barrier or self.name(row)
+        telling = recorder.engines.telling
+        if telling:
+            # What reaches several CTAs names as many objects for each lane, one lane after the other.
+            each = max(1, len(rows) // len(telling))
+            for at, row in enumerate(rows.tolist()):
+                self._deliver(row, telling[min(at // each, len(telling) - 1)])
             return
         now = recorder.now
         if now is None:
@@ -146,6 +146,14 @@ class RecordedMBarriers(MBarriers):
             if recorder.kept[warp]:
                 time = recorder.time(warp) + 1
                 self._later(row, time, recorder.cause(warp, time))
+
+    def _deliver(self, row: int, works: list[Work]) -> None:
+        """The work of an engine arrives at an object; the last one is named after it."""
+        self._landed.setdefault(row, []).extend(works)
+        if works:
+            last = works[-1]
+            self._later(row, last.start, Cause(last.track, last.start))
+            last.barrier = last.barrier or self.name(row)
 
     def _later(self, row: int, time: int, cause: Cause) -> None:
         if row not in self._latest or self._latest[row][0] <= time:

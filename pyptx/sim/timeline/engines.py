@@ -55,10 +55,8 @@ class Engines:
 
     def __init__(self, recorder: Recorder) -> None:
         self.recorder = recorder
-        self.landing: Work | None = None
-        """What lands now, so that the barrier it tells knows whom to name."""
-        self.earlier: list[Work] = []
-        """What a commit that lands now also tells of: earlier products of its thread."""
+        self.telling: list[list[Work]] = []
+        """The work that barriers are told of now, for each lane that issued it; the last one is named after them."""
         self.bytes: dict[str, int] = {}
         self.flops = 0
         """Of every CTA, recorded or not; operations of tcgen05 only, whose shape the instruction does not say."""
@@ -150,18 +148,18 @@ class Engines:
         for lane in now.active.tolist():
             warp = self.recorder.warp_of(lane)
             if not self.recorder.kept[warp]:
+                self.telling.append([])
                 continue
             before = self._committed.setdefault(warp, [])
             before[:] = [work for work in before if work.end is None]
             joined = self._joined(self._open.pop((TCGEN05, warp), []))
             if joined is not None:
                 before.append(joined)
-            if before:
-                self.landing, self.earlier = before[-1], before[:-1]
+            self.telling.append(list(before))
 
     def after(self) -> None:
         """The instruction has run."""
-        self.landing, self.earlier = None, []
+        self.telling = []
 
     def effect(
         self, agent: str, lanes: Array, land: Callable[[], None], grouped: bool, size: int
@@ -178,30 +176,35 @@ class Engines:
         kept = [warp for warp in sorted(warps) if recorder.kept[warp]]
         engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
         self.bytes[engine] = self.bytes.get(engine, 0) + size
-        works: list[Work] = []
+        works: dict[int, list[Work]] = {}
         for warp in kept:
             work = self.add(engine, warp, instruction, _what(instruction), size // len(warps))
-            works.append(work)
+            works[warp] = [work]
             if grouped:
                 self._open.setdefault((agent, warp), []).append(work)
-        return self._landing(works[0], land) if works else land
+        return self._telling(works, lanes, land)
 
     def _arrival(self, lanes: Array, land: Landing) -> Landing:
         """cp.async.mbarrier.arrive: the lanes' copies end with a phase."""
-        warps = sorted({self.recorder.warp_of(int(lane)) for lane in lanes})
-        joined: Work | None = None
-        for warp in warps:
-            if self.recorder.kept[warp]:
-                joined = self._joined(self._open.pop((COPIES, warp), [])) or joined
-        return self._landing(joined, land) if joined is not None else land
+        works: dict[int, list[Work]] = {}
+        for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
+            joined = self._joined(self._open.pop((COPIES, warp), [])) if self.recorder.kept[warp] else None
+            if joined is not None:
+                works[warp] = [joined]
+        return self._telling(works, lanes, land)
 
-    def _landing(self, work: Work, land: Landing) -> Landing:
+    def _telling(self, works: dict[int, list[Work]], lanes: Array, land: Landing) -> Landing:
+        """Return what lands the work of warps, for these lanes, and says whose it is."""
+        if not works:
+            return land
+        each = [works.get(self.recorder.warp_of(int(lane)), []) for lane in lanes]
+
         def landing() -> None:
-            self.landing = work
+            before, self.telling = self.telling, each
             try:
                 land()
             finally:
-                self.landing = None
+                self.telling = before
 
         return landing
 

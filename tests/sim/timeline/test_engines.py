@@ -22,9 +22,9 @@ SCHEDULES = ["eager", "lazy", "random", "adversarial"]
 
 @cache
 def gemm(name: str, schedule: str) -> Timeline:
-    """Return the timeline of a product of 256 x 256 x 128."""
+    """Return the timeline of a product of 512 x 256 x 128: two clusters, or eight CTAs."""
     made: dict[str, Kernel] = {"hopper": hopper_gemm.make(), "tcgen05": tcgen05_gemm.make(), "mma": mma_gemm.make()}
-    a, b = (np.ones((256, 128), ml_dtypes.bfloat16) for _ in range(2))
+    a, b = (np.ones((rows, 128), ml_dtypes.bfloat16) for rows in (512, 256))
     found = made[name].simulate(a, b, schedule=schedule, timeline=True, check="none").timeline
     assert found is not None
     return found
@@ -59,10 +59,13 @@ def test_the_blackwell_gemm_of_two_ctas(schedule: str) -> None:
     found = gemm("tcgen05", schedule)
     check(found.perfetto())
     made = found.recorded
-    products = on(made, "tcgen05")
-    assert [(t.what, t.count) for t in products] == [("m256n256k16", 4)] * 2
-    assert sum(t.flops for t in products) == 2 * 256 * 256 * 128
-    assert on(made, "tcgen05", 1) == []
+    for cta in (0, 2):
+        products = on(made, "tcgen05", cta)
+        assert [(t.what, t.count, t.barrier) for t in products] == [
+            ("m256n256k16", 4, "empty[0]"), ("m256n256k16", 4, "empty[1]"),
+        ]  # fmt: skip
+        assert sum(t.flops for t in products) == 2 * 256 * 256 * 128
+        assert on(made, "tcgen05", cta + 1) == []
     # The last products arrive at a barrier that nobody waits for, and at the one of the results.
     assert all(t.observed for t in made.transfers)
 
@@ -72,6 +75,7 @@ def test_the_ampere_gemm(schedule: str) -> None:
     made = gemm("mma", schedule).recorded
     copies = on(made, "cp.async")
     assert {made.tracks[t.issuer].name for t in copies} == {f"warp {n}" for n in range(4)}
+    # A CTA of 128 x 128 results takes 128 rows of each matrix.
     assert sum(t.bytes for t in copies) == 2 * 128 * 128 * 2
     assert all(t.observed for t in copies)
 
@@ -119,10 +123,11 @@ again:
 """
     for schedule in ("eager", "lazy"):
         args: list[Any] = [np.zeros(128, "u4")]
-        found = sim.run(parse(text), block=32, args=args, schedule=schedule, timeline=True).timeline
+        found = sim.run(parse(text), grid=3, block=32, args=args, schedule=schedule, timeline=2).timeline
         assert found is not None
-        (copy,) = on(found.recorded, "cp.async")
-        assert (copy.bytes, copy.barrier, copy.observed) == (512, "bar", True)
+        for cta in (0, 1):
+            (copy,) = on(found.recorded, "cp.async", cta)
+            assert (copy.bytes, copy.barrier, copy.observed) == (512, "bar", True)
 
 
 def test_a_hazard_stands_at_the_time_at_which_it_was_found() -> None:

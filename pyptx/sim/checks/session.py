@@ -173,8 +173,13 @@ class Checks:
             return
         where = offsets if shared else offsets + region.low
         stored = self.stored
-        alike = stored is not None and stored.lanes is lanes and (lambda: stored.alike(where))
-        self.engine.access(known, self.group(lanes), where, benign=alike)
+        if stored is None or stored.lanes is not lanes:
+            self.engine.access(known, self.group(lanes), where)
+            return
+        self.engine.access(
+            known, self.group(lanes), where, benign=lambda: stored.alike(where),
+            unchanged=lambda: stored.unchanged(region.data, offsets, size),
+        )  # fmt: skip
 
 
 def checks_of(site: Site) -> tuple[Checks, Place]:

@@ -164,10 +164,13 @@ class Hazards:
 
     # Accesses of threads
 
-    def access(self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False) -> None:
+    def access(
+        self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, unchanged: Benign = False
+    ) -> None:
         """One instruction's access by each thread. Tell strong ones here too; they synchronise by themselves.
 
-        `benign`: lanes that store to the same bytes store the same values."""
+        `benign`: lanes that store to the same bytes store the same values. `unchanged`: all bytes have their values
+        already: warps that repeat each other's store do no harm."""
         if access.space is Space.SHARED:
             self.lifetimes.remote_lanes(access.place, group.threads, addresses)
         # What an acquire makes known is known to the access itself.
@@ -175,6 +178,6 @@ class Hazards:
             self.memory.access(access, group, addresses, benign=True)
             self.sync.strong(access, group, addresses)
             return
-        self.memory.access(access, group, addresses, benign=benign)
+        self.memory.access(access, group, addresses, benign=benign, unchanged=unchanged)
         if access.writes:
             self.sync.weak_store(access, addresses)

@@ -28,12 +28,15 @@ class Memory:
     def __init__(self, state: State) -> None:
         self.state = state
         self.readers = Readers(state)
+        self._unchanged: Benign = False
 
     def access(
-        self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0
-    ) -> None:
+        self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0,
+        unchanged: Benign = False,
+    ) -> None:  # fmt: skip
         """One instruction's accesses, one per thread. `operation`: the accesses happen later, until which `unfinished`
         holds their records."""
+        self._unchanged = unchanged
         grid = self.state.grid_of(group.first)
         for part, shadow, base in self.by_buffer(access.space, grid, addresses):
             some = group if part is None else group[part]
@@ -163,6 +166,11 @@ class Memory:
         at = np.flatnonzero(suspects)
         refs, who = last[at].astype(np.int64), threads[at]
         bad = clashes(self.state, access, refs, who)
+        if bad.any() and access.writes and self._unchanged is not False:
+            # Warps that store the same to the same bytes by one instruction: who was last makes no difference.
+            again = bad & (self.state.records.access[refs >> 6] == self.state.records.number(access))
+            if again.any() and (self._unchanged is True or self._unchanged()):
+                bad &= ~again
         if bad.any():
             self.report(access, refs[bad], who[bad], cells[at][bad], plane)
 

@@ -45,6 +45,8 @@ class Groups:
             self.order = np.argsort(key + shape.thread[lanes.sel] % THREADS, kind="stable")
             self.first = self.order[::THREADS]
         self.cta: Array = lanes.cta[self.first]
+        self.last: tuple[str, Array, Array] | None = None
+        """The accumulators that these warpgroups wrote last, with their type: as rows of registers and as matrices."""
 
     def gathered(self, registers: tuple[Array, ...], dtype: str) -> Array:
         """Return registers as `[register, warpgroup, warp, row, quad, cta, element of the register]`."""
@@ -69,7 +71,13 @@ def groups_of(lanes: Lanes) -> Groups:
 
 
 def accumulator(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:
-    """Return the 64 x N accumulators."""
+    """Return the 64 x N accumulators. Registers that still hold what the last product left, as in a loop along K, are
+    not gathered again."""
+    if groups.last is not None:
+        kind, rows, made = groups.last
+        same = kind == dtype and len(rows) == len(registers)
+        if same and all(np.array_equal(row, r.view(np.uint32)) for row, r in zip(rows, registers, strict=True)):
+            return made
     size = np.dtype(dtype).itemsize
     raw = groups.gathered(registers, dtype)
     held = raw.reshape(-1, 2, size // 2, *raw.shape[1:])
@@ -77,13 +85,16 @@ def accumulator(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Arr
 
 
 def registers_of(groups: Groups, made: Array, dtype: str) -> Array:
-    """Return the rows of registers that hold 64 x N accumulators."""
+    """Return the rows of registers that hold 64 x N accumulators, and remember both."""
     size = np.dtype(dtype).itemsize
     wide, _, _, _, ctas = groups.grid
     pair = (2, 1) if size == 4 else (1, 2)
-    parts = made.astype(dtype, copy=False).reshape(wide, ctas, 4, 2, 8, -1, 4, *pair)
+    whole = made.astype(dtype, copy=False)
+    parts = whole.reshape(wide, ctas, 4, 2, 8, -1, 4, *pair)
     back = parts.transpose(5, 3, 7, 0, 2, 4, 6, 1, 8)
-    return groups.scattered(np.ascontiguousarray(back).reshape(-1, *groups.grid, pair[1]))
+    rows = groups.scattered(np.ascontiguousarray(back).reshape(-1, *groups.grid, pair[1]))
+    groups.last = dtype, rows, whole
+    return rows
 
 
 def register_operand(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:

@@ -64,12 +64,16 @@ def image(matrix: Array, mode: Swizzle, base: int, across: bool) -> tuple[bytear
 
 def multiply(
     shape: str, types: str, a: Array | bytes, a_operand: str, b: bytes, b_operand: str, tail: str, registers: int,
-    result: str = "f32", start: Array | None = None, meta: Array | None = None,
+    result: str = "f32", start: Array | None = None, meta: Array | None = None, between: str = "",
 ) -> Array:  # fmt: skip
-    """Run one wgmma.mma_async of 128 threads; return the registers of D of every thread."""
+    """Run one wgmma.mma_async of 128 threads, and again after `between`; return every thread's registers of D."""
     form = "wgmma.mma_async.sp.sync.aligned" if meta is not None else "wgmma.mma_async.sync.aligned"
     kind = "f32" if result == "f32" else "b32"
     names = ", ".join(f"%d{n}" for n in range(registers))
+    issue = f"""wgmma.fence.sync.aligned;
+{form}.{shape}.{result}.{types} {{{names}}}, {a_operand}, {b_operand}, {"%r0, 0, " if meta is not None else ""}{tail};
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;"""
     made = np.zeros((128, registers), "u4") if start is None else start.view("u4").copy()
     text = f"""
 .version 8.6
@@ -98,10 +102,9 @@ ld.global.u32 %r0, [%w+16];
 mad.wide.u32 %at, %t, {4 * registers}, %z;
 {" ".join(f"ld.global.{kind} %d{n}, [%at+{4 * n}];" for n in range(registers))}
 setp.eq.u32 %p, %t, %t;
-wgmma.fence.sync.aligned;
-{form}.{shape}.{result}.{types} {{{names}}}, {a_operand}, {b_operand}, {"%r0, 0, " if meta is not None else ""}{tail};
-wgmma.commit_group.sync.aligned;
-wgmma.wait_group.sync.aligned 0;
+{issue}
+{between}
+{issue if between else ""}
 {" ".join(f"st.global.{kind} [%at+{4 * n}], %d{n};" for n in range(registers))}
 ret;
 }}
@@ -250,3 +253,19 @@ def test_the_warp_specialised_gemm_equals_numpy(m: int, n: int, k: int, schedule
         args=[*(sim.Tensor(x, y) for x, y in zip(arrays, maps, strict=True)), d, n, k // 64],
     )  # fmt: skip
     np.testing.assert_array_equal(d, a @ b.T)
+
+
+@pytest.mark.parametrize("last", [0, 11])
+def test_accumulators_changed_between_products_count(last: int) -> None:
+    """The product goes on from what the registers hold, not from what it left there."""
+    a, b = codes("f16", (64, 16), 1), codes("f16", (24, 16), 2)
+    images = [image(a, Swizzle.B32, 2048, False), image(b, Swizzle.B32, 2048 + B_AT, False)]
+    (first, at_a), (second, at_b) = images
+    made = multiply(
+        "m64n24k16", "f16.f16", bytes(first), f"{at_a.encode():#x}", bytes(second), f"{at_b.encode():#x}",
+        "%p, 1, 1, 0, 0", 12, between=f"add.f32 %d{last}, %d{last}, 0f44800000;",
+    )  # fmt: skip
+    added = np.zeros((128, 12), "f4")
+    added[:, last] = 1024
+    wanted = 2 * values(a, "f16") @ values(b, "f16").T + matrix(added.view("u4"), 24, "f32")
+    np.testing.assert_array_equal(matrix(made, 24, "f32"), wanted)

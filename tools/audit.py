@@ -17,7 +17,7 @@ from pyptx.toolchain import find_tool
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "audits"
-ARGUMENTS = {"spellings": [[], ["--below"]], "mutants": [["--show", "1000"]]}
+ARGUMENTS = {"spellings": [[], ["--below"]], "mutants": [["--show", "1000"]], "transpile": [["--spellings", "20000"]]}
 """Audits that do not run once without arguments: the arguments of each run."""
 
 

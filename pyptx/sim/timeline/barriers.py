@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from linecache import getline
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,6 +101,8 @@ class RecordedMBarriers(MBarriers):
     def __init__(self, recorder: Recorder, size: int) -> None:
         super().__init__(size)
         self._recorder = recorder
+        self._sources: dict[int, tuple[str, int]] = {}
+        """Where each object is initialised: those of one line belong together."""
         self._latest: dict[int, tuple[int, Cause]] = {}
         self._landed: dict[int, list[Work]] = {}
         self._ended: dict[tuple[int, int], tuple[int, Cause]] = {}
@@ -107,15 +110,30 @@ class RecordedMBarriers(MBarriers):
 
     def reset(self) -> None:
         super().reset()
-        for held in (self._latest, self._landed, self._ended, self._delivered):
+        for held in (self._sources, self._latest, self._landed, self._ended, self._delivered):
             held.clear()
 
     def name(self, row: int) -> str:
         """Return what an object is called."""
         batch = self._recorder.batch
         assert batch is not None
+        stride, low = batch.shape.shared_stride, batch.memory.shared.low
         offset = int(self.places[row])
-        return self._recorder.names.mbarrier(offset % batch.shape.shared_stride + batch.memory.shared.low)
+        first = offset
+        source = self._sources.get(row)
+        while first % stride and self._row[(first >> 3) - 1] >= 0:
+            if self._sources.get(int(self._row[(first >> 3) - 1])) != source:
+                break
+            first -= 8
+        written = getline(*source) if source is not None and source[0] in self._recorder.places.files else ""
+        return self._recorder.names.mbarrier(offset % stride + low, first % stride + low, written)
+
+    def init(self, offsets: Array, counts: Array, reports: bool = False) -> None:
+        super().init(offsets, counts, reports)
+        if self._recorder.now is not None:
+            source = self._recorder.places.source_of(self._recorder.now.site.instruction)
+            if source is not None:
+                self._sources.update(dict.fromkeys(self._row[offsets >> 3].tolist(), source))
 
     def arrive(self, rows: Array, counts: Array, drop: bool = False) -> Array:
         self._note(rows)

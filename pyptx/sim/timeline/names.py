@@ -6,6 +6,7 @@ what stands where.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
@@ -14,6 +15,7 @@ from pyptx.ir.walk import parts_of
 from pyptx.sim.program import Program
 
 _OBJECT = 8
+_INIT = re.compile(r"mbarrier\.init\((\w+)(\[)?")
 _NEAR = 256
 """Further in, a variable holds more than barriers: the offset says more than an index."""
 
@@ -34,19 +36,30 @@ class Names:
             if symbol in placed:
                 starts[placed[symbol] + offset] = name
                 arrays.setdefault(name, True)
-        self._starts = sorted(starts.items())
+        self._starts, self._declared = sorted(starts.items()), sorted((at, name) for name, at in placed.items())
         self._arrays = arrays
 
-    def mbarrier(self, address: int) -> str:
-        """Return what stands at an address of shared memory: `full`, `full[2]`, `smem+0x400`."""
-        at = bisect_right(self._starts, (address, "\U0010ffff")) - 1
-        if at < 0:
+    def mbarrier(self, address: int, first: int, written: str = "") -> str:
+        """Return what stands at an address of shared memory: `full`, `full[2]`, `smem+0x400`. `first` is the address of
+        the first of the objects that belong together, and `written` the line of Python that initialises them."""
+        start, name = _before(self._starts, address)
+        if start < first:
+            said = _INIT.search(written)
+            if said is not None:
+                return f"{said[1]}[{(address - first) // _OBJECT}]" if said[2] else said[1]
+            start, name = _before(self._declared, address)
+        if not name:
             return f"{address:#x}"
-        start, name = self._starts[at]
         offset = address - start
         if offset == 0 and not self._arrays[name]:
             return name
         return f"{name}[{offset // _OBJECT}]" if offset % _OBJECT == 0 and offset < _NEAR else f"{name}+{offset:#x}"
+
+
+def _before(starts: list[tuple[int, str]], address: int) -> tuple[int, str]:
+    """Return the last start that is not behind an address, an empty name if there is none."""
+    at = bisect_right(starts, (address, "\U0010ffff")) - 1
+    return starts[at] if at >= 0 else (0, "")
 
 
 def _barriers(module: Module) -> Iterator[tuple[str, int, str]]:

@@ -66,6 +66,7 @@ def test_the_blackwell_gemm_of_two_ctas(schedule: str) -> None:
         ]  # fmt: skip
         assert sum(t.flops for t in products) == 2 * 256 * 256 * 128
         assert on(made, "tcgen05", cta + 1) == []
+    assert {w.barrier for w in made.waits} == {"bar 0", "cluster barrier", "full[0]", "done[0]"}
     # The last products arrive at a barrier that nobody waits for, and at the one of the results.
     assert all(t.observed for t in made.transfers)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,6 +45,7 @@ class Subject:
     launch: Launch
     entry: str
     """The kernel; other functions of the file are left alone."""
+    ours: bool
 
     def changes(self) -> Iterator[Change]:
         start = re.search(rf"\.entry\s+{re.escape(self.entry)}\b", self.text)
@@ -89,7 +90,7 @@ def ours(run: Run) -> Subject:
         )  # fmt: skip
         return made, np.allclose(output.astype(np.float64), wanted, run.rtol, run.atol)
 
-    return Subject(run.name, kernel.ptx(**shape), launch, kernel.name)
+    return Subject(run.name, kernel.ptx(**shape), launch, kernel.name, True)
 
 
 CORPUS = {
@@ -124,13 +125,19 @@ def theirs(producer: str) -> Iterator[Subject]:
                 result, wrong = sim_corpus.launch(module, entry, "all", schedule, seed)
                 return result, not wrong
 
-            yield Subject(f"{producer}/{item.path.removesuffix('.ptx')}", text, launch, entry.name)
+            yield Subject(f"{producer}/{item.path.removesuffix('.ptx')}", text, launch, entry.name, False)
 
 
-def baseline(subject: Subject) -> frozenset[Finding]:
-    """Return the warnings of the unchanged kernel: published code leaves some fences out."""
-    module = parse(subject.text)
-    return frozenset(key(found) for at in SCHEDULES for found in subject.launch(module, *at)[0].hazards)
+def baseline(
+    subject: Subject, schedules: Sequence[tuple[str, int]] = SCHEDULES
+) -> tuple[frozenset[Finding], list[str]]:
+    """Return what the unchanged kernel reports under any schedule, and under which its results are wrong."""
+    module, found, wrong = parse(subject.text), set[Finding](), list[str]()
+    for schedule, seed in schedules:
+        result, right = subject.launch(module, schedule, seed)
+        found |= {key(one) for one in result.hazards}
+        wrong += [] if right else [f"{schedule} {seed}"]
+    return frozenset(found), wrong
 
 
 def key(found: hazards.Finding) -> Finding:

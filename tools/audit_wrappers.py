@@ -36,8 +36,8 @@ HOST = frozenset(
 )
 """Classes that other names make, and what exact transcripts are written in, which has an audit of its own."""
 MOST_IN_A_KERNEL = 4000
-SCALAR_TARGETS = ("sm_75", "sm_80", "sm_90a", "sm_100a", "sm_121a")
-"""Where arithmetic and accesses are assembled: a hundred thousand spellings on each."""
+SCALAR_TARGETS = ("sm_80", "sm_100a")
+"""Where arithmetic and accesses are assembled: tens of thousands of spellings on each."""
 
 
 @dataclass
@@ -87,10 +87,10 @@ def _named(name: str, frame: FrameType) -> str:
 _RANK = re.compile(r"_\dd\b")
 
 
-def public() -> tuple[dict[CodeType, str], list[str]]:
-    """Return the code of each public function with its name, and the names of all of them."""
+def public() -> tuple[dict[CodeType, str], dict[str, str]]:
+    """Return the code of each public function with its name, and all names with the one they are counted by."""
     codes: dict[CodeType, str] = {}
-    names: list[str] = []
+    names: dict[str, str] = {}
     for module, entry in entries():
         name = f"{module.removeprefix('pyptx.')}.{path_of(entry)}"
         value = found(module, entry)
@@ -98,8 +98,8 @@ def public() -> tuple[dict[CodeType, str], list[str]]:
             continue
         code = _code(value)
         if code is not None:
-            names.append(name)
-            codes.setdefault(code, "ptx.special" if ".special." in name else name)
+            known = codes.setdefault(code, "ptx.special" if ".special." in name else name)
+            names[name] = name if ".special." in name or _RANK.search(name) else known
     return codes, names
 
 
@@ -214,8 +214,8 @@ def lines(report: Report) -> Iterator[str]:
     """Yield the counts: by group, by name, in all."""
     for kind, count in report.calls.items():
         yield f"{count:9,} calls: {kind}"
-    for name in public()[1]:
-        yield f"{report.names[name]:9,} {name}"
+    for name, counted in public()[1].items():
+        yield f"{report.names[counted]:9,} {name}"
     yield from report.failed
 
 
@@ -228,7 +228,7 @@ def main(argv: list[str] | None = None) -> int:
     report = audit(arguments.sample, arguments.seed)
     print("\n".join(lines(report)))
     names, failed = public()[1], len(report.failed)
-    absent = [name for name in names if not report.names[name]] if arguments.sample is None else []
+    absent = [name for name, counted in names.items() if arguments.sample is None and not report.names[counted]]
     print(f"{sum(report.calls.values()):,} calls, {failed} refused by ptxas; {len(names)} public functions, "
           f"{len(absent)} of them never called: {', '.join(absent) or 'none'}")  # fmt: skip
     return 1 if report.failed or absent else 0

@@ -236,8 +236,10 @@ def descriptors() -> Iterator[Body]:
         yield Body("tcgen05.descriptor", lambda s=swizzle, m=mode: T.descriptor(
             reg.scalar(u32, 0), stride_bytes=1024, leading_bytes=16, swizzle=s, lbo_mode=m), ("sm_103a",))  # fmt: skip
     for kind, a, b in product(("bf16", "f16", "tf32"), ("K", "MN"), ("K", "MN")):
-        bits = T.make_instr_desc_f16bf16_f32(ab_dtype=kind, a_major=a, b_major=b)
-        yield Body("tcgen05.make_instr_desc_f16bf16_f32", lambda v=bits: ptx.mov(u32, reg.scalar(u32), v))
+        yield Body("tcgen05.make_instr_desc_f16bf16_f32", lambda k=kind, a=a, b=b: T.mma.async_2sm(
+            reg.scalar(u32, 0), reg.scalar(u64, 0), reg.scalar(u64, 0),
+            T.make_instr_desc_f16bf16_f32(ab_dtype=k, a_major=a, b_major=b), kind="tf32" if k == "tf32" else "f16"),
+            BLACKWELL)  # fmt: skip
     yield Body("stmatrix_x4_trans_f32_bf16", lambda: ptx.stmatrix_x4_trans_f32_bf16(
         frag=reg.array(f32, 16), smem_base=smem.alloc(bf16, (16, 72)), lane=ptx.special.laneid(), row_stride=144),
         HOPPER)  # fmt: skip
@@ -265,6 +267,8 @@ def functions() -> Iterator[Body]:
     """Device functions, messages, traps."""
     yield Body("func", lambda: _called())
     yield Body("printf", lambda: ptx.printf("%d %f\n", reg.scalar(u32, 1), reg.scalar(f32, 1.0)))
+    for count in (24, 40, 232, 256):
+        yield Body("setmaxnreg", lambda n=count: (ptx.setmaxnreg_dec(n), ptx.setmaxnreg_inc(n)), HOPPER, {"block": 128})
     yield Body("trap", lambda: (ptx.assert_(reg.scalar(u32, 1) == 1, "never"), ptx.trap()))  # noqa: PT009
 
 

@@ -143,7 +143,7 @@ def without_statements() -> int:
     made = [taken_out(subject) for subject in subjects]
     for lines, _, _ in made:
         print("\n".join(lines))
-    missed, total = (sum(one[at] for one in made) for at in (2, 1))
+    total, missed = sum(changes for _, changes, _ in made), sum(count for _, _, count in made)
     print(f"{len(made)} kernels, {total} changes: {missed} missed, wrongly listed or too much")
     return 1 if missed else 0
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pyptx.codegen.digest import of_bytes, of_words
 from pyptx.codegen.operands import integer
 from pyptx.codegen.plan import (
     Blank,
@@ -56,8 +56,8 @@ def framed(
     ]
     if types:
         start.append(Import("pyptx.types", tuple(sorted(types, key=_natural))))
-    digest = hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
-    start += [Blank(), Line(Literal(digest), (), ORIGINAL)]
+    digests = literal((of_bytes(source), of_words(module)))
+    start += [Blank(), Line(digests, (), ORIGINAL)]
     if style != DEFAULT:
         start.append(Line(style_expr(style), (), STYLE))
     start += [Line(header(module, style, newline), (), MODULE), Blank()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,15 @@ def test_the_file_runs_its_kernel_on_made_up_arguments(folder: Path) -> None:
     assert "n: 16" in done.stderr
     assert "of 1024 bytes changed" in done.stderr
     assert done.stderr.rstrip().endswith("it ended; 0 hazards found")
+
+
+def test_a_readable_file_and_one_without_layouts_are_the_original_word_for_word(folder: Path) -> None:
+    (folder / "plain.py").write_text(re.sub(r"\n +ptx\.layout\(.*\)", "", (folder / "scale.py").read_text()))
+    (folder / "sugar.py").write_text(run("-m", "pyptx.codegen", "scale.ptx", "--sugar", cwd=folder).stdout)
+    for name in ("plain.py", "sugar.py"):
+        done = run(name, "--no-assembly", cwd=folder)
+        assert done.stderr.startswith("the PTX is the original, word for word")
+        assert "// in place" not in done.stdout
 
 
 def test_an_edited_file_says_so_and_a_wrong_one_where(folder: Path) -> None:

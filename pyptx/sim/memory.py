@@ -159,7 +159,8 @@ class Memory:
             if region.lent:
                 region.own()
         if self.checks is not None:
-            self.checks.access(site, lanes, region, np.broadcast_to(offsets, lanes.n), size, kind)
+            every = offsets if np.shape(offsets) == (lanes.n,) else np.broadcast_to(offsets, lanes.n)
+            self.checks.access(site, lanes, region, every, size, kind)
         if self.tally is not None:
             self.tally(site, lanes, region, offsets, size, kind)
         return region, offsets

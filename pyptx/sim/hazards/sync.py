@@ -12,13 +12,30 @@ from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, Release, State
 
 
+_MANY = 64
+"""So many releases of one location, or threads at it, are no longer kept apart."""
+
+
+def _merged(releases: list[Release]) -> list[Release]:
+    """Return releases of which those that reach every thread of the grid are one."""
+    wide = [release for release in releases if release.scope >= Scope.GPU]
+    if len(wide) < 2:
+        return releases
+    stamp = wide[0].stamp
+    for release in wide[1:]:
+        stamp = stamp.merge(release.stamp)
+    one = Release(stamp, min(release.scope for release in wide), -1)
+    return [one, *(release for release in releases if release.scope < Scope.GPU)]
+
+
 class Synchronisation:
     """Knowledge handed on through memory locations."""
 
     def __init__(self, state: State) -> None:
         self.state = state
         self._at: dict[tuple[Space, int], list[Release]] = {}
-        self._sc: list[Release] = []
+        self._sc: dict[tuple[int, int], Stamp] = {}
+        """What has gone into each total order of fence.sc."""
         self._triggers: dict[int, Stamp] = {}
 
     def forget(self, threads: Ints) -> None:
@@ -30,7 +47,7 @@ class Synchronisation:
     def _reaches(self, scope: Scope, other: Scope, thread: int, who: int) -> bool:
         """Tell whether the scopes of two strong operations hold each other's thread."""
         narrow = min(scope, other)
-        if narrow >= Scope.GPU:
+        if narrow >= Scope.GPU or who < 0:
             return True
         state = self.state
         if state.domain_of(thread) is not state.domain_of(who):
@@ -41,37 +58,84 @@ class Synchronisation:
     def fence(self, group: Group, sem: Sem, scope: Scope) -> None:
         """`fence{.sc,.acq_rel,.acquire,.release}` and `membar`."""
         clocks = self.state.clocks
-        for thread in group.threads.tolist():
-            one = np.array([thread], np.int64)
-            observed = self.state.observed.pop(thread, {}).values() if sem.acquires else ()
-            for release in (release for releases in observed for release in releases):
-                if self._reaches(scope, release.scope, thread, release.thread):
-                    clocks.acquire(one, release.stamp)
-            if sem is Sem.SC:
-                for release in self._sc:
-                    if self._reaches(scope, release.scope, thread, release.thread):
-                        clocks.acquire(one, release.stamp)
+        if sem.acquires:
+            self._acquire_observed(group, scope)
+        if sem is Sem.SC:
+            for key, threads in self._order_of(group, scope):
+                if key in self._sc:
+                    clocks.acquire(threads, self._sc[key])
         if sem.releases:
             for thread, stamp in clocks.snapshot(group.threads).items():
-                self.state.fenced[thread] = release = Release(stamp, scope, thread)
-                if sem is Sem.SC:
-                    self._note_sc(release)
+                self.state.fenced[thread] = Release(stamp, scope, thread)
+            for key, threads in self._order_of(group, scope) if sem is Sem.SC else ():
+                stamp, held = clocks.publish(threads), self._sc.get(key)
+                self._sc[key] = stamp if held is None else held.merge(stamp)
             clocks.tick()
 
-    def _note_sc(self, release: Release) -> None:
-        """Keep the latest fence.sc of each thread; the order of fences is the order of execution."""
-        self._sc = [kept for kept in self._sc if kept.thread != release.thread]
-        self._sc.append(release)
+    def _acquire_observed(self, group: Group, scope: Scope) -> None:
+        """Let threads learn what was released where they have read since their last fence."""
+        if not self.state.observed:
+            return
+        learned: dict[int, tuple[Release, list[int]]] = {}
+        for thread in group.threads.tolist():
+            for releases in self.state.observed.pop(thread, {}).values():
+                for release in releases:
+                    if self._reaches(scope, release.scope, thread, release.thread):
+                        learned.setdefault(id(release), (release, []))[1].append(thread)
+        for release, threads in learned.values():
+            self.state.clocks.acquire(np.array(threads, np.int64), release.stamp)
+
+    def _order_of(self, group: Group, scope: Scope) -> list[tuple[tuple[int, int], Ints]]:
+        """Return the total orders of fence.sc that threads take part in: of all, or of their cluster or CTA."""
+        if scope >= Scope.GPU:
+            return [((-1, -1), group.threads)]
+        grid, domains = self.state.grid_of(group.first), self.state.clocks.domain_of
+        found: list[tuple[tuple[int, int], Ints]] = []
+        for members in group.ctas(grid.first_thread, grid.stride).members:
+            slot = grid.slot_of(int(members[0])) if scope is Scope.CTA else -1
+            found.append(((int(domains[int(members[0]) >> 5]), slot), members))
+        return found
 
     def strong(self, access: Access, group: Group, addresses: Ints) -> None:
         """The synchronising side of strong accesses; call it with every load, store and atomic that is not weak."""
         active = access.sem.releases or access.sem.acquires or self.state.fenced or self._at
         if not active:
             return
-        for thread, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
+        threads = group.threads
+        if len(group) > _MANY and access.scope >= Scope.GPU:
+            threads, addresses = self._crowds(access, threads, addresses)
+        for thread, address in zip(threads.tolist(), addresses.tolist(), strict=True):
             self._one(access, thread, (access.space, address))
         if access.sem.releases:
             self.state.clocks.tick()
+
+    def _crowds(self, access: Access, threads: Ints, addresses: Ints) -> tuple[Ints, Ints]:
+        """Let threads of which very many access one location do so together: each observes what all have released.
+        Return the others."""
+        places, which, counts = np.unique(addresses, return_inverse=True, return_counts=True)
+        which = which.reshape(-1)
+        for at in np.flatnonzero(counts > _MANY).tolist():
+            self._together(access, threads[which == at], (access.space, int(places[at])))
+        few = counts[which] <= _MANY
+        return threads[few], addresses[few]
+
+    def _together(self, access: Access, threads: Ints, location: tuple[Space, int]) -> None:
+        there, fenced = self._at.get(location, []), self.state.fenced
+        if access.writes:
+            there = list(there) if access.reads else []
+            held = [fenced[thread] for thread in threads.tolist() if thread in fenced]
+            if access.sem.releases:
+                there.append(Release(self.state.clocks.publish(threads), access.scope, int(threads[0])))
+            elif held:
+                there += held
+            self._at[location] = there = _merged(there)
+        if access.reads and there and not access.red:
+            for release in there if access.sem.acquires else ():
+                mine = [t for t in threads.tolist() if self._reaches(access.scope, release.scope, t, release.thread)]
+                if mine:
+                    self.state.clocks.acquire(np.array(mine, np.int64), release.stamp)
+            for thread in threads.tolist():
+                self.state.observed.setdefault(thread, {})[location] = there
 
     def _one(self, access: Access, thread: int, location: tuple[Space, int]) -> None:
         there = self._at.get(location, [])
@@ -90,7 +154,7 @@ class Synchronisation:
                 fence = self.state.fenced[thread]
                 kept.append(Release(fence.stamp, min(fence.scope, access.scope), thread))
             if kept:
-                self._at[location] = kept
+                self._at[location] = _merged(kept) if len(kept) > _MANY else kept
             else:
                 self._at.pop(location, None)
 

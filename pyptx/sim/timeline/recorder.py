@@ -184,11 +184,10 @@ class Recorder:
             if not self.kept[warp]:
                 continue
             at, since = self.asleep.get(warp, (-1, 0))
-            found = self.open.pop(warp, None)
+            found = self.open.get(warp)
             if at == pc and found is not None and (found.start, found.end) == (since, int(self.clock[warp])):
                 self.clock[warp] = since
-            elif found is not None:
-                self._close(warp, found)
+                del self.open[warp]
             self.asleep[warp] = pc, int(self.clock[warp])
 
     def _find(self, findings: Ledger) -> None:
@@ -294,7 +293,8 @@ class Recorder:
     def _extend(self, warp: int, pc: int, steps: int, lanes: int) -> None:
         start = int(self.clock[warp])
         found = self.open.get(warp)
-        if found is not None and found.end == start and found.last < pc and self._same(found.last, pc):
+        goes_on = found is not None and found.end == start and found.last < pc and self._same(found.last, pc)
+        if found is not None and goes_on and self.asleep.get(warp) != (pc - 1, start):
             found.end, found.last, found.lanes = start + steps, pc, max(found.lanes, lanes)
             found.steps += steps
             return

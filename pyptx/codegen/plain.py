@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from pyptx.codegen.frame import framed
 from pyptx.codegen.names import Names, identifier
+from pyptx.codegen.operands import NONE
 from pyptx.codegen.plan import (
     Attribute,
     Blank,
@@ -34,7 +35,7 @@ from pyptx.codegen.statements import Statements
 from pyptx.codegen.styles import Comparison, detected
 from pyptx.emitter import emit
 from pyptx.emitter.spacing import files_of, kind_of
-from pyptx.emitter.styles import Style
+from pyptx.emitter.styles import DEFAULT, Style
 from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Function, Instruction, Label, RegDecl, Statement, VarDecl
@@ -51,7 +52,7 @@ def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmu
     newline = "\r\n" if _windows(source) else "\n"
     with without_collector():
         module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)
-        plan = plain_plan(module, kernel_name=kernel_name, source=source, newline=newline)
+        plan = plain_plan(module, kernel_name=kernel_name, source=source, newline=newline, bare=sugar)
         if sugar:
             from pyptx.codegen.sugar import sugared
 
@@ -64,10 +65,10 @@ def ir_to_python(module: Module, *, sugar: bool = False, kernel_name: str = "mat
     return ptx_to_python(emit(module), sugar=sugar, kernel_name=kernel_name)
 
 
-def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n") -> Plan:
-    """Return the plan of the plain file."""
-    style = detected(module)
-    made = _Writer(module, style, kernel_name)
+def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n", bare: bool = False) -> Plan:
+    """Return the plan of the plain file; a `bare` one leaves the spacing and the instructions to somebody else."""
+    style = DEFAULT if bare else detected(module)
+    made = _Writer(module, style, kernel_name, bare)
     body = made.module(module)
     return framed(module, style, source, newline, body, made.statements.operands.types, made.functions)
 
@@ -94,7 +95,8 @@ class _Frame:
 class _Writer:
     """Writes one module."""
 
-    def __init__(self, module: Module, style: Style, kernel_name: str) -> None:
+    def __init__(self, module: Module, style: Style, kernel_name: str, bare: bool) -> None:
+        self.bare = bare
         version = int(module.version.major), int(module.version.minor)
         first = module.target.targets[0] if module.target.targets else ""
         known = first in FIRST_PTX and version in PTX_VERSIONS
@@ -138,7 +140,7 @@ class _Writer:
             return frame
         self._layout(node, gaps_of(node, item.before), frame)
         if type(node) is Instruction:
-            made = self.statements.instruction(node, frame.scope)
+            made = NONE if self.bare else self.statements.instruction(node, frame.scope)
             if self.statements.operands.pending:
                 self._pending(frame)
             frame.steps.append(Line(made, (node,)))
@@ -237,7 +239,7 @@ class _Writer:
             frame.steps[at] = Line(step.value, step.emits, target)
 
     def _layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:
-        difference = self.compare.deviation(node, gaps)
+        difference = () if self.bare else self.compare.deviation(node, gaps)
         if not difference:
             return
         head = 0

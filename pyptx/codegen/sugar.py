@@ -50,7 +50,7 @@ def apply_sugar(module: Module, *, kernel_name: str = "matmul_kernel") -> Plan:
 
     source = emit(module)
     spaced = parse(source)
-    return sugared(plain_plan(spaced, kernel_name=kernel_name, source=source), spaced)
+    return sugared(plain_plan(spaced, kernel_name=kernel_name, source=source, bare=True), spaced)
 
 
 def sugared(plan: Plan, module: Module) -> Plan:

@@ -12,7 +12,6 @@ from pyptx.codegen.plan import (
     Expr,
     Item,
     Lambda,
-    Line,
     List,
     Literal,
     Name,
@@ -140,8 +139,3 @@ def substituted(value: Expr, values: Mapping[str, Expr]) -> Expr:
         if type(left) is int and type(right) is int and value.operator in ("+", "*"):
             return Literal(left + right if value.operator == "+" else left * right)
     return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
-
-
-def line_leaves(line: Line) -> list[Expr]:
-    """Return the leaves of a line, those of its target first."""
-    return [*([] if line.target is None else leaves(line.target)), *leaves(line.value)]

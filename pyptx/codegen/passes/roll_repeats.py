@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pyptx.codegen.names import Names
-from pyptx.codegen.passes.repeats import filled, leaves, line_leaves, shape, substituted
+from pyptx.codegen.passes.repeats import filled, leaves, shape, substituted
 from pyptx.codegen.plan import (
     Binary,
     Block,
@@ -82,7 +82,7 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
 def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
     """Yield the steps of a stretch of lines."""
     shapes = [_shape(line) for line in run]
-    stretch = _Stretch(run, [line_leaves(line) for line in run], loops)
+    stretch = _Stretch(run, loops)
     at = 0
     while at < len(run):
         made: tuple[int, Step] | None = None
@@ -143,13 +143,34 @@ class _Column:
         return (numbers[0], by) if regular else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """Lines that follow each other, with their leaves."""
+Key = tuple[str, object]
+"""What tells leaves apart, quicker to compare than they are."""
 
-    run: Sequence[Line]
-    leaves: Sequence[list[Expr]]
-    loops: Loops
+
+class _Stretch:
+    """Lines that follow each other, with the keys of their leaves, and where their variables are read."""
+
+    def __init__(self, run: Sequence[Line], loops: Loops) -> None:
+        self.run, self.loops = run, loops
+        self.exprs: dict[Key, Expr] = {}
+        self.keys: list[list[Key]] = []
+        self.sizes: list[int] = []
+        """How many leaves the targets have."""
+        self.read: dict[str, tuple[int, int]] = {}
+        """How often a variable is read in the stretch, and by which line last."""
+        for index, line in enumerate(run):
+            before = [] if line.target is None else leaves(line.target)
+            after = leaves(line.value)
+            self.keys.append([self._key(leaf) for leaf in (*before, *after)])
+            self.sizes.append(len(before))
+            for leaf in after:
+                if isinstance(leaf, Name):
+                    self.read[leaf.id] = self.read.get(leaf.id, (0, 0))[0] + 1, index
+
+    def _key(self, leaf: Expr) -> Key:
+        made: Key = ("name", leaf.id) if isinstance(leaf, Name) else _literal_key(leaf)
+        self.exprs.setdefault(made, leaf)
+        return made
 
     def loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
         """Return a loop of so many rounds, with how many lines it replaces; None where they differ in too much."""
@@ -157,8 +178,8 @@ class _Stretch:
         renamed = self.locals(rounds)
         if renamed is None:
             return self.several(rounds) if length == 1 else None
-        holes = [[leaf for index in round_ for leaf in self.leaves[index]] for round_ in rounds]
-        columns = _columns(holes, renamed)
+        holes = [[key for index in round_ for key in self.keys[index]] for round_ in rounds]
+        columns = self.columns(holes, renamed)
         if columns is None or not self.worth(columns, rounds):
             return None
         made = {text_of(line.target) for line in self.run[at : at + length * count] if line.target is not None}
@@ -169,7 +190,7 @@ class _Stretch:
         start = 0
         for index in rounds[0]:
             body.append(_filled_line(self.run[index], by_place, start))
-            start += len(self.leaves[index])
+            start += len(self.keys[index])
         lines = self.run[at : at + length * count]
         repeat = Repeat(target, values, tuple(body), tuple([item for line in lines for item in line.emits]))
         return (len(lines), repeat) if unrolled(repeat, renamed) == [_bare(line) for line in lines] else None
@@ -188,11 +209,25 @@ class _Stretch:
             for round_, known in zip(rounds, renamed, strict=True):
                 other = self.run[round_[offset]].target
                 assert isinstance(other, Name)
-                reads = sum(1 for index in round_ for leaf in leaves(self.run[index].value) if leaf == other)
-                if reads != self.loops.reads(other.id):
+                count, last = self.read.get(other.id, (0, 0))
+                if count != self.loops.reads(other.id) or last >= round_.stop:
                     return None
                 known[other.id] = target.id
         return renamed
+
+    def columns(self, holes: Sequence[Sequence[Key]], renamed: Sequence[dict[str, str]]) -> list[_Column] | None:
+        """Return what changes, places with the same values together."""
+        found: dict[tuple[Key, ...], list[int]] = {}
+        for place, first in enumerate(holes[0]):
+            if first[0] == "name":
+                values = tuple([_renamed(round_[place], known) for round_, known in zip(holes, renamed, strict=True)])
+            else:
+                values = tuple([round_[place] for round_ in holes])
+            if values.count(values[0]) != len(values):
+                if first[0].startswith(("bool", "NoneType")):
+                    return None
+                found.setdefault(values, []).append(place)
+        return [_Column(tuple(at), tuple([self.exprs[key] for key in keys])) for keys, at in found.items()]
 
     def worth(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
         """Tell whether a loop is shorter and no harder to read than its rounds."""
@@ -207,7 +242,8 @@ class _Stretch:
         targets = [line.target for line in lines if isinstance(line.target, Name) and not line.operator]
         if len(targets) < len(lines):
             return None
-        columns = _columns([leaves(line.value) for line in lines], [{} for _ in lines])
+        holes = [self.keys[round_[0]][self.sizes[round_[0]] :] for round_ in rounds]
+        columns = self.columns(holes, [{} for _ in lines])
         if not columns or not self.worth(columns, rounds):
             return None
         made = {text_of(target) for target in targets}
@@ -227,20 +263,15 @@ def _filled_line(line: Line, by_place: dict[int, Expr], start: int) -> Line:
     return line.replace(value=filled(line.value, by_place, start), target=target, emits=())
 
 
-def _columns(holes: Sequence[Sequence[Expr]], renamed: Sequence[dict[str, str]]) -> list[_Column] | None:
-    """Return what changes, places with the same values together."""
-    found: dict[tuple[Expr, ...], list[int]] = {}
-    for place in range(len(holes[0])):
-        values = tuple([_renamed(round_[place], known) for round_, known in zip(holes, renamed, strict=True)])
-        if any(value != values[0] for value in values):
-            if any(isinstance(value, Literal) and isinstance(value.value, bool | None) for value in values):
-                return None
-            found.setdefault(values, []).append(place)
-    return [_Column(tuple(places), values) for values, places in found.items()]
+def _renamed(key: Key, known: dict[str, str]) -> Key:
+    new = known.get(str(key[1])) if known else None
+    return key if new is None else ("name", new)
 
 
-def _renamed(value: Expr, known: dict[str, str]) -> Expr:
-    return Name(known[value.id]) if isinstance(value, Name) and value.id in known else value
+def _literal_key(leaf: Expr) -> Key:
+    assert isinstance(leaf, Literal)
+    # 1, True and 1.0 are one key of a dict, and so are 0.0 and -0.0.
+    return f"{type(leaf.value).__name__}{leaf.hex}", repr(leaf.value) if isinstance(leaf.value, float) else leaf.value
 
 
 def _header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple[Expr, Expr, dict[int, Expr]]:

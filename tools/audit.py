@@ -17,14 +17,19 @@ from pyptx.toolchain import find_tool
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "docs" / "audits"
-ARGUMENTS = {"spellings": [[], ["--below"]], "mutants": [["--show", "1000"]], "transpile": [["--spellings", "20000"]]}
+ARGUMENTS = {
+    "spellings": [[], ["--below"]],
+    "mutants": [["--show", "1000"]],
+    "sim_patterns": [[], ["--kernels"]],
+    "transpile": [["--spellings", "20000"]],
+}
 """Audits that do not run once without arguments: the arguments of each run."""
 
 
 def audits() -> dict[str, str]:
     """Return the audits by name, with the module to run."""
     found = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
-    corpus = {"lossless": "tests.lossless"}
+    corpus = {"lossless": "tests.lossless", "sim_patterns": "tools.sim_patterns"}
     return corpus | {
         path.stem.removeprefix("audit_"): ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found
     }

@@ -1,6 +1,6 @@
 """Times the simulator: `python benchmarks/sim.py`. Prints lane-instructions per second, the best of several runs.
 
-Two kernels: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), and one CTA of 128 threads that works in
+Two kernels, without and with every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), and one CTA of 128 threads that works in
 shared memory with two barriers per round. Both are compared with NumPy before they are timed.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def timed(name: str, run: Callable[[], sim.Result]) -> None:
         started = time.perf_counter()
         lanes = run().stats.lane_instructions
         best = min(best, time.perf_counter() - started)
-    print(f"{name:28}{lanes / 1e6:9.1f} M lane-instructions {best:8.3f} s {lanes / best / 1e6:8.0f} M/s")
+    print(f"{name:34}{lanes / 1e6:9.1f} M lane-instructions {best:8.3f} s {lanes / best / 1e6:8.0f} M/s")
 
 
 def main() -> None:
@@ -119,8 +120,10 @@ def main() -> None:
     np.testing.assert_allclose(y[:8], want, rtol=1e-5, atol=1e-6)
     sim.run(rounds, block=128, args=(cells, 50))
     np.testing.assert_array_equal(cells, rounds_in_numpy(50))
-    timed(f"RMSNorm {ROWS} x {COLUMNS}", lambda: sim.run(norm, grid=ROWS, block=THREADS, args=(x, w, y)))
-    timed(f"one CTA, {ROUNDS} rounds", lambda: sim.run(rounds, block=128, args=(cells, ROUNDS)))
+    for check, said in (("none", ""), ("all", ", checked")):
+        run = partial(sim.run, check=check)
+        timed(f"RMSNorm {ROWS} x {COLUMNS}{said}", partial(run, norm, grid=ROWS, block=THREADS, args=(x, w, y)))
+        timed(f"one CTA, {ROUNDS} rounds{said}", partial(run, rounds, block=128, args=(cells, ROUNDS)))
 
 
 if __name__ == "__main__":

@@ -168,12 +168,11 @@ def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
     nothing: `clashes` decides."""
     records, clocks = state.records, state.clocks
     record, lane, warp = ref >> 6, ref & 63, thread >> 5
-    number = records.access[record]
     if lane >= ALL_LANES or access.space is Space.TENSOR or access.readonly:
         return False
     if records.life_domain[records.tag[record] >> 7] != clocks.domain_of[warp]:
         return False
-    earlier, flags = records.accesses[number], records.flag(record)
+    earlier, flags = records.place(record), records.flag(record)
     known_at = clocks.table[clocks.row_of[thread], :, records.column[record] + lane]
     time = records.time[record]
     if known_at[SEEN] < time or flags & (LIVE_BARRIER | READONLY):

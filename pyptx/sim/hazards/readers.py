@@ -237,7 +237,7 @@ class Readers:
     def _follows(self, old: int, thread: int, ref: int) -> bool:
         """Tell quickly whether a like access comes plainly before a new one; False says nothing."""
         records = self.state.records
-        new, earlier = records.accesses[records.access[ref >> 6]], records.accesses[records.access[old >> 6]]
+        new, earlier = records.place(ref >> 6), records.place(old >> 6)
         alike = new.family is earlier.family and records.flag(old >> 6) == records.flag(ref >> 6)
         if new is not earlier and not alike:
             return False

@@ -159,6 +159,8 @@ CASES: dict[str, Case] = {
     "cluster_step": Case(_cluster_step, 64, 2),
     "tcgen05_cp": Case(products.tensor_copied, 128),
     "dependent": Case(through(lambda x: x, 32), 32),
+    "launch_control": Case(through(lambda x: x, 6, 64), 64, 6),
+    "issuer_fence": Case(through(lambda x: x, 2, 64), 64),
     "tcgen05_mma": Case(products.tensor_ring, 192),
     "tcgen05_relaxed": Case(products.tensor_part, 160),
     "tcgen05_st": Case(products.tensor_stored, 128),

@@ -13,7 +13,7 @@ from pyptx import sim
 from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
 from pyptx.parser import parse
 from tests.sim.patterns.cases import Case
-from tests.sim.patterns.planted import Expected
+from tests.sim.patterns.planted import WARNINGS, Expected
 
 PLAIN = (("eager", 0), ("lazy", 0))
 SEEDED = (*(("adversarial", seed) for seed in range(9)), *(("random", seed) for seed in range(6)))
@@ -92,6 +92,9 @@ def wrong(expected: Expected, runs: Iterable[Run]) -> str:
         return f"nothing expected, found {found}" if found else ""
     if not any(_is(one, code, lines) for one in seen for code, lines in expected.reports):
         return "at other lines" if {one.code for one in seen} & {code for code, _ in expected.reports} else "missed"
+    other = {one.code for one in seen if (one.code in WARNINGS) != (one.severity is Severity.WARNING)}
+    if other:
+        return f"{sorted(other)} at another severity"
     allowed = expected.also | {code for code, _ in expected.reports}
     strange = {one.code for one in seen if one.severity is Severity.ERROR} - allowed
     if allowed & _STOPS:

@@ -1,7 +1,7 @@
 """Times the simulator: `python benchmarks/sim.py`. Prints lane-instructions per second, the best of several runs.
 
-Two kernels, without and with every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), and one CTA of 128 threads that works in
-shared memory with two barriers per round. Both are compared with NumPy before they are timed.
+Two kernels, without and with every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), one CTA of
+128 threads that works in shared memory with two barriers per round. Both are compared with NumPy before they are timed.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, Selection, selection
-from pyptx.sim.checks.selection import Check
+from pyptx.sim.checks.choice import Check
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.graph import Hang

@@ -6,7 +6,7 @@ Generated code of checked runs calls them; that of unchecked runs does not know 
 
 from __future__ import annotations
 
-from pyptx.sim.checks.selection import Selection, selection
+from pyptx.sim.checks.choice import Selection, selection
 from pyptx.sim.checks.session import Checks
 
 __all__ = ["Checks", "Selection", "selection"]

@@ -12,7 +12,7 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.ir import Instruction, opcode_span
 from pyptx.sim.checks.accesses import Stored, description
-from pyptx.sim.checks.selection import Selection
+from pyptx.sim.checks.choice import Selection
 from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Group, Hazards, Place

@@ -276,7 +276,8 @@ def _variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
         return None
     if wanted.kind is Kind.LIST:
         return None
-    return _wrong_kind(wanted, f"`{name}`", f"a variable in .{symbol.space}", f"[{name}] is what it holds")
+    fix = f"read what it holds first: ld.{symbol.space} into a register, from [{name}]; `mov` gives its address"
+    return _wrong_kind(wanted, f"`{name}`", f"a variable in .{symbol.space}", fix)
 
 
 def _address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
@@ -467,6 +468,11 @@ def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | Non
                 return _undeclared(item.name, scope, None)
             if symbol.kind is Means.REGISTER and not wanted.minus:
                 return _wrong_kind(wanted, f"`{text_of(given)}`", "an expression over registers")
+            if symbol.kind is Means.VARIABLE and wanted.type in _FLOAT_TYPES:
+                return Complaint(
+                    OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found the address `{text_of(given)}`",
+                    f"read what is there first: ld.{symbol.space} into a register, from [{text_of(given)}]",
+                )  # fmt: skip
     return (
         None
         if wanted.kind in (Kind.MOVABLE, Kind.VALUE)

@@ -264,7 +264,11 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
     if number is not value:
         return place(number, wanted, trace)
     operand = convert(value, wanted, trace)
-    return misfit(wanted, operand, trace.scope) or operand
+    found = misfit(wanted, operand, trace.scope)
+    if found is None:
+        return operand
+    remedy = remedy_of(value)
+    return found if remedy is None else Complaint(found.rule, found.message, remedy)
 
 
 def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) -> Operand | Complaint:
@@ -278,7 +282,7 @@ def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) 
         return operand
     found = misfit(wanted, operand, trace.scope)
     if found is not None:
-        remedy = value.remedy() if isinstance(value, Value) and found.rule is STATE_SPACE else None
+        remedy = remedy_of(value) if found.rule is STATE_SPACE else None
         return found if remedy is None else Complaint(found.rule, found.message, remedy)
     trace.fitting.add(key)
     return operand
@@ -451,6 +455,11 @@ def need_special(trace: Trace, register: special.SpecialRegister) -> None:
         message = f"`{register.name}` is not available on {trace.target}: it needs {register.available}"
         refuse(trace, Complaint(spellings.OTHER_TARGET, message))
     trace.need(first, f"`{register.name}`")
+
+
+def remedy_of(value: object) -> str | None:
+    """Return how to use a value of this package where it does not fit."""
+    return value.remedy() if isinstance(value, Value) else None
 
 
 def shown(value: object) -> str:

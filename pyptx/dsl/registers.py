@@ -8,7 +8,7 @@ from typing import Any, NoReturn, cast, overload
 
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import check_operand, common_type, signed, unsigned, untyped
-from pyptx.dsl.emit import Spelling, emit, foreign, shown, spelled
+from pyptx.dsl.emit import Spelling, emit, foreign, remedy_of, shown, spelled
 from pyptx.dsl.trace import CURRENT, Trace, current, fail
 from pyptx.dsl.values import (
     Negation,
@@ -577,7 +577,7 @@ def constant(known: Register, other: Any, symbol: str) -> Any:
     if not isinstance(other, int | float):
         if isinstance(other, Negation):
             check_operand(symbol, pred, symbol)
-        help = "write `is None`" if other is None else "operators take registers and numbers"
+        help = "write `is None`" if other is None else remedy_of(other) or "operators take registers and numbers"
         fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(other)}", help=help)
     dtype = known.dtype
     number = _literal(type(other), other, dtype) if other else literal(other, dtype)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import prod
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pyptx.check.symbols import Kind, Symbol
 from pyptx.dsl import rules
@@ -121,10 +121,21 @@ class SharedView(Value):
     def ring_base(self) -> tuple[str | Register, int]:
         return (self.name, self.start) if self.register is None else (self.register, 0)
 
+    def remedy(self) -> str | None:
+        dtype = getattr(self, "dtype", "dtype")
+        return f"smem.load({dtype}, {self!r}) reads it into a register; `+` moves the address by so many bytes"
+
     def __add__(self, other: Any) -> SharedAddress:
         return shifted(self, other)
 
     __radd__ = __add__
+
+    def _not_a_number(self, other: Any) -> NoReturn:
+        fail(rules.TYPES, f"`{self!r}` is an address in shared memory, not a number", help=self.remedy())
+
+    __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = _not_a_number
+    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = _not_a_number
+    max = min = _not_a_number
 
     def __getitem__(self, idx: Any) -> Any:
         indices = _indices(idx)
@@ -198,6 +209,9 @@ class SharedAddress(SharedView):
         self.shape = ()
         self.trace = CURRENT.get()
 
+    def __repr__(self) -> str:
+        return f"{self.name} + {self.start}" if self.register is None else f"{self.name} at {self.register.name}"
+
 
 class SharedAlloc(SharedView):
     """An allocation of shared memory."""
@@ -253,6 +267,10 @@ class SharedSlice(SharedView):
     def owner(self) -> SharedAlloc:
         return self.alloc
 
+    def __repr__(self) -> str:
+        stage = self.stage.name if isinstance(self.stage, Reg) else self.stage
+        return f"{self.name}[{stage}{', …' if len(self.shape) + 1 < len(self.alloc.shape) else ''}]"
+
 
 def _indices(idx: Any) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", idx) if isinstance(idx, tuple) else (idx,)
@@ -292,7 +310,8 @@ def shifted(view: SharedView, other: Any) -> SharedAddress:
     if isinstance(other, Reg):
         return SharedAddress(view.name, 0, view.address() + index32(other))
     if isinstance(other, bool) or not isinstance(other, int):
-        fail(rules.TYPES, f"an address takes a number of bytes, found {shown(other)}")
+        fail(rules.TYPES, f"`+` of an address in shared memory takes a number of bytes, found {shown(other)}",
+             help=view.remedy())  # fmt: skip
     if view.register is not None:
         return SharedAddress(view.name, 0, view.register + other if other else view.register)
     return SharedAddress(view.name, view.start + other)

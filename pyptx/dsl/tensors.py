@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, NoReturn, overload
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, spelled
@@ -77,6 +77,18 @@ class TensorSpec(Value):
             f"the parameter `{self.name}` holds the tensor's address: read it with (p,) = ptx.global_ptrs({self.name}) "
             f"and use p; tensor copies take {self.name}.tma_desc()"
         )
+
+    def __getitem__(self, index: object) -> NoReturn:
+        name = self.name
+        fail(
+            rules.TYPES,
+            f"the tensor `{name}` lies in global memory, where an index does not reach",
+            help=f"(p,) = ptx.global_ptrs({name}), then ptx.ld({self.dtype}, value, ptx.addr(p, offset)) "
+            "or ptx.st(…); the offset is in bytes",
+        )
+
+    def __setitem__(self, index: object, value: object) -> NoReturn:
+        self[index]
 
     def tma_desc(self) -> Any:
         """Return a register with the address of the tensor's 128-byte map, a by-value parameter `<name>_tma_desc`.

@@ -50,7 +50,7 @@ class Value:
         return None
 
     def remedy(self) -> str | None:
-        """Return how to use it where it does not address the memory that the instruction accesses."""
+        """Return how to use it where it does not fit: as a number, or by an instruction on another memory."""
         return None
 
 

@@ -91,3 +91,8 @@ def test_a_name_declared_after_the_first_search_is_found_too() -> None:
 def test_a_target_is_named_where_its_suffix_is_all_that_is_missing() -> None:
     assert remedy("wgmma.fence.sync.aligned;", "sm_90") == "write `.target sm_90a`"
     assert remedy("wgmma.fence.sync.aligned;", "sm_80") is None
+
+
+@pytest.mark.parametrize(("line", "place"), [("add.u32 %r0, %r1, g;", "[g]"), ("mov.f32 %f0, g+4;", "[g+4]")])
+def test_a_variable_where_a_number_is_wanted_is_to_be_loaded(line: str, place: str) -> None:
+    assert f"ld.global into a register, from {place}" in str(remedy(line))

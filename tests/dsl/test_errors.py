@@ -494,6 +494,38 @@ def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
             made.ptx()
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x, tile: x + tile[1],
+        lambda x, tile: x.max(tile[1]),
+        lambda x, tile: tile[1] * x,
+        lambda x, tile: tile[1] < 2,
+        lambda x, tile: tile[0] + tile[1],
+        lambda x, tile: tile[1].max(x),
+        lambda x, tile: reg.scalar(f32, tile[1]),
+        lambda x, tile: ptx.mov(f32, x, tile[1]),
+    ],
+)
+def test_an_element_of_shared_memory_as_a_number_names_the_load(use: Any) -> None:
+    def body() -> None:
+        x, tile = reg.scalar(f32, 0), smem.alloc(f32, 8, name="tile")
+        use(x, tile)
+
+    with pytest.raises(PtxError, match=r"help: smem\.load\(f32, tile\[[01]\]\) reads it"):
+        traced(body).ptx()
+
+
+@pytest.mark.parametrize("use", [lambda x, i: x[i], lambda x, i: x.__setitem__(i, 1.0)])
+def test_an_index_into_a_tensor_names_the_pointer(use: Any) -> None:
+    @kernel(in_specs=(Tile(64, f32),))
+    def body(x: Any) -> None:
+        use(x, ptx.special.tid.x())
+
+    with pytest.raises(PtxError, match=r"tensor `x`[\s\S]*ptx\.global_ptrs\(x\)[\s\S]*ptx\.ld\(f32"):
+        body.ptx()
+
+
 _RETURNS = """
 def leaves(x):
     with ptx.if_(x == 0):

@@ -92,6 +92,7 @@ def texts() -> Iterator[tuple[str, str]]:
         yield f"comment {at}", f"{HEADER}// {comment}\n.entry k() /* {text} */ {{ ret; // {comment}\n}} // {comment}"
     yield from _shapes()
     yield from _spellings()
+    yield from _declarations()
 
 
 def _symbols(word: str) -> str:
@@ -167,6 +168,9 @@ def _spellings() -> Iterator[tuple[str, str]]:
             "b: .branchtargets A, B, L<4>;\nA: B: brx.idx %r1, b;\n"
         ),
     )
+
+
+def _declarations() -> Iterator[tuple[str, str]]:
     yield (
         "variables",
         HEADER

@@ -6,7 +6,7 @@ import textwrap
 
 from pyptx.codegen import ptx_to_python
 from tests.codegen.transcripts import kernel, module_of
-from tools.sugar import difference
+from tools.audit_sugar import difference
 
 REGISTERS = ".reg .pred %p<9>;\n.reg .b32 %r<99>;\n.reg .f32 %f<99>;\n.reg .b64 %rd<99>;\n"
 

@@ -15,7 +15,7 @@ from pyptx.codegen.styles import detected
 from pyptx.diagnostics import PtxError
 from pyptx.emitter import emit
 from pyptx.ir import Module, strip_layout, visit
-from pyptx.parser import parse
+from pyptx.parser import parse, tokenize
 from tests.codegen.transcripts import kernel, module_of, problem
 from tools.audit_transpile import modules
 
@@ -172,3 +172,29 @@ def test_registers_of_outer_blocks_are_the_same_variables_inside() -> None:
     made = ptx_to_python(kernel(".reg .b32 %r<4>;\n{\n{\nmov.u32 %r1, %r3;\n}\n.reg .b32 %r<2>;\nmov.u32 %r1, 0;\n}\n"))
     assert "ptx.inst.mov.u32(r[1], r[3])" in made
     assert "ptx.inst.mov.u32(r_2[1], 0)" in made
+
+
+_GAPS = (
+    "",
+    " ",
+    "  ",
+    "\t",
+    "\n",
+    "\n\n\t",
+    " // x\n",
+    "/* y */",
+    " /*\n*/ ",
+    "\t// begin inline asm\n",
+    "\t// end inline asm\n",
+)
+
+
+def test_a_sample_of_the_corpus_comes_back_however_it_is_spaced(seed: int) -> None:
+    draw = random.Random(seed)
+    paths = [path for path in sorted(_CORPUS.glob("*/*.ptx")) if path.stat().st_size < 9_000]
+    for path in draw.sample(paths, 12):
+        tokens = [token.text for token in tokenize(path.read_bytes().decode())][:-1]
+        strange = draw.choice((0.02, 0.3, 1.0))
+        text = "".join([word + (draw.choice(_GAPS) if draw.random() < strange else " ") for word in tokens])
+        if not parse(text, recover=True)[1]:
+            assert problem(text) is None, path.name

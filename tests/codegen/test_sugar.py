@@ -18,7 +18,7 @@ from pyptx.parser import parse
 from tests.codegen.hostile import texts
 from tests.codegen.sugared import REGISTERS, lost, lost_of
 from tests.codegen.transcripts import kernel, module_of
-from tools.sugar import difference, same_machine_code
+from tools.audit_sugar import difference, same_machine_code
 
 _ROOT = Path(__file__).parents[2]
 _CORPUS = sorted(path for path in (_ROOT / "tests/corpus").glob("*/*.ptx"))

@@ -1,0 +1,166 @@
+"""Transpile every file of the corpus with `--sugar`, run what comes out, and compare tokens and machine code.
+
+python -m tools.audit_sugar [--tokens] [FILE ...]        --tokens: without ptxas
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pyptx.codegen import ptx_to_python
+from pyptx.ir import LocDirective, Module, Statement, module_tokens, replace_statements
+from pyptx.parser import parse
+from pyptx.toolchain import assemble, sass
+
+ROOT = Path(__file__).parent.parent
+CORPUS, GOLDENS = ROOT / "tests" / "corpus", ROOT / "tests" / "examples" / "goldens"
+TEN = (
+    "examples/hopper_gemm.ptx", "tests/examples/goldens/hopper_gemm.ptx", "tests/corpus/cutlass/cute_hopper.sm_90a.ptx",
+    "tests/corpus/cutlass/cutlass_gemm.sm_90a.hopper.ptx", "tests/corpus/triton/matmul_f16.sm_90a.ptx",
+    "tests/corpus/triton/attention.sm_80.ptx", "tests/corpus/cutedsl/wgmma_bf16.sm_90a.ptx",
+    "tests/corpus/pallas/mosaic_wgmma.sm_90a.ptx", "tests/corpus/nvrtc/reduce.sm_80.ptx",
+    "tests/corpus/numba/matmul_tiled.sm_100.ptx",
+)  # fmt: skip
+"""Kernels of different producers."""
+EXTERNAL = "Unresolved extern function"
+
+
+class Result(NamedTuple):
+    """What one file became."""
+
+    path: Path
+    source: str
+    python: str
+    instructions: int
+    microseconds: float
+    wrong: str | None
+
+    @property
+    def ptx_lines(self) -> int:
+        """Lines of the PTX, without empty ones and comments."""
+        return sum(1 for line in self.source.split("\n") if line.strip() and not line.strip().startswith("//"))
+
+    def count(self, pattern: str) -> int:
+        """How often something stands in the Python."""
+        return len(re.findall(pattern, self.python))
+
+    @property
+    def deepest(self) -> int:
+        """How many blocks stand in each other."""
+        return max(len(line) - len(line.lstrip()) for line in self.python.split("\n") if "ptx." in line) // 4 - 1
+
+
+def stream(module: Module) -> list[str]:
+    """Return the tokens that sugar keeps: all but those of `.loc`, which only a module made for a debugger keeps."""
+    if any("debug" in name for name in module.target.targets):
+        return module_tokens(module)
+
+    def bare(statement: Statement) -> Statement | None:
+        return None if isinstance(statement, LocDirective) else statement
+
+    return module_tokens(replace_statements(module, bare))
+
+
+def traced(python: str) -> str:
+    """Return the PTX that a generated file makes."""
+    made = types.ModuleType("generated")
+    exec(compile(python, "<generated>", "exec"), made.__dict__)
+    return made.__dict__["module"].ptx()
+
+
+def difference(source: str, made: str) -> str | None:
+    """Say where two texts differ; None where they have the same tokens."""
+    before, after = stream(parse(source)), stream(parse(made))
+    if before == after:
+        return None
+    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), min(len(before), len(after)))
+    return f"token {at}: {' '.join(before[at - 8 : at + 6])!r} became {' '.join(after[at - 8 : at + 6])!r}"
+
+
+def same_machine_code(source: str, made: str) -> str | None:
+    """Say whether ptxas makes other machine code of a text; None where it does not."""
+    return None if sass(assemble(source)) == sass(assemble(made)) else "other machine code"
+
+
+def audited(path: Path, with_sass: bool) -> Result:
+    """Transpile a file, run it, compare."""
+    source = path.read_bytes().decode()
+    count = max(sum(1 for token in stream(parse(source)) if token == ";"), 1)
+    start = time.process_time()
+    python = ptx_to_python(source, sugar=True)
+    spent = (time.process_time() - start) / count * 1e6
+    made = traced(python)
+    wrong = difference(source, made)
+    if wrong is None and with_sass:
+        try:
+            wrong = same_machine_code(source, made)
+        except Exception as error:  # noqa: BLE001 - one file that needs another to link with must not end the audit
+            wrong = None if EXTERNAL in str(error) else str(error)
+    return Result(path, source, python, count, spent, wrong)
+
+
+def by_producer(results: list[Result]) -> Iterator[str]:
+    """Yield the table of producers."""
+    yield f"{'producer':10}{'files':>6}{'same':>6}{'PTX lines':>11}{'Python':>8}{'ptx.inst':>10}{'labels':>8}{'us':>6}"
+    names = sorted({result.path.parent.name for result in results})
+    for name in [*names, "all"]:
+        chosen = [r for r in results if name in (r.path.parent.name, "all")]
+        total = sum(r.instructions for r in chosen)
+        lines, python = sum(r.ptx_lines for r in chosen), sum(r.python.count("\n") for r in chosen)
+        left, labels = sum(r.count(r"ptx\.inst\b") for r in chosen), sum(r.count(r"ptx\.label\(") for r in chosen)
+        spent = sum(r.microseconds * r.instructions for r in chosen) / total
+        same = sum(r.wrong is None for r in chosen)
+        yield f"{name:10}{len(chosen):6}{same:6}{lines:11}{python:8}{left / total:10.1%}{labels:8}{spent:6.0f}"
+
+
+def ten(results: list[Result]) -> Iterator[str]:
+    """Yield the table of ten kernels."""
+    yield f"{'file':58}{'PTX lines':>10}{'Python lines':>14}{'ptx.inst':>10}{'labels':>8}{'gotos':>7}{'deepest':>9}"
+    for result in results:
+        share = result.count(r"ptx\.inst\b") / result.instructions
+        name, lines = str(result.path.relative_to(ROOT)), result.python.count("\n")
+        yield (f"{name:58}{result.ptx_lines:10}{lines:14}{share:10.1%}"
+               f"{result.count(r'ptx.label[(]'):8}{result.count(r'ptx.bra[(]'):7}{result.deepest:9}")  # fmt: skip
+
+
+def structure(results: list[Result]) -> Iterator[str]:
+    """Yield what the example kernels have, by the labels that the DSL gave, and what was recovered of it."""
+    yield f"{'kernel':16}{'loops':>12}{'ifs':>10}{'waits':>10}{'wide operands as arrays':>26}"
+    for result in results:
+        loops = len(re.findall(r"^\s*\$(?:range|while|kloop)\w*(?<!_end)(?<!_next):", result.source, re.M))
+        ifs = len(re.findall(r"^\s*\$if\d+_else\d*:", result.source, re.M))
+        waits = len(re.findall(r"^\s*\$mbarrier_wait\w*(?<!_skip):", result.source, re.M))
+        wide = len(re.findall(r"\{[^{}]*(?:,[^{},]*){15,}\}", result.source))
+        lists = result.count(r"\[(?:[^\[\]]*(?:\[\w+\])?,){15,}")
+        found = result.count(r"ptx\.loop\("), result.count(r"ptx\.if_\("), result.count(r"ptx\.mbarrier\.wait\(")
+        pairs = [f"{a} of {b}" for a, b in zip(found, (loops, ifs, waits), strict=True)]
+        yield f"{result.path.stem:16}{pairs[0]:>12}{pairs[1]:>10}{pairs[2]:>10}{f'{wide - lists} of {wide}':>26}"
+
+
+def main() -> int:
+    """Print the tables; exit 1 where anything differs."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--tokens", action="store_true")
+    options.add_argument("files", nargs="*", type=Path)
+    given = options.parse_args()
+    ptx_to_python((GOLDENS / "vector_add.ptx").read_text(), sugar=True)
+    results = [audited(path, not given.tokens) for path in given.files or sorted(CORPUS.glob("*/*.ptx"))]
+    print("\n".join(by_producer(results)))
+    examples = [] if given.files else [audited(path, not given.tokens) for path in sorted(GOLDENS.glob("*.ptx"))]
+    if examples:
+        print("\n" + "\n".join(ten([audited(ROOT / name, not given.tokens) for name in TEN])))
+        print("\n" + "\n".join(structure(examples)))
+    wrong = [result for result in (*results, *examples) if result.wrong is not None]
+    print("\n".join(["", *(f"{result.path}: {result.wrong}" for result in wrong), f"{len(wrong)} differ"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -93,6 +93,8 @@ class Clocks:
         self.foreign: dict[int, dict[int, Clock]] = {}
         self.splits: dict[int, set[int]] = {}
         self._free: list[int] = []
+        self._sizes: dict[int, int] = {}
+        """How many threads the clusters have whose size was asked for."""
 
     def tick(self) -> int:
         """Return the present time and move on: what follows is not covered by what was released now."""
@@ -222,7 +224,12 @@ class Clocks:
         return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self.foreign.get(row, {})))
 
     def _threads_of_cluster(self, warp: int) -> int:
-        domain = self.domain_of[warp]
+        domain = int(self.domain_of[warp])
+        if domain not in self._sizes:
+            self._sizes[domain] = self._counted(warp, domain)
+        return self._sizes[domain]
+
+    def _counted(self, warp: int, domain: int) -> int:
         base = self.first_thread[warp]
         last = int(base >> 5)
         while last < len(self.domain_of) and self.domain_of[last] == domain:

@@ -11,7 +11,6 @@ from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, Release, State
 
-
 _MANY = 64
 """So many releases of one location, or threads at it, are no longer kept apart."""
 

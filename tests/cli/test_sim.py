@@ -177,6 +177,7 @@ def test_hazards_are_reported_with_both_places(pyptx: Command) -> None:
     assert done.status == 1
     assert re.search(r"racy\.ptx:\d+:\d+: error\[PTX09\d\d\]", done.err)
     assert "^" in done.err
+    assert re.search(r"error\[PTX0901\].* `\w+`(\+\d+)? of CTA 0", done.err)
     assert re.search(r"the other place: .* at racy\.ptx:\d+:\d+", done.err)
     assert pyptx("racy.ptx", "--block", "64", "--arg", "u32[4]=zeros", "--check", "none").status == 0
 

@@ -75,6 +75,7 @@ class Checks:
         return self.engine.launch(
             Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
             cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,
+            names=lambda offset: machine.program.variables.shared_name(offset + memory.shared_base),
         )  # fmt: skip
 
     def begin(self, machine: Batch) -> None:

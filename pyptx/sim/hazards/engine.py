@@ -5,7 +5,7 @@ Everything is told in the order in which it happens. docs/hazards.md is the guid
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -63,10 +63,12 @@ class Hazards:
         shared_bytes: int = 0,
         tensor: bool = False,
         overlaps: bool = False,
+        names: Callable[[int], str] = "shared {:#x}".format,
     ) -> Grid:
         """Begin a grid whose CTAs of `threads` threads run in `slots` places at a time.
 
-        `overlaps`: it may start before the grid before it has ended (programmatic dependent launch)."""
+        `overlaps`: it may start before the grid before it has ended (programmatic dependent launch). `names` gives
+        a place of shared memory the name that findings call it by."""
         state = self.state
         stride = -(-threads // 32) * 32
         warp = state.clocks.add_warps(slots * stride // 32)
@@ -89,6 +91,7 @@ class Hazards:
             overlaps=overlaps,
             place=place,
             domain_of_slot=[None] * slots,
+            names=names,
         )
         state.add_grid(grid)
         return grid

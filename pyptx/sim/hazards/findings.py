@@ -50,11 +50,11 @@ class Finding:
 
     def diagnostic(self) -> Diagnostic:
         """Return the finding in the currency of the package."""
-        notes = list(self.notes)
+        who = [f"by {self.agent}"] if self.agent else []
         if self.other is not None:
             by = f", by {self.other_agent}" if self.other_agent else ""
-            notes.insert(0, f"the other place: {self.other}{by}")
-        notes.append(self.rule.why)
+            who.append(f"the other place: {self.other}{by}")
+        notes = [*(["; ".join(who)] if who else []), *self.notes, self.rule.why]
         message = f"{self.rule.title}: {self.what}"
         if self.count > 1:
             message += f" ({self.count} times)"

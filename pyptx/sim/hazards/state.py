@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -68,6 +69,8 @@ class Grid:
     overlaps: bool
     place: Place
     domain_of_slot: list[Domain | None]
+    names: Callable[[int], str]
+    """Names a place of a CTA's shared memory."""
     ended: bool = False
 
     def thread(self, slot: int, thread: int = 0) -> int:
@@ -245,7 +248,7 @@ class State:
             slot, offset = divmod(address, grid.shared_stride)
             domain = grid.domain_of_slot[slot]
             cta = domain.ctas[slot - grid.slot_of(domain.first_thread)] if domain else slot
-            return f"{size} bytes at shared 0x{offset:x} of CTA {cta}"
+            return f"{size} bytes at {grid.names(offset)} of CTA {cta}"
         if space is Space.TENSOR:
             column, rest = divmod(address % TENSOR_BYTES // 16, 8)
             return f"tensor memory column {column}, lanes from {rest * 16}"

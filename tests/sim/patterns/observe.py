@@ -19,7 +19,7 @@ PLAIN = (("eager", 0), ("lazy", 0))
 SEEDED = (*(("adversarial", seed) for seed in range(9)), *(("random", seed) for seed in range(6)))
 """Every order of the adversarial schedule, then random ones: tried until a mistake is found."""
 LIMIT = 100_000
-_OTHER = re.compile(r"the other place: .* at \S+?:(\d+):\d+")
+_OTHER = re.compile(r"the other place: .*? at \S+?:(\d+):\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def _line(origin: Any) -> int:
 
 def _raised(diagnostics: Iterable[Diagnostic]) -> Iterator[Seen]:
     for one in diagnostics:
-        others = [int(found[1]) for note in one.notes if (found := _OTHER.match(note))]
+        others = [int(found[1]) for note in one.notes if (found := _OTHER.search(note))]
         yield Seen(one.code, one.severity, frozenset({_line(one.origin), *others} - {0}))
 
 

@@ -267,14 +267,17 @@ class Exact:
             if top.counts:
                 fail(rules.NAME, f"`{name}` could meet the name of a fresh register", help="rename it")
             top.prefix = f"{top.prefix}fresh_"
+        self.trace.taken.add(name)
         if count is None:
             self.declared[name] = kind
         else:
             self.ranges.append((name, count, kind))
 
     def body(self) -> tuple[Statement, ...]:
-        """Return what was written; registers that ran out of given names are declared at its start."""
-        made = (*self.trace.top.statements(), *self.trace.prologue, *self.trace.statements)
+        """Return what was written; at its start the declarations of what was made without one: registers for which
+        there was no given name, shared memory of `smem.alloc`."""
+        trace = self.trace
+        made = (*trace.top.statements(), *trace.variables, *trace.prologue, *trace.statements)
         return made if self.style is None else tuple(settled(made, self.style, 1))
 
 

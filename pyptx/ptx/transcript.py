@@ -15,6 +15,7 @@ from pyptx.dsl.exact_layout import settled
 from pyptx.dsl.exact_lines import origins_in
 from pyptx.dsl.finish import finished_body
 from pyptx.dsl.run import run_function
+from pyptx.dsl.shared import SharedMemory
 from pyptx.dsl.trace import Trace, fail, place
 from pyptx.emitter import emit
 from pyptx.emitter.styles import DEFAULT, Style
@@ -61,6 +62,7 @@ class ExactFunction:
         # What a target of tomorrow has is not known: its instructions are written unchecked, and `check` says the rest.
         trace = Trace(target_of(owner.arch if owner.arch in FIRST_PTX else _NEWEST), owner.version, self.head.name)
         trace.exact = Exact(trace)
+        trace.facts["shared"] = SharedMemory(0, None)
         run_function(trace, self.body)
         return self.head.replace(body=finished_body(trace))
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from pyptx import kernel, ptx, reg
+from pyptx import kernel, ptx, reg, smem
 from pyptx.diagnostics import PtxError
 from pyptx.types import b8, b32, b64, f32, pred, s32, s64, u32, u64
 
@@ -103,6 +103,18 @@ def test_names_that_run_out_are_made_afresh_and_declared() -> None:
     assert body(write) == (
         ".reg .b32 %fresh_fresh_r<1>;\n.reg .b32 %r<9>, %fresh_r<2>;\nadd.u32 %r5, %r1, 1;\n"
         "add.u32 %fresh_fresh_r0, %r5, 2;\nmov.u32 %r0, %fresh_fresh_r0;\n"
+    )
+
+
+def test_memory_and_ranges_made_inside_are_declared_first() -> None:
+    def write() -> None:
+        ptx.decl.reg(f32, "%acc<2>")
+        tile = smem.alloc(f32, 4, name="tile")
+        acc = reg.array(f32, 2, name="acc")
+        ptx.inst.st.shared.f32(tile[1], acc[0])
+
+    assert body(write) == (
+        ".reg .f32 %acc_1_<2>;\n.shared .align 128 .b8 tile[16];\n.reg .f32 %acc<2>;\nst.shared.f32 [tile+4], %acc_1_0;\n"
     )
 
 

@@ -114,7 +114,8 @@ def test_memory_and_ranges_made_inside_are_declared_first() -> None:
         ptx.inst.st.shared.f32(tile[1], acc[0])
 
     assert body(write) == (
-        ".reg .f32 %acc_1_<2>;\n.shared .align 128 .b8 tile[16];\n.reg .f32 %acc<2>;\nst.shared.f32 [tile+4], %acc_1_0;\n"
+        ".reg .f32 %acc_1_<2>;\n.shared .align 128 .b8 tile[16];\n"
+        ".reg .f32 %acc<2>;\nst.shared.f32 [tile+4], %acc_1_0;\n"
     )
 
 

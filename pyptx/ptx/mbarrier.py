@@ -29,22 +29,18 @@ def _arrival(*words: str, sem: str | None, scope: str | None, space: str) -> Spe
     return spelled("mbarrier", *words, *barrier_order(sem, scope, "release"), space, "b64")
 
 
-def init(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> None:
+def init(mbar: Any, count: int | Reg, *, space: str = "shared::cta", pred: Pred | None = None) -> None:
     """Emit `mbarrier.init.shared::cta.b64 [m], n`."""
-    emit(_INIT, (mbar, count), pred)
+    emit(spelled("mbarrier", "init", space, "b64"), (mbar, count), pred)
 
 
-def inval(mbar: Any, *, pred: Pred | None = None) -> None:
+def inval(mbar: Any, *, space: str = "shared", pred: Pred | None = None) -> None:
     """Emit `mbarrier.inval.shared.b64 [m]`."""
-    emit(_INVAL, (mbar,), pred)
+    emit(spelled("mbarrier", "inval", space, "b64"), (mbar,), pred)
 
 
-_INIT = spelled("mbarrier", "init", "shared::cta", "b64")
-_INVAL = spelled("mbarrier", "inval", "shared", "b64")
-
-
-def _arrived(spelling: Spelling, operands: tuple[Any, ...], pred: Pred | None) -> Reg:
-    state = fresh(b64)
+def _arrived(spelling: Spelling, operands: tuple[Any, ...], pred: Pred | None, keep: bool = True) -> Any:
+    state = fresh(b64) if keep else None
     emit(spelling, (state, *operands), pred)
     return state
 
@@ -55,11 +51,13 @@ def arrive(
     count: int | Reg | None = None,
     sem: str | None = None,
     scope: str | None = None,
+    space: str = "shared",
+    state: bool = True,
     pred: Pred | None = None,
-) -> Reg:
-    """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state."""
+) -> Any:
+    """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, which `state=False` drops."""
     operands = (mbar,) if count is None else (mbar, count)
-    return _arrived(_arrival("arrive", sem=sem, scope=scope, space="shared"), operands, pred)
+    return _arrived(_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
 
 
 def arrive_expect_tx(
@@ -68,11 +66,14 @@ def arrive_expect_tx(
     *,
     sem: str | None = None,
     scope: str | None = None,
+    space: str = "shared::cta",
+    state: bool = True,
     pred: Pred | None = None,
-) -> Reg:
-    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state."""
-    spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space="shared::cta")
-    return _arrived(spelling, (mbar, tx_count), pred)
+) -> Any:
+    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state, which
+    `state=False` drops."""
+    spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space=space)
+    return _arrived(spelling, (mbar, tx_count), pred, state)
 
 
 def arrive_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
@@ -171,6 +172,7 @@ def try_wait(
     suspend_hint: int | Reg | None = None,
     sem: str | None = None,
     scope: str | None = None,
+    space: str = "shared",
     pred: Pred | None = None,
 ) -> Reg:
     """Emit `mbarrier.try_wait[.parity][.sem.scope].shared.b64 p, [m], phase[, nanoseconds]`; return the predicate.
@@ -178,7 +180,7 @@ def try_wait(
     It may be false at any time: loop on it, or use `wait`. Without `parity`, `phase` is the state of an arrival.
     """
     operands = (mbar, phase) if suspend_hint is None else (mbar, phase, suspend_hint)
-    return _waited("try_wait", operands, parity, sem, scope, pred)
+    return _waited("try_wait", operands, parity, sem, scope, space, pred)
 
 
 def test_wait(
@@ -188,18 +190,19 @@ def test_wait(
     parity: bool = True,
     sem: str | None = None,
     scope: str | None = None,
+    space: str = "shared",
     pred: Pred | None = None,
 ) -> Reg:
     """Emit `mbarrier.test_wait[.parity][.sem.scope].shared.b64 p, [m], phase`: never blocks; return the predicate."""
-    return _waited("test_wait", (mbar, phase), parity, sem, scope, pred)
+    return _waited("test_wait", (mbar, phase), parity, sem, scope, space, pred)
 
 
 def _waited(
-    op: str, operands: tuple[Any, ...], parity: bool, sem: str | None, scope: str | None, pred: Pred | None
+    op: str, operands: tuple[Any, ...], parity: bool, sem: str | None, scope: str | None, space: str, pred: Pred | None
 ) -> Reg:
     words = (op, *(("parity",) if parity else ()), *barrier_order(sem, scope, "acquire"))
     done = fresh(pred_type)
-    emit(spelled("mbarrier", *words, "shared", "b64"), (done, *operands), pred)
+    emit(spelled("mbarrier", *words, space, "b64"), (done, *operands), pred)
     return done
 
 

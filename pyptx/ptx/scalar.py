@@ -134,9 +134,12 @@ def xor_(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) 
     _logic("xor", dtype, (dst, a, b), pred)
 
 
-def not_(dtype: PtxType, dst: Reg, src: Any, *, pred: Pred | None = None) -> None:
-    """Emit `not.bN` or `not.pred`."""
+def not_(dtype: PtxType, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
+    """Emit `not.bN` or `not.pred`. `not_(dtype, src)` makes a fresh register. Returns the destination."""
+    if src is FRESH:
+        dst, src = fresh(dtype), dst
     _logic("not", dtype, (dst, src), pred)
+    return dst
 
 
 _EITHER = frozenset(("eq", "ne"))

@@ -129,6 +129,9 @@ def _result(
         if name.startswith("%") and special_register(name) is not None:
             base, dot, axis = name[1:].partition(".")
             return base if (axis == "x" and f"%{base}" not in axes) or not dot else f"{base}_{axis}"
+        param = _PARAM.search(name) if name[:1] != "%" else None
+        if param:
+            return f"param_{param.group(1)}_addr"
         if name and name[0] not in "%_" and _register(step, source) is None:
             return f"{_short(name)}_addr"
         if name.startswith("_Z"):

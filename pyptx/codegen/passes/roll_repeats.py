@@ -56,11 +56,18 @@ class Loops:
     reads: Reads
     counter: Name
     columns: tuple[Name, ...]
+    inner: Loops | None = None
+    """What loops inside loops use."""
 
 
 def loops_of(reads: Reads, names: Names) -> Loops:
     """Return what the loops of a function use."""
-    return Loops(reads, Name(names.fresh("j")), tuple([Name(names.fresh(word)) for word in ("x", "y", "z", "w")]))
+
+    def named(counter: str, columns: str) -> tuple[Name, tuple[Name, ...]]:
+        return Name(names.fresh(counter)), tuple([Name(names.fresh(word)) for word in columns])
+
+    outer, inner = named("j", "xyzw"), named("k", "stuv")
+    return Loops(reads, *outer, Loops(reads, *inner))
 
 
 def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
@@ -193,7 +200,11 @@ class _Stretch:
             start += len(self.keys[index])
         lines = self.run[at : at + length * count]
         repeat = Repeat(target, values, tuple(body), tuple([item for line in lines for item in line.emits]))
-        return (len(lines), repeat) if unrolled(repeat, renamed) == [_bare(line) for line in lines] else None
+        if unrolled(repeat, renamed) != [_bare(line) for line in lines]:
+            return None
+        if self.loops.inner is not None:
+            repeat = repeat.replace(body=tuple(_rolled(body, self.loops.inner)))
+        return len(lines), repeat
 
     def locals(self, rounds: Sequence[range]) -> list[dict[str, str]] | None:
         """Return for each round what its own variables are called in the first one; None where one is read outside of

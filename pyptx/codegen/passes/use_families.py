@@ -122,31 +122,47 @@ def _bulk(site: Site) -> Iterator[Expr | None]:
 def _mbarrier(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     op = words.pop(0)
-    mapped = "shared::cluster" in words
-    orders = [word for word in words if word in ("release", "acquire", "relaxed")]
-    scopes = [word for word in words if word in ("cta", "cluster")]
-    order = {"sem": Literal(orders[0]) if orders else None, "scope": Literal(scopes[0]) if scopes else None}
+    space = next((word for word in words if word.startswith("shared")), "")
     values = list(site.values(0))
+    order = _order(words)
     if op in ("init", "inval"):
-        yield site.call(f"ptx.mbarrier.{op}", *values)
+        usual = "shared::cta" if op == "init" else "shared"
+        yield site.call(f"ptx.mbarrier.{op}", *values, space=_unless(space, usual))
     elif op in ("expect_tx", "complete_tx"):
-        space = next((word for word in words if word.startswith("shared")), "shared")
         yield site.call(f"ptx.mbarrier.{op}", *values, space=_unless(space, "shared"))
-    elif op in ("arrive", "arrive_drop") and mapped and values[0] == NONE:
-        name = "arrive_expect_tx_mapped" if "expect_tx" in words else "arrive_mapped"
-        count = values.pop() if name == "arrive_mapped" and len(values) == 3 else None
-        yield site.call(f"ptx.mbarrier.{name}", *values[1:], count=count, **order)
-    elif op in ("arrive", "arrive_drop") and site.fresh:
-        tail = "_expect_tx" if "expect_tx" in words else "_no_complete" if "noComplete" in words else ""
-        count = values.pop() if not tail and len(values) == 3 else None
-        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, **order)
+    elif op in ("arrive", "arrive_drop"):
+        yield from _arrival(site, op, space, values, order)
     elif op in ("try_wait", "test_wait") and site.fresh:
+        keywords = order if len(values) < 4 else {**order, "suspend_hint": values.pop()}
         parity = None if "parity" in words else Literal(False)
-        hint = values.pop() if len(values) == 4 else None
-        keywords = order if hint is None else {**order, "suspend_hint": hint}
-        yield site.call(f"ptx.mbarrier.{op}", *values[1:], parity=parity, **keywords)
+        yield site.call(f"ptx.mbarrier.{op}", *values[1:], parity=parity, space=_unless(space, "shared"), **keywords)
     elif op == "pending_count" and site.fresh:
         yield site.call("ptx.mbarrier.pending_count", *values[1:])
+
+
+def _order(words: list[str]) -> dict[str, Expr | None]:
+    orders = [word for word in words if word in ("release", "acquire", "relaxed")]
+    scopes = [word for word in words if word in ("cta", "cluster")]
+    return {"sem": Literal(orders[0]) if orders else None, "scope": Literal(scopes[0]) if scopes else None}
+
+
+def _arrival(
+    site: Site, op: str, space: str, values: list[Expr | None], order: dict[str, Expr | None]
+) -> Iterator[Expr | None]:
+    tail = "_expect_tx" if "expect_tx" in site.words else "_no_complete" if "noComplete" in site.words else ""
+    count = values.pop() if not tail and len(values) == 3 else None
+    if space == "shared::cluster" and values[0] == NONE and op == "arrive":
+        yield site.call(f"ptx.mbarrier.arrive{tail}_mapped", *values[1:], count=count, **order)
+    elif site.fresh:
+        usual = "shared::cta" if tail == "_expect_tx" else "shared"
+        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=_unless(space, usual), **order)
+        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, **order)
+    elif values[0] == NONE and op == "arrive":
+        usual = "shared::cta" if tail == "_expect_tx" else "shared"
+        yield site.call(
+            f"ptx.mbarrier.arrive{tail}", *values[1:], count=count, space=_unless(space, usual), state=Literal(False),
+            **order,
+        )  # fmt: skip
 
 
 def _shfl(site: Site) -> Iterator[Expr | None]:

@@ -112,6 +112,11 @@ def _plain(name: str) -> Ways:
     return ways
 
 
+def _not(site: Site) -> Iterator[Expr | None]:
+    if site.kind is not None and len(site.words) == 1:
+        yield site.call("ptx.not_", site.type(site.kind), *site.values(1 if site.fresh else 0))
+
+
 def _setp(site: Site) -> Iterator[Expr | None]:
     if site.kind is not None and not site.fresh and len(site.words) in (2, 3):
         compared = Literal(".".join(site.words[:-1]))
@@ -221,5 +226,5 @@ _WAYS: dict[str, Ways] = {
     "cvta": _cvta, "bra": _bra, "ret": _bare("ptx.ret"), "bar": _bar, "barrier": _barrier, "fence": _fence,
     "membar": _membar, "add": _plain("ptx.add"), "sub": _plain("ptx.sub"), "shl": _plain("ptx.shl"),
     "shr": _plain("ptx.shr"), "and": _plain("ptx.and_"), "or": _plain("ptx.or_"), "xor": _plain("ptx.xor_"),
-    "not": _plain("ptx.not_"), "trap": _bare("ptx.trap"),
+    "not": _not, "trap": _bare("ptx.trap"),
 }  # fmt: skip

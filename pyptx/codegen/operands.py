@@ -137,7 +137,7 @@ class Operands:
         if make is not None:
             return make(item, parts)
         if isinstance(item, AddressOperand):
-            offset = [] if item.offset_expression is None else [parts[-1]]
+            offset = [] if item.offset_expression is None else [_operand_call(parts[-1])]
             rest = parts[: len(item.rest)]
             base = self._base(item.base, scope)
             if not rest:

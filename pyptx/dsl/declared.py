@@ -14,7 +14,7 @@ from pyptx.dsl.trace import CURRENT, fail
 from pyptx.ir.directives import SectionLabel
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace
 from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegDecl, VarDecl
-from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand, VectorOperand, number_value
+from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand, ParenthesizedOperand, VectorOperand, number_value
 from pyptx.types import PtxType
 
 _REGISTERS = re.compile(r"([^<>]+)(?:<([0-9A-Za-z]+)>)?")
@@ -152,7 +152,8 @@ def _value(value: Any) -> str | Operand:
     if isinstance(value, Operand):
         return value
     if isinstance(value, list | tuple):
-        return VectorOperand(tuple([_element(item) for item in value]))  # pyright: ignore[reportUnknownVariableType]
+        parts = tuple([_element(item) for item in cast("Sequence[Any]", value)])
+        return VectorOperand(parts) if isinstance(value, list) else ParenthesizedOperand(parts)
     if isinstance(value, str):
         return checked_name(value)
     return str(number(value))

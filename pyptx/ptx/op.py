@@ -53,6 +53,8 @@ def operand(value: Any) -> Operand:
         return ImmediateOperand(str(int(value)))
     if isinstance(value, list):
         return VectorOperand(tuple([operand(item) for item in value]))  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, tuple):
+        return ParenthesizedOperand(tuple([operand(item) for item in value]))  # pyright: ignore[reportUnknownVariableType]
     return fail(rules.OPERAND, f"an operand cannot be {shown(value)}")
 
 

@@ -37,6 +37,16 @@ def test_a_sample_of_the_corpus_comes_back_byte_for_byte(seed: int) -> None:
     assert {name: why for name in chosen if (why := problem(_text(name)))} == {}
 
 
+_SAMPLES = Path(__file__).parents[1] / "parser" / "samples"
+
+
+@pytest.mark.parametrize("path", sorted(_SAMPLES.glob("*.ptx")), ids=lambda path: path.stem)
+def test_every_construct_of_the_grammar_comes_back(path: Path) -> None:
+    text = path.read_bytes().decode()
+    if not parse(text, recover=True)[1]:
+        assert problem(text) is None
+
+
 def test_producers_that_are_regular_need_few_layouts() -> None:
     for producer in ("nvcc", "triton"):
         texts = [path.read_bytes().decode() for path in sorted((_CORPUS / producer).glob("*.ptx"))]

@@ -7,7 +7,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test audit bench lint fmt clean
+# `gpu` installs nothing: such machines may be offline.
+.PHONY: help demo test audit gpu bench lint fmt clean
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -28,6 +29,9 @@ lint: $(VENV)/.test  ## everything of `make test` but the tests
 
 audit: $(VENV)/.test  ## the large products that `make test` samples, run whole; writes docs/audits
 	$(BIN)/python -m tools.audit
+
+gpu:  ## on a machine with a GPU, with PYTHON's own packages: compare the simulator with it, bit for bit
+	$(PYTHON) -m tools.conformance --gpu
 
 bench: $(VENV)/.test $(VENV)/.bench  ## print what parsing, tracing, checking and simulating cost on this machine
 	@set -e; for benchmark in $(wildcard benchmarks/*.py); do echo "== $$benchmark"; $(BIN)/python $$benchmark; done

@@ -29,7 +29,7 @@ ARGUMENTS = {
 def audits() -> dict[str, str]:
     """Return the audits by name, with the module to run."""
     found = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
-    corpus = {"lossless": "tests.lossless", "sim_patterns": "tools.sim_patterns"}
+    corpus = {"lossless": "tests.lossless", "conformance": "tools.conformance", "sim_patterns": "tools.sim_patterns"}
     return corpus | {
         path.stem.removeprefix("audit_"): ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found
     }

@@ -13,7 +13,7 @@ from pyptx.codegen.passes.repeats import inside, rebuilt
 from pyptx.codegen.plan import Binary, Block, Define, Expr, Line, Literal, Main, Name, Repeat, Step
 
 LONGEST = 40
-"""How long a symbol may be to stand where it is used."""
+"""How long a symbol may be to stand where it is used, if it is not mangled."""
 
 
 def shorten_symbols(steps: Sequence[Step], symbols: Sequence[str], names: Names) -> tuple[tuple[Step, ...], list[Step]]:
@@ -21,7 +21,7 @@ def shorten_symbols(steps: Sequence[Step], symbols: Sequence[str], names: Names)
     known: dict[str, Expr] = {}
     made: list[Step] = []
     for symbol in sorted(set(symbols), key=lambda word: (len(word), word)):
-        if len(symbol) <= LONGEST:
+        if len(symbol) <= LONGEST and readable(symbol) == symbol:
             continue
         stem = next((other for other in known if symbol.startswith(other) and isinstance(known[other], Name)), None)
         if stem is not None:

@@ -91,9 +91,13 @@ class Draft:
     def reads(self, identifier: str) -> int:
         """Return how often a variable that its definition makes is read; -1 of any other."""
         register = self.by_identifier.get(identifier)
-        if register is None or not self.variables[register].fresh:
+        if register is None:
             return -1
-        return len(self.usage.registers[register].reads)
+        use, variable = self.usage.registers[register], self.variables[register]
+        if variable.inner:
+            # Its declaration makes it, and writing it mentions it too.
+            return len(use.reads) + len(use.writes)
+        return len(use.reads) if variable.fresh else -1
 
     def is_read(self, variable: Variable) -> bool:
         """Tell whether anything reads a variable that holds one register."""

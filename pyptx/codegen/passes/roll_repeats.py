@@ -26,6 +26,7 @@ from pyptx.codegen.plan import (
     Step,
     Tuple,
     call,
+    dotted,
 )
 from pyptx.codegen.printer import text_of
 
@@ -70,6 +71,11 @@ def loops_of(reads: Reads, names: Names) -> Loops:
     return Loops(reads, *outer, Loops(reads, *inner))
 
 
+_BRACES = dotted("ptx.block")
+_OPEN, _CLOSE = Tuple((Literal("{"),)), Tuple((Literal("}"),))
+"""What stands for the two ends of a block while repeats are looked for."""
+
+
 def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
     """Return the steps with repeated stretches as loops, those inside other steps too."""
     out: list[Step] = []
@@ -78,12 +84,55 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
         if isinstance(step, Line) and step.emits and step.comment is None:
             run.append(step)
             continue
+        plain = _flattened(step)
+        if plain is not None:
+            run += plain
+            continue
         out += _rolled(run, loops)
         run = []
         if isinstance(step, Block):
             step = step.replace(body=roll_repeats(step.body, loops))
         out.append(step)
-    return (*out, *_rolled(run, loops))
+    return tuple(_assembled((*out, *_rolled(run, loops))))
+
+
+def _flattened(step: Step) -> list[Line] | None:
+    """Return a block of braces that holds nothing but lines as lines between two marks."""
+    if not isinstance(step, Block) or step.header != Call(_BRACES) or step.comment is not None:
+        return None
+    lines = [line for line in step.body if isinstance(line, Line) and line.comment is None]
+    if len(lines) < len(step.body) or len(lines) > LONGEST:
+        return None
+    return [Line(_OPEN, step.opens), *lines, Line(_CLOSE, step.closes)]
+
+
+def _assembled(steps: Sequence[Step]) -> list[Step]:
+    """Return steps with their blocks put together again."""
+    outer: list[tuple[list[Step], Line]] = []
+    out: list[Step] = []
+    for step in steps:
+        if isinstance(step, Line) and step.value is _OPEN:
+            outer.append((out, step))
+            out = []
+        elif isinstance(step, Line) and step.value is _CLOSE:
+            inside = tuple(out)
+            out, opened = outer.pop()
+            out.append(Block(Call(_BRACES), inside, opened.emits, step.emits))
+        elif isinstance(step, Repeat):
+            out.append(step.replace(body=tuple(_assembled(step.body))))
+        else:
+            out.append(step)
+    return out
+
+
+def _balanced(lines: Sequence[Line]) -> bool:
+    """Tell whether every block that lines open is closed in them."""
+    depth = 0
+    for line in lines:
+        depth += (line.value is _OPEN) - (line.value is _CLOSE)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
@@ -181,6 +230,8 @@ class _Stretch:
 
     def loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
         """Return a loop of so many rounds, with how many lines it replaces; None where they differ in too much."""
+        if not _balanced(self.run[at : at + length]):
+            return None
         rounds = [range(at + n * length, at + (n + 1) * length) for n in range(count)]
         renamed = self.locals(rounds)
         if renamed is None:

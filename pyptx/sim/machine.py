@@ -124,6 +124,7 @@ class Batch:
             self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
         self.memory.images = launch.images
+        self.memory.names = variables.shared_name
         self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
         self.sp = np.zeros(lanes, np.int64)
         self.dynamic = np.zeros(lanes, np.int64)

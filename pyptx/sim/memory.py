@@ -97,6 +97,8 @@ class Memory:
     tally: Callable[[Site, Lanes, Region, Array, int, str], None] | None = None
     """Counts every access, for statistics."""
     effects: Effects = field(default_factory=Effects)
+    names: Callable[[int], str] = "shared {:#x}".format
+    """Names a place of shared memory."""
     fresh: int = 0
     """What every word of shared and local memory starts as."""
     images: Images = field(default_factory=Images)
@@ -313,7 +315,10 @@ class Memory:
         self, rule: rules.Rule, site: Site, lanes: Lanes, at: int, address: Value, size: int, why: str
     ) -> PtxError:
         where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
-        text = f"`{site.instruction.full_opcode}` accesses {size} byte{'s' if size > 1 else ''} at {where:#x}: {why}"
+        place, low = f"{where:#x}", self.shared.low
+        if low <= where < low + 2 * self.shared.size and ".shared" in site.instruction.full_opcode:
+            place = f"{self.names(where)} ({place})"
+        text = f"`{site.instruction.full_opcode}` accesses {size} byte{'s' if size > 1 else ''} at {place}: {why}"
         return rules.error(rule, site.origin, text, notes=(self.place(lanes, at, site.function),))
 
     def place(self, lanes: Lanes, at: int, function: str) -> str:

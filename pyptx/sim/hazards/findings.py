@@ -40,6 +40,8 @@ class Finding:
     where: str = ""
     notes: tuple[str, ...] = ()
     count: int = 1
+    help: str = ""
+    """What to do here; what the rule says if empty."""
 
     @property
     def severity(self) -> Severity:
@@ -58,7 +60,7 @@ class Finding:
         message = f"{self.rule.title}: {self.what}"
         if self.count > 1:
             message += f" ({self.count} times)"
-        return self.rule.found(self.place.origin, message, notes=notes, help=REMEDIES[self.rule.code])
+        return self.rule.found(self.place.origin, message, notes=notes, help=self.help or REMEDIES[self.rule.code])
 
     def as_json(self) -> dict[str, object]:
         """Return plain values."""

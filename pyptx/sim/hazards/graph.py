@@ -42,7 +42,8 @@ class Standing:
 @dataclass(frozen=True, slots=True)
 class Subject:
     """One thing that is waited for. `key` tells it from others, `place` is where it was declared or began; `helpers`
-    are the warps that could bring it about, `exact` if the others certainly cannot."""
+    are the warps that could bring it about, `exact` if the others certainly cannot; `begun` says that a part of it has
+    come, `advice` what may bring the rest."""
 
     key: tuple[object, ...]
     what: str
@@ -51,6 +52,8 @@ class Subject:
     place: Place | None = None
     helpers: frozenset[int] = frozenset()
     exact: bool = False
+    begun: bool = False
+    advice: str = ""
 
 
 class Knowledge(Protocol):
@@ -77,12 +80,15 @@ class Node:
     history: list[str] = field(default_factory=list[str])
     waits_for: list[str] = field(default_factory=list[str])
     place: Place | None = None
+    begun: bool = False
+    advice: str = ""
 
     def as_json(self) -> dict[str, object]:
         return {
             "what": self.what,
             "kind": self.kind,
             "missing": self.missing,
+            "advice": self.advice,
             "declared": self.place.origin.line if self.place and self.place.origin else 0,
             "waiting": [
                 {"who": who, "line": p.origin.line if p.origin else 0, "at": str(p)} for who, p in self.waiting
@@ -129,8 +135,9 @@ class HangReport:
         who, place = self.guilty.waiting[0]
         what = f"{who} waits for {self.guilty.what}: {self.guilty.missing}"
         return Finding(
-            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, tuple(self.lines())
-        )
+            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, tuple(self.lines()),
+            help=self.guilty.advice,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -153,8 +160,9 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
         if node is None:
             could = _could(subject, waiting, subjects, standing, known)
             node = nodes[subject.key] = Node(
-                subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place
-            )
+                subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place,
+                subject.begun, subject.advice,
+            )  # fmt: skip
         node.waiting.append((known.who(wait.threads), wait.place))
     members: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
     helpers: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}
@@ -170,7 +178,7 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
         node.waits_for = [
             nodes[other].what for other, warps in members.items() if other not in apart and absent & warps
         ]
-    guilty, cycle = _blame(list(nodes.values()))
+    guilty, cycle = blame(list(nodes.values()))
     return HangReport(list(nodes.values()), guilty, cycle)
 
 
@@ -194,8 +202,9 @@ def _warps(threads: Sequence[int]) -> set[int]:
     return {thread >> 5 for thread in threads}
 
 
-def _blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
-    """Choose what to look at first: what waits for nobody that waits, else the first of a cycle."""
+def blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
+    """Choose what to look at first: what waits for nobody that waits, else of a cycle what has come in part, or the
+    first."""
     if not nodes:
         return None, []
     lost = [node for node in nodes if "bytes" in node.missing or "not initialised" in node.missing]
@@ -210,4 +219,6 @@ def _blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
     while node.what not in path:
         path.append(node.what)
         node = by_name[node.waits_for[0]]
-    return node, [*path[path.index(node.what) :], node.what]
+    cycle = path[path.index(node.what) :]
+    first = next((at for at, name in enumerate(cycle) if by_name[name].begun), 0)
+    return by_name[cycle[first]], [*cycle[first:], *cycle[: first + 1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyptx.sim.hazards import rules
+from pyptx.sim.hazards import advice, rules
 from pyptx.sim.hazards.barriers import Barriers
 from pyptx.sim.hazards.events import Ints, Place, Space
 from pyptx.sim.hazards.graph import HangReport, Standing, Subject, Waiting, explain
@@ -81,7 +81,10 @@ class Hangs:
         missing = phase_missing(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
         history = tuple(f"{doing} by {agent} at {place}" for place, agent, doing in barrier.history)
         what = f"mbarrier at {where}, phase {barrier.phase}"
-        return Subject(key, what, missing, history, barrier.place, helpers)
+        lacks = barrier.pending, barrier.count, barrier.tx
+        return Subject(
+            key, what, missing, history, barrier.place, helpers, False, advice.begun(*lacks), advice.of_phase(*lacks)
+        )
 
     def _bar(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         thread = wait.threads[0]
@@ -100,7 +103,7 @@ class Hangs:
         history = tuple(
             f"{self.who([warp * 32 + i for i in range(32)])} arrived at {p}" for warp, p in now.warps.items()
         )
-        return Subject(key, what, missing, history, now.place, helpers - set(now.warps))
+        return Subject(key, what, missing, history, now.place, helpers - set(now.warps), advice=advice.BARS)
 
     def _cluster(self, wait: Waiting, key: tuple[object, ...], helpers: frozenset[int]) -> Subject:
         domain = self.state.domain_of(wait.threads[0])
@@ -108,7 +111,8 @@ class Hangs:
         lacking = sorted(self.barriers.live_of(domain) - (now.arrived if now else set[int]()))
         missing = f"{len(lacking)} threads have not arrived" + (f": {self.who(lacking)}" if lacking else "")
         place = next(iter(now.places.values()), None) if now else None
-        return Subject(key, f"cluster barrier of CTAs {domain.ctas}", missing, place=place, helpers=helpers)
+        return Subject(key, f"cluster barrier of CTAs {domain.ctas}", missing, place=place, helpers=helpers,
+                       advice=advice.CLUSTERS)  # fmt: skip
 
     def _helpers(self, wait: Waiting) -> frozenset[int]:
         """Return the living warps that could bring about what is waited for."""

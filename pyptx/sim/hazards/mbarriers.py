@@ -115,9 +115,13 @@ class MBarriers:
         barrier.informed[unknown[good] - first] = True
         if not good.all():
             thread = int(unknown[~good][0])
-            what = f"{doing} before the initialisation is visible here"
+            what = f"{doing} on {self.named(barrier)} before its initialisation is visible here"
             count = int((~good).sum())
             state.report(rules.BARRIER_NOT_VISIBLE, place, what, thread=thread, other=barrier.place, count=count)
+
+    def named(self, barrier: Barrier) -> str:
+        """Return the barrier in the program's terms."""
+        return self.state.location(Space.SHARED, barrier.grid, barrier.address, 8).removeprefix("8 bytes at ")
 
     def is_remote(self, barrier: Barrier, thread: int) -> bool:
         return barrier.grid.slot_of(thread) != barrier.address // barrier.grid.shared_stride
@@ -130,7 +134,7 @@ class MBarriers:
             state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
         old = self.live.get((grid.number, address))
         if old is not None:
-            what = f"phase {old.phase}, {old.pending} arrivals pending"
+            what = f"{self.named(old)} in phase {old.phase}, {old.pending} arrivals pending"
             state.report(rules.REINITIALISED, place, what, thread=thread, other=old.place)
             state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
         access = self._init_access.setdefault(place, store(place, Space.SHARED, 8))
@@ -163,7 +167,7 @@ class MBarriers:
 
     def _own_only(self, barrier: Barrier, thread: int, place: Place, doing: str) -> None:
         if self.is_remote(barrier, thread):
-            what = f"{doing} on a barrier of another CTA"
+            what = f"{doing} on {self.named(barrier)}"
             self.state.report(rules.REMOTE_OPERATION, place, what, thread=thread, other=barrier.place)
 
     def arrive(
@@ -209,7 +213,7 @@ class MBarriers:
                 barrier.count -= 1
             self.take(barrier, place, first, count)
         if no_complete and barrier.phase != before:
-            what = f"`.noComplete` ended phase {before}"
+            what = f"`.noComplete` ended phase {before} of {self.named(barrier)}"
             self.state.report(rules.TOO_MANY_ARRIVALS, place, what, thread=first, other=barrier.place)
 
     def contribute(self, barrier: Barrier, stamp: Stamp, thread: int, sem: Sem, scope: Scope) -> None:
@@ -234,11 +238,12 @@ class MBarriers:
     def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
         """Count arrivals down, and end the phase when nothing is missing."""
         if barrier.observed < barrier.phase - 1:
-            what = f"arrive in phase {barrier.phase}, phase {barrier.phase - 1} unobserved"
+            what = f"arrive on {self.named(barrier)} in phase {barrier.phase}, phase {barrier.phase - 1} unobserved"
             self.state.report(rules.PHASE_UNOBSERVED, place, what, thread=thread, other=barrier.place)
             barrier.observed = barrier.phase - 1
         if count > barrier.pending:
-            what = f"{count} more with {barrier.pending} of {barrier.count} pending in phase {barrier.phase}"
+            left = f"{barrier.pending} of {barrier.count} pending in phase {barrier.phase}"
+            what = f"{count} more on {self.named(barrier)} with {left}"
             self.state.report(rules.TOO_MANY_ARRIVALS, place, what, thread=thread, other=barrier.place)
         barrier.pending = max(0, barrier.pending - count)
         self._settle(barrier)
@@ -256,7 +261,7 @@ class MBarriers:
 
     def _check_range(self, barrier: Barrier, place: Place, thread: int) -> None:
         if abs(barrier.tx) > LIMIT:
-            what = f"transaction count {barrier.tx} in phase {barrier.phase}"
+            what = f"transaction count {barrier.tx} in phase {barrier.phase} of {self.named(barrier)}"
             self.state.report(rules.TRANSACTION_RANGE, place, what, thread=thread, other=barrier.place)
 
     def complete_bytes(
@@ -271,7 +276,7 @@ class MBarriers:
         barrier.history.append((place, self.state.agent(thread), f"{size} bytes complete"))
         self._check_range(barrier, place, thread)
         if barrier.pending == 0 and barrier.tx < 0:
-            what = f"{-barrier.tx} bytes more than expected in phase {barrier.phase}"
+            what = f"{-barrier.tx} bytes more than expected in phase {barrier.phase} of {self.named(barrier)}"
             self.state.report(
                 rules.BYTES_DIFFER, place, what, thread=thread, other=barrier.expected_at or barrier.place
             )
@@ -356,7 +361,7 @@ class MBarriers:
         last = max(last, barrier.arrived.get(group.first, 0) - 1)
         wanted = last + 1 if (last + 1) & 1 == parity else last
         if passed >= wanted + 2:
-            what = f"the wait for parity {parity} meant phase {wanted} and passed for phase {passed}"
+            what = f"the wait for parity {parity} of {self.named(barrier)} meant phase {wanted} and passed for {passed}"
             self.state.report(rules.PHASE_ALIAS, place, what, thread=group.first, other=barrier.place)
 
     def unfinished(self, grid: Grid, slot: int) -> list[Barrier]:
@@ -369,5 +374,5 @@ class MBarriers:
     def check_bytes(self, barrier: Barrier, place: Place) -> None:
         """Report a phase that has all its arrivals and can never get its bytes."""
         if barrier.pending == 0 and barrier.tx:
-            what = f"phase {barrier.phase} still expects {barrier.tx} bytes"
+            what = f"phase {barrier.phase} of {self.named(barrier)} still expects {barrier.tx} bytes"
             self.state.report(rules.BYTES_DIFFER, barrier.expected_at or place, what, other=barrier.place)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyptx.diagnostics import Rule, Severity
+from pyptx.sim.hazards import advice
 
 REMEDIES: dict[str, str] = {}
 _found: list[Rule] = []
@@ -272,7 +273,10 @@ CTA_GROUP = _error(
 )
 # mbarriers
 NOT_A_BARRIER = _error(
-    950, "mbarrier operation on no barrier", "The object must be initialised and not invalidated.", "mbarrier.init"
+    950,
+    "mbarrier operation on no barrier",
+    "The object must be initialised and not invalidated.",
+    "let one thread execute `mbarrier.init` on it, then a barrier, before anybody uses it",
 )
 REINITIALISED = _error(
     951, "mbarrier.init of a live barrier", "A live mbarrier must be invalidated first.", "`mbarrier.inval` first"
@@ -408,7 +412,7 @@ DEADLOCK = replace(
         990,
         "deadlock",
         "Nothing can run: every thread waits for what cannot happen.",
-        "see the wait-for graph in the notes",
+        advice.OTHERS,
     ),
     wrong=_KERNEL.format("bar.sync 0, 64;"),
     right=_KERNEL.format("bar.sync 0, 32;"),

@@ -11,6 +11,7 @@ from pyptx.check.body import Step
 from pyptx.ir import opcode_span
 from pyptx.sim.barriers import Waiting as Held
 from pyptx.sim.formats import Array
+from pyptx.sim.hazards import advice
 from pyptx.sim.hazards.events import Place
 from pyptx.sim.hazards.graph import Standing, Subject, Waiting
 from pyptx.sim.hazards.hang import phase_missing
@@ -154,7 +155,11 @@ class Known:
             history = ["no instruction of the kernel arrives at it"]
         key = ("mbarrier", wait.key)
         what = f"mbarrier {named} of CTA {self.cta(cta)}, phase {phase}"
-        return Subject(key, what, missing, tuple(history), init, self._helpers(sources), True)
+        lacks = pending, count, tx
+        return Subject(
+            key, what, missing, tuple(history), init, self._helpers(sources), True, advice.begun(*lacks),
+            advice.of_phase(*lacks),
+        )  # fmt: skip
 
     def _done(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
         """Return who last executed an instruction on an mbarrier, by the instruction, and where it was initialised."""
@@ -185,7 +190,8 @@ class Known:
             missing += f", only {live // unit} {name} are alive"
         sources = self.reach.sources(bar_of(wait.key))
         what = f"barrier {wait.key} of CTA {self.cta(cta)}"
-        return Subject(("bar", cta, wait.key), what, missing, helpers=self._helpers(sources, cta), exact=True)
+        return Subject(("bar", cta, wait.key), what, missing, helpers=self._helpers(sources, cta), exact=True,
+                       advice=advice.BARS)  # fmt: skip
 
     def _cluster(self, wait: Waiting) -> Subject:
         state, clusters = self.state, self.state.clusters
@@ -196,7 +202,7 @@ class Known:
             missing += f": {self.who(threads_of(state, state.shape.of(lacking)))}"
         what = f"cluster barrier of CTAs {', '.join(self.cta(c) for c in self.ctas)}"
         helpers = self._helpers(self.reach.sources(cluster_arrival))
-        return Subject(("cluster", wait.key), what, missing, helpers=helpers, exact=True)
+        return Subject(("cluster", wait.key), what, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
 
     def _memory(self, wait: Waiting) -> Subject:
         poll = self.resumes[wait][1]

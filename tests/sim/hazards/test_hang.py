@@ -7,6 +7,7 @@ import json
 import pytest
 
 from pyptx.sim.hazards import HangReport, Scope, Sem
+from pyptx.sim.hazards.graph import Node, blame
 from tests.sim.hazards.patterns import buffers, warps
 from tests.sim.hazards.trace import Pattern, Role, Trace
 
@@ -213,6 +214,34 @@ def test_the_guilty_barrier_is_named_with_its_line(build: Pattern) -> None:
     assert finding.place.origin is not None
     assert finding.place.origin.line == trace.labels.index(label) + 1
     assert json.loads(json.dumps(report.as_json()))["guilty"] == what
+
+
+ADVICE: dict[Pattern, str] = {
+    lost_bytes: "asks for 2048 bytes too many",
+    unexpected_bytes: "ask for 1024 bytes more",
+    count_too_high: "32 of the 33 arrivals that `mbarrier.init` asks for came",
+    exited_producer: "correct the parity",
+    warp_skips_bar: "let every warp that the barrier counts come to it",
+    cluster_mismatch: "let every thread of every CTA of the cluster",
+    unset_flag: "see in the notes who waits for whom",
+}
+
+
+@pytest.mark.parametrize("build", list(ADVICE), ids=lambda build: build.__name__)
+def test_the_help_is_about_what_is_missing(build: Pattern) -> None:
+    _, trace = hang(build)
+    finding = next(f for f in trace.engine.findings if f.rule.code == "PTX0990")
+    assert ADVICE[build] in str(finding.diagnostic().help)
+
+
+def test_of_a_circle_what_came_in_part_is_to_blame() -> None:
+    def node(what: str, other: str, begun: bool) -> Node:
+        return Node(what, "mbarrier", "1 of 2 arrivals missing", [], [], waits_for=[other], begun=begun)
+
+    nodes = [node("empty", "full", False), node("full", "empty", True)]
+    guilty, cycle = blame(nodes)
+    assert guilty is nodes[1]
+    assert cycle == ["full", "empty", "full"]
 
 
 def test_a_circular_wait_is_shown_as_a_cycle() -> None:

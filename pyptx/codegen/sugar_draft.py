@@ -37,7 +37,7 @@ class Variable:
     compared: bool = False
     """Whether it is compared for equality, which untyped bits spell `.b32`, not `.u32`."""
     inner: bool = False
-    """Whether a block inside the function declares it."""
+    """Whether a block inside the function declares it, or the function itself after its first instruction."""
 
 
 @dataclass
@@ -62,6 +62,8 @@ class Draft:
     their variables and how long they are."""
     own: set[int] = field(default_factory=set[int])
     """The declarations of registers in the function, by identity."""
+    late: set[int] = field(default_factory=set[int])
+    """Those of them that stand after the first instruction, so that nothing at the top may name their registers."""
     singles: dict[tuple[int, str], Expr] = field(default_factory=dict[tuple[int, str], Expr])
     """The registers that are declared one by one."""
 

@@ -7,16 +7,21 @@ from collections.abc import Iterator, Sequence
 from pyptx.codegen.passes.fold_expressions import parts
 from pyptx.codegen.plan import Attribute, Block, Call, Expr, Item, Line, Literal, Name, Repeat, Slice, Step, Tuple, walk
 from pyptx.codegen.sugar_draft import Draft, Variable
-from pyptx.ir.nodes import Instruction, RegDecl, Statement
+from pyptx.ir.nodes import Block as BracedBlock
+from pyptx.ir.nodes import Instruction, Label, RegDecl, Statement
 from pyptx.ir.walk import visit
 from pyptx.types import PtxType, from_name
 
 
 def declare(draft: Draft, statements: Sequence[Statement]) -> None:
     """Name the ranges of registers that a function and its blocks declare."""
+    begun = False
     for statement in statements:
+        begun = begun or isinstance(statement, Instruction | Label | BracedBlock)
         for inside in visit(statement):
             if isinstance(inside, RegDecl):
+                if begun:
+                    draft.late.add(id(inside))
                 draft.own.add(id(inside))
                 if inside is statement:
                     draft.bench.declare(inside)

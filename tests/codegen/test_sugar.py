@@ -11,9 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from pyptx.codegen import apply_sugar, ptx_to_python
 from pyptx.codegen.printer import WIDTH, printed
+from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from tests.codegen.hostile import texts
 from tests.codegen.sugared import REGISTERS, lost, lost_of
@@ -124,6 +127,11 @@ def test_registers_of_the_module_and_of_parameters_stay_names() -> None:
     assert lost_of(source) is None
 
 
+def test_registers_may_be_declared_late() -> None:
+    late = "mov.u32 %r1, 1;\n.reg .b32 %x, %y<4>;\nmov.u32 %x, %r1;\nL:\nadd.s32 %y1, %x, 2;\nadd.s32 %y2, %y2, %y1;\n"
+    assert lost(late + "{\n.reg .b32 %x;\nmov.u32 %x, %y2;\nadd.u32 %x, %x, 1;\n}\nbra L;\n") is None
+
+
 def test_time_is_linear_in_the_number_of_instructions() -> None:
     def spent(count: int) -> float:
         ring = "".join(f"add.s32 %r{i % 90 + 1}, %r{i % 89 + 2}, {i};\nxor.b32 %r{i % 90 + 2}, %r3, %r{i % 90 + 1};\n"
@@ -144,3 +152,21 @@ def test_what_sugar_is_for() -> None:
     assert made.count("with ptx.loop(") == 2
     assert re.search(r"for .* in ", made)
     assert "acc = f[0:64]" in made
+
+
+_REGISTERS = st.from_regex(r"(?a:[A-Za-z_][\w$]{0,9}|[$%][\w$]{1,9})", fullmatch=True)
+_SYMBOLS = st.from_regex(r"(?a:[A-Za-z_][\w$]{0,9})", fullmatch=True)
+
+
+@given(_REGISTERS, _SYMBOLS)
+def test_any_name_of_a_register_or_symbol_keeps_every_token(register: str, symbol: str) -> None:
+    assume(register != symbol and "WARP_SZ" not in (register, symbol))
+    statements = (
+        f".reg .b32 {register};\nmov.u32 {register}, {symbol};\n{symbol}_label:\nadd.u32 {register}, {register}, 1;\n"
+        f"setp.lt.u32 %p1, {register}, 9;\n@%p1 bra {symbol}_label;\nst.shared.b32 [{symbol}], {register};\n"
+    )
+    try:
+        parse(kernel(REGISTERS + statements))
+    except PtxError:
+        return
+    assert lost(statements, f".shared .b32 {symbol};\n") is None

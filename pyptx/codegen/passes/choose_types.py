@@ -46,7 +46,8 @@ def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
         declared = kind or from_name("b32")
         known = Variable(name, declared, declared, False)
         if symbol is not None:
-            known.declaration, known.inner = symbol.declaration, not _outermost(draft, name, symbol)
+            late = id(symbol.declaration) in draft.late
+            known.declaration, known.inner = symbol.declaration, late or not _outermost(draft, name, symbol)
             plain = kind is not None and not symbol.vector and not known.inner
             known.fresh = plain and draft.usage.registers[register].fresh and id(symbol.declaration) in draft.own
         draft.variables[register] = known

@@ -14,7 +14,7 @@ import numpy as np
 
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
-from pyptx.sim import copies, rules
+from pyptx.sim import bulk_together, copies, rules
 from pyptx.sim.checks import bulk as checked
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.copies.overrides import Change, overriding
@@ -23,7 +23,7 @@ from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes
 from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import Region, Site
+from pyptx.sim.memory import GLOBAL_BASE, SHARED_WINDOW, Region, Site
 from pyptx.tensormap import ElementType, TensorMap
 
 AGENT = "bulk"
@@ -108,6 +108,14 @@ def load(
     if some is None:
         return
     memory = site.memory
+    alike = mode == "tile" and report is None and not {"overrides", "offsets", "halo"} & set(extras)
+    if alike and bulk_together.possible(site):
+        tensor = _map_of_all(site, some, maps)
+        named = ctas if "ctas" in extras else None
+        if tensor is not None and bulk_together.load(
+            site, some, to, there, tensor, bars, places, named, tensor.box_bytes
+        ):
+            return
     for lane, one in one_by_one(some):
         tensor = _map(site, one, maps[lane], changed(lane))
         end = int(memory.resolve(site, to, one, there[lane : lane + 1], _CHUNK, "w")[1][0])
@@ -137,6 +145,11 @@ def store(
     if some is None:
         return
     memory = site.memory
+    alike = mode == "tile" and not operation and not any(isinstance(item, dict) for item in rest)
+    if alike and bulk_together.possible(site):
+        tensor = _map_of_all(site, some, maps)
+        if tensor is not None and bulk_together.store(site, some, of, here, tensor, places):
+            return
     seen = set[bytes]()
     for lane, one in one_by_one(some):
         tensor = _map(site, one, maps[lane], changed(lane))
@@ -304,6 +317,14 @@ def _map(site: Site, one: Lanes, address: Any, change: Change | None) -> TensorM
         return tensormap.validate(change(made)) if change is not None else made
     except ValueError as why:
         raise _wrong(site, one, f"at {int(address):#x}: {why}") from None
+
+
+def _map_of_all(site: Site, some: Lanes, addresses: Array) -> TensorMap | None:
+    """Return the tensor map that all lanes use, None where they use several or each CTA its own."""
+    first, memory = addresses[0], site.memory
+    if not (addresses == first).all() or SHARED_WINDOW <= int(first) < GLOBAL_BASE:
+        return None
+    return _map(site, memory.shape.range(int(some.index[0]), int(some.index[0]) + 1), first, None)
 
 
 def _plan(

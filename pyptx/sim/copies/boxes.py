@@ -10,8 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from pyptx.sim.copies.plans import I64, Copy, Mask, assemble, complete, inner, step_of, unit_of
-from pyptx.tensormap import TensorMap
+from pyptx.isa.swizzle import period
+from pyptx.sim.copies.plans import I64, Copy, Mask, assemble, complete, inner, placed, step_of, unit_of
+from pyptx.sim.formats import Array
+from pyptx.tensormap import Interleave, TensorMap
 
 ROWS = 4
 
@@ -46,6 +48,51 @@ def _box(tensor: TensorMap, unit: int) -> _Box:
     address.flags.writeable = False
     axes = tuple(zip(tensor.dims[1:], steps[1:], tensor.element_strides[1:], strict=True))
     return _Box(address, (len(rows), steps[0]), axes)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Boxes of one map at several places, all of them inside the tensor. `inside` and `outside` are units counted from
+    the destination and from a box's first byte, which lies at `start`; `low` and `high` are bytes that a box spans."""
+
+    start: I64
+    inside: I64
+    outside: I64
+    unit: int
+    low: int
+    high: int
+    reach: int
+    """Bytes of shared memory from the destination on."""
+
+
+def together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int) -> Together | None:
+    """Return the copies of boxes, `coordinates` holding an array for each dimension; None when they are not plain."""
+    odd = tensor.dtype.is_padded or tensor.dtype.bits % 8
+    if odd or tensor.interleave is not Interleave.NONE or tensor.im2col is not None:
+        return None
+    start = np.full(coordinates[0].shape, tensor.address, np.int64)
+    sizes = (tensor.dtype.bits // 8, *tensor.strides)
+    steps = (1, *tensor.element_strides[1:])
+    for at, size, step, count, stride in zip(coordinates, tensor.dims, steps, tensor.steps, sizes, strict=True):
+        place = at.view(np.int32).astype(np.int64) if at.dtype.itemsize == 4 else at.astype(np.int64)
+        if int(place.min()) < 0 or int(place.max()) + (count - 1) * step >= size:
+            return None
+        start += place * stride
+    unit = unit_of(tensor, int(np.gcd.reduce(coordinates[0])))
+    inside, outside, low, high, reach = _spans(tensor, unit, destination % period(tensor.swizzle))
+    return Together(start, inside, outside, unit, low, high, reach)
+
+
+@lru_cache(maxsize=256)
+def _spans(tensor: TensorMap, unit: int, phase: int) -> tuple[I64, I64, int, int, int]:
+    """Return units in shared and global memory, and the bytes that they span in both."""
+    box = _box(tensor, unit)
+    units, _ = placed(box.shape[0], tensor.dtype, box.shape[1], step_of(tensor), unit, tensor.swizzle, phase)
+    outside = box.address // unit
+    inside = units // unit
+    # In the order of shared memory, which is written one unit after the other.
+    order = np.argsort(inside)
+    return inside[order], outside[order], int(box.address.min()), int(box.address.max()) + unit, int(units.max()) + unit
 
 
 def gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:

@@ -1,0 +1,124 @@
+"""Tensor copies that many lanes issue alike, as one copy: what most kernels do, once per CTA.
+
+Only where nobody looks at single copies: not in checked, recorded or counted runs, nor when effects are put off. What
+does not go together is left to `bulk`, which also says what is wrong with a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from pyptx.isa.swizzle import period
+from pyptx.sim.copies.boxes import together
+from pyptx.sim.effects import Effects
+from pyptx.sim.engines import objects, told
+from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Mixed, Region, Site
+from pyptx.tensormap import TensorMap
+
+_ALIGNED = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Copies of equal boxes: units of each in shared memory, counted from its destination, and in a region, by lane."""
+
+    region: Region
+    inside: Array
+    outside: Array
+    unit: int
+
+
+def possible(site: Site) -> bool:
+    """Say whether copies may land together."""
+    memory = site.memory
+    effects = memory.effects
+    unseen = memory.checks is None and memory.tally is None and type(effects) is Effects
+    return unseen and effects.eager and effects.landed is None
+
+
+def load(
+    site: Site, some: Lanes, space: str, there: Array, tensor: TensorMap, bars: Array, at: Any, ctas: Array | None,
+    size: int,
+) -> bool:  # fmt: skip
+    """Copy a box for every lane and tell the barriers; say whether that was possible."""
+    memory = site.memory
+    offsets, made = _planned(site, some, space, there, tensor, at)
+    if made is None or (ctas is not None and (not (ctas == ctas[0]).all() or int(ctas[0]) >> memory.cluster)):
+        return False
+    ends = _everywhere(site, some, offsets, ctas)
+    found = objects(site, some, "shared", bars)
+    barriers = _everywhere(site, some, found, ctas)
+    rows = [told(site, some, lambda m, part=part: m.rows(part)) for part in barriers]
+    data = made.region.data.view(f"V{made.unit}").take(made.outside)
+    shared = memory.shared.data.view(f"V{made.unit}")
+    for end in ends:
+        shared[(end // made.unit)[:, None] + made.inside] = data
+    for row in rows:
+        for part in _apart(row, some, memory.cluster if ctas is not None else 1):
+            told(site, some, lambda m, part=part: m.transfer(part, np.full(len(part), -size)))
+    return True
+
+
+def store(site: Site, some: Lanes, space: str, here: Array, tensor: TensorMap, at: Any) -> bool:
+    """Copy a box of every lane from shared memory; say whether that was possible."""
+    offsets, made = _planned(site, some, space, here, tensor, at)
+    if made is None or not made.region.writable:
+        return False
+    if made.region.lent:
+        made.region.own()
+    shared = site.memory.shared.data.view(f"V{made.unit}")
+    made.region.data.view(f"V{made.unit}")[made.outside] = shared[(offsets // made.unit)[:, None] + made.inside]
+    return True
+
+
+def _planned(
+    site: Site, some: Lanes, space: str, where: Array, tensor: TensorMap, at: Any
+) -> tuple[Array, Copies | None]:
+    """Return where each lane's box lies in the batch's shared memory, and the copies; None where they are not alike."""
+    memory = site.memory
+    try:
+        region, offsets = memory.resolve(site, space, some, where, 16, "w")
+    except Mixed:
+        return where, None
+    if region is not memory.shared or len(at) != tensor.rank:
+        return offsets, None
+    stride = memory.shape.shared_stride
+    places = offsets % stride + memory.shared.low
+    first, pattern = int(places[0]), max(_ALIGNED, period(tensor.swizzle))
+    if first % _ALIGNED or not (places % pattern == first % pattern).all():
+        return offsets, None
+    plan = together(tensor, cast("tuple[Array, ...]", at), first)
+    held = memory.region_at(tensor.address)
+    if plan is None or held is None or (memory.shared.low | stride) % plan.unit or len(held.data) % plan.unit:
+        return offsets, None
+    low, high = int(plan.start.min()) + plan.low - held.low, int(plan.start.max()) + plan.high - held.low
+    above = int(places.max()) + plan.reach - memory.shared.low - memory.shared.size
+    if low < 0 or high > held.size or above > 0 or held.low % plan.unit:
+        return offsets, None
+    outside = ((plan.start - held.low) // plan.unit)[:, None] + plan.outside
+    return offsets, Copies(held, plan.inside, outside, plan.unit)
+
+
+def _everywhere(site: Site, some: Lanes, offsets: Array, ctas: Array | None) -> list[Array]:
+    """Return the offsets in every CTA of the clusters that a mask names, all lanes' in one CTA after the other's."""
+    if ctas is None:
+        return [offsets]
+    memory = site.memory
+    stride, size = memory.shape.shared_stride, memory.cluster
+    first = some.cta // size * size
+    return [(first + rank) * stride + offsets % stride for rank in range(size) if int(ctas[0]) >> rank & 1]
+
+
+def _apart(rows: Array, some: Lanes, cluster: int) -> list[Array]:
+    """Return rows in parts that name none twice, so that each copy's bytes count by themselves."""
+    if len(rows) == 1 or len(np.unique(rows)) == len(rows):
+        return [rows]
+    rank = some.cta % cluster
+    parts = [rows[rank == one] for one in np.unique(rank)]
+    whole = all(len(np.unique(part)) == len(part) for part in parts)
+    return parts if whole else [row[None] for row in rows]

@@ -45,6 +45,8 @@ class Body:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if kind is not None:
+            # The exception is what to report, not that it left a `ptx.range_` on its way.
+            self.trace.pending.clear()
             self.trace.pop(self.opened, keep=False)
             self.abandoned()
             return

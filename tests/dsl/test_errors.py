@@ -134,6 +134,26 @@ def test_an_exception_leaves_no_half_written_block() -> None:
     ]  # fmt: skip
 
 
+def test_a_mistake_in_a_counted_loop_inside_a_block_is_what_is_reported() -> None:
+    def body() -> None:
+        with ptx.if_(ptx.special.tid.x() == 0):
+            for _ in ptx.range_(0, 8):
+                ptx.inst.add.u32(1, 2, 3)  # here
+        with ptx.else_():
+            for _ in ptx.range_(0, 8):
+                ptx.bar.sync(0)
+
+    def after() -> None:
+        with ptx.if_(ptx.special.tid.x() == 0):
+            ptx.bar.sync(0)
+        with ptx.else_():
+            for _ in ptx.range_(0, 8):
+                ptx.inst.add.u32(1, 2, 3)  # here
+
+    refused(body, "PTX0202")
+    refused(after, "PTX0202")
+
+
 def test_an_exception_in_an_intrinsic_removes_its_statements() -> None:
     @intrinsic
     def failing() -> None:

@@ -138,7 +138,7 @@ def test_a_mistake_in_a_counted_loop_inside_a_block_is_what_is_reported() -> Non
     def body() -> None:
         with ptx.if_(ptx.special.tid.x() == 0):
             for _ in ptx.range_(0, 8):
-                ptx.inst.add.u32(1, 2, 3)  # here
+                ptx.wgmma.fence()  # here
         with ptx.else_():
             for _ in ptx.range_(0, 8):
                 ptx.bar.sync(0)
@@ -148,10 +148,10 @@ def test_a_mistake_in_a_counted_loop_inside_a_block_is_what_is_reported() -> Non
             ptx.bar.sync(0)
         with ptx.else_():
             for _ in ptx.range_(0, 8):
-                ptx.inst.add.u32(1, 2, 3)  # here
+                ptx.wgmma.fence()  # here
 
-    refused(body, "PTX0202")
-    refused(after, "PTX0202")
+    refused(body, "PTX0302", arch="sm_90")
+    refused(after, "PTX0302", arch="sm_90")
 
 
 def test_an_exception_in_an_intrinsic_removes_its_statements() -> None:

@@ -173,8 +173,8 @@ class Operands:
 
     def _symbol_sum(self, given: BinaryOperand, type_name: str | None, scope: Scope) -> str:
         extra = evaluate(given.right)
-        if not isinstance(extra, int):
-            raise Unreadable("sum")
+        if not isinstance(extra, int) or given.operator not in ("+", "-"):
+            raise Unreadable("a constant expression without a value")
         extra = -extra if given.operator == "-" else extra
         return f"({self.read(given.left, type_name, scope)} + {self.constant(constant(extra, type_name or 'u64'))})"
 

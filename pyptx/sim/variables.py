@@ -57,6 +57,10 @@ class Allocation:
     lent: bool = False
 
 
+class Valueless(Exception):
+    """A part of an initialiser that has no value; the caller names the variable."""
+
+
 @dataclass(slots=True)
 class Variables:
     """The variables that a program names; `functions` numbers a function whose address is taken."""
@@ -133,13 +137,15 @@ class Variables:
         address = aligned(self.next_global, max(alignment, 256))
         self.next_global = address + size + GUARD
         self.placed[key] = address
-        contents = bytearray(size)
-        data = np.zeros(size, np.uint8)
+        try:
+            data = np.zeros(size, np.uint8)
+        except MemoryError:
+            text = f"no memory for `{key[0]}`, {size} bytes"
+            raise rules.error(rules.OUT_OF_MEMORY, declared.origin, text) from None
         self.allocations.append(
             Allocation(address, size, key[0], data, symbol.space, symbol.space != "const", lent=True)
         )
-        self._initialise(contents, declared, item)
-        data[:] = np.frombuffer(bytes(contents), np.uint8)
+        self._initialise(data, declared, item)
 
     def _definition(self, name: str, declared: VarDecl) -> tuple[VarDecl, Declarator] | None:
         for statement in self.module.directives:
@@ -160,7 +166,7 @@ class Variables:
         self.shared.append((address, key[0]))
         self.next_shared = address + size
 
-    def _initialise(self, contents: bytearray, declared: VarDecl, item: Declarator) -> None:
+    def _initialise(self, data: Array, declared: VarDecl, item: Declarator) -> None:
         if item.initializer is None or declared.type.ptx in _OPAQUE:
             return
         width = max(8, declared.type.bits) // 8
@@ -168,10 +174,13 @@ class Variables:
         sizes = ([int(item.array_size)] if item.array_size is not None else []) + [int(d) for d in item.dims]
         if declared.vector:
             sizes.append(declared.vector)
-        self._fill(contents, 0, list(item.initializer), sizes[1:], width, kind)
+        try:
+            self._fill(data, 0, list(item.initializer), sizes[1:], width, kind)
+        except Valueless as why:
+            raise rules.error(rules.ILLEGAL, declared.origin, f"the value of `{item.name}` is not legal: {why}") from None
 
     def _fill(
-        self, contents: bytearray, offset: int, values: list[str | Operand], inner: list[int], width: int, kind: str
+        self, contents: Array, offset: int, values: list[str | Operand], inner: list[int], width: int, kind: str
     ) -> None:
         step = width
         for size in inner:
@@ -182,7 +191,9 @@ class Variables:
                 offset += step
             else:
                 data = self._bytes(value, width, kind)
-                contents[offset : offset + len(data)] = data
+                if offset + len(data) > len(contents):
+                    raise Valueless("it has more values than elements")
+                contents[offset : offset + len(data)] = np.frombuffer(data, np.uint8)
                 offset += len(data)
 
     def _bytes(self, value: str | Operand, width: int, kind: str) -> bytes:
@@ -218,12 +229,14 @@ class Variables:
         if isinstance(value, ImmediateOperand):
             return value.value
         found = evaluate(value)
-        return 0 if found is None else found
+        if found is None:
+            raise Valueless("a constant expression without a value")
+        return found
 
     def _symbol(self, name: str, generic: bool = False) -> int:
         symbol = self.names.find(name)
         if symbol is None:
-            return 0
+            raise Valueless(f"`{name}` is not declared")
         if symbol.kind is Kind.FUNCTION:
             number = self.functions(name)
             return FUNCTION_BASE + FUNCTION_STEP * number if number >= 0 else 0

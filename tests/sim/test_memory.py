@@ -65,6 +65,24 @@ mov.b32 %r7, %f1; shr.u32 %r7, %r7, 24; add.s32 %r0, %r0, %r7;
     assert results(body, 1, module=module) == [0x04030201 - 1 + 3 + 2 + 0x12 + 0x3F]
 
 
+@pytest.mark.parametrize(
+    ("module", "code", "words"),
+    [
+        (".global .u8 g[2] = {1, 2, 3};", "PTX1106", ("`g`", "more values than elements")),
+        (".global .u64 g = {nowhere};", "PTX1106", ("`g`", "`nowhere` is not declared")),
+        (".global .u32 g = {1/0};", "PTX1106", ("`g`", "without a value")),
+        (f".global .b8 g[{2**62}];", "PTX1107", ("`g`", f"{2**62} bytes")),
+    ],
+)
+def test_variables_that_cannot_be(module: str, code: str, words: tuple[str, ...]) -> None:
+    reported(kernel("mov.u64 %rd1, g;", module=module), code, *words, args=(np.zeros(1, "u4"),))
+
+
+@pytest.mark.parametrize("value", ["1/0", "5 % 0"])
+def test_a_constant_expression_without_a_value_is_no_number(value: str) -> None:
+    reported(kernel(f"mov.u64 %rd1, {value};"), "PTX1105", "without a value", args=(np.zeros(1, "u4"),))
+
+
 def test_generic_addresses_reach_every_space_at_once() -> None:
     module = ".shared .u32 cell[64];\n.global .u32 there[64];"
     body = f""".local .align 4 .u32 own;

@@ -22,6 +22,7 @@ ARGUMENTS = {
     "mutants": [["--show", "1000"]],
     "sim_patterns": [[], ["--kernels"]],
     "transpile": [["--spellings", "20000"]],
+    "numerics": [["1100"]],
 }
 """Audits that do not run once without arguments: the arguments of each run."""
 
@@ -29,8 +30,11 @@ ARGUMENTS = {
 def audits() -> dict[str, str]:
     """Return the audits by name, with the module to run."""
     found = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
-    corpus = {"lossless": "tests.lossless", "conformance": "tools.conformance", "sim_patterns": "tools.sim_patterns"}
-    return corpus | {
+    others = {
+        "lossless": "tests.lossless", "conformance": "tools.conformance", "sim_patterns": "tools.sim_patterns",
+        "numerics": "tools.sim_numerics",
+    }  # fmt: skip
+    return others | {
         path.stem.removeprefix("audit_"): ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found
     }
 

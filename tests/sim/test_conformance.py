@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
 
 from tools.conformance import __main__ as conformance
@@ -11,12 +9,9 @@ from tools.conformance import forms, simulated
 from tools.conformance.agreement import compare
 from tools.conformance.references import FAMILIES, reference
 
-SEED = random.SystemRandom().randrange(1 << 16)
 
-
-def test_a_sample_agrees(capsys: pytest.CaptureFixture[str]) -> None:
-    code = conformance.main(["--sample", "150", "--seed", str(SEED)])
-    assert code == 0, f"seed {SEED}\n{capsys.readouterr().out}"
+def test_a_sample_agrees(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert conformance.main(["--sample", "150", "--seed", str(seed)]) == 0, capsys.readouterr().out
 
 
 def test_a_wrong_result_is_seen() -> None:

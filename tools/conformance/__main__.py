@@ -1,6 +1,6 @@
 """Runs every form that works on registers and compares the bits: `python -m tools.conformance [--gpu] [--opcode add]`.
 
-Without `--gpu`: the simulator against the scalar references of `tests/conformance`, where an opcode has one. With it:
+Without `--gpu`: the simulator against the scalar `references` beside this file, where a form has one. With it:
 the simulator against the GPU of this machine. Prints a line per opcode and exits 1 when anything differs.
 """
 

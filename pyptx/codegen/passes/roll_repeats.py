@@ -11,22 +11,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pyptx.codegen.names import Names
-from pyptx.codegen.passes.repeats import filled, leaves, shape, substituted
+from pyptx.codegen.passes.flat_blocks import assembled, balanced, flattened
+from pyptx.codegen.passes.repeats import filled, leaves, shape
+from pyptx.codegen.passes.unrolling import unrolled
 from pyptx.codegen.plan import (
     Binary,
     Block,
-    Call,
     Comprehension,
     Expr,
     Line,
-    List,
     Literal,
     Name,
     Repeat,
     Step,
     Tuple,
     call,
-    dotted,
 )
 from pyptx.codegen.printer import text_of
 
@@ -71,11 +70,6 @@ def loops_of(reads: Reads, names: Names) -> Loops:
     return Loops(reads, *outer, Loops(reads, *inner))
 
 
-_BRACES = dotted("ptx.block")
-_OPEN, _CLOSE = Tuple((Literal("{"),)), Tuple((Literal("}"),))
-"""What stands for the two ends of a block while repeats are looked for."""
-
-
 def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
     """Return the steps with repeated stretches as loops, those inside other steps too."""
     out: list[Step] = []
@@ -84,7 +78,7 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
         if isinstance(step, Line) and step.emits and step.comment is None:
             run.append(step)
             continue
-        plain = _flattened(step)
+        plain = flattened(step)
         if plain is not None:
             run += plain
             continue
@@ -93,46 +87,7 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
         if isinstance(step, Block):
             step = step.replace(body=roll_repeats(step.body, loops))
         out.append(step)
-    return tuple(_assembled((*out, *_rolled(run, loops))))
-
-
-def _flattened(step: Step) -> list[Line] | None:
-    """Return a block of braces that holds nothing but lines as lines between two marks."""
-    if not isinstance(step, Block) or step.header != Call(_BRACES) or step.comment is not None:
-        return None
-    lines = [line for line in step.body if isinstance(line, Line) and line.comment is None]
-    if len(lines) < len(step.body) or len(lines) > LONGEST:
-        return None
-    return [Line(_OPEN, step.opens), *lines, Line(_CLOSE, step.closes)]
-
-
-def _assembled(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with their blocks put together again."""
-    outer: list[tuple[list[Step], Line]] = []
-    out: list[Step] = []
-    for step in steps:
-        if isinstance(step, Line) and step.value is _OPEN:
-            outer.append((out, step))
-            out = []
-        elif isinstance(step, Line) and step.value is _CLOSE:
-            inside = tuple(out)
-            out, opened = outer.pop()
-            out.append(Block(Call(_BRACES), inside, opened.emits, step.emits))
-        elif isinstance(step, Repeat):
-            out.append(step.replace(body=tuple(_assembled(step.body))))
-        else:
-            out.append(step)
-    return out
-
-
-def _balanced(lines: Sequence[Line]) -> bool:
-    """Tell whether every block that lines open is closed in them."""
-    depth = 0
-    for line in lines:
-        depth += (line.value is _OPEN) - (line.value is _CLOSE)
-        if depth < 0:
-            return False
-    return depth == 0
+    return tuple(assembled((*out, *_rolled(run, loops))))
 
 
 def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
@@ -230,7 +185,7 @@ class _Stretch:
 
     def loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
         """Return a loop of so many rounds, with how many lines it replaces; None where they differ in too much."""
-        if not _balanced(self.run[at : at + length]):
+        if not balanced(self.run[at : at + length]):
             return None
         rounds = [range(at + n * length, at + (n + 1) * length) for n in range(count)]
         renamed = self.locals(rounds)
@@ -381,43 +336,3 @@ def _names(value: Expr) -> set[str]:
 
 def _bare(line: Line) -> Line:
     return line.replace(emits=())
-
-
-def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
-    """Return the lines of all rounds of a loop, the variables of each round called as they were."""
-    out: list[Line] = []
-    for values, known in zip(_rounds(loop), renamed, strict=True):
-        meant = {**values, **{new: Name(old) for old, new in known.items()}}
-        for line in loop.body:
-            assert isinstance(line, Line)
-            target = None if line.target is None else substituted(line.target, meant)
-            out.append(line.replace(value=substituted(line.value, meant), target=target, emits=()))
-    return out
-
-
-def _rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
-    """Yield what the variables of a loop hold in each round."""
-    targets, values = _flat(loop.target), loop.values
-    if isinstance(values, Tuple | List):
-        for row in values.elements:
-            yield dict(zip(targets, _row(row, len(targets)), strict=True))
-        return
-    assert isinstance(values, Call)
-    table = values.arguments[0]
-    if isinstance(table, Tuple):
-        for index, row in enumerate(table.elements):
-            yield dict(zip(targets, (Literal(index), *_row(row, len(targets) - 1)), strict=True))
-        return
-    bounds = [argument.value for argument in values.arguments if isinstance(argument, Literal)]
-    for number in range(*[bound for bound in bounds if isinstance(bound, int)]):
-        yield {targets[0]: Literal(number)}
-
-
-def _row(row: Expr, width: int) -> tuple[Expr, ...]:
-    return (row,) if width == 1 else row.elements if isinstance(row, Tuple) else ()
-
-
-def _flat(target: Expr) -> list[str]:
-    if isinstance(target, Tuple):
-        return [name for element in target.elements for name in _flat(element)]
-    return [text_of(target)]

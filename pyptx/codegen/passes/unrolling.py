@@ -1,0 +1,49 @@
+"""A loop's rounds written out again: what a loop stands for, worked out without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyptx.codegen.passes.repeats import substituted
+from pyptx.codegen.plan import Call, Expr, Line, List, Literal, Name, Repeat, Tuple
+from pyptx.codegen.printer import text_of
+
+
+def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
+    """Return the lines of all rounds of a loop, the variables of each round called as they were."""
+    out: list[Line] = []
+    for values, known in zip(_rounds(loop), renamed, strict=True):
+        meant = {**values, **{new: Name(old) for old, new in known.items()}}
+        for line in loop.body:
+            assert isinstance(line, Line)
+            target = None if line.target is None else substituted(line.target, meant)
+            out.append(line.replace(value=substituted(line.value, meant), target=target, emits=()))
+    return out
+
+
+def _rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
+    """Yield what the variables of a loop hold in each round."""
+    targets, values = _flat(loop.target), loop.values
+    if isinstance(values, Tuple | List):
+        for row in values.elements:
+            yield dict(zip(targets, _row(row, len(targets)), strict=True))
+        return
+    assert isinstance(values, Call)
+    table = values.arguments[0]
+    if isinstance(table, Tuple):
+        for index, row in enumerate(table.elements):
+            yield dict(zip(targets, (Literal(index), *_row(row, len(targets) - 1)), strict=True))
+        return
+    bounds = [argument.value for argument in values.arguments if isinstance(argument, Literal)]
+    for number in range(*[bound for bound in bounds if isinstance(bound, int)]):
+        yield {targets[0]: Literal(number)}
+
+
+def _row(row: Expr, width: int) -> tuple[Expr, ...]:
+    return (row,) if width == 1 else row.elements if isinstance(row, Tuple) else ()
+
+
+def _flat(target: Expr) -> list[str]:
+    if isinstance(target, Tuple):
+        return [name for element in target.elements for name in _flat(element)]
+    return [text_of(target)]

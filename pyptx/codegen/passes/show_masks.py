@@ -38,7 +38,8 @@ def shown(value: Expr, pattern: bool) -> Expr:
         number = value.value
         if type(number) is not int or value.hex or number < 0:
             return value
-        large = number >= _LARGE and number.bit_count() * 2 < number.bit_length() + 8
+        few = number.bit_count() * 2 < number.bit_length() + 8 or not number & (number + 1)
+        large = number >= _LARGE and few
         mask = pattern and number > _SMALL and number & (number + 1)
         return Literal(number, True) if large or mask else value
     bits = (isinstance(value, Binary) and value.operator in _BITS) or (

@@ -174,6 +174,8 @@ def _bar(site: Site) -> Iterator[Expr | None]:
             yield site.call("ptx.bar.sync")
         yield site.call("ptx.bar.sync", *site.values(0))
     elif words == "warp.sync":
+        if site.value(0) == Literal(0xFFFFFFFF):
+            yield site.call("ptx.bar.warp_sync")
         yield site.call("ptx.bar.warp_sync", *site.values(0))
     elif words == "arrive":
         yield site.call("ptx.bar.arrive", *site.values(0))

@@ -177,7 +177,8 @@ class Variables:
         try:
             self._fill(data, 0, list(item.initializer), sizes[1:], width, kind)
         except Valueless as why:
-            raise rules.error(rules.ILLEGAL, declared.origin, f"the value of `{item.name}` is not legal: {why}") from None
+            text = f"the value of `{item.name}` is not legal: {why}"
+            raise rules.error(rules.ILLEGAL, declared.origin, text) from None
 
     def _fill(
         self, contents: Array, offset: int, values: list[str | Operand], inner: list[int], width: int, kind: str

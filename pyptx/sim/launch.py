@@ -16,6 +16,7 @@ from pyptx.sim.checks.choice import Check
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.graph import Hang
+from pyptx.sim.hazards.rules import PHASE_UNOBSERVED
 from pyptx.sim.machine import Stats
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.progress import interrupted, progress
@@ -156,7 +157,9 @@ def _judged(selected: Selection, checks: Checks) -> list[Finding]:
 
 
 def _with_findings(why: PtxError, checks: Checks | None) -> PtxError:
-    """Return the error that ended a run, behind the hazards that may have caused it."""
+    """Return the error that ended a run, behind the hazards that may have caused it; behind a hang stand the phases
+    that nobody observed, which often are its beginning."""
     found = [] if checks is None else checks.selected.chosen(checks.engine.findings)
     errors = [finding.diagnostic() for finding in found if finding.severity is Severity.ERROR]
-    return _again(why, [*errors, *why.diagnostics]) if errors else why
+    lost = [finding.diagnostic() for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
+    return _again(why, [*errors, *why.diagnostics, *lost]) if errors or lost else why

@@ -194,7 +194,7 @@ HANGS: dict[str, Hang] = {
         "setp.eq.u32 %p4, %r2, 0;\n@%p4 bra end;\n" + CONSUME + "end: barrier.cluster.arrive.aligned;\n"
         "barrier.cluster.wait.aligned;",
         ("%r1, 0;", "%r1, 1;"), "mbarrier `full` of CTA 1, phase 0", "1 of 1 arrivals missing",
-        ("CTA 0 warp 0, CTA 0 warp 1 waits at `barrier.cluster.wait.aligned`",),
+        ("CTA 0 warp 0, warp 1 waits at `barrier.cluster.wait.aligned`",),
         launch={"grid": 2, "cluster": 2},
     ),
     "bar ids differ": Hang(
@@ -245,8 +245,8 @@ HANGS: dict[str, Hang] = {
         "barrier.cluster.arrive;\nbarrier.cluster.wait; // here\nbra end;\n"
         + CONSUME.replace("// here", "") + "end:",
         ("@%p4 bra wait;", "@%p4 bra end;"), "cluster barrier of CTAs 0, 1",
-        "64 threads have not arrived: CTA 1 warp 0, CTA 1 warp 1",
-        ("mbarrier `full` of CTA 1", "CTA 1 warp 0, CTA 1 warp 1 waits at `mbarrier.try_wait"),
+        "64 threads have not arrived: CTA 1 warp 0, warp 1",
+        ("mbarrier `full` of CTA 1", "CTA 1 warp 0, warp 1 waits at `mbarrier.try_wait"),
         launch={"grid": 2, "cluster": 2},
     ),
     "registers of nobody": Hang(
@@ -254,7 +254,7 @@ HANGS: dict[str, Hang] = {
         "more: setmaxnreg.inc.sync.aligned.u32 168; // here\nbar.sync 1, 256;\nend:",
         ("// give back", "setmaxnreg.dec.sync.aligned.u32 40;"), "registers of CTA 0",
         "2048 more for each warp that asks for 168 per thread, 0 are free",
-        ("CTA 0 warp 0, CTA 0 warp 1, CTA 0 warp 2, CTA 0 warp 3 waits at `bar.sync`",), threads=256, registers=104,
+        ("CTA 0 warp 0, warp 1, warp 2, warp 3 waits at `bar.sync`",), threads=256, registers=104,
     ),
     "too few registers given back": Hang(
         LEADER + "setp.ge.u32 %p4, %t, 128;\n@%p4 bra more;\nsetmaxnreg.dec.sync.aligned.u32 80;\n"
@@ -266,14 +266,14 @@ HANGS: dict[str, Hang] = {
     "flag that nobody sets": Hang(
         "poll: ld.acquire.gpu.global.u32 %r1, [flag]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;",
         ("poll:", "st.release.gpu.global.u32 [flag], 1;\npoll:"), "polls `flag`", "it holds 0, nobody that can still",
-        ("CTA 1 warp 0, CTA 1 warp 1 at `ld.acquire.gpu.global.u32`",), "PTX0991", launch={"grid": 2},
+        ("CTA 1 warp 0, warp 1 at `ld.acquire.gpu.global.u32`",), "PTX0991", launch={"grid": 2},
     ),
     "flag of another CTA": Hang(
         "mov.u32 %r2, %ctaid.x;\nld.param.u64 %rd1, [out];\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 bra set;\n"
         "poll: ld.acquire.gpu.global.u32 %r1, [%rd1]; // here\nsetp.eq.u32 %p0, %r1, 0;\n@%p0 bra poll;\nbra end;\n"
         "set: st.release.gpu.global.u32 [%rd1+4], 1; // there\nend:",
         ("%rd1+4", "%rd1"), "polls `out`", "it holds 0, nobody that can still",
-        ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 0 warp 0, CTA 0 warp 1 exited"), "PTX0991",
+        ("`st.release.gpu.global.u32` at <ptx>:{there}:6 may write it", "CTA 0 warp 0, warp 1 exited"), "PTX0991",
         launch={"grid": 2},
     ),
     "flag in shared memory": Hang(
@@ -293,7 +293,7 @@ HANGS: dict[str, Hang] = {
     ),
     "loop without an end": Hang(
         "mov.u32 %r1, 5;\nagain: setp.ne.u32 %p0, %r1, 4; // here\n@%p0 bra again;", ("%r1, 4", "%r1, 5"),
-        "CTA 0 warp 0, CTA 0 warp 1 runs for ever", "the loop at lines 20 to 21 never ends", (), "PTX0991",
+        "CTA 0 warp 0, warp 1 runs for ever", "the loop at lines 20 to 21 never ends", (), "PTX0991",
     ),
     "wait before init": Hang(
         LEADER + CONSUME.replace("], 0;", "], 1;"),
@@ -350,6 +350,21 @@ wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r1+520], 0;
         said.append(caught.value.diagnostics[0].message)
     assert "mbarrier `smem`+520 of CTA 0" in said[0]
     assert "mbarrier `full`+8 of CTA 0" in said[1]
+
+
+def test_a_hang_after_phases_that_nobody_saw_names_them_too() -> None:
+    body = """@%p0 mbarrier.init.shared::cta.b64 [full], 4;
+bar.sync 0;
+mbarrier.arrive.shared::cta.b64 _, [full];
+wait: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0;
+@!%p2 bra wait;"""
+    text = kernel("setp.eq.u32 %p0, %t, 0;\n" + body, module=".shared .align 8 .b64 full;")
+    with pytest.raises(sim.Hang) as caught:
+        sim.run(parse(text), block=32, args=(np.zeros(32, np.int32),))
+    codes = [found.code for found in caught.value.diagnostics]
+    assert codes[0] == "PTX0990"
+    assert set(codes[1:]) == {"PTX0957"}
+    assert "arrive on `full` of CTA 0" in caught.value.diagnostics[1].message
 
 
 def test_a_kernel_in_python_names_its_barriers_and_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,7 +162,8 @@ LOAD_TOO_EARLY = _error(
     930,
     "asynchronous copy touched before its mbarrier phase was observed",
     "The bytes land at any time until the phase that counts them completes and is observed (Async operations).",
-    "wait for the phase of this copy: check the parity and that the waiting thread hands on by a barrier",
+    "wait for the phase of this copy: check the parity, the bytes of `expect_tx`, and that whoever waits hands on by "
+    "a barrier",
 )
 CP_ASYNC_TOO_EARLY = _error(
     931,
@@ -309,7 +310,7 @@ PHASE_UNOBSERVED = _warning(
     957,
     "mbarrier phase that nobody observed",
     "Each phase must be observed by a wait before an arrive on the next.",
-    "wait for every phase",
+    "wait for every phase; let `mbarrier.init` count all arrivals of one",
 )
 REMOTE_OPERATION = _error(
     958,

@@ -98,13 +98,14 @@ class Known:
         warps: dict[int, list[int]] = {}
         for thread in threads:
             warps.setdefault(thread // 32, []).append(thread % 32)
-        size, parts = min(32, self.state.shape.threads), list[str]()
+        size, parts = min(32, self.state.shape.threads), dict[str, list[str]]()
         for warp, lanes in list(warps.items())[:4]:
             cta, own = divmod(warp * 32, self.stride)
             some = f" lane {lanes[0]}" if len(lanes) == 1 and size > 1 else ""
             some = some or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
-            parts.append(f"CTA {self.cta(cta)} warp {own // 32}{some}")
-        return ", ".join(parts) + (f" and {len(warps) - 4} more warps" if len(warps) > 4 else "")
+            parts.setdefault(f"CTA {self.cta(cta)}", []).append(f"warp {own // 32}{some}")
+        text = ", ".join(f"{cta} {', '.join(own)}" for cta, own in parts.items())
+        return text + (f" and {len(warps) - 4} more warps" if len(warps) > 4 else "")
 
     def cta(self, cta: int) -> str:
         """Name a CTA by its number in the grid, its coordinates where the grid has several dimensions."""

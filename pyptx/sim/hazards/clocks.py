@@ -76,7 +76,8 @@ class Clocks:
         self.now = 2
         self.version = 0
         self.epoch = 0
-        self.fenced = False
+        self.crossed_at = -1
+        """When a proxy fence was last executed."""
         self.life_of = np.zeros(0, np.int64)
         self.table = np.zeros((0, KINDS, 1), np.int32)
         self.floors = np.zeros((0, FLOORED, 3), np.int32)
@@ -317,7 +318,7 @@ class Clocks:
 
     def cross(self, threads: Ints, spaces: Sequence[Space]) -> None:
         """`fence.proxy.async`: what these threads have seen, and their own accesses, have crossed."""
-        self.fenced = True
+        self.crossed_at = self.now
         for row in self.own_rows(threads):
             for space, kind in ((Space.SHARED, CROSSED_SHARED), (Space.GLOBAL, CROSSED_GLOBAL)):
                 if space in spaces:
@@ -360,27 +361,66 @@ class Clocks:
             if warp in self.splits:
                 self._merge_rows(warp, threads[threads >> 5 == warp])
         if level is not None:
+            rows = self.rows(threads)
             for kind in ORDER:
-                self.floors[np.array(self.rows(threads))[:, None], kind, np.arange(level + 1)] = self.now
+                self.floors[np.array(rows)[:, None], kind, np.arange(level + 1)] = self.now
+            # Warps of a CTA that know the same are as good as those that know only their floors.
+            self.dirty[rows] = level != CTA
         self.now += 1
 
     def synchronise_ctas(self, group: Group, first_thread: int, stride: int) -> None:
         """A barrier of all threads of some CTAs, each by itself."""
         if group.rows_at != self.version:
             group.rows_at, group.rows = self.version, np.unique(self.row_of[group.threads])
-        if not self.fenced and not self.splits and not self.dirty[group.rows].any():
-            for kind in ORDER:
-                self.floors[group.rows, kind, : CTA + 1] = self.now
-            self.now += 1
-            return
+        rows = group.rows
+        if not self.splits:
+            if not self.dirty[rows].any() and (
+                self.crossed_at < 0 or int(self.floors[rows, SEEN, CTA].min()) > self.crossed_at
+            ):
+                for kind in ORDER:
+                    self.floors[rows, kind, : CTA + 1] = self.now
+                self.now += 1
+                return
+            if not self.foreign and self._join_ctas(group, len(group.ctas(first_thread, stride).members)):
+                self.now += 1
+                return
         for members in group.ctas(first_thread, stride).members:
             self.synchronise(members, CTA)
+
+    def _join_ctas(self, group: Group, ctas: int) -> bool:
+        """Let the warps of each CTA know what any of them knows; False where CTAs differ too much to do it at once."""
+        warps, masks = group.warps, group.masks
+        copies = self.copy_column[warps]
+        if len(warps) % ctas or (copies.any() and not copies.all()):
+            return False
+        at, rows = np.arange(ctas)[:, None], self.base_row[warps].reshape(ctas, -1)
+        here = ((masks[:, None] >> np.arange(32)) & 1).astype(np.int32).reshape(ctas, -1)
+        threads = (warps[:, None] * 32 + np.arange(32)).reshape(ctas, -1)
+        columns = self.columns_of(threads)
+        known, floors = self.table[rows].max(axis=1), self.floors[rows]
+        wide = floors.max(axis=1)
+        known[at, RAN, columns] = np.maximum(known[at, RAN, columns], here * self.now)
+        wide[:, ORDER, : CTA + 1] = self.now
+        for index, kind in enumerate(CROSS):
+            crossed = np.maximum(known[at, kind, columns], here * self.crossed_own[threads, index])
+            crossed = np.maximum(crossed, np.repeat(floors[:, :, kind, : CTA + 1].max(axis=2), 32, axis=1))
+            crossed = np.maximum(crossed, wide[:, kind, CTA : CTA + 1])
+            known[at, kind, columns] = crossed
+            wide[:, kind, : CTA + 1] = crossed.min(axis=1)[:, None]
+        if copies.any():
+            columns = copies.repeat(32).reshape(ctas, -1) + columns - 1
+            for index, kinds in enumerate(((*ORDER, RAN), (CROSSED_SHARED,), (CROSSED_GLOBAL,))):
+                for kind in kinds:
+                    copied = here * self.copied_own[threads, index]
+                    known[at, kind, columns] = np.maximum(known[at, kind, columns], copied)
+        self.table[rows], self.floors[rows], self.dirty[rows] = known[:, None], wide[:, None], False
+        return True
 
     def _raise_floors(self, threads: Ints, rows: Ints, level: int) -> bool:
         """Raise the floors only; False when what has crossed differs from thread to thread."""
         for kind in ORDER:
             self.floors[rows, kind, : level + 1] = self.now
-        if not self.fenced:
+        if self.crossed_at < 0:
             return True
         own = self.crossed_own[threads]
         low, high = own.min(axis=0), own.max(axis=0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
 from pyptx.sim.hazards.conflicts import clashes, plainly_after
-from pyptx.sim.hazards.events import Access, Bytes, Ints
+from pyptx.sim.hazards.events import Access, Bytes, Clock, Ints, Space
 from pyptx.sim.hazards.memory import Memory
-from pyptx.sim.hazards.shadow import SLOTS, Cells, Plane, Refs, positions
+from pyptx.sim.hazards.shadow import SLOTS, Cells, Plane, Refs, Shadow, positions
 from pyptx.sim.hazards.state import State
 
 _FEW = 16
@@ -56,12 +57,20 @@ class Tiles:
     def reads(self, access: Access, threads: Ints, starts: Ints, records: Ints) -> None:
         """Like operations read granules of shared memory: a row of `starts`, of issuing threads and a record each."""
         shadow = self.state.grid_of(int(threads[0, 0])).shared
-        cells = starts >> 4
-        if shadow.split and shadow.level[cells].any():
+        granules = starts >> 4
+        levels = shadow.level[granules] if shadow.split else np.zeros((1, granules.shape[1]), np.uint8)
+        if (levels != levels[:1]).any():
             for at, record in enumerate(records.tolist()):
                 self.run(access, threads[at], Bytes(access.space, starts[at], 16), record)
             return
-        plane = shadow.plane(0)
+        for level in np.flatnonzero(np.bincount(levels[0])).tolist():
+            some = granules if (levels[0] == level).all() else granules[:, levels[0] == level]
+            cells = ((some << level)[:, :, None] + np.arange(1 << level)).reshape(len(some), -1)
+            self._read_rows(access, threads, shadow, shadow.plane(level), cells, records)
+
+    def _read_rows(
+        self, access: Access, threads: Ints, shadow: Shadow, plane: Plane, cells: Ints, records: Ints
+    ) -> None:
         last = plane.write[cells]
         if shadow.fresh and not last.all():
             at, where = np.nonzero(last == 0)
@@ -69,13 +78,25 @@ class Tiles:
         self._compare_rows(access, threads, last, cells, plane)
         self._keep_rows(threads[:, 0], cells, plane, records * 64)
 
+    def _floor(self, access: Access, threads: Ints) -> Clock:
+        """Return the time up to which all that the CTA's own threads did is in order for each of these threads."""
+        clocks = self.state.clocks
+        floors = clocks.floors[clocks.row_of[threads], :, CTA]
+        seen, crossed = floors[..., SEEN], floors[..., CROSSED_SHARED]
+        return np.minimum(seen, crossed) if access.async_proxy else seen
+
     def _compare_rows(self, access: Access, threads: Ints, last: Refs, cells: Ints, plane: Plane) -> None:
         """Compare a row of earlier writes with each operation."""
-        equal = (last == last[:, :1]).all(axis=1)
-        rows, refs = np.flatnonzero(equal), last[equal, 0].astype(np.int64)
-        for at in np.flatnonzero(~equal).tolist():
-            several = np.unique(last[at])
-            rows, refs = np.append(rows, np.full(len(several), at)), np.append(refs, several)
+        newest = self.state.records.key[last >> 6].max(axis=1)
+        late = np.flatnonzero(newest > self._floor(access, threads).min(axis=1))
+        if not len(late):
+            return
+        equal = (last[late] == last[late, :1]).all(axis=1)
+        rows, refs = late[equal], last[late[equal], 0].astype(np.int64)
+        if not equal.all():
+            mixed = late[~equal]
+            pairs = np.unique(mixed[:, None] << 32 | last[mixed])
+            rows, refs = np.append(rows, pairs >> 32), np.append(refs, pairs & 0xFFFFFFFF)
         rows, refs = rows[refs != 0], refs[refs != 0]
         if not len(refs):
             return
@@ -134,6 +155,9 @@ class Tiles:
             return
         first = int(last[0])
         refs = np.array([first], np.int64) if (last == first).all() else np.unique(last).astype(np.int64)
+        if access.space is Space.SHARED:
+            if int(self.state.records.key[refs >> 6].max()) <= int(self._floor(access, threads).min()):
+                return
         refs = refs[refs != 0]
         operation = int(self.state.records.operation[record])
         refs = refs[(self.state.records.operation[refs >> 6] != operation) | (operation == 0)]

@@ -60,6 +60,8 @@ class Draft:
     ranges: dict[tuple[int, str], tuple[Name, int]] = field(default_factory=dict[tuple[int, str], "tuple[Name, int]"])
     """The ranges that the function and its blocks declare, `%r<24>`, by the identity of the declaration and their base:
     their variables and how long they are."""
+    elements: dict[tuple[str, int], Expr | None] = field(default_factory=dict[tuple[str, int], "Expr | None"])
+    """What `element` found."""
     own: set[int] = field(default_factory=set[int])
     """The declarations of registers in the function, by identity."""
     late: set[int] = field(default_factory=set[int])
@@ -74,7 +76,12 @@ class Draft:
 
     def element(self, variable: Variable) -> Expr | None:
         """Return a register of a declared range as its element, None for any other."""
-        name, declaration = variable.name, id(variable.declaration)
+        key = variable.name, id(variable.declaration)
+        if key not in self.elements:
+            self.elements[key] = self._element(*key)
+        return self.elements[key]
+
+    def _element(self, name: str, declaration: int) -> Expr | None:
         for at in range(len(name) - 1, max(0, len(name) - 10), -1):
             if not name[at].isdigit():
                 return None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pyptx.codegen.passes.use_families import FAMILIES
 from pyptx.codegen.plan import Attribute, Call, Expr, Literal, call, dotted
 from pyptx.codegen.sugar_site import Site
-from pyptx.ir.operands import AddressOperand, LabelOperand
+from pyptx.ir.operands import AddressOperand, LabelOperand, Operand, VectorOperand
 from pyptx.isa.special import special_register
 
 Ways = Callable[[Site], Iterator[Expr | None]]
@@ -54,7 +54,7 @@ def _ld(site: Site) -> Iterator[Expr | None]:
         assert isinstance(address, AddressOperand)
         if site.operands.variable(address.base) is None:
             yield call(dotted("ptx.param"), site.type(kind), site.operands.named(address.base) or Literal(""))
-    if len(site.given) != 2:
+    if len(site.given) != 2 or _single(site.given[0]):
         return
     lanes = words.pop() if words and words[-1] in ("v2", "v4", "v8") else None
     space = words.pop(0) if words and words[0] in _SPACES else ""
@@ -68,6 +68,11 @@ def _ld(site: Site) -> Iterator[Expr | None]:
         yield site.call("ptx.ld", site.type(kind), site.value(0), site.value(1), **more)
 
 
+def _single(given: Operand) -> bool:
+    """Tell whether an operand is a vector of one, which no wrapper writes."""
+    return isinstance(given, VectorOperand) and len(given.elements) == 1
+
+
 _SPACES = frozenset("global shared local const param shared::cta shared::cluster param::entry param::func".split())
 
 
@@ -78,7 +83,7 @@ def _unless(text: str, usual: str) -> Expr | None:
 def _st(site: Site) -> Iterator[Expr | None]:
     kind = site.kind
     words = list(site.words[:-1])
-    if kind is None or len(site.given) != 2:
+    if kind is None or len(site.given) != 2 or _single(site.given[1]):
         return
     if words and words[-1] in ("v2", "v4", "v8"):
         words.pop()

@@ -55,7 +55,7 @@ def framed(
         Import("pyptx.codegen.program", ("main",)),
     ]
     if types:
-        start.append(Import("pyptx.types", tuple(sorted(types, key=_natural))))
+        start.append(Import("pyptx.types", tuple(sorted(types, key=natural))))
     digests = literal((of_bytes(source), of_words(module)))
     start += [Blank(), Line(digests, (), ORIGINAL)]
     if style != DEFAULT:
@@ -83,7 +83,7 @@ def _summary(module: Module) -> str:
     return f"{what} for {target}, made from PTX by pyptx.codegen; run it with --help."
 
 
-def _natural(name: str) -> list[tuple[str, int]]:
+def natural(name: str) -> list[tuple[str, int]]:
     """Return a key that sorts `b8` before `b32`, as import sorters do."""
     return [(word, int(digits or 0)) for word, digits in re.findall(r"(\D*)(\d*)", name)]
 

@@ -28,41 +28,19 @@ from pyptx.codegen.plan import (
     Tuple,
     dotted,
 )
-from pyptx.codegen.printer import printed
 from pyptx.codegen.regions import DEEPEST, Item, gaps_of, items
 from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
 from pyptx.codegen.styles import Comparison, detected
-from pyptx.emitter import emit
 from pyptx.emitter.spacing import files_of, kind_of
 from pyptx.emitter.styles import DEFAULT, Style
-from pyptx.ir.collection import without_collector
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Function, Instruction, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.walk import body_of
 from pyptx.isa.targets import FIRST_PTX, PTX_VERSIONS, target
-from pyptx.parser import parse
 
 LAYOUT, ASM, BLOCK = dotted("ptx.layout"), Call(dotted("ptx.inline_asm")), Call(dotted("ptx.block"))
 OPEN, CLOSE = Call(dotted("ptx.open_block")), Call(dotted("ptx.close_block"))
-
-
-def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
-    """Return a Python file that says what a PTX text says, byte for byte. With `sugar` it is made readable."""
-    newline = "\r\n" if _windows(source) else "\n"
-    with without_collector():
-        module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)
-        plan = plain_plan(module, kernel_name=kernel_name, source=source, newline=newline, bare=sugar)
-        if sugar:
-            from pyptx.codegen.sugar import sugared
-
-            plan = sugared(plan, module)
-        return printed(plan)
-
-
-def ir_to_python(module: Module, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
-    """Return a Python file that says what a module says."""
-    return ptx_to_python(emit(module), sugar=sugar, kernel_name=kernel_name)
 
 
 def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = "\n", bare: bool = False) -> Plan:
@@ -71,12 +49,6 @@ def plain_plan(module: Module, *, kernel_name: str, source: str, newline: str = 
     made = _Writer(module, style, kernel_name, bare)
     body = made.module(module)
     return framed(module, style, source, newline, body, made.statements.operands.types, made.functions)
-
-
-def _windows(source: str) -> bool:
-    """Tell whether every line ends in CR LF, so that the line end can be said once."""
-    ends = source.count("\r\n")
-    return ends > 0 and ends == source.count("\n") == source.count("\r")
 
 
 class _Frame:

@@ -5,34 +5,30 @@ What a reader does not need goes: spacing, comments of the compiler, `.loc` (unl
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from pyptx.check.checker import architecture, bodies
 from pyptx.codegen.analysis.demangle import readable as readable_name
+from pyptx.codegen.frame import natural
 from pyptx.codegen.names import Names, identifier
 from pyptx.codegen.passes.fold_expressions import inner, parts
 from pyptx.codegen.passes.shorten_symbols import shorten_symbols
 from pyptx.codegen.plan import (
-    Attribute,
     Block,
     Call,
     Define,
     Expr,
     Import,
     Line,
-    Main,
     Name,
     Plan,
     Repeat,
     Step,
-    Tuple,
     dotted,
     walk,
 )
 from pyptx.codegen.statements import Statements
 from pyptx.codegen.sugar_function import Setting, readable
-from pyptx.emitter import emit
 from pyptx.ir.directives import Module
 from pyptx.ir.nodes import Function, VarDecl
 from pyptx.ir.walk import visit
@@ -41,16 +37,6 @@ from pyptx.types import ALL
 _TYPES = frozenset(kind.name for kind in ALL)
 _LAYOUTS = (dotted("module.layout"), dotted("ptx.layout"))
 _SPACING = frozenset(("style", "before", "ending", "layouts", "newline"))
-
-
-def apply_sugar(module: Module, *, kernel_name: str = "matmul_kernel") -> Plan:
-    """Return the plan of a readable file for a module."""
-    from pyptx.codegen.plain import plain_plan
-    from pyptx.parser import parse
-
-    source = emit(module)
-    spaced = parse(source)
-    return sugared(plain_plan(spaced, kernel_name=kernel_name, source=source, bare=True), spaced)
 
 
 def sugared(plan: Plan, module: Module) -> Plan:
@@ -127,7 +113,7 @@ def _unspaced(step: Step) -> Step:
 def _imports(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps with imports of what they name."""
     used = _used(steps)
-    types = tuple(sorted(used & _TYPES, key=_natural))
+    types = tuple(sorted(used & _TYPES, key=natural))
     for step in steps:
         if isinstance(step, Import) and step.module == "pyptx":
             yield Import("pyptx", ("ptx", "reg") if "reg" in used else ("ptx",))
@@ -139,16 +125,11 @@ def _imports(steps: Sequence[Step]) -> Iterator[Step]:
             yield step
 
 
-def _natural(name: str) -> tuple[object, ...]:
-    """Return what sorts names as readers do: `b8` before `b16`."""
-    return tuple([(1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", name)])
-
-
 def _used(steps: Sequence[Step]) -> set[str]:
     """Return every identifier that the steps name. Shared expressions are looked at once."""
     seen: set[int] = set()
     names: set[str] = set()
-    stack = [expr for step in walk(steps) for expr in expressions(step)]
+    stack = [expr for step in walk(steps) for expr in _expressions(step)]
     while stack:
         expr = stack.pop()
         if isinstance(expr, Name):
@@ -159,7 +140,7 @@ def _used(steps: Sequence[Step]) -> set[str]:
     return names
 
 
-def expressions(step: Step) -> Iterator[Expr]:
+def _expressions(step: Step) -> Iterator[Expr]:
     """Yield the expressions that a step writes itself."""
     if isinstance(step, Line):
         yield step.value
@@ -171,6 +152,3 @@ def expressions(step: Step) -> Iterator[Expr]:
         yield from (step.target, step.values)
     elif isinstance(step, Define):
         yield from step.decorators
-
-
-__all__ = ["Attribute", "Main", "Tuple", "apply_sugar", "expressions", "sugared"]

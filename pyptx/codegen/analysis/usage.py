@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pyptx.check.body import Body, Step
 from pyptx.check.flow import reads_and_writes
+from pyptx.ir.base import Node, tokens
 from pyptx.ir.nodes import Instruction
 
 Register = tuple[str, int]
@@ -70,7 +71,5 @@ def _named(instruction: Instruction, step: Step) -> Iterator[Register]:
 
 
 def _words(node: object) -> Iterator[str]:
-    from pyptx.ir.base import Node, tokens
-
     if isinstance(node, Node):
         yield from tokens(node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyptx.check.body import Step
-from pyptx.codegen.plan import Binary, Expr, Literal, Unary, call, dotted
+from pyptx.codegen.plan import Attribute, Binary, Expr, Literal, Unary, call, dotted
 from pyptx.codegen.sugar_operands import Operands, number, typed, viewed
 from pyptx.dsl.arithmetic import unsigned
 from pyptx.dsl.registers import Reg
@@ -57,8 +57,6 @@ _KNOWN = frozenset("pred b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 bf16 f16x2 bf16
 
 
 def _method(value: Expr, name: str) -> Expr:
-    from pyptx.codegen.plan import Attribute
-
     return Attribute(value, name)
 
 

@@ -1,0 +1,39 @@
+"""A PTX text or a module as the text of a Python file, plain or readable."""
+
+from __future__ import annotations
+
+from pyptx.codegen.plain import plain_plan
+from pyptx.codegen.plan import Plan
+from pyptx.codegen.printer import printed
+from pyptx.codegen.sugar import sugared
+from pyptx.emitter import emit
+from pyptx.ir.collection import without_collector
+from pyptx.ir.directives import Module
+from pyptx.parser import parse
+
+
+def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
+    """Return a Python file that says what a PTX text says, byte for byte. With `sugar` it is made readable."""
+    newline = "\r\n" if _windows(source) else "\n"
+    with without_collector():
+        module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)
+        plan = plain_plan(module, kernel_name=kernel_name, source=source, newline=newline, bare=sugar)
+        return printed(sugared(plan, module) if sugar else plan)
+
+
+def ir_to_python(module: Module, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
+    """Return a Python file that says what a module says."""
+    return ptx_to_python(emit(module), sugar=sugar, kernel_name=kernel_name)
+
+
+def apply_sugar(module: Module, *, kernel_name: str = "matmul_kernel") -> Plan:
+    """Return the plan of a readable file for a module."""
+    source = emit(module)
+    spaced = parse(source)
+    return sugared(plain_plan(spaced, kernel_name=kernel_name, source=source, bare=True), spaced)
+
+
+def _windows(source: str) -> bool:
+    """Tell whether every line ends in CR LF, so that the line end can be said once."""
+    ends = source.count("\r\n")
+    return ends > 0 and ends == source.count("\n") == source.count("\r")

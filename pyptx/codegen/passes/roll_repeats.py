@@ -92,7 +92,8 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
 
 def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
     """Yield the steps of a stretch of lines."""
-    shapes = [_shape(line) for line in run]
+    numbers: dict[object, int] = {}
+    shapes = [numbers.setdefault(_shape(line), len(numbers)) for line in run]
     stretch = _Stretch(run, loops)
     at = 0
     while at < len(run):
@@ -118,7 +119,7 @@ def _shape(line: Line) -> object:
     return (None if line.target is None else shape(line.target)), line.operator, shape(line.value)
 
 
-def _periods(shapes: Sequence[object], at: int) -> list[tuple[int, int]]:
+def _periods(shapes: Sequence[int], at: int) -> list[tuple[int, int]]:
     """Return how long a round may be and how often it repeats from a place on, the most statements first."""
     found: list[tuple[int, int]] = []
     for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):

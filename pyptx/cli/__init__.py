@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     named = next((word for word in argv if not word.startswith("-")), None)
-    parser = argparse.ArgumentParser(prog="pyptx", description="Read, check and assemble NVIDIA PTX.")
+    parser = argparse.ArgumentParser(prog="pyptx", description="Read, check, run, assemble and transpile NVIDIA PTX.")
     parser.add_argument("--version", action="version", version=f"pyptx {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, what in COMMANDS.items():

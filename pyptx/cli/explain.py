@@ -21,9 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     rules = {rule.code: rule for rule in all_rules()}
     asked: list[str] = [_code(word) for word in args.codes]
-    unknown = [code for code in asked if code not in rules]
-    for code in unknown:
-        complain(f"{code}: no such code; `pyptx explain` lists them")
+    unknown = [word for word, code in zip(args.codes, asked, strict=True) if code not in rules]
+    for word in unknown:
+        complain(f"{word}: no such code; `pyptx explain` lists them")
     chosen = [rules[code] for code in asked or rules if code in rules]
     if args.json:
         print_json([_as_json(rule) for rule in chosen])

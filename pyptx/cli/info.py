@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         reports.append(report)
     if args.json:
         print_json(reports)
-    else:
+    elif reports:
         print("\n\n".join("\n".join(_lines(report, None if args.all else _SHOWN)) for report in reports))
     return status
 

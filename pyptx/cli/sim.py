@@ -129,6 +129,8 @@ def _request(args: argparse.Namespace) -> Request:
         raise Misused("--repeat is at least 1, --shared and --tolerance at least 0")
     if args.timeline and Path(args.timeline).suffix not in (".html", ".htm", ".json"):
         raise Misused(f"--timeline {args.timeline}: a name that ends in .html or .json is needed")
+    if args.timeline and not Path(args.timeline).absolute().parent.is_dir():
+        raise Misused(f"--timeline {args.timeline}: there is no folder {Path(args.timeline).parent}")
     dims = {name: _dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parsed(text) for text in args.arg]
     source, kernel, launch, names = _kernel(args, specs)
@@ -153,6 +155,8 @@ def _kernel(args: argparse.Namespace, specs: list[arguments.Spec]) -> tuple[Sour
         _fits(kernel.name, names[: len(kernel.in_specs)], specs)
         return source, kernel.name, partial(sim_kernels.launched, kernel), names
     source = read(args.file)
+    if args.file.endswith(".py"):
+        raise Misused(f"{args.file}: name the kernel in it too, {args.file}:NAME")
     module = parse(source.text)
     entry = _entry(module, args.entry)
     wanted = [f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params]
@@ -229,7 +233,11 @@ def _named(found: Iterable[Diagnostic], source: Source) -> list[Diagnostic]:
 def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> int:
     last = outcomes[-1]
     if args.timeline and last.timeline is not None:
-        last.timeline.save(args.timeline)
+        try:
+            last.timeline.save(args.timeline)
+        except OSError as why:
+            complain(f"{args.timeline}: {why.strerror or why}")
+            return UNUSABLE
     if args.json:
         print_json(_document(request, args, outcomes))
     else:

@@ -269,6 +269,11 @@ def test_info_counts_what_is_there() -> None:
     assert info["variables"][0]["name"] == "ring"
 
 
+def test_info_of_no_file_prints_nothing() -> None:
+    done = pyptx("info", "none.ptx")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
 def test_info_shows_resources_when_the_tools_are_there() -> None:
     done = pyptx("info", "--json", GEMM)
     (info,) = json.loads(done.stdout)
@@ -296,6 +301,7 @@ def test_explain_prints_a_rule_and_lists_them_all() -> None:
     page = pyptx("explain", code.lower())
     assert page.stdout.startswith(f"{code}: ")
     assert pyptx("explain", "PTX9999").returncode == 2
+    assert pyptx("explain", "data").stderr == "pyptx: data: no such code; `pyptx explain` lists them\n"
     rules: list[dict[str, Any]] = json.loads(pyptx("explain", "--json").stdout)
     assert {"code", "title", "why", "wrong", "right", "severity"} == set(rules[0])
     assert len(rules) == len(listed.stdout.splitlines())

@@ -241,6 +241,10 @@ def test_a_timeline_is_written(pyptx: Command, tmp_path: Path, name: str) -> Non
     words = ("copy.ptx", "--block", "64", "--arg", "u32[64]=arange", "--arg", "u32[64]=zeros", "--timeline", name)
     assert pyptx(*words).status == 0
     assert "copy" in (tmp_path / name).read_text("utf-8")
+    (tmp_path / name).unlink()
+    (tmp_path / name).mkdir()
+    done = pyptx(*words)
+    assert (done.status, done.err) == (2, f"pyptx: {name}: Is a directory\n")
 
 
 def test_a_tensor_map_is_an_argument(pyptx: Command) -> None:
@@ -287,6 +291,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "unknown check": (["loops.ptx", "--check", "rases"], "'rases'"),
     "unknown precision": (["loops.ptx", "--precision", "double"], "'double'"),
     "a timeline of nothing": (["loops.ptx", "--timeline", "run.png"], ".html or .json"),
+    "a timeline to nowhere": (["loops.ptx", "--timeline", "none/run.html"], "there is no folder none"),
     "saving a scalar": (["scale.ptx", "--arg", "f32[4]=1", "--arg", "f32=1", "--save", "1=x.npy"], "is no array"),
     "saving nothing": (["scale.ptx", "--arg", "f32[4]=1", "--arg", "f32=1", "--save", "out=x.npy"], "data or 0"),
     "comparing with nothing": (["copy.ptx", "--arg", "u32[4]=0", "--arg", "u32[4]=0", "--expect", "to=n.npy"],
@@ -322,6 +327,7 @@ def test_a_kernel_of_a_python_file_is_run(pyptx: Command) -> None:
 
 BAD_KERNELS: dict[str, tuple[list[str], str]] = {
     "no file": (["none.py:make"], "none.py: no such file"),
+    "no name": ([VECTORS], f"name the kernel in it too, {VECTORS}:NAME"),
     "no kernel": ([f"{VECTORS}:Array"], "has no kernel `Array`"),
     "nothing": ([f"{VECTORS}:nothing"], "has no kernel `nothing`"),
     "too few": ([f"{VECTORS}:make", "--arg", "f32[8]=1"], "they are: a, b"),

@@ -21,7 +21,7 @@ _EVERY = 0.5
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a PTX file, a cubin, fatbin or executable with PTX, or -")
     parser.add_argument("--sugar", action="store_true", help="make it readable: names, loops, expressions, arrays")
-    parser.add_argument("--name", default="matmul_kernel", help="the Python name of the kernel (%(default)s)")
+    parser.add_argument("--name", default="", help="the Python name of the first kernel, instead of its own")
     parser.add_argument("--from", dest="part", metavar="NAME", help="which PTX of a binary that holds several")
     parser.add_argument("-o", "--output", metavar="OUT", help="write to a file instead of standard output")
     parser.add_argument("--watch", action="store_true", help="write the output again whenever the file changes")

@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m pyptx.codegen", description="Turn PTX into Python that says it.")
     parser.add_argument("file", metavar="FILE", help="a PTX file, or - for standard input")
     parser.add_argument("--sugar", action="store_true", help="make it readable")
-    parser.add_argument("--name", default="matmul_kernel", help="the Python name of the kernel (%(default)s)")
+    parser.add_argument("--name", default="", help="the Python name of the first kernel, instead of its own")
     parser.add_argument("-o", "--output", metavar="OUT", help="write to a file instead of standard output")
     args = parser.parse_args(argv)
     try:

@@ -189,7 +189,7 @@ class _Writer:
 
     def _function(self, node: Function, body: tuple[Step, ...], outer: _Frame) -> None:
         wanted = identifier(node.name)
-        if node.is_entry and self.kernel_name is not None:
+        if node.is_entry and self.kernel_name:
             wanted, self.kernel_name = self.kernel_name, None
         name = self.names.fresh(wanted)
         self.functions.append(name)

@@ -13,7 +13,8 @@ from pyptx.parser import parse
 
 
 def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
-    """Return a Python file that says what a PTX text says, byte for byte. With `sugar` it is made readable."""
+    """Return a Python file that says what a PTX text says, byte for byte; with `sugar` it is made readable. The first
+    kernel is called `kernel_name` in Python; if that is empty, by its own name, like the others."""
     newline = "\r\n" if _windows(source) else "\n"
     with without_collector():
         module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)

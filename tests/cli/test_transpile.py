@@ -65,6 +65,12 @@ def test_the_file_prints_its_ptx_and_what_it_takes(folder: Path) -> None:
     assert done.returncode == 0
 
 
+def test_a_kernel_keeps_its_name_unless_another_is_given(folder: Path) -> None:
+    own, other = (run("-m", "pyptx", "transpile", "scale.ptx", *words, cwd=folder) for words in ((), ("--name", "f")))
+    assert "\ndef scale() -> None:" in own.stdout
+    assert "\ndef f() -> None:" in other.stdout
+
+
 def test_the_file_runs_its_kernel_on_made_up_arguments(folder: Path) -> None:
     done = run("scale.py", "--quiet", "--no-assembly", "--run", "--bytes", "1024", "--number", "16", cwd=folder)
     assert done.stdout == ""

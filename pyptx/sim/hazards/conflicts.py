@@ -146,6 +146,15 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
         good = known(state, refs, threads, AFTER)
         good |= _in_order(state, access, refs, threads)
         return ~good
+    if access.strong and not access.readonly:
+        judged = flags & (READONLY | LIVE_BARRIER) != 0
+        judged |= ~_morally_strong(state, access, refs, threads)
+        if not judged.any():
+            return judged
+        if not judged.all():
+            at = np.flatnonzero(judged)
+            judged[at] = clashes(state, access, refs[at], threads[at])
+            return judged
     good = ordered(state, refs, threads)
     far = _other_cta(state, refs, threads) & (flags & WRITES != 0) & good & (records.operation[record] == 0)
     if far.any():
@@ -156,7 +165,7 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
         if generic.any():
             good &= ~generic | _crossed(state, refs, threads, access.space)
         good &= ~_unfenced_store(state, access, refs, threads)
-    if access.strong:
+    if access.strong and access.readonly:
         good |= _morally_strong(state, access, refs, threads)
     if access.readonly or (flags & READONLY).any():
         good &= ~_breaks_readonly(state, access, record, threads)

@@ -149,12 +149,19 @@ class Readers:
         lanes = (masks[:, None] >> np.arange(32)) & 1 != 0
         columns = (group.columns[warps].astype(np.int64)[:, None] + np.arange(32))[lanes]
         ends = np.cumsum(lanes.sum(axis=1))[starts + counts - 1]
-        for record, mine in zip(made.tolist(), np.split(columns, ends[:-1]), strict=True):
-            records.crowds[record] = mine, np.full(len(mine), now)
+        times, begin = np.full(len(columns), now), 0
+        for record, end in zip(made.tolist(), ends.tolist(), strict=True):
+            records.crowds[record] = columns[begin:end], times[begin:end]
+            begin = end
         self.keep(group.warps[head] * 32, plane, cells[starts], (made * 64 + CROWD).astype(np.int32))
 
     def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs, first: int = 0) -> None:
         """Put readers into the first slot that is free or whose reader comes before them, from a slot on."""
+        if plane.strong and plane.exact and len(cells) > 1 and plane.reads[0][cells].any():
+            left = np.flatnonzero(~self._fold(plane, cells, refs))
+            if not len(left):
+                return
+            cells, refs, threads = cells[left], refs[left], threads[left]
         for slot in range(first, SLOTS):
             held = plane.slot(slot)
             before = held[cells]
@@ -168,50 +175,65 @@ class Readers:
             held[cells[free]] = refs[free]
             cells, refs, threads = cells[~free], refs[~free], threads[~free]
         if plane.exact or len(cells) <= _MOST_SETS:
-            left = [at for at in range(len(cells)) if not self._fold(plane, int(cells[at]), int(refs[at]))]
-            if left:
+            left = np.flatnonzero(~self._fold(plane, cells, refs))
+            if len(left):
                 self._keep_in_sets(threads[left], plane, cells[left], refs[left])
 
-    def _fold(self, plane: Plane, cell: int, ref: int) -> bool:
-        """Put a reader together with those before it by the same instruction, into one slot; False if there is none."""
+    def _fold(self, plane: Plane, cells: Ints, refs: Refs) -> Mask:
+        """Put readers together with those before them by the same instruction, each cell's into one slot; tell which
+        cells have such."""
         records = self.state.records
-        record = ref >> 6
-        one = np.array([record])
-        life, number = int(records.tag[record]) >> 7, int(records.access[record])
-        if records.operation[record]:
-            return False
-        slots = [
-            slot
-            for slot, old in enumerate(int(held[cell]) >> 6 for held in plane.reads)
-            if records.access[old] == number
-            and not records.operation[old]
-            and records.domain(np.array([old]))[0] == records.domain(one)[0]
-        ]
-        if not slots:
-            return False
-        times: dict[int, int] = {}
-        for old in (*(int(plane.reads[slot][cell]) for slot in slots), ref):
-            times.update(zip(*self._members(old), strict=True))
-        latest = max(times.values())
-        floored = records.key[record] != NEVER
-        made = records.by_warps(
-            number, np.array([life]), records.column[one], records.mask[one], latest, bool(floored)
-        )  # fmt: skip
-        records.crowds[int(made[0])] = np.array(list(times)), np.array(list(times.values()))
-        for slot in slots:
-            plane.reads[slot][cell] = 0
-        plane.reads[slots[0]][cell] = int(made[0]) * 64 + CROWD
-        return True
+        old = np.array([held[cells] for held in plane.reads], np.int64)
+        alike = (records.access[old >> 6] == records.access[refs >> 6]) & (old != 0)
+        alike &= (records.operation[old >> 6] == 0) & (records.operation[refs >> 6] == 0)
+        alike &= records.domain(old >> 6) == records.domain(refs >> 6)
+        found = alike.any(axis=0)
+        if not found.any():
+            return found
+        slots, at = np.nonzero(alike[:, found])
+        made = self._united(refs[found], at, old[:, found][slots, at])
+        for slot, held in enumerate(plane.reads):
+            held[cells[alike[slot]]] = 0
+        target = alike.argmax(axis=0)[found]
+        for slot in np.unique(target).tolist():
+            plane.reads[slot][cells[found][target == slot]] = made[target == slot]
+        return found
 
-    def _members(self, ref: int) -> tuple[list[int], list[int]]:
-        """Return the columns of the threads that a reference stands for, and their times."""
-        records, record, lane = self.state.records, ref >> 6, ref & 63
-        if lane == CROWD:
-            columns, times = records.crowds[record]
-            return columns.tolist(), times.tolist()
-        mask = int(records.mask[record]) if lane == ALL_LANES else 1 << lane
-        found = [int(records.column[record]) + at for at in range(32) if mask >> at & 1]
-        return found, [int(records.time[record])] * len(found)
+    def _united(self, refs: Refs, at: Ints, others: Ints) -> Refs:
+        """Return references to crowds, each of the threads of a reference and of the others that stand at its place."""
+        records = self.state.records
+        every = np.concatenate([refs.astype(np.int64), others])
+        which, columns, times = self._members(every)
+        which = np.concatenate([np.arange(len(refs)), at])[which]
+        order = np.lexsort((times, columns, which))
+        which, columns, times = which[order], columns[order], times[order]
+        last = np.append((which[1:] != which[:-1]) | (columns[1:] != columns[:-1]), True)
+        which, columns, times = which[last], columns[last], times[last]
+        starts = np.flatnonzero(np.append(True, which[1:] != which[:-1]))
+        record = refs >> 6
+        made = records.copied(record, np.maximum.reduceat(times, starts))
+        ends = np.append(starts[1:], len(which))
+        for one, low, high in zip(made.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            records.crowds[one] = columns[low:high], times[low:high]
+        return (made * 64 + CROWD).astype(np.int32)
+
+    def _members(self, refs: Ints) -> tuple[Ints, Ints, Ints]:
+        """Return the columns of the threads that references stand for, with their times, and whose each of them is."""
+        records, record, lane = self.state.records, refs >> 6, refs & 63
+        masks = np.where(lane == ALL_LANES, records.mask[record], np.int64(1) << lane)
+        masks[lane == CROWD] = 0
+        which, lanes = np.nonzero((masks[:, None] >> np.arange(32)) & 1)
+        columns, times = records.column[record[which]] + lanes, records.time[record[which]]
+        crowds = np.flatnonzero(lane == CROWD)
+        if not len(crowds):
+            return which, columns, times
+        held = [records.crowds[one] for one in record[crowds].tolist()]
+        whose = crowds.repeat([len(mine) for mine, _ in held])
+        return (
+            np.concatenate([which, whose]),
+            np.concatenate([columns, *(mine for mine, _ in held)]),
+            np.concatenate([times, *(when for _, when in held)]),
+        )
 
     def replaceable(self, before: Refs, threads: Ints, refs: Refs) -> Mask:
         """Tell which slots are free, or held by a like access that comes before the new one."""

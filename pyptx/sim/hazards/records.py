@@ -145,6 +145,19 @@ class Records:
         self.operation[made] = operations
         return made
 
+    def copied(self, others: Ints, times: Clock) -> Ints:
+        """Return a record like each of some, with times of their own."""
+        count, first = len(others), self.count
+        if first + count > len(self.time):
+            self._grow(count)
+        self.count = last = first + count
+        for name in _COLUMNS:
+            column = getattr(self, name)
+            column[first:last] = column[others]
+        self.time[first:last] = times
+        self.key[first:last] = np.where(self.key[others] == NEVER, NEVER, times)
+        return np.arange(first, last, dtype=np.int64)
+
     def live_barrier(self, access: Access, life: int, column: int, lane: int, now: int) -> int:
         """Return the record of an initialised mbarrier: no floor ever covers it."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)

@@ -155,9 +155,9 @@ class Tiles:
             return
         first = int(last[0])
         refs = np.array([first], np.int64) if (last == first).all() else np.unique(last).astype(np.int64)
-        if access.space is Space.SHARED:
-            if int(self.state.records.key[refs >> 6].max()) <= int(self._floor(access, threads).min()):
-                return
+        newest = int(self.state.records.key[refs >> 6].max())
+        if access.space is Space.SHARED and newest <= int(self._floor(access, threads).min()):
+            return
         refs = refs[refs != 0]
         operation = int(self.state.records.operation[record])
         refs = refs[(self.state.records.operation[refs >> 6] != operation) | (operation == 0)]

@@ -11,6 +11,7 @@ from pyptx.check.checker import architecture, bodies
 from pyptx.codegen.analysis.demangle import readable as readable_name
 from pyptx.codegen.frame import natural
 from pyptx.codegen.names import Names, identifier
+from pyptx.codegen.passes.cite_lines import files_of
 from pyptx.codegen.passes.fold_expressions import inner, parts
 from pyptx.codegen.passes.shorten_symbols import shorten_symbols
 from pyptx.codegen.plan import (
@@ -47,7 +48,9 @@ def sugared(plan: Plan, module: Module) -> Plan:
     names.taken.update(_module_names(plan.body))
     waits: dict[Expr, Name] = {}
     lines = any("debug" in name for name in module.target.targets)
-    setting = Setting(target, version, Statements(target, version, "module"), names, waits, lines)
+    setting = Setting(
+        target, version, Statements(target, version, "module"), names, waits, {} if lines else files_of(module), lines
+    )
     made = {id(body.function): body for body in bodies(module)[0]}
     out: list[Step] = []
     for step in plan.body:

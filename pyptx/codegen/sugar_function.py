@@ -10,6 +10,7 @@ from pyptx.check.body import Body, Step
 from pyptx.codegen.analysis.bench import Bench
 from pyptx.codegen.names import Names
 from pyptx.codegen.passes.choose_types import choose_types
+from pyptx.codegen.passes.cite_lines import cite_lines, places_of
 from pyptx.codegen.passes.describe_blocks import describe_blocks
 from pyptx.codegen.passes.fold_expressions import fold_expressions
 from pyptx.codegen.passes.gather_arrays import gather_arrays
@@ -61,6 +62,8 @@ class Setting:
     statements: Statements
     names: Names
     waits: dict[Expr, Name]
+    files: dict[int, str]
+    """The names of the source files, empty where `.loc` stays."""
     lines: bool
     """Whether `.loc` stays: in modules made for a debugger."""
 
@@ -86,6 +89,7 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
         ("describe_blocks", describe_blocks),
         ("roll_repeats", lambda made: roll_repeats(made, loops_of(draft.reads, draft.names))),
         ("show_masks", show_masks),
+        ("cite_lines", lambda made: cite_lines(made, places_of(body.function, setting.files))),
     )
     for name, run in passes:
         steps = run(steps)

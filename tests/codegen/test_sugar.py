@@ -90,6 +90,17 @@ def test_generated_files_pass_ruff(tmp_path: Path, seed: int) -> None:
     assert found.returncode == 0, found.stdout[:2000]
 
 
+def test_generated_files_pass_pyright(tmp_path: Path) -> None:
+    for name in ("examples/hopper_gemm.ptx", "tests/corpus/triton/matmul_f16.sm_90a.ptx"):
+        path = _ROOT / name
+        (tmp_path / f"k_{path.stem.replace('.', '_')}.py").write_text(ptx_to_python(path.read_text(), sugar=True))
+    settings = f'{{"typeCheckingMode": "basic", "extraPaths": ["{_ROOT}"], "pythonVersion": "3.11"}}'
+    (tmp_path / "pyrightconfig.json").write_text(settings)
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout[:2000]
+
+
 def test_lines_are_no_longer_than_the_style_allows() -> None:
     for path in _CORPUS[::40]:
         made = ptx_to_python(path.read_bytes().decode(), sugar=True)

@@ -267,3 +267,17 @@ def test_fresh_registers_of_the_wrong_class_are_refused(monkeypatch: Patch) -> N
     monkeypatch.setattr(spell_instructions, "_WORTH", -9.0)
     for ptx, _ in READS.values():
         assert lost(ptx) is None
+
+
+@pytest.mark.parametrize("name", ["fold_expressions", "describe_blocks", "roll_repeats", "show_masks", "cite_lines"])
+@pytest.mark.parametrize("broken", ["drops", "repeats", "moves"])
+def test_whatever_a_pass_drops_repeats_or_moves_breaks_the_promise(monkeypatch: Patch, name: str, broken: str) -> None:
+    usual = getattr(sugar_function, name)
+
+    def wrong(*given: Any) -> Any:
+        made = usual(*given)
+        return {"drops": made[:-1], "repeats": (*made, made[-1]), "moves": made[::-1]}[broken]
+
+    monkeypatch.setattr(sugar_function, name, wrong)
+    with pytest.raises(BrokenPass, match=name):
+        body(READS["expressions"][0])

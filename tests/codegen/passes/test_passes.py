@@ -109,6 +109,15 @@ def test_comments_say_what_long_blocks_do() -> None:
     assert "    # reads global memory\n    with ptx.if_(~p[1]):" in body(ptx)
 
 
+def test_lines_of_the_source_are_cited_where_they_change() -> None:
+    loc, file = ".loc 1 {0} 9;\n".replace(";", ""), '.file 1 "/home/me/kernels.py"\n'
+    add = "add.u32 %r1, %r9, %r8;\nst.shared.u32 [%r9], %r1;\n"
+    ptx = loc.format(7) + add + "st.shared.u32 [%r8], %r8;\n" + loc.format(9) + "st.shared.u32 [%r8], %r9;\n"
+    found = [line.partition("  # ")[2] for line in statements(ptx, file) if "ptx.st" in line]
+    assert found == ["kernels.py:7", "", "kernels.py:9"]
+    assert lost(ptx, file) is None
+
+
 def test_rings_name_their_stage_and_phase() -> None:
     ptx = (
         "mad.lo.u32 %r1, %r8, 8, %r7;\nxor.b32 %r2, %r9, 1;\nW:\nmbarrier.try_wait.parity.shared.b64 %p1, [%r1], %r2;\n"

@@ -1,0 +1,71 @@
+"""Says in a comment behind a line which line of the kernel's source it comes from, where `.loc` says so.
+
+Contract: adds comments, and nothing else. `.loc` itself is not written; these comments are what is left of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyptx.codegen.plan import Block, Line, Repeat, Step
+from pyptx.codegen.printer import text_of
+from pyptx.ir.directives import FileDirective, LocDirective, Module
+from pyptx.ir.nodes import Function, Instruction, Statement
+from pyptx.ir.walk import visit
+
+LONGEST = 72
+"""How long a line may be to get a comment behind it."""
+
+Places = Mapping[int, str]
+"""The place of each instruction that has one, by identity."""
+
+
+def files_of(module: Module) -> dict[int, str]:
+    """Return the names of the source files by their numbers, without directories."""
+    found = (statement for statement in visit(module) if isinstance(statement, FileDirective))
+    return {int(item.index): item.path.replace("\\", "/").rpartition("/")[2] for item in found}
+
+
+def places_of(function: Function, files: Mapping[int, str]) -> dict[int, str]:
+    """Return where the instructions of a function come from."""
+    places: dict[int, str] = {}
+    here: str | None = None
+    for statement in visit(function):
+        here = _place(statement, files, here)
+        if here is not None and isinstance(statement, Instruction):
+            places[id(statement)] = here
+    return places
+
+
+def _place(statement: Statement, files: Mapping[int, str], here: str | None) -> str | None:
+    if not isinstance(statement, LocDirective):
+        return here
+    name = files.get(int(statement.file))
+    return f"{name}:{int(statement.line)}" if name and int(statement.line) else None
+
+
+def cite_lines(steps: Sequence[Step], places: Places) -> tuple[Step, ...]:
+    """Return the steps with the places of the source where these change."""
+    return tuple(_cited(steps, places, [""]))
+
+
+def _cited(steps: Sequence[Step], places: Places, last: list[str]) -> list[Step]:
+    out: list[Step] = []
+    for step in steps:
+        if isinstance(step, Block):
+            out.append(step.replace(body=tuple(_cited(step.body, places, last))))
+            continue
+        place = _of(step, places)
+        if place is not None and place != last[0] and isinstance(step, Line) and step.comment is None:
+            target = "" if step.target is None else text_of(step.target)
+            if len(text_of(step.value)) + len(target) <= LONGEST:
+                step = step.replace(comment=place)
+                last[0] = place
+        out.append(step)
+    return out
+
+
+def _of(step: Step, places: Places) -> str | None:
+    """Return the place of the last instruction of a line: what the others are computed for."""
+    emits = step.emits if isinstance(step, Line | Repeat) else ()
+    return places.get(id(emits[-1])) if emits else None

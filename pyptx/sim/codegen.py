@@ -26,6 +26,7 @@ from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.model import Operand
 from pyptx.sim import calls, rules
+from pyptx.sim.accumulators import product_number, settle
 from pyptx.sim.formats import CLASSES, dtype_of, suffix_of
 from pyptx.sim.operands import Operands, Unreadable
 from pyptx.sim.program import BRANCH, CALL, FALL, RET, Block, Program
@@ -59,6 +60,8 @@ class Source:
     constants: dict[str, Any]
     sites: dict[str, Step]
     approximate: set[str]
+    numbers: dict[str, int]
+    """The accumulators of sites that are products."""
 
 
 class Instrument(Protocol):
@@ -73,14 +76,18 @@ class Writer:
     """Writes the text of one block."""
 
     def __init__(
-        self, program: Program, block: Block, instrument: Instrument | None = None, tracker: Tracker | None = None
-    ) -> None:
+        self, program: Program, block: Block, instrument: Instrument | None = None, tracker: Tracker | None = None,
+        accumulators: dict[int, int] | None = None,
+    ) -> None:  # fmt: skip
         self.program, self.block, self.instrument, self.tracker = program, block, instrument, tracker
         self.operands = Operands(program, block)
         self.lines: list[str] = []
         self.sites: dict[str, Step] = {}
         self.approximate: set[str] = set()
         self.temporaries = 0
+        self.accumulators = accumulators or {}
+        self.numbers: dict[str, int] = {}
+        self.settled: set[int] = set()
 
     def source(self) -> Source:
         """Return the compiled block."""
@@ -90,18 +97,44 @@ class Writer:
             calls.take_parameters(self)
         if self.tracker is not None:
             self.tracker.begin(self, self.block)
+        self._settle(0)
         for step in self.block.body:
+            at = len(self.lines)
             self._tracked(step, self.step)
+            self._settle(at, product_number(self.accumulators, self.program, self.block, step))
+        at = len(self.lines)
         if self.block.ending != FALL:
             self._tracked(self.block.steps[-1], lambda step: None)
         if self.block.ending == CALL:
             calls.pass_arguments(self, self.block.steps[-1])
         if self.block.ending == RET:
             calls.leave_results(self)
+        self._settle(at)
         text = self._text()
-        namespace: dict[str, Any] = {"np": np, "putmask": np.putmask, "count": np.count_nonzero}
+        namespace: dict[str, Any] = {
+            "np": np, "putmask": np.putmask, "count": np.count_nonzero, "settle": settle,
+        }  # fmt: skip
         exec(compile(text, f"<block {self.block.pc}>", "exec"), namespace)
-        return Source(namespace["make"], self.operands.constants, self.sites, self.approximate)
+        return Source(namespace["make"], self.operands.constants, self.sites, self.approximate, self.numbers)
+
+    def _settle(self, at: int, product: int = -1) -> None:
+        """Before the lines from `at` on, give registers that these name the accumulators held for them, but for those
+        of the product that the lines are."""
+        touched = self.operands.touched
+        found: dict[int, bool] = {}
+        for row, writes in touched.items():
+            number = self.accumulators.get(row, -1)
+            if number >= 0:
+                found[number] = found.get(number, False) or writes
+        touched.clear()
+        if product >= 0:
+            found.pop(product, None)
+            self.numbers[f"S{len(self.sites) - 1}"] = product
+        for drops in (False, True):
+            numbers = tuple(sorted(number for number, writes in found.items() if writes is drops))
+            if numbers:
+                self.lines.insert(at, f"if H: settle(H, L, {numbers!r}, {drops})")
+        self.settled.update(found, (product,) if product >= 0 else ())
 
     def _tracked(self, step: Step, write: Callable[[Step], None]) -> None:
         """Write an instruction between the test of what it reads and the note of what it writes."""
@@ -311,6 +344,8 @@ class Writer:
         views = {f"{letter}{index}": (letter, "", index) for letter, _, index in o.views.values()} | o.views
         slices = [f"{name} = R[{letter + suffix!r}][{index}, lo:hi]" for name, (letter, suffix, index) in views.items()]
         gather = ["n = L.n", "i = L.index"]
+        if self.settled:
+            gather.append(f"if H: settle(H, L, {tuple(sorted(self.settled))!r}, True)")
         for name, (letter, suffix, index) in views.items():
             if suffix:
                 gather.append(f"{name} = {letter}{index}.view(R[{letter + suffix!r}].dtype)")
@@ -322,7 +357,11 @@ class Writer:
         fixed = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items() if key not in MOVING]
         fresh = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items() if key in MOVING]
         fresh += ["sp = M.sp[L.sel]"] if o.uses_stack else []
-        lines = ["def make(M, R, K):", *(f" {name} = K[{name!r}]" for name in (*o.constants, *self.sites))]
+        lines = [
+            "def make(M, R, K):",
+            " H = M.memory.held",
+            *(f" {name} = K[{name!r}]" for name in (*o.constants, *self.sites)),
+        ]
         lines += [" def bind(L):", "  lo = L.lo; hi = L.hi; n = L.n", *(f"  {line}" for line in (*slices, *fixed))]
         lines += ["  def run():", *(f"   {line}" for line in (*fresh, *self.lines, *leave)), "  return run"]
         spread = (*gather, *fixed, *fresh, *self.lines, *scatter, *leave)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from pyptx.sim import special
+from pyptx.sim import accumulators, special
 from pyptx.sim.checks.instrument import Instrument
 from pyptx.sim.codegen import Source, Writer
 from pyptx.sim.formats import CLASSES, VIEWS, Array
@@ -109,12 +109,12 @@ class Batch:
         self.shape = Shape(launch.block, ctas)
         lanes = self.shape.lanes
         totals = launch.program.entry.rows.used
-        self.registers: dict[str, Array] = {
+        self._registers: dict[str, Array] = {
             letter: np.zeros((max(1, totals[letter]), lanes), dtype) for letter, dtype in CLASSES.items()
         }
-        self.views = {name: self.registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
+        self._views = {name: self._registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
         tracked = 0 if launch.tracker is None else len(launch.tracker.rows)
-        self.views["w"] = np.zeros((tracked, lanes), np.bool_)
+        self._views["w"] = np.zeros((tracked, lanes), np.bool_)
         """Whether a lane has written a tracked register."""
         variables = launch.program.variables
         shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
@@ -138,14 +138,33 @@ class Batch:
         self.recorder: Recorder | None = None
         self.checks: Checks | None = None
         self.instrument: Instrument | None = None
+        self.accumulators = accumulators.numbers_of(launch.program)
+
+    @property
+    def registers(self) -> dict[str, Array]:
+        """All registers by class, for who does not run a block."""
+        accumulators.settle_all(self.memory.held)
+        return self._registers
+
+    @property
+    def views(self) -> dict[str, Array]:
+        """All registers by class and type, for who does not run a block."""
+        accumulators.settle_all(self.memory.held)
+        return self._views
+
+    def row(self, letter: str, index: int) -> Array:
+        """Return one register of all lanes."""
+        if letter == "r" and index in self.accumulators:
+            accumulators.settle_all(self.memory.held)
+        return self._registers[letter][index]
 
     def begin(self, numbers: Array) -> None:
         """Make the state fresh for a batch of CTAs with these numbers."""
-        for matrix in self.registers.values():
+        for matrix in self._registers.values():
             matrix.fill(0)
         if self.launch.poison:
-            poison_registers(self.registers)
-        self.views["w"].fill(False)
+            poison_registers(self._registers)
+        self._views["w"].fill(False)
         self.memory.reset_batch()
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)
@@ -193,15 +212,21 @@ class Batch:
             self.instrument = Instrument(self.program)
         return self.instrument
 
+    def _writer(self, block: Block) -> Writer:
+        return Writer(self.program, block, self._instrument(), self.launch.tracker, self.accumulators)
+
     def _make(self, pc: int) -> tuple[Any, Any]:
         block = self.program.blocks[pc]
         source = self.sources.get(pc)
         if source is None:
-            source = self.sources[pc] = Writer(self.program, block, self._instrument(), self.launch.tracker).source()
+            source = self.sources[pc] = self._writer(block).source()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
-        sites = {key: Site(self.memory, step.instruction, name) for key, step in source.sites.items()}
+        sites = {
+            key: Site(self.memory, step.instruction, name, source.numbers.get(key, -1))
+            for key, step in source.sites.items()
+        }
         constants = source.constants
         if self.recorder is not None:
             constants = self.recorder.observed(block, constants)
-        return source.make(self, self.views, {**constants, **sites})
+        return source.make(self, self._views, {**constants, **sites})

@@ -33,6 +33,7 @@ from pyptx.sim.variables import (
 )
 
 if TYPE_CHECKING:
+    from pyptx.sim.accumulators import Held, HeldOf
     from pyptx.sim.checks import Checks
 
 RANK_SHIFT = 24
@@ -70,10 +71,12 @@ class Region:
 class Site:
     """One instruction that accesses memory: its place, and the region that its last access hit."""
 
-    __slots__ = ("function", "instruction", "memory", "region")
+    __slots__ = ("function", "instruction", "memory", "number", "region")
 
-    def __init__(self, memory: Memory, instruction: Instruction, function: str) -> None:
+    def __init__(self, memory: Memory, instruction: Instruction, function: str, number: int = -1) -> None:
         self.memory, self.instruction, self.function = memory, instruction, function
+        self.number = number
+        """Which accumulators a product goes on with, -1 for other instructions."""
         self.region = memory.nothing
 
     @property
@@ -102,6 +105,8 @@ class Memory:
     fresh: int = 0
     """What every word of shared and local memory starts as."""
     images: Images = field(default_factory=Images)
+    held: HeldOf = field(default_factory=dict[int, dict[Lanes, "Held"]])
+    """Accumulators that registers do not have yet."""
     unstarted: Unstarted = field(default_factory=Unstarted)
     multicasts: Multicasts = field(default_factory=Multicasts)
     mbarriers: MBarriers = field(init=False)
@@ -126,6 +131,7 @@ class Memory:
         self.shared.data.view(np.uint32).fill(self.fresh)
         self.local.data.view(np.uint32).fill(self.fresh)
         self.mbarriers.reset()
+        self.held.clear()
         self.tensor.reset()
         self.effects.reset()
 

@@ -51,6 +51,8 @@ class Operands:
         self.uses_stack = False
         self.written: dict[str, bool] = {}
         self.gathered: set[str] = set()
+        self.touched: dict[int, bool] = {}
+        """The 32-bit registers named since somebody cleared this, and whether they are written."""
 
     def constant(self, value: Value) -> str:
         """Return the name of a value that the code uses."""
@@ -63,6 +65,8 @@ class Operands:
         index = row.index + element
         name = f"{row.letter}{index}{suffix}"
         self.views[name] = (row.letter, suffix, index)
+        if row.letter == "r":
+            self.touched[index] = self.touched.get(index, False) or not reads
         if reads and f"{row.letter}{index}" not in self.written:
             self.gathered.add(f"{row.letter}{index}")
         return name

@@ -20,6 +20,7 @@ from pyptx.tensormap import Swizzle
 Descriptor = WgmmaDescriptor | Tcgen05Descriptor
 THREADS = 128
 _CORE = 16
+_KEPT = 256
 _LINE = 128
 """Bytes of a row of a core matrix."""
 
@@ -45,8 +46,8 @@ class Groups:
             self.order = np.argsort(key + shape.thread[lanes.sel] % THREADS, kind="stable")
             self.first = self.order[::THREADS]
         self.cta: Array = lanes.cta[self.first]
-        self.last: tuple[str, Array, Array] | None = None
-        """The accumulators that these warpgroups wrote last, with their type: as rows of registers and as matrices."""
+        self.places: dict[Any, tuple[Array, str]] = {}
+        """Where operands lie, by descriptors and sizes, as the last products had them."""
 
     def gathered(self, registers: tuple[Array, ...], dtype: str) -> Array:
         """Return registers as `[register, warpgroup, warp, row, quad, cta, element of the register]`."""
@@ -71,13 +72,7 @@ def groups_of(lanes: Lanes) -> Groups:
 
 
 def accumulator(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:
-    """Return the 64 x N accumulators. Registers that still hold what the last product left, as in a loop along K, are
-    not gathered again."""
-    if groups.last is not None:
-        kind, rows, made = groups.last
-        same = kind == dtype and len(rows) == len(registers)
-        if same and all(np.array_equal(row, r.view(np.uint32)) for row, r in zip(rows, registers, strict=True)):
-            return made
+    """Return the 64 x N accumulators, a copy of the registers."""
     size = np.dtype(dtype).itemsize
     raw = groups.gathered(registers, dtype)
     held = raw.reshape(-1, 2, size // 2, *raw.shape[1:])
@@ -85,16 +80,13 @@ def accumulator(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Arr
 
 
 def registers_of(groups: Groups, made: Array, dtype: str) -> Array:
-    """Return the rows of registers that hold 64 x N accumulators, and remember both."""
+    """Return the rows of registers that hold 64 x N accumulators."""
     size = np.dtype(dtype).itemsize
     wide, _, _, _, ctas = groups.grid
     pair = (2, 1) if size == 4 else (1, 2)
-    whole = made.astype(dtype, copy=False)
-    parts = whole.reshape(wide, ctas, 4, 2, 8, -1, 4, *pair)
+    parts = made.astype(dtype, copy=False).reshape(wide, ctas, 4, 2, 8, -1, 4, *pair)
     back = parts.transpose(5, 3, 7, 0, 2, 4, 6, 1, 8)
-    rows = groups.scattered(np.ascontiguousarray(back).reshape(-1, *groups.grid, pair[1]))
-    groups.last = dtype, rows, whole
-    return rows
+    return groups.scattered(np.ascontiguousarray(back).reshape(-1, *groups.grid, pair[1]))
 
 
 def register_operand(groups: Groups, registers: tuple[Array, ...], dtype: str) -> Array:
@@ -146,21 +138,43 @@ def _swizzled(found: Descriptor, offset: Array) -> Array:
 def shared_operand(
     memory: Any, groups: Groups, descriptors: Array, rows: int, columns: int, dtype: str, transposed: bool
 ) -> Array:
-    """Return the operands that descriptors name, `[group, row, column]`; IndexError with an address outside."""
+    """Return the operands that descriptors name, `[group, row, column]`, or `[cta, row, column]` if all warpgroups of
+    a CTA name the same; IndexError with an address outside."""
     named = descriptors[groups.first]
-    made = np.empty((groups.count, rows, columns), dtype)
+    ctas = groups.grid[-1]
+    if groups.plain and groups.count > ctas and (named.reshape(-1, ctas) == named[:ctas]).all():
+        named = named[:ctas]
+    key = named.tobytes(), rows, columns, dtype, transposed
+    found = groups.places.get(key)
+    if found is None:
+        if len(groups.places) >= _KEPT:
+            groups.places.clear()
+        found = groups.places[key] = _places_of(memory, groups, named, rows, columns, dtype, transposed)
+    made: Array = memory.shared.data.view(found[1]).take(found[0])
+    return made.view(dtype)
+
+
+def _places_of(
+    memory: Any, groups: Groups, named: Array, rows: int, columns: int, dtype: str, transposed: bool
+) -> tuple[Array, str]:
+    """Return where the elements lie in the shared memory of all CTAs, in units of a dtype, and that dtype."""
+    made: Array | None = None
+    unit = dtype
     for value in np.unique(named):
         which = np.flatnonzero(named == value)
-        found = WgmmaDescriptor.decode(int(value))
-        made[which] = shared_matrix(memory, groups.cta[which][:, None, None], found, rows, columns, dtype, transposed)
-    return made
+        decoded = WgmmaDescriptor.decode(int(value))
+        inside, unit = _units(memory, decoded, rows, columns, dtype, transposed)
+        if made is None:
+            made = np.empty((len(named), *inside.shape), np.int64)
+        stride = memory.shape.shared_stride // np.dtype(unit).itemsize
+        made[which] = (groups.cta[which] * stride)[:, None, None] + inside
+    assert made is not None
+    return made, unit
 
 
-def shared_matrix(
-    memory: Any, cta: Any, found: Descriptor, rows: int, columns: int, dtype: str, transposed: bool
-) -> Array:
-    """Return the matrix that a descriptor names in the shared memory of some CTAs. Rows along K are taken in pieces of
-    16 bytes, which every swizzle of descriptors keeps together."""
+def _units(memory: Any, found: Descriptor, rows: int, columns: int, dtype: str, transposed: bool) -> tuple[Array, str]:
+    """Return where the elements of a matrix lie in a CTA's shared memory, in units of a dtype, and that dtype. Rows
+    along K are taken in pieces of 16 bytes, which every swizzle of descriptors keeps together."""
     size, unit = np.dtype(dtype).itemsize, dtype
     if not transposed and columns * size % _CORE == 0:
         columns, size, unit = columns * size // _CORE, _CORE, "c16"
@@ -169,8 +183,18 @@ def shared_matrix(
     low, high = int(address.min()), int(address.max())
     if low < shared.low or high + size > shared.low + shared.size:
         raise IndexError(f"reads shared addresses {low:#x} … {high + size - 1:#x}")
+    return (address - shared.low) // size, unit
+
+
+def shared_matrix(
+    memory: Any, cta: Any, found: Descriptor, rows: int, columns: int, dtype: str, transposed: bool
+) -> Array:
+    """Return the matrix that a descriptor names in the shared memory of some CTAs."""
+    inside, unit = _units(memory, found, rows, columns, dtype, transposed)
+    shared = memory.shared
     if memory.checks is not None and memory.checks.trace is not None:
-        memory.checks.trace.reads_shared(int(cta), address, size)
+        size = np.dtype(unit).itemsize
+        memory.checks.trace.reads_shared(int(cta), inside * size + shared.low, size)
     data = shared.data.view(unit).reshape(memory.shape.ctas, -1)
-    made: Array = data[cta, (address - shared.low) // size]
+    made: Array = data[cta, inside]
     return made.view(dtype)

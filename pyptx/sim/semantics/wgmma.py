@@ -14,13 +14,17 @@ from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.sim import rules
 from pyptx.sim import warpgroups as wg
+from pyptx.sim.accumulators import Held, held_for, hold
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
+from pyptx.sim.numerics.arrays import quiet
+from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.plain_dots import binary_dot, integer_dot
 from pyptx.sim.numerics.products import product
 from pyptx.sim.numerics.sparse import expand
+from pyptx.sim.numerics.workspace import scratch
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
@@ -68,14 +72,54 @@ def _multiply(
     groups = wg.groups_of(group)
     left, right = _operands(spelling, site, group, groups, named)
     kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[spelling.types[0]]
-    start = wg.accumulator(groups, d, kind)
-    keeps = np.broadcast_to(named["scale_d"], group.n)[groups.first]
+    keeps: Array = np.broadcast_to(named["scale_d"], group.n)[groups.first]
+    held = _held(site, group, groups, outs, d, kind, keeps)
+    exact = site.memory.tensor.exact
+    if held is not None and kind == "f4" and not exact and left.dtype == right.dtype == np.float32:
+        _add(held, left, right.swapaxes(1, 2), keeps)
+        return
+    start = wg.accumulator(groups, d, kind) if held is None else held.made
     if not keeps.all():
         start = np.where(keeps[:, None, None], start, start.dtype.type(0))
-    made = _total(spelling, left, right.swapaxes(1, 2), start, site.memory.tensor.exact)
+    if len(right) < groups.count:
+        right = np.tile(right, (groups.count // len(right), 1, 1))
+    made = _total(spelling, left, right.swapaxes(1, 2), start, exact)
+    if held is not None:
+        held.made = np.ascontiguousarray(made.astype(kind, copy=False))
+        return
     for out, row in zip(outs, wg.registers_of(groups, made, kind), strict=True):
         if out is not None:
             out[...] = row.view(out.dtype)
+
+
+def _held(
+    site: Site, group: Lanes, groups: wg.Groups, outs: tuple[Array | None, ...], d: tuple[Array, ...], kind: str,
+    keeps: Array,
+) -> Held | None:  # fmt: skip
+    """Return the accumulators, which registers will not have until somebody looks; None where they must have them."""
+    if site.number < 0 or not groups.plain:
+        return None
+    store = site.memory.held
+    found = held_for(store, site.number, group, kind)
+    if found is None:
+        count = 2 * len(d) * (2 if kind == "f2" else 1)
+        made = wg.accumulator(groups, d, kind) if keeps.any() else np.empty((groups.count, 64, count), kind)
+        views = tuple(out for out in outs if out is not None)
+        found = Held(groups, views, kind, np.ascontiguousarray(made))
+        hold(store, site.number, group, found)
+    found.changed = True
+    return found
+
+
+def _add(held: Held, left: Array, right: Array, keeps: Array) -> None:
+    """Add the product of every warpgroup in float32. There may be one B for all warpgroups of a CTA."""
+    made, ctas = held.made, len(right)
+    if not keeps.all():
+        made[~keeps] = 0
+    with quiet():
+        sums = scratch("wgmma", made.shape, np.float32).reshape(-1, ctas, *made.shape[1:])
+        multiplied(left.reshape(-1, ctas, *left.shape[1:]), right, sums)
+        made += sums.reshape(made.shape)
 
 
 def _total(spelling: Spelling, left: Array, right: Array, start: Array, sm: int) -> Array:

@@ -136,13 +136,13 @@ def _swizzled(found: Descriptor, offset: Array) -> Array:
 
 
 def shared_operand(
-    memory: Any, groups: Groups, descriptors: Array, rows: int, columns: int, dtype: str, transposed: bool
+    memory: Any, groups: Groups, descriptors: Array, rows: int, columns: int, dtype: str, transposed: bool, once: bool
 ) -> Array:
-    """Return the operands that descriptors name, `[group, row, column]`, or `[cta, row, column]` if all warpgroups of
-    a CTA name the same; IndexError with an address outside."""
+    """Return the operands that descriptors name, `[group, row, column]`, or, with `once`, `[cta, row, column]` if all
+    warpgroups of a CTA name the same; IndexError with an address outside."""
     named = descriptors[groups.first]
     ctas = groups.grid[-1]
-    if groups.plain and groups.count > ctas and (named.reshape(-1, ctas) == named[:ctas]).all():
+    if once and groups.plain and groups.count > ctas and (named.reshape(-1, ctas) == named[:ctas]).all():
         named = named[:ctas]
     key = named.tobytes(), rows, columns, dtype, transposed
     found = groups.places.get(key)

@@ -169,7 +169,7 @@ def _shared(
     columns = columns // 8 if spelling.types[at] == "b1" else columns
     whole = np.broadcast_to(descriptors, group.n)
     try:
-        return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(spelling, at), across)
+        return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(spelling, at), across, at == 2)
     except IndexError as why:
         shared = site.memory.shared
         inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred
+from pyptx.dsl.registers import Pred, destination
 from pyptx.ptx.orders import HALVES, given, operand_type, vector_words
 from pyptx.types import PtxType
 
@@ -43,10 +43,12 @@ class Atom:
         scope: str | None = None,
         cache_hint: Any = None,
         pred: Pred | None = None,
-    ) -> None:
+    ) -> Any:
         """Emit `atom[.sem][.scope][.space].op[.noftz][.L2::cache_hint][.vN].T d, [a], b[, policy]`; halves have
-        `.noftz`."""
-        emit_atomic("atom", self._op, dtype, (dst, addr, value), (sem, scope, space), cache_hint, pred)
+        `.noftz`. A type as `dst` makes a fresh register; the destination is returned."""
+        made = destination(dst)
+        emit_atomic("atom", self._op, dtype, (made, addr, value), (sem, scope, space), cache_hint, pred)
+        return made
 
     def __repr__(self) -> str:
         return f"ptx.atom.{self._op}"
@@ -69,6 +71,9 @@ def cas(
     sem: str | None = None,
     scope: str | None = None,
     pred: Pred | None = None,
-) -> None:
-    """Emit `atom[.sem][.scope][.space].cas.bN d, [a], b, c`: put `value` there if `compare` is what was there."""
-    emit_atomic("atom", "cas", dtype, (dst, addr, compare, value), (sem, scope, space), None, pred)
+) -> Any:
+    """Emit `atom[.sem][.scope][.space].cas.bN d, [a], b, c`: put `value` there if `compare` is what was there. A type
+    as `dst` makes a fresh register; the destination is returned."""
+    made = destination(dst)
+    emit_atomic("atom", "cas", dtype, (made, addr, compare, value), (sem, scope, space), None, pred)
+    return made

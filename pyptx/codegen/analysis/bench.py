@@ -25,7 +25,7 @@ from pyptx.ir.walk import module_tokens
 from pyptx.isa.targets import Target, Version
 from pyptx.types import PtxType, from_name
 
-VOCABULARY: dict[str, Any] = {"ptx": ptx, "reg": reg, **{kind.name: kind for kind in types.ALL}}
+VOCABULARY: dict[str, Any] = {"ptx": ptx, "reg": reg, "abs": abs, **{kind.name: kind for kind in types.ALL}}
 _OPERATORS: Any = operators
 """Python's operators; their stubs do not say enough for registers."""
 _BINARY: dict[str, Callable[[Any, Any], Any]] = {

@@ -20,7 +20,7 @@ from pyptx.codegen.plan import (
     Unary,
 )
 
-_FIXED = frozenset(("ptx", "reg", "smem", "range", "enumerate"))
+_FIXED = frozenset(("ptx", "reg", "abs", "range", "enumerate"))
 
 
 def shape(value: Expr) -> object:

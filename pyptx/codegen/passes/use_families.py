@@ -221,7 +221,7 @@ def _atomic(family: str) -> Ways:
             return
         words = list(site.words[:-1])
         op = next((word for word in words if word in _OPERATIONS), None)
-        if op is None or (family == "atom" and site.fresh):
+        if op is None:
             return
         sem = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
         scope = next((word for word in words if word in ("cta", "cluster", "gpu", "sys")), None)
@@ -232,7 +232,8 @@ def _atomic(family: str) -> Ways:
             "scope": None if scope is None else Literal(scope),
         }
         name = f"{op}_" if op in ("and", "or") else "xor_" if op == "xor" else op
-        yield site.call(f"ptx.{family}.{name}", site.type(site.kind), *site.values(0), **more)
+        operands = (site.made(0), *site.values(1)) if site.fresh else site.values(0)
+        yield site.call(f"ptx.{family}.{name}", site.type(site.kind), *operands, **more)
 
     return ways
 

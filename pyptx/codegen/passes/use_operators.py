@@ -96,6 +96,8 @@ def fits(have: PtxType, opcode: str, kind: PtxType) -> bool:
     """Tell whether an operator on a register of this type names the instruction's."""
     if have.kind == "pred" or kind.kind == "pred":
         return True
+    if opcode == "neg" and kind.kind == "s":
+        return have.bits == kind.bits and have.kind in "bus"
     if opcode in _BITS:
         return have.bits == kind.bits and have.kind in "bus"
     if opcode == "setp" and kind.kind == "b":

@@ -107,6 +107,12 @@ def test_approximate_functions_are_correctly_rounded(op: str, function: Callable
     assert (got == want).mean() > 0.999
 
 
+def test_ptx_before_1_4_flushes_without_saying_so() -> None:
+    a = np.array([1e-40, -1e-40, 4.0], np.float32)
+    got = compute("sqrt.f32 %d, %a;", {"a": a}, {"d": np.float32}, target="sm_13", version="1.3")["d"]
+    assert got.tolist() == [0.0, 0.0, 2.0]
+
+
 @pytest.mark.parametrize(("kind", "limits"), [("f16", F16), ("bf16", BF16)])
 @pytest.mark.parametrize(
     ("op", "exact"), [("add", SUM), ("mul", PRODUCT), ("fma.rn", FUSED)], ids=["add", "mul", "fma"]

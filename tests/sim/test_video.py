@@ -52,7 +52,9 @@ def _signed(x: int) -> int:
         ("vmad.s32.s32.s32 %d, %a.h0, %b.b0, -%c;", lambda a, b, c: (
             _part(a, "h0", True) * _part(b, "b0", True) - _signed(c))),
         ("vmad.u32.u32.u32.shr15 %d, %a.h1, %b.h0, %c;", lambda a, b, c: (
-            _part(a, "h1", False) * _part(b, "h0", False) + c) >> 15),
+            _part(a, "h1", False) * _part(b, "h0", False) + _signed(c)) >> 15),
+        ("vmad.u32.s32.s32.sat %d, %a, %b, %c;", lambda a, b, c: (
+            _clamp(_signed(a) * _signed(b) + _signed(c), True))),
         ("vset.s32.u32.lt.max %d, %a, %b.b0, %c;", lambda a, b, c: max(
             int(_signed(a) < _part(b, "b0", False)), _signed(c)) & 0xFFFFFFFF),
     ],

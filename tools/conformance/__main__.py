@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from tools.conformance import device, simulated
-from tools.conformance.agreement import Agreement, compare
+from tools.conformance.agreement import Agreement, compare, judged
 from tools.conformance.forms import SECTIONS, Case, cases
 from tools.conformance.references import reference
+from tools.conformance.references.bounded import judge
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -44,11 +45,19 @@ def _with_device(gpu: device.Gpu, tried: list[Case], seed: int) -> Iterable[tupl
     found = {case.text: results for case, results in device.run(gpu, tried, seed)}
     mine = [case for case in tried if case.text in found]
     for case, operands, results in simulated.run(mine, seed):
-        yield case, compare(case, operands, results, found[case.text])
+        right = judge(case, operands, found[case.text])
+        if right is not None and not isinstance(results, Exception):
+            yield case, judged(case, operands, found[case.text], right)
+        else:
+            yield case, compare(case, operands, results, found[case.text])
 
 
 def _with_references(tried: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
     for case, operands, results in simulated.run(tried, seed):
+        right = None if isinstance(results, Exception) else judge(case, operands, results)
+        if right is not None and not isinstance(results, Exception):
+            yield case, judged(case, operands, results, right)
+            continue
         wanted = reference(case, operands)
         if wanted is not None or isinstance(results, Exception):
             yield case, compare(case, operands, results, wanted)

@@ -24,6 +24,8 @@ class Agreement:
     differing: int = 0
     payloads: int = 0
     example: str = ""
+    bounded: bool = False
+    """Results are compared with a bound on their error, not with bits."""
     lacking: bool = False
     """The simulator has no semantics for it."""
 
@@ -33,6 +35,7 @@ def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array 
     if isinstance(mine, Exception):
         return failure(case, mine)
     assert theirs is not None
+    mine = mine[:, : theirs.shape[1]]
     different = np.zeros(mine.shape[1], bool)
     payloads = np.zeros(mine.shape[1], bool)
     for position in range(mine.shape[0]):
@@ -47,6 +50,16 @@ def compare(case: Case, operands: Array, mine: Array | Exception, theirs: Array 
         shown = ", ".join(hex(int(column[at, 0])) for column in operands[: len(case.inputs)])
         results = ", ".join(f"{int(m[at, 0]):#x} / {int(t[at, 0]):#x}" for m, t in zip(mine, theirs, strict=True))
         made.example = f"{case.text}  ({shown}) -> {results}"
+    return made
+
+
+def judged(case: Case, operands: Array, results: Array, right: list[bool]) -> Agreement:
+    """Return how a case fared whose results were judged one by one."""
+    made = Agreement(len(right), right.count(False), bounded=True)
+    if made.differing:
+        at = right.index(False)
+        shown = ", ".join(hex(int(column[at, 0])) for column in operands[: len(case.inputs)])
+        made.example = f"{case.text}  ({shown}) -> {int(results[0, at, 0]):#x}, beyond the bound"
     return made
 
 

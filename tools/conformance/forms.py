@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -83,7 +84,13 @@ def _of_row(row: Form, wanted: Target) -> Iterator[Case]:
         match = lookup.match_of(row, bound)
         made = next((_case(match, s, wanted) for s in match.signatures if _plain(s)), None)
         if made is not None:
-            yield made
+            yield from _tables(made) if made.opcode == "lop3" else [made]
+
+
+def _tables(case: Case) -> Iterator[Case]:
+    """Yield a case of lop3 with several tables in place of the empty one."""
+    for table in (0, 0x80, 0xE8, 0x96, 0xCA, 0x1D, 0x6B, 0xFE):
+        yield replace(case, text=re.sub(r", 0\b", f", {table}", case.text, count=1))
 
 
 def _plain(signature: tuple[Operand, ...]) -> bool:

@@ -19,6 +19,10 @@ from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, 
 Function = Callable[..., Array]
 
 
+_ONCE_PLAIN = frozenset(("div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2"))
+"""What PTX before 1.4 writes without modifiers means `.approx.ftz` (manual: the defaults of each)."""
+
+
 def mode_of(match: Match) -> str:
     """Return the rounding of a spelling."""
     return next((m for m in match.modifiers if m in ("rn", "rz", "rm", "rp")), "rn")
@@ -27,6 +31,8 @@ def mode_of(match: Match) -> str:
 def finished(match: Match, function: Function, plain: Value = None) -> Operation:
     """Return the operation with `.ftz`, `.sat` and pairs; `plain` is the ufunc that does it without any of them."""
     kind, flags = match.modifiers[-1], set(match.modifiers)
+    if match.form.opcode in _ONCE_PLAIN and match.modifiers == ("f32",):
+        flags.add("ftz")
     if plain is not None and kind != "f32x2" and not flags & {"ftz", "sat"} and mode_of(match) == "rn":
         return into(plain)
     made = function
@@ -70,7 +76,16 @@ def _div(match: Match, signature: Signature) -> Operation | None:
     mode = mode_of(match)
     if match.modifiers[-1] == "f64":
         return value(lambda a, b: double.div(a, b, mode))
+    if "approx" in match.modifiers or match.modifiers == ("f32",):
+        return finished(match, _divided_by_reciprocal)
     return finished(match, lambda a, b: r.div32(a, b, mode))
+
+
+def _divided_by_reciprocal(a: Array, b: Array) -> Array:
+    """Divide as `a * (1 / b)` does: a reciprocal that would be subnormal is zero."""
+    lost = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
+    quotient = r.div32(a, b, "rn")
+    return np.where(lost, np.where(np.isfinite(a), np.copysign(np.float32(0), quotient), np.float32(np.nan)), quotient)
 
 
 def _unary(f32: Function, f64: Function) -> Builder:

@@ -94,13 +94,22 @@ def merged(made: Array, c: Array, into: Selected | None) -> Array:
 
 
 def _vmad(match: Match, signature: Signature) -> Operation | None:
-    kind, sat = match.chosen["dtype"], "sat" in match.modifiers
+    """Return the operation of vmad as ptxas makes it: words are multiplied as signed ones and c is signed, whatever the
+    types say (the manual extends words by their types). The result is unsigned where both factors are; the type of d
+    does not count. A shift of an unsigned result fills with zeros."""
+    sat, plus_one = "sat" in match.modifiers, "po" in match.modifiers
     scale = int(match.chosen.get("scale", "shr0")[3:])
-    plus_one = "po" in match.modifiers
+    unsigned = match.chosen["atype"] == match.chosen["btype"] == "u32"
+    kind = "u32" if unsigned else "s32"
 
     def vmad(a: Array, b: Array, c: Array) -> Array:
-        total = a.astype(np.int64) * b.astype(np.int64) + c.astype(np.int64) + int(plus_one)
-        return _finished(total >> scale, kind, sat)
+        x, y, z = (v.astype(np.int32).astype(np.int64) for v in (a, b, c))
+        total = x * y + z + int(plus_one)
+        if unsigned:
+            total = (total.view(np.uint64) >> np.uint64(scale)).view(np.int64)
+        else:
+            total = total >> scale
+        return _finished(total, kind, sat).view("i4" if match.chosen["dtype"] == "s32" else "u4")
 
     return value(vmad)
 

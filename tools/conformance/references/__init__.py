@@ -9,13 +9,28 @@ from __future__ import annotations
 import numpy as np
 
 from tools.conformance.forms import Array, Case
-from tools.conformance.references import comparison, conversion, extended_precision, floating_point, integer, video
+from tools.conformance.references import (
+    bounded,
+    comparison,
+    conversion,
+    data_movement,
+    extended_precision,
+    floating_point,
+    integer,
+    narrow,
+    video,
+    warp,
+)  # fmt: skip
 from tools.conformance.references.words import Builder, Scalar
 
 FAMILIES: tuple[dict[str, Builder], ...] = (
     extended_precision.BUILDERS, integer.BUILDERS, floating_point.BUILDERS, comparison.BUILDERS, conversion.BUILDERS,
-    video.BUILDERS,
+    video.BUILDERS, narrow.BUILDERS, data_movement.BUILDERS,
 )  # fmt: skip
+
+
+_SLOW = 256
+"""Tuples of a form whose reference takes long: four elements each."""
 
 
 def scalar_of(case: Case) -> Scalar | None:
@@ -29,19 +44,33 @@ def scalar_of(case: Case) -> Scalar | None:
 
 
 def reference(case: Case, operands: Array) -> Array | None:
-    """Return the results of a case as its kernel stores them, None where the spelling has no reference."""
+    """Return the results of a case as its kernel stores them, of the first tuples only where the reference takes long;
+    None where the spelling has no reference."""
+    whole = warp.BUILDERS.get(case.opcode)
+    among = whole(case.modifiers, case) if whole is not None else None
     scalar = scalar_of(case)
-    if scalar is None:
+    if scalar is None and among is None:
         return None
-    results = np.zeros((len(case.outputs) + case.carries, operands.shape[1], 2), np.uint64)
-    columns = [_integers(operands[position]) for position in range(len(case.inputs))]
+    tuples = _SLOW if case.modifiers[-1].endswith("x4") else operands.shape[1]
+    results = np.zeros((len(case.outputs) + case.carries, tuples, 2), np.uint64)
+    columns = [_integers(operands[position, :tuples]) for position in range(len(case.inputs))]
     if case.carries:
-        columns.insert(0, [thread & 1 for thread in range(operands.shape[1])])
-    for row, given in enumerate(zip(*columns, strict=True) if columns else [()] * operands.shape[1]):
-        found = scalar(*given)
+        columns.insert(0, [thread & 1 for thread in range(tuples)])
+    rows = list(zip(*columns, strict=True)) if columns else [()] * tuples
+    if among is not None:
+        made = [found for start in range(0, tuples, 32) for found in among(rows[start : start + 32])]
+    else:
+        assert scalar is not None
+        made = [scalar(*row) for row in rows]
+    for row, found in enumerate(made):
         for position, bits in enumerate(found if isinstance(found, tuple) else (found,)):
             results[position, row] = bits & 0xFFFFFFFFFFFFFFFF, bits >> 64
     return results
+
+
+def has_reference(case: Case) -> bool:
+    """Tell whether something judges a case."""
+    return case.opcode in warp.BUILDERS or scalar_of(case) is not None or bounded.within_of(case) is not None
 
 
 def _integers(column: Array) -> list[int]:

@@ -12,6 +12,8 @@ from tools.conformance.references.words import Builder, Scalar
 
 Exact = Callable[..., f.Number]
 """A function of numbers and, last, of the direction of rounding."""
+_OOB_NAN = 0xFFFF
+"""The NaN that marks a factor out of bounds; the manual names it without its code, which is inferred."""
 _LANES = {"f16x2": ("f16", 2), "bf16x2": ("bf16", 2), "f32x2": ("f32", 2)}
 
 
@@ -22,7 +24,7 @@ def lanes_of(name: str) -> tuple[str, int]:
 
 def _known(modifiers: tuple[str, ...]) -> bool:
     """Tell whether a spelling is of the plain formats, and says nothing that only it understands."""
-    allowed = {*f.ROUNDINGS, "ftz", "sat", "relu", *f.WIDTHS, *_LANES}
+    allowed = {*f.ROUNDINGS, "ftz", "sat", "relu", "oob", *f.WIDTHS, *_LANES}
     return set(modifiers) <= allowed and modifiers[-1] != "tf32"
 
 
@@ -31,7 +33,7 @@ def _rounded(function: Exact) -> Builder:
     What ptxas makes of `.ftz.f64` is what it makes without `.ftz`."""
 
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-        if not _known(modifiers) or case.where.arch < 20:
+        if not _known(modifiers) or (case.where.arch < 20 and modifiers[-1] != "f64"):
             return None
         types = [m for m in modifiers if m in f.WIDTHS or m in _LANES]
         result, count = lanes_of(types[0])
@@ -46,6 +48,8 @@ def _rounded(function: Exact) -> Builder:
                 names = [given] * (len(bits) - mixed) + [result] * mixed
                 wide = [(1 << f.WIDTHS[name]) - 1 for name in names]
                 parts = [b >> shift & mask for b, mask in zip(bits, wide, strict=True)]
+                if "oob" in modifiers and _OOB_NAN in parts[:2]:
+                    continue
                 number = function(*(f.decode(p, n, flush) for p, n in zip(parts, names, strict=True)), rounding)
                 number = f.clamp_to_one(number) if "sat" in modifiers else number
                 number = f.rectified(number) if "relu" in modifiers else number
@@ -82,19 +86,22 @@ def _reciprocal(a: f.Number, rounding: str) -> f.Number:
 
 
 def _directed(function: Exact) -> Builder:
-    """Return the builder of an operation that is exact only where it names a direction."""
+    """Return the builder of an operation that is exact only where it names a direction, or where old PTX means one:
+    mad on sm_20, and every f64."""
     inner = _rounded(function)
 
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-        return inner(modifiers, case) if modifiers[0] in f.ROUNDINGS else None
+        implied = modifiers[-1] == "f64" or (case.opcode == "mad" and case.where.arch >= 20)
+        return inner(modifiers, case) if modifiers[0] in f.ROUNDINGS or (implied and "approx" not in modifiers) else None
 
     return build
 
 
 def _sqrt(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-    if modifiers[0] not in f.ROUNDINGS:
+    if modifiers[0] not in f.ROUNDINGS and modifiers != ("f64",):
         return None
-    name, rounding, flush = modifiers[-1], modifiers[0], "ftz" in modifiers
+    name, flush = modifiers[-1], "ftz" in modifiers
+    rounding = modifiers[0] if modifiers[0] in f.ROUNDINGS else "rn"
 
     def whole(a: int) -> int:
         number = f.decode(a, name, flush)

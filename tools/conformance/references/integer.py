@@ -40,7 +40,7 @@ def _positive(function: Few) -> Callable[..., int]:
 
 def _simple(function: Few) -> Builder:
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-        name = modifiers[-1]
+        name = "b1" if modifiers[-1] == "pred" else modifiers[-1]
         if name[0] not in "usb" or not name[1].isdigit():
             return None
         if "relu" in modifiers:
@@ -246,11 +246,27 @@ def _dot(sizes: tuple[int, int]) -> Builder:
 
 
 def _logic3(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
-    if len(case.inputs) != 3 or not case.text.rstrip(";").endswith(" 0"):
-        return None
+    table = int(case.text.rstrip(";").split(", ")[4 if len(case.inputs) == 4 else -1])
+    both = {"or": lambda a, b: a | b, "and": lambda a, b: a & b}
+
+    def logic(a: int, b: int, c: int) -> int:
+        return sum((table >> (4 * (a >> n & 1) + 2 * (b >> n & 1) + (c >> n & 1)) & 1) << n for n in range(32))
+
+    def whole(a: int, b: int, c: int, q: int | None = None) -> int | tuple[int, ...]:
+        made = logic(a, b, c)
+        return made if q is None else (made, both[modifiers[0]](int(made != 0), q))
+
+    return whole
+
+
+def _carryless(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    """The half of the product of polynomials over one bit; a sign means nothing to it."""
 
     def whole(a: int, b: int, c: int) -> int:
-        return 0
+        product = 0
+        for at in range(64):
+            product ^= (a << at) * (b >> at & 1)
+        return ((product >> 64 if modifiers[0] == "hi" else product) ^ c) & ((1 << 64) - 1)
 
     return whole
 
@@ -295,6 +311,7 @@ BUILDERS: dict[str, Builder] = {
     "cnot": _simple(lambda a: int(a == 0)),
     "mul": _mul,
     "mad": _mad,
+    "clmad": _carryless,
     "mul24": _mad24,
     "mad24": _mad24,
     "sad": _sad,

@@ -73,6 +73,21 @@ def _vset(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     return whole
 
 
+def _multiplied(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    """vmad as ptxas makes it for sm_90: the words are multiplied as signed ones (IMAD.WIDE) whatever their types, and c
+    is signed. The manual extends words by their types, which differs only for words with their top bit set. The result
+    is unsigned, and so shifted and saturated, only where both factors are; the type of d does not count."""
+    shift = next((int(m[3:]) for m in modifiers if m.startswith("shr")), 0)
+    unsigned = modifiers[1][0] == modifiers[2][0] == "u"
+
+    def whole(a: int, b: int, c: int) -> int:
+        total = read(a, "s32") * read(b, "s32") + read(c, "s32") + ("po" in modifiers)
+        total = signed(read(total, "u64") >> shift, 64) if unsigned else total >> shift
+        return (clamped(total, "u32" if unsigned else "s32") if "sat" in modifiers else total) & 0xFFFFFFFF
+
+    return whole
+
+
 def _simd(primary: Callable[[int, int], int] | None) -> Builder:
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         count = int(case.opcode[-1])
@@ -102,6 +117,7 @@ BUILDERS: dict[str, Builder] = {
     **{name: _scalar(function) for name, function in _PRIMARY.items() if name != "vavrg"},
     "vshl": _shift,
     "vshr": _shift,
+    "vmad": _multiplied,
     "vset": _vset,
     **{f"{name}{count}": _simd(function) for name, function in _PRIMARY.items() for count in (2, 4)},
     "vset2": _simd(None),

@@ -88,7 +88,10 @@ def test_one_entry_needs_no_name() -> None:
 
 
 def test_every_launch_starts_with_fresh_module_variables() -> None:
-    body = "atom.global.add.u32 %r0, [count], 1;\nmov.f32 %f1, 0f00000000;\nex2.approx.f32 %f1, %f1;\nst.global.u32 [%o], %r0;"
+    body = """atom.global.add.u32 %r0, [count], 1;
+mov.f32 %f1, 0f00000000;
+ex2.approx.f32 %f1, %f1;
+st.global.u32 [%o], %r0;"""
     module = parse(kernel(body, module=".global .u32 count = 5;"))
     for _ in range(2):
         out = np.zeros(1, np.int32)

@@ -159,23 +159,3 @@ def _limit(code: U64, magnitude: U64, form: Format, rounding: str, negative: Mas
         case _:
             stays = np.zeros_like(over)
     return np.where(stays, np.uint64(form.largest), np.where(over, np.uint64(beyond), code))
-
-
-def encode_ue8m0(x: F64, rounding: str, *, satfinite: bool = False) -> Array:
-    """Return the powers of two next to |x|, up (`rp`) or down (`rz`); as in CUDA's headers, the sign is dropped."""
-    magnitude = np.abs(x)
-    fraction, exponent = np.frexp(magnitude)
-    power = exponent + 126 + ((fraction > 0.5) if rounding == "rp" else 0)
-    code = np.clip(np.where(magnitude == 0, 0, power), 0, 255)
-    code = np.where(np.isinf(magnitude), 255, code)
-    if satfinite:
-        code = np.minimum(code, 254)
-    return np.where(np.isnan(x), 255, code).astype(np.uint8)
-
-
-def encode_s2f6(x: F64, rounding: str = "rn", *, relu: bool = False) -> Array:
-    """Return the fixed-point codes of `x`, saturated; NaN becomes the largest number."""
-    scaled = x * 64.0
-    whole = np.rint(scaled) if rounding == "rn" else np.trunc(scaled)
-    whole = np.clip(np.where(np.isnan(x), 127.0, whole), 0.0 if relu else -128.0, 127.0)
-    return whole.astype(np.int8).view(np.uint8)

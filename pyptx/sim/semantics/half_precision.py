@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.sim.copies.plans import NAN_OF
 from pyptx.sim.formats import Array
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import extreme, mode_of
@@ -34,20 +35,23 @@ def _computed(match: Match, function: Function) -> Operation:
     name, mode = kind.removesuffix("x2"), mode_of(match)
 
     def apply(*values: Array) -> Array:
-        bits = [_flushed(v) if "ftz" in flags and name == "f16" else v for v in values]
+        bits = [_flushed(v, name) if "ftz" in flags else v for v in values]
         made = rounded(function(*[decode(b, name) for b in bits]), name, mode)
         if "sat" in flags:
             made = r.saturate(made)
         if "relu" in flags:
             made = np.where(made > 0, made, np.where(np.isnan(made), made, 0.0))
         coded = encode(made, name)
-        return _flushed(coded) if "ftz" in flags and name == "f16" else coded
+        return _flushed(coded, name) if "ftz" in flags else coded
 
     return value(_elements(kind, apply))
 
 
-def _flushed(bits: Array) -> Array:
-    return np.where((bits & np.uint16(0x7C00)) == 0, bits & np.uint16(0x8000), bits)
+_EXPONENT = {"f16": np.uint16(0x7C00), "bf16": np.uint16(0x7F80)}
+
+
+def _flushed(bits: Array, name: str) -> Array:
+    return np.where((bits & _EXPONENT[name]) == 0, bits & np.uint16(0x8000), bits)
 
 
 def _quick(match: Match, function: Function) -> Operation | None:
@@ -83,7 +87,7 @@ def _fma(match: Match, signature: Signature) -> Operation | None:
     assert inner is not None
 
     def apply(a: Array, b: Array, c: Array) -> Array:
-        return np.where(_out_of_bounds(a, kind) | _out_of_bounds(b, kind), c.dtype.type(0), inner(a, b, c))
+        return np.where(_out_of_bounds(a) | _out_of_bounds(b), c.dtype.type(0), inner(a, b, c))
 
     return value(apply) if not kind.endswith("x2") else value(_pairwise(match, kind))
 
@@ -92,7 +96,7 @@ def _pairwise(match: Match, kind: str) -> Function:
     single = _computed_plain(match, kind.removesuffix("x2"))
 
     def apply(a: Array, b: Array, c: Array) -> Array:
-        bad = _out_of_bounds(a, kind) | _out_of_bounds(b, kind)
+        bad = _out_of_bounds(a) | _out_of_bounds(b)
         return np.where(bad, np.uint16(0), single(a, b, c))
 
     return _elements(kind, apply)
@@ -108,9 +112,9 @@ def _computed_plain(match: Match, name: str) -> Function:
     return apply
 
 
-def _out_of_bounds(bits: Array, kind: str) -> Array:
-    """Say where an operand holds the NaN that marks a value out of bounds (manual: fma.oob): all bits set."""
-    return bits == np.array(-1).astype(bits.dtype)
+def _out_of_bounds(bits: Array) -> Array:
+    """Say where an operand holds the NaN that tensor copies put beyond the tensor (manual: fma.oob)."""
+    return bits == np.frombuffer(NAN_OF[2], "<u2")
 
 
 def fused(mode: str) -> Function:
@@ -127,7 +131,7 @@ def _abs(match: Match, signature: Signature) -> Operation | None:
 
 
 def _maybe_flushed(match: Match, a: Array) -> Array:
-    return _flushed(a) if "ftz" in match.modifiers else a
+    return _flushed(a, match.modifiers[-1].removesuffix("x2")) if "ftz" in match.modifiers else a
 
 
 def _extreme(greater: bool) -> Builder:

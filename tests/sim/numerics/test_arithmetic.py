@@ -1,4 +1,4 @@
-"""Single roundings of sums, products, quotients and roots, against rationals: every form and direction."""
+"""Single roundings against rationals: sums of every format, products, quotients and roots of f64 in every direction."""
 
 from __future__ import annotations
 
@@ -28,19 +28,13 @@ def quotient(a: Fraction, b: Fraction) -> Fraction:
     return a / b
 
 
-def reciprocal(a: Fraction) -> Fraction:
-    return 1 / a
-
-
 TERMS: dict[str, Callable[..., Fraction]] = {
     "add": operator.add,
-    "sub": operator.sub,
     "mul": operator.mul,
     "div": quotient,
     "fma": fused,
-    "rcp": reciprocal,
 }
-ARITY = {"fma": 3, "rcp": 1, "sqrt": 1}
+ARITY = {"fma": 3}
 
 
 def operands(name: str, count: int, seed: int) -> list[Array]:
@@ -65,11 +59,8 @@ def zero_is_negative(operation: str, values: tuple[float, ...], rounding: str) -
     signs = [bool(np.signbit(value)) for value in values]
     if operation in ("mul", "div"):
         return signs[0] != signs[1]
-    if operation == "rcp":
-        return signs[0]
     left = signs[0] != signs[1] if operation == "fma" else signs[0]
-    right = signs[-1] != (operation == "sub")
-    return left if left == right else rounding == "rm"
+    return left if left == signs[-1] else rounding == "rm"
 
 
 def check(operation: str, name: str, rounding: str, given: list[Array], got: Array) -> None:
@@ -77,7 +68,7 @@ def check(operation: str, name: str, rounding: str, given: list[Array], got: Arr
     columns = [decode(x, name).astype(np.float64).tolist() for x in given]
     compared = 0
     for values, code in zip(zip(*columns, strict=True), bits_of(got, name), strict=True):
-        if operation in ("div", "rcp") and values[-1] == 0:
+        if operation == "div" and values[-1] == 0:
             continue
         value = TERMS[operation](*map(Fraction, values))
         wanted = exact.encode(value, name, rounding, zero_sign=zero_is_negative(operation, values, rounding))
@@ -87,39 +78,16 @@ def check(operation: str, name: str, rounding: str, given: list[Array], got: Arr
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)
-@pytest.mark.parametrize("operation", ["add", "sub", "mul", "fma", "div", "rcp"])
-def test_f32(operation: str, rounding: str) -> None:
-    given = operands("f32", ARITY.get(operation, 2), 11)
-    check(operation, "f32", rounding, given, getattr(arithmetic, operation)(*given, "f32", rounding))
-
-
-@pytest.mark.parametrize("rounding", DIRECTIONS)
-@pytest.mark.parametrize("operation", ["add", "sub", "mul", "fma", "div", "rcp"])
+@pytest.mark.parametrize("operation", ["add", "mul", "fma", "div"])
 def test_f64(operation: str, rounding: str) -> None:
     given = operands("f64", ARITY.get(operation, 2), 23)
-    check(operation, "f64", rounding, given, getattr(arithmetic, operation)(*given, "f64", rounding))
+    check(operation, "f64", rounding, given, getattr(double, operation)(*given, rounding))
 
 
-@pytest.mark.parametrize("name", ["f16", "bf16"])
-@pytest.mark.parametrize("operation", ["add", "sub", "mul", "fma"])
-def test_halves(operation: str, name: str) -> None:
-    given = operands(name, ARITY.get(operation, 2), 31)
-    for rounding in DIRECTIONS if operation == "fma" and name == "bf16" else ["rn"]:
-        check(operation, name, rounding, given, getattr(arithmetic, operation)(*given, name, rounding))
-
-
-def test_fma_where_rounding_twice_goes_wrong() -> None:
-    """The product and the addend make a float64 tie that a third, tiny part decides."""
-    count = 2000
-    generator = np.random.default_rng(5)
-    a = (1 + generator.integers(0, 1 << 23, count) * 2.0**-23).astype(np.float32)
-    b = (1 + generator.integers(0, 1 << 23, count) * 2.0**-23).astype(np.float32)
-    nearest = (a.astype(np.float64) * b).astype(np.float32)
-    c = (np.spacing(nearest) * 2.0 ** generator.integers(20, 32, count)).astype(np.float32)
-    c *= generator.choice([-1, 1], count).astype(np.float32)
-    check("fma", "f32", "rn", [a, b, c], arithmetic.fma(a, b, c))
-    tiny = (generator.integers(1, 1 << 22, count) * 2.0**-149).astype(np.float32)
-    check("fma", "f32", "rn", [a, b * np.float32(2.0**-140), tiny], arithmetic.fma(a, b * np.float32(2.0**-140), tiny))
+@pytest.mark.parametrize("name", ["f16", "bf16", "f32"])
+def test_sums_of_narrow_numbers(name: str) -> None:
+    a, b = operands(name, 2, 31)
+    check("add", name, "rn", [a, b], arithmetic.add(a, b, name))
 
 
 @pytest.mark.parametrize("tight", [False, True])
@@ -135,16 +103,14 @@ def test_f64_fma_with_cancellation_and_small_results(rounding: str, tight: bool)
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)
-@pytest.mark.parametrize("name", ["f32", "f64"])
-def test_roots(name: str, rounding: str) -> None:
-    (x,) = operands(name, 1, 47)
+def test_roots(rounding: str) -> None:
+    (x,) = operands("f64", 1, 47)
     x = np.abs(x)[:500]
     x = x[x > 0]
-    squares = (np.arange(1, 60, dtype=x.dtype) ** 2) * np.dtype(x.dtype).type(0.25)
-    x = np.concatenate([x, squares, np.nextafter(squares, np.dtype(x.dtype).type(0))])
-    got = arithmetic.sqrt(x, name, rounding)
-    wanted = [exact.round_root(Fraction(value), name, rounding) for value in x.astype(np.float64).tolist()]
-    assert bits_of(got, name) == wanted
+    squares = (np.arange(1, 60, dtype=x.dtype) ** 2) * 0.25
+    x = np.concatenate([x, squares, np.nextafter(squares, 0.0)])
+    wanted = [exact.round_root(Fraction(value), "f64", rounding) for value in x.tolist()]
+    assert bits_of(double.sqrt(x, rounding), "f64") == wanted
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)
@@ -154,48 +120,25 @@ def test_results_of_infinities_zeros_and_nan(rounding: str) -> None:
     with np.errstate(all="ignore"):
         plain = {"add": a + b, "mul": a * b, "div": a / b, "fma": a * b + a}
     for operation, wanted in plain.items():
-        third = [a] if operation == "fma" else []
-        for module, dtype in ((arithmetic, np.float32), (double, np.float64)):
-            given = [x.astype(dtype) for x in (a, b, *third)]
-            name = ["f32"] if module is arithmetic else []
-            got = getattr(module, operation)(*given, *name, rounding)
-            special_result = ~np.isfinite(wanted)
-            np.testing.assert_array_equal(got[special_result], wanted[special_result])
+        got = getattr(double, operation)(*([a, b, a] if operation == "fma" else [a, b]), rounding)
+        special_result = ~np.isfinite(wanted)
+        np.testing.assert_array_equal(got[special_result], wanted[special_result])
 
 
-def test_single_precision_gives_one_nan() -> None:
+def test_sums_that_are_no_number_are_canonical() -> None:
     nan = np.array([0xFF800001, 0x7FC00000, 0xFFFFFFFF], np.uint32).view(np.float32)
-    for result in (arithmetic.add(nan, nan), arithmetic.fma(nan, nan, nan), arithmetic.mul(nan, nan, "f32", "rz")):
-        assert bits_of(result, "f32") == [0x7FFFFFFF] * 3
+    assert bits_of(arithmetic.add(nan, nan), "f32") == [0x7FFFFFFF] * 3
     half = np.array([0xFC01], np.uint16)
     assert bits_of(arithmetic.add(half, half, "f16"), "f16") == [0x7FFF]
 
 
-def test_flushing_and_saturation() -> None:
-    small = np.array([2.0**-130, -(2.0**-130), 2.0**-126, -(2.0**-126)], np.float32)
-    one = np.ones(4, np.float32)
-    flushed = arithmetic.mul(small, one, ftz=True)
-    assert bits_of(flushed, "f32") == [0, 0x80000000, 0x00800000, 0x80800000]
-    assert bits_of(arithmetic.mul(small[2:], one[2:] / 2, ftz=True), "f32") == [0, 0x80000000]
-    assert bits_of(arithmetic.fma(small, one, one * 0, ftz=True), "f32") == [0, 0, 0x00800000, 0x80800000]
-    x = np.array([-1.0, 0.25, 7.0, np.nan], np.float32)
-    np.testing.assert_array_equal(arithmetic.add(x, x, sat=True), np.array([0, 0.5, 1, 0], np.float32))
-    np.testing.assert_array_equal(arithmetic.fma(x, one, x, rounding="rp", sat=True), np.array([0, 0.5, 1, 0], "f4"))
-    half = np.array([0x0001, 0x83FF, 0xC000, 0x7FFF], np.uint16)
-    unit, zero = np.full(4, 0x3C00, np.uint16), np.zeros(4, np.uint16)
-    assert bits_of(arithmetic.fma(half, unit, zero, "f16", ftz=True), "f16") == [0, 0, 0xC000, 0x7FFF]
-    assert bits_of(arithmetic.fma(half, unit, zero, "f16", relu=True), "f16") == [1, 0, 0, 0x7FFF]
-    assert bits_of(arithmetic.fma(half, unit, zero, "f16", oob=True), "f16") == [1, 0x83FF, 0xC000, 0]
-
-
-@pytest.mark.parametrize("rounding", DIRECTIONS)
-def test_mixed_precision(rounding: str) -> None:
-    a, b, c = samples.codes16(COUNT, 1, 0x7F80), samples.codes16(COUNT, 2, 0x7F80), samples.floats32(COUNT, 3)
-    got = arithmetic.mixed_fma(a, b, "bf16", c, rounding)
-    wide = [decode(x, "bf16") for x in (a, b)]
-    check("fma", "f32", rounding, [*wide, c], got)
-    check("add", "f32", rounding, [wide[0], c], arithmetic.mixed_add(a, "bf16", c, rounding))
-    check("sub", "f32", rounding, [wide[0], c], arithmetic.mixed_add(a, "bf16", c, rounding, negate=True))
+def test_subnormal_operands_and_sums_are_flushed() -> None:
+    small = np.array([2.0**-130, -(2.0**-130), 2.0**-126, 1.5 * 2.0**-126], np.float32)
+    other = np.array([0, -0.0, 0, -(2.0**-126)], np.float32)
+    assert bits_of(arithmetic.add(small, other, ftz=True), "f32") == [0, 0x80000000, 0x00800000, 0]
+    assert bits_of(arithmetic.add(small, other), "f32")[3] == 0x00400000
+    halves, others = np.array([0x0001, 0x83FF, 0xC000], np.uint16), np.array([0, 0x8000, 0], np.uint16)
+    assert bits_of(arithmetic.add(halves, others, "f16", ftz=True), "f16") == [0, 0x8000, 0xC000]
 
 
 @pytest.mark.parametrize("rounding", DIRECTIONS)

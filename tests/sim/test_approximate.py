@@ -1,12 +1,13 @@
-"""The approximate functions equal the exact result rounded to nearest."""
+"""Approximate instructions give the exact result rounded to nearest, which lies within every bound of the manual."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from pyptx.sim.numerics.approximate import approximate, div_approx, ex2_bf16, rcp_f64, rsqrt_f64
+from pyptx.sim.copies.plans import NAN_OF
 from pyptx.sim.numerics.formats import decode
+from tests.sim.lanes import Array, compute
 from tests.sim.numerics import exact, precise
 
 RANGES = {
@@ -21,6 +22,13 @@ RANGES = {
 }
 
 
+def applied(instruction: str, *given: Array) -> Array:
+    """Return what an instruction makes of its operands."""
+    inputs = dict(zip("ab", given, strict=False))
+    code = f"{instruction} %d, {', '.join(f'%{name}' for name in inputs)};"
+    return compute(code, inputs, {"d": given[0].dtype})["d"]
+
+
 @pytest.mark.parametrize("function", RANGES)
 def test_f32_is_correctly_rounded(function: str, seed: int) -> None:
     low, high = RANGES[function]
@@ -30,7 +38,7 @@ def test_f32_is_correctly_rounded(function: str, seed: int) -> None:
     else:
         x = np.concatenate([generator.uniform(low, high, 150), generator.uniform(-1, 1, 100)])
     x = x.astype(np.float32)
-    got = approximate(function, x).view(np.uint32).tolist()
+    got = applied(f"{function}.approx.f32", x).view(np.uint32).tolist()
     wanted = [exact.encode(precise.evaluate(function, value), "f32", "rn") for value in x.tolist()]
     assert got == wanted
 
@@ -41,7 +49,7 @@ def test_halves_are_correctly_rounded(function: str, name: str) -> None:
     codes = np.concatenate([codes, codes | 0x8000])
     values = decode(codes, name).tolist()
     wanted = [exact.encode(precise.evaluate(function, value), name, "rn") for value in values]
-    assert approximate(function, codes, name).tolist() == wanted
+    assert applied(f"{function}.approx.{name}", codes).tolist() == wanted
 
 
 INF, NAN = np.inf, np.nan
@@ -61,7 +69,7 @@ INF, NAN = np.inf, np.nan
     ],
 )
 def test_corner_cases_of_the_manual(function: str, given: list[float], results: list[float]) -> None:
-    got = approximate(function, np.array(given, np.float32))
+    got = applied(f"{function}.approx.f32", np.array(given, np.float32))
     wanted = np.array(results, np.float32)
     np.testing.assert_array_equal(got, wanted)
     number = ~np.isnan(wanted)
@@ -72,14 +80,15 @@ def test_division_loses_quotients_whose_reciprocal_is_subnormal() -> None:
     a = np.array([1.0, -1.0, INF, 3.0], np.float32)
     b = np.array([2.0**127, 2.0**127, 2.0**127, 2.0**126], np.float32)
     wanted = np.array([0.0, -0.0, NAN, 3 * 2.0**-126], np.float32)
-    got = div_approx(a, b)
+    got = applied("div.approx.f32", a, b)
     np.testing.assert_array_equal(got, wanted)
     assert np.signbit(got).tolist()[:2] == [False, True]
 
 
 def test_gross_f64_reciprocals_have_an_empty_lower_word() -> None:
     x = np.array([3.0, -0.0, 1e-310, INF, NAN])
-    for got, wanted in ((rcp_f64(x), 1 / 3), (rsqrt_f64(x, ftz=True), 3**-0.5)):
+    for function, wanted in (("rcp", 1 / 3), ("rsqrt", 3**-0.5)):
+        got = applied(f"{function}.approx.ftz.f64", x)
         bits = got.view(np.uint64)
         assert not np.any(bits & np.uint64(0xFFFFFFFF))
         assert abs(got[0] / wanted - 1) < 2.0**-20
@@ -89,4 +98,18 @@ def test_gross_f64_reciprocals_have_an_empty_lower_word() -> None:
 
 def test_bf16_power_of_two_flushes() -> None:
     codes = np.array([0x0001, 0x8001, 0xC2FE, 0xFF80, 0x3F80], np.uint16)
-    assert ex2_bf16(codes).tolist() == [0x3F80, 0x3F80, 0, 0, 0x4000]
+    assert applied("ex2.approx.ftz.bf16", codes).tolist() == [0x3F80, 0x3F80, 0, 0, 0x4000]
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16"])
+def test_what_tensor_copies_fill_in_adds_nothing(name: str) -> None:
+    one = {"f16": 0x3C00, "bf16": 0x3F80}[name]
+    filled = int.from_bytes(NAN_OF[2], "little")
+    a, b, c = (np.array(codes, np.uint16) for codes in ([filled, one, one], [one, filled, one], [one, one, 0]))
+    assert compute(f"fma.rn.oob.{name} %d, %a, %b, %c;", {"a": a, "b": b, "c": c}, {"d": np.uint16})["d"].tolist() == [
+        0, 0, one,
+    ]  # fmt: skip
+    pair = {n: x.astype(np.uint32) | np.uint32(one << 16) for n, x in zip("abc", (a, b, c), strict=True)}
+    made = compute(f"fma.rn.oob.{name}x2 %d, %a, %b, %c;", pair, {"d": np.uint32})["d"]
+    assert (made & np.uint32(0xFFFF)).tolist() == [0, 0, one]
+    assert set((made >> np.uint32(16)).tolist()) == {one + (1 << (10 if name == "f16" else 7))}

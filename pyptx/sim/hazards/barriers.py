@@ -51,16 +51,17 @@ class Barriers:
         self.state = state
         self.rounds: dict[tuple[int, int, int], Round] = {}
         self.clusters: dict[int, ClusterRound] = {}
-        self.arrivals: dict[int, int] = {}
-        self.waits: dict[int, int] = {}
+        self.arrivals, self.waits = np.zeros(0, np.int32), np.zeros(0, np.int32)
         self.fenced_inits: dict[int, set[int]] = {}
         self.inits: dict[int, set[int]] = {}
 
     def forget(self, grid: Grid, slot: int) -> None:
         """A CTA begins in a slot: what its threads' numbers meant before is over."""
-        threads = grid.all_threads(slot).tolist()
-        for held in (self.arrivals, self.waits, self.fenced_inits, self.inits):
-            for thread in threads if held else ():
+        threads = grid.all_threads(slot)
+        self._make_room()
+        self.arrivals[threads] = self.waits[threads] = 0
+        for held in (self.fenced_inits, self.inits):
+            for thread in threads.tolist() if held else ():
                 held.pop(thread, None)
         for key in [key for key in self.rounds if key[:2] == (grid.number, slot)]:
             del self.rounds[key]
@@ -185,26 +186,26 @@ class Barriers:
 
     def cluster_arrive(self, group: Group, place: Place, sem: Sem = Sem.RELEASE) -> bool:
         """`barrier.cluster.arrive`. Return whether the round is complete."""
-        state = self.state
+        state, threads = self.state, group.threads
         domain = state.domain_of(group.first)
         now = self.clusters.setdefault(domain.number, ClusterRound())
-        for thread in group.threads.tolist():
-            if thread in now.arrived or self.arrivals.get(thread, 0) > self.waits.get(thread, 0):
-                other = now.places.get(thread)
-                state.report(rules.CLUSTER_BARRIER, place, "a second arrive without a wait", thread=thread, other=other)
-            self.arrivals[thread] = self.arrivals.get(thread, 0) + 1
-            now.arrived.add(thread)
-            now.places[thread] = place
-            now.initialised |= self.fenced_inits.pop(thread, set())
-            if sem.releases:
-                now.initialised |= self.inits.pop(thread, set())
-        stamp = state.clocks.publish(group.threads)
+        self._make_room()
+        for thread in threads[self.arrivals[threads] > self.waits[threads]].tolist():
+            other = now.places.get(thread)
+            state.report(rules.CLUSTER_BARRIER, place, "a second arrive without a wait", thread=thread, other=other)
+        self.arrivals[threads] += 1
+        now.arrived |= group.members
+        now.places.update(dict.fromkeys(group.members, place))
+        for held in (self.fenced_inits, self.inits) if sem.releases else (self.fenced_inits,):
+            for thread in held.keys() & group.members if held else ():
+                now.initialised |= held.pop(thread)
+        stamp = state.clocks.publish(threads)
         if not sem.releases:
             keep = stamp.known[RELAXED].copy()
             stamp.known[:] = 0
             stamp.known[RELAXED] = keep
             stamp.foreign = {}
-            for held in (state.fenced[t] for t in group.threads.tolist() if t in state.fenced):
+            for held in (state.fenced[t] for t in threads.tolist() if t in state.fenced):
                 covered = held.stamp.copy()
                 if held.scope < Scope.CLUSTER:
                     covered.known[[WIDE_SHARED, WIDE_GLOBAL]] = 0
@@ -213,8 +214,18 @@ class Barriers:
         now.stamp = stamp if now.stamp is None else now.stamp.merge(stamp)
         return self._complete_cluster(domain, now)
 
+    def _make_room(self) -> None:
+        """Count for all threads that there are."""
+        more = len(self.state.live) - len(self.arrivals)
+        if more:
+            self.arrivals, self.waits = (
+                np.append(held, np.zeros(more, np.int32)) for held in (self.arrivals, self.waits)
+            )
+
     def _complete_cluster(self, domain: Domain, now: ClusterRound) -> bool:
-        if not now.arrived >= self.live_of(domain):
+        size = len(domain.ctas) * domain.grid.stride
+        living = int(self.state.live[domain.first_thread : domain.first_thread + size].sum())
+        if len(now.arrived) < living or not now.arrived >= self.live_of(domain):
             return False
         now.complete += 1
         now.done, now.stamp = now.stamp, None
@@ -231,20 +242,23 @@ class Barriers:
     def cluster_may_pass(self, thread: int) -> bool:
         """Tell whether `barrier.cluster.wait` of this thread would go on."""
         now = self.clusters.get(self.state.domain_of(thread).number)
-        return now is not None and now.complete > self.waits.get(thread, 0)
+        return now is not None and now.complete > self._waited(thread)
+
+    def _waited(self, thread: int) -> int:
+        return int(self.waits[thread]) if thread < len(self.waits) else 0
 
     def cluster_wait(self, group: Group, place: Place, sem: Sem = Sem.ACQUIRE) -> None:
         """`barrier.cluster.wait` that went on."""
-        state = self.state
+        state, threads = self.state, group.threads
         now = self.clusters.setdefault(state.domain_of(group.first).number, ClusterRound())
-        for thread in group.threads.tolist():
-            if self.arrivals.get(thread, 0) <= self.waits.get(thread, 0):
-                state.report(rules.CLUSTER_BARRIER, place, "a wait without an arrive", thread=thread)
-            self.waits[thread] = self.waits.get(thread, 0) + 1
-        state.rounds[group.threads] += 1
+        self._make_room()
+        for thread in threads[self.arrivals[threads] <= self.waits[threads]].tolist():
+            state.report(rules.CLUSTER_BARRIER, place, "a wait without an arrive", thread=thread)
+        self.waits[threads] += 1
+        state.rounds[threads] += 1
         if now.done is not None:
             everything = range(8) if sem.acquires else RELAXED
-            state.clocks.acquire(group.threads, now.done, everything)
+            state.clocks.acquire(threads, now.done, everything)
 
     def cluster_exited(self, domain: Domain) -> bool:
         """Threads of a cluster have exited; return whether its round is complete now."""
@@ -264,7 +278,7 @@ class Barriers:
     def init_published(self, thread: int, barrier: int) -> bool:
         """Tell whether a thread has passed a cluster barrier that released an mbarrier's initialisation."""
         now = self.clusters.get(self.state.domain_of(thread).number)
-        return now is not None and barrier in now.published and self.waits.get(thread, 0) > 0
+        return now is not None and barrier in now.published and self._waited(thread) > 0
 
 
 def _count(count: int | None) -> str:

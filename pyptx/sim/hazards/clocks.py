@@ -24,6 +24,7 @@ RELAXED = [RAN, BEFORE, AFTER]
 """What a relaxed edge hands on."""
 ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
 CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
+_PUBLISHED, _CROSSED = (np.array(kinds)[:, None] for kinds in ([*ORDER, RAN], CROSS))
 WARP, CTA, CLUSTER = range(3)
 PRIOR = 0
 """The column of everything in earlier grids."""
@@ -178,14 +179,13 @@ class Clocks:
 
     def own_rows(self, threads: Ints) -> list[int]:
         """Return rows that hold exactly these threads, splitting those that hold others too."""
-        found: list[int] = []
-        for row in self.rows(threads):
-            warp = int(self.row_warp[row])
-            lanes = self.row_of[warp * 32 : warp * 32 + 32] == row
-            mine = threads[self.row_of[threads] == row]
-            if len(mine) < int(lanes.sum()):
-                row = self._split(row, warp, mine)
-            found.append(row)
+        rows, counts = np.unique(self.row_of[threads], return_counts=True)
+        found: list[int] = rows.tolist()
+        warps = self.row_warp[rows]
+        lanes = (self.row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
+        for at in np.flatnonzero(counts < lanes).tolist():
+            mine = threads[self.row_of[threads] == found[at]]
+            found[at] = self._split(found[at], int(warps[at]), mine)
         return found
 
     def _split(self, row: int, warp: int, threads: Ints) -> int:
@@ -222,6 +222,7 @@ class Clocks:
                     part = slice(1, self._threads_of_cluster(warp) + 1)
                 if floors[:, level].any():
                     np.maximum(low_kinds[:, part], floors[:, level : level + 1], out=low_kinds[:, part])
+            np.maximum(known[RAN], known[SEEN], out=known[RAN])
         return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self.foreign.get(row, {})))
 
     def _threads_of_cluster(self, warp: int) -> int:
@@ -240,18 +241,42 @@ class Clocks:
     def publish(self, threads: Ints) -> Stamp:
         """Return what a release by these threads hands on, without moving time."""
         stamp: Stamp | None = None
-        for row in self.rows(threads):
-            mine = threads[self.row_of[threads] == row]
-            part = self.knowledge(row)
-            columns = self.columns_of(mine)
-            for kind in (*ORDER, RAN):
-                part.known[kind, columns] = self.now
-            for index, kind in enumerate(CROSS):
-                part.known[kind, columns] = np.maximum(part.known[kind, columns], self.crossed_own[mine, index])
-            self._publish_copies(part, mine)
+        rows = self.rows(threads)
+        if len(rows) > 1 and not self.splits and not any(row in self.foreign for row in rows):
+            return self._published(self._common(np.array(rows)), threads)
+        for row in rows:
+            mine = threads if len(rows) == 1 else threads[self.row_of[threads] == row]
+            part = self._published(self.knowledge(row), mine)
             stamp = part if stamp is None else stamp.merge(part)
         assert stamp is not None
         return stamp
+
+    def _published(self, part: Stamp, threads: Ints) -> Stamp:
+        """Add to knowledge what threads that share it did themselves."""
+        columns = self.columns_of(threads)
+        part.known[_PUBLISHED, columns] = self.now
+        if self.crossed_at >= 0:
+            crossed = np.maximum(part.known[_CROSSED, columns], self.crossed_own[threads].T)
+            part.known[_CROSSED, columns] = crossed
+        self._publish_copies(part, threads)
+        return part
+
+    def _common(self, rows: Ints) -> Stamp:
+        """Return all that rows of whole warps of a cluster know."""
+        known, floors, warps = self.table[rows].max(axis=0), self.floors[rows], self.row_warp[rows]
+        if floors.any():
+            low_kinds, first = known[:FLOORED], int(self.first_thread[warps[0]])
+            lanes = (warps[:, None] * 32 - first + 1) + np.arange(32)
+            low_kinds[:, lanes] = np.maximum(low_kinds[:, lanes], floors[:, :, WARP].T[:, :, None])
+            for low, high in np.unique(self.cta_span[warps], axis=0).tolist():
+                level = floors[self.cta_span[warps, 0] == low, :, CTA].max(axis=0)[:, None]
+                np.maximum(low_kinds[:, low:high], level, out=low_kinds[:, low:high])
+            wide = floors[:, :, CLUSTER].max(axis=0)
+            if wide.any():
+                part = low_kinds[:, 1 : self._threads_of_cluster(int(warps[0])) + 1]
+                np.maximum(part, wide[:, None], out=part)
+            np.maximum(known[RAN], known[SEEN], out=known[RAN])
+        return Stamp(int(self.domain_of[warps[0]]), known, {})
 
     def _publish_copies(self, part: Stamp, threads: Ints) -> None:
         """Hand on the cp.async operations that these threads waited for, each its own."""
@@ -277,8 +302,17 @@ class Clocks:
     def acquire(self, threads: Ints, stamp: Stamp, kinds: Sequence[int] = range(KINDS)) -> None:
         """Let threads learn a stamp, in the given kinds of knowledge."""
         everything = len(kinds) == KINDS
-        for row in self.own_rows(threads):
-            self.dirty[row] = True
+        rows = self.own_rows(threads)
+        self.dirty[rows] = True
+        if everything and not stamp.foreign and (self.domain_of[self.row_warp[rows]] == stamp.domain).all():
+            width = min(stamp.known.shape[1], self.table.shape[2])
+            if len(rows) == 1:
+                mine = self.table[rows[0], :, :width]
+                np.maximum(mine, stamp.known[:, :width], out=mine)
+            else:
+                self.table[rows, :, :width] = np.maximum(self.table[rows, :, :width], stamp.known[:, :width])
+            return
+        for row in rows:
             home = int(self.domain_of[self.row_warp[row]])
             for domain, value in ((stamp.domain, stamp.known), *stamp.foreign.items()):
                 if domain != home:
@@ -295,10 +329,10 @@ class Clocks:
 
     def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(BEFORE)) -> None:
         """Let threads know a channel of their own cluster up to a time; tensor-memory fences are still due."""
-        for row in self.own_rows(threads):
-            self.dirty[row] = True
-            for kind in kinds:
-                self.table[row, kind, column] = max(self.table[row, kind, column], time)
+        rows = self.own_rows(threads)
+        self.dirty[rows] = True
+        at = np.array(rows)[:, None], np.array(kinds), column
+        self.table[at] = np.maximum(self.table[at], time)
 
     def snapshot(self, threads: Ints) -> dict[int, Stamp]:
         """Return, per thread, what it could release now: lanes of a row share what they have in common."""
@@ -340,6 +374,7 @@ class Clocks:
         """`tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
         source, target = (RAN, BEFORE) if before else (BEFORE, AFTER)
         for row in self.own_rows(threads):
+            self.dirty[row] = True
             np.maximum(self.table[row, target], self.table[row, source], out=self.table[row, target])
             for domain, value in list(self.foreign.get(row, {}).items()):
                 fenced = value.copy()

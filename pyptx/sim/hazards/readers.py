@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
+from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import ordered, plainly_after
 from pyptx.sim.hazards.events import Access, Ints, Mask, Space
 from pyptx.sim.hazards.groups import Group

@@ -154,7 +154,12 @@ class Tiles:
         if not len(last):
             return
         first = int(last[0])
-        refs = np.array([first], np.int64) if (last == first).all() else np.unique(last).astype(np.int64)
+        if (last == first).all():
+            if not first:
+                return
+            refs = np.array([first], np.int64)
+        else:
+            refs = np.unique(last).astype(np.int64)
         newest = int(self.state.records.key[refs >> 6].max())
         if access.space is Space.SHARED and newest <= int(self._floor(access, threads).min()):
             return

@@ -30,7 +30,7 @@ class WarpBook:
     """What one warp has fenced, touched and waited for."""
 
     fenced: bool = False
-    touched: dict[int, Place] = field(default_factory=dict[int, Place])
+    touched: dict[Registers, Place] = field(default_factory=dict[Registers, Place])
     waited: int = 0
 
 
@@ -67,10 +67,10 @@ class Wgmma:
 
     def _base(self, thread: int) -> int:
         """Return the first warp of a thread's warpgroup."""
-        found = self._bases.get(thread >> 5)
-        if found is None:
-            found = self._bases[thread >> 5] = self._first_warp(thread)
-        return found
+        warp = thread >> 5
+        if warp not in self._bases:
+            self._bases[warp] = self._first_warp(thread)
+        return self._bases[warp]
 
     def _first_warp(self, thread: int) -> int:
         grid = self.state.grid_of(thread)
@@ -163,13 +163,12 @@ class Wgmma:
             if not mine.fenced:
                 self.state.report(rules.WGMMA_NO_FENCE, place, "the first wgmma of the warpgroup", thread=warp * 32)
                 mine.fenced = True
-            touched = [register for register in used if register in mine.touched] if mine.touched else []
+            touched = [(registers & used, other) for registers, other in mine.touched.items() if registers & used]
             if touched:
-                other = mine.touched[touched[0]]
+                other, count = touched[-1][1], len(frozenset[int]().union(*(hit for hit, _ in touched)))
                 what = "its registers were accessed since the last fence"
-                self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=warp * 32, other=other, count=len(touched))
-                for register in touched:
-                    del mine.touched[register]
+                self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=warp * 32, other=other, count=count)
+                mine.touched = {r - used: where for r, where in mine.touched.items()}
         if book.latest == (accumulators, shape):
             return
         book.latest = accumulators, shape
@@ -211,16 +210,17 @@ class Wgmma:
         """Another instruction reads or writes registers; call it for warps that are `busy`."""
         for warp in group.warps.tolist():
             mine = self._warps.get(warp)
-            book = self._groups.get(self._base(warp * 32))
-            if mine is None or book is None:
+            if mine is None:
                 continue
-            waiting = [*book.groups[max(0, mine.waited - book.first_group) :], book.open]
-            for product in (product for products in waiting for product in products):
-                hit = registers & product.registers
-                if hit:
-                    what = f"{len(hit)} registers of a product that may still run"
-                    self.state.report(
-                        rules.WGMMA_TOO_EARLY, place, what, thread=warp * 32, other=product.place, count=len(hit)
-                    )
-                    break
-            mine.touched.update(dict.fromkeys(registers, place))
+            book = self._groups[self._base(warp * 32)]
+            if book.open or book.first_group + len(book.groups) > mine.waited:
+                waiting = [*book.groups[max(0, mine.waited - book.first_group) :], book.open]
+                for product in (product for products in waiting for product in products):
+                    hit = registers & product.registers
+                    if hit:
+                        what = f"{len(hit)} registers of a product that may still run"
+                        self.state.report(
+                            rules.WGMMA_TOO_EARLY, place, what, thread=warp * 32, other=product.place, count=len(hit)
+                        )
+                        break
+            mine.touched[registers] = place

@@ -1,8 +1,8 @@
 """Every code block of the README and the docs is run, as what its language says.
 
 `ptx`: parses and checks without errors, or, with `reports PTX0123` after the language, is reported with that code; a
-first line `// name.ptx` also saves it for the blocks below. `python`: runs, in one namespace per page. `console`: each
-`$ pyptx …` prints exactly what stands below it. `sh`: each line is a make target that exists. `text`: nothing to run.
+first line `// name.ptx` also saves it for the blocks below. `python`: runs, in one namespace per page; a first line
+`# name.py` saves it too. `console`: each `$ pyptx …` prints exactly what stands below it. `sh`: each line is a make target that exists. `text`: nothing to run.
 """
 
 from __future__ import annotations
@@ -60,6 +60,9 @@ def run_ptx(block: Block, here: Path, names: dict[str, object]) -> None:
 
 
 def run_python(block: Block, here: Path, names: dict[str, object]) -> None:
+    name = re.match(r"# (\w+\.py)\n", block.text)
+    if name:
+        (here / name[1]).write_text(block.text)
     exec(compile("\n" * block.line + block.text, "page", "exec"), names)
 
 

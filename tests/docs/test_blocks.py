@@ -2,7 +2,8 @@
 
 `ptx`: parses and checks without errors, or, with `reports PTX0123` after the language, is reported with that code; a
 first line `// name.ptx` also saves it for the blocks below. `python`: runs, in one namespace per page; a first line
-`# name.py` saves it too. `console`: each `$ pyptx …` prints exactly what stands below it. `sh`: each line is a make target that exists. `text`: nothing to run.
+`# name.py` saves it too. `console`: each `$ pyptx …` prints exactly what stands below it. `sh`: each line is a make
+target that exists. `text`: nothing to run.
 """
 
 from __future__ import annotations

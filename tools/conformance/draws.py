@@ -22,6 +22,8 @@ _PACKED = {"f16x2": "f16", "bf16x2": "bf16", "f32x2": "f32"}
 def draw(case: Case, count: int, seed: int) -> list[Array]:
     """Return `count` operand tuples: one array of Python-sized words (`u8`, or two columns of 128 bits) per input."""
     rng = np.random.default_rng(seed)
+    if case.opcode == "mma":
+        return [_of_matrix(case, column, count, rng) for column in case.inputs]
     made = [column_of(column, count, rng) for column in case.inputs]
     for column, values in zip(case.inputs, made, strict=True):
         if case.opcode in ("div", "rem") and column.name == "b" and from_name(column.type or "u32").kind in "us":
@@ -47,6 +49,55 @@ def column_of(column: Column, count: int, rng: np.random.Generator) -> Array:
         parts = [_numbers(lane, width, count, rng) << np.uint64(n * width) for n in range(bits // width)]
         return np.bitwise_or.reduce(parts)
     return _numbers(lane, bits, count, rng)
+
+
+_INDICES = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
+"""The pairs of places of a chunk of a sparse row; with tf32 the first and the last alone mean something."""
+_FRACTIONS = {"f64": (64, 52), "f32": (32, 23), "tf32": (32, 23), "f16": (16, 10), "bf16": (16, 7), "e5m2": (8, 2),
+              "e4m3": (8, 3)}  # fmt: skip
+
+
+def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator) -> Array:
+    """Return operands of a product. Floats are mostly finite, or no sum would be a number; every other warp has
+    exponents near that of one, or no sum would have more than one term."""
+    kinds = case.modifiers[case.modifiers.index(next(m for m in case.modifiers if m[0] == "m" and "n8k" in m)) :]
+    names = [m for m in kinds if m in _FRACTIONS or m[0] in "usbe" and m[1].isdigit()]
+    if column.name == "meta":
+        indices = (0b0100, 0b1110) if names[1] == "tf32" else _INDICES
+        nibbles = rng.choice(np.array(indices, np.uint64), (count, 8))
+        return np.bitwise_or.reduce(nibbles << np.arange(0, 32, 4, dtype=np.uint64), axis=1)
+    if column.name.startswith("scale"):
+        low, high = (0, 0x7F) if "ue4m3" in kinds else (118, 138)
+        parts = rng.integers(low, high, (count, 4), np.uint64)
+        return np.bitwise_or.reduce(parts << np.arange(0, 32, 8, dtype=np.uint64), axis=1)
+    if column.name not in ("a", "b", "c"):
+        return column_of(column, count, rng)
+    name = names[{"a": 1, "b": 2, "c": 3}[column.name]]
+    whole = rng.integers(0, 1 << 64, count, np.uint64, endpoint=False) & np.uint64((1 << _BITS[column.kind]) - 1)
+    if name not in _FRACTIONS:
+        fours = "mxf4" in case.text
+        unused = {"e2m1": 0 if fours else 0xC3C3C3C3, "e2m3": 0xC0C0C0C0, "e3m2": 0xC0C0C0C0}.get(name, 0)
+        return whole & np.uint64(0xFFFFFFFFFFFFFFFF ^ unused)
+    width, fraction = _FRACTIONS[name]
+    near = np.arange(count) // 32 % 2 == 0
+    made = np.zeros(count, np.uint64)
+    for part in range(_BITS[column.kind] // width):
+        bits = whole >> np.uint64(part * width) & np.uint64((1 << width) - 1)
+        made |= _mostly_finite(bits, name, near, rng) << np.uint64(part * width)
+    return made
+
+
+def _mostly_finite(bits: Array, name: str, near: Array, rng: np.random.Generator) -> Array:
+    """Return codes of which one in a few hundred may be no finite number, with exponents near that of one where told."""
+    width, fraction = _FRACTIONS[name]
+    exponents = width - 1 - fraction
+    top, bias = (1 << exponents) - 1, (1 << exponents - 1) - 1
+    exponent = (bits >> np.uint64(fraction) & np.uint64(top)).astype(np.int64)
+    spread = min(bias - 1, 6)
+    exponent = np.where(near, bias + rng.integers(-spread, spread + 1, len(bits)), exponent)
+    exponent = np.where((exponent == top) & (rng.integers(0, 8, len(bits)) > 0), bias, exponent)
+    kept = bits & np.uint64((1 << width) - 1 ^ top << fraction) | exponent.astype(np.uint64) << np.uint64(fraction)
+    return kept & np.uint64(0xFFFFE000) if name == "tf32" else kept
 
 
 def _numbers(lane: str, bits: int, count: int, rng: np.random.Generator) -> Array:

@@ -17,6 +17,7 @@ from tools.conformance.references import (
     extended_precision,
     floating_point,
     integer,
+    matrices,
     narrow,
     video,
     warp,
@@ -29,6 +30,7 @@ FAMILIES: tuple[dict[str, Builder], ...] = (
 )  # fmt: skip
 
 
+_WARPS: dict[str, warp.Builder] = {**warp.BUILDERS, "mma": matrices.product}
 _SLOW = 256
 """Tuples of a form whose reference takes long: four elements each."""
 
@@ -46,12 +48,12 @@ def scalar_of(case: Case) -> Scalar | None:
 def reference(case: Case, operands: Array) -> Array | None:
     """Return the results of a case as its kernel stores them, of the first tuples only where the reference takes long;
     None where the spelling has no reference."""
-    whole = warp.BUILDERS.get(case.opcode)
+    whole = _WARPS.get(case.opcode)
     among = whole(case.modifiers, case) if whole is not None else None
     scalar = scalar_of(case)
     if scalar is None and among is None:
         return None
-    tuples = _SLOW if case.modifiers[-1].endswith("x4") else operands.shape[1]
+    tuples = min(_tuples(case), operands.shape[1])
     results = np.zeros((len(case.outputs) + case.carries, tuples, 2), np.uint64)
     columns = [_integers(operands[position, :tuples]) for position in range(len(case.inputs))]
     if case.carries:
@@ -68,9 +70,15 @@ def reference(case: Case, operands: Array) -> Array | None:
     return results
 
 
+def _tuples(case: Case) -> int:
+    if case.opcode == "mma":
+        return 32 * matrices.warps(case)
+    return _SLOW if case.modifiers[-1].endswith("x4") else 1 << 30
+
+
 def has_reference(case: Case) -> bool:
     """Tell whether something judges a case."""
-    return case.opcode in warp.BUILDERS or scalar_of(case) is not None or bounded.within_of(case) is not None
+    return case.opcode in _WARPS or scalar_of(case) is not None or bounded.within_of(case) is not None
 
 
 def _integers(column: Array) -> list[int]:

@@ -180,15 +180,6 @@ class Scope:
         self.found.clear()
         return True
 
-    def known_names(self) -> Iterator[str]:
-        """Yield declared names, the nearest first, for suggestions."""
-        scope: Scope | None = self
-        while scope is not None:
-            yield from scope.names
-            for base, (count, _) in scope.ranges.items():
-                yield f"{base}{max(0, count - 1)}"
-            scope = scope.parent
-
 
 def _index(digits: str) -> int:
     """Return the number in a range that digits spell; Python refuses to read thousands of them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tools.corpus import manifest
@@ -26,6 +28,6 @@ def test_entries_equal_their_references(case: tuple[str, object, manifest.File, 
     assert found.verdict == "pass", found.why
 
 
-def test_most_of_the_sample_runs() -> None:
-    verdicts = [outcome(*case).verdict for case in _CASES[4::40]]
-    assert verdicts.count("pass") >= 0.7 * len(verdicts)
+def test_others_do_too(seed: int) -> None:
+    made = [outcome(*case) for case in random.Random(seed).sample(_CASES, 15)]
+    assert [f"{found.file} {found.entry}: {found.why}" for found in made if found.verdict != "pass"] == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 
 from pyptx import sim
 from pyptx.parser import parse
-from pyptx.sim.statistics import Statistics
 from pyptx.sim.statistics.report import LineAccess
 from pyptx.sim.statistics.transactions import sectors, wavefronts
 
@@ -166,12 +164,6 @@ def test_sectors_equal_a_set_of_sectors(size: int, places: list[int]) -> None:
     found, ideal, _ = sectors(offsets, np.zeros(len(places), np.int64), size)
     assert found == len({o // 32 for o in offsets.tolist()})
     assert ideal == -(-len(set(places)) * size // 32)
-
-
-def statistics_of(text: str, **launch: Any) -> Statistics:
-    found = sim.run(parse(text), statistics=True, **launch).stats.statistics
-    assert found is not None
-    return found
 
 
 def test_the_swizzled_transpose_is_free_of_conflicts() -> None:

@@ -150,7 +150,8 @@ def _plain(value: Value, buffers: Buffers, name: str) -> bytes:
         return buffers.address(cast("Array", value), name).to_bytes(8, "little")
     if isinstance(value, np.generic | np.ndarray):
         return cast("Array", value).tobytes()
-    raise rules.error(rules.ARGUMENTS, None, f"`{name}`: a {type(value).__name__} cannot be passed")
+    text = f"`{name}`: a {type(value).__name__} cannot be passed; arrays of NumPy and numbers can"
+    raise rules.error(rules.ARGUMENTS, None, text)
 
 
 def _number(param: Param, value: float, size: int) -> bytes:

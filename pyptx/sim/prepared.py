@@ -122,6 +122,9 @@ def prepared(
     module: Module, entry: str | None, options: Options, *, checked: bool = False, single: bool = False
 ) -> Prepared:
     """Return a launch that can begin; `single`: every instruction is a block of its own."""
+    if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
+        kind = type(module).__name__
+        raise TypeError(f"a module is run, found {kind}: pyptx.parser.parse(text) and kernel.module(…) make one")
     program, sources, tracker = _program(module, entry, checked, single, options.poison)
     grid, block, cluster = (_dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
     shape = _shape(program, grid, block, cluster, options.shared)

@@ -185,7 +185,7 @@ class Machine:
         if isinstance(until, str):
             found = {b.pc for b in blocks if until in b.labels}
             known = [label for block in blocks for label in block.labels]
-            wanted = f"no label `{until}`; there are {', '.join(known)}"
+            wanted = f"no label `{until}`; there are {', '.join(known) or 'none'}"
         else:
             lines = {b.pc: origin.line for b in blocks if b.steps and (origin := b.steps[0].instruction.origin)}
             found = {pc for pc, line in lines.items() if line == until}

@@ -76,7 +76,7 @@ def watch(launch: Prepared, names: Sequence[str]) -> Watch:
     """Return a watch of registers by their names in PTX; PtxError when there is no such register."""
     rows: list[tuple[str, Row]] = []
     known = {name: row for code in launch.launch.program.codes for (name, _), row in code.rows.of.items()}
-    for name in names:
+    for name in [names] if isinstance(names, str) else names:
         if name not in known:
             some = ", ".join(sorted(known)[:12])
             text = f"no register `{name}` is used; there are {some}"

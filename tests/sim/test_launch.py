@@ -21,7 +21,7 @@ OUT = np.zeros(4, np.int32)
         ({"args": ()}, "PTX1102", "1 parameters, found 0"),
         ({"args": (OUT, 1)}, "PTX1102", "found 2"),
         ({"args": (np.float32(1),)}, "PTX1102", "8 bytes"),
-        ({"args": ("text",)}, "PTX1102", "str"),
+        ({"args": ("text",)}, "PTX1102", "a str cannot be passed; arrays of NumPy and numbers can"),
         ({"args": {"in": OUT}}, "PTX1102", "missing ['out']"),
         ({"args": (OUT,), "grid": 0}, "PTX1103", "grid"),
         ({"args": (OUT,), "block": (2000,)}, "PTX1103", "1024"),
@@ -32,6 +32,13 @@ OUT = np.zeros(4, np.int32)
 )
 def test_wrong_launches(options: dict[str, Any], code: str, word: str) -> None:
     reported(kernel(BODY), code, word, **options)
+
+
+def test_a_text_is_to_be_parsed_first() -> None:
+    text: Any = kernel(BODY)
+    for run in (sim.run, sim.Machine):
+        with pytest.raises(TypeError, match=r"found str: pyptx\.parser\.parse\(text\)"):
+            run(text, args=(OUT,))
 
 
 def test_undefined_symbols() -> None:

@@ -182,6 +182,7 @@ def test_watched_registers_tell_every_change() -> None:
     assert out.tolist() == [6 + t for t in range(64)]
     assert sim.run(parse(TEXT), block=64, args=(out,)).watched == []
     assert len(sim.Machine(parse(TEXT), block=64, args=(out,), watch=["%r1"]).finish().watched) == 3
+    assert len(sim.run(parse(TEXT), block=64, args=(out,), watch="%r1").watched) == 3
 
 
 def test_a_watched_register_has_to_exist() -> None:

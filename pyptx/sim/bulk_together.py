@@ -59,7 +59,7 @@ def load(
     for end in ends:
         shared[(end // made.unit)[:, None] + made.inside] = data
     for row in rows:
-        for part in _apart(row, some, memory.cluster if ctas is not None else 1):
+        for part in _apart(row, some, memory.cluster):
             told(site, some, lambda m, part=part: m.transfer(part, np.full(len(part), -size)))
     return True
 

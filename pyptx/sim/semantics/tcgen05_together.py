@@ -10,9 +10,13 @@ from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.sim import warpgroups as wg
 from pyptx.sim.formats import Array
 from pyptx.sim.memory import Memory
+from pyptx.sim.numerics.arrays import quiet
+from pyptx.sim.numerics.fast_dot import multiplied
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.plain_dots import integer_dot
 from pyptx.sim.numerics.products import product
+from pyptx.sim.numerics.rounding import canonical
+from pyptx.sim.numerics.workspace import scratch
 
 _RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "i1", "u8": "u1"}
 _RESULT = {"f32": "f4", "s32": "i4"}
@@ -36,12 +40,16 @@ def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor,
     x = left.reshape(groups, pair, _ROWS, found.k)
     y = right.reshape(groups, 1, found.n, found.k).swapaxes(-1, -2)
     x, y = (-x if found.negate_a else x), (-y if found.negate_b else y)
+    kept, scale = bool(operands["accumulate"]), operands.get("scale")
+    if found.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
+        _add(tensor.cells, flat, column, x, y, kept)
+        return True
     cells = tensor.cells[flat, :, column : column + found.n].view(_RESULT[found.d.name])
     start = cells.reshape(groups, pair, _ROWS, found.n)
-    if not operands["accumulate"]:
+    if not kept:
         start = np.zeros_like(start)
-    if operands.get("scale"):
-        start = np.ldexp(start, -operands["scale"])
+    if scale:
+        start = np.ldexp(start, -scale)
     if found.d.name == "s32":
         made = integer_dot(x, y, start, satfinite=found.saturate)
     else:
@@ -49,6 +57,19 @@ def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor,
         made = product(x, y, start, names, instruction="tcgen05", sm=tensor.exact)
     tensor.cells[flat, :, column : column + found.n] = made.reshape(len(flat), _ROWS, found.n).view(np.uint32)
     return True
+
+
+def _add(cells: Array, ctas: Array, column: int, x: Array, y: Array, kept: bool) -> None:
+    """Write x @ y, or add it to what is there, in float32."""
+    shape = len(ctas), _ROWS, y.shape[-1]
+    sums = scratch("tcgen05", shape, np.float32)
+    with quiet():
+        multiplied(x, y, sums.reshape(*x.shape[:-1], shape[-1]))
+        together = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
+        which = slice(int(ctas[0]), int(ctas[-1]) + 1) if together else ctas
+        held = cells.view(np.float32)[which, :, column : column + shape[-1]]
+        np.add(sums, held if kept else np.float32(0), out=sums)
+    cells.view(np.float32)[which, :, column : column + shape[-1]] = canonical(sums)
 
 
 def _rows(memory: Memory, ctas: Array, bits: int, name: str, rows: int, depth: int, across: bool) -> Array:

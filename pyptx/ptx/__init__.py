@@ -137,10 +137,29 @@ def __getattr__(name: str) -> object:
     if name in _FAMILIES:
         return import_module(f"{__name__}.{name}")
     if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_instead(name)}")
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
+
+
+_ELSEWHERE = {
+    "syncthreads": "ptx.bar.sync(0)", "syncwarp": "ptx.bar.warp_sync()", "threadIdx": "ptx.special.tid",
+    "blockIdx": "ptx.special.ctaid", "blockDim": "ptx.special.ntid", "gridDim": "ptx.special.nctaid",
+    "for_": "ptx.range_", "exp": "ptx.inst.ex2", "exp2": "ptx.inst.ex2", "log2": "ptx.inst.lg2", "where": "ptx.selp",
+    "smem": "from pyptx import smem", "reg": "from pyptx import reg", "shared": "smem.alloc",
+}  # fmt: skip
+"""What people who know CUDA look for here, and what it is called."""
+
+
+def _instead(name: str) -> str:
+    """Return where a thing of another name is: every instruction of the table is one of `ptx.inst`."""
+    if name.startswith("_"):
+        return ""
+    from pyptx.isa.table import rows
+
+    found = f"ptx.inst.{name}" if rows(name.rstrip("_")) else _ELSEWHERE.get(name)
+    return f"; write {found}" if found else ""
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -146,3 +147,13 @@ def test_a_number_is_an_absolute_address() -> None:
         ptx.inst.ld.local.u32(reg.alloc(u32), 16)
 
     assert code(body) == ["ld.local.u32 %r0, [16];"]
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [("syncthreads", "ptx.bar.sync(0)"), ("ex2", "ptx.inst.ex2"), ("shfl", "ptx.inst.shfl"), ("smem", "import smem")],
+)
+def test_a_name_that_ptx_does_not_have_names_what_it_has(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match=re.escape(instead)):
+        getattr(ptx, name)
+    assert not hasattr(ptx, "nothing")

@@ -1,7 +1,7 @@
 """Says which rows of the instruction table have semantics: `python -m tools.sim_coverage [--list]`.
 
-A row counts when every spelling that was tried (a sample of its first, last and middle ones) has an operation. Rows
-without one need an entry in `REASONS`, by table file and opcode.
+A row counts when every spelling has an operation. Rows without one need an entry in `REASONS`, by table file or by the
+start of the spelling.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
 
 from pyptx.isa import table
 from pyptx.isa.lookup import match_of, spellings
@@ -19,22 +18,20 @@ from pyptx.sim.semantics.reasons import REASONS
 from pyptx.sim.semantics.registry import operation, section
 
 
-def missing(row: Form, most: int = 200) -> list[str]:
-    """Return the spellings of a row, of at most so many, that have no operation."""
-    found: list[str] = []
-    for bound in islice(spellings(row), most):
+def missing(row: Form) -> Iterator[str]:
+    """Yield the spellings of a row that have no operation."""
+    for bound in spellings(row):
         match = match_of(row, bound)
         if any(operation(match, signature) is None for signature in match.signatures):
-            found.append(".".join((row.opcode, *match.modifiers)))
-    return found
+            yield ".".join((row.opcode, *match.modifiers))
 
 
 def without() -> Iterator[tuple[str, str, str | None]]:
     """Yield the table file of each row that lacks semantics for a spelling, that spelling, and the reason given."""
     for row in table.all_rows():
-        lacks = missing(row)
-        if lacks:
-            yield section(row), lacks[0], reason(row, lacks[0])
+        lacks = next(missing(row), None)
+        if lacks is not None:
+            yield section(row), lacks, reason(row, lacks)
 
 
 def reason(row: Form, spelling: str) -> str | None:

@@ -113,7 +113,7 @@ def load(
         tensor = _map_of_all(site, some, maps)
         named = ctas if "ctas" in extras else None
         if tensor is not None and bulk_together.load(
-            site, some, to, there, tensor, bars, places, named, tensor.box_bytes
+            site, some, to, there, tensor, bars, places, named, tensor.box_bytes, maps
         ):
             return
     for lane, one in one_by_one(some):
@@ -148,7 +148,9 @@ def store(
     alike = mode == "tile" and not operation and not any(isinstance(item, dict) for item in rest)
     if alike and bulk_together.possible(site):
         tensor = _map_of_all(site, some, maps)
-        if tensor is not None and bulk_together.store(site, some, of, here, tensor, places):
+        if tensor is not None and bulk_together.store(
+            site, some, of, here, tensor, places, tensor_bytes(tensor, mode), maps
+        ):
             return
     seen = set[bytes]()
     for lane, one in one_by_one(some):

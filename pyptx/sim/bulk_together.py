@@ -1,7 +1,7 @@
 """Tensor copies that many lanes issue alike, as one copy: what most kernels do, once per CTA.
 
-Only where nobody looks at single copies: not in checked, recorded or counted runs, nor when effects are put off. What
-does not go together is left to `bulk`, which also says what is wrong with a copy.
+Only where nobody looks at single copies: not in recorded or counted runs, nor when effects are put off; the checks of a
+checked run are told of each. What does not go together is left to `bulk`, which also says what is wrong with a copy.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.isa.swizzle import period
+from pyptx.sim.checks import bulk as checked
 from pyptx.sim.copies.boxes import together
 from pyptx.sim.effects import Effects
 from pyptx.sim.engines import objects, told
 from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Bytes, Space
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Region, Site
 from pyptx.tensormap import TensorMap
@@ -32,18 +34,22 @@ class Copies:
     outside: Array
     unit: int
 
+    def source(self, lane: int) -> Bytes:
+        """Return the bytes of the region that one lane copies."""
+        return Bytes(Space.GLOBAL, self.region.low + self.outside[lane] * self.unit, self.unit)
+
 
 def possible(site: Site) -> bool:
     """Say whether copies may land together."""
     memory = site.memory
     effects = memory.effects
-    unseen = memory.checks is None and memory.tally is None and type(effects) is Effects
+    unseen = memory.tally is None and type(effects) is Effects
     return unseen and effects.eager and effects.landed is None
 
 
 def load(
     site: Site, some: Lanes, space: str, there: Array, tensor: TensorMap, bars: Array, at: Any, ctas: Array | None,
-    size: int,
+    size: int, maps: Array,
 ) -> bool:  # fmt: skip
     """Copy a box for every lane and tell the barriers; say whether that was possible."""
     memory = site.memory
@@ -53,6 +59,8 @@ def load(
     ends = _everywhere(site, some, offsets, ctas)
     found = objects(site, some, "shared", bars)
     barriers = _everywhere(site, some, found, ctas)
+    if memory.checks is not None:
+        _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
     rows = [told(site, some, lambda m, part=part: m.rows(part)) for part in barriers]
     data = made.region.data.view(f"V{made.unit}").take(made.outside)
     shared = memory.shared.data.view(f"V{made.unit}")
@@ -64,13 +72,33 @@ def load(
     return True
 
 
-def store(site: Site, some: Lanes, space: str, here: Array, tensor: TensorMap, at: Any) -> bool:
+def _tell_loads(
+    site: Site, some: Lanes, made: Copies, ends: Array, barriers: Array, size: int, maps: Array
+) -> None:  # fmt: skip
+    """Tell the checks of each lane's copy, of the bytes that it reads and those that it writes, with their barriers."""
+    shared, shape = site.memory.shared, some.shape
+    for at, lane in enumerate(some.index.tolist()):
+        source = made.source(at)
+        targets = [checked.region_bytes(shared, int(end), size) for end in ends[:, at]]
+        signals = list(zip(targets, barriers[:, at].tolist(), strict=True))
+        checked.load_issued(site, shape.range(lane, lane + 1), source, signals, maps[at])()
+
+
+def store(
+    site: Site, some: Lanes, space: str, here: Array, tensor: TensorMap, at: Any, size: int, maps: Array
+) -> bool:  # fmt: skip
     """Copy a box of every lane from shared memory; say whether that was possible."""
     offsets, made = _planned(site, some, space, here, tensor, at)
     if made is None or not made.region.writable:
         return False
     if made.region.lent:
         made.region.own()
+    if site.memory.checks is not None:
+        seen = set[bytes]()
+        for lane, begin in enumerate(offsets.tolist()):
+            one = some.shape.range(int(some.index[lane]), int(some.index[lane]) + 1)
+            held = checked.region_bytes(site.memory.shared, begin, size)
+            checked.store_issued(site, one, held, made.source(lane), 0, seen, maps[lane])
     shared = site.memory.shared.data.view(f"V{made.unit}")
     made.region.data.view(f"V{made.unit}")[made.outside] = shared[(offsets // made.unit)[:, None] + made.inside]
     return True

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, WIDE_GLOBAL, WIDE_SHARED, Stamp
+from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, WIDE_GLOBAL, WIDE_SHARED, Stamp, joined
 from pyptx.sim.hazards.events import Ints, Place, Scope, Sem
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Domain, Grid, State
@@ -211,7 +211,7 @@ class Barriers:
                     covered.known[[WIDE_SHARED, WIDE_GLOBAL]] = 0
                 stamp = stamp.merge(covered)
         state.clocks.tick()
-        now.stamp = stamp if now.stamp is None else now.stamp.merge(stamp)
+        now.stamp = joined(now.stamp, stamp)
         return self._complete_cluster(domain, now)
 
     def _make_room(self) -> None:

@@ -57,6 +57,20 @@ class Stamp:
         return Stamp(self.domain, known, foreign)
 
 
+def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
+    """Return the union of what was gathered so far and more, which nobody else holds: the larger one is changed."""
+    if stamp is None:
+        return other
+    if stamp.domain != other.domain or stamp.foreign or other.foreign:
+        return stamp.merge(other)
+    width = other.known.shape[1]
+    if width > stamp.known.shape[1]:
+        return joined(other, stamp)
+    part = stamp.known[:, :width]
+    np.maximum(part, other.known, out=part)
+    return stamp
+
+
 def wider(a: Clock, b: Clock) -> Clock:
     """Return the larger of two arrays of clocks, of which one may have fewer columns."""
     if a.shape[1] < b.shape[1]:
@@ -179,7 +193,14 @@ class Clocks:
 
     def own_rows(self, threads: Ints) -> list[int]:
         """Return rows that hold exactly these threads, splitting those that hold others too."""
-        rows, counts = np.unique(self.row_of[threads], return_counts=True)
+        every = self.row_of[threads]
+        first = int(every[0])
+        if len(every) <= 32 and (len(every) == 1 or (every == first).all()):
+            warp = int(self.row_warp[first])
+            if len(every) < np.count_nonzero(self.row_of[warp * 32 : warp * 32 + 32] == first):
+                return [self._split(first, warp, threads)]
+            return [first]
+        rows, counts = np.unique(every, return_counts=True)
         found: list[int] = rows.tolist()
         warps = self.row_warp[rows]
         lanes = (self.row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
@@ -242,7 +263,7 @@ class Clocks:
         """Return what a release by these threads hands on, without moving time."""
         stamp: Stamp | None = None
         rows = self.rows(threads)
-        if len(rows) > 1 and not self.splits and not any(row in self.foreign for row in rows):
+        if len(rows) > 1 and not any(row in self.foreign for row in rows):
             return self._published(self._common(np.array(rows)), threads)
         for row in rows:
             mine = threads if len(rows) == 1 else threads[self.row_of[threads] == row]
@@ -267,7 +288,11 @@ class Clocks:
         if floors.any():
             low_kinds, first = known[:FLOORED], int(self.first_thread[warps[0]])
             lanes = (warps[:, None] * 32 - first + 1) + np.arange(32)
-            low_kinds[:, lanes] = np.maximum(low_kinds[:, lanes], floors[:, :, WARP].T[:, :, None])
+            below = floors[:, :, WARP]
+            if len(np.unique(warps)) == len(warps):
+                low_kinds[:, lanes] = np.maximum(low_kinds[:, lanes], below.T[:, :, None])
+            else:
+                np.maximum.at(low_kinds, (slice(None), lanes), below.T[:, :, None])
             for low, high in np.unique(self.cta_span[warps], axis=0).tolist():
                 level = floors[self.cta_span[warps, 0] == low, :, CTA].max(axis=0)[:, None]
                 np.maximum(low_kinds[:, low:high], level, out=low_kinds[:, low:high])

@@ -197,6 +197,19 @@ def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
     return earlier.family is not Family.BULK_STORE and (earlier.async_proxy or bool(known_at[crossed] >= time))
 
 
+def all_plainly_after(state: State, access: Access, refs: Ints, threads: Ints) -> bool:
+    """Tell quickly whether an asynchronous read of shared memory is in order after all of some writes by operations of
+    its cluster's async proxy: it is after most. False says nothing."""
+    records, clocks, record = state.records, state.clocks, refs >> 6
+    family = records.family(record)
+    if not access.async_proxy or access.space is not Space.SHARED or (records.flags(record) & LIVE_BARRIER).any():
+        return False
+    if not ((family == Family.BULK_LOAD) & (records.domain(record) == clocks.domain_of[threads >> 5])).all():
+        return False
+    known_at = clocks.table[clocks.row_of[threads], SEEN, records.column[record] + (refs & 63)]
+    return bool((known_at >= records.time[record]).all())
+
+
 def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) -> Mask:
     """Bytes read by read-only loads are constant for the whole grid, whatever orders the accesses."""
     flags = state.records.flags(record)

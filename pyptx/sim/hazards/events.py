@@ -70,7 +70,7 @@ class Family(IntEnum):
     @property
     def async_proxy(self) -> bool:
         """Whether its shared and global accesses go through the async proxy (*Proxies*)."""
-        return self in (Family.BULK_LOAD, Family.BULK_STORE, Family.WGMMA, Family.TCGEN05)
+        return 3 <= self <= 6
 
 
 @dataclass(frozen=True, slots=True)

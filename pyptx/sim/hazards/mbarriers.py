@@ -23,6 +23,7 @@ from pyptx.sim.hazards.clocks import (
     WIDE_GLOBAL,
     WIDE_SHARED,
     Stamp,
+    joined,
 )
 from pyptx.sim.hazards.conflicts import ordered
 from pyptx.sim.hazards.events import Access, Bytes, Ints, Mask, Place, Scope, Sem, Space, store
@@ -233,7 +234,7 @@ class MBarriers:
             else:
                 barrier.far = far if barrier.far is None else barrier.far.merge(far)
                 barrier.far_thread = thread
-        barrier.stamp = stamp if barrier.stamp is None else barrier.stamp.merge(stamp)
+        barrier.stamp = joined(barrier.stamp, stamp)
 
     def take(self, barrier: Barrier, place: Place, thread: int, count: int = 1) -> None:
         """Count arrivals down, and end the phase when nothing is missing."""
@@ -284,10 +285,16 @@ class MBarriers:
 
     def _hand_on(self, barrier: Barrier, column: int | Ints, kinds: list[int]) -> None:
         clocks = self.state.clocks
-        known = np.zeros((KINDS, clocks.table.shape[2]), np.int32)
-        known[np.array(kinds)[:, None], column] = clocks.tick()
-        stamp = Stamp(int(clocks.domain_of[barrier.init_thread >> 5]), known, {})
-        barrier.stamp = stamp if barrier.stamp is None else barrier.stamp.merge(stamp)
+        width, domain = clocks.table.shape[2], int(clocks.domain_of[barrier.init_thread >> 5])
+        stamp = barrier.stamp
+        if stamp is None or stamp.domain != domain or stamp.known.shape[1] < width:
+            mine = Stamp(domain, np.zeros((KINDS, width), np.int32), {})
+            stamp = barrier.stamp = mine if stamp is None else mine.merge(stamp)
+        known, now = stamp.known, clocks.tick()
+        if isinstance(column, int):
+            known[kinds, column] = now
+        else:
+            known[np.array(kinds)[:, None], column] = now
 
     def operation_arrives(
         self, barrier: Barrier, place: Place, thread: int, columns: list[int] | Ints, fenced: bool, count: int = 1

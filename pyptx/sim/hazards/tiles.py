@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
-from pyptx.sim.hazards.conflicts import clashes, plainly_after
+from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, plainly_after
 from pyptx.sim.hazards.events import Access, Bytes, Clock, Ints, Space
 from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.records import WRITES
 from pyptx.sim.hazards.shadow import SLOTS, Cells, Plane, Refs, Shadow, positions
 from pyptx.sim.hazards.state import State
 
@@ -102,6 +103,8 @@ class Tiles:
             return
         issuers = threads.shape[1]
         who, what = threads[rows].ravel(), np.repeat(refs, issuers)
+        if all_plainly_after(self.state, access, what, who):
+            return
         bad = clashes(self.state, access, what, who)
         seen: set[tuple[int, int]] = set()
         for at in np.flatnonzero(bad).tolist():
@@ -150,12 +153,22 @@ class Tiles:
         index = positions(cells)
         self.memory.readers.keep(np.full(len(index), threads[0]), plane, index, np.full(len(index), ref, np.int32))
 
+    def _is_after(self, access: Access, threads: Ints, ref: int, record: int) -> bool:
+        """Tell quickly whether an operation does not conflict with one earlier access: False says nothing."""
+        records = self.state.records
+        operation = int(records.operation[record])
+        if operation and int(records.operation[ref >> 6]) == operation:
+            return True
+        if not access.writes and not records.flag(ref >> 6) & WRITES:
+            return True
+        return all(plainly_after(self.state, access, ref, thread) for thread in threads.tolist())
+
     def _compare_run(self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int) -> None:
         if not len(last):
             return
         first = int(last[0])
         if (last == first).all():
-            if not first:
+            if not first or self._is_after(access, threads, first, record):
                 return
             refs = np.array([first], np.int64)
         else:

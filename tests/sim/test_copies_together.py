@@ -1,0 +1,102 @@
+"""Tensor copies of many CTAs as one: the same bytes as one copy after the other, as runs that count accesses copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.tensormap import ElementType, Fill, Swizzle, TensorMap
+
+Array = np.ndarray[Any, Any]
+BYTES = 4096
+TILE = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+
+
+def copied(given: Array, source: TensorMap, load: str, places: tuple[int, int, int], **options: Any) -> list[Array]:
+    """Return the target tensor and the shared memory of every CTA after a load and a store of each; `places` are the
+    step of a CTA along x, the first x, and the first y."""
+    step, left, top = places
+    module = parse(f""".version 8.6
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 a[128], .param .align 64 .b8 b[128], .param .u64 out)
+.reqnctapercluster 2, 1, 1
+{{
+.reg .b32 %t, %r<9>, %x, %y, %own; .reg .b16 %both; .reg .b64 %rd<4>, %a, %b, %out; .reg .pred %p<2>;
+.shared .align 1024 .b8 box[{BYTES}]; .shared .align 8 .b64 bar;
+mov.u32 %t, %tid.x; setp.eq.u32 %p0, %t, 0; mov.b16 %both, 3;
+mov.b64 %a, a; cvta.param.u64 %a, %a; mov.b64 %b, b; cvta.param.u64 %b, %b; ld.param.u64 %out, [out];
+mov.u32 %r0, %ctaid.x; mad.lo.s32 %x, %r0, {step}, {left};
+mov.u32 %r1, %ctaid.y; mad.lo.s32 %y, %r1, 8, {top};
+mov.u32 %r2, %cluster_ctarank; mov.u32 %own, box; mad.lo.u32 %own, %r2, 2048, %own;
+@%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+@!%p0 bra w;
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {source.box_bytes * (2 if "multicast" in load else 1)};
+{load}
+w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;
+@!%p0 bra stored;
+cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%b, {{%x, %y}}], [%own];
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+stored: mov.u32 %r3, %nctaid.x; mad.lo.u32 %r3, %r1, %r3, %r0; mul.lo.u32 %r3, %r3, {BYTES};
+shl.b32 %r4, %t, 2; add.u32 %r3, %r3, %r4; cvt.u64.u32 %rd0, %r3; add.s64 %out, %out, %rd0;
+mov.u32 %r5, box; add.u32 %r5, %r5, %r4;
+{"".join(f"ld.shared.b32 %r6, [%r5+{at}]; st.global.b32 [%out+{at}], %r6;" for at in range(0, BYTES, 128))}
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+ret;
+}}""")
+    made, shared = np.zeros_like(given), np.zeros((3, 4, BYTES), "u1")
+    target = TensorMap(source.dtype, 0, source.dims, source.strides, source.box, swizzle=source.swizzle)
+    args = [sim.Tensor(given, source), sim.Tensor(made, target), shared]
+    sim.run(module, "k", grid=(4, 3), block=32, args=args, check="none", **options)
+    return [made, shared]
+
+
+OWN = TILE + " [%own], [%a, {%x, %y}], [bar];"
+BOTH = TILE + ".multicast::cluster [%own], [%a, {%x, %y}], [bar], %both;"
+
+
+@pytest.mark.parametrize("load", [OWN, BOTH], ids=["own", "multicast"])
+@pytest.mark.parametrize(
+    ("dtype", "kind"), [("u1", ElementType.U8), ("u2", ElementType.BF16), ("f4", ElementType.F32)], ids=str
+)
+@pytest.mark.parametrize("swizzle", [Swizzle.NONE, Swizzle.B32, Swizzle.B64, Swizzle.B128, Swizzle.B128_ATOM_32B])
+def test_copies_of_many_ctas_move_what_single_ones_move(
+    load: str, dtype: str, kind: ElementType, swizzle: Swizzle
+) -> None:
+    size = np.dtype(dtype).itemsize
+    given = np.random.default_rng(3).integers(0, 250, (40, 512)).astype(dtype)
+    wide = (swizzle.span or 64) // size
+    source = TensorMap(kind, 0, (512, 40), (512 * size,), (wide, 8), swizzle=swizzle)
+    # All inside; inside at odd places; over the left and upper edge; over the right one.
+    for places in ((wide, 0, 0), (3, 5, 7), (wide, -2, -3), (wide, 512 - 3 * wide, 16)):
+        together = copied(given, source, load, places)
+        alone = copied(given, source, load, places, statistics=True)
+        for one, other in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(one, other)
+        if places == (wide, 0, 0) and load == OWN:
+            np.testing.assert_array_equal(together[0][:24, : 4 * wide], given[:24, : 4 * wide])
+
+
+def test_maps_with_steps_and_fills_go_together_too() -> None:
+    given = np.random.default_rng(3).integers(0, 250, (40, 512)).astype("f4")
+    source = TensorMap(
+        ElementType.F32, 0, (512, 40), (2048,), (16, 16), (1, 2), swizzle=Swizzle.B64, fill=Fill.NAN
+    )  # fmt: skip
+    for places in ((16, 0, 0), (16, 8, 1), (16, 480, 30)):
+        for one, other in zip(
+            copied(given, source, OWN, places), copied(given, source, OWN, places, statistics=True), strict=True
+        ):
+            assert one.tobytes() == other.tobytes()
+
+
+def test_a_tensor_that_reaches_over_its_array_is_refused_all_the_same() -> None:
+    given = np.zeros((40, 512), "f4")
+    source = TensorMap(ElementType.F32, 0, (512, 4096), (2048,), (16, 8))
+    with pytest.raises(PtxError, match="does not lie in"):
+        copied(given, source, OWN, (16, 0, 36))

@@ -284,7 +284,7 @@ ONE_CALL: list[tuple[Callable[[reg.Reg], object], str, tuple[str, ...]]] = [
         (lambda x: smem.alloc(f32, 0), "PTX0818", ("positive",)),
         (lambda x: smem.alloc(f32, 4, swizzle="256B"), "PTX0818", ("128B",)),
         (lambda x: ptx.range_(0, 4, 0), "PTX0818", ("0",)),
-        (lambda x: ptx.range_(x, 0, -1), "PTX0818", ("signed",)),
+        (lambda x: ptx.range_(x, -1, -1), "PTX0818", ("signed",)),
         (lambda x: ptx.if_(cast("reg.Reg", True)).__enter__(), "PTX0804", ("Python",)),
         (lambda x: ptx.if_(x).__enter__(), "PTX0206", ("predicate",)),
         (lambda x: ptx.var("shared", u32, "two words"), "PTX0815", ("two words",)),
@@ -514,19 +514,20 @@ def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
             made.ptx()
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda x, tile: x + tile[1],
-        lambda x, tile: x.max(tile[1]),
-        lambda x, tile: tile[1] * x,
-        lambda x, tile: tile[1] < 2,
-        lambda x, tile: tile[0] + tile[1],
-        lambda x, tile: tile[1].max(x),
-        lambda x, tile: reg.scalar(f32, tile[1]),
-        lambda x, tile: ptx.mov(f32, x, tile[1]),
-    ],
-)
+NUMBERS: list[Callable[[Any, Any], Any]] = [
+    lambda x, tile: x + tile[1],
+    lambda x, tile: x.max(tile[1]),
+    lambda x, tile: tile[1] * x,
+    lambda x, tile: tile[1] < 2,
+    lambda x, tile: tile[0] + tile[1],
+    lambda x, tile: tile[1].max(x),
+    lambda x, tile: reg.scalar(f32, tile[1]),
+    lambda x, tile: ptx.mov(f32, x, tile[1]),
+]
+INDICES: list[Callable[[Any, Any], Any]] = [lambda x, i: x[i], lambda x, i: x.__setitem__(i, 1.0)]
+
+
+@pytest.mark.parametrize("use", NUMBERS)
 def test_an_element_of_shared_memory_as_a_number_names_the_load(use: Any) -> None:
     def body() -> None:
         x, tile = reg.scalar(f32, 0), smem.alloc(f32, 8, name="tile")
@@ -536,7 +537,7 @@ def test_an_element_of_shared_memory_as_a_number_names_the_load(use: Any) -> Non
         traced(body).ptx()
 
 
-@pytest.mark.parametrize("use", [lambda x, i: x[i], lambda x, i: x.__setitem__(i, 1.0)])
+@pytest.mark.parametrize("use", INDICES)
 def test_an_index_into_a_tensor_names_the_pointer(use: Any) -> None:
     @kernel(in_specs=(Tile(64, f32),))
     def body(x: Any) -> None:

@@ -73,8 +73,8 @@ def test_copies_of_many_ctas_move_what_single_ones_move(
     given = np.random.default_rng(3).integers(0, 250, (40, 512)).astype(dtype)
     wide = (swizzle.span or 64) // size
     source = TensorMap(kind, 0, (512, 40), (512 * size,), (wide, 8), swizzle=swizzle)
-    # All inside; inside at odd places; over the left and upper edge; over the right one.
-    for places in ((wide, 0, 0), (3, 5, 7), (wide, -2, -3), (wide, 512 - 3 * wide, 16)):
+    # All inside; inside at odd places; over the left and upper edge; over the left one; over the right one.
+    for places in ((wide, 0, 0), (3, 5, 7), (wide, -2, -3), (wide, -2, 8), (wide, 512 - 3 * wide, 8)):
         together = copied(given, source, load, places)
         alone = copied(given, source, load, places, statistics=True)
         for one, other in zip(together, alone, strict=True):

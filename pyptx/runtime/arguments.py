@@ -3,7 +3,8 @@ anything runs, with every problem in one message. Arrays are NumPy's, or views t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -82,21 +83,32 @@ def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
     """Return zeroed arrays for the outputs."""
     made: list[Array] = []
     for name, tile in outputs:
-        try:
-            shape = tile.resolve_shape(dict(env))
-        except KeyError as error:
-            text = f"`{name}`: its dimension {error} is in no input"
-            raise PtxError([ARRAYS.found(None, text, help=f"give {error} by keyword, or the array as out=")]) from None
+        lost = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
+        if lost:
+            text = f"`{name}`: its dimension {lost[0]} is in no input"
+            raise PtxError([ARRAYS.found(None, text, help=f"give {lost[0]}= by keyword, or the array as out=")])
+        shape = tile.resolve_shape(dict(env))
         made.append(np.zeros(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
     return made
+
+
+def _called(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
+    """Return what a function of the dimensions gives; it has to take all of them by name."""
+    try:
+        inspect.signature(grid).bind(**env)
+    except TypeError as why:
+        text = f"the function of the grid does not take the dimensions {', '.join(env) or '(none)'}: {why}"
+        raise PtxError([GRID.found(None, text, help=f"write grid=lambda {', '.join(env)}: (…,)")]) from None
+    return grid(**env)
 
 
 def grid_of(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
     """Return the grid for these dimensions: a tuple as given, or what a function of the dimensions returns."""
     if grid is None:
         raise PtxError([GRID.found(None, "the kernel has no grid", help="give @kernel(grid=…) or the call grid=")])
-    made: Any = grid(**env) if callable(grid) else grid
+    made: Any = _called(grid, env) if callable(grid) else grid
     dims = tuple(cast("Sequence[Any]", made)) if isinstance(made, tuple | list) else (made,)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):
-        raise PtxError([GRID.found(None, f"expected one to three positive integers, found {made!r}")])
+        where = f" for {', '.join(f'{name}={size}' for name, size in env.items())}" if callable(grid) else ""
+        raise PtxError([GRID.found(None, f"the grid{where}: expected one to three positive integers, found {made!r}")])
     return tuple(int(d) for d in dims)

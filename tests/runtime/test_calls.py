@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,29 @@ def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str)
     with pytest.raises(PtxError) as caught:
         scaled_sum(*arrays, scale=1.0)
     assert message in str(caught.value)
+
+
+def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
+    def of(grid: Any, out: Tile) -> Any:
+        @kernel(in_specs=[Tile("m", f32)], out_specs=[out], grid=grid, block=(32, 1, 1))
+        def nothing(x: Any, y: Any) -> None:
+            ptx.ret()
+
+        return nothing
+
+    def named(m: int, k: int) -> tuple[int, int]:
+        return m, k
+
+    def small(m: int) -> tuple[int]:
+        return (m // 1024,)
+
+    for grid, out, words in (
+        (named, Tile("m", f32), "does not take the dimensions m: missing a required argument: 'k'"),
+        (small, Tile("m", f32), f"the grid for m={len(A)}: expected one to three positive integers, found (0,)"),
+        ((1,), Tile("q", f32), "`y`: its dimension q is in no input"),
+    ):
+        with pytest.raises(PtxError, match=re.escape(words)):
+            of(grid, out)(A)
 
 
 @pytest.mark.parametrize("grid", [(0,), (1, 2, 3, 4), (1.5,), "ab"])

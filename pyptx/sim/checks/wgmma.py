@@ -136,8 +136,8 @@ def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
 
 def _wait(place: Place, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
     checks, some = _some(machine, lanes, mask, place)
-    for group in [] if some is None else warpgroups(checks, some):
-        checks.engine.wgmma.wait(group, int(pending))
+    if some is not None:
+        checks.engine.wgmma.wait_all(warpgroups(checks, some), int(pending))
 
 
 def touches(place: Place, registers: Registers, machine: Batch, lanes: Lanes, mask: Any) -> None:

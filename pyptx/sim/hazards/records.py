@@ -181,7 +181,8 @@ class Records:
     def done(self, made: Iterable[int], now: int) -> None:
         """Say that operations have taken place: who learns their channel up to now knows them."""
         for record in made:
-            self.time[record] = min(int(self.time[record]), now)
+            if self.time[record] > now:
+                self.time[record] = now
 
     def place(self, record: int) -> Access:
         """Return what the record's instruction does."""

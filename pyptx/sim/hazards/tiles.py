@@ -16,6 +16,17 @@ _FEW = 16
 """So many earlier accesses are quicker to look at one by one."""
 
 
+def _few(last: Refs) -> list[int] | None:
+    """Return the distinct references of cells, None if they are many."""
+    first = int(last[0])
+    differs = last != first
+    if not differs.any():
+        return [first]
+    rest = last[differs]
+    changes = np.flatnonzero(rest[1:] != rest[:-1])
+    return [first, *{int(rest[0]), *rest[changes + 1].tolist()}] if len(changes) < _FEW else None
+
+
 class Tiles:
     """Runs of bytes over the shadow of a memory."""
 
@@ -166,11 +177,11 @@ class Tiles:
     def _compare_run(self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int) -> None:
         if not len(last):
             return
-        first = int(last[0])
-        if (last == first).all():
-            if not first or self._is_after(access, threads, first, record):
+        few = _few(last)
+        if few is not None:
+            if all(not ref or self._is_after(access, threads, ref, record) for ref in few):
                 return
-            refs = np.array([first], np.int64)
+            refs = np.array(few, np.int64)
         else:
             refs = np.unique(last).astype(np.int64)
         newest = int(self.state.records.key[refs >> 6].max())
@@ -184,8 +195,6 @@ class Tiles:
         if not len(refs):
             return
         for thread in threads.tolist():
-            if len(refs) <= _FEW and all(plainly_after(self.state, access, ref, thread) for ref in refs.tolist()):
-                continue
             bad = clashes(self.state, access, refs, np.full(len(refs), thread))
             if bad.any():
                 index = positions(cells)

@@ -45,6 +45,18 @@ class WarpgroupBook:
     latest: tuple[Registers, str] = (frozenset(), "")
 
 
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Warpgroups that issue together: their books and those of their warps, and what their records have in common."""
+
+    groups: list[Group]
+    books: list[WarpgroupBook]
+    warps: list[list[WarpBook]]
+    lives: Ints
+    columns: Ints
+    issuers: Ints
+
+
 class Wgmma:
     """The asynchronous products of all warpgroups. Registers are numbers that the machine chooses."""
 
@@ -54,9 +66,11 @@ class Wgmma:
         self._warps: dict[int, WarpBook] = {}
         self._groups: dict[int, WarpgroupBook] = {}
         self._accesses: dict[tuple[Place, int], Access] = {}
+        self._together: dict[int, Together] = {}
 
     def forget(self, warps: Iterable[int]) -> None:
         """A CTA ended."""
+        self._together.clear()
         for warp in warps:
             self._warps.pop(warp, None)
             self._groups.pop(warp, None)
@@ -129,25 +143,42 @@ class Wgmma:
         shape: str = "",
     ) -> None:
         """`wgmma.mma_async` by several warpgroups at once; each operand has a row of granules for each of them."""
-        state, used = self.state, accumulators | register_a
+        state, used, here = self.state, accumulators | register_a, self._held(groups)
         products: list[Product] = []
-        for group in groups:
-            book = self._groups.setdefault(self._base(group.first), WarpgroupBook())
+        for group, book, warps in zip(groups, here.books, here.warps, strict=True):
             if len(group.warps) != 4 or int(group.warps[0]) != self._base(group.first):
                 state.report(rules.WARPGROUP, place, f"{len(group.warps)} warps", thread=group.first)
-            self._check_fence(group, place, book, used, accumulators, shape)
+            known = book.latest[0] is accumulators and book.latest[1] == shape
+            if not known or not all(warp.fenced and not warp.touched for warp in warps):
+                self._check_fence(group, place, book, used, accumulators, shape)
             products.append(Product(place, used, []))
             book.open.append(products[-1])
-        lives = np.array([int(state.clocks.life_of[int(group.warps[0])]) for group in groups], np.int64)
-        columns = np.array([state.channel(state.domain_of(g.first), "wgmma", self._base(g.first)) for g in groups])
-        numbers = np.array([state.begin_operation() for _ in groups], np.int32)
-        issuers = np.array([(group.warps * 32)[[0, 1, 2, -1] if len(group.warps) > 3 else [0] * 4] for group in groups])
+        state.operations += len(groups)
+        numbers = np.arange(state.operations - len(groups), state.operations, dtype=np.int32) + 1
         for starts in operands:
             access = self._access(place)
-            records = state.records.of_operations(access, lives, columns, numbers)
-            self.tiles.reads(access, issuers, starts, records)
+            records = state.records.of_operations(access, here.lives, here.columns, numbers)
+            self.tiles.reads(access, here.issuers, starts, records)
             for product, record in zip(products, records.tolist(), strict=True):
                 product.records.append(record)
+
+    def _held(self, groups: list[Group]) -> Together:
+        """Return what is known of some warpgroups: the same list asks again and again."""
+        found = self._together.get(id(groups))
+        if found is None or found.groups is not groups:
+            found = self._together[id(groups)] = self._made(groups)
+        return found
+
+    def _made(self, groups: list[Group]) -> Together:
+        state = self.state
+        return Together(
+            groups,
+            [self._groups.setdefault(self._base(group.first), WarpgroupBook()) for group in groups],
+            [[self._warps.setdefault(warp, WarpBook()) for warp in group.warps.tolist()] for group in groups],
+            np.array([int(state.clocks.life_of[int(group.warps[0])]) for group in groups], np.int64),
+            np.array([state.channel(state.domain_of(g.first), "wgmma", self._base(g.first)) for g in groups]),
+            np.array([(g.warps * 32)[[0, 1, 2, -1] if len(g.warps) > 3 else [0] * 4] for g in groups]),
+        )
 
     def _access(self, place: Place) -> Access:
         found = self._accesses.get((place, 16))
@@ -187,24 +218,32 @@ class Wgmma:
 
     def wait(self, group: Group, pending: int) -> None:
         """`wgmma.wait_group` that went on."""
-        base = self._base(group.first)
-        book = self._groups.setdefault(base, WarpgroupBook())
-        clocks = self.state.clocks
-        done = max(0, len(book.groups) - pending)
+        self._wait(self._made([group]), pending)
+
+    def wait_all(self, groups: list[Group], pending: int) -> None:
+        """`wgmma.wait_group` that went on, in several warpgroups at once."""
+        self._wait(self._held(groups), pending)
+
+    def _wait(self, here: Together, pending: int) -> None:
+        clocks, records = self.state.clocks, self.state.records
         now = clocks.tick()
-        for products in book.groups[:done]:
-            for product in products:
-                self.state.records.done(product.records, now)
-        if book.first_group + done:
-            clocks.learn(group.threads, self.state.channel(self.state.domain_of(group.first), "wgmma", base), now)
-        for warp in group.warps.tolist():
-            mine = self._warps.setdefault(warp, WarpBook())
-            mine.waited = max(mine.waited, book.first_group + done)
-        members = [self._warps.setdefault(base + rank, WarpBook()).waited for rank in range(4)]
-        drop = min(members) - book.first_group
-        if drop > 0:
-            del book.groups[:drop]
-            book.first_group += drop
+        for group, book, warps, column in zip(here.groups, here.books, here.warps, here.columns.tolist(), strict=True):
+            done = max(0, len(book.groups) - pending)
+            for products in book.groups[:done]:
+                for product in products:
+                    records.done(product.records, now)
+            if book.first_group + done:
+                clocks.learn(group.threads, column, now)
+            for warp in warps:
+                warp.waited = max(warp.waited, book.first_group + done)
+            base = self._base(group.first)
+            members = warps
+            if len(warps) != 4:
+                members = [self._warps.setdefault(base + rank, WarpBook()) for rank in range(4)]
+            drop = min(warp.waited for warp in members) - book.first_group
+            if drop > 0:
+                del book.groups[:drop]
+                book.first_group += drop
 
     def registers(self, group: Group, place: Place, registers: Registers) -> None:
         """Another instruction reads or writes registers; call it for warps that are `busy`."""

@@ -17,7 +17,7 @@ from pyptx.dsl.exact_lines import origins_in
 from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
-from pyptx.dsl.report import grouped
+from pyptx.dsl.report import grouped, lenient
 from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
@@ -32,6 +32,7 @@ from pyptx.toolchain import assemble, resources, sass
 
 if TYPE_CHECKING:
     from pyptx.sim import Result
+    from pyptx.sim.checks.choice import Check
     from pyptx.toolchain import Cubin, Resources
 
 __all__ = ["Kernel", "combine", "detect_arch", "intrinsic", "kernel"]
@@ -97,7 +98,8 @@ class Kernel:
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return what the checks find, at the Python lines; nothing when all is well."""
         found = self._specialised(kwargs)
-        return [*grouped(check_module(found.traced.module)), *found.traced.warnings]
+        findings = lenient(check_module(found.traced.module), found.traced.unchecked)
+        return [*grouped(findings), *found.traced.warnings]
 
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. Messages of ptxas are at the Python lines."""
@@ -125,14 +127,15 @@ class Kernel:
         args: Sequence[Any] | None = None,
         schedule: str = "eager",
         seed: int = 0,
+        check: Check = "all",
+        on_hazard: str = "raise",
         **kwargs: Any,
     ) -> Result:
         """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, or given as
         `out=`. Keywords are template parameters, shape variables and raw scalar parameters, and what `sim.run` takes
-        beside the launch: `check`, `on_hazard`, `precision`, `timeline`, `statistics`, `max_steps`, `poison`,
-        `watch`."""
+        beside the launch: `precision`, `timeline`, `statistics`, `max_steps`, `poison`, `watch`."""
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
-        options |= {"schedule": schedule, "seed": seed}
+        options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
         return self._simulated(inputs, args, out, grid, options, kwargs)[0]
 
     def __call__(

@@ -173,7 +173,8 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
 
 
 def emit_unchecked(spelling: Spelling, values: Sequence[Any], pred: Any, trace: Trace) -> Instruction:
-    """Add an instruction that the table does not know."""
+    """Add an instruction that the table does not know. What `check` says of its spelling is a warning."""
+    trace.unchecked.add(trace.here(3))
     if trace.exact is not None:
         return trace.exact.emit(spelling, values, pred, unchecked=True)
     operands = tuple(convert(value, None, trace) for value in values)
@@ -267,7 +268,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
     found = misfit(wanted, operand, trace.scope)
     if found is None:
         return operand
-    remedy = remedy_of(value)
+    remedy = remedy_of(cast("Any", value))
     return found if remedy is None else Complaint(found.rule, found.message, remedy)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.rewrite import folded, relocated
 from pyptx.dsl.shared import declare_dynamic, dynamic_declaration, memory_of, moved_offsets
@@ -28,6 +28,8 @@ class Traced:
     warnings: tuple[Diagnostic, ...]
     parts: Mapping[str, int] = field(default_factory=dict[str, int])
     """Where the allocations lie behind the symbol of dynamic shared memory, if they do."""
+    unchecked: frozenset[PythonFrame | None] = frozenset()
+    """Where instructions stand that the table need not know."""
 
 
 def finished_body(trace: Trace) -> Body:

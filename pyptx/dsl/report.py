@@ -4,12 +4,23 @@ is one finding."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
-from pyptx.diagnostics import Diagnostic
+from pyptx.diagnostics import Diagnostic, PythonFrame, Severity
 
 _REGISTER = re.compile(r"`(%[\w$]*?)(\d+)`")
+
+
+def lenient(found: Iterable[Diagnostic], unchecked: Set[PythonFrame | None]) -> Iterator[Diagnostic]:
+    """Return the findings; errors in spelling, operands or target at these places, where a user asked for an
+    instruction that the table does not know, are warnings."""
+    for one in found:
+        asked = one.origin in unchecked and one.severity is Severity.ERROR and _OF_THE_TABLE.match(one.code)
+        yield replace(one, severity=Severity.WARNING) if asked else one
+
+
+_OF_THE_TABLE = re.compile("PTX0[123]")
 
 
 def grouped(found: Iterable[Diagnostic]) -> list[Diagnostic]:

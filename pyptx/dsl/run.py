@@ -50,7 +50,8 @@ def trace_kernel(
     module = module_of([trace], [function])
     memory = memory_of(trace)
     maps, warnings = tuple(trace.maps), tuple(trace.warnings)
-    return Traced(module, dynamic_bytes(memory), maps, warnings, moved_offsets(memory)), used
+    unchecked = frozenset(trace.unchecked)
+    return Traced(module, dynamic_bytes(memory), maps, warnings, moved_offsets(memory), unchecked), used
 
 
 def trace_entry(

@@ -131,6 +131,8 @@ class Trace:
         self.maps: list[str] = []
         self.array_parameters: set[str] = set()
         self.warnings: list[Diagnostic] = []
+        self.unchecked: set[PythonFrame | None] = set()
+        """Where instructions stand that the table need not know."""
         self.pending: list[Diagnostic] = []
         """Mistakes found where Python cannot raise (a generator that is being closed); the next statement does."""
         self.unopened: dict[int, tuple[object, str, PythonFrame | None]] = {}

@@ -28,6 +28,15 @@ PtxType.ptx
 from_name(name)
 b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f16 f16x2 bf16 bf16x2 tf32 f32 f64 e4m3 e5m2 pred u16x2 s16x2
 e4m3x2 e5m2x2 e2m1 e2m3 e3m2 e2m1x2 ue8m0
+f32.ptx = '.f32'
+f32.name = 'f32'
+f32.bits = 32
+pred.ptx = '.pred'
+pred.bits = 1
+b128.bits = 128
+f16x2.bits = 32
+tf32.bits = 32
+e4m3.bits = 8
 """,
     "pyptx.specs": """
 Layout

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import CodeType, TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
+from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.origin import argument_at, frame_here, is_ours, opcode_at
 from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
 from pyptx.dsl.values import Negation, Register, RegisterRange
-from pyptx.ir.nodes import Block, IntrinsicScope, Statement
+from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
+from pyptx.isa.control import ENDS, JUMPS
 from pyptx.types import PtxType
 
 P = ParamSpec("P")
@@ -171,7 +173,26 @@ class Named(Body):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.trace.pop(self.opened, keep=kind is None)
+        trace, opened = self.trace, self.opened
+        left = _control(trace.body[opened.mark :]) if self.pure and kind is None and trace.open[-1] is opened else None
+        trace.pop(opened, keep=kind is None and left is None)
+        if left is not None:
+            what = f"the label `{left.name}`" if isinstance(left, Label) else f"`{left.opcode}`"
+            raise PtxError([rules.NESTING.found(
+                left.origin, f"{what} inside `{self.what}`: it groups instructions, control flow stays outside",
+                help="end the ptx.expr() block first, or use @intrinsic",
+            )])  # fmt: skip
+
+
+def _control(statements: Sequence[Statement]) -> Instruction | Label | None:
+    """Return the first statement that is control flow, which may also have come as text or by `ptx.inst`."""
+    for statement in statements:
+        if isinstance(statement, Label) or (isinstance(statement, Instruction) and statement.opcode in JUMPS | ENDS):
+            return statement
+        inner = _control(statement.body) if isinstance(statement, Block | IntrinsicScope) else None
+        if inner is not None:
+            return inner
+    return None
 
 
 def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:

@@ -14,7 +14,7 @@ from pyptx.dsl.origin import is_ours, opcode_at
 from pyptx.dsl.registers import Pred, Reg, compare, fresh, move, widen
 from pyptx.dsl.trace import Trace, current, fail
 from pyptx.dsl.values import Register, is_integer, plain
-from pyptx.ptx.control import Loop
+from pyptx.ptx.control import Loop, jump
 from pyptx.types import s32, s64
 
 
@@ -29,6 +29,11 @@ class Counted(Loop):
         self.counter, self.by = counter, by
 
     def step(self) -> None:
+        down = self.counter.dtype.kind != "s" and isinstance(self.by, int) and self.by < -1
+        if down:
+            # One less than the step would wrap to a large number and go on; by 1 the bound is met exactly.
+            self.breaks = True
+            jump(self.trace, self.done, compare("lt", "range_", self.counter, -self.by))
         emit(spelled("add", unsigned(self.counter.dtype).name), (self.counter, self.counter, self.by))
 
 
@@ -42,8 +47,9 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
     dtype = _counter_type(start, stop, step)
     if isinstance(step, int) and step == 0:
         fail(rules.ARGUMENT, "the step of `ptx.range_` must not be 0")
-    if dtype.kind != "s" and isinstance(step, int) and step < 0:
-        fail(rules.ARGUMENT, f"`ptx.range_` counts down by {step} in .{dtype}, which has no values below 0",
+    low = [value for value in (start, stop) if isinstance(value, int) and value < 0]
+    if low and dtype.kind != "s":
+        fail(rules.ARGUMENT, f"`ptx.range_` counts in .{dtype}, which has no values below 0, found {low[0]}",
              help="use signed bounds: s32 registers or integers")  # fmt: skip
     bounds = [_bound(value, dtype) for value in (start, stop, step)]
     return _rounds(trace, dtype, bounds)

@@ -141,6 +141,24 @@ def test_expr_groups_and_reorders_nothing() -> None:
     assert text.index("BEGIN expr") < text.index("add.u32") < text.index("END expr") < text.index("mul.lo")
 
 
+def test_control_flow_inside_an_expression_is_refused_however_it_came() -> None:
+    def left() -> None:
+        with ptx.expr():
+            ptx.ret()  # here
+
+    def in_a_block() -> None:
+        with ptx.expr(), ptx.scope():
+            ptx.inst.exit()  # here
+
+    def as_text() -> None:
+        with ptx.expr():
+            reg.scalar(u32, 1)
+            ptx.raw("bra after; after:")  # here
+
+    for body in (left, in_a_block, as_text):
+        refused(body, "PTX0810", "ptx.expr")
+
+
 def test_a_pipeline_advances_in_place() -> None:
     def body() -> None:
         state = ptx.pipeline(3)

@@ -9,8 +9,6 @@ from pyptx.ir.base import Node, field_names, tokens
 from pyptx.ir.directives import Module, Section
 from pyptx.ir.nodes import Block, Function, IntrinsicScope, Label, Statement
 
-Bodied = Function | Block | Section | IntrinsicScope
-
 
 def body_of(node: Node) -> tuple[Statement, ...] | None:
     """Return the statements inside a node, None for one that has no body."""
@@ -168,22 +166,24 @@ def diff_modules(a: Module, b: Module, entry_only: bool = False) -> list[str]:
 
 
 def _lines(statements: Sequence[Statement]) -> list[str]:
-    """Return statements as lines of tokens, one per statement, with the depth of nesting as indentation."""
+    """Return statements as lines of tokens, one per statement, with the depth of nesting as indentation. Intrinsic
+    scopes, which are only comments, add nothing."""
     out: list[str] = []
-    stack: list[Iterator[Statement]] = [iter(statements)]
+    stack: list[tuple[Iterator[Statement], int]] = [(iter(statements), 0)]
     while stack:
-        indent = "  " * min(len(stack) - 1, 8)
-        for statement in stack[-1]:
-            if not isinstance(statement, IntrinsicScope):
-                out.append(indent + _readable(statement))
+        inner, depth = stack[-1]
+        for statement in inner:
+            scope = isinstance(statement, IntrinsicScope)
+            if not scope:
+                out.append("  " * min(depth, 8) + _readable(statement))
             inside = body_of(statement)
             if inside is not None:
-                stack.append(iter(inside))
+                stack.append((iter(inside), depth + (not scope)))
                 break
         else:
             stack.pop()
-            if stack:
-                out.append("  " * min(len(stack) - 1, 8) + "}")
+            if stack and stack[-1][1] < depth:
+                out.append("  " * min(depth - 1, 8) + "}")
     return out
 
 

@@ -70,3 +70,5 @@ def test_normal_form_has_no_scopes() -> None:
     assert normalize_module(scoped) == normalize_module(module)
     assert "// BEGIN f()" in emit(scoped)
     assert normalize_module(parse(emit(scoped))) == normalize_module(module)
+    assert diff_modules(scoped, module) == []
+    assert diff_modules(scoped, parse(TEXT.replace("exit", "trap"))) == ["-  exit;", "+  trap;"]

@@ -101,6 +101,11 @@ def test_sizes_of_asynchronous_copies() -> None:
         x = Operands()
         ptx.cp.async_.ca(x.tile, x.b64, 16, src_size=4, ignore_src=x.pred)  # here
 
+    def odd() -> None:
+        x = Operands()
+        ptx.cp.async_.ca(x.tile, x.b64, 12)  # here
+
+    refused(odd, "PTX0818", "4, 8 or 16 bytes, found 12")
     with pytest.raises(PtxError, match="`size` must be 16, found 8"):
         traced(wrong_size).ptx()
     refused(both, "PTX0818", "found both", "ptx.selp")

@@ -8,6 +8,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Pred
 from pyptx.dsl.trace import fail
+from pyptx.dsl.values import is_integer
 from pyptx.ir.operands import ImmediateOperand
 from pyptx.ptx.cp import bulk as bulk
 from pyptx.ptx.orders import given
@@ -53,6 +54,9 @@ def _copy(
     if src_size is not None and ignore is not None:
         fail(rules.ARGUMENT, f"`cp.async.{cop}` takes `src_size` or `ignore_src`, found both",
              help="select the size: ptx.selp(u32, size, 0, 16, ignore)")  # fmt: skip
+    if cop == "ca" and is_integer(size) and size not in (4, 8, 16):
+        fail(rules.ARGUMENT, f"`cp.async.ca` copies 4, 8 or 16 bytes, found {size}",
+             help="copy a larger range by several, or by ptx.cp.async_.bulk")  # fmt: skip
     level = None if hint is None else "L2::cache_hint"
     more = [value for value in (src_size, ignore, hint) if value is not None]
     words = given("async", cop, "shared", "global", level, prefetch)

@@ -57,6 +57,8 @@ def _misfits(tile: Tile, array: Array) -> list[str]:
         found.append(f"expected dtype {names[0]}, found {array.dtype.name}")
     if array.ndim != tile.rank:
         found.append(f"expected {tile.rank} dimensions, found shape {array.shape}")
+    if not array.flags.aligned:
+        found.append(f"expected elements at multiples of {array.itemsize} bytes; use x.copy()")
     if not array.flags.c_contiguous:
         found.append("expected an array without gaps, row by row; use numpy.ascontiguousarray(x), x.contiguous()")
     return found

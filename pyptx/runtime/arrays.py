@@ -64,7 +64,15 @@ def _view(value: Any, written: bool) -> Array | Unusable:
 
 
 def _hint(value: object) -> str:
-    return "; its memory is not the CPU's" if hasattr(value, "__cuda_array_interface__") else ""
+    device: Any = getattr(value, "__dlpack_device__", None)
+    elsewhere = device is not None and int(device()[0]) not in _CPU_OF_DLPACK
+    if not elsewhere and not hasattr(value, "__cuda_array_interface__"):
+        return "; use numpy.asarray(x)" if device is not None or isinstance(value, list | tuple) else ""
+    return " in a GPU's memory; kernels run on the simulator, which takes arrays in the CPU's memory: copy it there"
+
+
+_CPU_OF_DLPACK = frozenset((1, 3, 11))
+"""DLPack's numbers of the CPU and of memory that CUDA and ROCm have pinned for it."""
 
 
 def check_results(library: str, arrays: Sequence[Array]) -> None:

@@ -43,7 +43,10 @@ def _problem(tensor: Any) -> str | None:
     if tensor.device.type == "meta":
         return "expected a tensor with values, found one on the device meta"
     if tensor.device.type != "cpu":
-        return f"expected a tensor in the CPU's memory, found one on {tensor.device}; the simulator takes x.cpu()"
+        return (
+            f"expected a tensor in the CPU's memory, found one on {tensor.device}; kernels run on the simulator, which "
+            "takes x.cpu()"
+        )
     if tensor.layout != torch.strided:
         return f"expected a dense tensor, found one of layout {str(tensor.layout).removeprefix('torch.')}"
     if tensor.is_conj():

@@ -130,6 +130,36 @@ def test_arrays_that_do_not_fit_are_named(arrays: tuple[Any, ...], message: str)
     assert message in str(caught.value)
 
 
+def test_elements_that_are_not_aligned_are_refused() -> None:
+    odd = np.frombuffer(bytes(4001), np.uint8)[1:].view(np.float32)
+    with pytest.raises(PtxError, match="`b`: expected elements at multiples of 4 bytes"):
+        scaled_sum(A, odd, scale=1.0)
+
+
+class CudaArray:
+    """What CuPy and Numba give: memory of a GPU."""
+
+    shape, dtype = (1000,), np.dtype(np.float32)
+    __cuda_array_interface__ = {"shape": (1000,), "typestr": "<f4", "data": (0x7F0000000000, False), "version": 3}  # noqa: RUF012
+
+
+class DlpackArray:
+    """The same by DLPack alone."""
+
+    shape, dtype = (1000,), np.dtype(np.float32)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (2, 0)
+
+
+@pytest.mark.parametrize("array", [CudaArray(), DlpackArray()])
+def test_memory_of_a_gpu_is_named(array: Any) -> None:
+    with pytest.raises(PtxError, match=f"`b`: expected an array, found {type(array).__name__} in a GPU's memory"):
+        scaled_sum(A, array, scale=1.0)
+    with pytest.raises(PtxError, match=f"`x`: expected an array, found {type(array).__name__} in a GPU's memory"):
+        scale_in_place(grid=(1,), args=[array, 3.0])
+
+
 def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
     def of(grid: Any, out: Tile) -> Any:
         @kernel(in_specs=[Tile("m", f32)], out_specs=[out], grid=grid, block=(32, 1, 1))
@@ -191,6 +221,23 @@ def scale_in_place() -> None:
     at = ptx.addr(ptx.param(u64, "x"), offset)
     ptx.ld(f32, value, at)
     ptx.st(f32, at, value * ptx.param(f32, "scale"))
+
+
+@pytest.mark.parametrize("step", [-1, -3, -5])
+@pytest.mark.parametrize(("start", "stop"), [(10, 0), (9, 0), (10, 2), (7, 7), (3, 9), (1, 0), (2**32 - 1, 2**32 - 7)])
+def test_counting_down_without_a_sign_ends_where_python_does(start: int, stop: int, step: int) -> None:
+    @kernel(raw_params=[("u32", "start"), ("u32", "stop")], out_specs=[Tile(16, u32), Tile(1, u32)], grid=(1,))
+    def count(seen: Any, rounds: Any) -> None:
+        at, n = reg.scalar(u64), reg.scalar(u32, 0)
+        values, total = ptx.global_ptrs(seen, rounds)
+        for i in ptx.range_(ptx.param(u32, "start"), ptx.param(u32, "stop"), step):
+            ptx.inst.mul.wide.u32(at, n, 4)
+            ptx.st(u32, ptx.addr(values, at), i)
+            ptx.add(u32, n, n, 1)
+        ptx.st(u32, total, n)
+
+    values, rounds = count(args=[start, stop])
+    assert values[: rounds[0]].tolist() == list(range(start, stop, step))
 
 
 def test_a_kernel_without_tensors_takes_its_parameters_as_a_list() -> None:

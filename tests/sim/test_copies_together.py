@@ -17,10 +17,17 @@ BYTES = 4096
 TILE = "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
 
 
-def copied(given: Array, source: TensorMap, load: str, places: tuple[int, int, int], **options: Any) -> list[Array]:
+def copied(
+    given: Array, source: TensorMap, load: str, places: tuple[int, int, int], phases: int = 1, **options: Any
+) -> list[Array]:
     """Return the target tensor and the shared memory of every CTA after a load and a store of each; `places` are the
-    step of a CTA along x, the first x, and the first y."""
+    step of a CTA along x, the first x, and the first y; multicasts of both CTAs end one phase or one each."""
     step, left, top = places
+    bytes_ = source.box_bytes * (2 if "multicast" in load and phases == 1 else 1)
+    second = (
+        f"@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes_};\n"
+        "v: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 1; @!%p1 bra v;\n"
+    )
     module = parse(f""".version 8.6
 .target sm_90a
 .address_size 64
@@ -37,9 +44,10 @@ mov.u32 %r2, %cluster_ctarank; mov.u32 %own, box; mad.lo.u32 %own, %r2, 2048, %o
 @%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
 barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
 @!%p0 bra w;
-mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {source.box_bytes * (2 if "multicast" in load else 1)};
+mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {bytes_};
 {load}
 w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;
+{second if phases == 2 else ""}
 @!%p0 bra stored;
 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%b, {{%x, %y}}], [%own];
 cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
@@ -100,3 +108,10 @@ def test_a_tensor_that_reaches_over_its_array_is_refused_all_the_same() -> None:
     source = TensorMap(ElementType.F32, 0, (512, 4096), (2048,), (16, 8))
     with pytest.raises(PtxError, match="does not lie in"):
         copied(given, source, OWN, (16, 0, 36))
+
+
+def test_copies_of_two_ctas_to_one_barrier_may_end_a_phase_each() -> None:
+    given = np.random.default_rng(3).integers(0, 250, (40, 512)).astype("f4")
+    source = TensorMap(ElementType.F32, 0, (512, 40), (2048,), (16, 8))
+    made, _ = copied(given, source, BOTH, (16, 0, 0), phases=2)
+    np.testing.assert_array_equal(made[:24, :64], given[:24, :64])

@@ -159,6 +159,13 @@ def test_lanes_at_one_address_take_turns(op: str, operand: str, last: int, found
         assert set(results(after, module=module)) == {last}
 
 
+@pytest.mark.parametrize(("space", "kept"), [("shared", 2), ("global", 0)])
+def test_only_global_sums_flush_subnormal_numbers(space: str, kept: int) -> None:
+    body = f"mov.b32 %f1, 1;\nst.{space}.f32 [cell], %f1;\natom.{space}.add.f32 %f2, [cell], %f1;\n"
+    code = f"{body}ld.{space}.u32 %r0, [cell];\n{STORE}"
+    assert results(code, 1, module=f".{space} .f32 cell;") == [kept]
+
+
 def test_floating_atomics_on_shared_memory() -> None:
     module = ".shared .f32 cell;"
     body = f"""cvt.rn.f32.u32 %f1, %t;

@@ -12,23 +12,26 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from tools.conformance import device, simulated
+from tools.conformance import device, memory_forms, simulated
 from tools.conformance.agreement import Agreement, compare, judged
 from tools.conformance.forms import SECTIONS, Case, cases
+from tools.conformance.memory_forms import memory_cases
 from tools.conformance.references import reference
 from tools.conformance.references.bounded import judge
 
 
 def main(argv: list[str] | None = None) -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--section", action="append", choices=SECTIONS)
+    options.add_argument("--section", action="append", choices=sorted({*SECTIONS, *memory_forms.SECTIONS}))
     options.add_argument("--opcode", action="append")
     options.add_argument("--sample", type=int, help="try only this many forms, chosen by --seed")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--gpu", action="store_true", help="compare with the GPU of this machine")
     options.add_argument("--show", type=int, default=20, help="how many differing forms to print")
     given = options.parse_args(argv)
-    tried = list(cases(given.section or SECTIONS))
+    chosen = given.section or [*SECTIONS, *memory_forms.SECTIONS]
+    tried = [*cases([name for name in SECTIONS if name in chosen]),
+             *memory_cases([name for name in memory_forms.SECTIONS if name in chosen])]  # fmt: skip
     tried = [case for case in tried if not given.opcode or case.opcode in given.opcode]
     if given.sample and given.sample < len(tried):
         tried = random.Random(given.seed).sample(tried, given.sample)

@@ -59,6 +59,10 @@ class Case:
     version: Version
     inputs: tuple[Column, ...]
     outputs: tuple[Column, ...]
+    before: tuple[str, ...] = ()
+    """What the kernel does with the inputs first."""
+    after: tuple[str, ...] = ()
+    """What it does before it takes the outputs."""
 
     @property
     def modifiers(self) -> tuple[str, ...]:
@@ -98,15 +102,10 @@ def _plain(signature: tuple[Operand, ...]) -> bool:
 
 
 def _case(match: Match, signature: tuple[Operand, ...], wanted: Target) -> Case | None:
-    firsts = [need.first_version(wanted) for need in match.needs]
-    removed = match.form.removed
-    version = max([FIRST_PTX[wanted.name], (7, 0), *(first for first in firsts if first)])
-    where = wanted
-    if None in firsts or (removed and removed.on(wanted, version)):
-        places = own_places(match.needs, removed)
-        if not places:
-            return None
-        where, version = places[0].where, places[0].version
+    place = place_of(match, wanted)
+    if place is None:
+        return None
+    where, version = place
     registers, inputs, outputs = Registers(), list[Column](), list[Column]()
     texts = [_operand(o, registers, inputs, outputs) for o in signature]
     head = ".".join((match.form.opcode, *match.modifiers))
@@ -114,6 +113,19 @@ def _case(match: Match, signature: tuple[Operand, ...], wanted: Target) -> Case 
     if not writes:
         return None
     return Case(match.form.opcode, f"{head} {', '.join(texts)};", where, version, reads, writes)
+
+
+def place_of(match: Match, wanted: Target) -> tuple[Target, Version] | None:
+    """Return where a spelling is legal: the target wanted, or one of its own; None where it is nowhere."""
+    firsts = [need.first_version(wanted) for need in match.needs]
+    removed = match.form.removed
+    version = max([FIRST_PTX[wanted.name], (7, 0), *(first for first in firsts if first)])
+    if None in firsts or (removed and removed.on(wanted, version)):
+        places = own_places(match.needs, removed)
+        if not places:
+            return None
+        return places[0].where, places[0].version
+    return wanted, version
 
 
 def _operand(o: Operand, registers: Registers, inputs: list[Column], outputs: list[Column]) -> str:

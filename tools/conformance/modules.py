@@ -11,8 +11,14 @@ from tools.isa.synthesize import declarations
 
 THREADS, CTAS = 128, 8
 TUPLES = THREADS * CTAS
+CELL = 32
+"""Bytes of one thread's memory, where the instruction works on memory."""
 STRIDE = 16
 """Bytes of one value of one thread; a column takes `STRIDE * TUPLES`."""
+_VARIABLES = (
+    f".global .align 32 .b8 cells[{CELL * TUPLES}]; .shared .align 32 .b8 rows[{CELL * THREADS}];\n"
+    ".const .align 16 .b8 table[16];\n"
+)
 _WIDTH = {"pred": "b32", "b8": "b8", "f16": "b16", "f16x2": "b32", "f32": "b32", "f64": "b64"}
 
 
@@ -28,7 +34,7 @@ def batches(cases: Iterable[Case], most: int = 64) -> Iterator[tuple[Target, Ver
 def module(where: Target, version: Version, cases: list[Case]) -> str:
     """Return a module whose entry `c<n>` runs the n-th case."""
     header = f".version {version[0]}.{version[1]}\n.target {where.name}\n.address_size 64\n"
-    return header + "\n".join(_entry(number, case, version, where.arch) for number, case in enumerate(cases))
+    return header + _VARIABLES * any(case.before for case in cases) + "\n".join(_entry(number, case, version, where.arch) for number, case in enumerate(cases))
 
 
 def _entry(number: int, case: Case, version: Version, arch: int) -> str:
@@ -37,6 +43,7 @@ def _entry(number: int, case: Case, version: Version, arch: int) -> str:
         "{",
         *declarations(version, arch),
         ".reg .b64 in, out; .reg .b32 tid, cta, carry;",
+        *([f".reg .b64 cell; .local .align 32 .b8 stack[{CELL}];"] if case.before else []),
         "ld.param.u64 in, [given];",
         "ld.param.u64 out, [results];",
         "mov.u32 tid, %tid.x;",
@@ -49,7 +56,7 @@ def _entry(number: int, case: Case, version: Version, arch: int) -> str:
         lines += _load(column, f"[in+{position * STRIDE * TUPLES}]")
     if case.carries:
         lines += ["mov.b32 carry, tid;", "shl.b32 carry, carry, 31;", "add.cc.u32 carry, carry, carry;"]
-    lines.append(case.text)
+    lines += [*case.before, case.text, *case.after]
     if case.carries:
         lines += ["addc.u32 carry, 0, 0;", f"st.global.b32 [out+{len(case.outputs) * STRIDE * TUPLES}], carry;"]
     for position, column in enumerate(case.outputs):

@@ -60,7 +60,8 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
     if kind == "b128":
         return memory(partial(_wide, op))
     vector = int(match.chosen["vec"][1:]) if "vec" in match.chosen else 1
-    run, signals = reduction(op, kind, vector), "mbarrier::complete_tx::bytes" in match.modifiers
+    keeps = "noftz" in match.modifiers or any(m.startswith("shared") for m in match.modifiers)
+    run, signals = reduction(op, kind, vector, flush=not keeps), "mbarrier::complete_tx::bytes" in match.modifiers
     return memory(signalling(run, dtype_of(kind).itemsize) if signals else run)
 
 
@@ -68,9 +69,10 @@ def _multimem(match: Match, signature: Signature) -> Operation | None:
     return memory(replicated(reduction("add", match.modifiers[-1], 1)))
 
 
-def reduction(op: str, kind: str, vector: int) -> Callable[..., None]:
-    """Return what updates memory, one lane after the other."""
-    dtype, update = _update(op, kind)
+def reduction(op: str, kind: str, vector: int, *, flush: bool = True) -> Callable[..., None]:
+    """Return what updates memory, one lane after the other. Sums of f32 flush subnormal numbers except on shared
+    memory; of a generic address, whose memory is not known here, they do."""
+    dtype, update = _update(op, kind, flush)
     whole = kind[1:].isdigit() and kind[0] in "usb"
     at_once = _AT_ONCE.get(op) if whole else None
     return partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector))
@@ -87,7 +89,7 @@ class _Atomic:
     vector: int
 
 
-def _update(op: str, kind: str) -> tuple[np.dtype[Any], Update]:
+def _update(op: str, kind: str, flush: bool) -> tuple[np.dtype[Any], Update]:
     """Return the dtype that an operation works on and its update; f16 and bf16 pairs are updated by halves."""
     if kind in ("f32", "f64"):
         plain: Update = {
@@ -95,8 +97,9 @@ def _update(op: str, kind: str) -> tuple[np.dtype[Any], Update]:
             "min": extreme(greater=False, nan=False),
             "max": extreme(greater=True, nan=False),
         }[op]
-        flushed = (lambda old, b: r.flush32(r.flush32(old) + r.flush32(b))) if (op, kind) == ("add", "f32") else plain
-        return dtype_of(kind), flushed
+        if (op, kind) == ("add", "f32") and flush:
+            return dtype_of(kind), lambda old, b: r.flush32(r.flush32(old) + r.flush32(b))
+        return dtype_of(kind), plain
     name = kind.removesuffix("x2")
     if name in ("f16", "bf16"):
         return dtype_of(kind), partial(_narrow, op, name)

@@ -107,7 +107,7 @@ def _computed_plain(match: Match, name: str) -> Function:
 
     def apply(*values: Array) -> Array:
         made = rounded(fused(mode)(*[decode(v, name) for v in values]), name, mode)
-        return encode(np.where((made < 0) & relu, 0.0, made), name)
+        return encode(np.where((made <= 0) & relu, 0.0, made), name)
 
     return apply
 

@@ -18,6 +18,7 @@ from tools.conformance.references import (
     floating_point,
     integer,
     matrices,
+    memory,
     narrow,
     video,
     warp,
@@ -26,11 +27,11 @@ from tools.conformance.references.words import Builder, Scalar
 
 FAMILIES: tuple[dict[str, Builder], ...] = (
     extended_precision.BUILDERS, integer.BUILDERS, floating_point.BUILDERS, comparison.BUILDERS, conversion.BUILDERS,
-    video.BUILDERS, narrow.BUILDERS, data_movement.BUILDERS,
+    video.BUILDERS, narrow.BUILDERS, data_movement.BUILDERS, memory.BUILDERS,
 )  # fmt: skip
 
 
-_WARPS: dict[str, warp.Builder] = {**warp.BUILDERS, "mma": matrices.product}
+_WARPS: dict[str, warp.Builder] = {**warp.BUILDERS, "mma": matrices.product, **memory.WARPS}
 _SLOW = 256
 """Tuples of a form whose reference takes long: four elements each."""
 
@@ -78,7 +79,12 @@ def _tuples(case: Case) -> int:
 
 def has_reference(case: Case) -> bool:
     """Tell whether something judges a case."""
-    return case.opcode in _WARPS or scalar_of(case) is not None or bounded.within_of(case) is not None
+    whole = _WARPS.get(case.opcode)
+    return (
+        (whole is not None and whole(case.modifiers, case) is not None)
+        or scalar_of(case) is not None
+        or bounded.within_of(case) is not None
+    )
 
 
 def _integers(column: Array) -> list[int]:

@@ -1,0 +1,170 @@
+"""The spellings that move registers to memory and back, a case for each: atom, red, ld, st, ldmatrix, stmatrix, cvta.
+
+Every thread has a cell of 32 bytes, in global, shared or local memory: the case fills it from registers, executes the
+instruction on it and reads it back, so that the harness sees registers only. Of an operation whose order does not show
+there is a second case, in which the lanes of a warp share the cell of their first. Orders, scopes, cache operators and
+hints change no value: of the spellings that differ in them alone there is the first. Left out are spaces that a kernel
+cannot write (const, param, the read-only path) and what is asynchronous or distributed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from importlib import import_module
+from itertools import islice
+
+from pyptx.isa import lookup
+from pyptx.isa.model import Kind, Match, Operand
+from pyptx.isa.targets import Target, target
+from pyptx.types import from_name
+from tools.conformance.forms import Case, Column, place_of
+from tools.conformance.modules import CELL
+from tools.isa.synthesize import Registers, register_class
+
+SECTIONS = ("atomics", "load", "store", "matrix_move", "data_movement")
+_WITHOUT_VALUE = frozenset(("weak", "relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys", "cluster"))
+_SPACES = {"": "generic", "global": "global", "shared": "shared", "shared::cta": "shared", "local": "local"}
+_ORDERLESS = frozenset(("add", "and", "or", "xor", "min", "max"))
+_OPCODES = frozenset(("atom", "red", "ld", "st", "ldmatrix", "stmatrix"))
+_KINDS = ("global", "shared", "local", "const")
+
+
+def memory_cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> Iterator[Case]:
+    """Yield the cases of the sections."""
+    for section in sections:
+        if section == "data_movement":
+            yield from _addresses(target(arch))
+            continue
+        seen = set[tuple[str, ...]]()
+        for row in import_module(f"pyptx.isa.table.{section}").FORMS:
+            if row.opcode not in _OPCODES:
+                continue
+            for bound in islice(lookup.spellings(row), 200_000):
+                match = lookup.match_of(row, bound)
+                kept = (row.opcode, *(m for m in match.modifiers if m not in _WITHOUT_VALUE))
+                if kept in seen:
+                    continue
+                seen.add(kept)
+                yield from _of_match(match, kept, target(arch))
+
+
+def _of_match(match: Match, kept: tuple[str, ...], wanted: Target) -> Iterator[Case]:
+    space = next((m for m in kept if m.split("::")[0] in ("const", "param", "global", "local", "shared")), "")
+    plain = [m for m in kept[1:] if m != space]
+    if space not in _SPACES or not _means_values(match.form.opcode, plain):
+        return
+    place = place_of(match, wanted)
+    signature = next((s for s in match.signatures if all(o.kind is not Kind.IMMEDIATE for o in s)), None)
+    if place is None or signature is None:
+        return
+    where = "shared" if match.form.opcode.endswith("matrix") else _SPACES[space]
+    made = Case(match.form.opcode, "", *place, (), ())
+    if match.form.opcode in ("ldmatrix", "stmatrix"):
+        if "m8n8" in match.modifiers:
+            yield _filled(made, match, signature, where, ["b64"] * 2)
+    elif match.form.opcode in ("ld", "st"):
+        yield _filled(made, match, signature, where, ["b64"] * 4)
+        if match.form.opcode == "ld" and match.modifiers[-1][1:] in ("8", "16", "32") and "v" not in "".join(plain[:1]):
+            yield _filled(made, match, signature, where, ["b64"] * 4, wide=True)
+    else:
+        values = next(o for o in signature if o.name == "b")
+        memory = [values.type or "b32"] * max(values.count, 1)
+        yield _filled(made, match, signature, where, memory)
+        if match.form.opcode == "red" and memory[0][1:].isdigit() and memory[0][0] in "usb" and _ORDERLESS & set(match.modifiers):
+            yield _filled(made, match, signature, where, memory, together=True)
+
+
+def _means_values(opcode: str, plain: list[str]) -> bool:
+    """Tell whether modifiers are those of the operation, its types and vectors, and no others."""
+    if opcode.endswith("matrix"):
+        return True
+    allowed = {*_ORDERLESS, "exch", "inc", "dec", "cas", "noftz", "v2", "v4", "v8"}
+    return all(m in allowed or _is_type(m) for m in plain)
+
+
+def _is_type(name: str) -> bool:
+    try:
+        return bool(from_name(name).bits)
+    except (KeyError, ValueError):
+        return False
+
+
+def _filled(
+    made: Case, match: Match, signature: tuple[Operand, ...], where: str, memory: list[str], *, together: bool = False,
+    wide: bool = False,
+) -> Case:  # fmt: skip
+    """Return the case of an instruction on a cell that registers of these types fill."""
+    registers, inputs, outputs = Registers(), list[Column](), list[Column]()
+    held = [_column(name, registers, f"m{n}") for n, name in enumerate(memory)]
+    texts: list[str] = []
+    for o in signature:
+        if o.kind is Kind.ADDRESS:
+            texts.append("[cell]")
+            continue
+        name = "b64" if wide and o.name == "d" else o.type
+        columns = [_column(name, registers, o.name) for _ in range(max(o.count, 1))]
+        listed = ", ".join(column.register for column in columns)
+        texts.append(f"{{{listed}}}" if o.count else listed)
+        (outputs if "w" in o.access else inputs).extend(columns)
+    back = [_column(name, registers, f"after{n}") for n, name in enumerate(memory)]
+    reads = match.form.opcode in ("ld", "ldmatrix")
+    real = "global" if where == "generic" else where
+    before = [*_cell(real, together), *_moves("st", real, memory, held)]
+    if together:
+        held, before = [], [*_cell(real, together), f"st.{real}.b64 [cell], 0;"]
+    before += ["cvta.global.u64 cell, cell;"] if where == "generic" else []
+    before += ["bar.warp.sync -1;"] if together or match.form.opcode.endswith("matrix") else []
+    after = ["bar.warp.sync -1;"] if together or match.form.opcode == "stmatrix" else []
+    after += [] if reads else _moves("ld", "" if where == "generic" else real, memory, back)
+    head = ".".join((match.form.opcode, *match.modifiers))
+    return Case(
+        made.opcode, f"{head} {', '.join(texts)};", made.where, made.version, (*held, *inputs),
+        (*outputs, *([] if reads else back)), tuple(before), tuple(after),
+    )  # fmt: skip
+
+
+def _column(type_name: str | None, registers: Registers, name: str) -> Column:
+    kind = register_class(type_name)
+    if type_name in ("b8", "u8", "s8"):
+        kind = "b16"
+    return Column(registers.fresh("b16" if kind == "b16" else type_name), kind, type_name, name)
+
+
+def _cell(where: str, together: bool) -> list[str]:
+    """Return what puts the address of the thread's cell into `cell`; `tid` counts the threads of all CTAs."""
+    number = ["and.b32 cta, tid, -32;" if together else "mov.b32 cta, tid;"]
+    if where == "local":
+        return ["mov.u64 cell, stack;"]
+    number += ["and.b32 cta, cta, 127;"] if where == "shared" else []
+    base = "rows" if where == "shared" else "cells"
+    return [f"mov.u64 cell, {base};", *number, f"mad.wide.u32 cell, cta, {CELL}, cell;"]
+
+
+def _moves(how: str, where: str, memory: list[str], columns: list[Column]) -> list[str]:
+    """Return the loads or stores of the registers of a cell."""
+    lines: list[str] = []
+    at = 0
+    for name, column in zip(memory, columns, strict=True):
+        bits = from_name(name).bits
+        address = f"[cell+{at}]" if at else "[cell]"
+        space = f".{where}" if where else ""
+        order = [column.register, address] if how == "ld" else [address, column.register]
+        lines.append(f"{how}{space}.b{bits} {', '.join(order)};")
+        at += bits // 8
+    return lines
+
+
+def _addresses(wanted: Target) -> Iterator[Case]:
+    """Yield cases that ask of an address of each space which space it is in, and that convert it there and back."""
+    for kind in _KINDS:
+        take = [f"mov.u64 cell, {_variable(kind)};", f"cvta.{kind}.u64 cell, cell;"]
+        for asked in _KINDS:
+            answer = Column("q_pred_0", "pred", "pred", kind)
+            yield Case("isspacep", f"isspacep.{asked} q_pred_0, cell;", wanted, (8, 0), (), (answer,), tuple(take))
+        back = Column("q_b64_0", "b64", "b64", "d")
+        after = (f"mov.u64 q_b64_1, {_variable(kind)};", "sub.u64 q_b64_0, q_b64_0, q_b64_1;")
+        yield Case("cvta", f"cvta.to.{kind}.u64 q_b64_0, cell;", wanted, (8, 0), (), (back,), tuple(take), after)
+
+
+def _variable(kind: str) -> str:
+    return {"global": "cells", "shared": "rows", "local": "stack", "const": "table"}[kind]

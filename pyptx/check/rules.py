@@ -6,6 +6,7 @@ from pyptx.check import (
     calls,
     dataflow,
     header,
+    initial_values,
     launch,
     operand_rules,
     redeclarations,
@@ -20,7 +21,7 @@ from pyptx.diagnostics import Rule
 
 _CHECKS = (
     spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, shared_memory,
-    tensor_maps, scopes, redeclarations,
+    tensor_maps, scopes, redeclarations, initial_values,
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = tuple(sorted((rule for c in _CHECKS for rule in c.RULES), key=lambda rule: rule.code))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from pyptx.check import redeclarations
+from pyptx.check import initial_values, redeclarations
 from pyptx.diagnostics import Diagnostic, Origin, Rule
 from pyptx.ir import (
     AliasDirective,
@@ -229,6 +229,10 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
                 word_span(statement, item.name), f"`{item.name}` is `.extern` and has a value",
                 help="write .visible where this module defines it, or leave the value out",
             )  # fmt: skip
+            continue
+        why = initial_values.misfit(statement, item, lambda name: scope.find(name) is not None)
+        if why is not None:
+            yield initial_values.INITIAL_VALUE.found(word_span(statement, item.name), why)
 
 
 def _alignment(statement: Statement, name: str, bytes: int | None) -> Iterator[Diagnostic]:

@@ -1,0 +1,116 @@
+"""Initial values of variables: where there may be one, how it nests, how many there are, and of what type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from pyptx.diagnostics import Rule
+from pyptx.ir import (
+    BinaryOperand,
+    Declarator,
+    GenericOperand,
+    LabelOperand,
+    MaskOperand,
+    VarDecl,
+    VectorOperand,
+    evaluate,
+)
+from pyptx.ir.nodes import has_braces
+from pyptx.ir.operands import Operand, number_value
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+{}
+.visible .entry k()
+{{
+    ret;
+}}
+"""
+
+INITIAL_VALUE = Rule(
+    "PTX0412",
+    "value that does not fit its variable",
+    "A variable of `.global` or `.const` memory takes at most as many values as it has elements, nested as its "
+    "dimensions are: floating-point numbers for `.f32` and `.f64`, integers and addresses of what is declared before "
+    "it for integers.",
+    _FRAME.format(".global .u32 g[2] = {1, 2, 3};"),
+    _FRAME.format(".global .u32 g[3] = {1, 2, 3};"),
+)
+
+RULES = (INITIAL_VALUE,)
+
+_OPAQUE = frozenset((".texref", ".samplerref", ".surfref"))
+Values = tuple[str | Operand, ...]
+
+
+def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -> str | None:
+    """Return why a variable cannot have its initial value; `known` tells the names that are declared."""
+    if item.initializer is None or statement.type.ptx in _OPAQUE:
+        return None
+    if statement.state_space.ptx not in (".global", ".const"):
+        return f"`{item.name}` is in {statement.state_space.ptx}, where nothing has an initial value"
+    if statement.type.ptx in (".f16", ".f16x2", ".bf16", ".bf16x2"):
+        return f"`{item.name}` is {statement.type.ptx}, which takes no initial value; declare it as .b16 or .b32"
+    sizes = [] if item.array_size is None else [int(item.array_size), *map(int, item.dims)]
+    sizes += [statement.vector] if statement.vector else []
+    if bool(sizes) is not has_braces(item):
+        return f"`{item.name}` has {len(sizes)} dimensions, so its value stands {'in' if sizes else 'without'} braces"
+    stack: list[tuple[Values, int]] = [(item.initializer, 0)]
+    while stack:
+        values, level = stack.pop()
+        found = _count(statement, item, sizes, level, len(values)) if sizes else None
+        for value in values if found is None else ():
+            if isinstance(value, VectorOperand) is (level + 1 >= len(sizes)):
+                found = f"the braces of `{item.name}` do not nest as its {len(sizes)} dimensions do"
+            elif isinstance(value, VectorOperand):
+                stack.append((value.elements, level + 1))
+            else:
+                found = _leaf(value, statement, item, known)
+            if found is not None:
+                break
+        if found is not None:
+            return found
+    return None
+
+
+def _count(statement: VarDecl, item: Declarator, sizes: list[int], level: int, count: int) -> str | None:
+    size = sizes[level]
+    if statement.vector and level + 1 == len(sizes):
+        return None if count == size else f"a vector of {size} in `{item.name}` has {count} values"
+    return f"`{item.name}` has {size} elements here and {count} values" if size and count > size else None
+
+
+def _leaf(value: str | Operand, statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -> str | None:
+    undeclared = next((name for name in _names(value) if not known(name)), None)
+    if undeclared is not None:
+        return f"`{undeclared}` in the value of `{item.name}` is not declared before it"
+    if any(_names(value)):
+        return None
+    number = number_value(value) if isinstance(value, str) else _evaluated(value)
+    if number is None:
+        return f"a constant expression in `{item.name}` has no value"
+    kind = statement.type.ptx[1]
+    if (kind == "f" and isinstance(number, int)) or (kind in "us" and isinstance(number, float)):
+        wanted = "floating-point numbers, such as 1.0" if kind == "f" else "integers"
+        return f"`{item.name}` is {statement.type.ptx}, which takes {wanted}"
+    return None
+
+
+def _evaluated(value: Operand) -> int | float | None:
+    return evaluate(value.operand if isinstance(value, MaskOperand) else value)
+
+
+def _names(value: str | Operand) -> Iterator[str]:
+    """Yield the names that a value refers to: one, if any."""
+    if isinstance(value, MaskOperand):
+        value = value.operand
+    if isinstance(value, BinaryOperand):
+        value = value.left
+    if isinstance(value, LabelOperand):
+        yield value.name
+    elif isinstance(value, GenericOperand):
+        yield value.symbol
+    elif isinstance(value, str) and value[0] not in "-.0123456789":
+        yield value

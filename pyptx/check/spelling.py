@@ -104,9 +104,7 @@ def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Ver
     return Verdict(usable, _reordered(usable[0]))
 
 
-def elsewhere(
-    opcode: str, modifiers: tuple[str, ...], count: int, where: Target, version: Version
-) -> Complaint | None:
+def elsewhere(opcode: str, modifiers: tuple[str, ...], count: int, where: Target, version: Version) -> Complaint | None:
     """Return why a spelling has no form with so many operands here, when it has one on another target or version."""
     longer = tuple(
         match for match in lookup.matches_of(opcode, modifiers)

@@ -1,16 +1,21 @@
 """Times the simulator: `python benchmarks/sim.py`. Prints lane-instructions per second, the best of several runs.
 
-Two kernels, without and with every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), one CTA of
-128 threads that works in shared memory with two barriers per round. Both are compared with NumPy before they are timed.
+GEMMs of 256³ to 2048³ on the tensor cores of Hopper and Blackwell, in processor seconds; a size as argument runs only
+these. Then two kernels, without and with every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles),
+one CTA of 128 threads that works in shared memory with two barriers per round. All are compared with NumPy.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +26,8 @@ from pyptx.parser import parse
 RUNS = 3
 ROWS, COLUMNS, THREADS = 2048, 8192, 256
 ROUNDS = 3000
+SIZES = (256, 512, 1024, 2048)
+ROOT = Path(__file__).parents[1]
 _HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
 
 
@@ -110,7 +117,44 @@ def timed(name: str, run: Callable[[], sim.Result]) -> None:
     print(f"{name:34}{lanes / 1e6:9.1f} M lane-instructions {best:8.3f} s {lanes / best / 1e6:8.0f} M/s")
 
 
+def gemms(size: int) -> None:
+    """Run and time every GEMM of the examples with tensor cores, without checks and with all."""
+    sys.path.insert(0, str(ROOT))
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in "ab")
+    want = a.astype(np.float32) @ b.astype(np.float32).T
+    demo = import_module("examples.demo")
+    module, d = parse((ROOT / "examples" / "hopper_gemm.ptx").read_text("utf-8")), np.zeros((size, size), np.float32)
+    launch: dict[str, Any] = {
+        "grid": (size // 128, size // 128), "block": demo.THREADS, "shared": demo.DYNAMIC_SHARED,
+        "args": (sim.Tensor(a, demo.tiles_of(a)), sim.Tensor(b, demo.tiles_of(b)), d, size, size // 64),
+    }  # fmt: skip
+    for check in ("none", "all"):
+        processor(f"hopper_gemm.ptx {size}, check={check!r}", partial(sim.run, module, check=check, **launch))
+        np.testing.assert_allclose(d, want, atol=1e-2)
+        for name in ("hopper_gemm", "tcgen05_gemm"):
+            kernel, c = import_module(f"examples.kernels.{name}").make(), np.zeros((size, size), ml_dtypes.bfloat16)
+            processor(f"{name}.py {size}, check={check!r}", partial(kernel.simulate, a, b, out=c, check=check))
+            np.testing.assert_allclose(c.astype(np.float32), want, rtol=1e-2, atol=1e-2)
+
+
+def processor(name: str, run: Callable[[], object]) -> None:
+    """Print the least time of the processor in several runs, after one that prepares the kernel."""
+    run()
+    best = float("inf")
+    for _ in range(RUNS):
+        started = time.process_time()
+        run()
+        best = min(best, time.process_time() - started)
+    print(f"{name:45}{best * 1e3:9.0f} ms", flush=True)
+
+
 def main() -> None:
+    if len(sys.argv) > 1:
+        gemms(int(sys.argv[1]))
+        return
+    for size in SIZES:
+        gemms(size)
     rng = np.random.default_rng(0)
     x, w = rng.standard_normal((ROWS, COLUMNS), np.float32), rng.standard_normal(COLUMNS, np.float32)
     y, cells = np.zeros_like(x), np.zeros(128, np.float32)

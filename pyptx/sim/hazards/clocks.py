@@ -57,6 +57,9 @@ class Stamp:
         return Stamp(self.domain, known, foreign)
 
 
+_RAISED, _BELOW = np.array(ORDER)[:, None], np.arange(CTA + 1)
+
+
 def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
     """Return the union of what was gathered so far and more, which nobody else holds: the larger one is changed."""
     if stamp is None:
@@ -434,11 +437,10 @@ class Clocks:
             group.rows_at, group.rows = self.version, np.unique(self.row_of[group.threads])
         rows = group.rows
         if not self.splits:
-            if not self.dirty[rows].any() and (
+            if not np.count_nonzero(self.dirty[rows]) and (
                 self.crossed_at < 0 or int(self.floors[rows, SEEN, CTA].min()) > self.crossed_at
             ):
-                for kind in ORDER:
-                    self.floors[rows, kind, : CTA + 1] = self.now
+                self.floors[rows[:, None, None], _RAISED, _BELOW] = self.now
                 self.now += 1
                 return
             if not self.foreign and self._join_ctas(group, len(group.ctas(first_thread, stride).members)):

@@ -77,7 +77,7 @@ class Memory:
         last = plane.write[cells]
         if access.writes:
             before = plane.reads[0][cells]
-            busy = bool(before.any())
+            busy = np.count_nonzero(before) > 0
             self._compare(access, group, self.undisputed(last, before) if busy else last, cells, plane)
             if busy or plane.crowded:
                 self._compare_readers(access, group, plane, cells)
@@ -89,11 +89,11 @@ class Memory:
                 if busy or plane.crowded:
                     plane.clear_reads(cells)
                 several = benign is not True and len(cells) > 1 and not operation
-                if several and (plane.write[cells] != refs).any() and not (callable(benign) and benign()):
+                if several and np.count_nonzero(plane.write[cells] != refs) and not (callable(benign) and benign()):
                     self._same_store(access, group, cells)
                 return
         else:
-            if shadow.fresh and not last.all():
+            if shadow.fresh and np.count_nonzero(last) < len(last):
                 self.uninitialised(access, group.threads[last == 0], plane, cells[last == 0])
             self._compare(access, group, last, cells, plane)
             if plane.strong:
@@ -113,15 +113,17 @@ class Memory:
             group.refs.clear()
         if group.floor_at != (clocks.now, clocks.version):
             rows = clocks.row_of[group.threads] if len(group.warps) > 1 else clocks.row_of[group.threads[:1]]
-            group.floor = int(clocks.floors[rows, SEEN, CTA].min())
+            group.floor = int(np.minimum.reduce(clocks.floors[rows, SEEN, CTA]))
             group.floor_at = (clocks.now, clocks.version)
 
     def undisputed(self, last: Refs, readers: Refs) -> Refs:
         """Drop asynchronous writes that were read since: who comes after the readers comes after those writes.
 
         A commit hands on the operation that it tracks, not what its issuer knew, so this is not in the clocks."""
-        asynchronous = self.state.records.operation[last >> 6] != 0
-        return np.where(asynchronous & (readers != 0), 0, last).astype(np.int32) if asynchronous.any() else last
+        operations = self.state.records.operation[last >> 6]
+        if not np.count_nonzero(operations):
+            return last
+        return np.where((operations != 0) & (readers != 0), 0, last).astype(np.int32)
 
     def _refs(self, access: Access, group: Group) -> Refs:
         state = self.state
@@ -147,17 +149,18 @@ class Memory:
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
         """Report lanes whose earlier access at the same cell is not in order."""
         records, record = self.state.records, last >> 6
-        key = records.key[record]
-        suspects = last != 0
         if access.space is Space.SHARED:
-            if int(key.max()) <= group.floor:
+            key = records.key[record]
+            if int(np.maximum.reduce(key)) <= group.floor:
                 return
             suspects = key > group.floor
-        elif not suspects.any():
-            return
+        else:
+            if not np.count_nonzero(last):
+                return
+            suspects = last != 0
         if not access.readonly:
             suspects &= records.tag[record] + (last & 63) != group.tags
-        if suspects.any():
+        if np.count_nonzero(suspects):
             self._compare_some(access, group.threads, last, cells, plane, suspects)
 
     def _compare_some(
@@ -181,7 +184,7 @@ class Memory:
             refs = reads[cells]
             if not access.writes:
                 refs = np.where(records.is_write(refs), refs, 0).astype(np.int32)
-            if refs.any():
+            if np.count_nonzero(refs):
                 self._compare(access, group, refs, cells, plane)
         for at, refs in self.readers.in_sets(plane, cells):
             some = group[at]

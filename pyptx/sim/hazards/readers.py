@@ -35,7 +35,7 @@ class Readers:
         before = held[cells]
         if self._all_replaceable(access, group, before, plane):
             held[cells] = refs
-            if len(cells) == 1 or not (held[cells] != refs).any():
+            if len(cells) == 1 or not np.count_nonzero(held[cells] != refs):
                 return
             held[cells] = before
         elif not self._repeats(cells):
@@ -50,7 +50,7 @@ class Readers:
         grid = state.grid_of(group.first)
         ctas = group.ctas(grid.first_thread, grid.stride)
         mine = cells[ctas.first]
-        if not (cells == mine[ctas.index]).all():
+        if np.count_nonzero(cells != (mine[ctas.index] if len(mine) > 1 else mine)):
             return False
         warps = group.warp_index[ctas.first]
         made = state.records.by_warps(
@@ -90,15 +90,15 @@ class Readers:
 
     def _all_replaceable(self, access: Access, group: Group, before: Refs, plane: Plane) -> bool:
         """Tell quickly whether the first slot is free for all, or held by what comes before."""
-        if not before.any():
+        if not np.count_nonzero(before):
             return True
         if plane.strong:
             return False
         records, record = self.state.records, before >> 6
         late = records.key[record] > group.floor if access.space is Space.SHARED else before != 0
-        if late.any():
+        if np.count_nonzero(late):
             late &= records.tag[record] + (before & 63) != group.tags
-        return not late.any()
+        return not np.count_nonzero(late)
 
     @staticmethod
     def _repeats(cells: Ints) -> bool:
@@ -165,7 +165,7 @@ class Readers:
         for slot in range(first, SLOTS):
             held = plane.slot(slot)
             before = held[cells]
-            if not before.any():
+            if not np.count_nonzero(before):
                 held[cells] = refs
                 return
             free = self.replaceable(before, threads, refs)

@@ -102,12 +102,15 @@ class Shadow:
         want = LEVEL[size]
         granules = addresses >> 4
         levels = self.level[granules]
-        if want and not (levels >= want).all():
-            self._refine(np.unique(granules[levels < want]), want)
-            levels = self.level[granules]
-        if not self.split or (levels == want).all():
+        if levels.tobytes().count(want) == len(levels):
             yield self.plane(want), addresses >> (4 - want), None
             return
+        if want and (levels < want).any():
+            self._refine(np.unique(granules[levels < want]), want)
+            levels = self.level[granules]
+            if (levels == want).all():
+                yield self.plane(want), addresses >> (4 - want), None
+                return
         for level in [int(one) for one in np.unique(levels)]:
             chosen = np.flatnonzero(levels == level)
             factor = 1 << (level - want)

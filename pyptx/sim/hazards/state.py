@@ -131,6 +131,8 @@ class State:
 
     def grid_of(self, thread: int) -> Grid:
         """Return the grid of a thread."""
+        if len(self.grids) == 1:
+            return self.grids[0]
         return self.grids[bisect_right(self._first_threads, thread) - 1]
 
     def domain_of(self, thread: int) -> Domain:

@@ -310,6 +310,9 @@ class Memory:
         if not self.regions:
             return "there is no global memory"
         if address < 1 << 16:
+            low = self.shared.low
+            if low <= address < low + self.shared.size:
+                return f"a null pointer, or an address in shared memory, where it is {self.names(address)}"
             return "a null pointer"
         nearest = min(self.regions, key=lambda r: max(r.low - address, address - (r.low + r.size - 1), 0))
         after = address - (nearest.low + nearest.size)

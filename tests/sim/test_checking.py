@@ -76,6 +76,13 @@ ld.shared.u32 %r2, [%r1]; //@""", 32),
 bar.sync 3, 64; //-
 xor.b32 %r1, %t, 32; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %box;
 ld.shared.u32 %r2, [%r1]; //@"""),
+    Case("barrier of those that stay", "PTX0901", """setp.gt.u32 %p2, %t, 49;
+@%p2 bra end; // Lanes 18 to 31 of the second warp end after the others have come to the barrier.
+st.shared.u32 [%at], %t; //&
+bar.sync 0; //-
+sub.u32 %r1, 49, %t; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %box;
+ld.shared.u32 %r2, [%r1]; //@
+end:"""),
     Case("uninitialised", "PTX0910", """st.shared.u32 [%at], %t; //-
 ld.shared.u32 %r2, [%at]; //@"""),
     Case("mbarrier", "PTX0901", """@%first mbarrier.init.shared::cta.b64 [bar], 64;

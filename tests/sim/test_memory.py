@@ -22,6 +22,7 @@ STORE = "st.global.u32 [%o], %r0;"
         ("mov.u32 %r1, 0x4000;\nst.shared.u32 [%r1], %r1;", "PTX1110", ("at 0x4000: shared memory",)),
         ("mov.u32 %r1, cell;\nst.shared.u32 [%r1+64], %r1;", "PTX1110", ("at `cell`+64 (0x",)),
         ("mov.u32 %r1, cell;\nst.shared.u32 [%r1+2], %r1;", "PTX1111", ("at `cell`+2 (0x", "not a multiple of 4")),
+        ("mov.u64 %rd1, cell;\nld.global.u32 %r0, [%rd1+4];", "PTX1110", ("shared memory, where it is `cell`+4",)),
         ("mov.u64 %rd1, table;\nst.u32 [%rd1], 1;", "PTX1113", ("read-only",)),
         ("ld.const.u32 %r0, [%o];", "PTX1112", ("constant",)),
         ("ld.local.u32 %r0, [%o];", "PTX1110", ("local memory",)),

@@ -10,6 +10,7 @@ from pyptx.check.body import Step
 from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Sem, rules
+from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.lanes import Lanes
 
 if TYPE_CHECKING:
@@ -23,12 +24,14 @@ def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: in
     group = checks.group(lanes)
     part = checks.incomplete(group)
     if part is not None:
-        group = _completed(checks, step, group, number, part)
+        group = _completed(checks, step, group, number, part, (count, kind))
     if len(group):
         checks.engine.barriers.bar(group, checks.place(step), number, count, kind)
 
 
-def _completed(checks: Checks, step: Step, group: Group, number: int, part: Array) -> Group:
+def _completed(
+    checks: Checks, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
+) -> Group:
     """Keep the lanes of incomplete warps, and return the threads of warps that are whole now."""
     whole = [group.threads[~part[group.warp_index]]]
     for at in np.flatnonzero(part).tolist():
@@ -42,7 +45,7 @@ def _completed(checks: Checks, step: Step, group: Group, number: int, part: Arra
                 place, other = checks.place(step), checks.place(before[1])
                 checks.engine.state.report(rules.DIVERGENT, place, what, thread=int(mine[0]), other=other)
         if len(mine) < int(checks.engine.state.live[warp * 32 : warp * 32 + 32].sum()):
-            checks.arriving[number, warp] = mine, step
+            checks.arriving[number, warp] = mine, step, *how
         else:
             whole.append(mine)
     return Group(np.sort(np.concatenate(whole)))
@@ -90,5 +93,10 @@ def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:
 
 
 def exits(checks: Checks, step: Step, lanes: Lanes) -> None:
-    """Lanes end."""
+    """Lanes end. Those of their warps that came to a barrier without them are whole now."""
     checks.engine.exit(checks.group(lanes), checks.place(step))
+    live = checks.engine.state.live
+    for (number, warp), (threads, bar, count, kind) in [*checks.arriving.items()]:
+        if len(threads) == int(live[warp * 32 : warp * 32 + 32].sum()):
+            del checks.arriving[number, warp]
+            checks.engine.barriers.bar(Group(threads), checks.place(bar), number, count, kind)

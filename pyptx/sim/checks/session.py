@@ -16,6 +16,7 @@ from pyptx.sim.checks.choice import Selection
 from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Group, Hazards, Place
+from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.lanes import Lanes
 
@@ -43,7 +44,7 @@ class Checks:
         """What the latest store writes: lanes that hit the same bytes may write the same."""
         self.trace: Trace | None = None
         """What an operation of tcgen05 touches while it runs."""
-        self.arriving: dict[tuple[int, int], tuple[Array, Step]] = {}
+        self.arriving: dict[tuple[int, int], tuple[Array, Step, int | None, BarKind]] = {}
         """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
         self.site_places: dict[Site, Place] = {}
         self._accesses: dict[Any, Access | None] = {}

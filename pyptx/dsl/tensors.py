@@ -87,7 +87,7 @@ class TensorSpec(Value):
             "or ptx.st(…); the offset is in bytes",
         )
 
-    def __setitem__(self, index: object, value: object) -> NoReturn:
+    def __setitem__(self, index: object, value: object) -> None:
         self[index]
 
     def tma_desc(self) -> Any:

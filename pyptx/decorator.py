@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -176,9 +177,11 @@ class Kernel:
         memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *made), strict=True))
         place = arguments.grid_of(self.grid if grid is None else grid, known)
         shared = self.dynamic_smem(**known, **template)
-        parts = self._specialised({**known, **template}).traced.parts
+        traced = self._specialised({**known, **template}).traced
+        for found in traced.warnings:
+            warnings.warn(f"{found}; {found.help}", stacklevel=3)
         result = simulation.simulate(
-            module, self._definition, memory, scalars, known, grid=place, shared=shared, parts=parts, **options
+            module, self._definition, memory, scalars, known, grid=place, shared=shared, parts=traced.parts, **options
         )
         arrays.note_written(given)
         return result, given or arrays.given_back(library, made)

@@ -160,6 +160,21 @@ def test_memory_of_a_gpu_is_named(array: Any) -> None:
         scale_in_place(grid=(1,), args=[array, 3.0])
 
 
+def test_a_call_warns_of_what_is_probably_not_meant() -> None:
+    @kernel(in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=(1,), block=(1, 1, 1))
+    def lost(x: Any, y: Any) -> None:
+        total = reg.scalar(f32, 0)
+        for _ in ptx.range_(0, 4):
+            total += 1.0
+        (py,) = ptx.global_ptrs(y)
+        ptx.st(f32, ptx.addr(py), total)
+
+    for run in (lost, lost.simulate):
+        with pytest.warns(UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0830\].*write it as destination") as caught:
+            run(A)
+        assert caught[0].filename == __file__
+
+
 def test_a_grid_and_an_output_name_the_dimensions_that_they_lack() -> None:
     def of(grid: Any, out: Tile) -> Any:
         @kernel(in_specs=[Tile("m", f32)], out_specs=[out], grid=grid, block=(32, 1, 1))

@@ -101,8 +101,8 @@ class Operands:
         number = given.value if isinstance(given, ImmediateOperand) else evaluate(given)
         if number is None and isinstance(given, BinaryOperand):
             return self._symbol_sum(given, type_name, scope)
-        if number is None:
-            raise Unreadable(type(given).__name__)
+        if number is None or type_name == "b128":
+            raise Unreadable(f"a number of {type_name}" if type_name == "b128" else type(given).__name__)
         return self.constant(constant(number, type_name or "b64"))
 
     def _named(self, name: str, type_name: str | None, scope: Scope) -> str:

@@ -233,3 +233,14 @@ $third: bar.sync 2, 96;
 $end: mov.u32 %r0, 3;
 {STORE}"""
     assert set(results(body, 96)) == {3}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("add.u32 %r0, %t, 16;\nbar.sync %r0;", "PTX1106", "a CTA has the barriers 0 to 15"),
+        ("bar.sync 1/0;", "PTX1105", "without a value"),
+    ],
+)
+def test_barriers_that_no_cta_has(body: str, code: str, words: str) -> None:
+    reported(kernel(body), code, words, block=1, args=(np.zeros(1, "u4"),), check="none")

@@ -239,6 +239,13 @@ def test_a_descriptor_outside_of_shared_memory_is_an_error() -> None:
                  "%p, 1, 1, 0", 4)  # fmt: skip
 
 
+@pytest.mark.parametrize("check", ["none", "all"])
+def test_half_a_warpgroup_waits_for_the_other_half(check: str) -> None:
+    text = (Path(__file__).parent / "patterns" / "ptx" / "wgmma_shared.ptx").read_text("utf-8")
+    with pytest.raises(PtxError, match="waits for the warpgroup at `wgmma"):
+        sim.run(parse(text), block=64, args=[np.zeros(4096, "u4")] * 2, check=check)
+
+
 @pytest.mark.parametrize("schedule", ["eager", "lazy"])
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 128, 64), (256, 128, 576), (128, 384, 320)])
 def test_the_warp_specialised_gemm_equals_numpy(m: int, n: int, k: int, schedule: str) -> None:

@@ -51,10 +51,12 @@ def _warpgroups(state: State, lanes: Lanes) -> Array:
 
 
 def whole_warps(state: State, lanes: Lanes, threads: int = 32) -> bool:
-    if lanes.n == state.live:
+    """Tell quickly that lanes are whole warps, or whole warpgroups; the last warp of a CTA may lack lanes."""
+    if threads == 32 and lanes.n == state.live:
         return True
     unit = threads * state.shape.ctas
-    return lanes.positions is None and not lanes.lo % unit and (not lanes.hi % unit or lanes.hi == state.shape.lanes)
+    rest = lanes.hi % unit and (threads > 32 or lanes.hi < state.shape.lanes)
+    return lanes.positions is None and not lanes.lo % unit and not rest
 
 
 def members(state: State, step: Step, block: Block, lanes: Lanes) -> Array | None:

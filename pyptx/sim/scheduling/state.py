@@ -11,10 +11,11 @@ from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
 from pyptx.ir.operands import Operand
 from pyptx.sim.barriers import ClusterBarriers, CtaBarriers, Waiting
+from pyptx.sim.codegen import unsupported
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.machine import Batch
-from pyptx.sim.operands import Operands
+from pyptx.sim.operands import Operands, Unreadable
 from pyptx.sim.program import Block
 from pyptx.sim.scheduling.orders import Key, Order
 
@@ -86,7 +87,10 @@ class State:
             found = operands.row(given.name, step.scope)
             if found is not None:
                 return self.machine.row(found[0].letter, found[0].index + found[1])[lanes.sel]
-        expression = operands.read(given, None if not isinstance(given, LabelOperand) else "pred", step.scope)
+        try:
+            expression = operands.read(given, None if not isinstance(given, LabelOperand) else "pred", step.scope)
+        except Unreadable as why:
+            raise unsupported(step, str(why)) from None
         return np.broadcast_to(self.evaluated(operands, expression, lanes), lanes.n)
 
     def evaluated(self, operands: Operands, expression: str, lanes: Lanes) -> Any:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from pyptx.check.body import Step
-from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand
+from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, opcode_span
 from pyptx.ir.operands import Operand
-from pyptx.sim.barriers import Waiting
+from pyptx.sim import rules
+from pyptx.sim.barriers import BARRIERS, Waiting
 from pyptx.sim.checks import barriers as told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
@@ -79,6 +80,9 @@ def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers
     numbers = state.value(operands[0], step, block, lanes)
     counts = state.value(operands[1], step, block, lanes) if len(operands) > 1 else None
     for number in np.unique(numbers).tolist():
+        if number >= BARRIERS:
+            text = f"barrier {number}: a CTA has the barriers 0 to {BARRIERS - 1}"
+            raise rules.error(rules.ILLEGAL, opcode_span(step.instruction), text)
         chosen = numbers == number
         count = None if counts is None else int(counts[chosen][0])
         for some in _rounds(lanes, chosen, count):

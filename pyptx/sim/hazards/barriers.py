@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,15 +56,14 @@ class Barriers:
         self.fenced_inits: dict[int, set[int]] = {}
         self.inits: dict[int, set[int]] = {}
 
-    def forget(self, grid: Grid, slot: int) -> None:
-        """A CTA begins in a slot: what its threads' numbers meant before is over."""
-        threads = grid.all_threads(slot)
+    def forget(self, grid: Grid, slots: Sequence[int], threads: Ints) -> None:
+        """CTAs begin in slots: what their threads' numbers meant before is over."""
         self._make_room()
         self.arrivals[threads] = self.waits[threads] = 0
         for held in (self.fenced_inits, self.inits):
             for thread in threads.tolist() if held else ():
                 held.pop(thread, None)
-        for key in [key for key in self.rounds if key[:2] == (grid.number, slot)]:
+        for key in [key for key in self.rounds if key[0] == grid.number and key[1] in slots]:
             del self.rounds[key]
 
     # Within a CTA

@@ -152,23 +152,26 @@ class Clocks:
             wide[:, :, :have] = self.table
             self.table = wide
 
-    def start(self, threads: Ints, domain: int, first_thread: int, cta_span: tuple[int, int], prior: int) -> None:
-        """Begin the life of a CTA's threads: they know what came before their grid and nothing else."""
-        warps = np.unique(threads >> 5)
-        rows = self.base_row[warps]
+    def start(
+        self, threads: Ints, warps: Ints, domains: Ints, firsts: Ints, begins: Ints, stride: int, prior: int
+    ) -> None:  # fmt: skip
+        """Begin the lives of CTAs' threads: they know what came before their grid and nothing else. Each CTA has a row
+        of `warps`, a domain, that domain's first thread, and the column of its own first one."""
+        rows = self.base_row[warps].reshape(-1)
         self.table[rows] = 0
         self.floors[rows] = 0
         self.dirty[rows] = False
         self.table[rows, :, PRIOR] = prior
-        self.domain_of[warps] = domain
-        self.first_thread[warps] = first_thread
-        self.cta_span[warps] = cta_span
+        self.domain_of[warps] = domains[:, None]
+        self.first_thread[warps] = firsts[:, None]
+        self.cta_span[warps] = np.stack([begins, begins + stride], axis=1)[:, None]
         self.version += 1
         self.epoch += 1
-        for warp, row in zip(warps.tolist(), rows.tolist(), strict=True):
-            self.row_of[warp * 32 : warp * 32 + 32] = -1
+        self.row_of.reshape(-1, 32)[warps] = -1
+        for warp in warps.reshape(-1).tolist() if self.splits else ():
             for other in self.splits.pop(warp, set()):
                 self._release_row(other)
+        for row in rows.tolist() if self.foreign else ():
             self.foreign.pop(row, None)
         self.row_of[threads] = self.base_row[threads >> 5]
         self.crossed_own[threads] = 0
@@ -266,7 +269,8 @@ class Clocks:
         """Return what a release by these threads hands on, without moving time."""
         stamp: Stamp | None = None
         rows = self.rows(threads)
-        if len(rows) > 1 and not any(row in self.foreign for row in rows):
+        domains = self.domain_of[self.row_warp[rows]]
+        if len(rows) > 1 and (domains == domains[0]).all() and not any(row in self.foreign for row in rows):
             return self._published(self._common(np.array(rows)), threads)
         for row in rows:
             mine = threads if len(rows) == 1 else threads[self.row_of[threads] == row]
@@ -295,7 +299,7 @@ class Clocks:
             if len(np.unique(warps)) == len(warps):
                 low_kinds[:, lanes] = np.maximum(low_kinds[:, lanes], below.T[:, :, None])
             else:
-                np.maximum.at(low_kinds, (slice(None), lanes), below.T[:, :, None])
+                np.maximum.at(low_kinds, (np.arange(FLOORED)[:, None, None], lanes), below.T[:, :, None])
             for low, high in np.unique(self.cta_span[warps], axis=0).tolist():
                 level = floors[self.cta_span[warps, 0] == low, :, CTA].max(axis=0)[:, None]
                 np.maximum(low_kinds[:, low:high], level, out=low_kinds[:, low:high])

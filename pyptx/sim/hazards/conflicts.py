@@ -324,6 +324,8 @@ def _unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule
         return SOURCE[family]
     if flags & STRONG and access.strong and int(records.size(record)[0]) != access.size:
         return rules.MIXED_SIZE
-    if int(records.warp(record)[0]) == thread >> 5 and domain == mine and family == access.family == Family.THREAD:
-        return rules.LANE_RACE
-    return rules.RACE
+    lanes = int(records.warp(record)[0]) == thread >> 5 and domain == mine and family == access.family == Family.THREAD
+    if ref & 63 == CROWD:
+        columns = records.crowds[ref >> 6][0] - 1
+        lanes &= bool((columns >> 5 == columns[0] >> 5).all())
+    return rules.LANE_RACE if lanes else rules.RACE

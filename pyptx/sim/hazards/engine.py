@@ -20,13 +20,24 @@ from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import MBarriers
 from pyptx.sim.hazards.memory import Benign, Memory
 from pyptx.sim.hazards.shadow import Shadow
-from pyptx.sim.hazards.state import TENSOR_BYTES, Grid, State
+from pyptx.sim.hazards.state import TENSOR_BYTES, Domain, Grid, State
 from pyptx.sim.hazards.sync import Synchronisation
 from pyptx.sim.hazards.tensor import TensorMemory
 from pyptx.sim.hazards.tensormaps import TensorMaps
 from pyptx.sim.hazards.tiles import Tiles
 from pyptx.sim.hazards.warps import Warps
 from pyptx.sim.hazards.wgmma import Wgmma
+
+
+def _runs(slots: Sequence[int]) -> list[tuple[int, int]]:
+    """Return slots as ranges: the first of each, and the one behind its last."""
+    found: list[tuple[int, int]] = []
+    for slot in slots:
+        if found and found[-1][1] == slot:
+            found[-1] = found[-1][0], slot + 1
+        else:
+            found.append((slot, slot + 1))
+    return found
 
 
 class Hazards:
@@ -99,33 +110,36 @@ class Hazards:
     def start(self, grid: Grid, slots: Sequence[int], ctas: Sequence[int]) -> None:
         """CTAs begin in slots that are free: whole clusters, in the order of their ranks."""
         state = self.state
+        domains: list[Domain] = []
         for at in range(0, len(slots), grid.cluster):
             mine = list(slots[at : at + grid.cluster])
-            domain = state.new_domain(grid, mine, list(ctas[at : at + grid.cluster]))
-            for slot in mine:
-                grid.domain_of_slot[slot] = domain
-                first = 1 + grid.thread(slot) - domain.first_thread
-                threads = grid.all_threads(slot)
-                span = (first, first + grid.stride)
-                for warp in range(grid.thread(slot) >> 5, (grid.thread(slot) + grid.stride) >> 5):
-                    state.clocks.life_of[warp] = state.records.new_life(warp, domain.number)
-                state.clocks.start(threads, domain.number, domain.first_thread, span, grid.prior)
-                state.live[threads] = True
-                state.rounds[threads] = 0
-                grid.shared.clear(grid.shared_base(slot), grid.shared_stride)
-                self.barriers.forget(grid, slot)
-                for part in (self.sync, self.copies, self.tensor):
-                    part.forget(threads)
-                self.sync.started(grid, threads)
+            domains += [state.new_domain(grid, mine, list(ctas[at : at + grid.cluster]))] * len(mine)
+        numbers, firsts = (
+            np.array(list(values)) for values in ((d.number for d in domains), (d.first_thread for d in domains))
+        )
+        base = grid.first_thread + np.array(slots, np.int64) * grid.stride
+        warps = (base[:, None] >> 5) + np.arange(grid.stride >> 5)
+        threads = (base[:, None] + np.arange(grid.threads)).reshape(-1)
+        state.clocks.life_of[warps] = state.records.new_lives(warps, numbers)
+        state.clocks.start(threads, warps, numbers, firsts, base - firsts + 1, grid.stride, grid.prior)
+        state.live[threads] = True
+        state.rounds[threads] = 0
+        for slot, domain in zip(slots, domains, strict=True):
+            grid.domain_of_slot[slot] = domain
+        for low, high in _runs(slots):
+            grid.shared.clear(grid.shared_base(low), (high - low) * grid.shared_stride)
+        self.barriers.forget(grid, slots, threads)
+        for part in (self.sync, self.copies, self.tensor):
+            part.forget(threads)
+        self.sync.started(grid, threads)
 
     def exit(self, group: Group, place: Place) -> list[int]:
         """Threads exit. Return threads that a CTA barrier releases because of it."""
         state = self.state
         released: list[int] = []
         grid = state.grid_of(group.first)
-        slots = (group.threads - grid.first_thread) // grid.stride
-        for slot in np.unique(slots).tolist():
-            mine = group.threads[slots == slot]
+        for mine in group.ctas(grid.first_thread, grid.stride).members:
+            slot = grid.slot_of(int(mine[0]))
             for thread in mine.tolist() if self.copies.stores else ():
                 left = self.copies.unread_stores(thread)
                 if left is not None:

@@ -73,6 +73,8 @@ class Lifetimes:
     def exits(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:
         """The last threads of a CTA exit: every remote use of its memory must be known to be over."""
         state, clocks = self.state, self.state.clocks
+        if (grid.number, slot) not in self._uses:
+            return
         rows = np.unique(clocks.row_of[threads])
         for use in self._uses.pop((grid.number, slot), {}).values():
             if use.ref:

@@ -18,7 +18,8 @@ from pyptx.sim.hazards.shadow import SLOTS, Plane, Refs, Shadow
 from pyptx.sim.hazards.state import State
 
 _MOST_SETS = 64
-"""Of so many cells of global memory at once, all readers are kept even if they are more than there are slots."""
+"""Of so many cells of global memory at once, all readers are kept even if they are more than there are slots, of more
+those that fit: readers of a cluster by one instruction are one."""
 
 
 class Readers:
@@ -174,10 +175,9 @@ class Readers:
                 return
             held[cells[free]] = refs[free]
             cells, refs, threads = cells[~free], refs[~free], threads[~free]
-        if plane.exact or len(cells) <= _MOST_SETS:
-            left = np.flatnonzero(~self._fold(plane, cells, refs))
-            if len(left):
-                self._keep_in_sets(threads[left], plane, cells[left], refs[left])
+        left = np.flatnonzero(~self._fold(plane, cells, refs))
+        if len(left) and (plane.exact or len(left) <= _MOST_SETS):
+            self._keep_in_sets(threads[left], plane, cells[left], refs[left])
 
     def _fold(self, plane: Plane, cells: Ints, refs: Refs) -> Mask:
         """Put readers together with those before them by the same instruction, each cell's into one slot; tell which
@@ -223,7 +223,7 @@ class Readers:
         masks = np.where(lane == ALL_LANES, records.mask[record], np.int64(1) << lane)
         masks[lane == CROWD] = 0
         which, lanes = np.nonzero((masks[:, None] >> np.arange(32)) & 1)
-        columns, times = records.column[record[which]] + lanes, records.time[record[which]]
+        columns, times = records.column[record[which]] + lanes, records.time[record[which]].astype(np.int64)
         crowds = np.flatnonzero(lane == CROWD)
         if not len(crowds):
             return which, columns, times

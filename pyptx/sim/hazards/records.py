@@ -67,14 +67,16 @@ class Records:
             self._number_of[id(access)] = number
         return number
 
-    def new_life(self, warp: int, domain: int) -> int:
-        """Return the life of a warp that begins."""
-        if self.lives == len(self.life_warp):
+    def new_lives(self, warps: Ints, domains: Ints) -> Ints:
+        """Return the lives of warps that begin, a row of warps for each CTA."""
+        first, last = self.lives, self.lives + warps.size
+        while last > len(self.life_warp):
             self.life_warp = np.concatenate([self.life_warp, self.life_warp])
             self.life_domain = np.concatenate([self.life_domain, self.life_domain])
-        self.life_warp[self.lives], self.life_domain[self.lives] = warp, domain
-        self.lives += 1
-        return self.lives - 1
+        self.life_warp[first:last] = warps.reshape(-1)
+        self.life_domain[first:last] = np.repeat(domains, warps.shape[1])
+        self.lives = last
+        return np.arange(first, last).reshape(warps.shape)
 
     def flags(self, record: Ints) -> Clock:
         return self._flags[self.access[record]]

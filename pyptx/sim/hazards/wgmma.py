@@ -71,7 +71,7 @@ class Wgmma:
     def forget(self, warps: Iterable[int]) -> None:
         """A CTA ended."""
         self._together.clear()
-        for warp in warps:
+        for warp in warps if self._warps else ():
             self._warps.pop(warp, None)
             self._groups.pop(warp, None)
 

@@ -1,0 +1,197 @@
+"""What is judged at once is judged rightly: products over tiles that threads stored, many readers of many places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
+from pyptx.sim.hazards.state import Grid
+
+WARPS = 4
+BYTES = 4096
+
+
+class Ctas:
+    """CTAs of one warpgroup each, which move together."""
+
+    def __init__(self, count: int, cluster: int = 1) -> None:
+        self.engine = Hazards()
+        self.grid: Grid = self.engine.launch(_place(1), WARPS * 32, slots=count, cluster=cluster, shared_bytes=BYTES)
+        self.engine.start(self.grid, range(count), range(count))
+        self.groups = [Group(self.grid.all_threads(slot)) for slot in range(count)]
+        self.all = Group(np.concatenate([group.threads for group in self.groups]))
+
+    def store(self, line: int, size: int, threads: slice = slice(None), at: int = 0) -> None:
+        """Each thread stores its piece of the CTA's first bytes."""
+        for slot, group in enumerate(self.groups):
+            mine = group.threads[threads]
+            where = self.grid.shared_base(slot) + at + (mine - group.first) * size
+            self.engine.access(store(_place(line), Space.SHARED, size), Group(mine), where)
+
+    def fence(self, each: bool = False) -> None:
+        for group in [self.all[list(range(n, n + 32))] for n in range(0, len(self.all), 32)] if each else [self.all]:
+            self.engine.sync.proxy_fence(group, [Space.SHARED])
+
+    def bar(self) -> None:
+        self.engine.barriers.bar(self.all, _place(2), 0, None, "sync")
+
+    def multiply(self, granules: int) -> None:
+        base = np.array([[self.grid.shared_base(slot)] for slot in range(len(self.groups))])
+        wgmma = self.engine.wgmma
+        wgmma.fence(self.all)
+        wgmma.issue_all(self.groups, _place(3), [base + np.arange(granules) * 16], frozenset({1}))
+        for group in self.groups:
+            wgmma.commit(group)
+        wgmma.wait_all(self.groups, 0)
+
+    def codes(self) -> list[str]:
+        return [finding.rule.code for finding in self.engine.findings]
+
+
+def _place(line: int) -> Place:
+    return Place(Span(line, 1), f"line {line}")
+
+
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("cluster", [1, 2])
+@pytest.mark.parametrize("size", [2, 4, 16])
+def test_a_tile_that_threads_fenced_is_in_order(size: int, cluster: int, each: bool) -> None:
+    ctas = Ctas(2, cluster)
+    for _ in range(3):
+        ctas.store(5, size)
+        ctas.fence(each)
+        ctas.bar()
+        ctas.multiply(WARPS * 32 * size // 16)
+        ctas.bar()
+    assert ctas.codes() == []
+
+
+@pytest.mark.parametrize("cluster", [1, 2])
+@pytest.mark.parametrize("size", [2, 4, 16])
+@pytest.mark.parametrize("rounds", [0, 1, 2])
+def test_one_late_store_in_a_tile_lacks_its_fence(size: int, cluster: int, rounds: int) -> None:
+    ctas = Ctas(2, cluster)
+    for number in range(rounds + 1):
+        ctas.store(5, size)
+        ctas.fence()
+        if number == rounds:
+            ctas.store(6, size, slice(77, 78))
+        ctas.bar()
+        assert ctas.codes() == []
+        ctas.multiply(WARPS * 32 * size // 16)
+        ctas.bar()
+    assert set(ctas.codes()) == {"PTX0920"}
+    assert all(finding.other == _place(6) for finding in ctas.engine.findings)
+
+
+@pytest.mark.parametrize("size", [2, 16])
+def test_one_store_after_the_barrier_races(size: int) -> None:
+    ctas = Ctas(2)
+    ctas.store(5, size)
+    ctas.fence()
+    ctas.bar()
+    ctas.store(6, size, slice(77, 78))
+    ctas.multiply(WARPS * 32 * size // 16)
+    assert set(ctas.codes()) == {"PTX0901"}
+
+
+def test_a_tile_of_pieces_of_several_sizes() -> None:
+    ctas = Ctas(2)
+    ctas.store(5, 2)
+    ctas.store(5, 4, at=256)
+    ctas.fence()
+    ctas.store(6, 4, slice(3, 4), at=256)
+    ctas.bar()
+    ctas.multiply(16)
+    assert ctas.codes() == []
+    ctas.multiply(17)
+    assert set(ctas.codes()) == {"PTX0920"}
+
+
+def test_what_one_warp_learns_of_products_a_barrier_hands_on() -> None:
+    ctas = Ctas(2)
+    ctas.store(5, 16)
+    ctas.fence()
+    ctas.bar()
+    ctas.multiply(128)
+    ctas.store(6, 16, slice(0, 32))
+    ctas.bar()
+    # The barrier before was a full exchange; now only fences of the lanes of one warp are new.
+    ctas.engine.sync.proxy_fence(ctas.groups[0][list(range(32))], [Space.SHARED])
+    ctas.bar()
+    ctas.multiply(128)
+    assert {finding.agent.cta for finding in ctas.engine.findings if finding.agent} == {1}
+
+
+def test_fences_of_several_ctas_in_one_order() -> None:
+    ctas = Ctas(3)
+    ctas.engine.state.add_buffer(1 << 20, 4096, "data")
+    ctas.bar()
+    one, other = ctas.groups[0], ctas.groups[2]
+    where = (1 << 20) + np.arange(len(one)) * 4
+    ctas.engine.access(store(_place(5), Space.GLOBAL, 4), one, where)
+    ctas.engine.sync.fence(ctas.all, Sem.SC, Scope.GPU)
+    ctas.engine.sync.fence(other, Sem.SC, Scope.GPU)
+    ctas.engine.access(load(_place(6), Space.GLOBAL, 4), other, where)
+    assert ctas.codes() == []
+    ctas.engine.access(load(_place(6), Space.GLOBAL, 4), ctas.groups[1], where)
+    assert set(ctas.codes()) == {"PTX0901"}
+
+
+@pytest.mark.parametrize("missing", range(WARPS))
+def test_atomics_of_many_threads_at_many_places_are_all_remembered(missing: int) -> None:
+    ctas = Ctas(1)
+    group, random = ctas.all, np.random.default_rng(missing)
+    add = atomic(_place(5), Space.SHARED, 4, Sem.RELAXED, Scope.CTA)
+    for _ in range(4):
+        ctas.engine.access(add, group, random.permutation(len(group)) % 16 * 4)
+    assert ctas.codes() == []
+    arrived = group.threads[(group.threads - group.first) >> 5 != missing]
+    ctas.engine.barriers.bar(Group(arrived), _place(7), 1, 96, "sync")
+    ctas.engine.access(load(_place(6), Space.SHARED, 4), Group(arrived[:16]), np.arange(16) * 4)
+    assert set(ctas.codes()) == {"PTX0901"}
+
+
+@pytest.mark.parametrize("missing", range(8))
+def test_readers_of_a_cluster_by_one_instruction_are_all_kept_in_global_memory(missing: int) -> None:
+    engine, groups = _readers(8)
+    threads = np.concatenate([group.threads for group in groups])
+    cells = (1 << 20) + np.arange(32) * 64
+    engine.access(store(_place(4), Space.GLOBAL, 4), groups[0], cells)
+    engine.barriers.bar(Group(threads), _place(2), 0, None, "sync")
+    for group in groups * 3:
+        engine.access(load(_place(5), Space.GLOBAL, 4), group, cells)
+    arrived = threads[threads >> 5 != missing]
+    engine.barriers.bar(Group(arrived), _place(7), 1, 224, "sync")
+    engine.access(store(_place(6), Space.GLOBAL, 4), Group(arrived[:32]), cells)
+    assert {finding.rule.code for finding in engine.findings} == {"PTX0901"}
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_global_memory_keeps_four_kinds_of_readers_of_many_places(wide: bool) -> None:
+    engine, groups = _readers(6)
+    count = 4 if wide else 1
+    threads = np.concatenate([group.threads for group in groups])
+    cells = (1 << 20) + np.arange(32 * count) * 64
+    one, other = (Group(np.concatenate([group.threads for group in part])) for part in (groups[:4], groups[4:]))
+    engine.access(store(_place(4), Space.GLOBAL, 4), one[list(range(len(cells)))], cells)
+    engine.barriers.bar(Group(threads), _place(2), 0, None, "sync")
+    for turn in range(4):
+        some = Group(np.roll(one.threads, 32 * turn)[: len(cells)])
+        engine.access(load(_place(10 + turn), Space.GLOBAL, 4), some, cells)
+    late = Group(np.resize(other.threads, len(cells)))
+    engine.access(load(_place(20), Space.GLOBAL, 4), late, cells)
+    engine.barriers.bar(one, _place(7), 1, 128, "sync")
+    engine.access(store(_place(6), Space.GLOBAL, 4), one[list(range(len(cells)))], cells)
+    # Of so many places the fifth kind of reader is not kept.
+    assert {finding.rule.code for finding in engine.findings} == (set() if wide else {"PTX0901"})
+
+
+def _readers(warps: int) -> tuple[Hazards, list[Group]]:
+    engine = Hazards()
+    engine.state.add_buffer(1 << 20, 1 << 16, "data")
+    grid = engine.launch(_place(1), warps * 32, shared_bytes=64)
+    engine.start(grid, [0], [0])
+    return engine, [Group(grid.all_threads(0)[warp * 32 : warp * 32 + 32]) for warp in range(warps)]

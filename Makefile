@@ -31,6 +31,7 @@ audit: $(VENV)/.test  ## the large products that `make test` samples, run whole;
 	$(BIN)/python -m tools.audit
 
 gpu:  ## on a machine with a GPU, with PYTHON's own packages: compare the simulator with it, bit for bit
+	@$(PYTHON) -m tools.conformance.needs
 	$(PYTHON) -m tools.conformance --gpu
 
 bench: $(VENV)/.test $(VENV)/.bench  ## print what parsing, tracing, checking and simulating cost on this machine

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tools.conformance import __main__ as conformance
-from tools.conformance import forms, simulated
+from tools.conformance import device, forms, simulated
 from tools.conformance.agreement import compare
-from tools.conformance.references import FAMILIES, reference
+from tools.conformance.memory_forms import memory_cases
+from tools.conformance.references import FAMILIES, WARPS, has_reference, reference
+from tools.conformance.references.bounded import judge
 
 
 def test_a_sample_agrees(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,5 +35,39 @@ def test_a_failure_is_seen() -> None:
     assert "KeyError" in found.example
 
 
-def test_every_reference_is_of_a_form() -> None:
-    assert {opcode for family in FAMILIES for opcode in family} <= {case.opcode for case in forms.cases()}
+def test_every_reference_is_of_a_form_and_every_form_has_one() -> None:
+    tried = [*forms.cases(), *memory_cases()]
+    assert {opcode for family in (*FAMILIES, WARPS) for opcode in family} <= {case.opcode for case in tried}
+    assert [case.text for case in tried if not has_reference(case)] == []
+
+
+def test_a_result_beyond_the_bound_is_seen() -> None:
+    case = next(case for case in forms.cases(["floating_point"]) if case.text.startswith("ex2.approx.f32 "))
+    ((_, operands, results),) = simulated.run([case], 0)
+    assert not isinstance(results, Exception)
+    right = judge(case, operands, results)
+    assert right is not None
+    assert all(right)
+    number = next(n for n, bits in enumerate(results[0, :, 0].tolist()) if 0x3F800000 < bits < 0x7F000000)
+    results[0, number, 0] += 4
+    wrong = judge(case, operands, results)
+    assert wrong is not None
+    assert [n for n, within in enumerate(wrong) if not within] == [number]
+
+
+def test_an_element_of_a_product_is_seen() -> None:
+    case = next(case for case in forms.cases(["mma"]) if "m16n8k16.row.col.f32.f16.f16.f32" in case.text)
+    ((_, operands, results),) = simulated.run([case], 0)
+    assert not isinstance(results, Exception)
+    wanted = reference(case, operands)
+    assert wanted is not None
+    assert compare(case, operands, results, wanted).differing == 0
+    number = next(n for n, bits in enumerate(wanted[2, :, 0].tolist()) if 0 < bits < 0x7F000000)
+    results[2, number, 0] += 1
+    assert compare(case, operands, results, wanted).differing == 1
+
+
+def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device, "missing", lambda: ["cuda-core"])
+    assert conformance.main(["--gpu"]) == 1
+    assert "cuda-core" in capsys.readouterr().err

@@ -1,7 +1,8 @@
 """Runs every form that works on registers and compares the bits: `python -m tools.conformance [--gpu] [--opcode add]`.
 
 Without `--gpu`: the simulator against the scalar `references` beside this file, where a form has one. With it:
-the simulator against the GPU of this machine. Prints a line per opcode and exits 1 when anything differs.
+the simulator against the GPU of this machine. Approximations are compared with the manual's bound on their
+error (`bounded`). Prints a line per opcode and exits 1 when anything differs.
 """
 
 from __future__ import annotations
@@ -29,15 +30,22 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--gpu", action="store_true", help="compare with the GPU of this machine")
     options.add_argument("--show", type=int, default=20, help="how many differing forms to print")
     given = options.parse_args(argv)
+    gpu = None
+    if given.gpu:
+        try:
+            gpu = device.Gpu()
+        except device.NoGpuError as why:
+            print(why, file=sys.stderr)
+            return 1
+        print(gpu.describe())
+    arch = gpu.target if gpu else "sm_90a"
     chosen = given.section or [*SECTIONS, *memory_forms.SECTIONS]
-    tried = [*cases([name for name in SECTIONS if name in chosen]),
-             *memory_cases([name for name in memory_forms.SECTIONS if name in chosen])]  # fmt: skip
+    tried = [*cases([name for name in SECTIONS if name in chosen], arch),
+             *memory_cases([name for name in memory_forms.SECTIONS if name in chosen], arch)]  # fmt: skip
     tried = [case for case in tried if not given.opcode or case.opcode in given.opcode]
     if given.sample and given.sample < len(tried):
         tried = random.Random(given.seed).sample(tried, given.sample)
-    if given.gpu:
-        gpu = device.Gpu()
-        print(gpu.describe())
+    if gpu:
         compared = list(_with_device(gpu, tried, given.seed))
     else:
         compared = list(_with_references(tried, given.seed))
@@ -45,14 +53,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _with_device(gpu: device.Gpu, tried: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
-    found = {case.text: results for case, results in device.run(gpu, tried, seed)}
-    mine = [case for case in tried if case.text in found]
+    found = dict(device.run(gpu, tried, seed))
+    mine = [case for case in tried if case in found]
     for case, operands, results in simulated.run(mine, seed):
-        right = judge(case, operands, found[case.text])
+        right = judge(case, operands, found[case])
         if right is not None and not isinstance(results, Exception):
-            yield case, judged(case, operands, found[case.text], right)
+            yield case, judged(case, operands, found[case], right)
         else:
-            yield case, compare(case, operands, results, found[case.text])
+            yield case, compare(case, operands, results, found[case])
 
 
 def _with_references(tried: list[Case], seed: int) -> Iterable[tuple[Case, Agreement]]:
@@ -72,16 +80,21 @@ def report(tried: list[Case], compared: list[tuple[Case, Agreement]], show: int)
     by_opcode: defaultdict[str, list[Agreement]] = defaultdict(list)
     for case, agreement in compared:
         by_opcode[case.opcode].append(agreement)
-    print(f"{'opcode':<14}{'forms':>7}{'lacking':>9}{'compared':>10}{'tuples':>10}{'differing':>11}{'payloads':>10}")
+    heads = ("forms", "lacking", "compared", "bounded", "tuples", "differing", "payloads")
+    print(f"{'opcode':<14}" + "".join(f"{head:>10}" for head in heads))
     for opcode, count in sorted(forms.items()):
         lacking = sum(a.lacking for a in by_opcode[opcode])
         found = [a for a in by_opcode[opcode] if not a.lacking]
         sums = [sum(getattr(a, name) for a in found) for name in ("tuples", "differing", "payloads")]
-        print(f"{opcode:<14}{count:>7}{lacking:>9}{len(found):>10}{sums[0]:>10}{sums[1]:>11}{sums[2]:>10}")
+        columns = (count, lacking, len(found), sum(a.bounded for a in found), *sums)
+        print(f"{opcode:<14}" + "".join(f"{number:>10}" for number in columns))
     everything = [a for found in by_opcode.values() for a in found if not a.lacking]
     differing = sum(a.differing for a in everything)
     tuples = sum(a.tuples for a in everything)
-    print(f"{len(tried)} forms, {len(everything)} compared, {tuples} tuples, {differing} differ")
+    bounded = sum(a.bounded for a in everything)
+    print(
+        f"{len(tried)} forms, {len(everything)} compared, {bounded} with a bound, {tuples} tuples, {differing} differ"
+    )
     for agreement in [a for a in everything if a.differing][:show]:
         print(f"  {agreement.differing} of {agreement.tuples}: {agreement.example}")
     return 1 if differing else 0

@@ -9,8 +9,8 @@ from tools.conformance.forms import Array, Case, Column
 
 _BITS = {"pred": 1, "b8": 8, "b16": 16, "f16": 16, "b32": 32, "f32": 32, "f16x2": 32, "b64": 64, "f64": 64, "b128": 128}
 _SPECIAL = {
-    "f16": (0, 0x8000, 1, 0x3FF, 0x400, 0x3C00, 0x3C01, 0x3BFF, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x8001),
-    "bf16": (0, 0x8000, 1, 0x7F, 0x80, 0x3F80, 0x3F81, 0x3F7F, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0, 0x8001),
+    "f16": (0, 0x8000, 1, 0x3FF, 0x400, 0x3C00, 0x3C01, 0x3BFF, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x8001, 0x7FFF),
+    "bf16": (0, 0x8000, 1, 0x7F, 0x80, 0x3F80, 0x3F81, 0x3F7F, 0x7F7F, 0x7F80, 0xFF80, 0x7FC0, 0x8001, 0x7FFF),
     "f32": (0, 1 << 31, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x3F800001, 0x3F7FFFFF, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
             0x7FC00000, 0x80000001, 0x4F000000, 0xCF000000, 0x3F000000, 0x3FC00000, 0x40200000),
     "f64": (0, 1 << 63, 1, (1 << 52) - 1, 1 << 52, 1023 << 52, (1023 << 52) + 1, 0x7FEFFFFFFFFFFFFF, 0x7FF << 52,
@@ -64,7 +64,7 @@ def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator)
     """Return operands of a product. Floats are mostly finite, or no sum would be a number; every other warp has
     exponents near that of one, or no sum would have more than one term."""
     kinds = case.modifiers[case.modifiers.index(next(m for m in case.modifiers if m[0] == "m" and "n8k" in m)) :]
-    names = [m for m in kinds if m in _FRACTIONS or m[0] in "usbe" and m[1].isdigit()]
+    names = [m for m in kinds if m in _FRACTIONS or (m[0] in "usbe" and m[1].isdigit())]
     if column.name == "meta":
         indices = (0b0100, 0b1110) if names[1] == "tf32" else _INDICES
         nibbles = rng.choice(np.array(indices, np.uint64), (count, 8))
@@ -81,7 +81,7 @@ def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator)
         fours = "mxf4" in case.text
         unused = {"e2m1": 0 if fours else 0xC3C3C3C3, "e2m3": 0xC0C0C0C0, "e3m2": 0xC0C0C0C0}.get(name, 0)
         return whole & np.uint64(0xFFFFFFFFFFFFFFFF ^ unused)
-    width, fraction = _FRACTIONS[name]
+    width = _FRACTIONS[name][0]
     near = np.arange(count) // 32 % 2 == 0
     made = np.zeros(count, np.uint64)
     for part in range(_BITS[column.kind] // width):
@@ -91,7 +91,7 @@ def _of_matrix(case: Case, column: Column, count: int, rng: np.random.Generator)
 
 
 def _mostly_finite(bits: Array, name: str, near: Array, rng: np.random.Generator) -> Array:
-    """Return codes of which one in a few hundred may be no finite number, with exponents near that of one where told."""
+    """Return codes of which few are no finite numbers, with exponents near that of one where told."""
     width, fraction = _FRACTIONS[name]
     exponents = width - 1 - fraction
     top, bias = (1 << exponents) - 1, (1 << exponents - 1) - 1

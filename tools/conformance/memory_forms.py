@@ -35,7 +35,7 @@ def memory_cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> It
         if section == "data_movement":
             yield from _addresses(target(arch))
             continue
-        seen = set[tuple[str, ...]]()
+        seen, made = set[tuple[str, ...]](), dict[Case, None]()
         for row in import_module(f"pyptx.isa.table.{section}").FORMS:
             if row.opcode not in _OPCODES:
                 continue
@@ -45,7 +45,8 @@ def memory_cases(sections: Iterable[str] = SECTIONS, arch: str = "sm_90a") -> It
                 if kept in seen:
                     continue
                 seen.add(kept)
-                yield from _of_match(match, kept, target(arch))
+                made.update(dict.fromkeys(_of_match(match, kept, target(arch))))
+        yield from made
 
 
 def _of_match(match: Match, kept: tuple[str, ...], wanted: Target) -> Iterator[Case]:
@@ -70,7 +71,8 @@ def _of_match(match: Match, kept: tuple[str, ...], wanted: Target) -> Iterator[C
         values = next(o for o in signature if o.name == "b")
         memory = [values.type or "b32"] * max(values.count, 1)
         yield _filled(made, match, signature, where, memory)
-        if match.form.opcode == "red" and memory[0][1:].isdigit() and memory[0][0] in "usb" and _ORDERLESS & set(match.modifiers):
+        whole = memory[0][0] in "usb" and memory[0][1:].isdigit()
+        if match.form.opcode == "red" and whole and _ORDERLESS & set(match.modifiers):
             yield _filled(made, match, signature, where, memory, together=True)
 
 

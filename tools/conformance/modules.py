@@ -34,7 +34,8 @@ def batches(cases: Iterable[Case], most: int = 64) -> Iterator[tuple[Target, Ver
 def module(where: Target, version: Version, cases: list[Case]) -> str:
     """Return a module whose entry `c<n>` runs the n-th case."""
     header = f".version {version[0]}.{version[1]}\n.target {where.name}\n.address_size 64\n"
-    return header + _VARIABLES * any(case.before for case in cases) + "\n".join(_entry(number, case, version, where.arch) for number, case in enumerate(cases))
+    variables = _VARIABLES * any(case.before for case in cases)
+    return header + variables + "\n".join(_entry(n, case, version, where.arch) for n, case in enumerate(cases))
 
 
 def _entry(number: int, case: Case, version: Version, arch: int) -> str:

@@ -31,7 +31,7 @@ FAMILIES: tuple[dict[str, Builder], ...] = (
 )  # fmt: skip
 
 
-_WARPS: dict[str, warp.Builder] = {**warp.BUILDERS, "mma": matrices.product, **memory.WARPS}
+WARPS: dict[str, warp.Builder] = {**warp.BUILDERS, "mma": matrices.product, **memory.WARPS}
 _SLOW = 256
 """Tuples of a form whose reference takes long: four elements each."""
 
@@ -49,7 +49,7 @@ def scalar_of(case: Case) -> Scalar | None:
 def reference(case: Case, operands: Array) -> Array | None:
     """Return the results of a case as its kernel stores them, of the first tuples only where the reference takes long;
     None where the spelling has no reference."""
-    whole = _WARPS.get(case.opcode)
+    whole = WARPS.get(case.opcode)
     among = whole(case.modifiers, case) if whole is not None else None
     scalar = scalar_of(case)
     if scalar is None and among is None:
@@ -79,7 +79,7 @@ def _tuples(case: Case) -> int:
 
 def has_reference(case: Case) -> bool:
     """Tell whether something judges a case."""
-    whole = _WARPS.get(case.opcode)
+    whole = WARPS.get(case.opcode)
     return (
         (whole is not None and whole(case.modifiers, case) is not None)
         or scalar_of(case) is not None

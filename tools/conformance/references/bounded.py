@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf
 
 from tests.sim.numerics import precise
@@ -58,7 +58,7 @@ def within_of(case: Case) -> Within | None:
     if case.opcode not in _KNOWN:
         return None
     if name == "f64" and flush:
-        return lambda a, d: _gross(case.opcode, a, d)
+        return partial(_gross, case.opcode)
     width = f.WIDTHS[name]
     mask = (1 << width) - 1
 

@@ -12,8 +12,9 @@ from tools.conformance.references.words import Builder, Scalar
 
 Exact = Callable[..., f.Number]
 """A function of numbers and, last, of the direction of rounding."""
-_OOB_NAN = 0xFFFF
-"""The NaN that marks a factor out of bounds; the manual names it without its code, which is inferred."""
+_OOB_NAN = 0x7FFF
+"""The NaN that marks a factor out of bounds. The manual names it without its code; that it is the canonical one, which
+tensor copies fill in, is inferred."""
 _LANES = {"f16x2": ("f16", 2), "bf16x2": ("bf16", 2), "f32x2": ("f32", 2)}
 
 
@@ -92,7 +93,8 @@ def _directed(function: Exact) -> Builder:
 
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         implied = modifiers[-1] == "f64" or (case.opcode == "mad" and case.where.arch >= 20)
-        return inner(modifiers, case) if modifiers[0] in f.ROUNDINGS or (implied and "approx" not in modifiers) else None
+        exact = modifiers[0] in f.ROUNDINGS or (implied and "approx" not in modifiers)
+        return inner(modifiers, case) if exact else None
 
     return build
 

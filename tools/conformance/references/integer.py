@@ -247,14 +247,16 @@ def _dot(sizes: tuple[int, int]) -> Builder:
 
 def _logic3(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     table = int(case.text.rstrip(";").split(", ")[4 if len(case.inputs) == 4 else -1])
-    both = {"or": lambda a, b: a | b, "and": lambda a, b: a & b}
+    either = modifiers[0] == "or"
 
     def logic(a: int, b: int, c: int) -> int:
         return sum((table >> (4 * (a >> n & 1) + 2 * (b >> n & 1) + (c >> n & 1)) & 1) << n for n in range(32))
 
     def whole(a: int, b: int, c: int, q: int | None = None) -> int | tuple[int, ...]:
         made = logic(a, b, c)
-        return made if q is None else (made, both[modifiers[0]](int(made != 0), q))
+        if q is None:
+            return made
+        return made, (made != 0) | q if either else (made != 0) & q
 
     return whole
 

@@ -63,7 +63,8 @@ def read_case(case: Case) -> Product:
     vector = next((int(part[len("scale_vec::")]) for part in modifiers if part.startswith("scale_vec::")), 0)
     if not vector and "block_scale" in modifiers:
         vector = 1 if kind == "mxf8f6f4" else 2
-    volta = tuple(part for part in modifiers if part in ("row", "col")) if shape == "m8n8k4" and names[1] == "f16" else ()
+    four = shape == "m8n8k4" and names[1] == "f16"
+    volta = tuple(part for part in modifiers if part in ("row", "col")) if four else ()
     types = (names[0], names[1], names[2], names[3])
     sparse = modifiers[0].startswith("sp")
     return Product(m, n, k, types, frozenset(modifiers), kind, sparse, vector, names[-1], case.where.arch, volta)
@@ -92,7 +93,6 @@ def product(modifiers: tuple[str, ...], case: Case) -> Warp | None:
 
 def _one(how: Product, parts: dict[str, Rows], words: Rows, matrix: int) -> None:
     """Compute one product of a warp into its words."""
-    dtype, atype, btype, ctype = how.types
     shapes = _fragments(how)
     a, b, c = (_codes(shape, parts[name], matrix) for shape, name in zip(shapes, "abc", strict=False))
     left = _expanded(how, a, parts["meta"]) if how.sparse else a
@@ -206,7 +206,7 @@ def _number(code: int, name: str) -> float:
     number = f.decode(code, name)
     if number.missing:
         return nan
-    return float(-number.size if number.negative else number.size)  # type: ignore[operator,arg-type]
+    return float(number.rank)
 
 
 def _values(codes: list[int], name: str, how: Product) -> list[float]:

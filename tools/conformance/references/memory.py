@@ -64,7 +64,7 @@ def _atomic(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         return None
     name = modifiers[-1]
     if "cas" in modifiers:
-        return lambda old, b, c: (old, c if old == b else old)
+        return _exchanged
     element = name.removesuffix("x2")
     update = _lanes(_one(modifiers, element), bits_of(element), 2 if name.endswith("x2") else 1)
     count = sum(column.name.startswith("m") for column in case.inputs)
@@ -83,6 +83,10 @@ def shared_cell(modifiers: tuple[str, ...], case: Case) -> Warp | None:
         return None
     update = _one(modifiers, modifiers[-1])
     return lambda lanes: [(reduce(update, (given[0] for given in lanes), 0),)] * 32
+
+
+def _exchanged(old: int, b: int, c: int) -> tuple[int, int]:
+    return old, c if old == b else old
 
 
 def _load(modifiers: tuple[str, ...], case: Case) -> Scalar | None:

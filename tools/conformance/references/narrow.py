@@ -68,6 +68,18 @@ def arithmetic(function: Callable[..., f.Number]) -> Builder:
     return build
 
 
+def _sum(a: f.Number, c: f.Number) -> f.Number:
+    return f.add(a, c, "rn")
+
+
+def _difference(a: f.Number, c: f.Number) -> f.Number:
+    return f.add(a, f.negate(c), "rn")
+
+
+def _fused(a: f.Number, b: f.Number, c: f.Number) -> f.Number:
+    return f.add(f.multiply(a, b), c, "rn")
+
+
 def _stochastic(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     name, _, count = modifiers[-2].rpartition("x")
     finite = "satfinite" in modifiers
@@ -188,9 +200,9 @@ def _cvt(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
 
 
 BUILDERS: dict[str, Builder] = {
-    "add": arithmetic(lambda a, c: f.add(a, c, "rn")),
-    "sub": arithmetic(lambda a, c: f.add(a, f.negate(c), "rn")),
+    "add": arithmetic(_sum),
+    "sub": arithmetic(_difference),
     "mul": arithmetic(f.multiply),
-    "fma": arithmetic(lambda a, b, c: f.add(f.multiply(a, b), c, "rn")),
+    "fma": arithmetic(_fused),
     "cvt": _cvt,
 }

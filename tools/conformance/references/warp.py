@@ -7,7 +7,7 @@ from functools import reduce
 
 from tools.conformance.forms import Case
 from tools.conformance.references import floats as f
-from tools.conformance.references.words import Few, read
+from tools.conformance.references.words import Two, read
 
 Lanes = list[tuple[int, ...]]
 Warp = Callable[[Lanes], Lanes]
@@ -60,7 +60,7 @@ def _match(modifiers: tuple[str, ...], case: Case) -> Warp | None:
     return whole
 
 
-_INTEGERS: dict[str, Few] = {
+_INTEGERS: dict[str, Two] = {
     "add": lambda a, b: a + b,
     "min": lambda a, b: min(a, b),
     "max": lambda a, b: max(a, b),
@@ -94,7 +94,8 @@ def _transposed(modifiers: tuple[str, ...], case: Case) -> Warp | None:
     """Lane `4 * row + n` holds the columns 2n and 2n + 1 of a row."""
 
     def whole(lanes: Lanes) -> Lanes:
-        rows = [[lanes[4 * row + column // 2][0] >> 16 * (column % 2) & 0xFFFF for column in range(8)] for row in range(8)]
+        halves = [given[0] >> 16 * n & 0xFFFF for given in lanes for n in (0, 1)]
+        rows = [halves[8 * row : 8 * row + 8] for row in range(8)]
         turned = list(zip(*rows, strict=True))
         return [(turned[lane // 4][lane % 4 * 2] | turned[lane // 4][lane % 4 * 2 + 1] << 16,) for lane in range(32)]
 

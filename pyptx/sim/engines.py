@@ -29,7 +29,9 @@ def _each(value: Any, count: int, at: Array | None) -> Any:
         return tuple(_each(item, count, at) for item in cast("tuple[Any, ...]", value))
     if isinstance(value, int):
         return np.full(count, value, np.uint64)
-    return value[at] if at is not None and value.ndim else np.broadcast_to(value, count)
+    if at is not None and value.ndim:
+        return value[at]
+    return value if value.shape == (count,) else np.broadcast_to(value, count)
 
 
 def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
@@ -42,7 +44,7 @@ def objects(site: Site, lanes: Lanes, space: str, address: Array) -> Array:
     if region is not memory.shared:
         text = f"`{site.instruction.full_opcode}` at {int(address[0]):#x}: an mbarrier lies in shared memory"
         raise rules.error(rules.WRONG_SPACE, site.origin, text, notes=(memory.place(lanes, 0, site.function),))
-    every = np.broadcast_to(offsets, lanes.n)
+    every = lanes.each(offsets)
     memory.mbarriers.history[site, int(every[0])] = lanes, every
     return every
 

@@ -90,6 +90,12 @@ class Lanes:
     def cta(self) -> Array:
         return self.of("cta", self.shape.cta)
 
+    def each(self, values: Any) -> Array:
+        """Return a value of every lane, from one of each or one for all."""
+        if isinstance(values, np.ndarray) and values.shape == (self.n,):
+            return values
+        return np.broadcast_to(values, self.n)
+
     def subset(self, mask: Array) -> Lanes | None:
         """Return the lanes where the mask is set, None if there are none."""
         chosen = self.index[mask]

@@ -96,8 +96,9 @@ def _wait(
     if some is None:
         return
     offsets = objects(site, some, space, where)
-    rows, done = told(site, some, lambda m: (m.rows(offsets), m.passed(m.rows(offsets), values, parity, conditional)))
     barriers = site.memory.mbarriers
+    rows = told(site, some, lambda m: m.rows(offsets))
+    done = barriers.passed(rows, values, parity, conditional)
     refused = barriers.doubt(some) if suspends and barriers.doubt is not None else None
     _put(outs[0], mask, done if refused is None else done & ~refused)
     for at, report in enumerate(outs[1:]):

@@ -72,7 +72,7 @@ def _multiply(
     groups = wg.groups_of(group)
     left, right = _operands(spelling, site, group, groups, named)
     kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[spelling.types[0]]
-    keeps: Array = np.broadcast_to(named["scale_d"], group.n)[groups.first]
+    keeps: Array = group.each(named["scale_d"])[groups.first]
     held = _held(site, group, groups, outs, d, kind, keeps)
     exact = site.memory.tensor.exact
     if held is not None and kind == "f4" and not exact and left.dtype == right.dtype == np.float32:
@@ -167,7 +167,7 @@ def _shared(
 ) -> Array:
     at, rows, columns = shape
     columns = columns // 8 if spelling.types[at] == "b1" else columns
-    whole = np.broadcast_to(descriptors, group.n)
+    whole = group.each(descriptors)
     try:
         return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(spelling, at), across, at == 2)
     except IndexError as why:

@@ -92,7 +92,7 @@ class Lanes:
 
     def each(self, values: Any) -> Array:
         """Return a value of every lane, from one of each or one for all."""
-        if isinstance(values, np.ndarray) and values.shape == (self.n,):
+        if np.shape(values) == (self.n,):
             return values
         return np.broadcast_to(values, self.n)
 

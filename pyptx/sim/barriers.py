@@ -35,6 +35,14 @@ class CtaBarriers:
         self.waiting: dict[int, list[Waiting]] = {}
         self.pending: set[int] = set()
         """The barriers at which somebody has arrived."""
+        self.counted: dict[int, list[Lanes]] = {}
+        """Who has arrived at barriers that wait for a count."""
+        self.gone = np.zeros(shape.lanes, np.bool_)
+
+    def exits(self, lanes: Lanes) -> None:
+        """Lanes end: nobody waits for them."""
+        self.live -= np.bincount(lanes.cta, minlength=self.shape.ctas)
+        self.gone[lanes.sel] = True
 
     def arrive(self, lanes: Lanes, number: int, count: int | None, predicate: Array | None) -> None:
         """Count lanes as arrived; a predicate joins the reduction."""
@@ -44,13 +52,26 @@ class CtaBarriers:
         self.arrived[:, number] += np.bincount(lanes.cta, minlength=self.shape.ctas)
         touched = np.unique(lanes.cta)
         self.needed[touched, number] = 0 if count is None or count == whole else count
+        if count is not None:
+            self.counted.setdefault(number, []).append(lanes)
         if predicate is not None:
             self.true_lanes[:, number] += np.bincount(lanes.cta[predicate], minlength=self.shape.ctas)
 
     def complete(self, number: int) -> Array:
         """Return which CTAs' barrier of this number has everybody it needs."""
         need = np.where(self.needed[:, number] == 0, self.live, self.needed[:, number])
-        return (self.arrived[:, number] >= need) & (self.arrived[:, number] > 0)
+        come = self.arrived[:, number]
+        if ((come > 0) & (come < self.needed[:, number]) & (self.live < self.shape.threads)).any():
+            come = come + self._absent(number)
+        return (come >= need) & (self.arrived[:, number] > 0)
+
+    def _absent(self, number: int) -> Array:
+        """Return how many lanes of warps that have arrived ended without arriving: a count is one of whole warps."""
+        came = np.zeros(self.shape.lanes, np.bool_)
+        for lanes in self.counted[number]:
+            came[lanes.sel] = True
+        dead = self.gone & ~came & np.isin(self.shape.warp, self.shape.warp[came])
+        return np.bincount(self.shape.cta[dead], minlength=self.shape.ctas)
 
     def release(self, number: int) -> tuple[list[tuple[Waiting, Lanes]], Array, Array]:
         """Return the lanes that may go on, and how many lanes arrived and had a true predicate, per CTA."""
@@ -67,6 +88,9 @@ class CtaBarriers:
                     kept.append(Waiting(stay, item.pc, item.depth, item.at))
             if kept:
                 self.waiting[number] = kept
+            left = [lanes.subset(~done[lanes.cta]) for lanes in self.counted.pop(number, [])]
+            if any(lanes is not None for lanes in left):
+                self.counted[number] = [lanes for lanes in left if lanes is not None]
             self.arrived[done, number] = 0
             self.true_lanes[done, number] = 0
             if not self.arrived[:, number].any():

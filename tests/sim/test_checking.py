@@ -83,6 +83,13 @@ bar.sync 0; //-
 sub.u32 %r1, 49, %t; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %box;
 ld.shared.u32 %r2, [%r1]; //@
 end:"""),
+    Case("count of warps that are not whole any more", "PTX0901", """setp.gt.u32 %p2, %t, 40;
+@%p2 bra end;
+st.shared.u32 [%at], %t; //&
+bar.sync 3, 64; //-
+sub.u32 %r1, 40, %t; shl.b32 %r1, %r1, 2; add.u32 %r1, %r1, %box;
+ld.shared.u32 %r2, [%r1]; //@
+end:""", 64),
     Case("uninitialised", "PTX0910", """st.shared.u32 [%at], %t; //-
 ld.shared.u32 %r2, [%at]; //@"""),
     Case("mbarrier", "PTX0901", """@%first mbarrier.init.shared::cta.b64 [bar], 64;

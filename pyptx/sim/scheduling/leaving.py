@@ -56,7 +56,7 @@ def _exit(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     state.alive[lanes.sel] = False
     state.left[lanes.sel] = block.pc
     state.live -= lanes.n
-    state.barriers.live -= np.bincount(lanes.cta, minlength=state.shape.ctas)
+    state.barriers.exits(lanes)
     state.clusters.live -= np.bincount(state.clusters.cluster(lanes), minlength=len(state.clusters.live))
     state.clusters.turn()
     if state.registers is not None:

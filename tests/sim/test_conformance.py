@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from tools.conformance import __main__ as conformance
-from tools.conformance import device, forms, simulated
+from tools.conformance import forms, simulated
 from tools.conformance.agreement import compare
 from tools.conformance.memory_forms import memory_cases
 from tools.conformance.references import FAMILIES, WARPS, has_reference, reference
@@ -67,7 +71,8 @@ def test_an_element_of_a_product_is_seen() -> None:
     assert compare(case, operands, results, wanted).differing == 1
 
 
-def test_without_a_gpu_it_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "missing", lambda: ["cuda-core"])
-    assert conformance.main(["--gpu"]) == 1
-    assert "cuda-core" in capsys.readouterr().err
+def test_a_python_without_packages_is_told_which() -> None:
+    command = [sys.executable, "-S", "-m", "tools.conformance.needs"]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "pip install numpy" in done.stderr

@@ -149,7 +149,8 @@ _WIDEST_LINE = 160
 
 def render(diagnostics: Iterable[Diagnostic], source: str | None = None, *, colour: bool = False) -> str:
     """Show findings for people: place, message, the source line with a caret, notes and the remedy."""
-    lines = source.splitlines() if source is not None else []
+    # Only a line feed ends a line of PTX; `splitlines` knows more ends, which comments may hold.
+    lines = [line.removesuffix("\r") for line in source.split("\n")] if source is not None else []
     return "\n".join(part for d in diagnostics for part in _render_one(d, lines, colour))
 
 

@@ -36,3 +36,9 @@ def test_a_python_frame_resolves_its_line_when_asked() -> None:
     assert frame.line in (here.__code__.co_firstlineno, here.__code__.co_firstlineno + 1)
     assert frame.file == __file__
     assert FOUND.at(frame).as_json()["line"] == frame.line
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    source = "// a\u2028b\x0cc\x85d\r\nadd;\r\n"
+    shown = render([Diagnostic(Severity.ERROR, "PTX0101", Span(2, 1, 3), "unknown")], source)
+    assert "    2 | add;\n      | ^^^" in shown

@@ -22,7 +22,7 @@ class Spot:
 
 def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, Spot | None]]:
     """Return where each finding came to light, and the other place that takes part."""
-    text = recorded.source.splitlines()
+    text = recorded.source.split("\n")
     return [
         (
             _moment(recorded, finding, _spot(recorded, text, finding.place.origin, finding.place.text, finding.agent)),

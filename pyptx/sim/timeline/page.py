@@ -76,7 +76,7 @@ def payload(
              t.count, int(t.observed)]
             for t, row in zip(recorded.transfers, rows, strict=True)
         ],
-        "source": recorded.source.splitlines(),
+        "source": recorded.source.removesuffix("\n").split("\n"),
         "lines": [
             [n.number, n.warps, n.lanes, n.waited, *((string(n.python[0]), n.python[1]) if n.python else (-1, 0))]
             for n in recorded.lines

@@ -366,6 +366,20 @@ class Clocks:
         at = np.array(rows)[:, None], np.array(kinds), column
         self.table[at] = np.maximum(self.table[at], time)
 
+    def learn_each(self, groups: Sequence[Group], columns: Ints, time: int) -> None:
+        """Let the threads of each group know a channel of their own up to a time."""
+        if any(warp in self.splits for group in groups for warp in group.warps.tolist()) or any(
+            len(group) != 32 * len(group.warps) for group in groups
+        ):
+            for group, column in zip(groups, columns.tolist(), strict=True):
+                self.learn(group.threads, column, time)
+            return
+        warps = np.concatenate([group.warps for group in groups])
+        rows, at = self.base_row[warps], np.repeat(columns, [len(group.warps) for group in groups])
+        self.dirty[rows] = True
+        kinds = np.arange(BEFORE)[:, None]
+        self.table[rows, kinds, at] = np.maximum(self.table[rows, kinds, at], time)
+
     def snapshot(self, threads: Ints) -> dict[int, Stamp]:
         """Return, per thread, what it could release now: lanes of a row share what they have in common."""
         found: dict[int, Stamp] = {}
@@ -385,16 +399,16 @@ class Clocks:
     def cross(self, threads: Ints, spaces: Sequence[Space]) -> None:
         """`fence.proxy.async`: what these threads have seen, and their own accesses, have crossed."""
         self.crossed_at = self.now
-        for row in self.own_rows(threads):
-            for space, kind in ((Space.SHARED, CROSSED_SHARED), (Space.GLOBAL, CROSSED_GLOBAL)):
-                if space in spaces:
-                    np.maximum(self.table[row, kind], self.table[row, SEEN], out=self.table[row, kind])
-                    np.maximum(self.floors[row, kind], self.floors[row, SEEN], out=self.floors[row, kind])
+        rows = self.own_rows(threads)
+        crossing = [kind for space, kind in zip((Space.SHARED, Space.GLOBAL), CROSS, strict=True) if space in spaces]
+        for kind in crossing:
+            self.table[rows, kind] = np.maximum(self.table[rows, kind], self.table[rows, SEEN])
+            self.floors[rows, kind] = np.maximum(self.floors[rows, kind], self.floors[rows, SEEN])
+        for row in rows if self.foreign else ():
             for domain, value in list(self.foreign.get(row, {}).items()):
                 crossed = value.copy()
-                for space, kind in ((Space.SHARED, CROSSED_SHARED), (Space.GLOBAL, CROSSED_GLOBAL)):
-                    if space in spaces:
-                        np.maximum(crossed[kind], crossed[SEEN], out=crossed[kind])
+                for kind in crossing:
+                    np.maximum(crossed[kind], crossed[SEEN], out=crossed[kind])
                 self.foreign[row][domain] = crossed
         for index, space in enumerate((Space.SHARED, Space.GLOBAL)):
             if space in spaces:

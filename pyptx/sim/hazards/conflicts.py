@@ -198,16 +198,24 @@ def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
 
 
 def all_plainly_after(state: State, access: Access, refs: Ints, threads: Ints) -> bool:
-    """Tell quickly whether an asynchronous read of shared memory is in order after all of some writes by operations of
-    its cluster's async proxy: it is after most. False says nothing."""
-    records, clocks, record = state.records, state.clocks, refs >> 6
+    """Tell quickly whether accesses are in order after earlier asynchronous ones of their cluster: most are.
+    False says nothing."""
+    records, clocks, record, lane = state.records, state.clocks, refs >> 6, refs & 63
+    if access.space is Space.TENSOR or access.readonly or int(lane.max()) >= ALL_LANES:
+        return False
+    if np.count_nonzero(records.operation[record]) < len(record):
+        return False
+    if np.count_nonzero(records.flags(record) & (LIVE_BARRIER | READONLY)):
+        return False
+    if np.count_nonzero(records.domain(record) != clocks.domain_of[threads >> 5]):
+        return False
+    known_at = clocks.table[clocks.row_of[threads], SEEN, records.column[record] + lane]
+    if np.count_nonzero(known_at < records.time[record]):
+        return False
+    if not access.async_proxy:
+        return True
     family = records.family(record)
-    if not access.async_proxy or access.space is not Space.SHARED or (records.flags(record) & LIVE_BARRIER).any():
-        return False
-    if not ((family == Family.BULK_LOAD) & (records.domain(record) == clocks.domain_of[threads >> 5])).all():
-        return False
-    known_at = clocks.table[clocks.row_of[threads], SEEN, records.column[record] + (refs & 63)]
-    return bool((known_at >= records.time[record]).all())
+    return bool(((family == Family.BULK_LOAD) | (family == Family.WGMMA) | (family == Family.TCGEN05)).all())
 
 
 def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) -> Mask:

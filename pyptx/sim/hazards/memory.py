@@ -11,7 +11,7 @@ import numpy as np
 
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.clocks import CTA, SEEN
-from pyptx.sim.hazards.conflicts import clashes, rule_of
+from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, rule_of
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.readers import Readers
@@ -168,6 +168,8 @@ class Memory:
     ) -> None:
         at = np.flatnonzero(suspects)
         refs, who = last[at].astype(np.int64), threads[at]
+        if all_plainly_after(self.state, access, refs, who):
+            return
         bad = clashes(self.state, access, refs, who)
         if bad.any() and access.writes and self._unchanged is not False:
             # Warps that store the same to the same bytes by one instruction: who was last makes no difference.

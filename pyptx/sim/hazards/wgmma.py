@@ -227,13 +227,14 @@ class Wgmma:
     def _wait(self, here: Together, pending: int) -> None:
         clocks, records = self.state.clocks, self.state.records
         now = clocks.tick()
-        for group, book, warps, column in zip(here.groups, here.books, here.warps, here.columns.tolist(), strict=True):
+        learned: list[int] = []
+        for at, (group, book, warps) in enumerate(zip(here.groups, here.books, here.warps, strict=True)):
             done = max(0, len(book.groups) - pending)
             for products in book.groups[:done]:
                 for product in products:
                     records.done(product.records, now)
             if book.first_group + done:
-                clocks.learn(group.threads, column, now)
+                learned.append(at)
             for warp in warps:
                 warp.waited = max(warp.waited, book.first_group + done)
             base = self._base(group.first)
@@ -244,6 +245,8 @@ class Wgmma:
             if drop > 0:
                 del book.groups[:drop]
                 book.first_group += drop
+        if learned:
+            clocks.learn_each([here.groups[at] for at in learned], here.columns[learned], now)
 
     def registers(self, group: Group, place: Place, registers: Registers) -> None:
         """Another instruction reads or writes registers; call it for warps that are `busy`."""

@@ -20,7 +20,8 @@ from pyptx.tensormap import Swizzle
 Descriptor = WgmmaDescriptor | Tcgen05Descriptor
 THREADS = 128
 _CORE = 16
-_KEPT = 256
+_KEPT = 1 << 25
+"""Bytes of places of operands that are kept for warpgroups."""
 _LINE = 128
 """Bytes of a row of a core matrix."""
 
@@ -47,7 +48,7 @@ class Groups:
             self.first = self.order[::THREADS]
         self.cta: Array = lanes.cta[self.first]
         self.places: dict[Any, tuple[Array, str]] = {}
-        """Where operands lie, by descriptors and sizes, as the last products had them."""
+        """Where operands lie, by descriptors and sizes; a ring of stages has the same ones again and again."""
 
     def gathered(self, registers: tuple[Array, ...], dtype: str) -> Array:
         """Return registers as `[register, warpgroup, warp, row, quad, cta, element of the register]`."""
@@ -147,9 +148,10 @@ def shared_operand(
     key = named.tobytes(), rows, columns, dtype, transposed
     found = groups.places.get(key)
     if found is None:
-        if len(groups.places) >= _KEPT:
+        found = _places_of(memory, groups, named, rows, columns, dtype, transposed)
+        if sum(item.nbytes for item, _ in groups.places.values()) + found[0].nbytes > _KEPT:
             groups.places.clear()
-        found = groups.places[key] = _places_of(memory, groups, named, rows, columns, dtype, transposed)
+        groups.places[key] = found
     made: Array = memory.shared.data.view(found[1]).take(found[0])
     return made.view(dtype)
 

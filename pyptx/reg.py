@@ -6,8 +6,10 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.declared import register
-from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, RegArray, fresh, fresh_range, move
+from pyptx.dsl.emit import shown
+from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, RegArray, check_type, fresh, fresh_range, move
 from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import is_integer
 from pyptx.types import PtxType, from_name
 
 __all__ = [
@@ -48,6 +50,10 @@ def from_(src: Any, dtype: PtxType) -> Reg:
 
 def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> RegArray:
     """Return the registers of one thread's part of an m×n accumulator of a warp group."""
+    if not is_integer(m, 1) or not is_integer(n, 1):
+        fail(rules.ARGUMENT, f"`m` and `n` are positive integers, found {shown(m)} and {shown(n)}",
+             help="those of the instruction: m=64, n=8 to 256")  # fmt: skip
+    check_type(dtype)
     bits = m * n * dtype.bits
     if bits % (128 * 32):
         fail(rules.ARGUMENT, f"{m}×{n} values of .{dtype} do not fill whole registers of 128 threads")

@@ -290,7 +290,7 @@ def _address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
 
 def _address_base(wanted: Operand, given: AddressOperand, scope: Scope) -> Complaint | None:
     name = given.base
-    if name[0] in "-0123456789":
+    if name and name[0] in "-0123456789":
         return _absolute(wanted, text_of(given))
     symbol = scope.find(name) or scope.find(name.partition(".")[0])
     if symbol is None:

@@ -66,6 +66,10 @@ class Spelling:
 @lru_cache(maxsize=1 << 16)
 def spelled(opcode: str, *modifiers: str) -> Spelling:
     """Return the one object of a spelling; modifiers without dots."""
+    for part in modifiers:
+        if not isinstance(part, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            fail(rules.ARGUMENT, f"a modifier of `{opcode}` is a string, found {shown(part)}",
+                 help='write it as PTX does, without its dot: "cta"')  # fmt: skip
     return Spelling(opcode, modifiers)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn, cast, overload
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import check_operand, common_type, signed, unsigned, untyped
 from pyptx.dsl.emit import Spelling, emit, foreign, remedy_of, shown, spelled
-from pyptx.dsl.trace import CURRENT, Trace, current, fail
+from pyptx.dsl.trace import CURRENT, Trace, current, fail, prefixed
 from pyptx.dsl.values import (
     Negation,
     Pair,
@@ -340,7 +340,7 @@ def fresh(dtype: PtxType, name: str | None = None, trace: Trace | None = None) -
     if name is None:
         full = trace.declarations.fresh(letter, kept)
     else:
-        full = trace.name_for(f"%{name.removeprefix('%')}", "reg")
+        full = trace.name_for(prefixed(name), "reg")
         trace.declarations.named.append((kept, full))
     trace.scope.names[full] = symbol_of(dtype)
     made = Reg(full, dtype)
@@ -369,7 +369,7 @@ def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray
     if not is_integer(count, 1):
         fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
     _, kept = storage(dtype)
-    wanted = f"%{name.removeprefix('%')}" if name else None
+    wanted = None if name is None else prefixed(name)
     base = _range_base(trace, wanted, count)
     trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
     trace.declarations.ranges.append((kept, base, count))

@@ -198,7 +198,7 @@ class Trace:
             name = f"{kind}_{self.number(kind)}"
         else:
             name = wanted
-            check_name(name.removeprefix("%"))
+            prefixed(name)
         stem = name
         while name in self.taken or _GENERATED.fullmatch(name) or special_register(name) is not None:
             name = f"{stem}_{self.number(f'name {stem}')}"
@@ -358,6 +358,13 @@ def check_name(name: object, *, symbol: bool = False) -> None:
             f"expected a PTX name (letters, digits, `_`, `$`, no digit first), found {name!r}",
             help="PTX reserves WARP_SZ" if name in _RESERVED else _spelled_alike(name),
         )
+
+
+def prefixed(name: str) -> str:
+    """Return a register's name with its `%`, refuse what PTX does not take for one."""
+    stem = name.removeprefix("%") if isinstance(name, str) else name  # pyright: ignore[reportUnnecessaryIsInstance]
+    check_name(stem)
+    return f"%{stem}"
 
 
 def _spelled_alike(name: object) -> str:

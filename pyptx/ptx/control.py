@@ -7,10 +7,11 @@ from typing import Any
 
 from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, guard_of, spelled
+from pyptx.dsl.emit import emit, guard_of, shown, spelled
 from pyptx.dsl.registers import NegPred, Pred
 from pyptx.dsl.scopes import Body, Named, Scope, announced
 from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
+from pyptx.dsl.values import is_integer
 from pyptx.ir.directives import LocDirective, PragmaDirective
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.ir.operands import RegisterOperand
@@ -442,6 +443,8 @@ def expr() -> Named:
 def pragma(value: str) -> None:
     """Emit `.pragma "value";`."""
     trace = current()
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        fail(rules.ARGUMENT, f"`ptx.pragma` takes a string, found {shown(value)}", help='write ptx.pragma("nounroll")')
     found = known_pragma(value)
     first = found.available.first_version(trace.target) if found is not None and trace.exact is None else None
     if first is not None:
@@ -452,12 +455,19 @@ def pragma(value: str) -> None:
 def loc(file_idx: int, line: int, col: int = 0) -> None:
     """Emit `.loc file line column`."""
     trace = current()
+    for number in (file_idx, line, col):
+        if not is_integer(number, 0):
+            fail(rules.ARGUMENT, f"`ptx.loc` takes numbers from 0, found {shown(number)}",
+                 help="write ptx.loc(file, line, column), with ptx.file_(file, name) before")  # fmt: skip
     trace.append(LocDirective(file_idx, line, col, origin=trace.here(2)))
 
 
 def file_(file_idx: int, filename: str) -> None:
     """Declare `.file index "name"` at module level."""
     trace = current()
+    if not is_integer(file_idx, 1) or not isinstance(filename, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        fail(rules.ARGUMENT, f"`ptx.file_` takes a number from 1 and a name, found {file_idx!r}, {filename!r}",
+             help='write ptx.file_(1, "kernel.cu")')  # fmt: skip
     files = trace.unit.files
     if files.get(file_idx, filename) != filename:
         fail(rules.NAME, f"file {file_idx} is already {files[file_idx]!r}", help="give it another number")

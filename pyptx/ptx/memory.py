@@ -37,6 +37,9 @@ def global_ptrs(*params: Any) -> tuple[Reg, ...]:
 def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
     """Read a scalar parameter: `ld.param.T`; of an array parameter, its address: `mov.T`."""
     trace = current()
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        fail(rules.ARGUMENT, f"`ptx.param` takes the name of a parameter, found {shown(name)}",
+             help="tensors are read by ptx.global_ptrs")  # fmt: skip
     made = dst if dst is not None else fresh(dtype)
     if name in trace.array_parameters:
         emit(spelled("mov", move_type(dtype)), (made, LabelOperand(name)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from pyptx.check.operands import UNDECLARED
-from pyptx.dsl.emit import emit, need_special, spelled
+from pyptx.dsl.emit import emit, need_special, shown, spelled
 from pyptx.dsl.registers import Reg, fresh
 from pyptx.dsl.trace import current, fail
 from pyptx.ir.operands import RegisterOperand
@@ -15,6 +15,8 @@ from pyptx.isa.special import COMPONENTS, SPECIAL_REGISTERS, special_register
 def read(name: str) -> Reg:
     """Read a special register into a fresh register: one `mov`, typed by the table."""
     trace = current()
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        fail(UNDECLARED, f"the name of a special register is a string, found {shown(name)}", help="write %tid.x")
     full = name if name.startswith("%") else f"%{name}"
     found = special_register(full)
     if found is None or (found.vector and "." not in full):

@@ -27,6 +27,35 @@ ORDERS: list[tuple[Callable[[], Any], str]] = [
 ]
 
 
+WRONG: Any = len
+MISTYPED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: reg.scalar(u32, name=WRONG), "a name is a string"),
+    (lambda: reg.array(u32, 2, name=WRONG), "a name is a string"),
+    (lambda: smem.mbarrier(1, name=WRONG), "a name is a string"),
+    (lambda: ptx.mul(u32, u32, 1, 2, mode=WRONG), "`mul` is a string"),
+    (lambda: ptx.mbarrier.arrive(smem.mbarrier(1)[0], sem=WRONG), "`mbarrier` is a string"),
+    (lambda: ptx.sreg(WRONG), "special register is a string"),
+    (lambda: reg.wgmma_frag(m=64, n=WRONG, dtype=f32), "positive integers"),
+    (lambda: ptx.param(u32, WRONG), "name of a parameter"),
+    (lambda: ptx.pragma(WRONG), "takes a string"),
+    (lambda: ptx.loc(1, WRONG), "numbers from 0"),
+    (lambda: ptx.file_(WRONG, "a.cu"), "number from 1"),
+    (lambda: ptx.inst.ld.shared.u32(u32, ""), "is not declared here"),
+]
+
+
+@pytest.mark.parametrize(("use", "words"), MISTYPED, ids=[f"{i}" for i in range(len(MISTYPED))])
+def test_values_of_another_kind_are_refused_at_their_line(use: Callable[[], Any], words: str) -> None:
+    def body() -> None:
+        use()
+
+    with pytest.raises(PtxError) as caught:
+        kernel(body).ptx()
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(__file__)
+    assert caught.value.diagnostics[0].help
+
+
 @pytest.mark.parametrize(("use", "words"), ORDERS, ids=[words for _, words in ORDERS])
 def test_more_that_python_cannot_do_with_registers(use: Callable[[], Any], words: str) -> None:
     def body() -> None:

@@ -394,7 +394,7 @@ def _range_base(trace: Trace, wanted: str | None, count: int) -> str:
 def check_type(dtype: Any) -> None:
     """Refuse what is no scalar type."""
     if not isinstance(dtype, PtxType):
-        fail(rules.ARGUMENT, f"expected a type of pyptx.types such as u32, found {shown(dtype)}")
+        fail(rules.ARGUMENT, f"expected a type of pyptx.types, found {shown(dtype)}", help="write u32, f32, …")
 
 
 def move(dst: Reg, src: Any) -> None:

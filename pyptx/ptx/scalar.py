@@ -71,6 +71,7 @@ def sub(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -
 def mul(dtype: PtxType, dst: Any, a: Any, b: Any = FRESH, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
     """Emit `mul[.lo|.hi|.wide].T`; integers default to `.lo`. `mul(dtype, a, b)` makes a fresh register, twice as wide
     for `wide`. Returns the destination."""
+    check_type(dtype)
     if mode is None and dtype.kind in ("b", "u", "s"):
         mode = "lo"
     if b is FRESH:
@@ -157,6 +158,8 @@ def setp(
 ) -> None:
     """Emit `setp.cmp[.ftz].T p, a, b`. `pred_negate=p` is `pred=~p`."""
     check_type(dtype)
+    if not isinstance(cmp_op, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        fail(rules.ARGUMENT, f"a comparison is a string, found {shown(cmp_op)}", help='write "lt", "geu", "eq.ftz", …')
     words = cmp_op.strip(".").split(".")
     if pred_negate is not None:
         if pred is not None:

@@ -34,6 +34,8 @@ MISTYPED: list[tuple[Callable[[], Any], str]] = [
     (lambda: smem.mbarrier(1, name=WRONG), "a name is a string"),
     (lambda: ptx.mul(u32, u32, 1, 2, mode=WRONG), "`mul` is a string"),
     (lambda: ptx.mbarrier.arrive(smem.mbarrier(1)[0], sem=WRONG), "`mbarrier` is a string"),
+    (lambda: ptx.setp(WRONG, u32, WRONG, 1, 2), "a comparison is a string"),
+    (lambda: ptx.mul(WRONG, u32, 1, 2), "expected a type of pyptx.types"),
     (lambda: ptx.sreg(WRONG), "special register is a string"),
     (lambda: reg.wgmma_frag(m=64, n=WRONG, dtype=f32), "positive integers"),
     (lambda: ptx.param(u32, WRONG), "name of a parameter"),

@@ -181,7 +181,7 @@ def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
         return False
     if records.life_domain[records.tag[record] >> 7] != clocks.domain_of[warp]:
         return False
-    earlier, flags = records.place(record), records.flag(record)
+    flags = records.flag(record)
     known_at = clocks.table[clocks.row_of[thread], :, records.column[record] + lane]
     time = records.time[record]
     if known_at[SEEN] < time or flags & (LIVE_BARRIER | READONLY):
@@ -193,6 +193,7 @@ def plainly_after(state: State, access: Access, ref: int, thread: int) -> bool:
             return False
     if not access.async_proxy:
         return True
+    earlier = records.place(record)
     crossed = CROSSED_SHARED if access.space is Space.SHARED else CROSSED_GLOBAL
     return earlier.family is not Family.BULK_STORE and (earlier.async_proxy or bool(known_at[crossed] >= time))
 

@@ -177,13 +177,10 @@ class Tiles:
     def _compare_run(self, access: Access, threads: Ints, last: Refs, cells: Cells, plane: Plane, record: int) -> None:
         if not len(last):
             return
-        few = _few(last)
-        if few is not None:
-            if all(not ref or self._is_after(access, threads, ref, record) for ref in few):
-                return
-            refs = np.array(few, np.int64)
-        else:
-            refs = np.unique(last).astype(np.int64)
+        distinct = _few(last) or np.unique(last).tolist()
+        if len(distinct) <= _FEW and all(not ref or self._is_after(access, threads, ref, record) for ref in distinct):
+            return
+        refs = np.array(distinct, np.int64)
         newest = int(self.state.records.key[refs >> 6].max())
         if access.space is Space.SHARED and newest <= int(self._floor(access, threads).min()):
             return

@@ -63,7 +63,13 @@ def registers_in(operand: Operand, numbered: Numbered) -> Registers:
     """Return the numbers of the registers that an operand names."""
     elements = operand.elements if isinstance(operand, VectorOperand) else (operand,)
     names = (e.name for e in elements if isinstance(e, RegisterOperand | LabelOperand))
-    return frozenset(number for name in names if (number := numbered(name)) is not None)
+    return _one(frozenset(number for name in names if (number := numbered(name)) is not None))
+
+
+@lru_cache(maxsize=1024)
+def _one(registers: Registers) -> Registers:
+    """Return the same object for equal sets: the engine compares them for every product."""
+    return registers
 
 
 def warpgroups(checks: Checks, lanes: Lanes) -> list[Group]:

@@ -418,7 +418,9 @@ def warps() -> Iterator[Call]:
         yield from calls(f"warp.{name}", any_of("%b32", "%u32", "%f32", "%s64", "%b64"), mask=masks, pred=GUARD)
     yield from calls("warp.activemask")
     yield from calls("warp.elect", masks, leader=any_of(True, False))
-    yield from calls("warp.shfl", any_of("up", "bfly"), "%b32", any_of(1, "%u32"), 0, masks, valid=any_of(True, False), pred=GUARD)
+    yield from calls(
+        "warp.shfl", any_of("up", "bfly"), "%b32", any_of(1, "%u32"), 0, masks, valid=any_of(True, False), pred=GUARD
+    )
     yield from calls("warp.sync", masks, pred=GUARD)
     for op in ("sum", "add", "min", "max"):
         yield from calls("warp.redux", op, any_of("%u32", "%s32", "%b32"), dst=any_of(None, "%u32"), mask=masks)

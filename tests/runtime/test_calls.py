@@ -170,7 +170,9 @@ def test_a_call_warns_of_what_is_probably_not_meant() -> None:
         ptx.st(f32, ptx.addr(py), total)
 
     for run in (lost, lost.simulate):
-        with pytest.warns(UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0830\].*write it as destination") as caught:
+        with pytest.warns(
+            UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0830\].*write it as destination"
+        ) as caught:
             run(A)
         assert caught[0].filename == __file__
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyptx.sim.hazards.clocks import KINDS, PRIOR, Stamp
+from pyptx.sim.hazards.clocks import KINDS, PRIOR, Stamp, joined
 from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, Release, State
@@ -33,6 +33,8 @@ class Synchronisation:
     def __init__(self, state: State) -> None:
         self.state = state
         self._at: dict[tuple[Space, int], list[Release]] = {}
+        self._unions: dict[tuple[Space, int], tuple[list[Release], Stamp]] = {}
+        """All that the releases of a location hand on to every thread of the grid, where nothing else is there."""
         self._sc: dict[tuple[int, int], Stamp] = {}
         """What has gone into each total order of fence.sc."""
         self._triggers: dict[int, Stamp] = {}
@@ -141,9 +143,13 @@ class Synchronisation:
         one = np.array([thread], np.int64)
         # `red` and stores read nothing that they could acquire.
         if access.reads and there and not access.red:
-            for release in there:
-                if access.sem.acquires and self._reaches(access.scope, release.scope, thread, release.thread):
-                    self.state.clocks.acquire(one, release.stamp)
+            union = self._unions.get(location)
+            if access.sem.acquires and access.scope >= Scope.GPU and union is not None and union[0] is there:
+                self.state.clocks.acquire(one, union[1])
+            else:
+                for release in there:
+                    if access.sem.acquires and self._reaches(access.scope, release.scope, thread, release.thread):
+                        self.state.clocks.acquire(one, release.stamp)
             self.state.observed.setdefault(thread, {})[location] = there
         if access.writes:
             kept = [r for r in there if r.thread != thread] if access.reads else []
@@ -154,8 +160,24 @@ class Synchronisation:
                 kept.append(Release(fence.stamp, min(fence.scope, access.scope), thread))
             if kept:
                 self._at[location] = _merged(kept) if len(kept) > _MANY else kept
+                self._unite(location, there, self._at[location], access.sem.releases)
             else:
                 self._at.pop(location, None)
+
+    def _unite(
+        self, location: tuple[Space, int], before: list[Release], now: list[Release], released: bool
+    ) -> None:  # fmt: skip
+        """Keep the union of releases that reach every thread of the grid. A thread's release holds its earlier ones."""
+        union = self._unions.pop(location, None)
+        if len(now) < 2 or not all(release.scope >= Scope.GPU for release in now):
+            return
+        if released and union is not None and union[0] is before:
+            self._unions[location] = now, joined(union[1], now[-1].stamp.copy())
+            return
+        stamp = now[0].stamp.copy()
+        for release in now[1:]:
+            stamp = joined(stamp, release.stamp.copy())
+        self._unions[location] = now, stamp
 
     def weak_store(self, access: Access, addresses: Ints) -> None:
         """A weak store ends what was released at its location."""

@@ -14,6 +14,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.semantics import rounding as r
+from pyptx.sim.semantics.half_precision import flushed_half
 from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
@@ -46,18 +47,14 @@ def compared(cmp: str, floating: bool) -> Value:
 
 def _operands(kind: str, ftz: bool) -> Callable[[Array], Array] | None:
     if kind in ("f16", "bf16"):
-        return lambda a: decode(_flushed(a) if ftz else a, kind)
+        return lambda a: decode(flushed_half(a, kind) if ftz else a, kind)
     if kind in ("f16x2", "bf16x2"):
-        return lambda a: decode(_flushed(_halves(a)) if ftz else _halves(a), kind[:-2])
+        return lambda a: decode(flushed_half(_halves(a), kind[:-2]) if ftz else _halves(a), kind[:-2])
     return r.flush32 if ftz else None
 
 
 def _halves(words: Array) -> Array:
     return np.ascontiguousarray(words).view("u2")
-
-
-def _flushed(bits: Array) -> Array:
-    return np.where((bits & np.uint16(0x7C00)) == 0, bits & np.uint16(0x8000), bits)
 
 
 def _test(match: Match, kind: str) -> Value:

@@ -35,14 +35,14 @@ def _computed(match: Match, function: Function) -> Operation:
     name, mode = kind.removesuffix("x2"), mode_of(match)
 
     def apply(*values: Array) -> Array:
-        bits = [_flushed(v, name) if "ftz" in flags else v for v in values]
+        bits = [flushed_half(v, name) if "ftz" in flags else v for v in values]
         made = rounded(function(*[decode(b, name) for b in bits]), name, mode)
         if "sat" in flags:
             made = r.saturate(made)
         if "relu" in flags:
             made = np.where(made > 0, made, np.where(np.isnan(made), made, 0.0))
         coded = encode(made, name)
-        return _flushed(coded, name) if "ftz" in flags else coded
+        return flushed_half(coded, name) if "ftz" in flags else coded
 
     return value(_elements(kind, apply))
 
@@ -50,7 +50,7 @@ def _computed(match: Match, function: Function) -> Operation:
 _EXPONENT = {"f16": np.uint16(0x7C00), "bf16": np.uint16(0x7F80)}
 
 
-def _flushed(bits: Array, name: str) -> Array:
+def flushed_half(bits: Array, name: str) -> Array:
     return np.where((bits & _EXPONENT[name]) == 0, bits & np.uint16(0x8000), bits)
 
 
@@ -131,7 +131,7 @@ def _abs(match: Match, signature: Signature) -> Operation | None:
 
 
 def _maybe_flushed(match: Match, a: Array) -> Array:
-    return _flushed(a, match.modifiers[-1].removesuffix("x2")) if "ftz" in match.modifiers else a
+    return flushed_half(a, match.modifiers[-1].removesuffix("x2")) if "ftz" in match.modifiers else a
 
 
 def _extreme(greater: bool) -> Builder:

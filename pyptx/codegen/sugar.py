@@ -12,6 +12,7 @@ from pyptx.codegen.analysis.demangle import readable as readable_name
 from pyptx.codegen.frame import natural
 from pyptx.codegen.names import Names, identifier
 from pyptx.codegen.passes.cite_lines import files_of
+from pyptx.codegen.passes.drop_unused import drop_unused
 from pyptx.codegen.passes.fold_expressions import inner, parts
 from pyptx.codegen.passes.shorten_symbols import shorten_symbols
 from pyptx.codegen.plan import (
@@ -56,7 +57,7 @@ def sugared(plan: Plan, module: Module) -> Plan:
     for step in plan.body:
         if isinstance(step, Define) and step.opens and isinstance(step.opens[0], Function):
             named = step.replace(name=_function_name(step, step.opens[0], names))
-            out.append(readable(named, made[id(step.opens[0])], setting))
+            out.append(drop_unused(readable(named, made[id(step.opens[0])], setting)))
         elif not _spaces(step):
             out.append(_unspaced(step))
     written, constants = shorten_symbols(out, list(_symbols(module)), names)

@@ -16,7 +16,7 @@ def body(ptx: str, before: str = "") -> str:
     made = ptx_to_python(kernel(REGISTERS + ptx, before), sugar=True)
     inside = made[made.index("def matmul_kernel()") :].split("\n\n\n")[0]
     lines = textwrap.dedent("\n".join(inside.split("\n")[1:])).split("\n")
-    return "\n".join(line for line in lines if " = ptx.decl.reg(" not in line)
+    return "\n".join(line for line in lines if "ptx.decl.reg(" not in line)
 
 
 def statements(ptx: str, before: str = "") -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyptx.codegen import sugar_function
+from pyptx.codegen import sugar, sugar_function
 from pyptx.codegen.analysis import structure
 from pyptx.codegen.analysis.bench import Bench
 from pyptx.codegen.analysis.branches import Entries
@@ -30,7 +30,7 @@ from pyptx.codegen.passes import (
     use_operators,
     use_wrappers,
 )
-from pyptx.codegen.plan import Binary, Expr, Literal
+from pyptx.codegen.plan import Binary, Define, Expr, Line, Literal
 from pyptx.codegen.sugar_function import BrokenPass
 from pyptx.diagnostics import PtxError
 from tests.codegen.passes.test_passes import READS
@@ -281,3 +281,15 @@ def test_whatever_a_pass_drops_repeats_or_moves_breaks_the_promise(monkeypatch: 
     monkeypatch.setattr(sugar_function, name, wrong)
     with pytest.raises(BrokenPass, match=name):
         body(READS["expressions"][0])
+
+
+def test_a_statement_that_is_dropped_with_its_name_is_noticed(monkeypatch: Patch) -> None:
+    usual = sugar.drop_unused
+
+    def without_unnamed(function: Define) -> Define:
+        made = usual(function)
+        lost_lines = {id(step) for step in made.body if isinstance(step, Line) and step not in function.body}
+        return made.replace(body=tuple(step for step in made.body if id(step) not in lost_lines))
+
+    monkeypatch.setattr(sugar, "drop_unused", without_unnamed)
+    assert _noticed("ld.shared.u32 %r1, [%rd1];\nst.shared.u32 [%rd1], %r2;\n")

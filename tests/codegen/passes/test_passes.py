@@ -144,3 +144,15 @@ def test_long_symbols_become_constants() -> None:
 ])  # fmt: skip
 def test_demangled_names(mangled: str, name: str) -> None:
     assert readable(mangled) == name
+
+
+def test_what_nobody_reads_has_no_name() -> None:
+    ptx = "ld.shared.u32 %r1, [%rd1];\nld.shared.u32 %r2, [%rd1+4];\nst.shared.u32 [%rd1], %r2;\n"
+    assert 'ptx.ld(u32, rd[1], space="shared")' in statements(ptx)
+    assert lost(ptx) is None
+
+
+def test_a_name_that_a_step_in_place_reads_stays() -> None:
+    ptx = "mov.u32 %r1, 0;\nadd.u32 %r1, %r1, 4;\n"
+    assert "i += 4" in statements(ptx)
+    assert lost(ptx) is None

@@ -1,0 +1,52 @@
+"""Variables that nobody reads are not assigned: `rs = ptx.decl.reg(…)` becomes `ptx.decl.reg(…)`.
+
+Contract: only the targets of lines go; every statement stays with what it emits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyptx.codegen.passes.fold_expressions import parts
+from pyptx.codegen.plan import Block, Define, Expr, Line, Name, Repeat, Step, walk
+
+
+def drop_unused(function: Define) -> Define:
+    """Return a function without assignments to variables that it never reads."""
+    read = {
+        part.id
+        for step in walk((function,))
+        for value in _read(step)
+        for part in parts(value)
+        if isinstance(part, Name)
+    }
+    return function.replace(body=_without(function.body, read))
+
+
+def _read(step: Step) -> Iterator[Expr]:
+    """Yield the expressions of a step that are evaluated."""
+    if isinstance(step, Line):
+        yield step.value
+        if step.target is not None and (step.operator or not isinstance(step.target, Name)):
+            yield step.target
+    elif isinstance(step, Block):
+        yield step.header
+    elif isinstance(step, Repeat):
+        yield step.values
+
+
+def _without(body: tuple[Step, ...], read: set[str]) -> tuple[Step, ...]:
+    out = list[Step]()
+    for step in body:
+        if (
+            isinstance(step, Line)
+            and isinstance(step.target, Name)
+            and not step.operator
+            and step.target.id not in read
+        ):
+            out.append(step.replace(target=None))
+        elif isinstance(step, Block | Repeat):
+            out.append(step.replace(body=_without(step.body, read)))
+        else:
+            out.append(step)
+    return tuple(out)

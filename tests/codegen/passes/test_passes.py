@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
+from pyptx.codegen import ptx_to_python
 from pyptx.codegen.analysis.demangle import readable
 from tests.codegen.sugared import body, lost, statements
+from tests.codegen.transcripts import kernel
 
 READS = {
     "special registers and roles": (
@@ -147,9 +151,10 @@ def test_demangled_names(mangled: str, name: str) -> None:
 
 
 def test_what_nobody_reads_has_no_name() -> None:
-    ptx = "ld.shared.u32 %r1, [%rd1];\nld.shared.u32 %r2, [%rd1+4];\nst.shared.u32 [%rd1], %r2;\n"
-    assert 'ptx.ld(u32, rd[1], space="shared")' in statements(ptx)
-    assert lost(ptx) is None
+    declared = ".reg .b16 %spare<3>;\n.reg .b32 %r<3>;\n"
+    made = ptx_to_python(kernel(declared + "mov.u32 %r1, 0;\nadd.u32 %r1, %r1, 4;\n"), sugar=True)
+    assert re.search(r"^ +ptx\.decl\.reg\(b16, ", made, re.MULTILINE)
+    assert re.search(r"^ +r = ptx\.decl\.reg\(b32, ", made, re.MULTILINE)
 
 
 def test_a_name_that_a_step_in_place_reads_stays() -> None:

@@ -1,8 +1,9 @@
 """Times the simulator: `python benchmarks/sim.py`. Prints lane-instructions per second, the best of several runs.
 
-GEMMs of 256³ to 2048³ on the tensor cores of Hopper and Blackwell, in processor seconds; a size as argument runs only
-these. Then two kernels, without and with every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles),
-one CTA of 128 threads that works in shared memory with two barriers per round. All are compared with NumPy.
+GEMMs of 256³ to 2048³ on the tensor cores of Hopper and Blackwell, in processor seconds, and how much more checks, a
+random order and the sums of the hardware cost; a size as argument runs only these. Then three kernels, without and with
+every check: RMSNorm of 2048 rows of 8192 (many CTAs, vector loads, shuffles), lanes that all part, and one CTA of 128
+threads that works in shared memory with two barriers per round. All are compared with NumPy.
 """
 
 from __future__ import annotations
@@ -26,7 +27,15 @@ from pyptx.parser import parse
 RUNS = 3
 ROWS, COLUMNS, THREADS = 2048, 8192, 256
 ROUNDS = 3000
+WARP, STEPS, TURNS, WIDE = 32, 8, 64, 256
 SIZES = (256, 512, 1024, 2048)
+SLOWEST = 1024
+"""The largest size that is run in every way."""
+WAYS: dict[str, dict[str, Any]] = {
+    "checked": {"check": "all"},
+    "random order": {"check": "none", "schedule": "random", "seed": 1},
+    "hardware sums": {"check": "none", "precision": "hardware"},
+}
 ROOT = Path(__file__).parents[1]
 _HEAD = ".version 8.5\n.target sm_90\n.address_size 64\n"
 
@@ -107,6 +116,42 @@ def rounds_in_numpy(count: int) -> NDArray[Any]:
     return x
 
 
+def parted() -> Module:
+    """Return a kernel in which every lane of a warp goes a way of its own, of 32, in every round, by its data."""
+    names = ", ".join(f"$way{n}" for n in range(WARP))
+    step = "mad.lo.u32 %x, %x, {}, {};"
+    ways = "\n".join(
+        f"$way{n}: " + " ".join([step.format(2 * n + 3, n)] * STEPS) + " bra.uni $meet;" for n in range(WARP)
+    )
+    return parse(f"""{_HEAD}.visible .entry parted(.param .u64 out)
+{{
+.reg .b64 %o; .reg .b32 %r<8>, %x; .reg .pred %p;
+ld.param.u64 %o, [out];
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x; mad.lo.u32 %x, %r1, %r2, %r3;
+mad.wide.u32 %o, %x, 4, %o;
+mov.u32 %r5, 0;
+$ways: .branchtargets {names};
+$round: shr.u32 %r4, %x, 11; xor.b32 %r4, %r4, %r3; and.b32 %r4, %r4, {WARP - 1};
+brx.idx %r4, $ways;
+{ways}
+$meet: add.u32 %r5, %r5, 1; setp.lt.u32 %p, %r5, {TURNS};
+@%p bra $round;
+st.global.u32 [%o], %x;
+ret;
+}}""")
+
+
+def parted_in_numpy(count: int) -> NDArray[Any]:
+    """Return what `parted` computes."""
+    x = np.arange(count, dtype=np.uint32)
+    thread = x % 128
+    for _ in range(TURNS):
+        way = (x >> 11 ^ thread) % WARP
+        for _ in range(STEPS):
+            x = x * (2 * way + 3) + way
+    return x
+
+
 def timed(name: str, run: Callable[[], sim.Result]) -> None:
     """Print the best rate of several runs."""
     best, lanes = float("inf"), 0
@@ -118,7 +163,7 @@ def timed(name: str, run: Callable[[], sim.Result]) -> None:
 
 
 def gemms(size: int) -> None:
-    """Run and time every GEMM of the examples with tensor cores, without checks and with all."""
+    """Run and time every GEMM of the examples with tensor cores: unchecked, checked, and in ways that cost more."""
     sys.path.insert(0, str(ROOT))
     random = np.random.default_rng(0)
     a, b = (random.standard_normal((size, size)).astype(ml_dtypes.bfloat16) for _ in "ab")
@@ -129,24 +174,34 @@ def gemms(size: int) -> None:
         "grid": (size // 128, size // 128), "block": demo.THREADS, "shared": demo.DYNAMIC_SHARED,
         "args": (sim.Tensor(a, demo.tiles_of(a)), sim.Tensor(b, demo.tiles_of(b)), d, size, size // 64),
     }  # fmt: skip
-    for check in ("none", "all"):
-        processor(f"hopper_gemm.ptx {size}, check={check!r}", partial(sim.run, module, check=check, **launch))
-        np.testing.assert_allclose(d, want, atol=1e-2)
-        for name in ("hopper_gemm", "tcgen05_gemm"):
-            kernel, c = import_module(f"examples.kernels.{name}").make(), np.zeros((size, size), ml_dtypes.bfloat16)
-            processor(f"{name}.py {size}, check={check!r}", partial(kernel.simulate, a, b, out=c, check=check))
-            np.testing.assert_allclose(c.astype(np.float32), want, rtol=1e-2, atol=1e-2)
+    compared("hopper_gemm.ptx", size, partial(sim.run, module, **launch))
+    np.testing.assert_allclose(d, want, atol=1e-2)
+    for name in ("hopper_gemm", "tcgen05_gemm"):
+        kernel, c = import_module(f"examples.kernels.{name}").make(), np.zeros((size, size), ml_dtypes.bfloat16)
+        compared(f"{name}.py", size, partial(kernel.simulate, a, b, out=c))
+        np.testing.assert_allclose(c.astype(np.float32), want, rtol=1e-2, atol=1e-2)
 
 
-def processor(name: str, run: Callable[[], object]) -> None:
-    """Print the least time of the processor in several runs, after one that prepares the kernel."""
+def compared(name: str, size: int, run: Callable[..., object]) -> None:
+    """Print what a run without checks takes of the processor, and how much more the others do."""
+    plain = processor(partial(run, check="none"))
+    line = f"{name + ' ' + str(size):22}{plain * 1e3:7.0f} ms"
+    for word, options in WAYS.items():
+        if size <= SLOWEST or word == "checked":
+            taken = processor(partial(run, **options))
+            line += f"   {word} {taken * 1e3:6.0f} ms = {taken / plain:4.1f} x"
+    print(line, flush=True)
+
+
+def processor(run: Callable[[], object]) -> float:
+    """Return the least time of the processor in several runs, after one that prepares the kernel."""
     run()
     best = float("inf")
     for _ in range(RUNS):
         started = time.process_time()
         run()
         best = min(best, time.process_time() - started)
-    print(f"{name:45}{best * 1e3:9.0f} ms", flush=True)
+    return best
 
 
 def main() -> None:
@@ -164,8 +219,11 @@ def main() -> None:
     np.testing.assert_allclose(y[:8], want, rtol=1e-5, atol=1e-6)
     sim.run(rounds, block=128, args=(cells, 50))
     np.testing.assert_array_equal(cells, rounds_in_numpy(50))
+    apart, out = parted(), np.zeros(WIDE * 128, np.uint32)
     for check, said in (("none", ""), ("all", ", checked")):
         run = partial(sim.run, check=check)
+        timed(f"32 ways, {WIDE} CTAs{said}", partial(run, apart, grid=WIDE, block=128, args=(out,)))
+        np.testing.assert_array_equal(out, parted_in_numpy(out.size))
         timed(f"RMSNorm {ROWS} x {COLUMNS}{said}", partial(run, norm, grid=ROWS, block=THREADS, args=(x, w, y)))
         timed(f"one CTA, {ROUNDS} rounds{said}", partial(run, rounds, block=128, args=(cells, ROUNDS)))
 

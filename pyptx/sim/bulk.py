@@ -26,7 +26,6 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import GLOBAL_BASE, SHARED_WINDOW, Region, Site
 from pyptx.tensormap import ElementType, TensorMap
 
-AGENT = "bulk"
 _CHUNK = 16
 _ELEMENT = {
     "u32": ElementType.U32, "b32": ElementType.U32, "s32": ElementType.S32, "u64": ElementType.U64,
@@ -298,7 +297,9 @@ def _issue(site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[]
         if signal is not None:
             signal()
 
-    site.memory.effects.issue(AGENT, one.index, one.shape.lanes, landing, grouped=signal is None, size=size)
+    site.memory.effects.issue(
+        bulk_together.AGENT, one.index, one.shape.lanes, landing, grouped=signal is None, size=size
+    )
 
 
 @lru_cache(maxsize=64)

@@ -1,11 +1,12 @@
 """Tensor copies that many lanes issue alike, as one copy: what most kernels do, once per CTA.
 
-Only where nobody looks at single copies: not in recorded or counted runs, nor when effects are put off; the checks of a
-checked run are told of each. What does not go together is left to `bulk`, which also says what is wrong with a copy.
+Only where nobody looks at single copies: not in recorded or counted runs; the checks of a checked run are told of each.
+What does not go together is left to `bulk`, which also says what is wrong with a copy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Region, Site
 from pyptx.tensormap import TensorMap
 
+AGENT = "bulk"
 _ALIGNED = 128
 
 
@@ -44,7 +46,7 @@ def possible(site: Site) -> bool:
     memory = site.memory
     effects = memory.effects
     unseen = memory.tally is None and type(effects) is Effects
-    return unseen and effects.eager and effects.landed is None
+    return unseen and effects.landed is None
 
 
 def load(
@@ -59,29 +61,49 @@ def load(
     ends = _everywhere(site, some, offsets, ctas)
     found = objects(site, some, "shared", bars)
     barriers = _everywhere(site, some, found, ctas)
-    if memory.checks is not None:
-        _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
-    rows = [told(site, some, lambda m, part=part: m.rows(part)) for part in barriers]
-    data = made.region.data.view(f"V{made.unit}").take(made.outside)
-    shared = memory.shared.data.view(f"V{made.unit}")
-    for end in ends:
-        shared[(end // made.unit)[:, None] + made.inside] = data
-    for row in rows:
-        for part in _apart(row, some, memory.cluster):
-            told(site, some, lambda m, part=part: m.transfer(part, np.full(len(part), -size)))
+    landed = _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
+    for part in barriers:
+        told(site, some, lambda m, part=part: m.rows(part))
+
+    def land(those: Array) -> None:
+        data = made.region.data.view(f"V{made.unit}").take(made.outside[those])
+        shared = memory.shared.data.view(f"V{made.unit}")
+        for end in ends:
+            shared[(end[those] // made.unit)[:, None] + made.inside] = data
+        landed(those)
+        for part in barriers:
+            rows = told(site, some, lambda m, part=part: m.rows(part[those]))
+            for row in _apart(rows, some.cta[those], memory.cluster):
+                told(site, some, lambda m, row=row: m.transfer(row, np.full(len(row), -size)))
+
+    memory.effects.issue_each(AGENT, some.index, some.shape.lanes, land, grouped=False)
     return True
 
 
 def _tell_loads(
     site: Site, some: Lanes, made: Copies, ends: Array, barriers: Array, size: int, maps: Array
-) -> None:  # fmt: skip
-    """Tell the checks of each lane's copy, of the bytes that it reads and those that it writes, with their barriers."""
+) -> Callable[[Array], None]:  # fmt: skip
+    """Tell the checks of each lane's copy, of the bytes that it reads and those that it writes, with their barriers;
+    return what tells them that copies have landed, by position."""
     shared, shape = site.memory.shared, some.shape
+    if site.memory.checks is None:
+        return _nothing
+    landed: list[Callable[[], None]] = []
     for at, lane in enumerate(some.index.tolist()):
         source = made.source(at)
         targets = [checked.region_bytes(shared, int(end), size) for end in ends[:, at]]
         signals = list(zip(targets, barriers[:, at].tolist(), strict=True))
-        checked.load_issued(site, shape.range(lane, lane + 1), source, signals, maps[at])()
+        landed.append(checked.load_issued(site, shape.range(lane, lane + 1), source, signals, maps[at]))
+
+    def tell(those: Array) -> None:
+        for at in those.tolist():
+            landed[at]()
+
+    return tell
+
+
+def _nothing(those: Array) -> None:
+    pass
 
 
 def store(
@@ -99,8 +121,13 @@ def store(
             one = some.shape.range(int(some.index[lane]), int(some.index[lane]) + 1)
             held = checked.region_bytes(site.memory.shared, begin, size)
             checked.store_issued(site, one, held, made.source(lane), 0, seen, maps[lane])
-    shared = site.memory.shared.data.view(f"V{made.unit}")
-    made.region.data.view(f"V{made.unit}")[made.outside] = shared[(offsets // made.unit)[:, None] + made.inside]
+
+    def land(those: Array) -> None:
+        shared = site.memory.shared.data.view(f"V{made.unit}")
+        inside = (offsets[those] // made.unit)[:, None] + made.inside
+        made.region.data.view(f"V{made.unit}")[made.outside[those]] = shared[inside]
+
+    site.memory.effects.issue_each(AGENT, some.index, some.shape.lanes, land)
     return True
 
 
@@ -142,11 +169,11 @@ def _everywhere(site: Site, some: Lanes, offsets: Array, ctas: Array | None) -> 
     return [(first + rank) * stride + offsets % stride for rank in range(size) if int(ctas[0]) >> rank & 1]
 
 
-def _apart(rows: Array, some: Lanes, cluster: int) -> list[Array]:
+def _apart(rows: Array, ctas: Array, cluster: int) -> list[Array]:
     """Return rows in parts that name none twice, so that each copy's bytes count by themselves."""
     if len(rows) == 1 or len(np.unique(rows)) == len(rows):
         return [rows]
-    rank = some.cta % cluster
+    rank = ctas % cluster
     parts = [rows[rank == one] for one in np.unique(rank)]
     whole = all(len(np.unique(part)) == len(part) for part in parts)
     return parts if whole else [row[None] for row in rows]

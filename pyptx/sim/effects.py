@@ -21,12 +21,25 @@ _APART = 0.01
 @dataclass(frozen=True, slots=True)
 class Effect:
     """Something an engine will do. `agent` names the engine, `lanes` who issued it, `groups` the number of each of
-    these lanes' groups that it belongs to; -1 where completion is told through an mbarrier only."""
+    these lanes' groups that it belongs to; -1 where completion is told through an mbarrier only. `land` takes which of
+    the lanes that it was issued by it lands for: of one that is not divisible always all, `positions`."""
 
     agent: str
     lanes: Array
     groups: Array
-    land: Callable[[], None]
+    positions: Array
+    land: Callable[[Array], None]
+    divisible: bool = False
+
+    def without(self, landed: Array) -> Effect:
+        """Return what is left when it has landed for some lanes."""
+        left = ~landed
+        kept = self.lanes[left], self.groups[left], self.positions[left]
+        return Effect(self.agent, *kept, self.land, True)
+
+
+_Landing = list[tuple[Effect, Array | None]]
+"""Effects that land, each for which of its lanes; None: for all."""
 
 
 @dataclass(slots=True)
@@ -54,8 +67,23 @@ class Effects:
         if self.eager:
             land()
             return
-        groups = self._counts(agent, total)[lanes] if grouped else np.full(len(lanes), -1)
-        self.pending.append(Effect(agent, lanes, groups, land))
+        self.pending.append(Effect(agent, lanes, *self._numbered(agent, lanes, total, grouped), lambda _: land()))
+
+    def issue_each(
+        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], grouped: bool = True
+    ) -> None:
+        """Take the effects of lanes that do the same, as one: it lands for all or for some, by position in `lanes`."""
+        groups, positions = self._numbered(agent, lanes, total, grouped)
+        if self.eager:
+            land(positions)
+        else:
+            self.pending.append(Effect(agent, lanes, groups, positions, land, True))
+
+    def _numbered(self, agent: str, lanes: Array, total: int, grouped: bool) -> tuple[Array, Array]:
+        """Return the group that each lane fills, and its position."""
+        count = len(lanes)
+        groups = self._counts(agent, total)[lanes] if grouped and not self.eager else np.full(count, -1)
+        return groups, np.arange(count)
 
     def _counts(self, agent: str, total: int) -> Array:
         return self.committed.setdefault(agent, np.zeros(total, np.int64))
@@ -71,21 +99,26 @@ class Effects:
             return
         limit = np.full(total, -1)
         limit[lanes] = np.iinfo(np.int64).max if newest is None else self._counts(agent, total)[lanes] - newest
-        self._land(
-            [
-                e
-                for e in self.pending
-                if e.agent == agent and bool(((e.groups >= 0) & (e.groups < limit[e.lanes])).any())
-            ]
-        )
+        landing: _Landing = []
+        for effect in self.pending:
+            if effect.agent == agent:
+                ready = (effect.groups >= 0) & (effect.groups < limit[effect.lanes])
+                if ready.any():
+                    landing.append((effect, ready))
+        self._land(landing)
 
     def land_oldest(self) -> bool:
         """Land the oldest effect of every lane that issued one; say whether there was any."""
-        oldest: dict[int, Effect] = {}
+        landing: _Landing = []
+        seen = set[int]()
         for effect in self.pending:
-            oldest.setdefault(int(effect.lanes[0]), effect)
-        self._land(list(oldest.values()))
-        return bool(oldest)
+            lanes = effect.lanes.tolist() if effect.divisible else [int(effect.lanes[0])]
+            first = np.array([lane not in seen for lane in lanes])
+            if first.any():
+                landing.append((effect, first if effect.divisible else None))
+                seen.update(lanes)
+        self._land(landing)
+        return bool(landing)
 
     def land_some(self, chance: Random, ctas: int) -> bool:
         """Land effects at random: any of those that only an mbarrier tells of; of the groups of an engine, which end in
@@ -94,36 +127,44 @@ class Effects:
         landing = _some_of_each_thread(told, chance, ctas)
         for agent in sorted({e.agent for e in self.pending if bool((e.groups >= 0).any())}):
             own = [e for e in self.pending if e.agent == agent and bool((e.groups >= 0).any())]
-            landing += own[: chance.randint(0, len(own))]
+            landing += [(effect, None) for effect in own[: chance.randint(0, len(own))]]
         self._land(landing)
         return bool(landing)
 
     def land_all(self) -> None:
         """Land everything: the batch ends."""
-        self._land(list(self.pending))
+        self._land([(effect, None) for effect in self.pending])
 
-    def _land(self, landing: list[Effect]) -> None:
-        chosen = {id(effect) for effect in landing}
-        self.pending = [effect for effect in self.pending if id(effect) not in chosen]
-        for effect in landing:
-            effect.land()
+    def _land(self, landing: _Landing) -> None:
+        chosen = {id(effect): part if effect.divisible else None for effect, part in landing}
+        kept: list[Effect] = []
+        for effect in self.pending:
+            part = chosen.get(id(effect))
+            if id(effect) not in chosen:
+                kept.append(effect)
+            elif part is not None and not part.all():
+                kept.append(effect.without(part))
+        self.pending = kept
+        for effect, part in landing:
+            effect.land(effect.positions if part is None or not effect.divisible else effect.positions[part])
 
 
-def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int) -> list[Effect]:
+def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int) -> _Landing:
     """Return some effects of random threads, the oldest or the newest, mostly the same of every CTA: CTAs that part
     here run apart from here on, which costs far more than the copies."""
     if chance.random() < _APART:
-        return [effect for effect in effects if chance.random() < 0.5]
-    threads: dict[int, dict[int, list[Effect]]] = {}
+        halves = [(effect, np.array([chance.random() < 0.5 for _ in effect.positions])) for effect in effects]
+        return [(effect, part if effect.divisible else None) for effect, part in halves if part[0]]
+    threads: dict[int, dict[bytes, list[Effect]]] = {}
     for effect in effects:
-        thread, cta = divmod(int(effect.lanes[0]), ctas)
-        threads.setdefault(thread, {}).setdefault(cta, []).append(effect)
-    found: list[Effect] = []
-    for _, per_cta in sorted(threads.items()):
+        thread = int(effect.lanes[0]) // ctas
+        threads.setdefault(thread, {}).setdefault(effect.lanes.tobytes(), []).append(effect)
+    found: _Landing = []
+    for _, per_lanes in sorted(threads.items()):
         if chance.random() < 0.5:
             count = chance.randint(1, 3)
             part = slice(count) if chance.random() < 0.7 else slice(-count, None)
-            found += [effect for own in per_cta.values() for effect in own[part]]
+            found += [(effect, None) for own in per_lanes.values() for effect in own[part]]
     return found
 
 

@@ -85,8 +85,11 @@ def test_copies_of_many_ctas_move_what_single_ones_move(
     for places in ((wide, 0, 0), (3, 5, 7), (wide, -2, -3), (wide, -2, 8), (wide, 512 - 3 * wide, 8)):
         together = copied(given, source, load, places)
         alone = copied(given, source, load, places, statistics=True)
-        for one, other in zip(together, alone, strict=True):
-            np.testing.assert_array_equal(one, other)
+        late = [copied(given, source, load, places, schedule="lazy")]
+        late += [copied(given, source, load, places, schedule="random", seed=seed) for seed in range(2)]
+        for other in (alone, *late):
+            np.testing.assert_array_equal(together[0], other[0])
+            np.testing.assert_array_equal(together[1], other[1])
         if places == (wide, 0, 0) and load == OWN:
             np.testing.assert_array_equal(together[0][:24, : 4 * wide], given[:24, : 4 * wide])
 

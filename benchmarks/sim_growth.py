@@ -14,14 +14,12 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from pyptx import sim
 
-Array = np.ndarray[Any, Any]
 ROOT = Path(__file__).parents[1]
 DEPTH, TILE = 256, 128 * 256
 GRIDS = {"rmsnorm": (512, 1024, 2048, 4096, 8192), "gemm": (512, 1024, 2048, 4096)}
@@ -43,9 +41,8 @@ def rmsnorm(rows: int, check: str) -> tuple[int, float, float]:
     """Return the number of CTAs of a run over rows, the memory before it, and its time."""
     kernels = import_module("benchmarks.sim")
     rng = np.random.default_rng(0)
-    x: Array
-    w: Array
-    x, w = rng.standard_normal((rows, kernels.COLUMNS), np.float32), rng.standard_normal(kernels.COLUMNS, np.float32)
+    columns: int = kernels.COLUMNS
+    x, w = rng.standard_normal((rows, columns), np.float32), rng.standard_normal(columns, np.float32)
     y = np.full_like(x, np.nan)
     before, started = peak(), time.process_time()
     sim.run(kernels.rmsnorm(), grid=rows, block=kernels.THREADS, args=(x, w, y), check=check)
@@ -58,8 +55,6 @@ def rmsnorm(rows: int, check: str) -> tuple[int, float, float]:
 def gemm(size: int, check: str) -> tuple[int, float, float]:
     """Return the number of CTAs of a product of size x size, the memory before it, and its time."""
     rng = np.random.default_rng(0)
-    a: Array
-    b: Array
     a, b = (rng.standard_normal((size, DEPTH), np.float32).astype(ml_dtypes.bfloat16) for _ in "ab")
     kernel, c = import_module("examples.kernels.hopper_gemm").make(), np.full((size, size), np.nan, ml_dtypes.bfloat16)
     before, started = peak(), time.process_time()

@@ -22,6 +22,7 @@ from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, p
 from pyptx.sim.progress import interrupted, progress
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
+from pyptx.sim.source_lines import source_lines
 from pyptx.sim.timeline import Timeline
 from pyptx.sim.timeline.recorder import Recorder, recording
 from pyptx.sim.watching import Change
@@ -89,9 +90,10 @@ def run(
     try:
         _run(launch, checks, recorder, watched)
     except PtxError as why:
-        raise _stopped(repeatable(_with_findings(why, checks), schedule, seed), recorder, checks) from None
+        why = cited(module, _with_findings(why, checks))
+        raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
     try:
-        hazards = [] if selected is None or checks is None else _judged(selected, checks)
+        hazards = [] if selected is None or checks is None else _judged(module, selected, checks)
     except PtxError as why:
         raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
     launch.write_back()
@@ -147,13 +149,23 @@ def _again(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
     return Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics, why.source)
 
 
-def _judged(selected: Selection, checks: Checks) -> list[Finding]:
+def _judged(module: Module, selected: Selection, checks: Checks) -> list[Finding]:
     """Return what was found; PtxError when something of it is an error."""
     found = selected.chosen(checks.engine.findings)
+    if found:
+        lines = source_lines(module)
+        for finding in found:
+            lines.cite(finding)
     fatal = selected.fatal(found)
     if fatal:
         raise PtxError(finding.diagnostic() for finding in fatal)
     return found
+
+
+def cited(module: Module, why: PtxError) -> PtxError:
+    """Return an error that says which lines of the kernel's source its places come from."""
+    lines = source_lines(module)
+    return _again(why, [lines.cited(diagnostic) for diagnostic in why.diagnostics])
 
 
 def _with_findings(why: PtxError, checks: Checks | None) -> PtxError:

@@ -12,7 +12,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.formats import Array, dtype_of
-from pyptx.sim.launch import Result, repeatable
+from pyptx.sim.launch import Result, cited, repeatable
 from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
 from pyptx.sim.registers import Row
@@ -167,7 +167,9 @@ class Machine:
                     self._watch.look(batch)
                 more = more and batch.peek() is not None
         except PtxError as why:
-            raise repeatable(why, self._options.schedule, self._options.seed) from None
+            raise repeatable(
+                cited(self._launch.launch.program.module, why), self._options.schedule, self._options.seed
+            ) from None
         if not more:
             self._batch = self._next_batch()
 

@@ -1,23 +1,25 @@
 """Registers read before they were written (PTX0911): those that static assignment cannot prove are tracked as they run,
-a flag per lane; and the pattern that everything uninitialised starts with. `mov` hands on what it does not use.
+a flag per lane; and the pattern that everything uninitialised starts with. `mov` and `shfl` hand on what they do not
+use: of the values that a warp shuffles, often only one is taken.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pyptx.check.body import Step
 from pyptx.check.flow import Register, reads_and_writes
 from pyptx.diagnostics import PtxError
-from pyptx.ir import opcode_span
+from pyptx.ir import PipeOperand, RegisterOperand, opcode_span
 from pyptx.sim.assignment import unproven
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Agent, Finding, Place, rules
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block, Program, names_in, resolved
 from pyptx.sim.registers import Row
+from pyptx.sim.semantics.data_movement import shuffle
 
 if TYPE_CHECKING:
     from pyptx.sim.codegen import Writer
@@ -40,12 +42,14 @@ class Tracker:
     """The registers of a program that are tracked, each with its row of flags."""
 
     rows: dict[Register, int]
+    shuffled: dict[int, str] = field(default_factory=dict[int, str])
+    """The name of the flags that a shuffle's result gets, by its step: made before its operands are overwritten."""
 
     @classmethod
     def of(cls, program: Program) -> Tracker:
         """Return a tracker of what is not proven, and of what `mov` makes of it."""
         found = {register for code in program.codes for register in unproven(program.blocks, code)}
-        moves = [_move(step) for block in program.blocks for step in block.steps]
+        moves = [_handed(step) for block in program.blocks for step in block.steps]
         grown = True
         while grown:
             more = {made for move in moves if move is not None for made in [move[0]] if move[1] in found} - found
@@ -66,9 +70,13 @@ class Tracker:
 
     def reads(self, writer: Writer, step: Step) -> None:
         """Write the test of what a step reads."""
-        if step.plan is None or _move(step) is not None:
+        if step.plan is None:
             return
+        handed = _handed(step)
         found = [register for register in dict.fromkeys(reads_and_writes(step)[0]) if register in self.rows]
+        if handed is not None:
+            found = [register for register in found if register != handed[1]]
+            self._shuffle(writer, step, handed[1])
         predicate = step.instruction.predicate
         for register in found:
             guards = predicate is not None and register[0] == predicate.register
@@ -81,23 +89,41 @@ class Tracker:
         """Write what a step has written."""
         if step.plan is None:
             return
-        move = _move(step)
+        handed = _handed(step)
         for register in dict.fromkeys(reads_and_writes(step)[1]):
             if register not in self.rows:
                 continue
             flags, mask = self._flags(writer, register), writer.guard(step)
-            value = self._flags(writer, move[1]) if move is not None and move[1] in self.rows else "True"
+            value = "True"
+            if handed is not None and register == handed[0] and handed[1] in self.rows:
+                value = self.shuffled.get(id(step)) or self._flags(writer, handed[1])
             line = f"{flags}[...] = {value}" if mask is None else f"putmask({flags}, {mask}, {value})"
             writer.lines.append(line)
             writer.operands.wrote(flags, mask is not None)
+
+    def _shuffle(self, writer: Writer, step: Step, source: Register) -> None:
+        """Write the flags that a shuffle takes from other lanes."""
+        if step.plan is None or step.instruction.opcode != "shfl" or source not in self.rows:
+            return
+        name, (by, limit) = writer.temporary(), step.instruction.operands[2:4]
+        function = writer.operands.constant(partial(shuffle, step.plan.match.chosen["mode"]))
+        operands = f"{writer.read(by, 'b32', step)}, {writer.read(limit, 'b32', step)}"
+        writer.lines.append(f"{name} = {function}(M, L, {self._flags(writer, source)}, {operands})[0]")
+        self.shuffled[id(step)] = name
 
     def _flags(self, writer: Writer, register: Register) -> str:
         return writer.operands.view(Row("w", self.rows[register], 1, "pred"))
 
 
-def _move(step: Step) -> tuple[Register, Register] | None:
-    """Return where a `mov` of one register to another goes and where it comes from."""
-    if step.plan is None or step.instruction.opcode != "mov":
+def _handed(step: Step) -> tuple[Register, Register] | None:
+    """Return where the value goes and where it comes from, of a `mov` of one register to another and of a `shfl`."""
+    if step.plan is None or step.instruction.opcode not in ("mov", "shfl"):
+        return None
+    if step.instruction.opcode == "shfl":
+        made, given = step.instruction.operands[:2]
+        made = made.left if isinstance(made, PipeOperand) else made
+        if isinstance(made, RegisterOperand) and isinstance(given, RegisterOperand):
+            return _register(made.name, step), _register(given.name, step)
         return None
     reads, writes = reads_and_writes(step)
     predicate = step.instruction.predicate

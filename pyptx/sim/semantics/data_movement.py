@@ -151,10 +151,10 @@ _SELECTIONS = {
 
 
 def _shfl(match: Match, signature: Signature) -> Operation | None:
-    return lanes(partial(_shuffle, match.chosen["mode"]))
+    return lanes(partial(shuffle, match.chosen["mode"]))
 
 
-def _shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Value:
+def shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Value:
     """Read the value of another lane of the warp; out of its segment a lane reads itself and the predicate is false."""
     if b.ndim or c.ndim:
         at, inside = _sources(mode, group, b, c)

@@ -1,0 +1,113 @@
+"""What kernels from the field have shown: idioms that are right, and reports that name the line somebody wrote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.parser import parse
+from tests.sim.kernels import HEAD
+
+_AGGREGATED = (
+    HEAD
+    + """
+.visible .entry k(.param .u64 out, .param .u32 from)
+{
+    .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %p<3>;
+    ld.param.u64 %rd1, [out];
+    ld.param.u32 %r1, [from];
+    mov.u32 %r2, %laneid;
+    setp.ne.u32 %p1, %r2, 0;
+    @%p1 bra others;
+    mov.u32 %r3, 77;
+others:
+    shfl.sync.idx.b32 %r3|%p2, %r3, %r1, 31, -1;
+    add.u32 %r4, %r3, %r2;
+    mad.wide.u32 %rd2, %r2, 4, %rd1;
+    st.global.u32 [%rd2], %r4;
+    ret;
+}
+"""
+)
+
+
+def test_a_broadcast_from_the_one_lane_that_has_the_value_reads_nothing_uninitialised() -> None:
+    out = np.zeros(32, np.uint32)
+    assert sim.run(parse(_AGGREGATED), block=32, args=[out, 0]).hazards == []
+    assert out.tolist() == [77 + lane for lane in range(32)]
+
+
+@pytest.mark.parametrize("source", [1, 31])
+def test_a_value_taken_from_a_lane_that_has_none_is_uninitialised_where_it_is_used(source: int) -> None:
+    with pytest.raises(PtxError) as caught:
+        sim.run(parse(_AGGREGATED), block=32, args=[np.zeros(32, np.uint32), source])
+    (found,) = caught.value.diagnostics
+    assert found.code == "PTX0911"
+    assert "%r3 (32 times)" in found.message
+
+
+_RACE = (
+    HEAD
+    + """
+.shared .u32 cells[64];
+.visible .entry k(.param .u64 out)
+{
+    .reg .b32 %r<6>; .reg .b64 %rd<3>;
+    .loc 1 10 3
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    mov.u32 %r3, cells;
+    add.u32 %r3, %r3, %r2;
+    .loc 1 12 5
+    .loc 2 7 1, function_name names, inlined_at 1 12 5
+    .loc 3 9 1, function_name names, inlined_at 2 7 1
+    st.shared.u32 [%r3], %r1;
+    .loc 1 14 3
+    xor.b32 %r2, %r2, 128;
+    mov.u32 %r3, cells;
+    add.u32 %r3, %r3, %r2;
+    ld.shared.u32 %r4, [%r3];
+    st.global.u32 [%rd1], %r4;
+    ret;
+}
+.file 1 "/home/me/exchange.cu"
+.file 2 "/usr/include/cells.h"
+.file 3 "/usr/include/store.hpp"
+.section .debug_str
+{
+names:
+    .b8 0
+}
+"""
+)
+
+
+def test_a_finding_names_the_lines_of_the_source_that_loc_gives() -> None:
+    result = sim.run(parse(_RACE), block=64, args=[np.zeros(1, np.uint32)], on_hazard="report")
+    race = next(finding for finding in result.hazards if finding.rule.code == "PTX0901")
+    (note,) = (note for note in race.diagnostic().notes if "comes from" in note)
+    assert note == (
+        "it comes from /home/me/exchange.cu:14; "
+        "the other place comes from /home/me/exchange.cu:12, by cells.h:7, store.hpp:9"
+    )
+
+
+def test_an_error_and_its_notes_name_the_lines_of_the_source() -> None:
+    stuck = parse(_RACE.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;"))
+    with pytest.raises(sim.Hang) as caught:
+        sim.run(stuck, block=64, args=[np.zeros(1, np.uint32)], check="none")
+    (found,) = caught.value.diagnostics
+    assert found.notes[0] == "it comes from /home/me/exchange.cu:14"
+    assert any("`bar.sync` at <ptx>" in note and "(/home/me/exchange.cu:14)" in note for note in found.notes[1:])
+    assert all("exchange.cu" not in note for note in _hang_without_lines().notes)
+
+
+def _hang_without_lines() -> Diagnostic:
+    text = "\n".join(line for line in _RACE.splitlines() if ".loc" not in line)
+    with pytest.raises(sim.Hang) as caught:
+        sim.run(parse(text.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;")), block=64,
+                args=[np.zeros(1, np.uint32)], check="none")  # fmt: skip
+    return caught.value.diagnostics[0]

@@ -27,7 +27,7 @@ from pyptx.parser import parse
 
 PEERS = Path(__file__).with_name("peers")
 """Kernels in the peers' languages: peers/numba_saxpy.py and peers/triton_gemm.py."""
-LENGTH, THREADS = 16384, 128
+LENGTH, THREADS = 32768, 128
 SIZE, TILE, DEPTH = 512, 64, 32
 
 SAXPY = f"""\

@@ -6,6 +6,7 @@ An instruction of all warpgroups of a batch is told of as one, with a matrix of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from pyptx.sim import warpgroups as wg
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Place
+from pyptx.sim.hazards.rows import Rows, side_by_side
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics.wgmma import Spelling
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 _BITS = {"f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "b1": 1}
 _GRANULE = 16
+_KEPT = 1 << 24
+"""Bytes of places of operands that are kept for some lanes."""
 Inner = Callable[..., None]
 Registers = frozenset[int]
 Numbered = Callable[[str], int | None]
@@ -92,31 +96,70 @@ def _multiply(
     checks, place = checks_of(site)
     named = dict(zip(product.names, given, strict=True))
     kept = product.k // 2 if product.sparse else product.k
-    groups = wg.groups_of(lanes)
-    order = np.lexsort((lanes.shape.thread[lanes.sel][groups.first], groups.cta))
-    base = (groups.cta * lanes.shape.shared_stride - site.memory.shared.low)[order]
-    operands: list[Array] = []
     shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
-    for name, at, rows, columns in shapes:
-        bits = _BITS[product.types[at]]
-        across = bool(int(named.get(f"transpose_{name}", 0)))
-        values = np.broadcast_to(named[name], lanes.n)[groups.first][order]
-        found = [_granules(int(value), rows, columns, bits, across) for value in np.unique(values)]
-        if len({len(one) for one in found}) == 1:
-            which = np.unique(values, return_inverse=True)[1].reshape(-1)
-            operands.append(np.array(found)[which] + base[:, None])
+    operands = [
+        _operand(site, lanes, named[name], rows, columns, _BITS[product.types[at]], _across(named, name))
+        for name, at, rows, columns in shapes
+    ]
     shape = f"m64n{product.n}k{product.k}"
     checks.engine.wgmma.issue_all(warpgroups(checks, lanes), place, operands, accumulators, factors, shape)
 
 
+def _across(named: dict[str, Any], name: str) -> bool:
+    return bool(int(named.get(f"transpose_{name}", 0)))
+
+
+@dataclass(slots=True)
+class _Operands:
+    """Where operands of some lanes lie, by what names them: a ring of stages has the same ones again and again. For
+    each warpgroup, in the order of `warpgroups`, the position of its first lane and the CTA's first granule."""
+
+    first: Array
+    base: Array
+    rows: dict[Any, Rows] = field(default_factory=dict[Any, Rows])
+
+    @staticmethod
+    def of(lanes: Lanes) -> _Operands:
+        groups = wg.groups_of(lanes)
+        order = np.lexsort((lanes.shape.thread[lanes.sel][groups.first], groups.cta))
+        return _Operands(groups.first[order], groups.cta[order] * (lanes.shape.shared_stride // _GRANULE))
+
+
+def _operand(site: Site, lanes: Lanes, given: Any, rows: int, columns: int, bits: int, across: bool) -> Rows:
+    """Return the granules that an operand of each warpgroup lies in."""
+    held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.of(lanes))
+    values = lanes.each(given)[held.first]
+    key = values.tobytes(), rows, columns, bits, across
+    found = held.rows.get(key)
+    if found is None:
+        found = _rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
+        if sum(one.blocks.nbytes for one in held.rows.values()) + found.blocks.nbytes > _KEPT:
+            held.rows.clear()
+        held.rows[key] = found
+    return found
+
+
+def _rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:
+    every, which = np.unique(values, return_inverse=True)
+    found = [_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in every]
+    blocks = [side_by_side(one) for one in found]
+    width = min(size for _, size in blocks)
+    if len({len(one) for one in found}) > 1 or (base % width).any() or any(size != width for _, size in blocks):
+        # Fewer granules go again, up to as many as the others have.
+        most = max(len(one) for one in found)
+        blocks, width = [(np.pad(one, (0, most - len(one)), "edge"), 1) for one in found], 1
+    inside = np.array([one for one, _ in blocks])[which.reshape(-1)]
+    return Rows(inside + (base // width)[:, None], width)
+
+
 @lru_cache(maxsize=512)
 def _granules(bits: int, rows: int, columns: int, width: int, across: bool) -> Array:
-    """Return the addresses of the granules that a matrix lies in."""
+    """Return the numbers of the granules that a matrix lies in, by shared addresses."""
     found = WgmmaDescriptor.decode(bits)
     columns, size = (columns // 8, 1) if width == 1 else (columns, width // 8)
     if not across and columns * size % _GRANULE == 0:
         columns, size = columns * size // _GRANULE, _GRANULE
-    return np.unique(wg.places(found, rows, columns, size, across) // _GRANULE) * _GRANULE
+    return np.unique(wg.places(found, rows, columns, size, across) // _GRANULE)
 
 
 def _some(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Checks, Lanes | None]:

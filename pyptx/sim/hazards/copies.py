@@ -69,12 +69,14 @@ class Copies:
                     part[~old] for part in (issued.records, issued.warps, issued.groups)
                 )
 
-    def _access(self, place: Place, where: Bytes, family: Family, writes: bool, element: int = 0) -> Access:
-        key = (place, where.space, where.length, family, writes, element)
+    def _access(
+        self, place: Place, space: Space, length: int, family: Family, writes: bool, element: int = 0
+    ) -> Access:
+        key = (place, space, length, family, writes, element)
         found = self._accesses.get(key)
         if found is None:
-            size, sem = (element, Sem.RELAXED) if element else (where.length, Sem.WEAK)
-            found = Access(place, where.space, size, writes, not writes or bool(element), sem, Scope.GPU, family=family)
+            size, sem = (element, Sem.RELAXED) if element else (length, Sem.WEAK)
+            found = Access(place, space, size, writes, not writes or bool(element), sem, Scope.GPU, family=family)
             self._accesses[key] = found
         return found
 
@@ -96,10 +98,10 @@ class Copies:
             barrier = self.mbarriers.find(place, thread, address, "signal of a copy")
             column = barrier.column if barrier else state.channel(state.domain_of(thread), "lost")
             if source is not None and not load.sources:
-                access = self._access(place, source, Family.BULK_LOAD, False)
+                access = self._access(place, source.space, source.length, Family.BULK_LOAD, False)
                 load.sources.append(self._record(access, thread, column, operation))
                 self.tiles.run(access, one, source, load.sources[0])
-            access = self._access(place, where, Family.BULK_LOAD, True)
+            access = self._access(place, where.space, where.length, Family.BULK_LOAD, True)
             record = self._record(access, thread, column, operation)
             self.lifetimes.remote(place, thread, where, record * 64)
             self.tiles.run(access, one, where, record)
@@ -132,8 +134,8 @@ class Copies:
         stores = self.stores.setdefault(thread, Stores())
         stores.place = place
         one = np.array([thread], np.int64)
-        reading = self._access(place, source, Family.BULK_STORE, False)
-        writing = self._access(place, target, Family.BULK_STORE, True, reduces)
+        reading = self._access(place, source.space, source.length, Family.BULK_STORE, False)
+        writing = self._access(place, target.space, target.length, Family.BULK_STORE, True, reduces)
         ends = ((reading, source, "bulk.read", stores.open[0]), (writing, target, "bulk", stores.open[1]))
         for access, where, stream, records in ends:
             record = self._record(access, thread, state.channel(domain, stream, thread), operation)

@@ -70,9 +70,8 @@ class Readers:
 
     def replay(self, shadow: Shadow) -> None:
         """Note what was logged: somebody writes for the first time."""
-        log, shadow.log, shadow.written = shadow.log, [], True
-        for places, size, refs in log:
-            for plane, cells, chosen in shadow.lanes(places.astype(np.int64) * size, size):
+        for addresses, size, refs in shadow.unwritten():
+            for plane, cells, chosen in shadow.lanes(addresses, size):
                 self.append(plane, cells, refs if chosen is None else refs[chosen])
 
     def append(self, plane: Plane, cells: Ints, refs: Refs) -> None:

@@ -138,11 +138,13 @@ class Records:
         self.operation[new] = operation
         return new
 
-    def of_operations(self, access: Access, lives: Ints, columns: Ints, operations: Clock) -> Ints:
-        """Return one record for each of several like operations, which lane 0 issued."""
-        made = self.by_warps(
-            self.number(access), lives, columns.astype(np.int32), np.ones(len(lives), np.int64), NEVER, False
-        )
+    def of_operations(
+        self, access: Access, lives: Ints, columns: Ints, operations: Clock, lanes: Ints | None = None
+    ) -> Ints:
+        """Return one record for each of several like operations, by the lanes that issued them: lane 0 if none are
+        given."""
+        masks = np.ones(len(lives), np.int64) if lanes is None else np.int64(1) << lanes
+        made = self.by_warps(self.number(access), lives, columns.astype(np.int32), masks, NEVER, False)
         self.tag[made] += _OPERATION
         self.operation[made] = operations
         return made

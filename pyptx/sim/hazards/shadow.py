@@ -22,6 +22,12 @@ SLOTS = 4
 """Concurrent readers kept side by side; more of them are kept in interned sets."""
 
 
+def _unit(starts: Ints, length: int) -> int:
+    """Return the largest size of a cell that runs of bytes are made of."""
+    bits = int(np.bitwise_or.reduce(starts, axis=None)) | length | 16
+    return bits & -bits
+
+
 def positions(cells: Cells) -> Ints:
     """Return the numbers of cells."""
     return np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
@@ -37,6 +43,12 @@ class Plane:
         self.sets: Refs | None = None
         self.crowded = False
         self.strong = False
+        self.odd = False
+        """Whether more than plain accesses of lanes were ever here."""
+        self.late = 0
+        """When an access took place that `recent` does not hold."""
+        self.recent: dict[object, None] = {}
+        """Footprints by the time when they were last accessed."""
 
     def slot(self, index: int) -> Refs:
         """Return a plane of readers."""
@@ -61,36 +73,51 @@ class Shadow:
         self.size, self.fresh, self.name, self.base = size, fresh, name, base
         self.level = np.zeros(self.granules, np.uint8)
         self.split = False
+        self.version = 0
+        """Raised when granules split, and when bytes begin anew."""
         self.written = fresh
         """Whether anybody has written here; until then readers are only logged."""
-        self.log: list[tuple[Refs, int, Refs]] = []
+        self._log: list[tuple[Refs, int, int, Refs]] = []
         self.logged = 0
         self._planes: dict[int, Plane] = {}
 
     def plane(self, level: int) -> Plane:
+        """Return the cells of one level for operations, which are no plain accesses of lanes."""
+        found = self.cells(level)
+        found.odd = True
+        return found
+
+    def cells(self, level: int) -> Plane:
         """Return the cells of one level."""
         found = self._planes.get(level)
         if found is None:
             found = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base, self.fresh)
         return found
 
-    def note_unwritten(self, addresses: Ints, size: int, refs: Refs) -> None:
-        """Log readers of memory that nobody has written, with addresses in units of `size`; a log that would take more
-        than a few hundred megabytes goes no further."""
+    def note_unwritten(self, addresses: Ints, size: int, refs: Refs, count: int = 1) -> None:
+        """Log readers of memory that nobody has written, each of `count` places of `size` bytes side by side; a log
+        that would take more than a few hundred megabytes goes no further."""
         if self.logged < MOST_LOGGED:
             self.logged += len(addresses)
-            self.log.append(((addresses // size).astype(np.int32), size, refs))
+            self._log.append(((addresses // size).astype(np.int32), size, count, refs))
 
-    def note_unwritten_runs(self, starts: Ints, length: int, ref: int) -> None:
-        """Log an operation that reads runs of bytes."""
-        unit = 16
-        while unit > 1 and (length % unit or (starts % unit).any()):
-            unit //= 2
-        addresses = np.reshape(starts[:, None] + np.arange(0, length, unit), -1)
-        self.note_unwritten(addresses, unit, np.full(len(addresses), ref, np.int32))
+    def note_unwritten_runs(self, starts: Ints, length: int, refs: Refs) -> None:
+        """Log operations that read runs of bytes, a row of them each."""
+        unit = _unit(starts, length)
+        self.note_unwritten(starts.reshape(-1), unit, refs.repeat(starts.shape[1]), length // unit)
+
+    def unwritten(self) -> Iterator[tuple[Ints, int, Refs]]:
+        """Yield what was logged, which is forgotten: addresses, the size of each place, references."""
+        log, self._log, self.logged, self.written = self._log, [], 0, True
+        for places, size, count, refs in log:
+            addresses = places.astype(np.int64)
+            if count > 1:
+                addresses, refs = (addresses[:, None] + np.arange(count)).reshape(-1), refs.repeat(count)
+            yield addresses * size, size, refs
 
     def clear(self, start: int, size: int) -> None:
         """Forget a range: the memory of a CTA that begins."""
+        self.version += 1
         self.level[start // 16 : -(-(start + size) // 16)] = 0
         for level, plane in self._planes.items():
             part = slice(start // SIZES[level], -(-(start + size) // SIZES[level]))
@@ -103,28 +130,26 @@ class Shadow:
         granules = addresses >> 4
         levels = self.level[granules]
         if levels.tobytes().count(want) == len(levels):
-            yield self.plane(want), addresses >> (4 - want), None
+            yield self.cells(want), addresses >> (4 - want), None
             return
         if want and (levels < want).any():
             self._refine(np.unique(granules[levels < want]), want)
             levels = self.level[granules]
             if (levels == want).all():
-                yield self.plane(want), addresses >> (4 - want), None
+                yield self.cells(want), addresses >> (4 - want), None
                 return
         for level in [int(one) for one in np.unique(levels)]:
             chosen = np.flatnonzero(levels == level)
             factor = 1 << (level - want)
             first = addresses[chosen] >> (4 - level)
             if factor == 1:
-                yield self.plane(level), first, chosen
+                yield self.cells(level), first, chosen
             else:
-                yield self.plane(level), (first[:, None] + np.arange(factor)).ravel(), np.repeat(chosen, factor)
+                yield self.cells(level), (first[:, None] + np.arange(factor)).ravel(), np.repeat(chosen, factor)
 
     def runs(self, starts: Ints, length: int) -> Iterator[tuple[Plane, Cells]]:
         """Yield planes with the cells of runs of bytes."""
-        unit = 16
-        while unit > 1 and (length % unit or (starts % unit).any()):
-            unit //= 2
+        unit = _unit(starts, length)
         if len(starts) == 1 and unit == 16:
             part = slice(int(starts[0]) >> 4, (int(starts[0]) + length) >> 4)
             if not self.split or not self.level[part].any():
@@ -134,15 +159,17 @@ class Shadow:
         if length != unit:
             addresses = np.reshape(starts[:, None] + np.arange(0, length, unit), -1)
         for plane, cells, _ in self.lanes(addresses, unit):
+            plane.odd = True
             yield plane, cells
 
     def _refine(self, granules: Ints, level: int) -> None:
         """Split granules into finer ones, which inherit what was done to the whole."""
         self.split = True
+        self.version += 1
         old = self.level[granules]
         for coarse in np.unique(old).tolist():
             if coarse in self._planes:
-                self._copy(self._planes[coarse], self.plane(level), granules[old == coarse], coarse, level)
+                self._copy(self._planes[coarse], self.cells(level), granules[old == coarse], coarse, level)
         self.level[granules] = level
 
     @staticmethod
@@ -151,6 +178,8 @@ class Shadow:
         before = ((granules << coarse)[:, None] + np.arange(1 << coarse)).ravel()
         after = (before[:, None] << (level - coarse)) + np.arange(factor)
         target.strong |= source.strong
+        target.odd |= source.odd
+        target.late = max(target.late, source.late, *source.times())
         target.write[after] = source.write[before][:, None]
         for slot, plane in enumerate(source.reads):
             values = plane[before]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
@@ -9,6 +11,7 @@ from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, plainly_afte
 from pyptx.sim.hazards.events import Access, Bytes, Clock, Ints, Space
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.records import WRITES
+from pyptx.sim.hazards.rows import Rows, by_row, level_of
 from pyptx.sim.hazards.shadow import SLOTS, Cells, Plane, Refs, Shadow, positions
 from pyptx.sim.hazards.state import State
 
@@ -27,6 +30,23 @@ def _few(last: Refs) -> list[int] | None:
     return [first, *{int(rest[0]), *rest[changes + 1].tolist()}] if len(changes) < _FEW else None
 
 
+def _short(held: Refs) -> Refs:
+    """Return one column where all are equal."""
+    first = held[:, :1]
+    return held if np.count_nonzero(held != first) else first
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Like operations that conflict with nothing, and the slots of readers that writing ones end."""
+
+    access: Access
+    threads: Ints
+    plane: Plane
+    rows: Rows
+    busy: list[int]
+
+
 class Tiles:
     """Runs of bytes over the shadow of a memory."""
 
@@ -43,7 +63,7 @@ class Tiles:
             starts = where.starts if part is None else where.starts[part]
             if not shadow.written:
                 if not access.writes:
-                    shadow.note_unwritten_runs(starts - base, where.length, ref)
+                    shadow.note_unwritten_runs((starts - base)[None], where.length, np.array([ref], np.int32))
                     continue
                 self.memory.readers.replay(shadow)
             for plane, cells in shadow.runs(starts - base, where.length):
@@ -66,29 +86,54 @@ class Tiles:
                 if access.strong or not access.writes:
                     self._run_reads(threads, plane, cells, ref)
 
-    def reads(self, access: Access, threads: Ints, starts: Ints, records: Ints) -> None:
-        """Like operations read granules of shared memory: a row of `starts`, of issuing threads and a record each."""
-        shadow = self.state.grid_of(int(threads[0, 0])).shared
-        granules = starts >> 4
-        levels = shadow.level[granules] if shadow.split else np.zeros((1, granules.shape[1]), np.uint8)
-        if (levels != levels[:1]).any():
-            for at, record in enumerate(records.tolist()):
-                self.run(access, threads[at], Bytes(access.space, starts[at], 16), record)
-            return
-        for level in np.flatnonzero(np.bincount(levels[0])).tolist():
-            some = granules if (levels[0] == level).all() else granules[:, levels[0] == level]
-            cells = ((some << level)[:, :, None] + np.arange(1 << level)).reshape(len(some), -1)
-            self._read_rows(access, threads, shadow, shadow.plane(level), cells, records)
+    # Like operations, a row of cells for each
 
-    def _read_rows(
-        self, access: Access, threads: Ints, shadow: Shadow, plane: Plane, cells: Ints, records: Ints
-    ) -> None:
-        last = plane.write[cells]
-        if shadow.fresh and not last.all():
-            at, where = np.nonzero(last == 0)
-            self.memory.uninitialised(access, threads[at[:1], 0], plane, cells[at, where])
-        self._compare_rows(access, threads, last, cells, plane)
-        self._keep_rows(threads[:, 0], cells, plane, records * 64)
+    def ready(self, access: Access, threads: Ints, space: Space, rows: Rows, shadow: Shadow) -> Ready | None:
+        """Compare like operations with what was done before, a row of issuing threads for each. None if one of them
+        may be wrong, or they touch the same bytes: `run` takes one after the other."""
+        level = level_of(shadow, rows)
+        if level is None or access.strong:
+            return None
+        plane, rows = shadow.plane(level), rows.finer(level)
+        last = _short(rows.of(plane.write))
+        if not access.writes:
+            fresh = access.reads and shadow.fresh
+            if plane.strong or (fresh and np.count_nonzero(last) < last.size):
+                return None
+            good = self._in_order(access, threads, [last])
+            return Ready(access, threads, plane, rows, []) if good else None
+        if not rows.apart or (plane.sets is not None and np.count_nonzero(rows.of(plane.sets))):
+            return None
+        readers = [_short(rows.of(held)) for held in plane.reads]
+        busy = [slot for slot, held in enumerate(readers) if np.count_nonzero(held)]
+        if 0 in busy:
+            last = self.memory.undisputed(*np.broadcast_arrays(last, readers[0]))
+        good = self._in_order(access, threads, [last, *(readers[slot] for slot in busy)])
+        return Ready(access, threads, plane, rows, busy) if good else None
+
+    def take(self, ready: Ready, records: Ints) -> None:
+        """Leave the records of like operations in the shadow."""
+        refs, plane = (records * 64).astype(np.int32), ready.plane
+        if not ready.access.writes:
+            self._keep(ready.threads[:, 0], ready.rows, plane, refs)
+            return
+        ready.rows.put(plane.write, refs)
+        for slot in ready.busy:
+            ready.rows.put(plane.reads[slot], np.zeros_like(refs))
+
+    def _in_order(self, access: Access, threads: Ints, held: list[Refs]) -> bool:
+        """Say whether what each row holds comes before its operation."""
+        found = [by_row(one) for one in held]
+        rows, refs = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
+        if not len(refs):
+            return True
+        if access.space is Space.SHARED:
+            late = self.state.records.key[refs >> 6] > self._floor(access, threads).min(axis=1)[rows]
+            rows, refs = rows[late], refs[late]
+            if not len(refs):
+                return True
+        who, what = threads[rows].reshape(-1), refs.repeat(threads.shape[1])
+        return all_plainly_after(self.state, access, what, who) or not clashes(self.state, access, what, who).any()
 
     def _floor(self, access: Access, threads: Ints) -> Clock:
         """Return the time up to which all that the CTA's own threads did is in order for each of these threads."""
@@ -97,52 +142,32 @@ class Tiles:
         seen, crossed = floors[..., SEEN], floors[..., CROSSED_SHARED]
         return np.minimum(seen, crossed) if access.async_proxy else seen
 
-    def _compare_rows(self, access: Access, threads: Ints, last: Refs, cells: Ints, plane: Plane) -> None:
-        """Compare a row of earlier writes with each operation."""
-        newest = self.state.records.key[last >> 6].max(axis=1)
-        late = np.flatnonzero(newest > self._floor(access, threads).min(axis=1))
-        if not len(late):
-            return
-        equal = (last[late] == last[late, :1]).all(axis=1)
-        rows, refs = late[equal], last[late[equal], 0].astype(np.int64)
-        if not equal.all():
-            mixed = late[~equal]
-            pairs = np.unique(mixed[:, None] << 32 | last[mixed])
-            rows, refs = np.append(rows, pairs >> 32), np.append(refs, pairs & 0xFFFFFFFF)
-        rows, refs = rows[refs != 0], refs[refs != 0]
-        if not len(refs):
-            return
-        issuers = threads.shape[1]
-        who, what = threads[rows].ravel(), np.repeat(refs, issuers)
-        if all_plainly_after(self.state, access, what, who):
-            return
-        bad = clashes(self.state, access, what, who)
-        seen: set[tuple[int, int]] = set()
-        for at in np.flatnonzero(bad).tolist():
-            row, ref = int(rows[at // issuers]), int(what[at])
-            if (row, ref) not in seen:
-                seen.add((row, ref))
-                where = cells[row][np.flatnonzero(last[row] == ref)[:1]]
-                self.memory.report(access, what[at : at + 1], who[at : at + 1], where, plane)
-
-    def _keep_rows(self, threads: Ints, cells: Ints, plane: Plane, refs: Ints) -> None:
+    def _keep(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs) -> None:
         """Note reading operations, a row of cells each; rows may overlap."""
         left = np.arange(len(refs))
         for slot in range(SLOTS):
             held = plane.slot(slot)
-            before = held[cells[left]]
-            free = (before == before[:, :1]).all(axis=1)
-            free &= self.memory.readers.replaceable(before[:, 0], threads[left], refs[left].astype(np.int32))
+            before = _short(rows.of(held))
+            if np.count_nonzero(before):
+                free = (before == before[:, :1]).all(axis=1)
+                free &= self.memory.readers.replaceable(before[:, 0], threads[left], refs[left])
+            else:
+                free = np.ones(len(left), np.bool_)
             mine = left[free]
-            held[cells[mine]] = refs[mine, None]
-            lost = (held[cells[mine]] != refs[mine, None]).any(axis=1)
-            left = np.concatenate([left[~free], mine[lost]])
+            taken = rows if len(mine) == len(left) else rows.some(free)
+            taken.put(held, refs[mine])
+            if rows.apart:
+                left, rows = left[~free], rows.some(~free)
+            else:
+                lost = free.copy()
+                lost[free] = (taken.of(held) != refs[mine, None]).any(axis=1)
+                left, rows = left[~free | lost], rows.some(~free | lost)
             if not len(left):
                 return
-        for at in left.tolist():
-            row = cells[at]
-            here = np.full(len(row), refs[at], np.int32)
-            self.memory.readers.keep(np.full(len(row), threads[at]), plane, row, here)
+        for at, ref in enumerate(refs[left].tolist()):
+            cells = rows.cells(at)
+            here = np.full(len(cells), ref, np.int32)
+            self.memory.readers.keep(np.full(len(cells), threads[left[at]]), plane, cells, here)
 
     def _run_over_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
         for reads in plane.reads:

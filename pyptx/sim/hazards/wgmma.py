@@ -10,6 +10,7 @@ import numpy as np
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space
 from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.rows import Rows
 from pyptx.sim.hazards.state import State
 from pyptx.sim.hazards.tiles import Tiles
 
@@ -137,7 +138,7 @@ class Wgmma:
         self,
         groups: list[Group],
         place: Place,
-        operands: list[Ints],
+        operands: list[Rows],
         accumulators: Registers,
         register_a: Registers = frozenset(),
         shape: str = "",
@@ -155,12 +156,17 @@ class Wgmma:
             book.open.append(products[-1])
         state.operations += len(groups)
         numbers = np.arange(state.operations - len(groups), state.operations, dtype=np.int32) + 1
-        for starts in operands:
-            access = self._access(place)
+        access, shadow = self._access(place), state.grid_of(groups[0].first).shared
+        for rows in operands:
+            ready = self.tiles.ready(access, here.issuers, Space.SHARED, rows, shadow)
             records = state.records.of_operations(access, here.lives, here.columns, numbers)
-            self.tiles.reads(access, here.issuers, starts, records)
-            for product, record in zip(products, records.tolist(), strict=True):
+            if ready is not None:
+                self.tiles.take(ready, records)
+            for at, (product, record) in enumerate(zip(products, records.tolist(), strict=True)):
                 product.records.append(record)
+                if ready is None:
+                    where = Bytes(Space.SHARED, rows.cells(at) * 16, 16)
+                    self.tiles.run(access, here.issuers[at], where, record)
 
     def _held(self, groups: list[Group]) -> Together:
         """Return what is known of some warpgroups: the same list asks again and again."""

@@ -7,6 +7,7 @@ import pytest
 
 from pyptx.diagnostics import Span
 from pyptx.sim.hazards import Group, Hazards, Place, Scope, Sem, Space, atomic, load, store
+from pyptx.sim.hazards.rows import Rows
 from pyptx.sim.hazards.state import Grid
 
 WARPS = 4
@@ -41,7 +42,8 @@ class Ctas:
         base = np.array([[self.grid.shared_base(slot)] for slot in range(len(self.groups))])
         wgmma = self.engine.wgmma
         wgmma.fence(self.all)
-        wgmma.issue_all(self.groups, _place(3), [base + np.arange(granules) * 16], frozenset({1}))
+        rows = Rows((base >> 4) + np.arange(granules), 1)
+        wgmma.issue_all(self.groups, _place(3), [rows], frozenset({1}))
         for group in self.groups:
             wgmma.commit(group)
         wgmma.wait_all(self.groups, 0)

@@ -1,0 +1,122 @@
+"""Cells of many like operations, a row for each: those of all CTAs that copy or multiply alike.
+
+Knows how cells lie side by side, not what is done to them.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from pyptx.sim.hazards.events import Ints, Mask
+from pyptx.sim.hazards.shadow import Refs, Shadow
+
+_WIDEST = 1024
+"""So many granules are one block, at most."""
+_FEW = 4
+"""So many changes along a row are quicker to look at than to sort."""
+_PAIR = (1 << 32) + 1
+_T = TypeVar("_T", np.int32, np.uint8)
+
+
+class Rows:
+    """A row of cells for each operation: numbers of blocks of `width` cells that lie side by side."""
+
+    def __init__(self, blocks: Ints, width: int) -> None:
+        self.blocks, self.width = blocks, width
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    @cached_property
+    def apart(self) -> bool:
+        """Whether no cell is in two rows."""
+        if len(self.blocks) == 1:
+            return True
+        flat = np.sort(self.blocks, axis=None)
+        return not np.count_nonzero(flat[1:] == flat[:-1])
+
+    def some(self, chosen: Mask) -> Rows:
+        """Return some of the rows."""
+        return Rows(self.blocks[chosen], self.width)
+
+    def finer(self, level: int) -> Rows:
+        """Return the same bytes in the cells of a finer level."""
+        return Rows(self.blocks, self.width << level) if level else self
+
+    def of(self, held: npt.NDArray[_T]) -> npt.NDArray[_T]:
+        """Return what the cells hold, a row for each operation."""
+        if self.width == 1:
+            return held.take(self.blocks)
+        if self.width == 2 and held.itemsize == 4 and not len(held) & 1:
+            return held.view(np.int64).take(self.blocks).view(held.dtype)
+        return _blocks(held, self.width).take(self.blocks, axis=0).reshape(len(self.blocks), -1)
+
+    def put(self, held: Refs, refs: Refs) -> None:
+        """Let all cells of a row hold its reference."""
+        count = self.blocks.shape[1]
+        if self.width > 2 or len(held) & 1:
+            _blocks(held, self.width)[self.blocks] = refs[:, None, None]
+        elif self.width == 1:
+            held[self.blocks.reshape(-1)] = refs.repeat(count)
+        else:
+            held.view(np.int64)[self.blocks.reshape(-1)] = (refs.astype(np.int64) * _PAIR).repeat(count)
+
+    def cells(self, row: int) -> Ints:
+        """Return the numbers of a row's cells."""
+        return (self.blocks[row][:, None] * self.width + np.arange(self.width)).reshape(-1)
+
+
+def _blocks(held: npt.NDArray[_T], width: int) -> npt.NDArray[_T]:
+    return held[: len(held) // width * width].reshape(-1, width)
+
+
+def rows_of(starts: Ints, length: int) -> Rows | None:
+    """Return the granules of runs of bytes, a row of `starts` for each operation; None if they are not whole ones."""
+    if (int(np.bitwise_or.reduce(starts, axis=None)) | length) & 15:
+        return None
+    first, count = starts >> 4, length >> 4
+    common = int(np.bitwise_or.reduce(first, axis=None)) | count | _WIDEST
+    width = common & -common
+    blocks = first // width
+    if count > width:
+        blocks = (blocks[:, :, None] + np.arange(count // width)).reshape(len(starts), -1)
+    return Rows(blocks, width)
+
+
+def side_by_side(granules: Ints) -> tuple[Ints, int]:
+    """Return ascending numbers of granules as those of blocks, and how many granules are one."""
+    blocks, width = granules, 1
+    while width < _WIDEST and not len(blocks) & 1 and not np.count_nonzero(blocks[::2] & 1):
+        if np.count_nonzero(blocks[1::2] != blocks[::2] + 1):
+            break
+        blocks, width = blocks[::2] >> 1, width * 2
+    return blocks, width
+
+
+def level_of(shadow: Shadow, rows: Rows) -> int | None:
+    """Return the level of all granules of some rows, None if they differ."""
+    if not shadow.split:
+        return 0
+    levels = rows.of(shadow.level)
+    first = int(levels[0, 0])
+    return None if np.count_nonzero(levels != first) else first
+
+
+def by_row(held: Refs) -> tuple[Ints, Ints]:
+    """Return the references that each row holds, without repeated neighbours and 0: rows, references."""
+    first, whose = held[:, 0], np.arange(len(held))
+    if held.shape[1] > 1:
+        changes = held[:, 1:] != held[:, :-1]
+        count = np.count_nonzero(changes)
+        if count > _FEW * len(held):
+            held = np.sort(held, axis=1)
+            first, changes = held[:, 0], held[:, 1:] != held[:, :-1]
+        if count:
+            at, where = np.nonzero(changes)
+            first, whose = np.append(first, held[at, where + 1]), np.append(whose, at)
+    some = np.flatnonzero(first)
+    return whose[some], first[some].astype(np.int64)

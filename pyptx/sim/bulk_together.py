@@ -19,6 +19,7 @@ from pyptx.sim.effects import Effects
 from pyptx.sim.engines import objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes, Space
+from pyptx.sim.hazards.copies_together import Runs
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Region, Site
 from pyptx.tensormap import TensorMap
@@ -35,6 +36,7 @@ class Copies:
     inside: Array
     outside: Array
     unit: int
+    runs: Runs
 
     def source(self, lane: int) -> Bytes:
         """Return the bytes of the region that one lane copies."""
@@ -88,6 +90,9 @@ def _tell_loads(
     shared, shape = site.memory.shared, some.shape
     if site.memory.checks is None:
         return _nothing
+    together = checked.loads_issued(site, some, made.runs, ends.T, barriers.T, size, maps[0])
+    if together is not None:
+        return together
     landed: list[Callable[[], None]] = []
     for at, lane in enumerate(some.index.tolist()):
         source = made.source(at)
@@ -115,7 +120,7 @@ def store(
         return False
     if made.region.lent:
         made.region.own()
-    if site.memory.checks is not None:
+    if site.memory.checks is not None and not checked.stores_issued(site, some, offsets, size, made.runs, maps[0]):
         seen = set[bytes]()
         for lane, begin in enumerate(offsets.tolist()):
             one = some.shape.range(int(some.index[lane]), int(some.index[lane]) + 1)
@@ -156,7 +161,8 @@ def _planned(
     if low < 0 or high > held.size or above > 0 or held.low % plan.unit:
         return offsets, None
     outside = ((plan.start - held.low) // plan.unit)[:, None] + plan.outside
-    return offsets, Copies(held, plan.inside, outside, plan.unit)
+    runs = Runs(plan.start[:, None] + plan.runs, plan.run, held.low + low, held.low + high)
+    return offsets, Copies(held, plan.inside, outside, plan.unit, runs)
 
 
 def _everywhere(site: Site, some: Lanes, offsets: Array, ctas: Array | None) -> list[Array]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from pyptx.sim.checks.session import Checks, checks_of
 from pyptx.sim.formats import Array
-from pyptx.sim.hazards import Bytes, Place, Space
+from pyptx.sim.hazards import Bytes, Place, Space, copies_together
+from pyptx.sim.hazards.copies_together import Runs
 from pyptx.sim.lanes import Lanes
 
 if TYPE_CHECKING:
@@ -79,10 +80,44 @@ def store_issued(
     _uses(checks, place, site, thread, tensor_map, number)
 
 
-def _uses(checks: Checks, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> None:
-    """A copy uses a map; one in a parameter or in constant memory cannot change."""
+def loads_issued(
+    site: Site, some: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
+) -> Callable[[Array], None] | None:
+    """Bulk copies to shared memory are issued by some lanes, with a row of what each reads, of its targets and of their
+    barriers; return what tells that they have landed, by position. None, with nothing told, where `load_issued` has to
+    look at one after the other."""
+    checks, place = checks_of(site)
+    threads = checks.group(some).threads
+    numbers = copies_together.bulk_loads(checks.engine.copies, threads, place, source, targets, barriers, size)
+    if numbers is None:
+        return None
+    for thread, number in zip(threads.tolist(), numbers, strict=True):
+        if not _uses(checks, place, site, thread, tensor_map, number):
+            break
+
+    def landed(those: Array) -> None:
+        copies_together.landed(checks.engine.copies, [numbers[at] for at in those.tolist()])
+
+    return landed
+
+
+def stores_issued(site: Site, some: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
+    """Bulk copies to global memory are issued by some lanes; say whether they could be told of as one."""
+    checks, place = checks_of(site)
+    threads = checks.group(some).threads
+    numbers = copies_together.bulk_stores(checks.engine.copies, threads, place, sources, size, target)
+    for thread, number in zip(threads.tolist(), numbers or [], strict=numbers is not None):
+        if not _uses(checks, place, site, thread, tensor_map, number):
+            break
+    return numbers is not None
+
+
+def _uses(checks: Checks, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> bool:
+    """A copy uses a map; one in a parameter or in constant memory cannot change. Say whether this one can."""
     if tensor_map is None:
-        return
+        return False
     region = site.memory.region_at(int(tensor_map))
-    if region is not None and region.space == "global" and int(tensor_map) < region.low + region.size:
-        checks.engine.maps.use(thread, place, int(tensor_map), operation)
+    if region is None or region.space != "global" or int(tensor_map) >= region.low + region.size:
+        return False
+    checks.engine.maps.use(thread, place, int(tensor_map), operation)
+    return True

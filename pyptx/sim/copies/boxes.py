@@ -63,6 +63,9 @@ class Together:
     high: int
     reach: int
     """Bytes of shared memory from the destination on."""
+    runs: I64
+    """Where runs of `run` bytes begin that a box consists of, counted from its first byte, in ascending order."""
+    run: int
 
 
 def together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int) -> Together | None:
@@ -80,7 +83,7 @@ def together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int
         start += place * stride
     unit = unit_of(tensor, int(np.gcd.reduce(coordinates[0])))
     inside, outside, low, high, reach = _spans(tensor, unit, destination % period(tensor.swizzle))
-    return Together(start, inside, outside, unit, low, high, reach)
+    return Together(start, inside, outside, unit, low, high, reach, *_runs(tensor, unit))
 
 
 @lru_cache(maxsize=256)
@@ -93,6 +96,15 @@ def _spans(tensor: TensorMap, unit: int, phase: int) -> tuple[I64, I64, int, int
     # In the order of shared memory, which is written one unit after the other.
     order = np.argsort(inside)
     return inside[order], outside[order], int(box.address.min()), int(box.address.max()) + unit, int(units.max()) + unit
+
+
+@lru_cache(maxsize=256)
+def _runs(tensor: TensorMap, unit: int) -> tuple[I64, int]:
+    """Return where runs of bytes begin that a box consists of, and how long each is."""
+    places = np.sort(_box(tensor, unit).address)
+    begins = np.flatnonzero(np.append(True, places[1:] != places[:-1] + unit))
+    sizes = np.diff(np.append(begins, len(places)))
+    return (places[begins], int(sizes[0]) * unit) if (sizes == sizes[0]).all() else (places, unit)
 
 
 def gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> Copy:

@@ -69,9 +69,8 @@ class Copies:
                     part[~old] for part in (issued.records, issued.warps, issued.groups)
                 )
 
-    def _access(
-        self, place: Place, space: Space, length: int, family: Family, writes: bool, element: int = 0
-    ) -> Access:
+    def access(self, place: Place, space: Space, length: int, family: Family, writes: bool, element: int = 0) -> Access:
+        """Return the access of a copy to or from one space."""
         key = (place, space, length, family, writes, element)
         found = self._accesses.get(key)
         if found is None:
@@ -96,12 +95,12 @@ class Copies:
         load = Load(thread, place, [], [], [])
         for where, address in targets:
             barrier = self.mbarriers.find(place, thread, address, "signal of a copy")
-            column = barrier.column if barrier else state.channel(state.domain_of(thread), "lost")
+            column = self.column_of(barrier, thread)
             if source is not None and not load.sources:
-                access = self._access(place, source.space, source.length, Family.BULK_LOAD, False)
+                access = self.access(place, source.space, source.length, Family.BULK_LOAD, False)
                 load.sources.append(self._record(access, thread, column, operation))
                 self.tiles.run(access, one, source, load.sources[0])
-            access = self._access(place, where.space, where.length, Family.BULK_LOAD, True)
+            access = self.access(place, where.space, where.length, Family.BULK_LOAD, True)
             record = self._record(access, thread, column, operation)
             self.lifetimes.remote(place, thread, where, record * 64)
             self.tiles.run(access, one, where, record)
@@ -109,6 +108,10 @@ class Copies:
             load.slots.append(int(where.starts[0]) // state.grid_of(thread).shared_stride)
         self.loads[operation] = load
         return operation
+
+    def column_of(self, barrier: Barrier | None, thread: int) -> int:
+        """Return the column of the copies that signal a barrier, or of those that signal none."""
+        return barrier.column if barrier else self.state.channel(self.state.domain_of(thread), "lost")
 
     def land(self, operation: int, target: int | None = None) -> None:
         """The bytes of a bulk load have arrived, at one of its targets or at all of them."""
@@ -134,8 +137,8 @@ class Copies:
         stores = self.stores.setdefault(thread, Stores())
         stores.place = place
         one = np.array([thread], np.int64)
-        reading = self._access(place, source.space, source.length, Family.BULK_STORE, False)
-        writing = self._access(place, target.space, target.length, Family.BULK_STORE, True, reduces)
+        reading = self.access(place, source.space, source.length, Family.BULK_STORE, False)
+        writing = self.access(place, target.space, target.length, Family.BULK_STORE, True, reduces)
         ends = ((reading, source, "bulk.read", stores.open[0]), (writing, target, "bulk", stores.open[1]))
         for access, where, stream, records in ends:
             record = self._record(access, thread, state.channel(domain, stream, thread), operation)

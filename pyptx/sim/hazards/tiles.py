@@ -88,11 +88,17 @@ class Tiles:
 
     # Like operations, a row of cells for each
 
-    def ready(self, access: Access, threads: Ints, space: Space, rows: Rows, shadow: Shadow) -> Ready | None:
+    def begin(self, count: int) -> Clock:
+        """Return the numbers of some new operations."""
+        state = self.state
+        state.operations += count
+        return np.arange(state.operations - count, state.operations, dtype=np.int32) + np.int32(1)
+
+    def ready(self, access: Access, threads: Ints, space: Space, rows: Rows | None, shadow: Shadow) -> Ready | None:
         """Compare like operations with what was done before, a row of issuing threads for each. None if one of them
         may be wrong, or they touch the same bytes: `run` takes one after the other."""
-        level = level_of(shadow, rows)
-        if level is None or access.strong:
+        level = level_of(shadow, rows) if rows is not None else None
+        if rows is None or level is None or access.strong:
             return None
         plane, rows = shadow.plane(level), rows.finer(level)
         last = _short(rows.of(plane.write))

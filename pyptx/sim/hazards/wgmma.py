@@ -154,8 +154,7 @@ class Wgmma:
                 self._check_fence(group, place, book, used, accumulators, shape)
             products.append(Product(place, used, []))
             book.open.append(products[-1])
-        state.operations += len(groups)
-        numbers = np.arange(state.operations - len(groups), state.operations, dtype=np.int32) + 1
+        numbers = self.tiles.begin(len(groups))
         access, shadow = self._access(place), state.grid_of(groups[0].first).shared
         for rows in operands:
             ready = self.tiles.ready(access, here.issuers, Space.SHARED, rows, shadow)

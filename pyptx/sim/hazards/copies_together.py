@@ -1,0 +1,152 @@
+"""Bulk copies that many threads issue alike, most often one of each CTA: told of as one where nothing is wrong.
+
+Where something may be, nothing happens here, and `Copies` is told of one after the other and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.sim.hazards.copies import Copies, Load, Stores
+from pyptx.sim.hazards.events import Access, Bytes, Clock, Family, Ints, Place, Space
+from pyptx.sim.hazards.rows import rows_of
+from pyptx.sim.hazards.shadow import Shadow
+from pyptx.sim.hazards.tiles import Ready, Tiles
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs of `length` bytes each, a row of their starts for each copy; `low` is the least byte, `high` the one behind
+    the last."""
+
+    starts: Ints
+    length: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Global:
+    """What copies will leave in the shadow of global memory, which may be none or not written yet."""
+
+    access: Access
+    shadow: Shadow | None
+    starts: Ints
+    length: int
+    ready: Ready | None
+
+    def take(self, tiles: Tiles, records: Ints) -> None:
+        if self.ready is not None:
+            tiles.take(self.ready, records)
+        elif self.shadow is not None:
+            self.shadow.note_unwritten_runs(self.starts, self.length, (records * 64).astype(np.int32))
+
+
+def bulk_loads(
+    copies: Copies, threads: Ints, place: Place, source: Runs, targets: Ints, barriers: Ints, size: int
+) -> list[int] | None:
+    """Tell of `bulk_load` by each of some threads, with a row of the addresses of its targets, `size` bytes each, and
+    one of their barriers. Return the operations for `land`; None, with nothing done, where they may be wrong."""
+    state, (count, each) = copies.state, targets.shape
+    grid = state.grid_of(int(threads[0]))
+    issuers, starts = threads.repeat(each), targets.reshape(-1)
+    reads = _global(copies, copies.access(place, Space.GLOBAL, source.length, Family.BULK_LOAD, False), threads, source)
+    writing = copies.access(place, Space.SHARED, size, Family.BULK_LOAD, True)
+    rows = rows_of(starts[:, None], size)
+    writes = copies.tiles.ready(writing, issuers[:, None], Space.SHARED, rows, grid.shared)
+    if reads is None or writes is None:
+        return None
+    find = copies.mbarriers.find
+    pairs = list(zip(issuers.tolist(), barriers.reshape(-1).tolist(), strict=True))
+    found = [find(place, thread, address, "signal of a copy") for thread, address in pairs]
+    columns = np.array(
+        [copies.column_of(barrier, thread) for barrier, (thread, _) in zip(found, pairs, strict=True)], np.int64
+    )
+    operations = copies.tiles.begin(count)
+    sources = _records(copies, reads.access, threads, columns[::each], operations)
+    made = _records(copies, writing, issuers, columns, operations.repeat(each))
+    if grid.cluster > 1:
+        for thread, start, record in zip(issuers.tolist(), starts.tolist(), made.tolist(), strict=True):
+            copies.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, start, size), record * 64)
+    reads.take(copies.tiles, sources)
+    copies.tiles.take(writes, made)
+    ends = [(record, barrier, size) for record, barrier in zip(made.tolist(), found, strict=True)]
+    slots = (targets // grid.shared_stride).tolist()
+    numbers = operations.tolist()
+    for at, (number, thread, record) in enumerate(zip(numbers, threads.tolist(), sources.tolist(), strict=True)):
+        copies.loads[number] = Load(thread, place, ends[at * each : at * each + each], [record], slots[at])
+    return numbers
+
+
+def landed(copies: Copies, operations: list[int]) -> None:
+    """Tell of `land` of bulk loads at all of their targets."""
+    state, made, times = copies.state, list[int](), list[int]()
+    for operation in operations:
+        load = copies.loads.pop(operation)
+        now = state.clocks.now
+        made += load.sources
+        for record, barrier, size in load.writes:
+            made.append(record)
+            if barrier is not None:
+                copies.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
+        times += [now] * (len(made) - len(times))
+    state.records.time[made] = times
+
+
+def bulk_stores(
+    copies: Copies, threads: Ints, place: Place, sources: Ints, size: int, target: Runs
+) -> list[int] | None:
+    """Tell of `bulk_store` by each of some threads, of `size` bytes from an address of shared memory each. Return the
+    operations; None, with nothing done, where they may be wrong."""
+    state, grid = copies.state, copies.state.grid_of(int(threads[0]))
+    reading = copies.access(place, Space.SHARED, size, Family.BULK_STORE, False)
+    rows = rows_of(sources[:, None], size)
+    reads = copies.tiles.ready(reading, threads[:, None], Space.SHARED, rows, grid.shared)
+    writing = copies.access(place, Space.GLOBAL, target.length, Family.BULK_STORE, True)
+    writes = _global(copies, writing, threads, target) if reads is not None else None
+    if reads is None or writes is None:
+        return None
+    operations = copies.tiles.begin(len(threads))
+    books, domains = [copies.stores.setdefault(t, Stores()) for t in threads.tolist()], [*map(state.domain_of, threads)]
+    every: list[list[int]] = []
+    for access, stream in ((reading, "bulk.read"), (writing, "bulk")):
+        columns = [state.channel(d, stream, t) for d, t in zip(domains, threads.tolist(), strict=True)]
+        made = _records(copies, access, threads, np.array(columns, np.int64), operations)
+        every.append(made.tolist())
+        if access is reading:
+            copies.tiles.take(reads, made)
+        else:
+            writes.take(copies.tiles, made)
+    for book, source, record in zip(books, *every, strict=True):
+        book.place = place
+        book.open[0].append(source)
+        book.open[1].append(record)
+    return operations.tolist()
+
+
+def _global(copies: Copies, access: Access, threads: Ints, where: Runs) -> _Global | None:
+    """Compare accesses to global memory with what was done before; None where one may be wrong."""
+    state, memory, tiles = copies.state, copies.memory, copies.tiles
+    found = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.low)
+    if found is None:
+        known = state.shadow_of(Space.GLOBAL, state.grid_of(int(threads[0])), where.high - 1)
+        return _Global(access, None, where.starts, where.length, None) if known is None else None
+    shadow, base = found
+    if where.high > base + shadow.size:
+        return None
+    starts = where.starts - base
+    if not shadow.written:
+        if not access.writes:
+            return _Global(access, shadow, starts, where.length, None)
+        memory.readers.replay(shadow)
+    rows = rows_of(starts, where.length)
+    ready = tiles.ready(access, threads[:, None], Space.GLOBAL, rows, shadow)
+    return None if ready is None else _Global(access, shadow, starts, where.length, ready)
+
+
+def _records(copies: Copies, access: Access, threads: Ints, columns: Ints, operations: Clock) -> Ints:
+    """Return a record for each thread's operation."""
+    lives = copies.state.clocks.life_of[threads >> 5]
+    return copies.state.records.of_operations(access, lives, columns, operations, threads & 31)

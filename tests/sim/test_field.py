@@ -111,3 +111,94 @@ def _hang_without_lines() -> Diagnostic:
         sim.run(parse(text.replace("xor.b32 %r2, %r2, 128;", "bar.sync 1, 96;")), block=64,
                 args=[np.zeros(1, np.uint32)], check="none")  # fmt: skip
     return caught.value.diagnostics[0]
+
+
+_PAIR = (
+    HEAD
+    + """
+.shared .align 8 .b64 bar;
+.shared .align 16 .b32 mine[4];
+.shared .align 16 .b32 theirs[4];
+.visible .entry k(.param .u64 out) .reqntid 32 .explicitcluster
+{
+    .reg .b32 %r<12>; .reg .b64 %rd<4>; .reg .pred %p<4>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %cluster_ctarank;
+    setp.ne.u32 %p1, %r1, 0;
+    mov.u32 %r3, bar;
+    shl.b32 %r4, %r1, 2;
+    and.b32 %r4, %r4, 12;
+    mov.u32 %r5, mine;
+    add.u32 %r5, %r5, %r4;
+    setp.ge.u32 %p3, %r1, 4;
+    @!%p3 st.shared.u32 [%r5], %r1;
+    @%p1 bra begun;
+    mbarrier.init.shared::cta.b64 [%r3], 1;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], BYTES;
+begun:
+    fence.proxy.async;
+    barrier.cluster.arrive.aligned;
+    barrier.cluster.wait.aligned;
+    BODY
+wait:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r3], 0;
+    @!%p2 bra wait;
+    ld.shared.u32 %r8, [%r9];
+    @%p1 bra done;
+    mad.wide.u32 %rd1, %r2, 4, %rd1;
+    st.global.u32 [%rd1], %r8;
+done:
+    LAST
+    ret;
+}
+"""
+)
+_COUNT = """
+    mov.u32 %r9, mine;
+    mov.u32 %r10, 3;
+    mapa.shared::cluster.u32 %r6, %r9, 0;
+    mapa.shared::cluster.u32 %r7, %r3, 0;
+    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r6], %r10, [%r7];
+    mapa.shared::cluster.u32 %r6, %r9, 1;
+    mapa.shared::cluster.u32 %r7, %r3, 1;
+    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r6], %r10, [%r7];
+"""
+
+
+def paired(size: int, body: str, last: str = "") -> str:
+    """Return a kernel of two CTAs whose barriers expect bytes, which the body copies to where %r9 points."""
+    return _PAIR.replace("BYTES", str(size)).replace("BODY", body).replace("LAST", last)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random"])
+def test_reductions_that_meet_in_one_word_are_over_when_the_barrier_has_their_bytes(schedule: str) -> None:
+    out = np.zeros(2, np.uint32)
+    done = sim.run(parse(paired(256, _COUNT)), grid=2, block=32, cluster=2, args=[out], schedule=schedule)
+    assert done.hazards == []
+    assert out.tolist() == [192, 192]
+
+
+def test_reductions_that_meet_in_one_word_are_in_flight_until_then() -> None:
+    text = paired(256, _COUNT).replace("@!%p2 bra wait;", "").replace("mbarrier.try_wait", "// mbarrier.try_wait")
+    done = sim.run(parse(text), grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)], on_hazard="report",
+                   schedule="lazy")  # fmt: skip
+    assert "PTX0930" in {finding.rule.code for finding in done.hazards}
+
+
+_SEND = """
+    xor.b32 %r10, %r2, 1;
+    mov.u32 %r8, mine;
+    mov.u32 %r9, theirs;
+    mapa.shared::cluster.u32 %r6, %r9, %r10;
+    mapa.shared::cluster.u32 %r7, %r3, %r10;
+    @!%p1 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r6], [%r8], 16, [%r7];
+"""
+
+
+def test_a_cta_that_exits_has_waited_for_the_copies_that_read_its_shared_memory() -> None:
+    together = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
+    for last, codes in ((together, set[str]()), ("", {"PTX0983"})):
+        done = sim.run(parse(paired(16, _SEND, last)), grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)])
+        assert {finding.rule.code for finding in done.hazards} == codes
+    assert "cluster barrier" in (done.hazards[0].diagnostic().help or "")

@@ -99,6 +99,7 @@ class Copies:
             if source is not None and not load.sources:
                 access = self.access(place, source.space, source.length, Family.BULK_LOAD, False)
                 load.sources.append(self._record(access, thread, column, operation))
+                self.lifetimes.reads(place, thread, source, load.sources[0] * 64)
                 self.tiles.run(access, one, source, load.sources[0])
             access = self.access(place, where.space, where.length, Family.BULK_LOAD, True)
             record = self._record(access, thread, column, operation)

@@ -11,15 +11,19 @@ from pyptx.sim.hazards.clocks import NEVER, RAN, SEEN
 from pyptx.sim.hazards.events import Bytes, Ints, Place, Space
 from pyptx.sim.hazards.state import Grid, State
 
+_OBSERVED = "before exit, a cluster barrier that the peer arrives at after it has waited for the bytes"
+
 
 @dataclass(slots=True)
 class Use:
-    """The last access of a thread to another CTA's shared memory."""
+    """The last access of a thread to another CTA's shared memory, or of its copies to its own."""
 
     thread: int
     time: int
     place: Place
     ref: int
+    own: bool = False
+    """Whether a copy of the CTA's own threads reads the memory."""
 
 
 class Lifetimes:
@@ -42,6 +46,13 @@ class Lifetimes:
             return
         self._started(place, thread, grid, slot)
         self._uses.setdefault((grid.number, slot), {})[thread, place] = Use(thread, state.clocks.now, place, ref)
+
+    def reads(self, place: Place, thread: int, source: Bytes, ref: int) -> None:
+        """Note a copy to a peer that reads the CTA's own memory until the peer's barrier has its bytes."""
+        grid = self.state.grid_of(thread)
+        if source.space is Space.SHARED:
+            key = grid.number, int(source.starts[0]) // grid.shared_stride
+            self._uses.setdefault(key, {})[thread, place] = Use(thread, self.state.clocks.now, place, ref, own=True)
 
     def remote_lanes(self, place: Place, threads: Ints, addresses: Ints) -> None:
         """Note the remote ones of one access per thread."""
@@ -84,7 +95,10 @@ class Lifetimes:
                 column = use.thread - int(clocks.first_thread[use.thread >> 5]) + 1
                 time = use.time
             known = clocks.table[rows][:, [SEEN, RAN], column].max() if len(rows) else 0
-            if time == NEVER or known < time:
+            if (time == NEVER or known < time) and use.own:
+                what, thread = "its source was perhaps not yet read", int(threads[0])
+                state.report(rules.STORE_AT_EXIT, place, what, thread=thread, other=use.place, help=_OBSERVED)
+            elif time == NEVER or known < time:
                 what = "the CTA exits while a peer may still use its shared memory"
                 state.report(rules.PEER_EXITED, place, what, thread=int(threads[0]), other=use.place)
 

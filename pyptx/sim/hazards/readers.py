@@ -11,7 +11,7 @@ import numpy as np
 
 from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import ordered, plainly_after
-from pyptx.sim.hazards.events import Access, Ints, Mask, Space
+from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD
 from pyptx.sim.hazards.shadow import SLOTS, Plane, Refs, Shadow
@@ -32,6 +32,9 @@ class Readers:
 
     def note(self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
         """Note the accesses of a group's lanes."""
+        if access.family is Family.ST_ASYNC:
+            self._note_signalling(group, plane, cells, refs)
+            return
         held = plane.reads[0]
         before = held[cells]
         if self._all_replaceable(access, group, before, plane):
@@ -44,6 +47,14 @@ class Readers:
             return
         if not self._note_uniform(access, group, plane, cells):
             self._note_repeated(access, group, plane, cells, refs)
+
+    def _note_signalling(self, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
+        """Note reductions that tell an mbarrier: those of a warp are one operation, which no record of lanes may stand
+        for, however many of them meet in one cell."""
+        for warp in range(len(group.warps)):
+            unique, first = np.unique(cells[group.warp_index == warp], return_index=True)
+            mine = np.flatnonzero(group.warp_index == warp)[first]
+            self.keep(group.threads[mine], plane, unique, refs[mine])
 
     def _note_uniform(self, access: Access, group: Group, plane: Plane, cells: Ints) -> bool:
         """Note lanes of which all of a CTA access one cell: one record stands for them. Say whether it was so."""

@@ -400,7 +400,7 @@ LANDS_AFTER_EXIT = _error(
 )
 STORE_AT_EXIT = _warning(
     983,
-    "exit while a bulk store may still read its source",
+    "exit while a bulk copy may still read its source",
     "The manual asks for the wait; published kernels leave it out.",
     "`cp.async.bulk.wait_group.read 0` before exit",
 )

@@ -236,13 +236,14 @@ class State:
         where: str = "",
         notes: tuple[str, ...] = (),
         count: int = 1,
+        help: str = "",
     ) -> None:
-        """Keep a finding. `ref` names the earlier access, `other` another earlier place."""
+        """Keep a finding. `ref` names the earlier access, `other` another earlier place, `help` another remedy."""
         agent = self.agent(thread) if thread is not None else None
         other_agent = self.agent_of(ref) if ref else None
         if ref:
             other = self.records.place(ref >> 6).place
-        self.ledger.add(Finding(rule, place, agent, what, other, other_agent, where, notes, count))
+        self.ledger.add(Finding(rule, place, agent, what, other, other_agent, where, notes, count, help))
 
     def location(self, space: Space, grid: Grid, address: int, size: int) -> str:
         """Return bytes in the program's terms."""

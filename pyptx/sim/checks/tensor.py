@@ -18,7 +18,8 @@ from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.engines import chosen, objects
-from pyptx.sim.hazards import Bytes, Group, Place, Space
+from pyptx.sim.hazards import Group, Place, Space
+from pyptx.sim.hazards.rows import Rows, bytes_of, spread
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics.tcgen05 import Move
@@ -43,7 +44,7 @@ def hook(step: Step, inner: Inner) -> Inner | None:
         case ".commit":
             return partial(_commit, inner, pair)
         case ".mma" | ".cp" | ".shift":
-            return partial(_operate, inner, pair)
+            return partial(_operate, inner, step.instruction.modifiers[0] == ".mma", pair)
         case _:
             return None
 
@@ -126,29 +127,37 @@ def _move(
     inner(site, lanes, mask, space, address, outs, *given)
 
 
-def _operate(inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, *given: Any) -> None:
-    """Run a product, copy or shift for one issuing lane after the other, and tell what each touched."""
+def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes, mask: Any, *given: Any) -> None:
+    """Run a product, copy or shift for one issuing lane after the other, or products of all of them as one, and tell
+    what each touched."""
     checks, place = checks_of(site)
     some = checks.masked(lanes, mask)
     if some is None:
         return
+    tensor = checks.engine.tensor
+    if some.n > 1 and multiplies:
+        trace = checks.trace = Trace(whole=True)
+        inner(site, lanes, mask, *given)
+        checks.trace = None
+        if trace.whole:
+            tensor.operate_all(checks.group(some).threads, place, *_rows(checks, site, trace), pair)
+            return
     for _, one in bulk.one_by_one(some):
         trace = checks.trace = Trace()
         inner(site, lanes, lanes.index == one.lo, *given)
         checks.trace = None
-        reads, writes = _bytes(checks, site, trace)
-        checks.engine.tensor.operate(checks.group(one).first, place, reads, writes, pair)
+        reads, writes = ([bytes_of(space, rows, 0) for space, rows in part] for part in _rows(checks, site, trace))
+        tensor.operate(checks.group(one).first, place, reads, writes, pair)
 
 
-def _bytes(checks: Checks, site: Site, trace: Trace) -> tuple[list[Bytes], list[Bytes]]:
+def _rows(checks: Checks, site: Site, trace: Trace) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:
+    """Return what an operation, or like ones, read and wrote, by the numbers of the engine."""
     assert checks.grid is not None
     memory, grid = site.memory, checks.grid
-    reads = [
-        Bytes(Space.SHARED, starts + cta * memory.shape.shared_stride - memory.shared.low, 16)
-        for cta, starts in trace.shared
-    ]
-    reads += [Bytes(Space.TENSOR, starts + grid.tensor_base(cta), 16) for cta, starts in trace.read]
-    return reads, [Bytes(Space.TENSOR, starts + grid.tensor_base(cta), 16) for cta, starts in trace.written]
+    stride, low, high = (size // 16 for size in (memory.shape.shared_stride, memory.shared.low, grid.tensor_base(1)))
+    reads = [(Space.SHARED, spread(cells - low, ctas * stride)) for ctas, cells in trace.shared]
+    reads += [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.read]
+    return reads, [(Space.TENSOR, spread(cells, ctas * high)) for ctas, cells in trace.written]
 
 
 def _commit(

@@ -14,11 +14,26 @@ if TYPE_CHECKING:
     from pyptx.sim.memory import Memory
 
 _GRANULE = 16
-Cells = list[tuple[int, Array]]
-"""Addresses of granules, counted from the memory of a CTA."""
+Cells = list[tuple[Array, Array]]
+"""CTAs, and the numbers of the granules that are touched in each, counted from its memory."""
 
 
-def touches(memory: Memory, cta: int, lanes: Array, column: int, count: int, *, writes: bool) -> None:
+def together(memory: Memory) -> bool:
+    """Say whether an instruction may run for many lanes as one: nobody looks, or who does takes it so."""
+    checks = memory.checks
+    return checks is None or (checks.trace is not None and checks.trace.whole)
+
+
+def put_off(memory: Memory) -> bool:
+    """Say whether an instruction that does not run for many lanes as one shall not run now: it will, for each lane."""
+    trace = None if memory.checks is None else memory.checks.trace
+    if trace is None or not trace.whole:
+        return False
+    trace.whole = False
+    return True
+
+
+def touches(memory: Memory, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
     """Columns of tensor memory are read or written in some lanes; nobody asks in unchecked runs."""
     if memory.checks is not None and memory.checks.trace is not None:
         memory.checks.trace.touches(cta, lanes, column, count, writes=writes)
@@ -26,18 +41,20 @@ def touches(memory: Memory, cta: int, lanes: Array, column: int, count: int, *, 
 
 @dataclass(slots=True)
 class Trace:
-    """The granules of one operation."""
+    """The granules of one operation, or of the like ones of all lanes that issue it: it is `whole` in that case, until
+    it turns out that they are not alike."""
 
-    shared: Cells = field(default_factory=list[tuple[int, Array]])
-    read: Cells = field(default_factory=list[tuple[int, Array]])
-    written: Cells = field(default_factory=list[tuple[int, Array]])
+    whole: bool = False
+    shared: Cells = field(default_factory=list[tuple[Array, Array]])
+    read: Cells = field(default_factory=list[tuple[Array, Array]])
+    written: Cells = field(default_factory=list[tuple[Array, Array]])
 
-    def reads_shared(self, cta: int, addresses: Array, size: int) -> None:
+    def reads_shared(self, cta: int | Array, addresses: Array, size: int) -> None:
         """Note elements of `size` bytes, which never lie across granules."""
-        self.shared.append((cta, np.unique(addresses // _GRANULE) * _GRANULE))
+        self.shared.append((np.ravel(cta), np.unique(addresses // _GRANULE)))
 
-    def touches(self, cta: int, lanes: Array, column: int, count: int, *, writes: bool) -> None:
+    def touches(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
         """Note columns of tensor memory in some lanes."""
         rows = np.unique(np.asarray(lanes) // _GRANULE)
-        starts = ((np.arange(column, column + count)[:, None] * 8 + rows) * _GRANULE).ravel()
-        (self.written if writes else self.read).append((cta, starts))
+        cells = (np.arange(column, column + count)[:, None] * 8 + rows).ravel()
+        (self.written if writes else self.read).append((np.ravel(cta), cells))

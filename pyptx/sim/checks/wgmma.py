@@ -20,7 +20,7 @@ from pyptx.sim import warpgroups as wg
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Place
-from pyptx.sim.hazards.rows import Rows, side_by_side
+from pyptx.sim.hazards.rows import Rows, side_by_side, spread
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics.wgmma import Spelling
@@ -141,6 +141,8 @@ def _operand(site: Site, lanes: Lanes, given: Any, rows: int, columns: int, bits
 
 def _rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:
     every, which = np.unique(values, return_inverse=True)
+    if len(every) == 1:
+        return spread(_granules(int(every[0]), rows, columns, bits, across) - low // _GRANULE, base)
     found = [_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in every]
     blocks = [side_by_side(one) for one in found]
     width = min(size for _, size in blocks)

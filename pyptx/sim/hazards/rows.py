@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pyptx.sim.hazards.events import Ints, Mask
+from pyptx.sim.hazards.events import Bytes, Ints, Mask, Space
 from pyptx.sim.hazards.shadow import Refs, Shadow
 
 _WIDEST = 1024
@@ -38,6 +38,10 @@ class Rows:
             return True
         flat = np.sort(self.blocks, axis=None)
         return not np.count_nonzero(flat[1:] == flat[:-1])
+
+    def same(self, other: Rows) -> bool:
+        """Say whether these are the same cells in the same order."""
+        return self.width == other.width and np.array_equal(self.blocks, other.blocks)
 
     def some(self, chosen: Mask) -> Rows:
         """Return some of the rows."""
@@ -95,6 +99,20 @@ def side_by_side(granules: Ints) -> tuple[Ints, int]:
             break
         blocks, width = blocks[::2] >> 1, width * 2
     return blocks, width
+
+
+def spread(granules: Ints, bases: Ints) -> Rows:
+    """Return the same granules, in ascending order, from each of some bases on."""
+    blocks, width = side_by_side(granules)
+    while width > 1 and int(np.bitwise_or.reduce(bases)) % width:
+        width //= 2
+        blocks = (blocks[:, None] * 2 + np.arange(2)).reshape(-1)
+    return Rows(blocks + (bases // width)[:, None], width)
+
+
+def bytes_of(space: Space, rows: Rows, at: int) -> Bytes:
+    """Return the bytes of a row of granules."""
+    return Bytes(space, rows.cells(at) * 16, 16)
 
 
 def level_of(shadow: Shadow, rows: Rows) -> int | None:

@@ -10,8 +10,9 @@ from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space, tensor_cells
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
+from pyptx.sim.hazards.rows import Rows, bytes_of
 from pyptx.sim.hazards.state import State
-from pyptx.sim.hazards.tiles import Tiles
+from pyptx.sim.hazards.tiles import Ready, Tiles
 
 
 @dataclass(slots=True)
@@ -47,11 +48,11 @@ class TensorMemory:
         self._cta_group: dict[int, tuple[int, Place]] = {}
         self._accesses: dict[tuple[Place, Space, int, bool, Family], Access] = {}
 
-    def _access(self, place: Place, where: Bytes, writes: bool, family: Family) -> Access:
-        key = (place, where.space, where.length, writes, family)
+    def _access(self, place: Place, space: Space, length: int, writes: bool, family: Family) -> Access:
+        key = (place, space, length, writes, family)
         found = self._accesses.get(key)
         if found is None:
-            found = self._accesses[key] = Access(place, where.space, where.length, writes, not writes, family=family)
+            found = self._accesses[key] = Access(place, space, length, writes, not writes, family=family)
         return found
 
     def forget(self, threads: Ints) -> None:
@@ -108,7 +109,7 @@ class TensorMemory:
             return
         grid = self.state.grid_of(thread)
         where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns)
-        access = self._access(place, where, True, Family.THREAD)
+        access = self._access(place, where.space, where.length, True, Family.THREAD)
         record = self._record(access, thread, 0, 0)
         self.tiles.run(access, np.array([thread], np.int64), where, record)
 
@@ -158,11 +159,68 @@ class TensorMemory:
         one = np.array([thread], np.int64)
         for parts, writing in ((reads, False), (writes, True)):
             for where in parts:
-                access = self._access(place, where, writing, Family.TCGEN05)
+                access = self._access(place, where.space, where.length, writing, Family.TCGEN05)
                 record = self._record(access, thread, column, operation)
                 self._pending.setdefault(thread, []).append(record)
                 self.tiles.run(access, one, where, record)
         self._issued.setdefault(self._slot(thread), {})[thread] = place
+
+    def operate_all(
+        self,
+        threads: Ints,
+        place: Place,
+        reads: list[tuple[Space, Rows]],
+        writes: list[tuple[Space, Rows]],
+        cta_group: int = 1,
+    ) -> None:
+        """`operate` by each of some threads: of each part, every thread has as many rows of granules."""
+        ready = self._ready(threads, place, reads, writes, cta_group)
+        if ready is None:
+            for at, thread in enumerate(threads.tolist()):
+                mine, others = (_share(parts, at, len(threads)) for parts in (reads, writes))
+                self.operate(thread, place, mine, others, cta_group)
+            return
+        state, operations = self.state, self.tiles.begin(len(threads))
+        every = threads.tolist()
+        lives = state.clocks.life_of[threads >> 5]
+        columns = np.array([self._column(thread) for thread in every], np.int64)
+        written = [one.rows for one in ready if one.access.writes]
+        for one in ready:
+            each = len(one.rows) // len(threads)
+            made = state.records.of_operations(
+                one.access, lives.repeat(each), columns.repeat(each), operations.repeat(each), one.threads[:, 0] & 31
+            )
+            for thread, record in zip(one.threads[:, 0].tolist(), made.tolist(), strict=True):
+                self._pending.setdefault(thread, []).append(record)
+            # Readers of cells that the same operation writes are forgotten at once.
+            if one.access.writes or not any(one.rows.same(rows) for rows in written):
+                self.tiles.take(one, made)
+        for thread in every:
+            self._issued.setdefault(self._slot(thread), {})[thread] = place
+
+    def _ready(
+        self,
+        threads: Ints,
+        place: Place,
+        reads: list[tuple[Space, Rows]],
+        writes: list[tuple[Space, Rows]],
+        cta_group: int,
+    ) -> list[Ready] | None:
+        """Compare like operations with what was done before; None where one of them may be wrong."""
+        grid = self.state.grid_of(int(threads[0]))
+        if self._cta_group.setdefault(grid.number, (cta_group, place))[0] != cta_group:
+            return None
+        found: list[Ready] = []
+        for parts, writing in ((reads, False), (writes, True)):
+            for space, rows in parts:
+                access = self._access(place, space, 16, writing, Family.TCGEN05)
+                issuers = threads.repeat(len(rows) // len(threads))[:, None]
+                shadow = grid.shared if space is Space.SHARED else grid.tensor
+                ready = self.tiles.ready(access, issuers, space, rows, shadow)
+                if ready is None:
+                    return None
+                found.append(ready)
+        return found
 
     def commit(self, thread: int, place: Place, barriers: list[int], cta_group: int = 1) -> int:
         """`tcgen05.commit`; return its number for `land_commit` when all earlier operations of the thread are done."""
@@ -204,7 +262,7 @@ class TensorMemory:
         self.check_allocated(thread, place, column, columns)
         family = Family.TMEM_ST if stores else Family.TMEM_LD
         where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns, lane, lanes)
-        access = self._access(place, where, stores, family)
+        access = self._access(place, where.space, where.length, stores, family)
         operation = self.state.begin_operation()
         stream = self.state.channel(self.state.domain_of(thread), family, thread >> 5)
         record = self._record(access, thread, stream, operation)
@@ -225,3 +283,9 @@ class TensorMemory:
     def fence(self, group: Group, *, before: bool) -> None:
         """`tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
         self.state.clocks.tensor_fence(group.threads, before)
+
+
+def _share(parts: list[tuple[Space, Rows]], at: int, count: int) -> list[Bytes]:
+    """Return what one of some threads touches of parts that all of them touch."""
+    each = [(space, rows, len(rows) // count) for space, rows in parts]
+    return [bytes_of(space, rows, row) for space, rows, size in each for row in range(at * size, at * size + size)]

@@ -10,7 +10,7 @@ import numpy as np
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.rows import Rows
+from pyptx.sim.hazards.rows import Rows, bytes_of
 from pyptx.sim.hazards.state import State
 from pyptx.sim.hazards.tiles import Tiles
 
@@ -164,8 +164,7 @@ class Wgmma:
             for at, (product, record) in enumerate(zip(products, records.tolist(), strict=True)):
                 product.records.append(record)
                 if ready is None:
-                    where = Bytes(Space.SHARED, rows.cells(at) * 16, 16)
-                    self.tiles.run(access, here.issuers[at], where, record)
+                    self.tiles.run(access, here.issuers[at], bytes_of(Space.SHARED, rows, at), record)
 
     def _held(self, groups: list[Group]) -> Together:
         """Return what is known of some warpgroups: the same list asks again and again."""

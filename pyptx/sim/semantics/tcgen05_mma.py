@@ -15,7 +15,7 @@ from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx.isa.fragments.tensor_memory import datapath
 from pyptx.isa.model import Kind, Match
 from pyptx.sim import bulk
-from pyptx.sim.checks.tracing import touches
+from pyptx.sim.checks.tracing import put_off, together, touches
 from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
@@ -71,9 +71,9 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any)
         return
     if (
         some.n > 1
-        and site.memory.checks is None
+        and together(site.memory)
         and _alike(spelling, site, some, dict(zip(named, values, strict=True)))
-    ):
+    ) or put_off(site.memory):
         return
     for at, one in bulk.one_by_one(some):
         operands = {name: _number(value, at) for name, value in zip(named, values, strict=True)}

@@ -8,6 +8,7 @@ import numpy as np
 
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.sim import warpgroups as wg
+from pyptx.sim.checks.tracing import touches
 from pyptx.sim.formats import Array
 from pyptx.sim.memory import Memory
 from pyptx.sim.numerics.arrays import quiet
@@ -21,6 +22,7 @@ from pyptx.sim.numerics.workspace import scratch
 _RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "i1", "u8": "u1"}
 _RESULT = {"f32": "f4", "s32": "i4"}
 _ROWS = 128
+_LANES = np.arange(_ROWS)
 
 
 def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor, operands: dict[str, Any]) -> bool:
@@ -35,12 +37,14 @@ def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor,
     column, tensor = operands["d"], memory.tensor
     if not tensor.allocated(flat, np.array(column), np.array(column + found.n - 1)).all():
         return False
-    left = _rows(memory, flat, operands["a"], found.a.name, _ROWS, found.k, found.transpose_a)
     right = _rows(memory, flat, operands["b"], found.b.name, found.n // pair, found.k, found.transpose_b)
+    left = _rows(memory, flat, operands["a"], found.a.name, _ROWS, found.k, found.transpose_a)
     x = left.reshape(groups, pair, _ROWS, found.k)
     y = right.reshape(groups, 1, found.n, found.k).swapaxes(-1, -2)
     x, y = (-x if found.negate_a else x), (-y if found.negate_b else y)
     kept, scale = bool(operands["accumulate"]), operands.get("scale")
+    for writes in (False, True) if kept else (True,):
+        touches(memory, flat, _LANES, column, found.n, writes=writes)
     if found.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
         _add(tensor.cells, flat, column, x, y, kept)
         return True

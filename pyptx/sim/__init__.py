@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from pyptx.sim.multicasts import Multicast
     from pyptx.sim.rules import RULES
     from pyptx.sim.stepping import Machine
+    from pyptx.sim.streams import Launch, stream
 
 __all__ = [
     "RULES",
     "Hang",
+    "Launch",
     "Machine",
     "Multicast",
     "Result",
@@ -27,6 +29,7 @@ __all__ = [
     "Tensor",
     "Texture",
     "run",
+    "stream",
 ]
 _MODULE_OF = {
     "run": "launch",
@@ -34,6 +37,8 @@ _MODULE_OF = {
     "Stats": "machine",
     "Machine": "stepping",
     "Hang": "hazards.graph",
+    "Launch": "streams",
+    "stream": "streams",
     "Multicast": "multicasts",
     "Struct": "arguments",
     "Tensor": "arguments",

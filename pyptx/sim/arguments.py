@@ -62,7 +62,7 @@ class Buffers:
     def address(self, array: Array, name: str) -> int:
         """Return where an array lies, placing it on first sight."""
         for known, address in self.arrays:
-            if known is array:
+            if known is array or _same_bytes(known, array):
                 return address
         address = aligned(self.next, 256)
         data = np.ascontiguousarray(array)
@@ -87,6 +87,17 @@ class Buffers:
             region = written.get(address)
             if region is not None and array.flags.writeable:
                 array[...] = region.data[: array.nbytes].view(array.dtype).reshape(array.shape)
+
+
+def _same_bytes(one: Array, other: Array) -> bool:
+    """Say whether two arrays are views of the same bytes, whole and in order."""
+    return bool(
+        one.nbytes == other.nbytes > 0
+        and one.ctypes.data == other.ctypes.data
+        and one.flags.c_contiguous
+        and other.flags.c_contiguous
+        and one.flags.writeable == other.flags.writeable
+    )
 
 
 def parameter_bytes(

@@ -90,10 +90,10 @@ def run(
     try:
         _run(launch, checks, recorder, watched)
     except PtxError as why:
-        why = cited(module, _with_findings(why, checks))
+        why = cited(module, with_findings(why, checks))
         raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
     try:
-        hazards = [] if selected is None or checks is None else _judged(module, selected, checks)
+        hazards = [] if selected is None or checks is None else judged([module], selected, checks)
     except PtxError as why:
         raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
     launch.write_back()
@@ -117,7 +117,7 @@ def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, wat
         text = f"no memory for a grid of {launch.ctas * launch.threads} threads: {why}"
         raise rules.error(rules.OUT_OF_MEMORY, launch.launch.program.entry.function.origin, text) from None
     except KeyboardInterrupt:
-        raise interrupted(batch, launch.stats.instructions) from None
+        raise interrupted([] if batch is None else [batch], launch.stats.instructions) from None
 
 
 def _watched(batch: Scheduler, watched: watching.Watch) -> None:
@@ -149,11 +149,11 @@ def _again(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
     return Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics, why.source)
 
 
-def _judged(module: Module, selected: Selection, checks: Checks) -> list[Finding]:
+def judged(modules: Sequence[Module], selected: Selection, checks: Checks) -> list[Finding]:
     """Return what was found; PtxError when something of it is an error."""
     found = selected.chosen(checks.engine.findings)
     if found:
-        lines = source_lines(module)
+        lines = source_lines(*modules)
         for finding in found:
             lines.cite(finding)
     fatal = selected.fatal(found)
@@ -162,13 +162,13 @@ def _judged(module: Module, selected: Selection, checks: Checks) -> list[Finding
     return found
 
 
-def cited(module: Module, why: PtxError) -> PtxError:
+def cited(module: Module, why: PtxError, *others: Module) -> PtxError:
     """Return an error that says which lines of the kernel's source its places come from."""
-    lines = source_lines(module)
+    lines = source_lines(module, *others)
     return _again(why, [lines.cited(diagnostic) for diagnostic in why.diagnostics])
 
 
-def _with_findings(why: PtxError, checks: Checks | None) -> PtxError:
+def with_findings(why: PtxError, checks: Checks | None) -> PtxError:
     """Return the error that ended a run, behind the hazards that may have caused it; behind a hang stand the phases
     that nobody observed, which often are its beginning."""
     found = [] if checks is None else checks.selected.chosen(checks.engine.findings)

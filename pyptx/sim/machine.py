@@ -14,6 +14,7 @@ import numpy as np
 from pyptx.sim import accumulators, special
 from pyptx.sim.checks.instrument import Instrument
 from pyptx.sim.codegen import Source, Writer
+from pyptx.sim.flights import Flight
 from pyptx.sim.formats import CLASSES, VIEWS, Array
 from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
@@ -45,6 +46,8 @@ class Launch:
     poison: bool = False
     tracker: Tracker | None = None
     images: Images = field(default_factory=Images)
+    label: str = ""
+    """What a grid of a stream is called, empty for one that runs alone."""
 
     @property
     def cluster_size(self) -> int:
@@ -124,7 +127,7 @@ class Batch:
             self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
         self.memory.images = launch.images
-        self.memory.names = variables.shared_name
+        self.memory.names, self.memory.grid = variables.shared_name, launch.label
         self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
         self.sp = np.zeros(lanes, np.int64)
         self.dynamic = np.zeros(lanes, np.int64)
@@ -136,6 +139,10 @@ class Batch:
         self._equal |= {"%envreg1": launch.workspace >> 32, "%envreg2": launch.workspace & 0xFFFFFFFF}
         self._own = special.thread_values(self.shape)
         self.recorder: Recorder | None = None
+        self.flight: Flight | None = None
+        """What other grids of a stream have to know."""
+        self.numbers: Array = np.zeros(ctas, np.int64)
+        """The number of each CTA in the grid."""
         self.checks: Checks | None = None
         self.instrument: Instrument | None = None
         self.accumulators = accumulators.numbers_of(launch.program)
@@ -169,6 +176,7 @@ class Batch:
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)
         self.dynamic.fill(0)
+        self.numbers[...] = numbers
         ctaid, inside = special.coordinates(numbers, self.launch.grid, self.launch.cluster)
         self.ctaid[...] = ctaid
         cluster = np.array(self.launch.cluster)

@@ -102,6 +102,8 @@ class Memory:
     effects: Effects = field(default_factory=Effects)
     names: Callable[[int], str] = "shared {:#x}".format
     """Names a place of shared memory."""
+    grid: str = ""
+    """What the grid is called, empty where it runs alone."""
     fresh: int = 0
     """What every word of shared and local memory starts as."""
     images: Images = field(default_factory=Images)
@@ -337,7 +339,8 @@ class Memory:
         x, y, _ = self.shape.block
         tid = (thread % x, thread // x % y, thread // (x * y))
         ctaid = tuple(int(v) for v in self.ctaid[:, cta])
-        return f"in `{function}`, CTA {ctaid}, thread {tid}, one of {lanes.n} here"
+        grid = f" of `{self.grid}`" if self.grid not in ("", function) else ""
+        return f"in `{function}`{grid}, CTA {ctaid}, thread {tid}, one of {lanes.n} here"
 
 
 _joined = np.bitwise_or.reduce

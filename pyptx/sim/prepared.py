@@ -17,6 +17,7 @@ from pyptx.sim import rules
 from pyptx.sim.arguments import Buffers, parameter_bytes
 from pyptx.sim.checks import Checks
 from pyptx.sim.codegen import Source
+from pyptx.sim.flights import Flight
 from pyptx.sim.formats import Array
 from pyptx.sim.images.binding import bind_variables
 from pyptx.sim.machine import Batch, Launch, Stats
@@ -27,7 +28,7 @@ from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.timeline.recorder import Recorder
 from pyptx.sim.tracking import Tracker
 from pyptx.sim.unstarted import Unstarted
-from pyptx.sim.variables import PARAM_BASE
+from pyptx.sim.variables import PARAM_BASE, Globals
 
 Dim = int | Sequence[int]
 BATCH_LANES = 8192
@@ -71,6 +72,7 @@ class Prepared:
     at_once: int
     stats: Stats = field(default_factory=Stats)
     printed: list[str] = field(default_factory=list[str])
+    unstarted: Unstarted = field(default_factory=Unstarted)
 
     @property
     def ctas(self) -> int:
@@ -82,13 +84,16 @@ class Prepared:
         """How many threads a CTA has."""
         return self.launch.block[0] * self.launch.block[1] * self.launch.block[2]
 
-    def batches(self, checks: Checks | None = None, recorder: Recorder | None = None) -> Iterator[Scheduler]:
-        """Yield the batches of the grid one after the other, each ready to run."""
+    def batches(
+        self, checks: Checks | None = None, recorder: Recorder | None = None, flight: Flight | None = None
+    ) -> Iterator[Scheduler]:
+        """Yield the batches of the grid one after the other, each ready to run. `flight` is the grid's part in a stream
+        of several."""
         machine: Batch | None = None
         size = self.launch.cluster_size
         firsts = range(0, self.ctas, size)
         # Whole batches in reverse, so that a batch of consecutive CTAs stays one.
-        unstarted = Unstarted(self.launch.cluster, self.launch.grid, list(firsts))
+        unstarted = self.unstarted = Unstarted(self.launch.cluster, self.launch.grid, list(firsts))
         if reversed_ctas(self.launch.schedule, self.launch.seed):
             parts = [
                 unstarted.firsts[at : at + self.at_once // size] for at in range(0, len(firsts), self.at_once // size)
@@ -100,7 +105,7 @@ class Prepared:
             if machine is None or machine.shape.ctas != ctas:
                 machine = Batch(self.launch, ctas, self.regions, self.params, self.sources, self.stats, self.printed)
                 machine.memory.tensor.exact = self.exact
-                machine.recorder = recorder
+                machine.recorder, machine.flight = recorder, flight
                 if checks is not None:
                     checks.attach(machine, self.at_once)
                 machine.memory.unstarted = unstarted
@@ -122,10 +127,45 @@ def prepared(
     module: Module, entry: str | None, options: Options, *, checked: bool = False, single: bool = False
 ) -> Prepared:
     """Return a launch that can begin; `single`: every instruction is a block of its own."""
-    if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
-        kind = type(module).__name__
-        raise TypeError(f"a module is run, found {kind}: pyptx.parser.parse(text) and kernel.module(…) make one")
-    program, sources, tracker = _program(module, entry, checked, single, options.poison)
+    return prepared_together([(module, entry, options, None)], checked=checked, single=single)[0]
+
+
+def prepared_together(
+    launches: Sequence[tuple[Module, str | None, Options, str | None]], *, checked: bool = False, single: bool = False
+) -> list[Prepared]:
+    """Return launches on one memory, each with what it is called: an empty name becomes the entry's, None is for one
+    that runs alone. An array that several are given lies there once."""
+    for module, _, _, _ in launches:
+        if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(module).__name__
+            raise TypeError(f"a module is run, found {kind}: pyptx.parser.parse(text) and kernel.module(…) make one")
+    poison = any(options.poison for _, _, options, _ in launches)
+    programs = _programs([(module, entry) for module, entry, _, _ in launches], checked, single, poison)
+    variables = programs[0][0].variables.globals
+    buffers = Buffers(variables.next)
+    labels = _labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
+    found = [
+        _begun(made, module, options, buffers, label)
+        for made, label, (module, _, options, _) in zip(programs, labels, launches, strict=True)
+    ]
+    regions = regions_of([*variables.allocations, *buffers.allocations])
+    for launch in found:
+        launch.regions = regions
+    return found
+
+
+def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
+    """Return the names of launches, with their numbers where a name comes again."""
+    names = [
+        "" if label is None else label or program.entry.function.name
+        for label, program in zip(given, programs, strict=True)
+    ]
+    return [f"{name} (launch {at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+
+
+def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str) -> Prepared:
+    """Return a launch whose arrays and variables have addresses, but no regions yet."""
+    program, sources, tracker = made
     grid, block, cluster = (_dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
     shape = _shape(program, grid, block, cluster, options.shared)
     if options.schedule not in SCHEDULES:
@@ -138,41 +178,56 @@ def prepared(
     if options.precision == "hardware":
         exact = max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
     program.variables.parts = dict(options.parts or {})
-    buffers = Buffers(program.variables.next_global)
     workspace = buffers.reserve(256, "grid workspace") if options.cooperative else 0
     launch = Launch(
         program, *shape, options.shared, options.max_steps, workspace, options.schedule, options.seed,
-        options.poison, tracker, images=buffers.images,
+        options.poison, tracker, images=buffers.images, label=label,
     )  # fmt: skip
     bind_variables(module, program.variables, options.images or {}, buffers.images)
     function = program.entry.function
     data, outputs = parameter_bytes(function.params, options.args, buffers, function.origin)
-    regions = regions_of([*program.variables.allocations, *buffers.allocations])
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
-    total, threads = launch.grid[0] * launch.grid[1] * launch.grid[2], block[0] * block[1] * block[2]
-    at_once = total
-    if not (options.cooperative or program.communicates):
-        at_once = max(1, options.batch_lanes // (threads * launch.cluster_size)) * launch.cluster_size
-        if program.cancels:
-            # A grid larger than the machine, which such kernels are for: three quarters of the clusters wait.
-            at_once = min(at_once, -(-total // (_WAITING * launch.cluster_size)) * launch.cluster_size)
-    return Prepared(launch, regions, params, buffers, outputs, sources, exact, min(at_once, total))
+    at_once = _at_once(launch, options, shared_memory=bool(label))
+    return Prepared(launch, [], params, buffers, outputs, sources, exact, at_once)
+
+
+def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
+    """Return how many CTAs run at a time: all of them where they may wait for one another, or where others start when
+    all of them have said so."""
+    program, size = launch.program, launch.cluster_size
+    total, threads = (
+        launch.grid[0] * launch.grid[1] * launch.grid[2],
+        launch.block[0] * launch.block[1] * launch.block[2],
+    )
+    if options.cooperative or program.communicates or (shared_memory and program.triggers):
+        return total
+    at_once = max(1, options.batch_lanes // (threads * size)) * size
+    if program.cancels:
+        # A grid larger than the machine, which such kernels are for: three quarters of the clusters wait.
+        at_once = min(at_once, -(-total // (_WAITING * size)) * size)
+    return min(at_once, total)
 
 
 _MOST_PREPARED = 16
 _Made = tuple[Program, dict[int, Source], Tracker | None]
-_PREPARED: dict[tuple[int, str | None, bool, bool, bool], tuple[Module, _Made]] = {}
-"""The programs of the last modules, each with the module, which its key names by identity, and its blocks' sources."""
+_Key = tuple[tuple[tuple[int, str | None], ...], bool, bool, bool]
+_PREPARED: dict[_Key, tuple[list[Module], list[_Made]]] = {}
+"""The programs of the last modules, each with the modules, which its key names by identity, and its blocks' sources."""
 
 
-def _program(module: Module, entry: str | None, checked: bool, single: bool, poison: bool) -> _Made:
-    """Return the program of an entry and its blocks' sources, made once for a module that runs again and again, and
-    what tracks its registers."""
-    key = (id(module), entry, checked, single, poison)
+def _programs(wanted: Sequence[tuple[Module, str | None]], checked: bool, single: bool, poison: bool) -> list[_Made]:
+    """Return the programs of entries that run on one memory, with their blocks' sources, made once for modules that run
+    again and again, and what tracks their registers."""
+    key = tuple((id(module), entry) for module, entry in wanted), checked, single, poison
     found = _PREPARED.pop(key, None)
     if found is None:
-        program = prepare(module, entry, single)
-        found = module, (program, dict[int, Source](), Tracker.of(program) if poison or checked else None)
+        variables, by_entry = Globals(), dict[tuple[int, str | None], _Made]()
+        for module, entry in wanted:
+            if (id(module), entry) not in by_entry:
+                program = prepare(module, entry, single, variables)
+                tracker = Tracker.of(program) if poison or checked else None
+                by_entry[id(module), entry] = program, {}, tracker
+        found = [module for module, _ in wanted], [by_entry[id(module), entry] for module, entry in wanted]
         if len(_PREPARED) >= _MOST_PREPARED:
             del _PREPARED[next(iter(_PREPARED))]
     _PREPARED[key] = found

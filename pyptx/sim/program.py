@@ -27,12 +27,13 @@ from pyptx.ir.walk import parts_of
 from pyptx.sim import rules
 from pyptx.sim.frames import Frame
 from pyptx.sim.registers import Rows
-from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP, RESERVED_SHARED, Variables
+from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP, RESERVED_SHARED, Globals, Variables
 
 Name = tuple[str, int]
 """A name and the identity of its declaration."""
 
 BARRIERS = frozenset(("bar", "barrier"))
+DEPENDENTS = "griddepcontrol"
 FALL, BRANCH, TABLE, CALL, RET, EXIT, TRAP, WAIT = "fall", "branch", "table", "call", "ret", "exit", "trap", "wait"
 _ENDING = {"bra": BRANCH, "brx": TABLE, "call": CALL, "ret": RET, "exit": EXIT, "trap": TRAP}
 _WARP_WIDE = frozenset(("shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma"))
@@ -91,6 +92,8 @@ class Program:
     by_name: dict[str, Code]
     communicates: bool
     cancels: bool
+    triggers: bool
+    """Whether it lets the grid behind it start early."""
     dynamic: int | None
     """Where memory of `alloca` starts in local memory, above the frames of all functions; None without any."""
 
@@ -100,20 +103,23 @@ class Program:
         return self.codes[number] if rest == 0 and 0 <= number < len(self.codes) else None
 
 
-def prepare(module: Module, entry: str | None, single: bool = False) -> Program:
+def prepare(
+    module: Module, entry: str | None, single: bool = False, variables: Globals | None = None
+) -> Program:  # fmt: skip
     """Return the program of an entry, with `single` each instruction in a block of its own; PtxError when the entry is
-    missing or one of its instructions is illegal."""
+    missing or one of its instructions is illegal. `variables` are those of other programs on the same memory."""
     bodies, names, findings = checker.bodies(module)
     by_name = {body.function.name: body for body in bodies}
     chosen = _entry(module, by_name, entry)
     aliases = {s.name: s.aliasee for s in module.directives if isinstance(s, AliasDirective)}
-    builder = _Builder(module, by_name, aliases, findings, names, single)
+    builder = _Builder(module, by_name, aliases, findings, names, single, variables or Globals())
     builder.add(chosen)
     builder.run()
     builder.variables.settle()
     _mark_recursion(builder.codes)
     communicates = _communicates(builder.blocks)
     cancels = any(".try_cancel" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
+    triggers = any(".launch_dependents" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
     dynamic = _above_frames(builder.codes) if _allocates(builder.blocks) else None
     return Program(
         module,
@@ -124,6 +130,7 @@ def prepare(module: Module, entry: str | None, single: bool = False) -> Program:
         builder.found,
         communicates,
         cancels,
+        triggers,
         dynamic,
     )
 
@@ -144,11 +151,11 @@ class _Builder:
 
     def __init__(
         self, module: Module, bodies: dict[str, Body], aliases: dict[str, str], findings: list[Diagnostic],
-        names: Scope, single: bool,
+        names: Scope, single: bool, variables: Globals,
     ) -> None:  # fmt: skip
         self.bodies, self.aliases, self.findings, self.single = bodies, aliases, findings, single
         number = checker.architecture(module).arch
-        self.variables = Variables(module, names, self.add, RESERVED_SHARED if number >= 90 else 0)
+        self.variables = Variables(module, names, self.add, RESERVED_SHARED if number >= 90 else 0, variables)
         self.codes: list[Code] = []
         self.blocks: list[Block] = []
         self.found: dict[str, Code] = {}
@@ -293,7 +300,7 @@ def _may_suspend(step: Step) -> bool:
 
 def _ending(step: Step) -> str | None:
     opcode = step.instruction.opcode
-    return WAIT if opcode in BARRIERS else _ENDING.get(opcode)
+    return WAIT if opcode in BARRIERS or opcode == DEPENDENTS else _ENDING.get(opcode)
 
 
 def _targets(step: Step, places: dict[Name, int], lists: dict[Name, Place]) -> tuple[int, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
 from pyptx.sim.scheduling.places import report
@@ -19,9 +19,9 @@ class Interrupted(KeyboardInterrupt):
     """Control-C stopped a run. The message says where its threads were; the callers' arrays are as they were."""
 
 
-def interrupted(state: State | None, instructions: int) -> Interrupted:
-    """Return what to raise when a run was interrupted in a batch."""
-    rows = [] if state is None else report(state)
+def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
+    """Return what to raise when a run was interrupted in these batches."""
+    rows = [row for state in states for row in report(state)]
     return Interrupted("\n  ".join([f"stopped after {instructions} instructions; arrays are unchanged", *rows]))
 
 

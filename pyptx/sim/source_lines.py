@@ -50,8 +50,18 @@ class SourceLines:
         return re.sub(r"(?P<file><ptx>|[^\s`]+):(?P<line>\d+):\d+", with_source, note)
 
 
-def source_lines(module: Module) -> SourceLines:
-    """Read what `.loc` says of a module's instructions."""
+def source_lines(module: Module, *others: Module) -> SourceLines:
+    """Read what `.loc` says of the instructions of modules; a place that two of them have comes from nowhere."""
+    found = _of_one(module)
+    for other in others:
+        lines = _of_one(other).of_line
+        for line in lines.keys() & found.of_line.keys():
+            found.of_line[line] = lines[line] if lines[line] == found.of_line[line] else ""
+        found.of_line.update((line, name) for line, name in lines.items() if line not in found.of_line)
+    return found
+
+
+def _of_one(module: Module) -> SourceLines:
     files = {node.index: node.path for node in visit(module) if isinstance(node, FileDirective)}
     made = SourceLines({})
     at: LocDirective | None = None

@@ -62,6 +62,22 @@ class Valueless(Exception):
 
 
 @dataclass(slots=True)
+class Globals:
+    """Variables in global and constant memory, by name and declaration: one set for all programs that run on the same
+    memory."""
+
+    next: int = GLOBAL_BASE
+    placed: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    allocations: list[Allocation] = field(default_factory=list[Allocation])
+
+    def place(self, key: tuple[str, int], size: int, alignment: int) -> int:
+        """Return the address of a new variable."""
+        address = self.placed[key] = aligned(self.next, max(alignment, 256))
+        self.next = address + size + GUARD
+        return address
+
+
+@dataclass(slots=True)
 class Variables:
     """The variables that a program names; `functions` numbers a function whose address is taken."""
 
@@ -69,11 +85,10 @@ class Variables:
     names: Scope
     functions: Callable[[str], int]
     shared_base: int
-    next_global: int = GLOBAL_BASE
+    globals: Globals = field(default_factory=Globals)
     next_shared: int = 0
     dynamic_alignment: int = 16
     placed: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
-    allocations: list[Allocation] = field(default_factory=list[Allocation])
     dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     shared: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """Where each variable of shared memory starts, and its name."""
@@ -134,15 +149,17 @@ class Variables:
                 )
             declared, item = defined
             size, alignment = size_and_alignment(declared, item)
-        address = aligned(self.next_global, max(alignment, 256))
-        self.next_global = address + size + GUARD
-        self.placed[key] = address
+        known = self.globals.placed.get((key[0], id(declared)))
+        if known is not None:
+            self.placed[key] = known
+            return
+        address = self.placed[key] = self.globals.place((key[0], id(declared)), size, alignment)
         try:
             data = np.zeros(size, np.uint8)
         except MemoryError:
             text = f"no memory for `{key[0]}`, {size} bytes"
             raise rules.error(rules.OUT_OF_MEMORY, declared.origin, text) from None
-        self.allocations.append(
+        self.globals.allocations.append(
             Allocation(address, size, key[0], data, symbol.space, symbol.space != "const", lent=True)
         )
         self._initialise(data, declared, item)

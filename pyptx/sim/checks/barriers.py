@@ -1,7 +1,8 @@
-"""Barriers of warps, CTAs and clusters, and exits: what the scheduler's decisions mean to the engine."""
+"""Barriers, dependent launches and exits: what the decisions of the scheduler mean to the engine."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,6 +79,19 @@ def cluster_waited(checks: Checks, step: Step, lanes: Lanes) -> None:
     """Lanes go on behind the barrier of their cluster."""
     for _, group in checks.by_cluster(lanes):
         checks.engine.barriers.cluster_wait(group, checks.place(step), Sem.ACQUIRE)
+
+
+def launches_dependents(checks: Checks, lanes: Lanes, first: Sequence[bool]) -> None:
+    """Lanes let the dependents of their grid start; `first`: those of this CTA, which count, are the first to do so.
+    Of several warps any may come first, so that only one of them counts."""
+    for (_, group), counts in zip(checks.by_cta(lanes), first, strict=True):
+        if counts:
+            checks.engine.sync.launch_dependents(Group(group.threads[group.warp_index == 0]))
+
+
+def grid_waited(checks: Checks, lanes: Lanes) -> None:
+    """Lanes go on behind the end of the grids before theirs."""
+    checks.engine.sync.grid_wait(checks.group(lanes))
 
 
 def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:

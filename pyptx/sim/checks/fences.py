@@ -1,4 +1,4 @@
-"""Fences of threads, of proxies and of barrier initialisation, and dependent launches."""
+"""Fences of threads, of proxies and of barrier initialisation."""
 
 from __future__ import annotations
 
@@ -22,8 +22,6 @@ Event = Callable[[Hazards, Group], None]
 def hook(step: Step) -> Callable[..., None] | None:
     """Return what tells of a fence."""
     words = words_of(step.instruction)
-    if step.instruction.opcode == "griddepcontrol":
-        return partial(_tell, _launches if "launch_dependents" in words else _waits)
     if step.instruction.opcode == "membar" and "proxy" not in words:
         return partial(_tell, partial(_fence, Sem.SC, scope_of(words, Scope.GPU)))
     if "mbarrier_init" in words:
@@ -65,14 +63,6 @@ def _cross(spaces: list[Space], engine: Hazards, group: Group) -> None:
 
 def _inits(engine: Hazards, group: Group) -> None:
     engine.barriers.fence_inits(group)
-
-
-def _launches(engine: Hazards, group: Group) -> None:
-    engine.sync.launch_dependents(group)
-
-
-def _waits(engine: Hazards, group: Group) -> None:
-    engine.sync.grid_wait(group)
 
 
 def _map_fence(

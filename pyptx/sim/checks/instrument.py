@@ -92,7 +92,7 @@ class Instrument:
 
 def _event(step: Step, program: Program) -> Function | None:
     match step.instruction.opcode:
-        case "fence" | "membar" | "griddepcontrol":
+        case "fence" | "membar":
             return fences.hook(step)
         case "cp":
             return copies.group_hook(step)

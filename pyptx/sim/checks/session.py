@@ -35,9 +35,11 @@ def place_of(instruction: Instruction) -> Place:
 class Checks:
     """What the machine's hooks call. `engine` keeps the findings."""
 
-    def __init__(self, selected: Selection) -> None:
+    def __init__(self, selected: Selection, before: Checks | None = None, overlaps: bool = False) -> None:
+        """`before`: the checks of the grid before; `overlaps`: this one may start before that one has ended."""
         self.selected = selected
-        self.engine = Hazards()
+        self.engine = Hazards() if before is None else before.engine
+        self.overlaps = overlaps
         self.grid: Grid | None = None
         self.threads: Array = np.zeros(0, np.int64)
         self.stored: Stored | None = None
@@ -68,7 +70,7 @@ class Checks:
         """Tell of the launch and its memory."""
         entry = machine.program.entry.function
         memory = machine.memory
-        for region in memory.regions:
+        for region in memory.regions if not self.engine.state.grids else ():
             if region.writable and region.space == "global" and region.size:
                 self.engine.state.add_buffer(region.low, region.size, region.name)
         block = machine.launch.block
@@ -77,6 +79,7 @@ class Checks:
             Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
             cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,
             names=lambda offset: machine.program.variables.shared_name(offset + memory.shared_base),
+            overlaps=self.overlaps, label=machine.launch.label,
         )  # fmt: skip
 
     def begin(self, machine: Batch) -> None:

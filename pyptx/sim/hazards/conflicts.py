@@ -65,7 +65,11 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
         found |= plain & ~several & (time <= clocks.floors[row, kind, level])
     else_where = ~same & (time <= clocks.table[row, kind, PRIOR])
     if else_where.any():
-        earlier = state.grid_of_domain[domain] < state.grid_of_domain[mine]
+        theirs, here = state.grid_of_domain[domain], state.grid_of_domain[mine]
+        earlier = theirs < here
+        if state.uncovered:
+            covered, prior = np.array([(grid.covered, grid.prior) for grid in state.grids])[here].T
+            earlier &= (theirs >= covered) | (time <= prior)
         found |= else_where & earlier
     for at in np.flatnonzero(several & ~found).tolist():
         how = _crowd_known if lane[at] == CROWD else _all_lanes_known

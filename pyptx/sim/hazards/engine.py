@@ -75,18 +75,20 @@ class Hazards:
         tensor: bool = False,
         overlaps: bool = False,
         names: Callable[[int], str] = "shared {:#x}".format,
+        label: str = "",
     ) -> Grid:
         """Begin a grid whose CTAs of `threads` threads run in `slots` places at a time.
 
-        `overlaps`: it may start before the grid before it has ended (programmatic dependent launch). `names` gives
-        a place of shared memory the name that findings call it by."""
+        `overlaps`: it may start before the grid before it has ended (programmatic dependent launch), and knows no more
+        of that one when it happens to start later. `names` gives a place of shared memory the name that findings call
+        it by, `label` is the name of the grid."""
         state = self.state
         stride = -(-threads // 32) * 32
         warp = state.clocks.add_warps(slots * stride // 32)
         shared_stride = -(-max(shared_bytes, 16) // 16) * 16
         earlier = [grid for grid in state.grids if not grid.ended]
         assert overlaps or not earlier, "a grid that does not overlap starts when all earlier ones have ended"
-        prior = earlier[-1].prior if earlier else state.clocks.tick()
+        prior = state.grids[-1].prior if overlaps and state.grids else state.clocks.tick()
         grid = Grid(
             number=len(state.grids),
             first_thread=warp * 32,
@@ -103,6 +105,7 @@ class Hazards:
             place=place,
             domain_of_slot=[None] * slots,
             names=names,
+            label=label,
         )
         state.add_grid(grid)
         return grid
@@ -190,11 +193,14 @@ class Hazards:
         already: warps that repeat each other's store do no harm."""
         if access.space is Space.SHARED:
             self.lifetimes.remote_lanes(access.place, group.threads, addresses)
+        where = addresses
+        if access.space is Space.SHARED and len(self.state.grids) > 1:
+            where = addresses + (self.state.grid_of(group.first).number << 40)
         # What an acquire makes known is known to the access itself.
         if access.strong:
             self.memory.access(access, group, addresses, benign=True)
-            self.sync.strong(access, group, addresses)
+            self.sync.strong(access, group, where)
             return
         self.memory.access(access, group, addresses, benign=benign, unchanged=unchanged)
         if access.writes:
-            self.sync.weak_store(access, addresses)
+            self.sync.weak_store(access, where)

@@ -18,13 +18,17 @@ class Agent:
     warp: int
     lane: int
     engine: str = ""
+    grid: str = ""
+    """What the grid is called where there are several."""
 
     def __str__(self) -> str:
         who = f"CTA {self.cta} warp {self.warp}" + (f" lane {self.lane}" if self.lane >= 0 else "")
+        who += f" of `{self.grid}`" if self.grid else ""
         return f"{self.engine} of {who}" if self.engine else who
 
     def as_json(self) -> dict[str, object]:
-        return {"cta": self.cta, "warp": self.warp, "lane": self.lane, "engine": self.engine or None}
+        grid = {"grid": self.grid} if self.grid else {}
+        return {"cta": self.cta, "warp": self.warp, "lane": self.lane, "engine": self.engine or None, **grid}
 
 
 @dataclass(slots=True)

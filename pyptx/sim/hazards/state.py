@@ -71,7 +71,19 @@ class Grid:
     domain_of_slot: list[Domain | None]
     names: Callable[[int], str]
     """Names a place of a CTA's shared memory."""
+    label: str = ""
+    """What findings call the grid, empty where it is the only one."""
     ended: bool = False
+    waited: bool = False
+    """Whether a thread has waited for the end of the grids before."""
+    covered: int = 0
+    """The first of the grids before whose end its waits wait for."""
+
+    @property
+    def completes(self) -> int:
+        """The first of the grids that have ended when this one has: it may end before one that it overlaps and did not
+        wait for."""
+        return self.number if self.overlaps and not self.waited else self.covered
 
     def thread(self, slot: int, thread: int = 0) -> int:
         """Return the number of a thread of the CTA in a slot."""
@@ -101,6 +113,8 @@ class State:
         self.records = Records()
         self.ledger = Ledger(limit)
         self.grids: list[Grid] = []
+        self.uncovered = False
+        """Whether a grid has waited that did not wait for every grid before it."""
         self.domains: list[Domain] = []
         self.grid_of_domain = np.zeros(16, np.int32)
         self.live = np.zeros(0, np.bool_)
@@ -208,7 +222,7 @@ class State:
         domain = self.domain_of(thread)
         within = (thread - grid.first_thread) % grid.stride
         cta = domain.ctas[slot - grid.slot_of(domain.first_thread)]
-        return Agent(cta, within // 32, -1 if whole_warp else within % 32, engine)
+        return Agent(cta, within // 32, -1 if whole_warp else within % 32, engine, grid.label)
 
     def agent_of(self, ref: int) -> Agent:
         """Return who made an access."""
@@ -222,7 +236,8 @@ class State:
             lane = int(records.mask[record]).bit_length() - 1
         whole = lane >= ALL_LANES or family in (Family.WGMMA, Family.TMEM_LD, Family.TMEM_ST)
         cta = domain.ctas[within // grid.stride]
-        return Agent(cta, within % grid.stride // 32, -1 if whole else lane, ENGINE_NAMES.get(family, ""))
+        engine = ENGINE_NAMES.get(family, "")
+        return Agent(cta, within % grid.stride // 32, -1 if whole else lane, engine, grid.label)
 
     def report(
         self,
@@ -251,7 +266,8 @@ class State:
             slot, offset = divmod(address, grid.shared_stride)
             domain = grid.domain_of_slot[slot]
             cta = domain.ctas[slot - grid.slot_of(domain.first_thread)] if domain else slot
-            return f"{size} bytes at {grid.names(offset)} of CTA {cta}"
+            owner = f" of `{grid.label}`" if grid.label else ""
+            return f"{size} bytes at {grid.names(offset)} of CTA {cta}{owner}"
         if space is Space.TENSOR:
             column, rest = divmod(address % TENSOR_BYTES // 16, 8)
             return f"tensor memory column {column}, lanes from {rest * 16}"

@@ -207,6 +207,10 @@ class Synchronisation:
             self.state.clocks.acquire(threads, stamp)
 
     def grid_wait(self, group: Group) -> None:
-        """`griddepcontrol.wait` that went on: the prerequisite grids have ended."""
-        clocks = self.state.clocks
+        """`griddepcontrol.wait` that went on: the grid before has ended, and those that it waited for itself."""
+        clocks, grid = self.state.clocks, self.state.grid_of(group.first)
+        if grid.overlaps and grid.number:
+            before = self.state.grids[grid.number - 1]
+            grid.waited, grid.covered = True, before.completes
+            self.state.uncovered = self.state.uncovered or grid.covered > 0
         clocks.learn(group.threads, PRIOR, clocks.tick(), range(KINDS))

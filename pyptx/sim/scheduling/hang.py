@@ -87,6 +87,8 @@ def held(state: State) -> list[tuple[str, Array, Lanes, Held]]:
         found.append(("warp", _masks(state, block, block.steps[-1], item), item.lanes, item))
     if state.registers is not None:
         found += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiting]
+    if state.machine.flight is not None:
+        found += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiting]
     for group in state.converging.values():
         for item in group:
             block = state.blocks[item.at]

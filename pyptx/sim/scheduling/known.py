@@ -46,7 +46,7 @@ def threads_of(state: State, lanes: Lanes, mask: Array | None = None) -> tuple[i
 def waits_at(state: State, kind: str, held: Held) -> Place:
     """Return the place where lanes wait: at a barrier, the last instruction of its block."""
     block = state.blocks[held.at]
-    ends = kind in ("bar", "cluster") or any(held is item for item in state.warps_waiting)
+    ends = kind in ("bar", "cluster", "grid") or any(held is item for item in state.warps_waiting)
     return place_of(block, block.steps[-1] if ends else None)
 
 
@@ -105,7 +105,9 @@ class Known:
             some = some or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
             parts.setdefault(f"CTA {self.cta(cta)}", []).append(f"warp {own // 32}{some}")
         text = ", ".join(f"{cta} {', '.join(own)}" for cta, own in parts.items())
-        return text + (f" and {len(warps) - 4} more warps" if len(warps) > 4 else "")
+        text += f" and {len(warps) - 4} more warps" if len(warps) > 4 else ""
+        grid = self.state.machine.launch.label
+        return f"{text} of `{grid}`" if grid else text
 
     def cta(self, cta: int) -> str:
         """Name a CTA by its number in the grid, its coordinates where the grid has several dimensions."""
@@ -124,6 +126,8 @@ class Known:
             return self._memory(wait)
         if wait.kind == "registers":
             return self._registers(wait)
+        if wait.kind == "grid":
+            return self._grid()
         return self._warp(wait)
 
     def _helpers(self, sources: list[Source], cta: int | None = None) -> frozenset[int]:
@@ -239,6 +243,13 @@ class Known:
         what = f"the {'warpgroup' if size == 128 else 'warp'} at `{wait.place.text}`"
         helpers = frozenset(t >> 5 for t in threads)
         return Subject((wait.kind, cta, own // size, wait.key), what, missing, helpers=helpers)
+
+    def _grid(self) -> Subject:
+        flight = self.state.machine.flight
+        before = None if flight is None else flight.before
+        assert before is not None
+        missing = f"{before.unfinished()} of its {before.ctas} CTAs have not ended"
+        return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.where()), exact=True)
 
     def _registers(self, wait: Waiting) -> Subject:
         state, pool = self.state, self.state.registers

@@ -93,9 +93,10 @@ def cta_numbers(state: State) -> list[int]:
 def report(state: State) -> list[str]:
     """Say in a few lines where the threads of a batch are."""
     numbers = cta_numbers(state)
+    grid = f"`{state.machine.launch.label}` " if state.machine.launch.label else ""
     counted: dict[tuple[str, str], tuple[int, str]] = {}
     for doing, _, place, lanes in groups(state):
-        first = f"CTA {numbers[int(lanes.cta[0])]} warp {int(lanes.index[0]) // state.shape.ctas // 32}"
+        first = f"{grid}CTA {numbers[int(lanes.cta[0])]} warp {int(lanes.index[0]) // state.shape.ctas // 32}"
         count, who = counted.get((doing, str(place)), (0, first))
         counted[doing, str(place)] = count + lanes.n, who
     rows = [f"{count} × {_DOING[doing]} at {place}: {who} …" for (doing, place), (count, who) in counted.items()]

@@ -73,10 +73,7 @@ class Scheduler(State):
 
     def _stir(self) -> bool:
         """Make lanes runnable when none is; False when every lane has left."""
-        if self.converging or self.warps_waiting:
-            retry(self)
-        landed = self.machine.effects.land_oldest()
-        resume(self)
+        landed = self.rouse()
         if self.parked:
             if landed or self.ready:
                 self.stalls.reset()
@@ -85,15 +82,28 @@ class Scheduler(State):
                     found = [(abs(key[2]), lanes) for key, lanes in self.parked]
                     raise no_progress(self, found)
                 self.stalls.reset()
-            for key, lanes in self.parked:
-                self.ready.setdefault(key, []).append(lanes)
-            self.parked = []
+            self.unpark()
         elif not self.live:
             self.machine.effects.land_all()
             return False
         elif not retry(self) and not landed and not time_out(self):
             raise deadlock(self)
         return True
+
+    def rouse(self) -> bool:
+        """Let lanes look again at what they wait for, and engines do what they were told; say whether one did
+        anything."""
+        if self.converging or self.warps_waiting:
+            retry(self)
+        landed = self.machine.effects.land_oldest()
+        resume(self)
+        return landed
+
+    def unpark(self) -> None:
+        """Let lanes that poll look again."""
+        for key, lanes in self.parked:
+            self.ready.setdefault(key, []).append(lanes)
+        self.parked = []
 
     def _group(self, key: Key, lanes: Lanes) -> None:
         machine, stats, blocks, order = self.machine, self.machine.stats, self.blocks, self.order

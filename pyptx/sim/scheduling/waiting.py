@@ -15,8 +15,9 @@ from pyptx.sim.checks import barriers as told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.operands import Operands
-from pyptx.sim.program import Block
+from pyptx.sim.program import DEPENDENTS, Block
 from pyptx.sim.scheduling.convergence import complete, members, release_warps, whole_warps
+from pyptx.sim.scheduling.dependents import control, goes_on
 from pyptx.sim.scheduling.state import State
 
 _WARP = 99
@@ -24,6 +25,8 @@ _WARP = 99
 
 def passes(state: State, block: Block, lanes: Lanes) -> bool:
     """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
+    if block.steps[-1].instruction.opcode == DEPENDENTS:
+        return goes_on(state, block, lanes)
     if state.machine.recorder is not None:
         return False
     number = state.plain.get(block.pc)
@@ -47,6 +50,9 @@ def passes(state: State, block: Block, lanes: Lanes) -> bool:
 
 def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     step = block.steps[-1]
+    if step.instruction.opcode == DEPENDENTS:
+        control(state, block, depth, lanes)
+        return
     modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]
     if modifiers[0] == "warp":
         state.warps_waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))

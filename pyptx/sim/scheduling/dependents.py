@@ -1,0 +1,70 @@
+"""`griddepcontrol`: lanes that let the next grid of a stream start, and lanes that wait for the end of the one before
+(manual: griddepcontrol). A grid that runs alone has nobody before it and nobody behind it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.sim.barriers import Waiting
+from pyptx.sim.checks import barriers as told
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import Block
+from pyptx.sim.scheduling.state import State
+
+
+def goes_on(state: State, block: Block, lanes: Lanes) -> bool:
+    """Execute a `griddepcontrol` without a guard; False when its lanes have to wait, or other grids may have their
+    turn."""
+    step, flight = block.steps[-1], state.machine.flight
+    if step.instruction.predicate is not None:
+        return False
+    if not _waits(step):
+        return flight is None
+    if flight is not None and not flight.free:
+        return False
+    if state.machine.checks is not None:
+        told.grid_waited(state.machine.checks, lanes)
+    return True
+
+
+def control(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    """Execute a `griddepcontrol` in the lanes that its guard lets come to it."""
+    step, flight = block.steps[-1], state.machine.flight
+    if not _waits(step):
+        _launch(state, lanes)
+    elif flight is not None and not flight.free:
+        flight.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
+        return
+    elif state.machine.checks is not None:
+        told.grid_waited(state.machine.checks, lanes)
+    state.push(depth, block.pc + 1, lanes)
+
+
+def go_on(state: State) -> bool:
+    """The grid before has ended: its memory is visible, and the lanes that waited for it run. Say whether any did."""
+    flight = state.machine.flight
+    if flight is None or not flight.waiting:
+        return False
+    waiting, flight.waiting = flight.waiting, []
+    for item in waiting:
+        if state.machine.checks is not None:
+            told.grid_waited(state.machine.checks, item.lanes)
+        state.push(item.depth, item.pc, item.lanes)
+    return True
+
+
+def _waits(step: Step) -> bool:
+    return ".wait" in step.instruction.modifiers
+
+
+def _launch(state: State, lanes: Lanes) -> None:
+    """Take note that CTAs let dependents start. Only the first thread of a CTA that does so counts."""
+    flight = state.machine.flight
+    if flight is None:
+        return
+    numbers = state.machine.numbers[np.unique(lanes.cta)].tolist()
+    first = [number not in flight.triggered for number in numbers]
+    if state.machine.checks is not None and any(first):
+        told.launches_dependents(state.machine.checks, lanes, first)
+    flight.triggered.update(numbers)

@@ -1,0 +1,306 @@
+"""Several grids on one memory: programmatic dependent launch, what a missing wait does, who hangs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.ir import Function, Module
+from pyptx.parser import parse
+from pyptx.sim.hazards import Finding
+
+HEAD = """.version 8.0
+.target sm_90
+.address_size 64
+"""
+ENTRY = """.visible .entry {name}(.param .u64 a, .param .u64 b)
+{{
+    .reg .b32 %t, %i, %v, %n; .reg .b64 %a, %b, %flag; .reg .pred %p, %first;
+    ld.param.u64 %a, [a];
+    ld.param.u64 %b, [b];
+    mov.u64 %flag, %b;
+    mov.u32 %t, %tid.x;
+    mov.u32 %i, %ctaid.x;
+    mov.u32 %n, %ntid.x;
+    mad.lo.u32 %i, %i, %n, %t;
+    setp.eq.u32 %first, %t, 0;
+    mad.wide.u32 %a, %i, 4, %a;
+    mad.wide.u32 %b, %i, 4, %b;
+    {body}
+    ret;
+}}
+"""
+LAUNCH, WAIT = "griddepcontrol.launch_dependents;", "griddepcontrol.wait;"
+LOAD, STORE = "ld.global.u32 %v, [%a];", "st.global.u32 [%b], %v;"
+ADD, DOUBLE = "add.u32 %v, %v, 1;", "shl.b32 %v, %v, 1;"
+STEP = f"{LOAD} {ADD} {STORE}"
+SEVEN = "mov.u32 %v, 7; st.global.u32 [%a], %v;"
+RUNS = [("eager", 0), ("lazy", 0), *(("random", s) for s in range(12)), *(("adversarial", s) for s in range(12))]
+MISS = "PTX0906"
+SIZE = 128
+
+
+def module(**bodies: str) -> Module:
+    """Return a module with an entry per body."""
+    return parse(HEAD + "".join(ENTRY.format(name=name, body=body) for name, body in bodies.items()))
+
+
+def arrays(count: int) -> list[Any]:
+    """Return arrays of which the first is filled and the others are zero."""
+    return [np.arange(SIZE, dtype=np.uint32), *(np.zeros(SIZE, np.uint32) for _ in range(count - 1))]
+
+
+def launched(made: Module, *uses: tuple[Any, Any], grid: int = 2, **options: Any) -> list[sim.Result]:
+    """Run the entries of a module one behind the other, all but the first programmatic."""
+    names = [item.name for item in made.directives if isinstance(item, Function)]
+    launches = [
+        sim.Launch(made, name, grid=grid, block=SIZE // grid, args=list(use), programmatic=at > 0)
+        for at, (name, use) in enumerate(zip(names, uses, strict=True))
+    ]
+    return sim.stream(launches, **options)
+
+
+def found(made: Module, *which: tuple[int, int], count: int = 3, grid: int = 2) -> Iterator[list[Finding]]:
+    """Yield what every schedule and seed finds; `which` numbers the arrays that each entry gets."""
+    for schedule, seed in RUNS:
+        own = arrays(count)
+        uses = [(own[a], own[b]) for a, b in which]
+        results = launched(made, *uses, grid=grid, schedule=schedule, seed=seed, on_hazard="report")
+        yield list({id(finding): finding for result in results for finding in result.hazards}.values())
+
+
+PAIRS = {
+    "wait before the read": (f"{LAUNCH} {STEP}", f"{WAIT} {LOAD} {DOUBLE} {STORE}", (0, 1), (1, 2), None),
+    "no wait": (f"{LAUNCH} {STEP}", f"{LOAD} {DOUBLE} {STORE}", (0, 1), (1, 2), MISS),
+    "wait after the read": (f"{LAUNCH} {STEP}", f"{LOAD} {WAIT} {DOUBLE} {STORE}", (0, 1), (1, 2), MISS),
+    "overwrites what is read, no wait": (f"{LAUNCH} {STEP}", SEVEN, (0, 1), (0, 2), MISS),
+    "overwrites what was read": (f"{LAUNCH} {STEP}", f"{WAIT} {SEVEN}", (0, 1), (0, 2), None),
+    "overwrites what is written, no wait": (f"{LAUNCH} {STEP}", f"{LOAD} {STORE}", (0, 1), (2, 1), MISS),
+    "never launches, no wait": (STEP, f"{LOAD} {DOUBLE} {STORE}", (0, 1), (1, 2), MISS),
+    "never launches": (STEP, f"{WAIT} {LOAD} {DOUBLE} {STORE}", (0, 1), (1, 2), None),
+    "needs nothing": (f"{LAUNCH} {STEP}", f"{LOAD} {DOUBLE} {STORE}", (0, 1), (0, 2), None),
+    "wait under a guard that all pass": (
+        f"{LAUNCH} {STEP}", f"setp.lt.u32 %p, %t, 999; @%p {WAIT} {LOAD} {STORE}", (0, 1), (1, 2), None,
+    ),
+    "half of the lanes wait": (
+        f"{LAUNCH} {STEP}", f"setp.lt.u32 %p, %t, 8; @%p {WAIT} {LOAD} {STORE}", (0, 1), (1, 2), MISS,
+    ),
+    "one thread waits and a barrier hands it on": (
+        f"{LAUNCH} {STEP}", f"@%first {WAIT} bar.sync 0; {LOAD} {STORE}", (0, 1), (1, 2), None,
+    ),
+    "what is released before the launch": (
+        f"{STEP} bar.sync 0; @%first fence.acq_rel.gpu; @%first {LAUNCH}", f"{LOAD} {STORE}", (0, 1), (1, 2), None,
+    ),
+    "stores behind the launch": (
+        f"fence.acq_rel.gpu; {LAUNCH} {STEP}", f"{LOAD} {STORE}", (0, 1), (1, 2), MISS,
+    ),
+    "the launch alone releases nothing": (
+        f"{STEP} bar.sync 0; @%first {LAUNCH}", f"{LOAD} {STORE}", (0, 1), (1, 2), MISS,
+    ),
+    "another warp launches first": (
+        f"{STEP} fence.acq_rel.gpu; {LAUNCH}", f"{LOAD} {STORE}", (0, 1), (1, 2), MISS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_two_grids(name: str) -> None:
+    first, second, *which, code = PAIRS[name]
+    made = module(producer=first, consumer=second)
+    for findings in found(made, *which):
+        assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
+
+
+def test_values_that_grids_hand_on() -> None:
+    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{WAIT} {LOAD} {DOUBLE} {STORE}")
+    for schedule, seed in RUNS:
+        x, y, z = arrays(3)
+        first, second = launched(made, (x, y), (y, z), schedule=schedule, seed=seed)
+        assert y.tolist() == list(range(1, SIZE + 1))
+        assert z.tolist() == [2 * n for n in range(1, SIZE + 1)]
+        assert first.outputs["b"] is y is second.outputs["a"]
+        assert first.stats.lanes == second.stats.lanes == SIZE
+
+
+def test_without_a_wait_values_are_wrong_in_some_schedule() -> None:
+    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{LOAD} {DOUBLE} {STORE}")
+    right = dict[tuple[str, int], bool]()
+    for run in RUNS:
+        x, y, z = arrays(3)
+        launched(made, (x, y), (y, z), schedule=run[0], seed=run[1], check="none")
+        right[run] = z.tolist() == [2 * n for n in range(1, SIZE + 1)]
+    assert right["lazy", 0]
+    assert not right["eager", 0]
+    assert len({right["random", seed] for seed in range(12)}) == 2
+    assert len({right["adversarial", seed] for seed in range(12)}) == 2
+
+
+def test_a_finding_says_which_grid() -> None:
+    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{LOAD} {STORE}")
+    x, y, z = arrays(3)
+    with pytest.raises(PtxError, match=r"PTX0906.*\n.*warp 0 lane 0 of `consumer`; the other place: .* of `producer`"):
+        launched(made, (x, y), (y, z), schedule="lazy")
+    assert not y.any(), "arrays are written back when the whole stream succeeded"
+
+
+def test_the_same_kernel_twice_has_a_number() -> None:
+    made = module(k=f"{LAUNCH} {STEP}")
+    x, y, z = arrays(3)
+    launches = [
+        sim.Launch(made, grid=2, block=64, args=[x, y]),
+        sim.Launch(made, grid=2, block=64, args=[y, z], programmatic=True),
+    ]
+    first, second = sim.stream(launches, schedule="lazy", on_hazard="report")
+    (finding,) = second.hazards
+    assert finding in first.hazards
+    assert str(finding.agent).endswith("of `k (launch 2)`")
+    assert str(finding.other_agent).endswith("of `k (launch 1)`")
+
+
+FLAGS = {
+    "release and acquire": ("st.release.gpu.global.u32 [%flag], 1;", "ld.acquire.gpu.global.u32", None),
+    "relaxed on one side": ("st.relaxed.gpu.global.u32 [%flag], 1;", "ld.acquire.gpu.global.u32", MISS),
+    "relaxed on the other": ("st.release.gpu.global.u32 [%flag], 1;", "ld.relaxed.gpu.global.u32", MISS),
+}
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_flag_across_grids(name: str) -> None:
+    """The consumer polls word 0 of `b`, which the producer sets, and reads word 1."""
+    store, load, code = FLAGS[name]
+    made = module(
+        producer=f"{LAUNCH} add.u64 %b, %b, 4; mov.u32 %v, 5; @%first {STORE} @%first {store}",
+        consumer=f"mov.u32 %v, 1; again: @%first {load} %v, [%a]; setp.eq.and.u32 %p, %v, 0, %first; @%p bra again;"
+        f" @%first ld.global.u32 %v, [%a+4]; @%first {STORE}",
+    )
+    for schedule, seed in RUNS:
+        x, y, z = arrays(3)
+        results = launched(made, (x, y), (y, z), grid=1, schedule=schedule, seed=seed, on_hazard="report")
+        assert {finding.rule.code for finding in results[1].hazards} == ({code} if code else set[str]())
+        assert code or z[0] == 5
+
+
+CHAIN = {
+    "all wait": (f"{WAIT} {LAUNCH}", f"{WAIT} {LOAD} {STORE}", None),
+    "one thread of the second waits": (f"{LAUNCH} @%first {WAIT}", f"{WAIT} {LOAD} {STORE}", None),
+    "the second does not wait": (LAUNCH, f"{WAIT} {LOAD} {STORE}", MISS),
+    "the third does not wait": (f"{WAIT} {LAUNCH}", f"{LOAD} {STORE}", MISS),
+}
+
+
+@pytest.mark.parametrize("name", CHAIN)
+def test_three_grids(name: str) -> None:
+    """The third reads what the first wrote: its wait is for the second, which has to wait itself."""
+    second, third, code = CHAIN[name]
+    made = module(first=f"{LAUNCH} {STEP}", second=second, third=third)
+    for findings in found(made, (0, 1), (2, 2), (1, 3), count=4):
+        assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
+
+
+def test_a_launch_that_is_not_programmatic_starts_behind_all_others() -> None:
+    made = module(first=f"{LAUNCH} {STEP}", second=LAUNCH, third=f"{LOAD} {STORE}")
+    for schedule, seed in RUNS:
+        w, x, y, z = arrays(4)
+        launches = [
+            sim.Launch(made, "first", grid=2, block=64, args=[w, x]),
+            sim.Launch(made, "second", grid=2, block=64, args=[y, y], programmatic=True),
+            sim.Launch(made, "third", grid=2, block=64, args=[x, z]),
+        ]
+        sim.stream(launches, schedule=schedule, seed=seed)
+        assert z.tolist() == list(range(1, SIZE + 1))
+
+
+def test_batches_of_a_dependent_wait_one_after_the_other() -> None:
+    made = module(producer=f"{LAUNCH} {STEP}", consumer=f"{WAIT} {LOAD} {DOUBLE} {STORE}")
+    x, y, z = arrays(3)
+    first, second = launched(made, (x, y), (y, z), grid=4, batch_lanes=32)
+    assert z.tolist() == [2 * n for n in range(1, SIZE + 1)]
+    assert (first.stats.batches, second.stats.batches) == (1, 4)
+
+
+def test_variables_of_a_module_are_the_same_memory_for_all_its_entries() -> None:
+    text = HEAD + ".global .u32 count = 3;\n" + "".join(
+        f".visible .entry {name}(.param .u64 out)\n"
+        f"{{ .reg .u32 %v; .reg .u64 %o; ld.param.u64 %o, [out]; {body} ret; }}\n"
+        for name, body in (("add", "atom.global.add.u32 %v, [count], 4;"),
+                           ("show", "ld.global.u32 %v, [count]; st.global.u32 [%o], %v;"))
+    )  # fmt: skip
+    made, other, out = parse(text), parse(text), np.zeros(1, np.uint32)
+    add, show = sim.Launch(made, "add", args=[out]), sim.Launch(made, "show", args=[out])
+    for _ in range(2):
+        sim.stream([add, add, show])
+        assert out.tolist() == [11]
+    sim.stream([add, sim.Launch(other, "show", args=[out])])
+    assert out.tolist() == [3], "another module has its own"
+
+
+def test_views_of_the_same_bytes_are_the_same_memory() -> None:
+    made = module(producer=STEP, consumer=f"{WAIT} {STEP}")
+    x, y, z = arrays(3)
+    launched(made, (x, y), (y.reshape(2, -1), z))
+    assert z.tolist() == list(range(2, SIZE + 2))
+
+
+def test_a_hang_names_the_grid_that_is_waited_for() -> None:
+    made = module(producer=f"{LAUNCH} @%first bra out; bar.sync 1, 128; out:", consumer=f"{WAIT} {STEP}")
+    x, y, z = arrays(3)
+    with pytest.raises(sim.Hang) as raised:
+        launched(made, (x, y), (y, z), grid=2)
+    first, second = raised.value.diagnostics
+    assert first.code == second.code == "PTX0990"
+    assert "of `producer` waits for barrier 1" in first.message
+    assert "of `consumer` waits for grid `producer`: 2 of its 2 CTAs have not ended" in second.message
+    assert any("waiting at `bar.sync`" in note and "`producer` CTA" in note for note in second.notes)
+    report = raised.value.report
+    assert report.guilty is report.nodes[0]
+    assert [node.waits_for for node in report.nodes] == [[], ["barrier 1 of CTA 0"]]
+
+
+def test_no_dependent_has_to_run_while_the_primary_does() -> None:
+    made = module(
+        producer=f"{LAUNCH} again: ld.acquire.gpu.global.u32 %v, [%flag]; setp.eq.u32 %p, %v, 0; @%p bra again;",
+        consumer="@%first st.release.gpu.global.u32 [%flag], 1;",
+    )
+    x, y, _ = arrays(3)
+    with pytest.raises(sim.Hang, match=r"PTX0991.*`producer` polls `b`(.|\n)*`consumer` has not started"):
+        launched(made, (x, y), (x, y), schedule="lazy")
+    launched(made, (x, y), (x, y), schedule="eager")
+
+
+def test_overlapping_grids_have_shared_memory_of_their_own() -> None:
+    own = "st.shared.u32 [{0}], %v; bar.sync 0; ld.shared.u32 %v, [{0}];"
+    text = HEAD + "".join(
+        f".shared .u32 {name}_cell[1];\n" + ENTRY.format(name=name, body=body)
+        for name, body in (
+            ("producer", f"mov.u32 %v, 3; {own.format('producer_cell')} {LAUNCH} {STORE}"),
+            ("consumer", f"mov.u32 %v, 4; {own.format('consumer_cell')} {WAIT} {STORE}"),
+        )
+    )
+    for schedule, seed in RUNS:
+        x, y, z = arrays(3)
+        launched(parse(text), (x, y), (y, z), schedule=schedule, seed=seed)
+        assert set(y.tolist()) == {3}
+        assert set(z.tolist()) == {4}
+
+
+def test_what_a_stream_does_not_take() -> None:
+    made = module(producer=STEP)
+    assert sim.stream([]) == []
+    x, y = arrays(2)
+    with pytest.raises(PtxError, match=r"PTX1103.*`timeline` is not there for a stream"):
+        launched(made, (x, y), timeline=True)
+    with pytest.raises(PtxError, match="schedule='random', seed=4 repeats this run"):
+        launched(module(producer="trap;"), (x, y), schedule="random", seed=4)
+
+
+def test_a_fault_says_which_grid() -> None:
+    made = module(producer="mov.u64 %a, 0; ld.global.u32 %v, [%a];")
+    x, y = arrays(2)
+    launches = [sim.Launch(made, args=[x, y], label="warm-up")]
+    with pytest.raises(PtxError, match=r"in `producer` of `warm-up`, CTA \(0, 0, 0\)"):
+        sim.stream(launches)

@@ -18,6 +18,7 @@ from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.engines import chosen, objects
+from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Place, Space
 from pyptx.sim.hazards.rows import Rows, bytes_of, spread
 from pyptx.sim.lanes import Lanes
@@ -77,6 +78,16 @@ def by_warp(checks: Checks, lanes: Lanes) -> list[tuple[int, int, Group]]:
     return lanes.remembered("hazards by warp", made)
 
 
+def warps_of(checks: Checks, lanes: Lanes) -> tuple[Array, list[Group]]:
+    """Return the position of the first lane of each warp, and its lanes."""
+
+    def made() -> tuple[Array, list[Group]]:
+        found = by_warp(checks, lanes)
+        return np.array([at for at, _, _ in found]), [group for _, _, group in found]
+
+    return lanes.remembered("hazards of warps", made)
+
+
 def _alloc(
     inner: Inner, pair: int, exclusive: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any,
     columns: Any,
@@ -117,13 +128,14 @@ def _move(
     columns *= 2 if move.packed else 1
     where = np.broadcast_to(address, lanes.n)
     split = int(given[0] if stores else given[-1]) if move.split else 0
-    for at, _, group in by_warp(checks, lanes):
-        lane, column = int(where[at]) >> 16, int(where[at]) & 0xFFFF
-        if split:
-            checks.engine.tensor.move(group, place, column, columns, lane, 16, stores=stores)
-            checks.engine.tensor.move(group, place, column + split, columns, lane + 16, 16, stores=stores)
-        else:
-            checks.engine.tensor.move(group, place, column, columns, lane, rows, stores=stores)
+    first, groups = warps_of(checks, lanes)
+    addresses = where[first].astype(np.int64)
+    lane, column = addresses >> 16, addresses & 0xFFFF
+    if split:
+        checks.engine.tensor.move_all(groups, place, column, columns, lane, 16, stores=stores)
+        checks.engine.tensor.move_all(groups, place, column + split, columns, lane + 16, 16, stores=stores)
+    else:
+        checks.engine.tensor.move_all(groups, place, column, columns, lane, rows, stores=stores)
     inner(site, lanes, mask, space, address, outs, *given)
 
 
@@ -181,7 +193,7 @@ def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -
     some = checks.masked(lanes, mask)
     if some is not None:
         checks.aligned(some, place)
-        checks.engine.tensor.wait(checks.group(some), stores=stores)
+        checks.engine.tensor.wait_all(warps_of(checks, some)[1], stores=stores)
 
 
 def _fence(before: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:

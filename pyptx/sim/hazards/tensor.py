@@ -10,7 +10,7 @@ from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space, tensor_cells
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
-from pyptx.sim.hazards.rows import Rows, bytes_of
+from pyptx.sim.hazards.rows import Rows, bytes_of, rows_of
 from pyptx.sim.hazards.state import State
 from pyptx.sim.hazards.tiles import Ready, Tiles
 
@@ -113,10 +113,14 @@ class TensorMemory:
         record = self._record(access, thread, 0, 0)
         self.tiles.run(access, np.array([thread], np.int64), where, record)
 
+    def _allocated(self, thread: int, column: int, columns: int) -> bool:
+        """Say whether columns lie in an allocation of a thread's CTA."""
+        held = self.columns.setdefault(self._slot(thread), Columns()).held
+        return any(start <= column and column + columns <= start + size for start, (size, _) in held.items())
+
     def check_allocated(self, thread: int, place: Place, column: int, columns: int) -> None:
         """Report columns that lie in no allocation."""
-        held = self.columns.setdefault(self._slot(thread), Columns()).held
-        if not any(start <= column and column + columns <= start + size for start, (size, _) in held.items()):
+        if not self._allocated(thread, column, columns):
             what = f"columns {column}…{column + columns - 1}"
             self.state.report(rules.NOT_ALLOCATED, place, what, thread=thread)
 
@@ -269,16 +273,60 @@ class TensorMemory:
         self._moves.setdefault((thread >> 5, family), []).append(record)
         self.tiles.run(access, np.array([thread], np.int64), where, record)
 
+    def move_all(
+        self, groups: list[Group], place: Place, column: Ints, columns: int, lane: Ints, lanes: int, *, stores: bool
+    ) -> None:
+        """`move` by each of some warps, with a column and a lane each."""
+        threads = np.array([group.first for group in groups], np.int64)
+        family = Family.TMEM_ST if stores else Family.TMEM_LD
+        ready = self._movable(threads, place, column, columns, lane, lanes, family) if len(groups) > 1 else None
+        if ready is None:
+            for group, first, low in zip(groups, column.tolist(), lane.tolist(), strict=True):
+                self.move(group, place, first, columns, low, lanes, stores=stores)
+            return
+        state, warps = self.state, (threads >> 5).tolist()
+        streams = [state.channel(state.domain_of(warp * 32), family, warp) for warp in warps]
+        lives, operations = state.clocks.life_of[threads >> 5], self.tiles.begin(len(groups))
+        made = state.records.of_operations(
+            ready.access, lives, np.array(streams, np.int64), operations, threads & 31
+        )  # fmt: skip
+        for warp, record in zip(warps, made.tolist(), strict=True):
+            self._moves.setdefault((warp, family), []).append(record)
+        self.tiles.take(ready, made)
+
+    def _movable(
+        self, threads: Ints, place: Place, column: Ints, columns: int, lane: Ints, lanes: int, family: Family
+    ) -> Ready | None:
+        """Compare like loads or stores with what was done before; None where one of them may be wrong."""
+        grid = self.state.grid_of(int(threads[0]))
+        slot, within = np.divmod(threads - grid.first_thread, grid.stride)
+        quarter, first, last = (within >> 5) % 4, lane // 16, (lane + lanes - 1) // 16
+        height = int(last[0] - first[0]) + 1
+        if (lane >> 5 != quarter).any() or (lane % 32 + lanes > 32).any() or (last - first + 1 != height).any():
+            return None
+        if not all(map(self._allocated, threads.tolist(), column.tolist(), [columns] * len(threads))):
+            return None
+        starts = (
+            grid.tensor_base(1) * slot[:, None] + ((column[:, None] + np.arange(columns)) * 8 + first[:, None]) * 16
+        )
+        access = self._access(place, Space.TENSOR, height * 16, family is Family.TMEM_ST, family)
+        return self.tiles.ready(
+            access, threads[:, None], Space.TENSOR, rows_of(starts, height * 16), grid.tensor
+        )  # fmt: skip
+
+    def wait_all(self, groups: list[Group], *, stores: bool) -> None:
+        """`wait` by each of some warps."""
+        family = Family.TMEM_ST if stores else Family.TMEM_LD
+        state, warps = self.state, [group.first >> 5 for group in groups]
+        now = state.clocks.tick()
+        for warp in warps:
+            state.records.done(self._moves.pop((warp, family), []), now)
+        streams = [state.channel(state.domain_of(warp * 32), family, warp) for warp in warps]
+        state.clocks.learn_each(groups, np.array(streams, np.int64), now)
+
     def wait(self, group: Group, *, stores: bool) -> None:
         """`tcgen05.wait::ld` or, with `stores`, `tcgen05.wait::st`."""
-        family = Family.TMEM_ST if stores else Family.TMEM_LD
-        clocks = self.state.clocks
-        for index, warp in enumerate(group.warps.tolist()):
-            now = clocks.tick()
-            self.state.records.done(self._moves.pop((warp, family), []), now)
-            threads = group.threads[group.warp_index == index]
-            stream = self.state.channel(self.state.domain_of(int(threads[0])), family, warp)
-            clocks.learn(threads, stream, now)
+        self.wait_all([group[group.warp_index == at] for at in range(len(group.warps))], stores=stores)
 
     def fence(self, group: Group, *, before: bool) -> None:
         """`tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""

@@ -36,7 +36,9 @@ BARRIERS = frozenset(("bar", "barrier"))
 DEPENDENTS = "griddepcontrol"
 FALL, BRANCH, TABLE, CALL, RET, EXIT, TRAP, WAIT = "fall", "branch", "table", "call", "ret", "exit", "trap", "wait"
 _ENDING = {"bra": BRANCH, "brx": TABLE, "call": CALL, "ret": RET, "exit": EXIT, "trap": TRAP}
-_WARP_WIDE = frozenset(("shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma"))
+_WARP_WIDE = frozenset(
+    ("shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "setmaxnreg")
+)
 _BUILTIN_FRAME, _RECURSION = 64, 32 * 1024
 _POLLS = frozenset(("nanosleep", "atom"))
 

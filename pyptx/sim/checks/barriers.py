@@ -37,14 +37,25 @@ def _completed(
     whole = [group.threads[~part[group.warp_index]]]
     for at in np.flatnonzero(part).tolist():
         warp = int(group.warps[at])
+def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
+    """Lanes come to barriers of their CTA by these numbers: those of a warp that promises to be whole name one."""
+    shape = lanes.shape
+    warp = shape.warp[lanes.sel]
+    least, most = np.full(shape.warps * shape.ctas, np.iinfo(np.int64).max), np.full(shape.warps * shape.ctas, -1)
+    np.minimum.at(least, warp, numbers.astype(np.int64))
+    np.maximum.at(most, warp, numbers.astype(np.int64))
+    apart = np.flatnonzero((least < most)[warp])
+    if len(apart) and is_aligned(step):
+        names = f"{int(least[warp[apart[0]]])} and {int(most[warp[apart[0]]])}"
+        what, thread = f"lanes of a warp name the barriers {names}", int(checks.threads[lanes.sel][apart[0]])
+        checks.engine.state.report(rules.BARRIER_COUNT, checks.place(step), what, thread=thread, count=len(apart))
+
+
         mine = group.threads[group.warp_index == at]
         before = checks.arriving.pop((number, warp), None)
         if before is not None:
             mine = np.union1d(before[0], mine)
-            if before[1] is not step:
-                what = "other lanes of the warp came to another barrier instruction"
-                place, other = checks.place(step), checks.place(before[1])
-                checks.engine.state.report(rules.DIVERGENT, place, what, thread=int(mine[0]), other=other)
+            _joined(checks, step, int(group.threads[group.warp_index == at][0]), before, how)
         if len(mine) < int(checks.engine.state.live[warp * 32 : warp * 32 + 32].sum()):
             checks.arriving[number, warp] = mine, step, *how
         else:
@@ -58,6 +69,27 @@ def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None
     lanes = shape.merged([lanes for _, lanes, _ in gone])
     order = np.argsort(np.concatenate([lanes.index for _, lanes, _ in gone]))
     warp_barrier(checks, step, lanes, np.concatenate([masks for _, _, masks in gone])[order])
+
+def _joined(
+    checks: Checks, step: Step, thread: int, before: tuple[Array, Step, int | None, BarKind],
+    how: tuple[int | None, BarKind],
+) -> None:  # fmt: skip
+    """Lanes come to a barrier at which others of their warp are: without `.aligned`, by any instruction."""
+    place, other, state = checks.place(step), checks.place(before[1]), checks.engine.state
+    if before[1] is not step and thread >> 5 not in checks.parted and (is_aligned(step) or is_aligned(before[1])):
+        what = "other lanes of the warp came to another barrier instruction"
+        state.report(rules.DIVERGENT, place, what, thread=thread, other=other)
+    if before[2] != how[0]:
+        what = "other lanes of the warp came with another count"
+        state.report(rules.BARRIER_COUNT, place, what, thread=thread, other=other)
+
+
+def is_aligned(step: Step) -> bool:
+    """Tell whether a barrier promises that its warps are whole."""
+    instruction = step.instruction
+    whole = instruction.opcode == "bar" and instruction.modifiers[:1] != (".warp",)
+    return whole or ".aligned" in instruction.modifiers
+
 
 
 def warp_barrier(checks: Checks, step: Step, lanes: Lanes, masks: Array) -> None:
@@ -96,9 +128,7 @@ def grid_waited(checks: Checks, lanes: Lanes) -> None:
 
 def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:
     """The guard of a barrier lets some lanes come to it and others pass by."""
-    instruction = step.instruction
-    whole = instruction.opcode == "bar" and ".warp" not in instruction.modifiers
-    if not whole and ".aligned" not in instruction.modifiers:
+    if not is_aligned(step):
         return
     warp = lanes.shape.warp
     some = lanes.subset(np.isin(warp[lanes.sel], warp[others.sel]))

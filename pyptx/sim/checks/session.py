@@ -5,6 +5,7 @@ Lane `t * ctas + c` of a batch is thread `t` of the CTA in slot `c`. A lane set'
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from pyptx.sim.checks.accesses import Stored, description
 from pyptx.sim.checks.choice import Selection
 from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
-from pyptx.sim.hazards import Access, Group, Hazards, Place
+from pyptx.sim.hazards import Access, Finding, Group, Hazards, Place
 from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.lanes import Lanes
@@ -48,6 +49,10 @@ class Checks:
         """What an operation of tcgen05 touches while it runs."""
         self.arriving: dict[tuple[int, int], tuple[Array, Step, int | None, BarKind]] = {}
         """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
+        self.parted: set[int] = set()
+        """Warps of which lanes cannot come to a barrier where others are."""
+        self.apart: Callable[[Place, Lanes], list[Finding]] = lambda place, lanes: []
+        """What is wrong with an aligned instruction in lanes that are not all of their warps."""
         self.site_places: dict[Site, Place] = {}
         self._accesses: dict[Any, Access | None] = {}
         self._places: dict[int, tuple[Step, Place]] = {}
@@ -89,6 +94,7 @@ class Checks:
         width, height, _ = machine.launch.grid
         self.engine.start(self.grid, range(machine.shape.ctas), (x + width * (y + height * z)).tolist())
         self.arriving.clear()
+        self.parted.clear()
 
     def finish(self) -> None:
         """The grid has ended."""
@@ -141,9 +147,9 @@ class Checks:
 
     def aligned(self, lanes: Lanes, place: Place) -> None:
         """An `.aligned` instruction: all living lanes of each warp take part."""
-        group = self.group(lanes)
-        if self.incomplete(group) is not None:
-            self.engine.warps.aligned(group, place)
+        if self.incomplete(self.group(lanes)) is not None:
+            for finding in self.apart(place, lanes):
+                self.engine.findings.add(finding)
 
     def by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each CTA, with its slot."""

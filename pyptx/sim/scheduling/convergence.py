@@ -11,6 +11,7 @@ from pyptx.sim.checks import barriers as told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
+from pyptx.sim.scheduling.apart import diverged, ended, needs_all
 from pyptx.sim.scheduling.state import State
 
 
@@ -27,12 +28,15 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     waiting = state.converging.pop(block.pc, None)
     if waiting is not None:
         lanes = state.shape.merged([lanes, *(item.lanes for item in waiting)])
-    if whole_warps(state, lanes, block.unit):
+    if whole_warps(state, lanes, block.unit) and not (ended(state) and needs_all(block)):
         return lanes
     mask = members(state, step, block, lanes)
     if mask is None:
         return lanes
     chosen, others = lanes.split(complete(state, block, lanes, mask))
+    wrong = diverged(state, block, depth, lanes)
+    if wrong is not None:
+        raise wrong
     if others is not None:
         state.converging[block.pc] = [Waiting(others, block.pc, depth, block.pc)]
     return chosen

@@ -20,6 +20,7 @@ from pyptx.sim.hazards.graph import Hang, HangReport, explain
 from pyptx.sim.hazards.rules import REMEDIES
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
+from pyptx.sim.scheduling.apart import overdue
 from pyptx.sim.scheduling.convergence import members
 from pyptx.sim.scheduling.known import Known, threads_of
 from pyptx.sim.scheduling.polling import Poll, loop_at, polls
@@ -31,6 +32,9 @@ _MOST_CTAS = 32
 
 def deadlock(state: State) -> PtxError:
     """Return the error of a batch in which every living lane waits."""
+    wrong = overdue(state)
+    if wrong is not None:
+        return wrong
     report = hang(state)
     finding = report.finding()
     assert finding is not None

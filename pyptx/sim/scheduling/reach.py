@@ -36,6 +36,8 @@ class Reach:
     program: Program
     _after: dict[int, frozenset[int]] = field(default_factory=dict[int, frozenset[int]])
     _writers: dict[Register, list[Step]] | None = None
+    _before: dict[tuple[int, int, bool], bool] = field(default_factory=dict[tuple[int, int, bool], bool])
+    _dominators: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
 
     def sources(self, wanted: Callable[[Step], Operand | None], name: str = "") -> list[Source]:
         """Return the instructions for which `wanted` gives the operand that names their target, if that may be a
@@ -78,6 +80,113 @@ class Reach:
         if block.ending in (RET, EXIT, TRAP):
             return after if guarded else ()
         return after
+
+    def before(self, at: int, pc: int, runs: bool) -> bool:
+        """Tell whether lanes at a block may come to another one of the function, in the round of a loop in which the
+        other lanes are: those of one warp run lowest block first, so lanes that can run have been overtaken by none
+        that jumped back from a higher block."""
+        found = self._before.get((at, pc, runs))
+        if found is None:
+            seen, todo = {at}, [at]
+            while todo and pc not in seen:
+                one = todo.pop()
+                for successor in self._within(one):
+                    again = runs and one >= at and self._repeats(one, successor, pc)
+                    if successor not in seen and not again:
+                        seen.add(successor)
+                        todo.append(successor)
+            found = self._before[at, pc, runs] = pc in seen
+        return found
+
+    def ends(self, pc: int) -> bool:
+        """Tell whether lanes at a block of the entry do nothing more than end."""
+        for _ in range(_DEEP):
+            block = self.program.blocks[pc]
+            if len(block.steps) > 1 or (block.steps and block.steps[0].instruction.predicate is not None):
+                return False
+            if block.ending in (RET, EXIT):
+                return True
+            if block.steps and block.ending != BRANCH:
+                return False
+            pc = block.targets[0] if block.ending == BRANCH else pc + 1
+        return False
+
+    def _within(self, pc: int) -> tuple[int, ...]:
+        """Return the blocks that follow one in its function: calls return."""
+        block = self.program.blocks[pc]
+        if block.ending == CALL:
+            return (pc + 1,)
+        guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
+        if block.ending in (RET, EXIT, TRAP):
+            return (pc + 1,) if guarded else ()
+        return self._successors(block)
+
+    def _repeats(self, source: int, head: int, pc: int) -> bool:
+        """Tell whether a jump from one block to another closes a loop that a third is in."""
+        above = self._dominating(source)
+        if head not in self._chain(above, source) or head not in self._chain(above, pc):
+            return False
+        seen, todo = {pc}, [pc]
+        while todo:
+            one = todo.pop()
+            if one == source:
+                return True
+            more = [block for block in self._within(one) if block not in seen and block != head]
+            seen.update(more)
+            todo += more
+        return False
+
+    @staticmethod
+    def _chain(above: dict[int, int], pc: int) -> set[int]:
+        """Return the blocks that every way to a block goes through, itself among them."""
+        found = {pc}
+        while pc in above and above[pc] != pc:
+            pc = above[pc]
+            found.add(pc)
+        return found
+
+    def _dominating(self, pc: int) -> dict[int, int]:
+        """Return for each block of a function the last one that every way to it goes through (the algorithm of Cooper,
+        Harvey and Kennedy)."""
+        entry = self.program.blocks[pc].code.entry
+        if entry not in self._dominators:
+            order = self._in_order(entry)
+            rank = {block: at for at, block in enumerate(order)}
+            sources: dict[int, list[int]] = {block: [] for block in order}
+            for block in order:
+                for successor in self._within(block):
+                    sources[successor].append(block)
+            above, changed = {entry: entry}, True
+            while changed:
+                changed = False
+                for block in order[1:]:
+                    known = [source for source in sources[block] if source in above]
+                    made = known[0]
+                    for other in known[1:]:
+                        while made != other:
+                            if rank[made] > rank[other]:
+                                made = above[made]
+                            else:
+                                other = above[other]
+                    changed = changed or above.get(block) != made
+                    above[block] = made
+            self._dominators[entry] = above
+        return self._dominators[entry]
+
+    def _in_order(self, entry: int) -> list[int]:
+        """Return the blocks of a function, each before those that follow it but for loops."""
+        found, seen = list[int](), {entry}
+        stack = [(entry, iter(self._within(entry)))]
+        while stack:
+            block, rest = stack[-1]
+            successor = next((one for one in rest if one not in seen), None)
+            if successor is None:
+                stack.pop()
+                found.append(block)
+            else:
+                seen.add(successor)
+                stack.append((successor, iter(self._within(successor))))
+        return found[::-1]
 
     def symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
         """Return the variables and parameters that an address may come from, through the registers it is made of."""

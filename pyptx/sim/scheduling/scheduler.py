@@ -7,6 +7,7 @@ another runnable one. A group that jumps back in a loop that polls memory is par
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
@@ -14,6 +15,7 @@ from pyptx.sim import rules
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.machine import Batch
 from pyptx.sim.program import WAIT, Block
+from pyptx.sim.scheduling.apart import passed
 from pyptx.sim.scheduling.convergence import converge
 from pyptx.sim.scheduling.hang import deadlock, no_progress
 from pyptx.sim.scheduling.leaving import leave
@@ -41,6 +43,8 @@ class Scheduler(State):
         self.chosen: Key | None = None
         fair = self.order is not None and self.order.fair
         machine.memory.mbarriers.doubt = self.order.refuses if self.order is not None and fair else None
+        if machine.checks is not None:
+            machine.checks.apart = partial(passed, self)
         self.push(0, self.program.entry.entry, self.shape.all())
 
     def run(self, tell: Callable[[State], None] | None = None) -> None:
@@ -111,7 +115,7 @@ class Scheduler(State):
         rank, depth, pc = key[0], -key[1], abs(key[2])
         sign = -1 if order is not None and order.down else 1
         turn = 1 if self.once else 0 if order is None else order.turn()
-        jumps = 0
+        jumps, self.depth = 0, depth
         while True:
             block = blocks[pc]
             self.running = block, lanes

@@ -13,6 +13,7 @@ from pyptx.ir.operands import Operand
 from pyptx.sim.barriers import ClusterBarriers, CtaBarriers, Waiting
 from pyptx.sim.codegen import unsupported
 from pyptx.sim.formats import Array
+from pyptx.sim.hazards.events import Place
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.machine import Batch
 from pyptx.sim.operands import Operands, Unreadable
@@ -20,6 +21,7 @@ from pyptx.sim.program import Block
 from pyptx.sim.scheduling.orders import Key, Order
 
 if TYPE_CHECKING:
+    from pyptx.sim.scheduling.reach import Reach
     from pyptx.sim.scheduling.register_pool import RegisterPool
 
 
@@ -53,6 +55,12 @@ class State:
         self.dynamics: list[Array] = []
         self.suspended: list[Suspended] = []
         self.registers: RegisterPool | None = None
+        self.came: dict[int | Place, Array] = {}
+        """Who has come to an aligned instruction without the rest of the warp, by a barrier's block, or its place."""
+        self.depth = 0
+        """The depth of calls of the group that runs."""
+        self.reach: Reach | None = None
+        """What can be reached from where, once somebody has asked."""
         self.running: tuple[Block, Lanes] | None = None
         """The group that ran last, and its block."""
         self.timeouts: tuple[int, int] = (0, 0)

@@ -16,6 +16,7 @@ from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import DEPENDENTS, Block
+from pyptx.sim.scheduling import apart
 from pyptx.sim.scheduling.convergence import complete, members, release_warps, whole_warps
 from pyptx.sim.scheduling.dependents import control, goes_on
 from pyptx.sim.scheduling.state import State
@@ -58,8 +59,12 @@ def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         state.warps_waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
         release_warps(state)
     elif modifiers[0] == "cluster":
+        if state.machine.checks is not None:
+            apart.told(state, block, depth, lanes)
         _cluster(state, block, depth, lanes, modifiers[1])
     else:
+        if state.machine.checks is not None:
+            apart.told(state, block, depth, lanes)
         _cta_barrier(state, block, depth, lanes, modifiers)
 
 
@@ -85,7 +90,10 @@ def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers
         operands.pop(0)
     numbers = state.value(operands[0], step, block, lanes)
     counts = state.value(operands[1], step, block, lanes) if len(operands) > 1 else None
-    for number in np.unique(numbers).tolist():
+    several = np.unique(numbers).tolist()
+    if len(several) > 1 and state.machine.checks is not None:
+        told.numbered(state.machine.checks, step, lanes, numbers)
+    for number in several:
         if number >= BARRIERS:
             text = f"barrier {number}: a CTA has the barriers 0 to {BARRIERS - 1}"
             raise rules.error(rules.ILLEGAL, opcode_span(step.instruction), text)

@@ -1,0 +1,200 @@
+"""Lanes that an aligned instruction finds elsewhere: those of its warps or warpgroups that cannot come to it any more.
+
+Lanes that are late are none: what parted them lies before the instruction, and they will join the others there. Nor
+are lanes that do nothing more than end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.diagnostics import PtxError
+from pyptx.sim.barriers import Waiting
+from pyptx.sim.checks.barriers import is_aligned
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Agent, Finding, Place, rules
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import Block
+from pyptx.sim.scheduling.known import place_of
+from pyptx.sim.scheduling.reach import Reach
+from pyptx.sim.scheduling.state import State
+
+_MATRICES = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma"))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lanes elsewhere, and where they are; `place` is None for those that the guard lets pass by, or that are not."""
+
+    index: Array
+    place: Place | None
+
+
+def told(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+    """Tell the checks of lanes that come to an aligned barrier without the rest of their warps, which cannot come."""
+    checks = state.machine.checks
+    assert checks is not None
+    step = block.steps[-1]
+    if not is_aligned(step) or (block.pc not in state.came and checks.incomplete(checks.group(lanes)) is None):
+        return
+    parts = elsewhere(state, block, depth, _with_those_before(state, block.pc, lanes))
+    for part in parts:
+        # Who is kept off by the guard has been told of.
+        if part.place is not None:
+            found = finding(state, checks.place(step), lanes, part)
+            checks.engine.findings.add(found)
+            checks.parted |= set(checks.group(state.shape.of(part.index)).warps.tolist())
+
+
+def _with_those_before(state: State, key: int | Place, lanes: Lanes) -> Lanes:
+    """Return lanes that come to an instruction, and those of their warps that have come to it in this round."""
+    shape, came = state.shape, state.came.setdefault(key, np.zeros(state.shape.lanes, np.bool_))
+    came[lanes.sel] = True
+    here = shape.of(np.flatnonzero(came & np.isin(shape.warp, shape.warp[lanes.sel])))
+    came &= np.isin(shape.warp, shape.warp[state.alive & ~came])
+    if not came.any():
+        del state.came[key]
+    return here
+
+
+def passed(state: State, place: Place, lanes: Lanes) -> list[Finding]:
+    """Return what is wrong with an aligned instruction that runs within a block, in some of its lanes."""
+    assert state.running is not None
+    block, running = state.running
+    parts = elsewhere(state, block, state.depth, _with_those_before(state, place, lanes))
+    kept = np.setdiff1d(running.index, np.concatenate([lanes.index, *(part.index for part in parts)]))
+    kept = kept[np.isin(state.shape.warp[kept], state.shape.warp[lanes.sel])]
+    parts += [Part(kept, None)] if len(kept) else []
+    return [finding(state, place, lanes, part) for part in parts]
+
+
+def elsewhere(
+    state: State, block: Block, depth: int, lanes: Lanes, unit: int = 32, whole: bool = False, step: Step | None = None
+) -> list[Part]:
+    """Return the living lanes of these lanes' warps (of `unit` threads) that cannot come to an instruction of a block
+    where these are, the last one unless given; with `whole` those that have ended too."""
+    shape = state.shape
+    group = shape.thread // unit * shape.ctas + shape.cta
+    missing = np.isin(group, np.unique(group[lanes.sel]))
+    missing[lanes.sel] = False
+    guard = block.pc + 1 if (step or block.steps[-1]).instruction.predicate is not None else -1
+    found: list[Part] = []
+    gone = np.flatnonzero(missing & ~state.alive & whole)
+    for pc in sorted({int(pc) for pc in state.left[gone]}):
+        left = state.blocks[pc]
+        found.append(Part(gone[state.left[gone] == pc], place_of(left, left.steps[-1])))
+    missing &= state.alive
+    for at, deep, some, runs in _positions(state) if missing.any() else ():
+        part = some.subset(missing[some.sel])
+        lost = None if part is None else _lost(state, at, deep, part, runs, block.pc, depth, lanes)
+        if lost is not None:
+            steps = state.blocks[at].steps or state.blocks[at + 1].steps
+            place = None if at == guard else place_of(state.blocks[at], steps[0])
+            found.append(Part(lost.index, place))
+    return found
+
+
+def diverged(state: State, block: Block, depth: int, lanes: Lanes) -> PtxError | None:
+    """Return what is wrong where lanes have come to an instruction that whole warps or warpgroups execute as one, and
+    others cannot come: hardware does something undefined, and nothing can be computed."""
+    if ".aligned" not in block.steps[0].instruction.modifiers:
+        return None
+    shape, place = state.shape, place_of(block)
+    parts = elsewhere(state, block, depth, lanes, block.unit, needs_all(block), block.steps[0])
+    warps = shape.warp[lanes.sel]
+    near = next((part for part in parts if np.isin(shape.warp[part.index], warps).any()), None)
+    if parts:
+        return PtxError([finding(state, place, lanes, near or parts[0]).diagnostic()])
+    if needs_all(block) and int(shape.thread[lanes.sel].max()) >= shape.threads // block.unit * block.unit:
+        rule = rules.DIVERGENT if block.unit == 32 else rules.WARPGROUP
+        short = Finding(rule, place, agent(state, int(lanes.index[-1])), f"the CTA has {shape.threads} threads")
+        return PtxError([short.diagnostic()])
+    return None
+
+
+def overdue(state: State) -> PtxError | None:
+    """Return why lanes that wait for the rest of their warps wait in vain when nothing can run, if that is so; tell the
+    checks of those that came to barriers."""
+    for pc, came in [*state.came.items()]:
+        if isinstance(pc, int):
+            told(state, state.blocks[pc], 0, state.shape.of(np.flatnonzero(came)))
+    for pc, items in state.converging.items():
+        for item in items:
+            wrong = diverged(state, state.blocks[pc], item.depth, item.lanes)
+            if wrong is not None:
+                return wrong
+    return None
+
+
+def needs_all(block: Block) -> bool:
+    """Tell whether an instruction is undefined in warps of which threads have ended: products and moves of matrices."""
+    return block.steps[0].instruction.opcode in _MATRICES
+
+
+def ended(state: State) -> bool:
+    """Tell whether there may be warps that are not whole any more, or never were."""
+    return state.live < state.shape.lanes or state.shape.threads % 32 != 0
+
+
+def finding(state: State, place: Place, lanes: Lanes, part: Part) -> Finding:
+    """Return the finding of lanes at an aligned instruction and a part that is elsewhere."""
+    shape = state.shape
+    near = np.isin(shape.warp[lanes.sel], shape.warp[part.index])
+    rule = rules.DIVERGENT if near.any() else rules.WARPGROUP
+    mine = near if near.any() else np.isin(shape.cta[lanes.sel], shape.cta[part.index])
+    here = int(lanes.index[mine][0])
+    there = part.index[shape.warp[part.index] == shape.warp[here]] if near.any() else part.index
+    doing = "have ended" if not state.alive[there[0]] else "pass it by" if part.place is None else "are elsewhere"
+    mask = int((np.int64(1) << shape.lane[there].astype(np.int64)).sum())
+    what = f"lanes 0x{mask:08x} {doing}" if near.any() else f"{len(there)} threads of the warpgroup {doing}"
+    other = None if part.place is None else agent(state, int(there[0]))
+    return Finding(
+        rule, place, agent(state, here), what, part.place, other, count=len(np.unique(shape.warp[part.index]))
+    )
+
+
+def agent(state: State, lane: int) -> Agent:
+    """Return a lane of a batch in the program's terms."""
+    shape, (width, height, _) = state.shape, state.machine.launch.grid
+    x, y, z = (int(v) for v in state.machine.ctaid[:, shape.cta[lane]])
+    return Agent(x + width * (y + height * z), int(shape.thread[lane]) // 32, int(shape.lane[lane]))
+
+
+def _positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
+    """Yield where lanes are that do not run now: the block, the depth of calls, the lanes, and whether they could."""
+    for key, sets in state.ready.items():
+        for lanes in sets:
+            yield abs(key[2]), -key[1], lanes, True
+    for key, lanes in state.parked:
+        yield abs(key[2]), -key[1], lanes, False
+    held: list[Waiting] = [item.waiting for item in state.suspended]
+    for items in (*state.barriers.waiting.values(), *state.converging.values()):
+        held += items
+    held += [*state.clusters.waiting, *state.warps_waiting]
+    if state.registers is not None:
+        held += state.registers.waiting
+    for item in held:
+        yield item.at, item.depth, item.lanes, False
+
+
+def _lost(state: State, at: int, deep: int, part: Lanes, runs: bool, pc: int, depth: int, lanes: Lanes) -> Lanes | None:
+    """Return which lanes at a block, in calls of some depth, cannot come to where others are."""
+    if state.reach is None:
+        state.reach = Reach(state.program)
+    reach = state.reach
+    if deep == 0 and reach.ends(at):
+        return None
+    level = min(deep, depth)
+    targets = {pc} if depth == level else {int(p) - 1 for p in np.unique(state.returns[level][lanes.sel])}
+    starts = np.full(part.n, at) if deep == level else state.returns[level][part.sel]
+    lost, blocks = np.zeros(part.n, np.bool_), state.blocks
+    each: list[int] = np.unique(starts).tolist()
+    for start in each:
+        near = [target for target in targets if blocks[target].code is blocks[start].code]
+        if near and not any(reach.before(start, target, runs) for target in near):
+            lost |= starts == start
+    return part.subset(lost)

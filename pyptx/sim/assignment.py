@@ -28,7 +28,7 @@ def unproven(blocks: list[Block], code: Code) -> frozenset[Register]:
     while todo:
         at = todo.popleft()
         leaving = entering[at] | written[at]
-        for successor in _successors(own[at]):
+        for successor in successors(own[at]):
             merged = entering[successor - first] & leaving
             if merged != entering[successor - first] or not reached[successor - first]:
                 entering[successor - first], reached[successor - first] = merged, True
@@ -53,7 +53,7 @@ def _effects(block: Block) -> tuple[set[Register], set[Register]]:
     return exposed, written
 
 
-def _successors(block: Block) -> tuple[int, ...]:
+def successors(block: Block) -> tuple[int, ...]:
     """Return the blocks that lanes may go to, within the function."""
     guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
     after = (block.pc + 1,)

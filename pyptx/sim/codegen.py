@@ -65,11 +65,14 @@ class Source:
 
 
 class Instrument(Protocol):
-    """What checked runs add to instructions: another function for one that accesses memory, or a call before it."""
+    """What checked runs add to instructions: another function for one that accesses memory, a call before any, or, in
+    place of one that computes, a function that also gets the machine, the lanes and the guard."""
 
     def wrapped(self, step: Step, operation: Operation, block: Block) -> Callable[..., Any] | None: ...
 
     def told(self, step: Step, block: Block) -> list[tuple[Callable[..., Any], bool]]: ...
+
+    def looked(self, step: Step, operation: Operation) -> Callable[..., Any] | None: ...
 
 
 class Writer:
@@ -188,11 +191,13 @@ class Writer:
             self._memory(step, op, mask, addresses, outs, ins)
             return
         flat = _flat(outs)
-        before = ["M", "L"] if op.kind is Kind.LANES else []
-        function = self.operands.constant(op.function) if op.function is not None else ""
+        looked = self.instrument.looked(step, op) if self.instrument is not None else None
+        before = ["M", "L", str(mask)] if looked is not None else ["M", "L"] if op.kind is Kind.LANES else []
+        function = self.operands.constant(looked or op.function) if op.function is not None else ""
         call = f"{function}({', '.join([*before, *ins])})"
         one = flat[0] if len(flat) == 1 else None
-        if op.kind is Kind.INTO and one is not None and one.view and mask is None and self._exact(one):
+        direct = op.kind is Kind.INTO and looked is None and mask is None
+        if direct and one is not None and one.view and self._exact(one):
             self.lines.append(f"{function}({', '.join([*ins, one.view])})")
             self.operands.wrote(one.view, False)
         elif one is not None:

@@ -217,7 +217,7 @@ class Batch:
     def _instrument(self) -> Instrument | None:
         """Return what adds the checks to the program's instructions, None in an unchecked run."""
         if self.checks is not None and self.instrument is None:
-            self.instrument = Instrument(self.program)
+            self.instrument = Instrument(self.program, "numerics" in self.checks.selected.optional)
         return self.instrument
 
     def _writer(self, block: Block) -> Writer:
@@ -225,9 +225,12 @@ class Batch:
 
     def _make(self, pc: int) -> tuple[Any, Any]:
         block = self.program.blocks[pc]
-        source = self.sources.get(pc)
+        instrument = self._instrument()
+        # Blocks that look at values have their own text, kept beside the other.
+        key = -1 - pc if instrument is not None and instrument.numerics else pc
+        source = self.sources.get(key)
         if source is None:
-            source = self.sources[pc] = self._writer(block).source()
+            source = self.sources[key] = self._writer(block).source()
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {

@@ -12,20 +12,24 @@ from pyptx.sim.hazards import Finding
 CLASSES = {
     "races": range(901, 910), "uninitialised": range(910, 920), "proxies": range(920, 930),
     "async": range(930, 945), "tensor": range(945, 950), "mbarriers": range(950, 960),
-    "convergence": range(960, 970), "barriers": range(970, 980), "lifetimes": range(980, 990),
-    "hangs": range(990, 1000),
+    "convergence": range(960, 970), "barriers": range(970, 980), "lifetimes": range(980, 985),
+    "layouts": range(985, 990), "hangs": range(990, 992), "numerics": range(992, 998), "outputs": range(998, 999),
 }  # fmt: skip
 """The classes of docs/hazards.md, by the numbers of their codes."""
+OPTIONAL = frozenset(("numerics", "outputs"))
+"""Classes that `all` does not hold: what they find may be meant."""
 Check = str | Collection[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What to look for, and what becomes of it. `codes` is None for everything."""
+    """What to look for, and what becomes of it. `codes` is None for everything, and `optional` are the classes beyond
+    that which were asked for by name."""
 
     codes: frozenset[int] | None
     strict: bool
     raises: bool
+    optional: frozenset[str] = frozenset()
 
     def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that were asked for."""
@@ -53,7 +57,7 @@ def selection(check: Check, on_hazard: str) -> Selection | None:
         raise _unknown(f"check {unknown[0]!r} is not there; {known} are")
     classes = [name for name in names if name in CLASSES]
     codes = None if not classes or "all" in names else frozenset(code for name in classes for code in CLASSES[name])
-    return Selection(codes, "strict" in names, on_hazard == "raise")
+    return Selection(codes, "strict" in names, on_hazard == "raise", OPTIONAL & set(classes))
 
 
 def _unknown(text: str) -> PtxError:

@@ -12,7 +12,8 @@ from typing import Any
 
 from pyptx.check.body import Step
 from pyptx.ir import VectorOperand
-from pyptx.sim.checks import convergence, copies, fences, mbarriers, tensor, tensormaps, wgmma
+from pyptx.sim.checks import convergence, copies, fences, mbarriers, numerics, products, tensor, tensormaps, wgmma
+from pyptx.sim.checks.integers import Integers
 from pyptx.sim.checks.session import place_of
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block, Code, Program, names_in
@@ -24,12 +25,21 @@ Function = Callable[..., Any]
 class Instrument:
     """The hooks of one program's instructions."""
 
-    def __init__(self, program: Program) -> None:
-        self.program = program
+    def __init__(self, program: Program, numerics: bool = False) -> None:
+        self.program, self.numerics = program, numerics
+        self._integers = Integers(program)
         self._products: dict[int, frozenset[int]] = {}
 
     def wrapped(self, step: Step, operation: Operation, block: Block) -> Function | None:
-        """Return the function of an instruction that accesses memory, telling of it."""
+        """Return the function of an instruction that accesses memory, telling of it, and looking for NaN and infinity
+        where somebody asked."""
+        if not self.numerics:
+            return self._telling(step, operation, block)
+        operation = products.issued(operation)
+        found = self._telling(step, operation, block) or operation.function
+        return None if found is None else products.wrapped(operation, found) or found
+
+    def _telling(self, step: Step, operation: Operation, block: Block) -> Function | None:
         inner = operation.function
         assert inner is not None
         match step.instruction.opcode:
@@ -56,10 +66,19 @@ class Instrument:
         found = _event(step, self.program)
         if found is not None:
             made.append((found, True))
+        lost = self._integers.told(step, block) if self.numerics else None
+        if lost is not None:
+            made.append((lost, True))
         busy = self._touched(step, block)
         if busy:
             made.append((partial(wgmma.touches, place_of(step.instruction), busy), False))
         return made
+
+    def looked(self, step: Step, operation: Operation) -> Function | None:
+        """Return the function of an instruction that computes, looking for NaN and infinity; None if nobody asked."""
+        if not self.numerics or operation.function is None:
+            return None
+        return numerics.looked(step, operation) or products.looked(step, operation.function)
 
     def _touched(self, step: Step, block: Block) -> frozenset[int]:
         """Return the registers of products that another instruction names."""

@@ -19,6 +19,7 @@ from pyptx.sim.hazards.hang import Hangs
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import MBarriers
 from pyptx.sim.hazards.memory import Benign, Memory
+from pyptx.sim.hazards.numerics import Numerics
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.state import TENSOR_BYTES, Domain, Grid, State
 from pyptx.sim.hazards.sync import Synchronisation
@@ -56,6 +57,7 @@ class Hazards:
         self.tensor = TensorMemory(self.state, self.tiles, self.mbarriers)
         self.maps = TensorMaps(self.state)
         self.warps = Warps(self.state)
+        self.numerics = Numerics(self.state)
         self.hangs = Hangs(self.state, self.barriers, self.mbarriers)
 
     @property

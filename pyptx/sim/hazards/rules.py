@@ -27,6 +27,10 @@ _KERNEL = """\
 }}
 """
 """A kernel that 32 threads run, for the examples of hangs."""
+_ARITHMETIC = _KERNEL.replace(
+    ".reg .b32 %r<4>;", ".reg .b32 %r<4>;\n    .reg .b64 %rd<4>;\n    .reg .b16 %h<4>;\n    .reg .f32 %f<4>;"
+)
+"""The same with registers of all sizes, for the examples of numerics."""
 
 
 def _rule(number: int, title: str, why: str, remedy: str, severity: Severity) -> Rule:
@@ -407,6 +411,15 @@ STORE_AT_EXIT = _warning(
 ABSENT_CTA = _error(
     984, "multicast to an absent CTA", "The mask names ranks of the cluster.", "mask off ranks beyond the cluster"
 )
+# Layouts
+SWIZZLE = _warning(
+    985,
+    "swizzle of the copy and of the descriptor differ",
+    "A product takes the bytes of a tile from where its descriptor says that the swizzle put them; a tensor copy with "
+    "another mode put them elsewhere (Tensor swizzling modes; matrix descriptors).",
+    "give the tensor map and the matrix descriptor the same swizzle; only data that was swizzled before may be copied "
+    "without one",
+)
 # Hangs
 DEADLOCK = replace(
     _error(
@@ -427,5 +440,83 @@ LIVELOCK = replace(
     ),
 )
 _found[-2:] = [DEADLOCK, LIVELOCK]
+
+# Numerics and outputs: looked for only when asked for by name
+_INDEXED = """\
+mov.u64 %rd1, flag;
+    {}
+    add.s64 %rd1, %rd1, %rd2;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 ld.global.u32 %r3, [%rd1];"""
+NAN = replace(
+    _warning(
+        992,
+        "NaN first produced here",
+        "None of the operands is NaN, the result is: 0 * inf, inf - inf, 0 / 0, the root or logarithm of a negative "
+        "number, or a value beyond a format without infinity.",
+        "look at the operands: guard the division, clamp the argument, or scale the values",
+    ),
+    wrong=_ARITHMETIC.format("mov.f32 %f0, 0fFF800000;\n    sub.f32 %f1, %f0, %f0;"),
+    right=_ARITHMETIC.format("mov.f32 %f0, 0f3F800000;\n    sub.f32 %f1, %f0, %f0;"),
+)
+INFINITY = replace(
+    _warning(
+        993,
+        "infinity first produced here",
+        "All operands are finite, the result is not: a sum, product or conversion beyond the type's range, or a "
+        "division by zero. An infinity that a kernel writes itself is an operand.",
+        "scale the values, accumulate in a wider type, or convert with `.satfinite`",
+    ),
+    wrong=_ARITHMETIC.format("mov.f32 %f0, 0f00000000;\n    rcp.approx.f32 %f1, %f0;"),
+    right=_ARITHMETIC.format("mov.f32 %f0, 0f3F800000;\n    rcp.approx.f32 %f1, %f0;"),
+)
+ADDRESS_OVERFLOW = replace(
+    _warning(
+        994,
+        "integer overflow in address arithmetic",
+        "The exact result does not fit the type, and the wrapped value becomes part of an address or a coordinate.",
+        "compute the index in 64 bits: `mul.wide`, `mad.wide`, or `cvt` to 64 bits before the arithmetic",
+    ),
+    wrong=_ARITHMETIC.format(_INDEXED.format("mul.lo.s32 %r2, %r1, 134217728;\n    mul.wide.s32 %rd2, %r2, 4;")),
+    right=_ARITHMETIC.format(_INDEXED.format("mul.wide.s32 %rd2, %r1, 536870912;")),
+)
+NARROWED = replace(
+    _warning(
+        995,
+        "value lost by narrowing",
+        "The bits that are cut off are neither zeros nor copies of the sign: no reading of what is left is the value.",
+        "keep the value wide, or narrow with `.sat`",
+    ),
+    wrong=_ARITHMETIC.format("mul.lo.s32 %r2, %r1, 100000;\n    cvt.u16.u32 %h1, %r2;"),
+    right=_ARITHMETIC.format("mul.lo.s32 %r2, %r1, 1000;\n    cvt.u16.u32 %h1, %r2;"),
+)
+INEXACT = replace(
+    _warning(
+        996,
+        "integer not exact as a floating-point number",
+        "f32 holds all integers up to 2^24, f64 up to 2^53, f16 up to 2^11, bf16 up to 2^8; beyond, they are rounded.",
+        "convert to a wider type, or keep the integer",
+    ),
+    wrong=_ARITHMETIC.format("mad.lo.s32 %r2, %r1, 1, 16777216;\n    cvt.rn.f32.s32 %f1, %r2;"),
+    right=_ARITHMETIC.format("mad.lo.s32 %r2, %r1, 2, 16777216;\n    cvt.rn.f32.s32 %f1, %r2;"),
+)
+OUT_OF_RANGE = replace(
+    _warning(
+        997,
+        "floating-point number beyond the integer's range",
+        "What does not fit becomes the nearest limit of the integer type, NaN becomes 0 or the least integer, silently "
+        "(cvt).",
+        "clamp before the conversion, or write `.sat` if the limit is meant",
+    ),
+    wrong=_ARITHMETIC.format("mov.f32 %f0, 0fBF800000;\n    cvt.rzi.u32.f32 %r2, %f0;"),
+    right=_ARITHMETIC.format("mov.f32 %f0, 0fBF000000;\n    cvt.rzi.u32.f32 %r2, %f0;"),
+)
+UNWRITTEN = _warning(
+    998,
+    "part of an output never written",
+    "The launch wrote some bytes of an output and left others, which keep what the array held before.",
+    "let the grid cover the whole output, or clear the array first",
+)
+_found[-7:-1] = [NAN, INFINITY, ADDRESS_OVERFLOW, NARROWED, INEXACT, OUT_OF_RANGE]
 
 RULES: tuple[Rule, ...] = tuple(_found)

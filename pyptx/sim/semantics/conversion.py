@@ -18,7 +18,7 @@ from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, 
 from pyptx.types import ALL
 
 _TYPES = frozenset(t.name for t in ALL)
-_WHOLE: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+WHOLE: dict[str, Callable[[Array], Array]] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
 def _cvt(match: Match, signature: Signature) -> Operation | None:
@@ -74,7 +74,7 @@ def _from_float(match: Match, target: str, source: str) -> Operation | None:
             return _joined([_fixed(x, flags, mode) for x in _unscaled([b, a], scale)])
 
         return value(fixed)
-    whole = _WHOLE[match.chosen["irnd"]]
+    whole = WHOLE[match.chosen["irnd"]]
     return value(lambda a: _float_to_integer(_value_of(a, source, flags), whole, dtype_of(target), source))
 
 
@@ -102,7 +102,7 @@ def _float_to_integer(x: Array, whole: Callable[[Array], Array], dtype: np.dtype
 def _float_to_float(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
     mode = next((m for m in match.modifiers if m in ("rn", "rna", "rz", "rm", "rp")), "rn")
-    whole = _WHOLE.get(match.chosen.get("irnd", ""))
+    whole = WHOLE.get(match.chosen.get("irnd", ""))
     if target == source and whole is None and not flags & {"sat", "ftz"}:
         return COPY
 

@@ -63,9 +63,7 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
 
 def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
     """Multiply for every lane that issues the instruction. Given are spaces and addresses, no outputs, the operands."""
-    count = 2 * len(spelling.addresses)
-    named = dict(zip(spelling.addresses, given[1:count:2], strict=True))
-    named |= dict(zip(spelling.names, given[count + 1 :], strict=True))
+    named = named_operands(spelling, given)
     some, values = chosen(group, mask, *named.values())
     if some is None:
         return
@@ -76,11 +74,18 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any)
     ) or put_off(site.memory):
         return
     for at, one in bulk.one_by_one(some):
-        operands = {name: _number(value, at) for name, value in zip(named, values, strict=True)}
+        operands = {name: number(value, at) for name, value in zip(named, values, strict=True)}
         try:
             _multiply(spelling, site, one, operands)
         except (ValueError, IndexError) as why:
             raise wrong_place(site, one, 0, str(why)) from None
+
+
+def named_operands(spelling: Spelling, given: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the operands by name."""
+    count = 2 * len(spelling.addresses)
+    named = dict(zip(spelling.addresses, given[1:count:2], strict=True))
+    return named | dict(zip(spelling.names, given[count + 1 :], strict=True))
 
 
 def _alike(spelling: Spelling, site: Site, some: Lanes, named: dict[str, Any]) -> bool:
@@ -113,28 +118,33 @@ def _described(spelling: Spelling, bits: int) -> InstructionDescriptor:
     return found
 
 
-def _number(value: Array | tuple[Array, ...], at: int) -> Any:
+def number(value: Array | tuple[Array, ...], at: int) -> Any:
+    """Return an operand of one lane."""
     return tuple(int(word[at]) for word in value) if isinstance(value, tuple) else int(value[at])
 
 
-def _multiply(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> None:
+def halves_of(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> list[read.Half]:
+    """Return the shares of the CTAs that a product runs in; ValueError with what its descriptor does not allow."""
     found = _described(spelling, operands["idesc"])
     path = datapath(found.m, cta_group=spelling.ctas, ws=spelling.ws, sparse=spelling.sparse)
     lanes = read.lanes_of(path, operands["d"] >> 16)
-    from_tensor = "a" in spelling.addresses
-    if from_tensor and operands["a"] >> 16 != operands["d"] >> 16:
+    if "a" in spelling.addresses and operands["a"] >> 16 != operands["d"] >> 16:
         raise ValueError(f"A starts at lane {operands['a'] >> 16}, D at lane {operands['d'] >> 16}")
     ctas = pair_of(site, one) if spelling.ctas == 2 else (int(one.cta[0]),)
-    halves = [read.Half(site.memory, cta, found, lanes) for cta in ctas]
-    right = _columns(spelling, halves, operands)
+    return [read.Half(site.memory, cta, found, lanes) for cta in ctas]
+
+
+def _multiply(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> None:
+    halves = halves_of(spelling, site, one, operands)
+    right = columns_of(halves, operands)
     for at, half in enumerate(halves):
-        left = _rows(spelling, half, operands, from_tensor)
+        left = rows_of(spelling, half, operands)
         _accumulate(spelling, half, left, right, operands, operands.get("disabled", (0,) * 8)[4 * at : 4 * at + 4])
 
 
-def _rows(spelling: Spelling, half: read.Half, operands: dict[str, Any], from_tensor: bool) -> Array:
+def rows_of(spelling: Spelling, half: read.Half, operands: dict[str, Any]) -> Array:
     """Return A of one CTA, `[part of N or 1, row, element of K]`."""
-    if from_tensor:
+    if "a" in spelling.addresses:
         left = read.tensor_rows(half, operands["a"], spelling.shifted)
     else:
         left = read.shared_rows(half, operands["a"], half.rows, 0)[None]
@@ -145,7 +155,7 @@ def _rows(spelling: Spelling, half: read.Half, operands: dict[str, Any], from_te
     return -left if half.found.negate_a else left
 
 
-def _columns(spelling: Spelling, halves: list[read.Half], operands: dict[str, Any]) -> Array:
+def columns_of(halves: list[read.Half], operands: dict[str, Any]) -> Array:
     """Return B, `[column, element of K]`: every CTA of a pair has half of the columns."""
     found = halves[0].found
     mask = ZeroColumnMask.decode(operands["columns"]) if "columns" in operands else None
@@ -159,7 +169,7 @@ def _columns(spelling: Spelling, halves: list[read.Half], operands: dict[str, An
     return -right if found.negate_b else right
 
 
-def _scales(spelling: Spelling, half: read.Half, columns: int, operands: dict[str, Any]) -> tuple[Array, Array]:
+def scales_of(spelling: Spelling, half: read.Half, columns: int, operands: dict[str, Any]) -> tuple[Array, Array]:
     """Return the scale factors of A, `[part of N, row, block]`, and of B, `[part of N, block, column]`."""
     # A sparse A has one scale factor for as many stored elements, so for twice as much of K.
     vector = half.found.k // (spelling.block * (2 if half.found.sparse else 1))
@@ -174,11 +184,11 @@ def _accumulate(
     parts, column = half.lanes.shape[0], operands["d"] & 0xFFFF
     width = found.n // parts
     held = read.words(half, "D", half.lanes, operands["d"], width)
-    start = _decoded(held, found.d.name) if operands["accumulate"] else np.zeros(held.shape, _RESULT[found.d.name])
+    start = decoded(held, found.d.name) if operands["accumulate"] else np.zeros(held.shape, _RESULT[found.d.name])
     if operands.get("scale"):
         start = np.ldexp(start.astype(np.float32), -operands["scale"])
     y = right.reshape(parts, width, found.k).swapaxes(-1, -2)
-    scales = _scales(spelling, half, width, operands) if spelling.block else None
+    scales = scales_of(spelling, half, width, operands) if spelling.block else None
     made = _encoded(_sum(half, left, y, start, scales), found.d.name)
     lanes = half.lanes.reshape(-1)
     made = made.reshape(len(lanes), width)
@@ -201,7 +211,8 @@ def _sum(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array,
     return scaled_product(x, y, scales, start, names[1:], instruction="tcgen05", sm=sm, sparse=found.sparse)
 
 
-def _decoded(part: Array, kind: str) -> Array:
+def decoded(part: Array, kind: str) -> Array:
+    """Return words of D as numbers."""
     if kind == "f16":
         return part.astype(np.uint16).view(np.float16).astype(np.float32)
     return part.view(_RESULT[kind])

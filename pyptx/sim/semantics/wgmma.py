@@ -70,7 +70,7 @@ def _multiply(
 ) -> None:
     named = dict(zip(spelling.names, given, strict=True))
     groups = wg.groups_of(group)
-    left, right = _operands(spelling, site, group, groups, named)
+    left, right = operands_of(spelling, site, group, groups, named)
     kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[spelling.types[0]]
     keeps: Array = group.each(named["scale_d"])[groups.first]
     held = _held(site, group, groups, outs, d, kind, keeps)
@@ -130,7 +130,7 @@ def _total(spelling: Spelling, left: Array, right: Array, start: Array, sm: int)
     return product(left, right, start, spelling.types, instruction="wgmma", sm=sm, sparse=spelling.sparse)
 
 
-def _operands(
+def operands_of(
     spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
 ) -> tuple[Array, Array]:
     """Return the values of A, 64 x K, and of B, N x K."""

@@ -1,0 +1,289 @@
+"""Integers whose value changes: arithmetic that wraps on its way into an address, conversions that lose something.
+
+Called with the operands before an instruction runs. `addresses` knows which results become part of an address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
+from pyptx.ir.operands import Operand
+from pyptx.sim.checks import addresses
+from pyptx.sim.checks.addresses import SIGNED, UNSIGNED, WHOLE
+from pyptx.sim.checks.session import place_of
+from pyptx.sim.formats import Array, dtype_of
+from pyptx.sim.hazards import Place
+from pyptx.sim.program import Block, Code, Program
+from pyptx.sim.semantics.bits import limits
+from pyptx.sim.semantics.conversion import WHOLE as ROUNDING
+from pyptx.sim.semantics.narrow import FORMATS, decode, rounded
+from pyptx.types import ALL
+
+if TYPE_CHECKING:
+    from pyptx.sim.lanes import Lanes
+    from pyptx.sim.machine import Batch
+
+Told = Callable[..., None]
+_NUMBERS = frozenset(t.name for t in ALL)
+_PRECISION = {name: form.precision for name, form in FORMATS.items()} | {"f64": 53}
+_NAMES = "abc"
+
+
+@dataclass(slots=True)
+class Known:
+    """What is known of a function before it runs: how results go into addresses, and registers that may be negative."""
+
+    uses: dict[int, int]
+    signed: frozenset[addresses.Register]
+    read: frozenset[addresses.Register]
+    bits: frozenset[addresses.Register]
+
+
+class Integers:
+    """The hooks of a program's integer instructions."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._known: dict[int, Known] = {}
+
+    def told(self, step: Step, block: Block) -> Told | None:
+        """Return what looks at the operands of an instruction, None where nothing can be lost."""
+        words = [modifier[1:] for modifier in step.instruction.modifiers]
+        match step.instruction.opcode:
+            case "add" | "sub" | "mul" | "mad" | "shl" if words[-1] in _WRAPPING and not _KEEPS & set(words):
+                return self._arithmetic(step, block.code, words[-1])
+            case "cvt" if "pack" not in words:
+                return self._conversion(step, block.code, words)
+            case "mov" if isinstance(step.instruction.operands[0], VectorOperand):
+                return self._taken_apart(step, block.code, step.instruction.operands[0])
+            case _:
+                return None
+
+    def _of(self, code: Code) -> Known:
+        found = self._known.get(code.number)
+        if found is None:
+            blocks = self.program.blocks
+            found = self._known[code.number] = Known(
+                addresses.uses_in(blocks, code), addresses.signed_in(blocks, code), addresses.read_in(blocks, code),
+                addresses.bits_in(blocks, code),
+            )  # fmt: skip
+        return found
+
+    def _arithmetic(self, step: Step, code: Code, kind: str) -> Told | None:
+        known = self._of(code)
+        kinds = known.uses.get(id(step), 0)
+        opcode = step.instruction.opcode
+        if not kinds or (opcode == "sub" and kind[0] == "u"):
+            return None
+        signed = tuple(
+            addresses.negative(given) or _register(given, step) in known.signed
+            for given in step.instruction.operands[1:]
+        )
+        return partial(_wraps, place_of(step.instruction), opcode, kind, kinds, signed)
+
+    def _conversion(self, step: Step, code: Code, words: list[str]) -> Told | None:
+        target, source = [word for word in words if word in _NUMBERS][-2:]
+        place = place_of(step.instruction)
+        if _is_integer(source):
+            if target in _PRECISION:
+                mode = next(word for word in words if word in ("rn", "rz", "rm", "rp"))
+                return partial(_rounds, place, target, mode)
+            if _is_integer(target) and int(target[1:]) < int(source[1:]) and "sat" not in words:
+                return self._narrowing(step, code, target)
+            return None
+        if _is_integer(target) and source in (*FORMATS, "f64"):
+            mode = next(word for word in words if word in ROUNDING)
+            return partial(_clamps, place, target, source, mode, "sat" in words)
+        return None
+
+    def _narrowing(self, step: Step, code: Code, target: str) -> Told | None:
+        """Half of a 64-bit number is often meant, as the lower word of a product, but not as an address."""
+        known, given = self._of(code), step.instruction.operands[1]
+        used = bool(known.uses.get(id(step)))
+        if not used and (target[1:] == "32" or _register(given, step) in known.bits):
+            return None
+        return partial(_cuts, place_of(step.instruction), target, used)
+
+    def _taken_apart(self, step: Step, code: Code, parts: VectorOperand) -> Told | None:
+        """`mov.b64 {lo, hi}, x` where `lo` becomes part of an address and nobody reads `hi`."""
+        known = self._of(code)
+        low, *high = (addresses.register_of(e.name, step) for e in parts.elements
+                      if isinstance(e, RegisterOperand | LabelOperand))  # fmt: skip
+        whole = step.instruction.modifiers[-1] == ".b64" and len(parts.elements) == 2
+        if not whole or low is None or not known.uses.get(id(step)) or any(one in known.read for one in high):
+            return None
+        return partial(_cuts, place_of(step.instruction), "b32", True)
+
+
+_WRAPPING = frozenset(("u16", "u32", "s16", "s32", "b16", "b32"))
+_KEEPS = frozenset(("wide", "hi", "sat", "cc"))
+
+
+def _register(given: Operand, step: Step) -> addresses.Register | None:
+    return addresses.register_of(given.name, step) if isinstance(given, RegisterOperand | LabelOperand) else None
+
+
+def _is_integer(name: str) -> bool:
+    return name[0] in "us" and name[1:].isdigit()
+
+
+def _chosen(mask: Any, lanes: Lanes, bad: Array) -> Array:
+    """Return the positions of the lanes that took part and are bad."""
+    whole = np.broadcast_to(bad, lanes.n)
+    return np.flatnonzero(whole if mask is None else whole & mask)
+
+
+def _thread(machine: Batch, lanes: Lanes, at: int) -> int:
+    assert machine.checks is not None
+    return int(machine.checks.threads[int(lanes.index[at])])
+
+
+def _at(value: Any, at: int) -> Any:
+    return np.asarray(value).item() if np.ndim(value) == 0 else value[at].item()
+
+
+def _read(value: Any, signed: bool) -> Any:
+    """Return the bits of an operand as numbers of one sign."""
+    made = np.asarray(value)
+    return made.view(f"{'i' if signed else 'u'}{made.dtype.itemsize}")
+
+
+def _exact(opcode: str, values: list[Any]) -> Any:
+    """Return the exact result, in f64 for arrays: what that cannot hold is far out of range."""
+    match opcode:
+        case "add":
+            return values[0] + values[1]
+        case "sub":
+            return values[0] - values[1]
+        case "mul":
+            return values[0] * values[1]
+        case "mad":
+            return values[0] * values[1] + values[2]
+        case _:
+            return values[0] * 2 ** values[1]
+
+
+def _wraps(
+    place: Place, opcode: str, kind: str, kinds: int, signed: tuple[bool, ...], machine: Batch, lanes: Lanes, mask: Any,
+    *operands: Any,
+) -> None:  # fmt: skip
+    bits = int(kind[1:])
+    over: dict[bool, Any] = {}
+    for reading in (True, False):
+        flags = _flags(opcode, reading, signed)
+        exact = _exact(opcode, [_read(v, f).astype(np.float64) for v, f in zip(operands, flags, strict=True)])
+        low = -(2.0 ** (bits - 1)) if any(flags) else 0.0
+        over[reading] = (exact < low) | (exact >= 2.0 ** (bits - 1 if reading else bits))
+    own: Any = np.True_ if kind[0] == "b" else over[kind[0] == "s"]
+    bad: Any = np.False_
+    if kinds & SIGNED:
+        bad = bad | (own & over[True])
+    if kinds & UNSIGNED:
+        bad = bad | (own & over[False])
+    if kinds & WHOLE:
+        bad = bad | (over[True] & over[False])
+    if not bad.any():
+        return
+    found = _chosen(mask, lanes, bad)
+    if len(found):
+        _report_wrap(place, opcode, kind, kinds, signed, machine, lanes, found, operands)
+
+
+def _flags(opcode: str, reading: bool, signed: tuple[bool, ...]) -> tuple[bool, ...]:
+    """Return which operands are taken as signed: all, or those that may be negative; a shift's distance never is."""
+    flags = tuple(reading or one for one in signed)
+    return (flags[0], False) if opcode == "shl" else flags
+
+
+def _report_wrap(
+    place: Place, opcode: str, kind: str, kinds: int, signed: tuple[bool, ...], machine: Batch, lanes: Lanes,
+    found: Array, operands: tuple[Any, ...],
+) -> None:  # fmt: skip
+    assert machine.checks is not None
+    at, bits = int(found[0]), int(kind[1:])
+    reading = bool(kinds & SIGNED) or (kind[0] == "s" and not kinds & UNSIGNED)
+    flags = _flags(opcode, reading, signed)
+    values = [int(_at(_read(v, f), at)) for v, f in zip(operands, flags, strict=True)]
+    if opcode == "shl":
+        values[1] = min(values[1], bits)
+    exact = _exact(opcode, values)
+    wrapped = exact & ((1 << bits) - 1)
+    result = wrapped - (1 << bits) if reading and wrapped >> (bits - 1) else wrapped
+    named = list(zip(_NAMES, values, strict=False))
+    shown = f"{'s' if reading else 'u'}{bits}"
+    machine.checks.engine.numerics.overflows(
+        place, _thread(machine, lanes, at), exact, shown, named, result, len(found)
+    )
+
+
+def _cuts(place: Place, target: str, used: bool, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any) -> None:
+    bits = int(target[1:])
+    whole: Array = _read(value, False)
+    size, number = 8 * whole.dtype.itemsize, whole.dtype.type
+    low: Array = whole & number((1 << bits) - 1)
+    sign = number((1 << size) - (1 << bits))
+    extended: Array = np.where(low >> number(bits - 1) != 0, low | sign, low)
+    bad: Array = (whole != low) & (whole != extended)
+    if not bad.any():
+        return
+    found = _chosen(mask, lanes, bad)
+    if not len(found):
+        return
+    assert machine.checks is not None
+    at = int(found[0])
+    before = int(_at(np.asarray(value), at))
+    after = int(_at(low, at))
+    after -= (1 << bits) if target[0] == "s" and after >> (bits - 1) else 0
+    machine.checks.engine.numerics.narrowed(place, _thread(machine, lanes, at), before, target, after, used, len(found))
+
+
+def _rounds(place: Place, target: str, mode: str, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any) -> None:
+    a = np.asarray(value)
+    bits = a.view(f"u{a.dtype.itemsize}")
+    size = np.where(a < 0, ~bits + bits.dtype.type(1), bits).astype(np.uint64)
+    most = np.uint64(1 << _PRECISION[target])
+    large = size > most
+    if not large.any():
+        return
+    # What remains without the zeros at the end has to fit the significand.
+    lowest = np.where(large, size & (~size + np.uint64(1)), np.uint64(1))
+    found = _chosen(mask, lanes, large & (size // lowest >= most))
+    if not len(found):
+        return
+    assert machine.checks is not None
+    at = int(found[0])
+    given = int(_at(a, at))
+    result = float(given) if target == "f64" else float(rounded(np.array(float(given)), target, mode))
+    shown = int(result) if np.isfinite(result) else result
+    machine.checks.engine.numerics.inexact(place, _thread(machine, lanes, at), given, target, shown, len(found))
+
+
+def _clamps(
+    place: Place, target: str, source: str, mode: str, sat: bool, machine: Batch, lanes: Lanes, mask: Any, value: Any,
+    *_: Any,
+) -> None:  # fmt: skip
+    raw = np.asarray(value)
+    exact = raw if source == "f64" else decode(raw, source)
+    low, high = limits(dtype_of(target))
+    whole = ROUNDING[mode](exact)
+    bad = np.isnan(exact)
+    if not sat:
+        bad = bad | (whole < float(low)) | (whole >= float(high + 1))
+    if not bad.any():
+        return
+    found = _chosen(mask, lanes, bad)
+    if not len(found):
+        return
+    assert machine.checks is not None
+    at = int(found[0])
+    given = _at(exact, at)
+    empty = (1 << (int(target[1:]) - 1)) if source == "f64" or target[1:] == "64" else 0
+    result = (low if target[0] == "s" and empty else empty) if given != given else high if given > 0 else low
+    machine.checks.engine.numerics.out_of_range(place, _thread(machine, lanes, at), given, target, result, len(found))

@@ -1,0 +1,151 @@
+"""Where NaN and infinity begin: results that are none of their operands' doing. Looked at only when asked for.
+
+`looked` gives the function that runs in place of an instruction's own; products of matrices are in `products`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.isa.model import Operand
+from pyptx.sim.checks.session import place_of
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Place
+from pyptx.sim.semantics.narrow import FORMATS, element_of, unpacked
+from pyptx.sim.semantics.vocabulary import Kind, Operation
+
+if TYPE_CHECKING:
+    from pyptx.sim.lanes import Lanes
+    from pyptx.sim.machine import Batch
+
+Function = Callable[..., Any]
+_COMPUTE = frozenset((
+    "add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "cvt",
+))  # fmt: skip
+_DIVISOR = {"div": 1, "rcp": 0}
+_EXPONENT = {
+    "f16": (np.uint16, 0x7C00), "bf16": (np.uint16, 0x7F80), "e5m2": (np.uint8, 0x7C), "tf32": (np.uint32, 0x7F800000),
+}  # fmt: skip
+"""Where all bits of the exponent are set, a value of these formats is not finite."""
+
+
+def looked(step: Step, operation: Operation) -> Function | None:
+    """Return what computes a floating-point instruction and looks at its result, None for other instructions. It gets
+    the machine, the lanes, the guard and the operands."""
+    plan, inner = step.plan, operation.function
+    if plan is None or inner is None or step.instruction.opcode not in _COMPUTE or operation.selects:
+        return None
+    result, *operands = plan.signature
+    if not is_float(result.type) or result.count or operation.carry:
+        return None
+    place = place_of(step.instruction)
+    watched = [operand for operand in operands if operand.access != "w"]
+    return partial(_computed, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, watched)
+
+
+def is_float(name: str | None) -> bool:
+    """Say whether values of a type, or the elements of a packed one, are floating-point numbers."""
+    return name == "f64" or (name is not None and element_of(name)[0] in FORMATS)
+
+
+def elements(value: Any, kind: str | None) -> list[Array]:
+    """Return the elements of a value as numbers, the lowest bits first; what is no float counts as finite."""
+    if isinstance(value, tuple):
+        return [part for item in cast("tuple[Any, ...]", value) for part in elements(item, kind)]
+    if kind == "f64" or not is_float(kind):
+        return [np.asarray(value)]
+    assert kind is not None
+    return unpacked(np.asarray(value), kind) if element_of(kind)[1] > 1 else [_decoded(np.asarray(value), kind)]
+
+
+def _decoded(value: Array, kind: str) -> Array:
+    return value if kind == "f32" else unpacked(value, f"{kind}x1")[0]
+
+
+def all_finite(value: Array, kind: str) -> bool:
+    """Say quickly whether a value is finite in all lanes."""
+    name = element_of(kind)[0]
+    if name in ("f32", "f64"):
+        bits = value if value.dtype.kind == "f" else np.ascontiguousarray(value).view(np.float32)
+        return bool(np.isfinite(bits).all())
+    if name not in _EXPONENT:
+        return not any(np.isnan(part).any() for part in elements(value, kind))
+    unit, exponent = _EXPONENT[name]
+    units = np.ascontiguousarray(value).view(unit)
+    return not (units & unit(exponent) == exponent).any()
+
+
+def _computed(
+    inner: Function, by_lanes: bool, place: Place, opcode: str, result: Operand, operands: list[Operand],
+    machine: Batch, lanes: Lanes, mask: Any, *given: Any,
+) -> Any:  # fmt: skip
+    made = inner(machine, lanes, *given) if by_lanes else inner(*given)
+    assert result.type is not None
+    if not all_finite(np.asarray(made), result.type):
+        _tell(place, opcode, result.type, operands, machine, lanes, mask, given, np.asarray(made))
+    return made
+
+
+def _tell(
+    place: Place, opcode: str, kind: str, operands: list[Operand], machine: Batch, lanes: Lanes, mask: Any,
+    given: tuple[Any, ...], made: Array,
+) -> None:  # fmt: skip
+    """Report elements that are NaN of no NaN, and infinite ones of finite operands."""
+    results = elements(made, kind)
+    named = [(operand.name, elements(value, operand.type)) for operand, value in zip(operands, given, strict=False)]
+    for at, whole in enumerate(results):
+        used = _used(named, at, len(results), opcode)
+        nan, infinite = _among([value for _, value in used])
+        for is_nan, bad in ((True, np.isnan(whole) & ~nan), (False, np.isinf(whole) & ~nan & ~infinite)):
+            where = np.broadcast_to(bad, lanes.n)
+            found = np.flatnonzero(where if mask is None else where & mask)
+            if len(found):
+                part = f"element {at}" if len(results) > 1 else ""
+                _report(place, opcode, is_nan, used, whole, machine, lanes, found, part)
+
+
+def _used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str) -> list[tuple[str, Array]]:
+    """Return what one element of a result is made of: the same element of each operand; a conversion that packs takes
+    its operands the highest first. What goes together otherwise counts as a whole."""
+    if all(len(parts) == count for _, parts in named):
+        return [(name, parts[at]) for name, parts in named]
+    whole = [(name, part) for name, parts in named for part in parts]
+    return [whole[count - 1 - at]] if opcode == "cvt" and len(whole) == count else whole
+
+
+def _among(values: list[Array]) -> tuple[Array, Array]:
+    nan, infinite = np.False_, np.False_
+    for value in values:
+        if value.dtype.kind == "f":
+            nan, infinite = nan | np.isnan(value), infinite | np.isinf(value)
+    return np.asarray(nan), np.asarray(infinite)
+
+
+def _report(
+    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, machine: Batch, lanes: Lanes,
+    found: Array, part: str,
+) -> None:  # fmt: skip
+    checks = machine.checks
+    assert checks is not None
+    at = int(found[0])
+    shown = [(name, shown_number(_at(value, at))) for name, value in used]
+    divisor = _DIVISOR.get(opcode)
+    if divisor is not None and divisor < len(used) and _at(used[divisor][1], at) == 0:
+        shown[divisor] = f"divisor {shown[divisor][0]}", shown[divisor][1]
+    thread = int(checks.threads[int(lanes.index[at])])
+    result = shown_number(_at(whole, at))
+    checks.engine.numerics.produced(place, thread, nan, shown, result, len(found), part)
+
+
+def _at(value: Array, at: int) -> Any:
+    return value.reshape(-1)[0] if value.size == 1 else value[at]
+
+
+def shown_number(value: Any) -> str:
+    """Return a number as people write it, with as many digits as its type holds."""
+    return str(np.asarray(value)[()])

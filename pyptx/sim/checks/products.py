@@ -1,0 +1,283 @@
+"""NaN and infinity that begin in products of matrices: an element of D whose row of A, column of B and own accumulator
+were finite. `mma` and `wmma` are judged by the warp: what A and B hold anywhere counts for all of its D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.check.body import Step
+from pyptx.sim import warpgroups as wg
+from pyptx.sim.accumulators import held_for
+from pyptx.sim.checks.numerics import all_finite, elements, shown_number
+from pyptx.sim.checks.session import Checks, checks_of, place_of
+from pyptx.sim.engines import chosen
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Place
+from pyptx.sim.semantics import tcgen05_mma as blackwell
+from pyptx.sim.semantics import tcgen05_operands as read
+from pyptx.sim.semantics import wgmma as hopper
+from pyptx.sim.semantics.vocabulary import Operation
+from pyptx.sim.semantics.warp_matrices import warp_order
+from pyptx.types import ALL
+
+if TYPE_CHECKING:
+    from pyptx.sim.lanes import Lanes
+    from pyptx.sim.machine import Batch
+    from pyptx.sim.memory import Site
+
+Function = Callable[..., Any]
+_TYPES = frozenset(t.name for t in ALL)
+_PACKED = {"f16": "f16x2", "bf16": "bf16x2", "e4m3": "e4m3x4", "e5m2": "e5m2x4"}
+_FINITE = frozenset(("e2m1", "e2m3", "e3m2"))
+_FLOATS = {"f16": "f2", "f32": "f4"}
+
+
+def looked(step: Step, inner: Function) -> Function | None:
+    """Return what runs `mma` or `wmma.mma` and looks at D, which registers of the warp hold."""
+    if step.instruction.opcode not in ("mma", "wmma") or step.plan is None:
+        return None
+    flat = [part for modifier in step.plan.match.modifiers for part in modifier.split(".")]
+    types = [part for part in flat if part in _TYPES]
+    if step.instruction.opcode == "wmma":
+        types = types if len(types) == 4 else [types[0], "f16", "f16", types[-1]]
+    if types[0] not in ("f16", "f32", "f64"):
+        return None
+    scaled = "block_scale" in flat
+    return partial(_warp, inner, place_of(step.instruction), types[:4], scaled)
+
+
+def wrapped(operation: Operation, inner: Function) -> Function | None:
+    """Return what runs a product of a warpgroup and looks at D."""
+    function = operation.function
+    spelling = getattr(function, "args", (None,))[0]
+    if isinstance(spelling, hopper.Spelling) and spelling.types[0] in _FLOATS:
+        return partial(_warpgroup, spelling, inner)
+    return None
+
+
+def issued(operation: Operation) -> Operation:
+    """Return the operation that runs a product of tcgen05 and looks at D; others as they are."""
+    function = operation.function
+    spelling = getattr(function, "args", (None,))[0]
+    if function is None or not isinstance(spelling, blackwell.Spelling):
+        return operation
+    return Operation(operation.kind, partial(_issued, spelling, function), operation.carry, operation.selects)
+
+
+@dataclass(frozen=True, slots=True)
+class Flaws:
+    """Where values are NaN, and where they are infinite."""
+
+    nan: Array
+    infinite: Array
+
+    @staticmethod
+    def of(value: Array) -> Flaws:
+        return Flaws(np.isnan(value), np.isinf(value))
+
+    def along(self, axis: int) -> Flaws:
+        """Return which rows, or columns, hold any."""
+        return Flaws(np.asarray(self.nan.any(axis)), np.asarray(self.infinite.any(axis)))
+
+    def at(self, index: Any) -> Flaws:
+        return Flaws(self.nan[index], self.infinite[index])
+
+    def __or__(self, other: Flaws) -> Flaws:
+        return Flaws(self.nan | other.nan, self.infinite | other.infinite)
+
+    def new_in(self, made: Array) -> list[tuple[bool, Array]]:
+        """Return where NaN, and where infinity, is made of operands with these flaws."""
+        return [(True, np.isnan(made) & ~self.nan), (False, np.isinf(made) & ~self.nan & ~self.infinite)]
+
+
+# Registers of warps
+
+
+def _warp(
+    inner: Function, place: Place, types: list[str], scaled: bool, machine: Batch, lanes: Lanes, mask: Any, a: Any,
+    b: Any, c: Any, *rest: Any,
+) -> Any:  # fmt: skip
+    made = inner(machine, lanes, a, b, c, *rest)
+    kind = _PACKED.get(types[0], types[0])
+    if all(all_finite(np.asarray(value), kind) for value in made):
+        return made
+    factors = _anywhere(lanes, a, types[1]) | _anywhere(lanes, b, types[2])
+    if scaled:
+        bad = [(np.ascontiguousarray(lanes.each(word)).view("u1") == 0xFF).reshape(lanes.n, -1) for word in rest[:4:2]]
+        factors |= _warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
+    results = [np.broadcast_to(part, lanes.n) for value in made for part in elements(np.asarray(value), kind)]
+    given = [np.broadcast_to(part, lanes.n) for part in elements(tuple(c), _PACKED.get(types[3], types[3]))]
+    whole = np.stack(results)
+    start = np.stack(given)
+    before = Flaws.of(start)
+    if types[0] != types[3]:
+        before = _warps(lanes, before.along(0))
+    for nan, bad in (before | factors).new_in(whole):
+        if bad.any():
+            checks = machine.checks
+            assert checks is not None
+            at, lane = (int(found[0]) for found in np.nonzero(bad))
+            shown = [("c", start[at, lane])] if types[0] == types[3] else []
+            shown += [(f"largest {name} of the warp", _largest(lanes, operand, form, lane))
+                      for name, operand, form in (("a", a, types[1]), ("b", b, types[2]))]  # fmt: skip
+            thread = int(checks.threads[int(lanes.index[lane])])
+            named = [(name, shown_number(value)) for name, value in shown]
+            where = f"element {at} of D"
+            checks.engine.numerics.produced(
+                place, thread, nan, named, shown_number(whole[at, lane]), int(bad.sum()), where
+            )
+    return made
+
+
+def _numbers(lanes: Lanes, operand: Any, kind: str) -> Array:
+    """Return what the registers of an operand hold, `[element, lane]`."""
+    if kind in _FINITE:
+        return np.zeros((1, lanes.n))
+    bits = tuple(v if np.asarray(v).dtype.kind != "i" else v.view(f"u{v.dtype.itemsize}") for v in operand)
+    parts = elements(tuple(bits), _PACKED.get(kind, kind))
+    return np.stack([np.broadcast_to(np.asarray(part, np.float64), lanes.n) for part in parts])
+
+
+def _anywhere(lanes: Lanes, operand: Any, kind: str) -> Flaws:
+    return _warps(lanes, Flaws.of(_numbers(lanes, operand, kind)).along(0))
+
+
+def _warps(lanes: Lanes, flaws: Flaws) -> Flaws:
+    """Return flaws of lanes as flaws of all lanes of their warps."""
+    order = warp_order(lanes)
+    made: list[Array] = []
+    for values in (flaws.nan, flaws.infinite):
+        whole = np.empty(lanes.n, np.bool_)
+        whole[order] = np.repeat(values[order].reshape(-1, 32).any(1), 32)
+        made.append(whole)
+    return Flaws(*made)
+
+
+def _largest(lanes: Lanes, operand: Any, kind: str, lane: int) -> float:
+    order = warp_order(lanes)
+    mine = order.reshape(-1, 32)[int(np.flatnonzero(order == lane)[0]) // 32]
+    return float(np.abs(_numbers(lanes, operand, kind)[:, mine]).max())
+
+
+# Registers of warpgroups
+
+
+def _warpgroup(
+    spelling: hopper.Spelling, inner: Function, site: Site, lanes: Lanes, mask: Any, outs: Any, d: Any, *given: Any
+) -> None:
+    groups = wg.groups_of(lanes)
+    named = dict(zip(spelling.names, given, strict=True))
+    keeps: Array = lanes.each(named["scale_d"])[groups.first]
+    kind = _FLOATS[spelling.types[0]]
+    start = _accumulators(site, lanes, groups, d, kind)
+    before = None if np.isfinite(start).all() else Flaws.of(start)
+    inner(site, lanes, mask, outs, d, *given)
+    made = _accumulators(site, lanes, groups, d, kind)
+    if np.isfinite(made).all():
+        return
+    left, right = hopper.operands_of(spelling, site, lanes, groups, named)
+    if len(right) < groups.count:
+        right = np.tile(right, (groups.count // len(right), 1, 1))
+    flaws = Flaws.of(left).along(2).at((slice(None), slice(None), None))
+    flaws |= Flaws.of(right).along(2).at((slice(None), None))
+    if before is not None:
+        kept = keeps.astype(bool)[:, None, None]
+        flaws |= Flaws(before.nan & kept, before.infinite & kept)
+    checks, place = checks_of(site)
+    for nan, bad in flaws.new_in(made):
+        if bad.any():
+            group, row, column = (int(found[0]) for found in np.nonzero(bad))
+            first = int(checks.threads[int(lanes.index[groups.first[group]])])
+            thread = first + row // 16 * 32 + row % 8 * 4 + column % 8 // 2
+            _tell(checks, place, thread, nan, (left[group, row], right[group, column]), made[group, row, column], bad,
+                  (row, column))  # fmt: skip
+
+
+def _accumulators(site: Site, lanes: Lanes, groups: wg.Groups, d: tuple[Array, ...], kind: str) -> Array:
+    """Return D of every warpgroup, `[group, row, column]`."""
+    held = held_for(site.memory.held, site.number, lanes, kind) if site.number >= 0 and groups.plain else None
+    return wg.accumulator(groups, d, kind) if held is None else held.made
+
+
+def _tell(
+    checks: Checks, place: Place, thread: int, nan: bool, factors: tuple[Array, Array], result: Any, bad: Array,
+    at: tuple[int, int],
+) -> None:  # fmt: skip
+    named = [(f"largest {name}", shown_number(np.abs(part).max())) for name, part in zip(
+        ("of the row of a", "of the column of b"), factors, strict=True)]  # fmt: skip
+    where = f"row {at[0]}, column {at[1]} of D"
+    checks.engine.numerics.produced(place, thread, nan, named, shown_number(result), int(bad.sum()), where)
+
+
+# Tensor memory
+
+
+def _issued(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
+    """Run the product that one lane issues."""
+    checks, place = checks_of(site)
+    named = blackwell.named_operands(spelling, given)
+    some, values = chosen(group, mask, *named.values())
+    if some is None or some.n != 1:
+        inner(site, group, mask, *given)
+        return
+    operands = {name: blackwell.number(value, 0) for name, value in zip(named, values, strict=True)}
+    trace, checks.trace = checks.trace, None
+    before = _tensor(spelling, site, some, operands)
+    checks.trace = trace
+    inner(site, group, mask, *given)
+    if before is None:
+        return
+    halves, starts = before
+    trace, checks.trace = checks.trace, None
+    for half, start in zip(halves, starts, strict=True):
+        made = _held(half, operands)
+        if not np.isfinite(made).all():
+            _look(spelling, halves, half, operands, start, made, checks, place, checks.group(some).first)
+    checks.trace = trace
+
+
+def _tensor(
+    spelling: blackwell.Spelling, site: Site, one: Lanes, operands: dict[str, Any]
+) -> tuple[list[read.Half], list[Array]] | None:
+    """Return the shares of a product and their accumulators; None for integers and for what is no product."""
+    try:
+        halves = blackwell.halves_of(spelling, site, one, operands)
+        if halves[0].found.d.name not in _FLOATS:
+            return None
+        return halves, [_held(half, operands).copy() for half in halves]
+    except (ValueError, IndexError):
+        return None
+
+
+def _held(half: read.Half, operands: dict[str, Any]) -> Array:
+    """Return the accumulators of one CTA, `[part of N, row, column of the part]`."""
+    width = half.found.n // half.lanes.shape[0]
+    return blackwell.decoded(read.words(half, "D", half.lanes, operands["d"], width), half.found.d.name)
+
+
+def _look(
+    spelling: blackwell.Spelling, halves: list[read.Half], half: read.Half, operands: dict[str, Any], start: Array,
+    made: Array, checks: Checks, place: Place, thread: int,
+) -> None:  # fmt: skip
+    parts, _, width = made.shape
+    left = blackwell.rows_of(spelling, half, operands)
+    right = blackwell.columns_of(halves, operands).reshape(parts, width, -1)
+    flaws = Flaws.of(left).along(2).at((slice(None), slice(None), None))
+    flaws |= Flaws.of(right).along(2).at((slice(None), None))
+    if spelling.block:
+        for_a, for_b = blackwell.scales_of(spelling, half, width, operands)
+        flaws |= Flaws.of(for_a).along(2).at((slice(None), slice(None), None))
+        flaws |= Flaws.of(for_b).along(1).at((slice(None), None))
+    if operands["accumulate"] or "disabled" in operands:
+        flaws |= Flaws.of(start)
+    for nan, bad in flaws.new_in(made):
+        if bad.any():
+            part, row, column = (int(found[0]) for found in np.nonzero(bad))
+            factors = left[min(part, len(left) - 1), row], right[part, column]
+            _tell(checks, place, thread, nan, factors, made[part, row, column], bad, (row, part * width + column))

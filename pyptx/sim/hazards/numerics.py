@@ -1,0 +1,62 @@
+"""Values that go wrong: NaN and infinity where they begin, wrapped addresses, lossy conversions. The machine computes
+and compares; here the findings get their words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyptx.diagnostics import Rule
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.events import Place
+from pyptx.sim.hazards.state import State
+
+Operands = Iterable[tuple[str, object]]
+"""The names and values of what an instruction read in the lane that is shown."""
+
+
+class Numerics:
+    """Findings about values. `count` is how many lanes, or elements of matrices, they hold for."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    def produced(
+        self, place: Place, thread: int, nan: bool, operands: Operands, result: object, count: int, where: str = ""
+    ) -> None:
+        """A result is NaN though no operand is, or infinite though all operands are finite."""
+        rule = rules.NAN if nan else rules.INFINITY
+        of = f" in {where}" if where else ""
+        self._report(rule, place, thread, f"{_listed(operands)}: the result is {result}{of}", count)
+
+    def overflows(
+        self, place: Place, thread: int, exact: int, kind: str, operands: Operands, result: int, count: int
+    ) -> None:
+        """The exact result of address arithmetic does not fit; `kind` is how the value is taken."""
+        what = f"{_listed(operands)}: {exact} does not fit {kind}, {result} goes into an address"
+        self._report(rules.ADDRESS_OVERFLOW, place, thread, what, count)
+
+    def narrowed(self, place: Place, thread: int, value: int, kind: str, result: int, used: bool, count: int) -> None:
+        """An integer lost bits that are not copies of its sign."""
+        what = f"{value} becomes {result} as {kind}{', and goes into an address' if used else ''}"
+        self._report(rules.NARROWED, place, thread, what, count)
+
+    def inexact(self, place: Place, thread: int, value: int, kind: str, result: object, count: int) -> None:
+        """An integer is no number of a floating-point type."""
+        self._report(rules.INEXACT, place, thread, f"{value} becomes {result} as {kind}", count)
+
+    def out_of_range(self, place: Place, thread: int, value: object, kind: str, result: object, count: int) -> None:
+        """A floating-point number, or NaN, is no number of an integer type."""
+        self._report(rules.OUT_OF_RANGE, place, thread, f"{value} becomes {result} as {kind}", count)
+
+    def unwritten(self, name: str, index: str, missing: int, size: int) -> None:
+        """Part of an output was not written."""
+        what = f"`{name}`: {missing} of {size} elements, the first at {index}"
+        place = self.state.grids[0].place
+        self.state.report(rules.UNWRITTEN, place, what, where=name, count=missing)
+
+    def _report(self, rule: Rule, place: Place, thread: int, what: str, count: int) -> None:
+        self.state.report(rule, place, what, thread=thread, count=count)
+
+
+def _listed(operands: Operands) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in operands)

@@ -57,7 +57,8 @@ class Stamp:
         return Stamp(self.domain, known, foreign)
 
 
-_RAISED, _BELOW = np.array(ORDER)[:, None], np.arange(CTA + 1)
+_RAISED = slice(SEEN, SEEN + 1), slice(WIDE_SHARED, WIDE_GLOBAL + 1)
+"""The kinds of ORDER, side by side."""
 
 
 def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
@@ -72,6 +73,12 @@ def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
     part = stamp.known[:, :width]
     np.maximum(part, other.known, out=part)
     return stamp
+
+
+def _side_by_side(rows: Clock) -> Clock | slice[int, int, None]:
+    """Return sorted rows as a range if they are one."""
+    first, last = int(rows[0]), int(rows[-1]) + 1
+    return slice(first, last) if last - first == len(rows) else rows
 
 
 def wider(a: Clock, b: Clock) -> Clock:
@@ -452,17 +459,18 @@ class Clocks:
     def synchronise_ctas(self, group: Group, first_thread: int, stride: int) -> None:
         """A barrier of all threads of some CTAs, each by itself."""
         if group.rows_at != self.version:
-            group.rows_at, group.rows = self.version, np.unique(self.row_of[group.threads])
+            group.rows_at, group.rows = self.version, _side_by_side(np.unique(self.row_of[group.threads]))
         rows = group.rows
         if not self.splits:
-            if not np.count_nonzero(self.dirty[rows]) and (
+            quiet = not np.count_nonzero(self.dirty[rows]) and (
                 self.crossed_at < 0 or int(self.floors[rows, SEEN, CTA].min()) > self.crossed_at
-            ):
-                self.floors[rows[:, None, None], _RAISED, _BELOW] = self.now
+            )
+            for kinds in _RAISED if quiet else ():
+                self.floors[rows, kinds, : CTA + 1] = self.now
+            if quiet or (not self.foreign and self._join_ctas(group, len(group.ctas(first_thread, stride).members))):
+                group.floor = self.now
                 self.now += 1
-                return
-            if not self.foreign and self._join_ctas(group, len(group.ctas(first_thread, stride).members)):
-                self.now += 1
+                group.floor_at = self.now, self.version
                 return
         for members in group.ctas(first_thread, stride).members:
             self.synchronise(members, CTA)

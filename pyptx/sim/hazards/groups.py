@@ -33,7 +33,7 @@ class Group:
         self.whole = False
         self.complete_at = -1
         self.rows_at = -1
-        self.rows: Clock = np.zeros(0, np.int32)
+        self.rows: Clock | slice[int, int, None] = np.zeros(0, np.int32)
         self._ctas: Ctas | None = None
         self.refs: dict[int, tuple[int, Clock]] = {}
 
@@ -62,6 +62,11 @@ class Group:
     def warp_index(self) -> Ints:
         """Per thread, the position of its warp in `warps`."""
         return self._by_warp[1]
+
+    @cached_property
+    def offsets(self) -> Clock:
+        """Per thread, what a reference to its access is beyond that to the first lane of the first warp."""
+        return (self.warp_index * 64 + self.lanes).astype(np.int32)
 
     @cached_property
     def masks(self) -> Ints:

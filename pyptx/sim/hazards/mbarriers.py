@@ -147,7 +147,7 @@ class MBarriers:
         record = state.records.live_barrier(access, life, column, thread & 31, state.clocks.now)
         ref = record * 64 + (thread & 31)
         for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
-            plane.write[cells] = ref
+            plane.write[cells], plane.odd = ref, True
         channel = state.channel(domain, "mbarrier", address, place)
         self.live[grid.number, address] = Barrier(grid, address, count, count, place, ref, thread, channel)
         self.barriers.note_init(thread, address)

@@ -13,6 +13,7 @@ from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, rule_of
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
+from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.readers import Readers
 from pyptx.sim.hazards.shadow import Plane, Refs, Shadow
@@ -29,6 +30,7 @@ class Memory:
         self.state = state
         self.readers = Readers(state)
         self._unchanged: Benign = False
+        self._footprints = Footprints()
 
     def access(
         self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0,
@@ -37,7 +39,11 @@ class Memory:
         """One instruction's accesses, one per thread. `operation`: the accesses happen later, until which `unfinished`
         holds their records."""
         self._unchanged = unchanged
-        grid = self.state.grid_of(group.first)
+        grid, whole = self.state.grid_of(group.first), None
+        if access.space is Space.SHARED and not operation and access.size <= 16 and grid.cluster == 1:
+            whole = self._footprints.of(group, grid.shared, addresses, access.size)
+            if whole is not None and not access.strong and self._quickly(access, group, whole):
+                return
         for part, shadow, base in self.by_buffer(access.space, grid, addresses):
             some = group if part is None else group[part]
             where = addresses if part is None else addresses[part]
@@ -49,12 +55,39 @@ class Memory:
             if not shadow.written:
                 if not access.writes:
                     self._refresh(some)
-                    refs = self._unfinished(access, some, operation) if operation else self._refs(access, some)
+                    refs = self._unfinished(access, some, operation) if operation else self.refs(access, some)
                     shadow.note_unwritten(where - base, size, refs)
                     continue
                 self.readers.replay(shadow)
             for plane, cells, chosen in shadow.lanes(where - base if base else where, size):
-                self._cells(access, some if chosen is None else some[chosen], shadow, plane, cells, benign, operation)
+                mine = some if chosen is None else some[chosen]
+                self._cells(access, mine, shadow, plane, cells, benign, operation, whole)
+                if operation:
+                    plane.odd = True
+                elif whole is None:
+                    plane.late = self.state.clocks.now
+                else:
+                    whole.note(access.writes, self.state.clocks.now)
+
+    def _quickly(self, access: Access, group: Group, whole: Footprint) -> bool:
+        """Take note of an access that comes after all that others did to its bytes; False if it may not."""
+        writes, plane = access.writes, whole.plane
+        self._refresh(group)
+        if (writes and not whole.unique) or not whole.alone(group.floor):
+            return False
+        if not writes and not whole.written:
+            if np.count_nonzero(plane.write[whole.cells]) < len(whole.cells):
+                return False
+            whole.written = True
+        if writes:
+            plane.write[whole.cells] = self.refs(access, group)
+            plane.clear_reads(whole.cells)
+        elif whole.unique:
+            plane.reads[0][whole.cells] = self.refs(access, group)
+        else:
+            self.readers.replace(access, group, whole, self.refs)
+        whole.note(writes, self.state.clocks.now)
+        return True
 
     def by_buffer(self, space: Space, grid: Grid, addresses: Ints) -> list[tuple[Ints | None, Shadow, int]]:
         """Split addresses by the buffer they lie in; those of no known buffer are left out."""
@@ -71,8 +104,9 @@ class Memory:
         return [(np.array(at, np.int64), shadow, base) for shadow, base, at in found.values()]
 
     def _cells(
-        self, access: Access, group: Group, shadow: Shadow, plane: Plane, cells: Ints, benign: Benign, operation: int
-    ) -> None:
+        self, access: Access, group: Group, shadow: Shadow, plane: Plane, cells: Ints, benign: Benign, operation: int,
+        whole: Footprint | None,
+    ) -> None:  # fmt: skip
         self._refresh(group)
         last = plane.write[cells]
         if access.writes:
@@ -81,7 +115,7 @@ class Memory:
             self._compare(access, group, self.undisputed(last, before) if busy else last, cells, plane)
             if busy or plane.crowded:
                 self._compare_readers(access, group, plane, cells)
-            refs = self._unfinished(access, group, operation) if operation else self._refs(access, group)
+            refs = self._unfinished(access, group, operation) if operation else self.refs(access, group)
             plane.write[cells] = refs
             if access.strong:
                 plane.strong = True
@@ -98,8 +132,8 @@ class Memory:
             self._compare(access, group, last, cells, plane)
             if plane.strong:
                 self._compare_readers(access, group, plane, cells)
-            refs = self._unfinished(access, group, operation) if operation else self._refs(access, group)
-        self.readers.note(access, group, plane, cells, refs)
+            refs = self._unfinished(access, group, operation) if operation else self.refs(access, group)
+        self.readers.note(access, group, plane, cells, refs, whole)
 
     def _refresh(self, group: Group) -> None:
         """Bring what a group remembers up to date."""
@@ -125,7 +159,8 @@ class Memory:
             return last
         return np.where((operations != 0) & (readers != 0), 0, last).astype(np.int32)
 
-    def _refs(self, access: Access, group: Group) -> Refs:
+    def refs(self, access: Access, group: Group) -> Refs:
+        """Return references to accesses of a group that take place now."""
         state = self.state
         number, now = state.records.number(access), state.clocks.now
         kept = group.refs.get(number)
@@ -133,7 +168,7 @@ class Memory:
             return kept[1]
         floored = state.grid_of(group.first).cluster == 1
         made = state.records.by_warps(number, group.lives, group.columns, group.masks, now, floored)
-        refs = (made[group.warp_index] * 64 + group.lanes).astype(np.int32)
+        refs = group.offsets + np.int32(int(made[0]) * 64)
         group.refs[number] = (now, refs)
         return refs
 

@@ -5,18 +5,20 @@ A few concurrent readers stand side by side in slots; more of them are interned 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import ordered, plainly_after
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
+from pyptx.sim.hazards.footprints import Footprint, Many, Turn, sharing
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD
 from pyptx.sim.hazards.shadow import SLOTS, Plane, Refs, Shadow
 from pyptx.sim.hazards.state import State
 
+RefsOf = Callable[[Access, Group], Refs]
 _MOST_SETS = 64
 """Of so many cells of global memory at once, all readers are kept even if they are more than there are slots, of more
 those that fit: readers of a cluster by one instruction are one."""
@@ -30,8 +32,10 @@ class Readers:
         self._sets: list[tuple[int, ...]] = [()]
         self._set_number: dict[tuple[int, ...], int] = {(): 0}
 
-    def note(self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Note the accesses of a group's lanes."""
+    def note(
+        self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs, whole: Footprint | None = None
+    ) -> None:
+        """Note the accesses of a group's lanes, whose footprint `whole` is if it is known."""
         if access.family is Family.ST_ASYNC:
             self._note_signalling(group, plane, cells, refs)
             return
@@ -45,8 +49,16 @@ class Readers:
         elif not self._repeats(cells):
             self.keep(group.threads, plane, cells, refs)
             return
-        if not self._note_uniform(access, group, plane, cells):
-            self._note_repeated(access, group, plane, cells, refs)
+        grid = self.state.grid_of(group.first)
+        how = whole.shared(grid) if whole is not None else sharing(group, cells, grid.first_thread, grid.stride)
+        for turn in how.turns:
+            self.keep(group.threads[turn.lanes], plane, turn.cells, self._refs(access, group, turn, refs), turn.slot)
+        if how.many is not None:
+            made = self._crowds(access, group, how.many)
+            if how.disjoint:
+                self.keep(group.threads[how.many.lanes], plane, how.many.cells, made)
+            else:
+                self.append(plane, how.many.cells, made)
 
     def _note_signalling(self, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
         """Note reductions that tell an mbarrier: those of a warp are one operation, which no record of lanes may stand
@@ -56,28 +68,33 @@ class Readers:
             mine = np.flatnonzero(group.warp_index == warp)[first]
             self.keep(group.threads[mine], plane, unique, refs[mine])
 
-    def _note_uniform(self, access: Access, group: Group, plane: Plane, cells: Ints) -> bool:
-        """Note lanes of which all of a CTA access one cell: one record stands for them. Say whether it was so."""
-        state = self.state
-        grid = state.grid_of(group.first)
-        ctas = group.ctas(grid.first_thread, grid.stride)
-        mine = cells[ctas.first]
-        if np.count_nonzero(cells != (mine[ctas.index] if len(mine) > 1 else mine)):
-            return False
-        warps = group.warp_index[ctas.first]
-        made = state.records.by_warps(
-            state.records.number(access), group.lives[warps], group.columns[warps], group.masks[warps],
-            state.clocks.now, grid.cluster == 1,
+    def replace(self, access: Access, group: Group, whole: Footprint, refs: RefsOf) -> None:
+        """Note the accesses of a group's lanes that share cells, after which all readers so far come."""
+        plane, how = whole.plane, whole.shared(self.state.grid_of(group.first))
+        for turn in how.turns:
+            plane.slot(turn.slot)[turn.cells] = self._refs(access, group, turn, refs(access, group))
+        if how.many is not None:
+            plane.reads[0][how.many.cells] = self._crowds(access, group, how.many)
+
+    def _refs(self, access: Access, group: Group, turn: Turn, refs: Refs) -> Refs:
+        """Return references for one slot: those of single lanes, and records of several lanes of warps."""
+        new = refs[turn.lanes]
+        if len(turn.warps):
+            made = self._made(access, group, turn.warps, turn.masks)
+            new[turn.several] = made[turn.which] * 64 + ALL_LANES
+        return new
+
+    def _crowds(self, access: Access, group: Group, many: Many) -> Refs:
+        """Return a reference for each cell, to all its threads."""
+        made = self._made(access, group, many.warps, many.masks)
+        self.state.records.crowds.add(int(made[0]), many.columns(group), many.ends, self.state.clocks.now)
+        return (made * 64 + CROWD).astype(np.int32)
+
+    def _made(self, access: Access, group: Group, warps: Ints, masks: Ints) -> Ints:
+        records, now, floored = self.state.records, self.state.clocks.now, self.state.grid_of(group.first).cluster == 1
+        return records.by_warps(
+            records.number(access), group.lives[warps], group.columns[warps], masks, now, floored
         )  # fmt: skip
-        base = state.clocks.first_thread[group.threads[ctas.first] >> 5]
-        for record, members, first in zip(made.tolist(), ctas.members, base.tolist(), strict=True):
-            state.records.crowds[record] = members - first + 1, np.full(len(members), state.clocks.now)
-        refs = (made * 64 + CROWD).astype(np.int32)
-        if len(mine) == 1 or len(np.unique(mine)) == len(mine):
-            self.keep(group.threads[ctas.first], plane, mine, refs)
-        else:
-            self.append(plane, mine, refs)
-        return True
 
     def replay(self, shadow: Shadow) -> None:
         """Note what was logged: somebody writes for the first time."""
@@ -114,57 +131,6 @@ class Readers:
     @staticmethod
     def _repeats(cells: Ints) -> bool:
         return len(cells) > 1 and len(np.unique(cells)) < len(cells)
-
-    def _note_repeated(self, access: Access, group: Group, plane: Plane, cells: Ints, refs: Refs) -> None:
-        """Note lanes of which several access one cell: those of a warp share a record with their mask, and the warps
-        take one slot after the other, or a record for all of them where there are too many."""
-        order = np.argsort(cells * len(group.warps) + group.warp_index, kind="stable")
-        pair = cells[order] * len(group.warps) + group.warp_index[order]
-        starts = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
-        first = order[starts]
-        masks = np.bitwise_or.reduceat(np.int64(1) << group.lanes[order], starts)
-        unique, warps = cells[first], group.warp_index[first]
-        new = refs[first].copy()
-        shared = masks & (masks - 1) != 0
-        new[shared] = self._masked(access, group, warps[shared], masks[shared])
-        begins = np.flatnonzero(np.concatenate([[True], unique[1:] != unique[:-1]]))
-        counts = np.diff(np.append(begins, len(unique)))
-        rank = np.arange(len(unique)) - np.repeat(begins, counts)
-        many = np.repeat(counts > SLOTS, counts)
-        for turn in range(int(min(counts.max(), SLOTS))):
-            some = (rank == turn) & ~many
-            if some.any():
-                self.keep(group.threads[first[some]], plane, unique[some], new[some], turn)
-        if many.any():
-            self._note_crowds(access, group, plane, unique[many], warps[many], masks[many], counts[counts > SLOTS])
-
-    def _masked(self, access: Access, group: Group, warps: Ints, masks: Ints) -> Refs:
-        """Return references to records of several lanes of warps."""
-        records = self.state.records
-        pairs, which = np.unique(warps << 32 | masks, return_inverse=True)
-        at, floored = pairs >> 32, self.state.grid_of(group.first).cluster == 1
-        number, now = records.number(access), self.state.clocks.now
-        made = records.by_warps(number, group.lives[at], group.columns[at], pairs & 0xFFFFFFFF, now, floored)
-        return (made[which.reshape(-1)] * 64 + ALL_LANES).astype(np.int32)
-
-    def _note_crowds(
-        self, access: Access, group: Group, plane: Plane, cells: Ints, warps: Ints, masks: Ints, counts: Ints
-    ) -> None:
-        """Note cells that many warps access, each cell's warps one after the other: a record for each cell."""
-        records, state = self.state.records, self.state
-        starts = np.cumsum(counts) - counts
-        head = warps[starts]
-        number, now = records.number(access), state.clocks.now
-        floored = state.grid_of(group.first).cluster == 1
-        made = records.by_warps(number, group.lives[head], group.columns[head], masks[starts], now, floored)
-        lanes = (masks[:, None] >> np.arange(32)) & 1 != 0
-        columns = (group.columns[warps].astype(np.int64)[:, None] + np.arange(32))[lanes]
-        ends = np.cumsum(lanes.sum(axis=1))[starts + counts - 1]
-        times, begin = np.full(len(columns), now), 0
-        for record, end in zip(made.tolist(), ends.tolist(), strict=True):
-            records.crowds[record] = columns[begin:end], times[begin:end]
-            begin = end
-        self.keep(group.warps[head] * 32, plane, cells[starts], (made * 64 + CROWD).astype(np.int32))
 
     def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs, first: int = 0) -> None:
         """Put readers into the first slot that is free or whose reader comes before them, from a slot on."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from pyptx.sim.hazards.clocks import NEVER
+from pyptx.sim.hazards.crowds import Crowds
 from pyptx.sim.hazards.events import Access, Clock, Ints, Mask
 
 ALL_LANES, CROWD = 32, 33
@@ -35,8 +36,8 @@ class Records:
         self.mask = np.zeros(1024, np.int64)
         self.access = np.zeros(1024, np.int32)
         self.operation = np.zeros(1024, np.int32)
-        self.crowds: dict[int, tuple[Ints, Ints]] = {}
-        """The columns of the threads that a record of lane CROWD stands for, and when each accessed."""
+        self.crowds = Crowds()
+        """What records of lane CROWD stand for."""
         self.accesses: list[Access] = []
         self._number_of: dict[int, int] = {}
         self._flags = np.zeros(64, np.int32)

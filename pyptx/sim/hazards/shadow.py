@@ -33,6 +33,15 @@ def positions(cells: Cells) -> Ints:
     return np.arange(cells.start, cells.stop) if isinstance(cells, slice) else cells
 
 
+class Touched:
+    """Cells that are accessed together, and when they last were."""
+
+    def __init__(self, cells: Ints) -> None:
+        self.cells = cells
+        self.low, self.high = int(cells.min()), int(cells.max())
+        self.wrote = self.read = 0
+
+
 class Plane:
     """The cells of one granule size. Arrays are zero pages until touched."""
 
@@ -47,8 +56,8 @@ class Plane:
         """Whether more than plain accesses of lanes were ever here."""
         self.late = 0
         """When an access took place that `recent` does not hold."""
-        self.recent: dict[object, None] = {}
-        """Footprints by the time when they were last accessed."""
+        self.recent: dict[Touched, None] = {}
+        """What was accessed, by the time when it last was."""
 
     def slot(self, index: int) -> Refs:
         """Return a plane of readers."""
@@ -124,6 +133,12 @@ class Shadow:
             plane.write[part] = 0
             plane.clear_reads(part)
 
+    def begin(self) -> None:
+        """All who knew these bytes have gone: nobody has to ask what they did last."""
+        for plane in self._planes.values():
+            plane.late = 0
+            plane.recent.clear()
+
     def lanes(self, addresses: Ints, size: int) -> Iterator[tuple[Plane, Ints, Ints | None]]:
         """Yield planes with the cells of naturally aligned accesses, and whose lane each cell is (None: in order)."""
         want = LEVEL[size]
@@ -179,7 +194,7 @@ class Shadow:
         after = (before[:, None] << (level - coarse)) + np.arange(factor)
         target.strong |= source.strong
         target.odd |= source.odd
-        target.late = max(target.late, source.late, *source.times())
+        target.late = max(target.late, source.late, *(max(one.wrote, one.read) for one in source.recent))
         target.write[after] = source.write[before][:, None]
         for slot, plane in enumerate(source.reads):
             values = plane[before]

@@ -1,0 +1,36 @@
+"""The threads that one reference to a record stands for, where they are more than the lanes of a warp."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import numpy as np
+
+from pyptx.sim.hazards.events import Ints
+
+
+class Crowds:
+    """Per record, the columns of its threads in the clocks, and when each accessed."""
+
+    def __init__(self) -> None:
+        self._single: dict[int, tuple[Ints, Ints]] = {}
+        self._firsts: list[int] = []
+        self._like: list[tuple[Ints, Ints, int]] = []
+
+    def __setitem__(self, record: int, members: tuple[Ints, Ints]) -> None:
+        self._single[record] = members
+
+    def __getitem__(self, record: int) -> tuple[Ints, Ints]:
+        found = self._single.get(record)
+        if found is not None:
+            return found
+        at = bisect_right(self._firsts, record) - 1
+        columns, ends, time = self._like[at]
+        which = record - self._firsts[at]
+        mine = columns[int(ends[which - 1]) if which else 0 : int(ends[which])]
+        return mine, np.full(len(mine), time)
+
+    def add(self, first: int, columns: Ints, ends: Ints, time: int) -> None:
+        """Add records from a first one on, newer than all added before, each with the columns up to an end."""
+        self._firsts.append(first)
+        self._like.append((columns, ends, time))

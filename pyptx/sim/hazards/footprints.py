@@ -1,0 +1,231 @@
+"""What the lanes of a group touch together, worked out once for accesses that come again.
+
+A footprint knows its cells, which lanes share them, and whom it meets; not what makes two accesses conflict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pyptx.sim.hazards.events import Clock, Ints, Mask
+from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.shadow import LEVEL, SLOTS, Plane, Shadow, Touched
+from pyptx.sim.hazards.state import Grid
+
+_MOST_BYTES = 1 << 25
+_MOST = 1 << 14
+"""So much is kept of footprints, and so many."""
+_MOST_RECENT = 256
+"""So many footprints of a plane are told apart; of older ones only the time is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Lanes that stand in one slot of readers: one for each cell, or `several` of a warp, whose warp and mask is one of
+    `warps` and `masks`."""
+
+    slot: int
+    cells: Ints
+    lanes: Ints
+    several: Mask
+    warps: Ints
+    masks: Ints
+    which: Ints
+
+
+@dataclass(slots=True, eq=False)
+class Many:
+    """Cells that many warps touch: the first lane of each, its warp with a mask, and all its threads by warp and lane,
+    up to an end each."""
+
+    cells: Ints
+    lanes: Ints
+    warps: Ints
+    masks: Ints
+    of_warp: Ints
+    of_lane: Ints
+    ends: Ints
+    _first: Clock | None = None
+    _columns: Ints | None = None
+
+    def columns(self, group: Group) -> Ints:
+        """Return the columns of the threads in the clocks, one cell's after the other's."""
+        if self._first is not group.columns or self._columns is None:
+            self._first, self._columns = group.columns, group.columns[self.of_warp].astype(np.int64) + self.of_lane
+        return self._columns
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How the lanes of a group share cells: those of a warp are one reader, and the warps take one slot after the
+    other, or are one reader where there are more of them than slots. `disjoint`: no cell is here twice."""
+
+    turns: list[Turn]
+    many: Many | None
+    disjoint: bool = True
+
+
+def sharing(group: Group, cells: Ints, first_thread: int, stride: int) -> Sharing:
+    """Return how lanes share cells, of which some have several."""
+    ctas = group.ctas(first_thread, stride)
+    mine = cells[ctas.first]
+    if np.count_nonzero(cells != (mine[ctas.index] if len(mine) > 1 else mine)):
+        return _by_cell(group, cells)
+    every = np.argsort(ctas.index, kind="stable")
+    warps, ends = group.warp_index[ctas.first], np.cumsum([len(members) for members in ctas.members])
+    whole = Many(mine, ctas.first, warps, group.masks[warps], group.warp_index[every], group.lanes[every], ends)
+    return Sharing([], whole, len(mine) == 1 or len(np.unique(mine)) == len(mine))
+
+
+def _by_cell(group: Group, cells: Ints) -> Sharing:
+    order = np.argsort(cells * len(group.warps) + group.warp_index, kind="stable")
+    pair = cells[order] * len(group.warps) + group.warp_index[order]
+    starts = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
+    first = order[starts]
+    masks = np.bitwise_or.reduceat(np.int64(1) << group.lanes[order], starts)
+    unique, warps = cells[first], group.warp_index[first]
+    begins = np.flatnonzero(np.concatenate([[True], unique[1:] != unique[:-1]]))
+    counts = np.diff(np.append(begins, len(unique)))
+    rank = np.arange(len(unique)) - np.repeat(begins, counts)
+    many = np.repeat(counts > SLOTS, counts)
+    turns: list[Turn] = []
+    for slot in range(int(min(counts.max(), SLOTS))):
+        some = (rank == slot) & ~many
+        if some.any():
+            turns.append(_turn(slot, unique[some], first[some], warps[some], masks[some]))
+    if not many.any():
+        return Sharing(turns, None)
+    return Sharing(turns, _many(unique[many], first[many], warps[many], masks[many], counts[counts > SLOTS]))
+
+
+def _turn(slot: int, cells: Ints, first: Ints, warps: Ints, masks: Ints) -> Turn:
+    several = masks & (masks - 1) != 0
+    pairs, which = np.unique(warps[several] << 32 | masks[several], return_inverse=True)
+    return Turn(slot, cells, first, several, pairs >> 32, pairs & 0xFFFFFFFF, which.reshape(-1))
+
+
+def _many(cells: Ints, first: Ints, warps: Ints, masks: Ints, counts: Ints) -> Many:
+    starts = np.cumsum(counts) - counts
+    lanes = (masks[:, None] >> np.arange(32)) & 1 != 0
+    of_warp, of_lane = np.repeat(warps, lanes.sum(axis=1)), np.nonzero(lanes)[1]
+    ends = np.cumsum(lanes.sum(axis=1))[starts + counts - 1]
+    return Many(cells[starts], first[starts], warps[starts], masks[starts], of_warp, of_lane, ends)
+
+
+class Footprint(Touched):
+    """The cells of one plane that the lanes of a group touch, in the order of the lanes."""
+
+    def __init__(self, group: Group, shadow: Shadow, addresses: Ints, size: int) -> None:
+        self.level = LEVEL[size]
+        super().__init__(addresses >> (4 - self.level))
+        self.group, self.shadow = group, shadow
+        self.raw = addresses.tobytes()
+        self.version = -1
+        self.fits = self.written = False
+        self.plane: Plane = shadow.cells(self.level)
+        self._sharing: Sharing | None = None
+        self._apart: dict[Touched, bool] = {}
+
+    @cached_property
+    def unique(self) -> bool:
+        """Whether no two lanes touch one cell."""
+        if len(self.cells) == 1:
+            return True
+        scratch = np.zeros(self.high - self.low + 1, np.int32)
+        at, numbers = self.cells - self.low, np.arange(len(self.cells), dtype=np.int32)
+        scratch[at] = numbers
+        return not np.count_nonzero(scratch[at] != numbers)
+
+    def shared(self, grid: Grid) -> Sharing:
+        """Return how the lanes share cells."""
+        if self._sharing is None:
+            self._sharing = sharing(self.group, self.cells, grid.first_thread, grid.stride)
+        return self._sharing
+
+    def lies_in(self) -> bool:
+        """Say whether all cells are those of one plane, with the granules of the shadow as they are now."""
+        if self.version != self.shadow.version:
+            self.version, self.written = self.shadow.version, False
+            levels = self.shadow.level[self.cells >> self.level]
+            self.fits = levels.tobytes().count(self.level) == len(levels)
+        return self.fits
+
+    def apart(self, other: Touched) -> bool:
+        """Say whether another footprint of the plane has no cell in common with this one."""
+        if other.high < self.low or self.high < other.low:
+            return True
+        found = self._apart.get(other)
+        if found is None:
+            held = np.zeros(self.high - self.low + 1, np.bool_)
+            held[self.cells - self.low] = True
+            theirs = other.cells[(other.cells >= self.low) & (other.cells <= self.high)]
+            found = self._apart[other] = not held[theirs - self.low].any()
+        return found
+
+    def alone(self, floor: int) -> bool:
+        """Say whether all that others did to these cells was before a time."""
+        plane = self.plane
+        if plane.odd or plane.strong or plane.late > floor or (self.wrote > floor and not self.unique):
+            return False
+        for other in reversed(plane.recent):
+            if other.wrote <= floor and other.read <= floor:
+                return True
+            if other is not self and not self.apart(other):
+                return False
+        return True
+
+    def note(self, writes: bool, now: int) -> None:
+        """The lanes access the cells now."""
+        if writes:
+            self.wrote = now
+        else:
+            self.read = now
+        recent = self.plane.recent
+        recent.pop(self, None)
+        recent[self] = None
+        if len(recent) > _MOST_RECENT:
+            for old in [*recent][: _MOST_RECENT // 2]:
+                del recent[old]
+                self.plane.late = max(self.plane.late, old.wrote, old.read)
+
+
+class Footprints:
+    """The footprints of accesses that came more than once, by group."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[Group, int, int, int, int], Footprint | int] = {}
+        self._bytes = 0
+
+    def of(self, group: Group, shadow: Shadow, addresses: Ints, size: int) -> Footprint | None:
+        """Return the footprint of an access that has come before, if it lies in one plane."""
+        count = len(addresses)
+        key = group, size, addresses.item(0), addresses.item(count >> 1), addresses.item(count - 1)
+        found = self._kept.get(key)
+        if isinstance(found, Footprint):
+            if found.raw == addresses.tobytes():
+                return found if found.lies_in() else None
+            self._kept[key] = -2
+        elif found is None or found < 0:
+            self._remember(key, (found or -1) + 1)
+        elif found == 0:
+            return self._made(key, group, shadow, addresses, size)
+        return None
+
+    def _remember(self, key: tuple[Group, int, int, int, int], found: int) -> None:
+        if len(self._kept) >= _MOST:
+            self._kept.clear()
+            self._bytes = 0
+        self._kept[key] = found
+
+    def _made(
+        self, key: tuple[Group, int, int, int, int], group: Group, shadow: Shadow, addresses: Ints, size: int
+    ) -> Footprint | None:
+        self._bytes += 24 * len(addresses)
+        if self._bytes > _MOST_BYTES:
+            self._kept.clear()
+            self._bytes = 24 * len(addresses)
+        made = self._kept[key] = Footprint(group, shadow, addresses, size)
+        return made if made.lies_in() else None

@@ -1,0 +1,137 @@
+"""Accesses that come again are judged as those that come once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Access, Group, Hazards, Place, Space, load, store
+from pyptx.sim.hazards.events import Ints
+from pyptx.sim.hazards.footprints import sharing
+
+THREADS, SHARED, CTAS = 128, 2048, 2
+
+
+@cache
+def place(line: int) -> Place:
+    return Place(Span(line, 1), f"line {line}")
+
+
+@cache
+def access(line: int, size: int, writes: bool) -> Access:
+    return (store if writes else load)(place(line), Space.SHARED, size)
+
+
+PATTERNS: list[Callable[[Ints, int], Ints]] = [
+    lambda tid, size: tid * size,
+    lambda tid, size: (tid ^ 1) * size,
+    lambda tid, size: (tid + 32) % THREADS * size,
+    lambda tid, size: tid // 32 * size,
+    lambda tid, size: tid % 16 * size,
+    lambda tid, size: tid * 0,
+    lambda tid, size: tid % 48 * 16,
+]
+GROUPS = [np.arange(THREADS), np.arange(64), np.arange(64, THREADS), np.arange(32, 64), np.arange(0, THREADS, 2)]
+EVENTS = st.one_of(
+    st.tuples(
+        st.just("access"), st.sampled_from(range(len(GROUPS))), st.sampled_from(range(len(PATTERNS))),
+        st.sampled_from([4, 4, 4, 16, 2]), st.booleans(),
+    ),
+    st.tuples(st.just("bar")), st.tuples(st.just("bar")), st.tuples(st.just("warp")), st.tuples(st.just("again")),
+)  # fmt: skip
+
+
+def group(which: int) -> Group:
+    """Return threads of all CTAs, interleaved as the machine's lanes are."""
+    return Group((GROUPS[which][:, None] + np.arange(CTAS) * THREADS).reshape(-1))
+
+
+def findings(events: list[tuple[Any, ...]], kept: bool) -> set[tuple[str, str, str]]:
+    """Return what an engine finds in events that take place three times. `kept`: groups are made once."""
+    made = Hazards()
+    grid = made.launch(place(1), THREADS, slots=CTAS, shared_bytes=SHARED)
+    made.start(grid, range(CTAS), range(CTAS))
+    groups = [group(which) for which in range(len(GROUPS))]
+    for _ in range(3):
+        for number, (what, *how) in enumerate(events):
+            whole = groups[0] if kept else group(0)
+            if what == "access":
+                which, pattern, size, writes = cast("tuple[int, int, int, bool]", how)
+                mine = groups[which] if kept else group(which)
+                where = mine.threads // THREADS * SHARED + PATTERNS[pattern](mine.threads % THREADS, size)
+                made.access(access(number + 2, size, writes), mine, where, benign=True)
+            elif what == "bar":
+                made.barriers.bar(whole, place(number + 2), 0, None, "sync")
+            elif what == "warp":
+                made.barriers.warp_sync(whole, place(number + 2), 0xFFFFFFFF)
+            else:
+                for cta in range(CTAS):
+                    made.exit(Group(grid.all_threads(cta)), place(number + 2))
+                made.start(grid, range(CTAS), range(CTAS))
+    return {(finding.rule.code, str(finding.place), str(finding.other)) for finding in made.findings}
+
+
+@given(st.lists(EVENTS, max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_what_is_found_does_not_depend_on_repetition(events: list[tuple[Any, ...]]) -> None:
+    assert findings(events, True) == findings(events, False)
+
+
+def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barrier() -> None:
+    made = Hazards()
+    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
+    made.start(grid, [0], [0])
+    whole, write, read = Group(grid.all_threads(0)), access(2, 4, True), access(3, 4, False)
+    for turn in range(8):
+        made.access(write, whole, whole.threads * 0, benign=True)
+        if turn < 7:
+            made.barriers.bar(whole, place(4), 0, None, "sync")
+        made.access(read, whole, whole.threads * 0)
+        assert [finding.rule.code for finding in made.findings] == ["PTX0901"] * (turn == 7)
+        made.barriers.bar(whole, place(5), 0, None, "sync")
+
+
+def test_bytes_of_a_cta_that_begins_are_unwritten_again() -> None:
+    made = Hazards()
+    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
+    whole, write, read = Group(grid.all_threads(0)), access(2, 16, True), access(3, 16, False)
+    for turn in range(8):
+        made.start(grid, [0], [turn])
+        if turn < 7:
+            made.access(write, whole, whole.threads * 16)
+        made.barriers.bar(whole, place(4), 0, None, "sync")
+        for _ in range(4):
+            made.access(read, whole, whole.threads * 16)
+        assert [finding.rule.code for finding in made.findings] == ["PTX0910"] * (turn == 7)
+        made.exit(whole, place(5))
+
+
+def test_lanes_that_share_cells_are_one_reader_for_each_warp() -> None:
+    made = Group(np.arange(64))
+    how = sharing(made, made.threads % 16, 0, 64)
+    assert [turn.slot for turn in how.turns] == [0, 1]
+    assert all(turn.several.all() for turn in how.turns)
+    assert how.turns[0].masks.tolist() == [1 << lane | 1 << lane + 16 for lane in range(16)]
+
+
+def test_cells_of_more_warps_than_slots_have_one_reader() -> None:
+    made = Group(np.arange(256))
+    many = sharing(made, made.threads % 16, 0, 512).many
+    assert many is not None
+    assert many.ends.tolist() == [16 * (cell + 1) for cell in range(16)]
+    assert many.of_warp[:16].tolist() == [warp for warp in range(8) for _ in range(2)]
+
+
+def test_ctas_that_read_one_cell_each_have_one_reader() -> None:
+    made = Group(np.arange(64))
+    how = sharing(made, made.threads // 32, 0, 32)
+    assert how.many is not None
+    assert how.disjoint
+    assert how.many.cells.tolist() == [0, 1]
+    assert sharing(made, made.threads * 0, 0, 32).disjoint is False

@@ -53,13 +53,16 @@ class Barriers:
         self.rounds: dict[tuple[int, int, int], Round] = {}
         self.clusters: dict[int, ClusterRound] = {}
         self.arrivals, self.waits = np.zeros(0, np.int32), np.zeros(0, np.int32)
+        self._latest = np.zeros(0, np.int32)
+        self._places: list[Place | None] = [None]
+        """Where each thread last arrived or waited at the barrier of its cluster: a number of a place."""
         self.fenced_inits: dict[int, set[int]] = {}
         self.inits: dict[int, set[int]] = {}
 
     def forget(self, grid: Grid, slots: Sequence[int], threads: Ints) -> None:
         """CTAs begin in slots: what their threads' numbers meant before is over."""
         self._make_room()
-        self.arrivals[threads] = self.waits[threads] = 0
+        self.arrivals[threads] = self.waits[threads] = self._latest[threads] = 0
         for held in (self.fenced_inits, self.inits):
             for thread in threads.tolist() if held else ():
                 held.pop(thread, None)
@@ -190,10 +193,9 @@ class Barriers:
         domain = state.domain_of(group.first)
         now = self.clusters.setdefault(domain.number, ClusterRound())
         self._make_room()
-        for thread in threads[self.arrivals[threads] > self.waits[threads]].tolist():
-            other = now.places.get(thread)
-            state.report(rules.CLUSTER_BARRIER, place, "a second arrive without a wait", thread=thread, other=other)
+        self._in_step(threads[self.arrivals[threads] > self.waits[threads]], place, "a second arrive without a wait")
         self.arrivals[threads] += 1
+        self._latest[threads] = self._number(place)
         now.arrived |= group.members
         now.places.update(dict.fromkeys(group.members, place))
         for held in (self.fenced_inits, self.inits) if sem.releases else (self.fenced_inits,):
@@ -214,12 +216,24 @@ class Barriers:
         now.stamp = joined(now.stamp, stamp)
         return self._complete_cluster(domain, now)
 
+    def _in_step(self, wrong: Ints, place: Place, what: str) -> None:
+        """Report threads that are out of step, with what each did last."""
+        for thread in wrong.tolist():
+            other = self._places[int(self._latest[thread])]
+            self.state.report(rules.CLUSTER_BARRIER, place, what, thread=thread, other=other)
+
+    def _number(self, place: Place) -> int:
+        """Return the number of a place."""
+        if place not in self._places:
+            self._places.append(place)
+        return self._places.index(place)
+
     def _make_room(self) -> None:
         """Count for all threads that there are."""
         more = len(self.state.live) - len(self.arrivals)
         if more:
-            self.arrivals, self.waits = (
-                np.append(held, np.zeros(more, np.int32)) for held in (self.arrivals, self.waits)
+            self.arrivals, self.waits, self._latest = (
+                np.append(held, np.zeros(more, np.int32)) for held in (self.arrivals, self.waits, self._latest)
             )
 
     def _complete_cluster(self, domain: Domain, now: ClusterRound) -> bool:
@@ -252,9 +266,9 @@ class Barriers:
         state, threads = self.state, group.threads
         now = self.clusters.setdefault(state.domain_of(group.first).number, ClusterRound())
         self._make_room()
-        for thread in threads[self.arrivals[threads] <= self.waits[threads]].tolist():
-            state.report(rules.CLUSTER_BARRIER, place, "a wait without an arrive", thread=thread)
+        self._in_step(threads[self.arrivals[threads] <= self.waits[threads]], place, "a wait without an arrive")
         self.waits[threads] += 1
+        self._latest[threads] = self._number(place)
         state.rounds[threads] += 1
         if now.done is not None:
             everything = range(8) if sem.acquires else RELAXED

@@ -1,0 +1,71 @@
+"""Operations that CTAs issue alike are judged as one where nothing is wrong, and one after the other where something
+is: both find the same."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.hazards.tiles import Tiles
+from tests.sim.patterns.cases import CASES, Case
+from tests.sim.patterns.planted import patterns
+
+NAMES = (
+    "tma_ring", "tma_store", "multicast", "overwrite", "issuer_fence", "tensormap", "stmatrix", "cp_async_wgmma",
+    "wgmma_ring", "wgmma_shared", "wgmma_registers", "tcgen05_mma", "tcgen05_st", "tcgen05_cp", "tcgen05_relaxed",
+)  # fmt: skip
+SAMPLE = 3
+CTAS = 4
+
+
+def found(text: str, case: Case, schedule: str) -> list[str]:
+    """Return all that is found in a grid several times as large, whose CTAs all have the same output."""
+    launch = case.make(np.random.default_rng(0))
+    try:
+        made = sim.run(
+            parse(text), grid=case.grid * CTAS, block=case.block, cluster=case.cluster, args=launch.args,
+            schedule=schedule, max_steps=100_000, on_hazard="report",
+        )  # fmt: skip
+    except PtxError as error:
+        return [str(error)]
+    return sorted(json.dumps(finding.as_json()) for finding in made.hazards)
+
+
+def never(*given: Any) -> None:
+    """Judge nothing as one."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_both_ways_find_the_same(name: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    pattern = patterns()[name]
+    sample = random.Random(seed).sample(pattern.mistakes, min(SAMPLE, len(pattern.mistakes)))
+    versions = [
+        (text, schedule) for text in (pattern.text, *(m.text for m in sample)) for schedule in ("eager", "lazy")
+    ]
+    together = [found(text, CASES[name], schedule) for text, schedule in versions]
+    monkeypatch.setattr(Tiles, "ready", never)
+    alone = [found(text, CASES[name], schedule) for text, schedule in versions]
+    assert together == alone
+
+
+def test_what_is_right_is_judged_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = set[bool]()
+    whole = Tiles.ready
+
+    def watched(tiles: Tiles, *given: Any) -> Any:
+        made = whole(tiles, *given)
+        seen.add(made is not None)
+        return made
+
+    monkeypatch.setattr(Tiles, "ready", watched)
+    for name in ("tma_ring", "wgmma_ring", "tcgen05_mma"):
+        seen.clear()
+        found(patterns()[name].text, CASES[name], "eager")
+        assert seen == {True}, name

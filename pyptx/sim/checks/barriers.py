@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
     from pyptx.sim.checks.session import Checks
 
 
+@cache
+def _kind(modifiers: tuple[str, ...]) -> Any:
+    """Return what a barrier does, by its modifiers."""
+    return next(word for word in ("arrive", "red", "sync") if f".{word}" in modifiers)
+
+
 def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
     """Lanes arrive at a barrier of their CTA. The engine is told of whole warps: lanes that come apart are kept until
     the rest of their warp is there."""
-    kind: Any = next(word for word in ("arrive", "red", "sync") if f".{word}" in step.instruction.modifiers)
+    kind = _kind(step.instruction.modifiers)
     group = checks.group(lanes)
     part = checks.incomplete(group)
     if part is not None:
@@ -30,13 +37,6 @@ def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: in
         checks.engine.barriers.bar(group, checks.place(step), number, count, kind)
 
 
-def _completed(
-    checks: Checks, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
-) -> Group:
-    """Keep the lanes of incomplete warps, and return the threads of warps that are whole now."""
-    whole = [group.threads[~part[group.warp_index]]]
-    for at in np.flatnonzero(part).tolist():
-        warp = int(group.warps[at])
 def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
     """Lanes come to barriers of their CTA by these numbers: those of a warp that promises to be whole name one."""
     shape = lanes.shape
@@ -51,6 +51,13 @@ def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
         checks.engine.state.report(rules.BARRIER_COUNT, checks.place(step), what, thread=thread, count=len(apart))
 
 
+def _completed(
+    checks: Checks, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
+) -> Group:
+    """Keep the lanes of incomplete warps, and return the threads of warps that are whole now."""
+    whole = [group.threads[~part[group.warp_index]]]
+    for at in np.flatnonzero(part).tolist():
+        warp = int(group.warps[at])
         mine = group.threads[group.warp_index == at]
         before = checks.arriving.pop((number, warp), None)
         if before is not None:
@@ -62,13 +69,6 @@ def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
             whole.append(mine)
     return Group(np.sort(np.concatenate(whole)))
 
-
-def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None:
-    """Lanes go on behind one or several instructions, at which they met."""
-    shape, step = gone[0][1].shape, gone[0][0]
-    lanes = shape.merged([lanes for _, lanes, _ in gone])
-    order = np.argsort(np.concatenate([lanes.index for _, lanes, _ in gone]))
-    warp_barrier(checks, step, lanes, np.concatenate([masks for _, _, masks in gone])[order])
 
 def _joined(
     checks: Checks, step: Step, thread: int, before: tuple[Array, Step, int | None, BarKind],
@@ -90,6 +90,13 @@ def is_aligned(step: Step) -> bool:
     whole = instruction.opcode == "bar" and instruction.modifiers[:1] != (".warp",)
     return whole or ".aligned" in instruction.modifiers
 
+
+def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None:
+    """Lanes go on behind one or several instructions, at which they met."""
+    shape, step = gone[0][1].shape, gone[0][0]
+    lanes = shape.merged([lanes for _, lanes, _ in gone])
+    order = np.argsort(np.concatenate([lanes.index for _, lanes, _ in gone]))
+    warp_barrier(checks, step, lanes, np.concatenate([masks for _, _, masks in gone])[order])
 
 
 def warp_barrier(checks: Checks, step: Step, lanes: Lanes, masks: Array) -> None:

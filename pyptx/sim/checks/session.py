@@ -177,11 +177,13 @@ class Checks:
         if not shared and (region.space != "global" or not region.writable):
             return
         key = site, kind, shared, size
-        if key not in self._accesses:
-            self._accesses[key] = description(site.instruction, shared, size, kind)
-        known = self._accesses[key]
+        known = self._accesses.get(key)
         if known is None:
-            return
+            if key in self._accesses:
+                return
+            known = self._accesses[key] = description(site.instruction, shared, size, kind)
+            if known is None:
+                return
         where = offsets if shared else offsets + region.low
         stored = self.stored
         if stored is None or stored.lanes is not lanes:

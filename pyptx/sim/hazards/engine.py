@@ -127,6 +127,8 @@ class Hazards:
         threads = (base[:, None] + np.arange(grid.threads)).reshape(-1)
         state.clocks.life_of[warps] = state.records.new_lives(warps, numbers)
         state.clocks.start(threads, warps, numbers, firsts, base - firsts + 1, grid.stride, grid.prior)
+        if not state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride].any():
+            grid.shared.begin()
         state.live[threads] = True
         state.rounds[threads] = 0
         for slot, domain in zip(slots, domains, strict=True):
@@ -193,7 +195,7 @@ class Hazards:
 
         `benign`: lanes that store to the same bytes store the same values. `unchanged`: all bytes have their values
         already: warps that repeat each other's store do no harm."""
-        if access.space is Space.SHARED:
+        if access.space is Space.SHARED and self.state.grid_of(group.first).cluster > 1:
             self.lifetimes.remote_lanes(access.place, group.threads, addresses)
         where = addresses
         if access.space is Space.SHARED and len(self.state.grids) > 1:

@@ -202,3 +202,51 @@ def test_a_cta_that_exits_has_waited_for_the_copies_that_read_its_shared_memory(
         done = sim.run(parse(paired(16, _SEND, last)), grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)])
         assert {finding.rule.code for finding in done.hazards} == codes
     assert "cluster barrier" in (done.hazards[0].diagnostic().help or "")
+
+
+_HALVES = """.version 8.8
+.target sm_100a
+.address_size 64
+.shared .align 4 .b32 where;
+.visible .entry k(.param .u64 out) .reqntid 128
+{
+    .reg .b32 %r<8>; .reg .b64 %rd<4>;
+    .reg .pred %p;
+    mov.u32 %r1, %tid.x;
+    shr.u32 %r2, %r1, 5;
+    setp.ne.u32 %p, %r2, 0;
+    @%p bra allocated;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], 64;
+    tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+allocated:
+    bar.sync 0;
+    ld.shared.u32 %r3, [where];
+    shl.b32 %r2, %r2, 21;
+    add.u32 %r4, %r3, %r2;
+    add.u32 %r4, %r4, 0x100000;
+    tcgen05.st.sync.aligned.16x32bx2.x1.b32 [%r4], 32, {%r1};
+    tcgen05.wait::st.sync.aligned;
+    tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {%r5}, [%r4], 32;
+    tcgen05.wait::ld.sync.aligned;
+    ld.param.u64 %rd1, [out];
+    mad.wide.u32 %rd1, %r1, 4, %rd1;
+    st.global.u32 [%rd1], %r5;
+    bar.sync 0;
+    @%p bra done;
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;
+done:
+    ret;
+}
+"""
+
+
+def test_both_halves_of_a_warp_reach_the_same_sixteen_lanes_of_tensor_memory() -> None:
+    out = np.zeros(128, np.uint32)
+    assert sim.run(parse(_HALVES), block=128, args=[out]).hazards == []
+    assert out.tolist() == list(range(128))
+
+
+def test_columns_that_the_other_half_of_a_warp_has_not_stored_are_uninitialised() -> None:
+    text = _HALVES.replace("{%r5}, [%r4], 32", "{%r5}, [%r4], 16")
+    done = sim.run(parse(text), block=128, args=[np.zeros(128, np.uint32)], on_hazard="report")
+    assert [finding.rule.code for finding in done.hazards] == ["PTX0912"]

@@ -133,7 +133,7 @@ def _move(
     lane, column = addresses >> 16, addresses & 0xFFFF
     if split:
         checks.engine.tensor.move_all(groups, place, column, columns, lane, 16, stores=stores)
-        checks.engine.tensor.move_all(groups, place, column + split, columns, lane + 16, 16, stores=stores)
+        checks.engine.tensor.move_all(groups, place, column + split, columns, lane, 16, stores=stores)
     else:
         checks.engine.tensor.move_all(groups, place, column, columns, lane, rows, stores=stores)
     inner(site, lanes, mask, space, address, outs, *given)

@@ -231,7 +231,9 @@ allocated:
     ld.param.u64 %rd1, [out];
     mad.wide.u32 %rd1, %r1, 4, %rd1;
     st.global.u32 [%rd1], %r5;
+    tcgen05.fence::before_thread_sync;
     bar.sync 0;
+    tcgen05.fence::after_thread_sync;
     @%p bra done;
     tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r3, 64;
 done:

@@ -16,7 +16,7 @@ _RACE = (
     "plain accesses of a location that other threads update at the same time; which value is read does not matter "
     "(Memory Consistency Model, Data-Race)"
 )
-_UNUSED = "a selection or a packing reads a register that was never written on this path, and drops the value"
+_UNUSED = "a sum with a register that was never written on this path; a selection drops it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,6 @@ EXPLAINED = (
     _kernel("triton", "locked_sum", "0901", "all threads load what one stores, and drop the value: " + _RACE),
     _kernel("triton", "matmul_tma.sm_100a.ptx", "0921",
             "a copy overwrites the word that tcgen05.alloc wrote, a weak store, with no proxy fence (Async proxy)"),
-    _kernel("triton", "matmul_mx_", "0911", _UNUSED),
-    _kernel("warp", "sph_density", "0911", _UNUSED),
     _kernel("cub", "block_radix_sort", "0911", _UNUSED),
     _kernel("cub", "merge_sort", "0910", "the merge loads one key past the end of a list and drops it"),
 )  # fmt: skip

@@ -117,8 +117,8 @@ class Batch:
         }
         self._views = {name: self._registers[name[0]].view(dtype) for name, dtype in VIEWS.items()}
         tracked = 0 if launch.tracker is None else len(launch.tracker.rows)
-        self._views["w"] = np.zeros((tracked, lanes), np.bool_)
-        """Whether a lane has written a tracked register."""
+        self._views["w"] = np.zeros((tracked, lanes), np.uint8)
+        """Which bytes of a tracked register a lane has written."""
         variables = launch.program.variables
         shared = variables.dynamic_base() + launch.dynamic - variables.shared_base
         self.ctaid = np.zeros((3, ctas), np.int64)
@@ -171,7 +171,7 @@ class Batch:
             matrix.fill(0)
         if self.launch.poison:
             poison_registers(self._registers)
-        self._views["w"].fill(False)
+        self._views["w"].fill(0)
         self.memory.reset_batch()
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)

@@ -16,6 +16,7 @@ from pyptx import tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.sim import bulk_together, copies, rules
 from pyptx.sim.checks import bulk as checked
+from pyptx.sim.checks import layouts
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.copies.overrides import Change, overriding
 from pyptx.sim.copies.reports import Test
@@ -129,6 +130,7 @@ def load(
 
         size = tensor_bytes(tensor, mode)
         source, targets = checked.units(made), [checked.region_bytes(memory.shared, end, size) for end in ends]
+        layouts.filled(site, ends, size, tensor.swizzle)
         signal = _signal(site, one, bars[lane], size, named, source, targets, maps[lane])
         signal = _reporting(site, one, bars[lane], named, report, (memory.shared, end, size), signal)
         _issue(site, one, land, signal, size)

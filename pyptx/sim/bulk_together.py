@@ -14,6 +14,7 @@ import numpy as np
 
 from pyptx.isa.swizzle import period
 from pyptx.sim.checks import bulk as checked
+from pyptx.sim.checks import layouts
 from pyptx.sim.copies.boxes import together
 from pyptx.sim.effects import Effects
 from pyptx.sim.engines import objects, told
@@ -64,6 +65,7 @@ def load(
     found = objects(site, some, "shared", bars)
     barriers = _everywhere(site, some, found, ctas)
     landed = _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
+    layouts.filled(site, [end for part in ends for end in part.tolist()], size, tensor.swizzle)
     for part in barriers:
         told(site, some, lambda m, part=part: m.rows(part))
 

@@ -196,7 +196,7 @@ def shared_matrix(
     shared = memory.shared
     if memory.checks is not None and memory.checks.trace is not None:
         size = np.dtype(unit).itemsize
-        memory.checks.trace.reads_shared(cta, inside * size + shared.low, size)
+        memory.checks.trace.reads_shared(cta, inside * size + shared.low, size, found.swizzle)
     data = shared.data.view(unit).reshape(memory.shape.ctas, -1)
     made: Array = data[cta, inside]
     return made.view(dtype)

@@ -1,4 +1,4 @@
-"""`check="numerics"`: NaN and infinity that begin in products of matrices, by their operands, not by what they inherit."""
+"""`check="numerics"`: NaN and infinity that begin in products of matrices, and not those that products hand on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ MMA = """.reg .f32 %d<4>, %e<4>;
 mov.b32 %r1, {a}; mov.b32 %r2, {a}; mov.b32 %r3, {b};
 setp.eq.u32 %p1, %t, 33; @%p1 mov.b32 %r1, {special};
 mov.f32 %e0, {c}; mov.f32 %e1, {c}; mov.f32 %e2, {c}; mov.f32 %e3, {c};
-mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {{%d0, %d1, %d2, %d3}}, {{%r1, %r2}}, {{%r3}}, {{%e0, %e1, %e2, %e3}};"""
+mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32
+    {{%d0, %d1, %d2, %d3}}, {{%r1, %r2}}, {{%r3}}, {{%e0, %e1, %e2, %e3}};"""
 
 
 def pair(low: int, high: int | None = None) -> str:
@@ -114,7 +115,9 @@ def test_the_rows_of_a_warpgroup_are_judged_by_themselves() -> None:
     assert "row 1, column 0" in found.what
 
 
-def tcgen05(a: int, b: int, *, special: int | None = None, start: float = 0.0, kept: bool = False) -> list[str]:
+def tcgen05(
+    a: int, b: int, *, special: int | None = None, start: float = 0.0, kept: bool = False, ctas: int = 1
+) -> list[str]:
     """Multiply twice in tensor memory, of which column COLUMN + 3 of lane 5 starts with another number."""
     m, n = 128, 16
     x, y = np.full((m, 16), a, "u2"), np.full((n, 16), b, "u2")
@@ -127,9 +130,9 @@ def tcgen05(a: int, b: int, *, special: int | None = None, start: float = 0.0, k
     text = instruction(
         "tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, count=2, use="%yes" if kept else "%never"
     )
-    options: Any = {"check": "strict,numerics"}
+    options: Any = {"check": "strict,numerics", "clusters": ctas}
     try:
-        t.run(text, shared, tensor, **options)
+        t.run(text, shared.repeat(ctas, 0), tensor.repeat(ctas, 0), **options)
     except PtxError as error:
         return [f"{d.code} {d.message}" for d in error.diagnostics]
     return []
@@ -139,6 +142,12 @@ def test_a_product_in_tensor_memory_overflows_once() -> None:
     (found,) = tcgen05(LARGE, LARGE)
     assert found.startswith("PTX0993 infinity first produced here: largest of the row of a = 3.00")
     assert found.endswith("the result is inf in row 0, column 0 of D (2048 times)")
+
+
+def test_products_of_several_ctas_overflow() -> None:
+    assert tcgen05(ONE, ONE, ctas=3) == []
+    (found,) = tcgen05(LARGE, LARGE, ctas=3)
+    assert found.endswith("the result is inf in row 0, column 0 of D (6144 times)")
 
 
 def test_rows_in_tensor_memory_are_judged_by_themselves() -> None:

@@ -16,6 +16,7 @@ from pyptx.sim import warpgroups as wg
 from pyptx.sim.accumulators import held_for
 from pyptx.sim.checks.numerics import all_finite, elements, shown_number
 from pyptx.sim.checks.session import Checks, checks_of, place_of
+from pyptx.sim.checks.tracing import put_off
 from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Place
@@ -224,7 +225,9 @@ def _issued(spelling: blackwell.Spelling, inner: Function, site: Site, group: La
     named = blackwell.named_operands(spelling, given)
     some, values = chosen(group, mask, *named.values())
     if some is None or some.n != 1:
-        inner(site, group, mask, *given)
+        # Products that are issued together are looked at one after the other.
+        if not put_off(site.memory):
+            inner(site, group, mask, *given)
         return
     operands = {name: blackwell.number(value, 0) for name, value in zip(named, values, strict=True)}
     trace, checks.trace = checks.trace, None

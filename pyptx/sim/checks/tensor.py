@@ -14,6 +14,7 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.sim import bulk
+from pyptx.sim.checks import layouts
 from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.checks.tracing import Trace
@@ -152,14 +153,18 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         inner(site, lanes, mask, *given)
         checks.trace = None
         if trace.whole:
-            tensor.operate_all(checks.group(some).threads, place, *_rows(checks, site, trace), pair)
+            threads, rows = checks.group(some).threads, _rows(checks, site, trace)
+            tensor.operate_all(threads, place, *rows, pair)
+            layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace.modes)
             return
     for _, one in bulk.one_by_one(some):
         trace = checks.trace = Trace()
         inner(site, lanes, lanes.index == one.lo, *given)
         checks.trace = None
-        reads, writes = ([bytes_of(space, rows, 0) for space, rows in part] for part in _rows(checks, site, trace))
+        rows = _rows(checks, site, trace)
+        reads, writes = ([bytes_of(space, each, 0) for space, each in part] for part in rows)
         tensor.operate(checks.group(one).first, place, reads, writes, pair)
+        layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace.modes)
 
 
 def _rows(checks: Checks, site: Site, trace: Trace) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx.sim.formats import Array
+from pyptx.tensormap import Swizzle
 
 if TYPE_CHECKING:
     from pyptx.sim.memory import Memory
@@ -46,12 +47,15 @@ class Trace:
 
     whole: bool = False
     shared: Cells = field(default_factory=list[tuple[Array, Array]])
+    modes: list[Swizzle] = field(default_factory=list[Swizzle])
+    """The swizzle of the descriptor of each of `shared`."""
     read: Cells = field(default_factory=list[tuple[Array, Array]])
     written: Cells = field(default_factory=list[tuple[Array, Array]])
 
-    def reads_shared(self, cta: int | Array, addresses: Array, size: int) -> None:
+    def reads_shared(self, cta: int | Array, addresses: Array, size: int, mode: Swizzle) -> None:
         """Note elements of `size` bytes, which never lie across granules."""
         self.shared.append((np.ravel(cta), np.unique(addresses // _GRANULE)))
+        self.modes.append(mode)
 
     def touches(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
         """Note columns of tensor memory in some lanes."""

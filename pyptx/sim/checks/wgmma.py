@@ -17,6 +17,7 @@ from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.sim import warpgroups as wg
+from pyptx.sim.checks import layouts
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Place
@@ -102,7 +103,10 @@ def _multiply(
         for name, at, rows, columns in shapes
     ]
     shape = f"m64n{product.n}k{product.k}"
-    checks.engine.wgmma.issue_all(warpgroups(checks, lanes), place, operands, accumulators, factors, shape)
+    together = warpgroups(checks, lanes)
+    checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
+    for rows, (name, *_) in zip(operands, shapes, strict=True):
+        layouts.taken_by_warpgroups(site, lanes, together, rows, named[name])
 
 
 def _across(named: dict[str, Any], name: str) -> bool:

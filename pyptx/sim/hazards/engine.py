@@ -16,6 +16,7 @@ from pyptx.sim.hazards.events import Access, Ints, Place, Space
 from pyptx.sim.hazards.findings import Ledger
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.hang import Hangs
+from pyptx.sim.hazards.layouts import Layouts
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import MBarriers
 from pyptx.sim.hazards.memory import Benign, Memory
@@ -58,6 +59,7 @@ class Hazards:
         self.maps = TensorMaps(self.state)
         self.warps = Warps(self.state)
         self.numerics = Numerics(self.state)
+        self.layouts = Layouts(self.state)
         self.hangs = Hangs(self.state, self.barriers, self.mbarriers)
 
     @property

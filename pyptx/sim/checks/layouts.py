@@ -1,0 +1,47 @@
+"""Tells the engine with which swizzle tensor copies fill shared memory, and with which products read it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.sim import warpgroups as wg
+from pyptx.sim.checks.session import checks_of
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Group
+from pyptx.sim.hazards.rows import Rows
+from pyptx.sim.lanes import Lanes
+from pyptx.tensormap import Swizzle
+
+if TYPE_CHECKING:
+    from pyptx.sim.memory import Site
+
+
+def filled(site: Site, starts: list[int], size: int, mode: Swizzle) -> None:
+    """A tensor copy fills boxes of shared memory, from offsets in that of the batch."""
+    if site.memory.checks is None:
+        return
+    checks, place = checks_of(site)
+    assert checks.grid is not None
+    checks.engine.layouts.filled(checks.grid, place, starts, size, mode)
+
+
+def taken_by_warpgroups(site: Site, lanes: Lanes, groups: list[Group], rows: Rows, descriptors: Any) -> None:
+    """Warpgroups read an operand each; `rows` and `groups` are in the order of CTAs and warpgroups."""
+    checks, place = checks_of(site)
+    found = wg.groups_of(lanes)
+    values = lanes.each(descriptors)[found.first]
+    modes = {WgmmaDescriptor.decode(int(value)).swizzle: value for value in np.unique(values).tolist()}
+    threads = np.array([group.first for group in groups])
+    if len(modes) == 1:
+        checks.engine.layouts.taken(threads, place, rows, next(iter(modes)), site.memory.shared.low)
+
+
+def taken_by_tensor(site: Site, threads: Array, operands: list[Rows], modes: list[Swizzle]) -> None:
+    """Threads issued products in tensor memory; in a pair of CTAs each thread's have rows of both."""
+    checks, place = checks_of(site)
+    for rows, mode in zip(operands, modes, strict=False):
+        issuers = threads.repeat(len(rows) // len(threads))
+        checks.engine.layouts.taken(issuers, place, rows, mode, site.memory.shared.low)

@@ -1,0 +1,153 @@
+"""A tile that a tensor copy filled with one swizzle and a product reads with another is reported with both places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples.kernels import tcgen05_tile
+from pyptx import sim
+from pyptx.diagnostics import Span
+from pyptx.ir import Function, Module
+from pyptx.parser import parse
+from pyptx.sim.hazards import Bytes, Finding, Group, Hazards, Place, Space, store
+from pyptx.sim.hazards.rows import rows_of
+from pyptx.tensormap import ElementType, Swizzle, TensorMap
+
+Array = np.ndarray[Any, Any]
+GEMM = (Path(__file__).parents[2] / "examples" / "hopper_gemm.ptx").read_text("utf-8")
+SIZE = 128
+
+
+def bf16(random: np.random.Generator, rows: int, columns: int) -> Array:
+    return (random.integers(-3, 4, (rows, columns)).astype("f4").view("u4") >> 16).astype("u2")
+
+
+def tensor(array: Array, mode: Swizzle, box: tuple[int, int]) -> sim.Tensor:
+    rows, columns = array.shape
+    return sim.Tensor(array, TensorMap(ElementType.BF16, 0, (columns, rows), (2 * columns,), box, swizzle=mode))
+
+
+def multiplied(a: Swizzle, b: Swizzle, *, text: str = GEMM, **options: Any) -> tuple[list[Finding], Array]:
+    """Run the Hopper GEMM, whose descriptors say 128 bytes, with maps of these modes."""
+    random = np.random.default_rng(1)
+    x, y = bf16(random, SIZE, SIZE), bf16(random, SIZE, SIZE)
+    d = np.zeros((SIZE, SIZE), "f4")
+    args = [tensor(x, a, (64, SIZE)), tensor(y, b, (64, SIZE)), d, SIZE, SIZE // 64]
+    found = sim.run(parse(text), grid=(1, 1), block=384, shared=131072, args=args, **options).hazards
+    wide = [(m.astype("u4") << 16).view("f4") for m in (x, y)]
+    return found, d == wide[0] @ wide[1].T
+
+
+def line_of(text: str, words: str, nth: int = 0) -> int:
+    return [number for number, line in enumerate(text.splitlines(), 1) if words in line][nth]
+
+
+def test_the_same_swizzle_is_fine() -> None:
+    found, right = multiplied(Swizzle.B128, Swizzle.B128)
+    assert right.all()
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "named"), [(Swizzle.NONE, "no swizzle"), (Swizzle.B128_ATOM_32B, "the 128_atom_32b-byte swizzle")]
+)
+@pytest.mark.parametrize("at", [0, 1])
+def test_another_swizzle_is_found_with_both_places(mode: Swizzle, named: str, at: int) -> None:
+    modes = [Swizzle.B128, Swizzle.B128]
+    modes[at] = mode
+    found, right = multiplied(*modes)
+    assert not right.all()
+    assert {finding.rule.code for finding in found} == {"PTX0985"}
+    first = found[0]
+    assert f"there by {named}, the descriptor says the 128-byte swizzle" in first.what
+    assert first.place.text.startswith("wgmma.mma_async")
+    assert first.place.origin is not None
+    assert first.place.origin.line in [n for n, line in enumerate(GEMM.splitlines(), 1) if "wgmma.mma_async" in line]
+    assert first.other is not None
+    assert first.other.origin is not None
+    assert first.other.origin.line == line_of(GEMM, "cp.async.bulk.tensor", at)
+    assert first.agent is not None
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "random", "adversarial"])
+def test_it_is_found_in_every_schedule(schedule: str) -> None:
+    found, _ = multiplied(Swizzle.B128, Swizzle.NONE, schedule=schedule)
+    assert {finding.rule.code for finding in found} == {"PTX0985"}
+    assert multiplied(Swizzle.B128, Swizzle.B128, schedule=schedule)[0] == []
+
+
+def test_it_is_a_class_of_its_own() -> None:
+    assert multiplied(Swizzle.B128, Swizzle.NONE, check="races")[0] == []
+    assert multiplied(Swizzle.B128, Swizzle.NONE, check="layouts")[0] != []
+
+
+def entry(module: Module) -> Function:
+    return next(f for f in module.directives if isinstance(f, Function) and f.is_entry)
+
+
+def blackwell(a: Swizzle, b: Swizzle) -> tuple[list[Finding], Array]:
+    """Run the product in tensor memory, whose descriptors say 128 bytes."""
+    made = tcgen05_tile.make()
+    random = np.random.default_rng(2)
+    x, y = bf16(random, SIZE, 64), bf16(random, SIZE, 64)
+    d = np.zeros((SIZE, SIZE), "f4")
+    module = made.module()
+    values: dict[str, Any] = {"a": x, "b": y, "c": d}
+    maps = {"a": tensor(x, a, (64, SIZE)), "b": tensor(y, b, (64, SIZE))}
+    args = {p.name: (maps if p.name.endswith("desc") else values)[p.name[0]] for p in entry(module).params}
+    found = sim.run(module, made.name, block=128, shared=made.dynamic_smem(), args=args).hazards
+    wide = [(m.astype("u4") << 16).view("f4") for m in (x, y)]
+    return found, d == wide[0] @ wide[1].T
+
+
+def test_products_in_tensor_memory() -> None:
+    found, right = blackwell(Swizzle.B128, Swizzle.B128)
+    assert right.all()
+    assert found == []
+    copies: list[int] = []
+    for modes in ((Swizzle.NONE, Swizzle.B128), (Swizzle.B128, Swizzle.NONE)):
+        found, right = blackwell(*modes)
+        assert not right.all()
+        assert {finding.rule.code for finding in found} == {"PTX0985"}
+        assert found[0].place.text.startswith("tcgen05.mma")
+        (line,) = {finding.other.origin.line for finding in found if finding.other and finding.other.origin}
+        copies.append(line)
+    assert copies[0] < copies[1]
+
+
+COPY, READ, STORE = (Place(Span(line, 1), f"line {line}") for line in (5, 9, 7))
+
+
+def told(size: int, mode: Swizzle, *, stores: tuple[int, int] | None = None) -> list[tuple[str, int]]:
+    """Fill a kilobyte by a copy without swizzle, let threads store to some bytes, and read `size` bytes."""
+    engine = Hazards()
+    grid = engine.launch(Place(Span(1, 1), "k"), threads=128, shared_bytes=4096)
+    engine.start(grid, slots=[0], ctas=[0])
+    thread = grid.thread(0)
+    engine.mbarriers.init(thread, Place(None, "init"), 2048, 1)
+    number = engine.copies.bulk_load(thread, COPY, None, [(Bytes.run(Space.SHARED, 0, 1024), 2048)])
+    engine.layouts.filled(grid, COPY, [0], 1024, Swizzle.NONE)
+    engine.copies.land(number)
+    if stores is not None:
+        addresses = np.arange(*stores, 4)
+        engine.access(store(STORE, Space.SHARED, 4), Group(thread + np.arange(len(addresses))), addresses)
+    rows = rows_of(np.array([[0]]), size)
+    assert rows is not None
+    engine.layouts.taken(np.array([thread]), READ, rows, mode, 1024)
+    return [(f.where, f.count) for f in engine.findings if f.rule.code == "PTX0985"]
+
+
+def test_only_bytes_that_are_still_the_copys_count() -> None:
+    assert told(1024, Swizzle.B128) == [("16 bytes at shared 0x80 of CTA 0", 1)]
+    assert told(1024, Swizzle.B128, stores=(128, 256)) == [("16 bytes at shared 0x100 of CTA 0", 1)]
+    assert told(256, Swizzle.B128, stores=(128, 256)) == []
+
+
+def test_lines_that_both_modes_leave_alone_do_not_count() -> None:
+    assert told(128, Swizzle.B128) == []
+    assert told(256, Swizzle.B32) == [("16 bytes at shared 0x80 of CTA 0", 1)]
+    assert told(1024, Swizzle.NONE) == []

@@ -58,11 +58,15 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
     column = np.where(same & ~several, records.column[record] + lane, 0)
     found = same & ~several & (clocks.table[row, kind, column] >= time)
     if kind < FLOORED:
-        plain = same & (records.operation[record] == 0)
-        span = clocks.cta_span[warp]
-        within = (column >= span[:, 0]) & (column < span[:, 1])
+        span, first = clocks.cta_span[warp], records.column[record]
+        within = (first >= span[:, 0]) & (first < span[:, 1])
         level = np.where(records.warp(record) == warp, WARP, np.where(within, CTA, CLUSTER))
-        found |= plain & ~several & (time <= clocks.floors[row, kind, level])
+        plain = same & (records.operation[record] == 0)
+        if np.count_nonzero(lane == CROWD):
+            # A crowd whose time a floor can cover is of one CTA.
+            level = np.where(lane == CROWD, CTA, level)
+            plain &= (lane != CROWD) | (records.key[record] == time)
+        found |= plain & (time <= clocks.floors[row, kind, level])
     else_where = ~same & (time <= clocks.table[row, kind, PRIOR])
     if else_where.any():
         theirs, here = state.grid_of_domain[domain], state.grid_of_domain[mine]
@@ -71,9 +75,12 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
             covered, prior = np.array([(grid.covered, grid.prior) for grid in state.grids])[here].T
             earlier &= (theirs >= covered) | (time <= prior)
         found |= else_where & earlier
-    for at in np.flatnonzero(several & ~found).tolist():
-        how = _crowd_known if lane[at] == CROWD else _all_lanes_known
-        found[at] = how(state, int(record[at]), int(threads[at]), kind)
+    if np.count_nonzero(several):
+        rest = np.flatnonzero((lane == ALL_LANES) & ~found)
+        if len(rest):
+            found[rest] = _all_lanes_known(state, record[rest], threads[rest], kind)
+        for at in np.flatnonzero((lane == CROWD) & ~found).tolist():
+            found[at] = _crowd_known(state, int(record[at]), int(threads[at]), kind)
     if clocks.foreign:
         for at in np.flatnonzero(~found & ~same & (lane != CROWD)).tolist():
             theirs = clocks.foreign.get(int(row[at]), {}).get(int(domain[at]))
@@ -103,16 +110,23 @@ def _crowd_known(state: State, record: int, thread: int, kind: int) -> bool:
     return bool((clocks.table[row, kind, columns] >= times).all())
 
 
-def _all_lanes_known(state: State, record: int, thread: int, kind: int) -> bool:
-    """Tell whether a thread knows the accesses of all lanes of a record."""
+def _all_lanes_known(state: State, record: Ints, threads: Ints, kind: int) -> Mask:
+    """Tell whether threads know the accesses of all lanes of records, their own left aside."""
     records, clocks = state.records, state.clocks
-    mask = int(records.mask[record])
-    lanes = np.array([lane for lane in range(32) if mask >> lane & 1], np.int64)
-    if int(records.tag[record]) >> 7 == int(clocks.life_of[thread >> 5]):
-        crossing = kind in (CROSSED_SHARED, CROSSED_GLOBAL)
-        if not crossing or clocks.crossed_own[thread, kind - CROSSED_SHARED] >= records.time[record]:
-            lanes = lanes[lanes != thread & 31]
-    return not len(lanes) or bool(known(state, record * 64 + lanes, np.full(len(lanes), thread), kind).all())
+    own_lane = np.where(records.tag[record] >> 7 == clocks.life_of[threads >> 5], threads & 31, 32)
+    if kind in (CROSSED_SHARED, CROSSED_GLOBAL):
+        own_lane[clocks.crossed_own[threads, kind - CROSSED_SHARED] < records.time[record]] = 32
+    inverse: Ints | None = None
+    if len(record) > 1:
+        # Threads of a row know the same.
+        alike = (record.astype(np.int64) << 38) + (clocks.row_of[threads].astype(np.int64) << 6) + own_lane
+        _, first, inverse = np.unique(alike, return_index=True, return_inverse=True)
+        record, threads, own_lane = record[first], threads[first], own_lane[first]
+    masks = records.mask[record] & ~(np.int64(1) << own_lane)
+    which, lanes = np.nonzero((masks[:, None] >> np.arange(32)) & 1)
+    found = np.ones(len(record), np.bool_)
+    found[which[~known(state, record[which].astype(np.int64) * 64 + lanes, threads[which], kind)]] = False
+    return found if inverse is None else found[inverse.reshape(-1)]
 
 
 def own(state: State, refs: Ints, threads: Ints) -> Mask:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 import numpy as np
 
-from pyptx.sim.hazards.events import Ints
+from pyptx.sim.hazards.events import Ints, Mask
 
 
 class Crowds:
@@ -34,3 +34,19 @@ class Crowds:
         """Add records from a first one on, newer than all added before, each with the columns up to an end."""
         self._firsts.append(first)
         self._like.append((columns, ends, time))
+
+    def repeat(self, old: Ints, new: Ints) -> Mask:
+        """Tell which records have the threads of others, where they were added as those were."""
+        found = np.zeros(len(old), np.bool_)
+        left = np.arange(len(old))
+        while len(left):
+            at = int(left[0])
+            first, then = (bisect_right(self._firsts, int(records[at])) - 1 for records in (old, new))
+            alike = min(first, then) >= 0 and self._like[first][0] is self._like[then][0]
+            mine, theirs = (records[left] - self._firsts[which] for records, which in ((old, first), (new, then)))
+            count = len(self._like[first][1])
+            here = (mine >= 0) & (mine < count) & (theirs >= 0) & (theirs < len(self._like[then][1]))
+            here[0] = True
+            found[left[here & (mine == theirs) & (mine < count)]] = alike
+            left = left[~here]
+        return found

@@ -227,10 +227,26 @@ class Readers:
         near = (column >= span[:, 0]) & (column < span[:, 1])
         near &= records.domain(old >> 6) == clocks.domain_of[who >> 5]
         early = near & (records.key[old >> 6] <= clocks.floors[clocks.row_of[who], SEEN, CTA])
+        if not early.all():
+            early |= self._repeat(old, refs[at].astype(np.int64))
         rest = np.flatnonzero(alike & ~early)
         early[rest] = ordered(self.state, old[rest], who[rest])
         free[at] = alike & early
         return free
+
+    def _repeat(self, old: Ints, new: Ints) -> Mask:
+        """Tell which accesses are of threads that all access again now: who knows the new ones knows the old ones."""
+        records = self.state.records
+        masks: list[Ints] = []
+        for record, lane in ((old >> 6, old & 63), (new >> 6, new & 63)):
+            mask = np.where(lane == ALL_LANES, records.mask[record], np.int64(1) << lane)
+            masks.append(np.where(lane == CROWD, -1, mask))
+        same = records.tag[old >> 6] == records.tag[new >> 6]
+        found = same & (records.operation[old >> 6] == 0) & (masks[0] & ~masks[1] == 0) & (masks[0] >= 0)
+        crowds = np.flatnonzero((masks[0] < 0) & (masks[1] < 0))
+        if len(crowds):
+            found[crowds] = records.crowds.repeat(old[crowds] >> 6, new[crowds] >> 6)
+        return found
 
     def _follows(self, old: int, thread: int, ref: int) -> bool:
         """Tell quickly whether a like access comes plainly before a new one; False says nothing."""

@@ -181,8 +181,9 @@ class Kernel:
         for found in traced.warnings:
             warnings.warn(f"{found}; {found.help}", stacklevel=3)
         result = simulation.simulate(
-            module, self._definition, memory, scalars, known, grid=place, shared=shared, parts=traced.parts, **options
-        )
+            module, self._definition, memory, scalars, known, grid=place, shared=shared, parts=traced.parts,
+            outputs=made, **options,
+        )  # fmt: skip
         arrays.note_written(given)
         return result, given or arrays.given_back(library, made)
 

@@ -61,9 +61,9 @@ class Buffers:
 
     def address(self, array: Array, name: str) -> int:
         """Return where an array lies, placing it on first sight."""
-        for known, address in self.arrays:
-            if known is array or _same_bytes(known, array):
-                return address
+        found = self.known(array)
+        if found is not None:
+            return found
         address = aligned(self.next, 256)
         data = np.ascontiguousarray(array)
         flat = data.reshape(-1).view(np.uint8)
@@ -72,6 +72,13 @@ class Buffers:
         self.next = address + data.nbytes + GUARD
         self.arrays.append((array, address))
         return address
+
+    def known(self, array: Array) -> int | None:
+        """Return where an array lies, None for one that the launch was not given."""
+        for known, address in self.arrays:
+            if known is array or _same_bytes(known, array):
+                return address
+        return None
 
     def reserve(self, size: int, name: str) -> int:
         """Return the address of fresh zeroed memory."""

@@ -12,6 +12,7 @@ from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, Selection, selection
+from pyptx.sim.checks import outputs as unwritten
 from pyptx.sim.checks.choice import Check
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
@@ -63,12 +64,14 @@ def run(
     watch: Sequence[str] = (),
     poison: bool = False,
     parts: Mapping[str, int] | None = None,
+    outputs: Sequence[Array] | None = None,
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel.
 
     `check` is `all`, `none`, `strict` (warnings are errors) or classes of hazards: `races,proxies`. Errors among the
-    findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`.
+    findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`. Only `all,numerics`
+    looks at values, only `all,outputs` for parts of `outputs`, which are arrays among `args`, that were not written.
 
     With `precision="hardware"` products
     of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32.
@@ -92,6 +95,8 @@ def run(
     except PtxError as why:
         why = cited(module, with_findings(why, checks))
         raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
+    if selected is not None and checks is not None and "outputs" in selected.optional:
+        unwritten.look(checks, launch.buffers, outputs)
     try:
         hazards = [] if selected is None or checks is None else judged([module], selected, checks)
     except PtxError as why:

@@ -1,0 +1,38 @@
+"""Outputs that a launch has written in part: asked for by `check="outputs"`, when the grid has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyptx.sim import rules
+from pyptx.sim.arguments import Buffers
+from pyptx.sim.checks.session import Checks
+from pyptx.sim.formats import Array
+from pyptx.sim.hazards import Space
+from pyptx.sim.hazards.outputs import written_bytes
+
+
+def look(checks: Checks, buffers: Buffers, outputs: Sequence[Array] | None) -> None:
+    """Report arrays, some of the launch's or all of them, of which part was written and part was not."""
+    names = {allocation.address: allocation.name for allocation in buffers.allocations}
+    wanted = [array for array, _ in buffers.arrays] if outputs is None else outputs
+    places = {buffers.known(array): array for array in wanted}
+    for address, array in places.items():
+        if address is None:
+            raise rules.error(rules.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
+        if array.size:
+            _look(checks, names[address], address, array)
+
+
+def _look(checks: Checks, name: str, address: int, array: Array) -> None:
+    assert checks.grid is not None
+    found = checks.engine.state.shadow_of(Space.GLOBAL, checks.grid, address)
+    if found is None or not found[0].written:
+        return
+    written = written_bytes(found[0])[: array.nbytes].reshape(array.size, array.itemsize).all(1)
+    missing = np.flatnonzero(~written)
+    if len(missing) and written.any():
+        index = ", ".join(str(int(at)) for at in np.unravel_index(int(missing[0]), array.shape))
+        checks.engine.numerics.unwritten(name, f"[{index}]", len(missing), array.size)

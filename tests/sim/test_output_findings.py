@@ -1,0 +1,115 @@
+"""`check="outputs"`: an output of which a launch writes a part only is reported, with the first element it left."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from examples.kernels import vector_add
+from pyptx import sim
+from pyptx.cli import main
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.hazards import Finding
+from tests.sim.kernels import HEAD
+
+Array = np.ndarray[Any, Any]
+TEXT = f"""{HEAD}
+.visible .entry k(.param .u64 x, .param .u64 y, .param .u32 n)
+{{
+.reg .b32 %r<9>; .reg .b64 %x, %y; .reg .pred %p; .reg .b16 %h;
+ld.param.u64 %x, [x]; ld.param.u64 %y, [y]; ld.param.u32 %r1, [n];
+mov.u32 %r2, %tid.x; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ntid.x; mad.lo.u32 %r2, %r3, %r4, %r2;
+setp.ge.u32 %p, %r2, %r1;
+mad.wide.u32 %x, %r2, 4, %x; mad.wide.u32 %y, %r2, 4, %y;
+@!%p ld.global.u32 %r5, [%x];
+{{store}}
+ret;
+}}
+"""
+WORD = "@!%p st.global.u32 [%y], %r5;"
+
+
+def found(
+    n: int, grid: int = 2, *, store: str = WORD, check: str = "outputs", outputs: str = "y", **options: Any
+) -> list[Finding]:
+    """Copy n of 96 words, seen as 12 rows of eight. `outputs` are named by letters, `-` for all arrays."""
+    arrays = {"x": np.arange(96, dtype=np.uint32), "y": np.zeros((12, 8), np.uint32), "z": np.zeros(96, np.uint32)}
+    given = None if outputs == "-" else [arrays[letter] for letter in outputs]
+    return sim.run(
+        parse(text(store)),
+        grid=grid,
+        block=48,
+        args=(arrays["x"], arrays["y"], n),
+        check=check,
+        outputs=given,
+        **options,
+    ).hazards
+
+
+def text(store: str = WORD) -> str:
+    return TEXT.replace("{store}", store).replace("{{", "{").replace("}}", "}")
+
+
+def test_what_is_left_is_named_and_counted() -> None:
+    (left,) = found(90)
+    assert (left.rule.code, left.count, left.where) == ("PTX0998", 6, "y")
+    assert "`y`: 6 of 96 elements, the first at [11, 2]" in left.what
+    (left,) = found(96, grid=1)
+    assert "`y`: 48 of 96 elements, the first at [6, 0]" in left.what
+
+
+def test_all_or_nothing_is_no_part() -> None:
+    assert found(96) == []
+    assert found(0) == []
+
+
+def test_half_an_element_is_not_written() -> None:
+    (left,) = found(96, store="cvt.u16.u32 %h, %r5; @!%p st.global.u16 [%y], %h;\nsetp.ge.u32 %p, %r2, 95;\n"
+                    "@!%p st.global.u16 [%y+2], %h;")  # fmt: skip
+    assert "1 of 96 elements, the first at [11, 7]" in left.what
+
+
+def test_only_outputs_count_and_all_arrays_where_none_are_named() -> None:
+    assert found(90, outputs="x") == []
+    assert found(90, outputs="") == []
+    assert len(found(90, outputs="-")) == 1
+    with pytest.raises(PtxError, match="no array among the arguments"):
+        found(90, outputs="yz")
+
+
+def test_only_who_asks_by_name_hears_of_it() -> None:
+    assert found(90, check="all") == found(90, check="strict") == found(90, check="uninitialised") == []
+    assert len(found(90, check="all,outputs")) == 1
+    with pytest.raises(PtxError, match="PTX0998"):
+        found(90, check="strict,outputs")
+
+
+def test_the_batches_of_a_grid_count_together() -> None:
+    assert found(96, batch_lanes=48) == []
+    assert found(90, batch_lanes=48)[0].count == 6
+
+
+def test_kernels_know_their_outputs() -> None:
+    add = vector_add.make()
+    x = np.ones(2048, np.float32)
+    assert add.simulate(x, x, check="all,outputs").hazards == []
+    assert add.simulate(x, x, grid=(1, 1, 1)).hazards == []
+    (left,) = add.simulate(x, x, grid=(1, 1, 1), check="all,outputs").hazards
+    assert "`c`: 1024 of 2048 elements, the first at [1024]" in left.what
+
+
+def test_the_shell_asks_for_classes(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(text(WORD + " mov.b32 %r6, 0x7F000000; .reg .f32 %f; add.f32 %f, %r6, %r6;"), "utf-8")
+    words = [str(path), "--grid", "2", "--block", "48"]
+    words += [word for value in ("u32[96]=arange", "u32[96]=zeros", "u32=90") for word in ("--arg", value)]
+    assert main(["sim", *words]) == 0
+    assert "PTX09" not in capsys.readouterr().out
+    assert main(["sim", *words, "--check", "all,numerics,outputs"]) == 0
+    shown = capsys.readouterr()
+    assert sorted(re.findall(r"PTX09\d\d", shown.out + shown.err)) == ["PTX0993", "PTX0998"]
+    assert main(["sim", *words, "--check", "strict,numerics"]) == 1

@@ -185,8 +185,8 @@ def _fence(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
 
 def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks, some = _some(machine, lanes, mask, place)
-    for group in [] if some is None else warpgroups(checks, some):
-        checks.engine.wgmma.commit(group)
+    if some is not None:
+        checks.engine.wgmma.commit(checks.group(some))
 
 
 def _wait(place: Place, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:

@@ -375,17 +375,23 @@ class Clocks:
 
     def learn_each(self, groups: Sequence[Group], columns: Ints, time: int) -> None:
         """Let the threads of each group know a channel of their own up to a time."""
-        if any(warp in self.splits for group in groups for warp in group.warps.tolist()) or any(
-            len(group) != 32 * len(group.warps) for group in groups
+        sizes = [len(group.warps) for group in groups]
+        warps = np.concatenate([group.warps for group in groups])
+        if any(len(group) != 32 * size for group, size in zip(groups, sizes, strict=True)) or not self.learn_warps(
+            warps, columns.repeat(sizes), time
         ):
             for group, column in zip(groups, columns.tolist(), strict=True):
                 self.learn(group.threads, column, time)
-            return
-        warps = np.concatenate([group.warps for group in groups])
-        rows, at = self.base_row[warps], np.repeat(columns, [len(group.warps) for group in groups])
+
+    def learn_warps(self, warps: Ints, columns: Ints, time: int) -> bool:
+        """Let whole warps know a channel each up to a time; False, with nothing learned, where lanes of one differ."""
+        if self.splits and any(warp in self.splits for warp in warps.tolist()):
+            return False
+        rows = self.base_row[warps]
         self.dirty[rows] = True
-        kinds = np.arange(BEFORE)[:, None]
-        self.table[rows, kinds, at] = np.maximum(self.table[rows, kinds, at], time)
+        for kind in range(BEFORE):
+            self.table[rows, kind, columns] = np.maximum(self.table[rows, kind, columns], time)
+        return True
 
     def snapshot(self, threads: Ints) -> dict[int, Stamp]:
         """Return, per thread, what it could release now: lanes of a row share what they have in common."""

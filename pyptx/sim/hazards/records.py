@@ -7,7 +7,7 @@ A tag is `life * 128 + lane` of a thread, where each CTA gives its warps new liv
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -183,11 +183,11 @@ class Records:
         self.operation[made] = operation
         return made
 
-    def done(self, made: Iterable[int], now: int) -> None:
+    def done(self, made: Sequence[int] | Ints, now: int) -> None:
         """Say that operations have taken place: who learns their channel up to now knows them."""
-        for record in made:
-            if self.time[record] > now:
-                self.time[record] = now
+        if len(made):
+            rows = np.asarray(made, np.int64)
+            self.time[rows] = np.minimum(self.time[rows], now)
 
     def place(self, record: int) -> Access:
         """Return what the record's instruction does."""

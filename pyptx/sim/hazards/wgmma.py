@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,49 +13,25 @@ from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.rows import Rows, bytes_of
 from pyptx.sim.hazards.state import State
 from pyptx.sim.hazards.tiles import Tiles
-
-Registers = frozenset[int]
-
-
-@dataclass(slots=True)
-class Product:
-    """One wgmma in flight."""
-
-    place: Place
-    registers: Registers
-    records: list[int]
+from pyptx.sim.hazards.warpgroups import WHOLE, Book, Books, Part, Product, Ranks, Registers
 
 
 @dataclass(slots=True)
-class WarpBook:
-    """What one warp has fenced, touched and waited for."""
-
-    fenced: bool = False
-    touched: dict[Registers, Place] = field(default_factory=dict[Registers, Place])
-    waited: int = 0
-
-
-@dataclass(slots=True)
-class WarpgroupBook:
-    """The groups of one warpgroup."""
-
-    open: list[Product] = field(default_factory=list[Product])
-    groups: list[list[Product]] = field(default_factory=list[list[Product]])
-    first_group: int = 0
-    shapes: dict[int, str] = field(default_factory=dict[int, str])
-    latest: tuple[Registers, str] = (frozenset(), "")
-
-
-@dataclass(frozen=True, slots=True)
 class Together:
-    """Warpgroups that issue together: their books and those of their warps, and what their records have in common."""
+    """Warpgroups that issue together: their books, and what their records have in common."""
 
-    groups: list[Group]
-    books: list[WarpgroupBook]
-    warps: list[list[WarpBook]]
+    groups: Sequence[Group]
+    bases: list[int]
+    ranks: list[Ranks]
+    parts: list[Part]
+    version: int
     lives: Ints
     columns: Ints
     issuers: Ints
+    odd: list[Group]
+    """Those that are no whole warpgroups."""
+    warps: Ints | None
+    """All of their warps, if all of them are whole."""
 
 
 class Wgmma:
@@ -64,45 +40,50 @@ class Wgmma:
     def __init__(self, state: State, tiles: Tiles) -> None:
         self.state, self.tiles = state, tiles
         self._bases: dict[int, int] = {}
-        self._warps: dict[int, WarpBook] = {}
-        self._groups: dict[int, WarpgroupBook] = {}
+        self._books = Books()
         self._accesses: dict[tuple[Place, int], Access] = {}
         self._together: dict[int, Together] = {}
+        self._named: dict[tuple[int, bool], tuple[Group, int, list[Part]]] = {}
 
     def forget(self, warps: Iterable[int]) -> None:
         """A CTA ended."""
         self._together.clear()
-        for warp in warps if self._warps else ():
-            self._warps.pop(warp, None)
-            self._groups.pop(warp, None)
+        self._named.clear()
+        self._books.forget(warps)
 
-    def busy(self, warp: int) -> bool:
-        """Tell whether accesses to registers of this warp are worth telling: it has issued wgmma before."""
-        return warp in self._warps
+    def _base(self, warp: int) -> int:
+        """Return the first warp of a warp's warpgroup."""
+        found = self._bases.get(warp)
+        if found is None:
+            grid = self.state.grid_of(warp * 32)
+            start = (grid.first_thread + grid.slot_of(warp * 32) * grid.stride) >> 5
+            found = self._bases[warp] = start + (warp - start) // 4 * 4
+        return found
 
-    def _base(self, thread: int) -> int:
-        """Return the first warp of a thread's warpgroup."""
-        warp = thread >> 5
-        if warp not in self._bases:
-            self._bases[warp] = self._first_warp(thread)
-        return self._bases[warp]
-
-    def _first_warp(self, thread: int) -> int:
-        grid = self.state.grid_of(thread)
-        first = grid.first_thread
-        slot = grid.slot_of(thread)
-        start = (first + slot * grid.stride) >> 5
-        return start + ((thread >> 5) - start) // 4 * 4
+    def _parts(self, group: Group, create: bool) -> list[Part]:
+        """Return the books of the warps of a group."""
+        key = id(group), create
+        found = self._named.get(key)
+        if found is None or found[0] is not group or found[1] != self._books.version:
+            ranks: dict[int, Ranks] = {}
+            for warp in group.warps.tolist():
+                base = self._base(warp)
+                ranks[base] = (*ranks.get(base, ()), warp - base)
+            parts = self._books.parts([*ranks], [*ranks.values()], create)
+            found = self._named[key] = group, self._books.version, parts
+        return found[2]
 
     def fence(self, group: Group) -> None:
         """`wgmma.fence.sync.aligned`."""
-        for warp in group.warps.tolist():
-            mine = self._warps.setdefault(warp, WarpBook())
-            mine.fenced = True
-            mine.touched.clear()
-            book = self._groups.setdefault(self._base(warp * 32), WarpgroupBook())
-            book.shapes.clear()
-            book.latest = frozenset(), ""
+        parts = self._parts(group, True)
+        for part in parts:
+            for warp in (part.book.warps[rank] for rank in part.ranks):
+                warp.known = warp.fenced = True
+                warp.touched.clear()
+            part.book.shapes.clear()
+            part.book.latest = frozenset(), ""
+        if len(parts) > 1:
+            self._books.join(parts)
 
     def issue(
         self,
@@ -114,25 +95,17 @@ class Wgmma:
         shape: str = "",
     ) -> None:
         """`wgmma.mma_async` by one warpgroup; `operands` are the bytes that it reads from shared memory."""
-        thread = group.first
-        base = self._base(thread)
-        if len(group.warps) != 4 or int(group.warps[0]) != base:
-            self.state.report(rules.WARPGROUP, place, f"{len(group.warps)} warps", thread=thread)
-        book = self._groups.setdefault(base, WarpgroupBook())
-        self._check_fence(group, place, book, accumulators | register_a, accumulators, shape)
-        operation = self.state.begin_operation()
-        column = self.state.channel(self.state.domain_of(thread), "wgmma", base)
-        product = Product(place, accumulators | register_a, [])
-        issuers = np.array([warp * 32 for warp in group.warps.tolist()], np.int64)
-        for where in operands:
-            access = self._accesses.setdefault(
-                (place, where.length), Access(place, where.space, where.length, False, family=Family.WGMMA)
-            )
-            life = int(self.state.clocks.life_of[base])
-            record = self.state.records.of_operation(access, life, column, operation, 0)
-            product.records.append(record)
-            self.tiles.run(access, issuers, where, record)
-        book.open.append(product)
+        here = self._made([group])
+
+        def records(operation: Ints) -> Ints:
+            made = [self._record(here, self._access(place, where.length), operation) for where in operands]
+            issuers = group.warps * 32
+            for where, record in zip(operands, made, strict=True):
+                access = self._access(place, where.length)
+                self.tiles.run(access, issuers, where, int(record[0]))
+            return np.array(made, np.int64).reshape(-1, 1).T
+
+        self._issue(here, place, accumulators, register_a, shape, records)
 
     def issue_all(
         self,
@@ -144,81 +117,117 @@ class Wgmma:
         shape: str = "",
     ) -> None:
         """`wgmma.mma_async` by several warpgroups at once; each operand has a row of granules for each of them."""
-        state, used, here = self.state, accumulators | register_a, self._held(groups)
-        products: list[Product] = []
-        for group, book, warps in zip(groups, here.books, here.warps, strict=True):
-            if len(group.warps) != 4 or int(group.warps[0]) != self._base(group.first):
-                state.report(rules.WARPGROUP, place, f"{len(group.warps)} warps", thread=group.first)
-            known = book.latest[0] is accumulators and book.latest[1] == shape
-            if not known or not all(warp.fenced and not warp.touched for warp in warps):
-                self._check_fence(group, place, book, used, accumulators, shape)
-            products.append(Product(place, used, []))
-            book.open.append(products[-1])
-        numbers = self.tiles.begin(len(groups))
-        access, shadow = self._access(place), state.grid_of(groups[0].first).shared
-        for rows in operands:
-            ready = self.tiles.ready(access, here.issuers, Space.SHARED, rows, shadow)
-            records = state.records.of_operations(access, here.lives, here.columns, numbers)
-            if ready is not None:
-                self.tiles.take(ready, records)
-            for at, (product, record) in enumerate(zip(products, records.tolist(), strict=True)):
-                product.records.append(record)
-                if ready is None:
+        here = self._held(groups)
+
+        def records(operations: Ints) -> Ints:
+            access, shadow = self._access(place, 16), self.state.grid_of(groups[0].first).shared
+            made = np.empty((len(groups), len(operands)), np.int64)
+            for number, rows in enumerate(operands):
+                ready = self.tiles.ready(access, here.issuers, Space.SHARED, rows, shadow)
+                mine = made[:, number] = self._record(here, access, operations)
+                if ready is not None:
+                    self.tiles.take(ready, mine)
+                for at, record in enumerate(mine.tolist()) if ready is None else ():
                     self.tiles.run(access, here.issuers[at], bytes_of(Space.SHARED, rows, at), record)
+            return made
+
+        self._issue(here, place, accumulators, register_a, shape, records)
+
+    def _issue(
+        self, here: Together, place: Place, accumulators: Registers, register_a: Registers, shape: str,
+        records: Callable[[Ints], Ints],
+    ) -> None:  # fmt: skip
+        """Check the rules of registers, then the operands, whose records are those of the product."""
+        for group in here.odd:
+            self.state.report(rules.WARPGROUP, place, f"{len(group.warps)} warps", thread=group.first)
+        used = accumulators | register_a if register_a else accumulators
+        for part in here.parts:
+            self._check_fence(here, part, place, used, accumulators, shape)
+        made = records(self.tiles.begin(len(here.groups)).astype(np.int64))
+        for part in here.parts:
+            mine = made if len(here.parts) == 1 and part.at == [*range(len(made))] else made[part.at]
+            part.book.open.append(Product(place, used, mine))
+
+    def _record(self, here: Together, access: Access, operations: Ints) -> Ints:
+        return self.state.records.of_operations(access, here.lives, here.columns, operations.astype(np.int32))
 
     def _held(self, groups: list[Group]) -> Together:
         """Return what is known of some warpgroups: the same list asks again and again."""
         found = self._together.get(id(groups))
         if found is None or found.groups is not groups:
             found = self._together[id(groups)] = self._made(groups)
+        if found.version != self._books.version:
+            found.parts = self._books.parts(found.bases, found.ranks, True)
+            found.version = self._books.version
         return found
 
-    def _made(self, groups: list[Group]) -> Together:
+    def _made(self, groups: Sequence[Group]) -> Together:
         state = self.state
+        warps = [group.warps.tolist() for group in groups]
+        whole = all(len(group) == 128 and len(mine) == 4 for group, mine in zip(groups, warps, strict=True))
+        bases = [self._base(mine[0]) for mine in warps]
+        ranks = [tuple(warp - base for warp in mine) for mine, base in zip(warps, bases, strict=True)]
+        parts = self._books.parts(bases, ranks, True)
         return Together(
-            groups,
-            [self._groups.setdefault(self._base(group.first), WarpgroupBook()) for group in groups],
-            [[self._warps.setdefault(warp, WarpBook()) for warp in group.warps.tolist()] for group in groups],
-            np.array([int(state.clocks.life_of[int(group.warps[0])]) for group in groups], np.int64),
-            np.array([state.channel(state.domain_of(g.first), "wgmma", self._base(g.first)) for g in groups]),
+            groups, bases, ranks, parts, self._books.version,
+            np.array([int(state.clocks.life_of[mine[0]]) for mine in warps], np.int64),
+            np.array([state.channel(state.domain_of(b * 32), "wgmma", b) for b in bases], np.int64),
             np.array([(g.warps * 32)[[0, 1, 2, -1] if len(g.warps) > 3 else [0] * 4] for g in groups]),
-        )
+            [group for group, mine in zip(groups, ranks, strict=True) if mine != WHOLE],
+            np.concatenate(warps) if whole else None,
+        )  # fmt: skip
 
-    def _access(self, place: Place) -> Access:
-        found = self._accesses.get((place, 16))
+    def _access(self, place: Place, length: int) -> Access:
+        found = self._accesses.get((place, length))
         if found is None:
-            found = self._accesses[place, 16] = Access(place, Space.SHARED, 16, False, family=Family.WGMMA)
+            found = Access(place, Space.SHARED, length, False, family=Family.WGMMA)
+            self._accesses[place, length] = found
         return found
 
     def _check_fence(
-        self, group: Group, place: Place, book: WarpgroupBook, used: Registers, accumulators: Registers, shape: str
+        self, here: Together, part: Part, place: Place, used: Registers, accumulators: Registers, shape: str
     ) -> None:
-        for warp in group.warps.tolist():
-            mine = self._warps.setdefault(warp, WarpBook())
-            if not mine.fenced:
-                self.state.report(rules.WGMMA_NO_FENCE, place, "the first wgmma of the warpgroup", thread=warp * 32)
-                mine.fenced = True
-            touched = [(registers & used, other) for registers, other in mine.touched.items() if registers & used]
-            if touched:
-                other, count = touched[-1][1], len(frozenset[int]().union(*(hit for hit, _ in touched)))
-                what = "its registers were accessed since the last fence"
-                self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=warp * 32, other=other, count=count)
-                mine.touched = {r - used: where for r, where in mine.touched.items()}
-        if book.latest == (accumulators, shape):
+        book = part.book
+        mine = [book.warps[rank] for rank in part.ranks]
+        if not all(warp.fenced and not warp.touched for warp in mine):
+            self._report_unfenced(here, part, place, used)
+            for warp in mine:
+                warp.known = warp.fenced = True
+                if any(registers & used for registers in warp.touched):
+                    warp.touched = {registers - used: where for registers, where in warp.touched.items()}
+        if book.latest[1] == shape and (book.latest[0] is accumulators or book.latest[0] == accumulators):
             return
         book.latest = accumulators, shape
-        other_shape = {book.shapes[register] for register in accumulators if register in book.shapes} - {shape}
-        if other_shape:
-            what = f"shape {shape} on the accumulator of shape {min(other_shape)}"
-            self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=group.first)
-        for register in accumulators:
-            book.shapes[register] = shape
+        others = {other for registers, other in book.shapes if other != shape and registers & accumulators}
+        for at in part.at if others else ():
+            what = f"shape {shape} on the accumulator of shape {min(others)}"
+            self.state.report(rules.WGMMA_NO_FENCE, place, what, thread=here.groups[at].first)
+        book.shapes = [(registers - accumulators, other) for registers, other in book.shapes]
+        book.shapes.append((accumulators, shape))
+
+    def _report_unfenced(self, here: Together, part: Part, place: Place, used: Registers) -> None:
+        """Report warps that have not fenced at all, or not since somebody touched their registers."""
+        report = self.state.report
+        for at in sorted(part.at):
+            for rank in part.ranks:
+                warp, thread = part.book.warps[rank], (here.bases[at] + rank) * 32
+                if not warp.fenced:
+                    report(rules.WGMMA_NO_FENCE, place, "the first wgmma of the warpgroup", thread=thread)
+                touched = [(registers & used, other) for registers, other in warp.touched.items() if registers & used]
+                if touched:
+                    other, count = touched[-1][1], len(frozenset[int]().union(*(hit for hit, _ in touched)))
+                    what = "its registers were accessed since the last fence"
+                    report(rules.WGMMA_NO_FENCE, place, what, thread=thread, other=other, count=count)
 
     def commit(self, group: Group) -> None:
-        """`wgmma.commit_group`."""
-        book = self._groups.setdefault(self._base(group.first), WarpgroupBook())
-        book.groups.append(book.open)
-        book.open = []
+        """`wgmma.commit_group`. Warps that execute it one after the other end one group."""
+        for part in self._parts(group, True):
+            book = part.book
+            for warp in (book.warps[rank] for rank in part.ranks):
+                warp.committed += 1
+                if warp.committed > book.committed:
+                    book.groups.append(book.open)
+                    book.open = []
 
     def wait(self, group: Group, pending: int) -> None:
         """`wgmma.wait_group` that went on."""
@@ -232,41 +241,47 @@ class Wgmma:
         clocks, records = self.state.clocks, self.state.records
         now = clocks.tick()
         learned: list[int] = []
-        for at, (group, book, warps) in enumerate(zip(here.groups, here.books, here.warps, strict=True)):
+        for part in here.parts:
+            book = part.book
             done = max(0, len(book.groups) - pending)
-            for products in book.groups[:done]:
-                for product in products:
-                    records.done(product.records, now)
+            made = [product.records for products in book.groups[:done] for product in products]
+            if made:
+                records.done(np.concatenate(made, axis=None), now)
             if book.first_group + done:
-                learned.append(at)
-            for warp in warps:
+                learned += part.at
+            for warp in (book.warps[rank] for rank in part.ranks):
                 warp.waited = max(warp.waited, book.first_group + done)
-            base = self._base(group.first)
-            members = warps
-            if len(warps) != 4:
-                members = [self._warps.setdefault(base + rank, WarpBook()) for rank in range(4)]
-            drop = min(warp.waited for warp in members) - book.first_group
+            drop = min(warp.waited for warp in book.warps) - book.first_group
             if drop > 0:
                 del book.groups[:drop]
                 book.first_group += drop
-        if learned:
+        whole = here.warps if len(learned) == len(here.groups) else None
+        if learned and (whole is None or not clocks.learn_warps(whole, here.columns.repeat(4), now)):
+            learned.sort()
             clocks.learn_each([here.groups[at] for at in learned], here.columns[learned], now)
 
     def registers(self, group: Group, place: Place, registers: Registers) -> None:
-        """Another instruction reads or writes registers; call it for warps that are `busy`."""
-        for warp in group.warps.tolist():
-            mine = self._warps.get(warp)
-            if mine is None:
-                continue
-            book = self._groups[self._base(warp * 32)]
-            if book.open or book.first_group + len(book.groups) > mine.waited:
-                waiting = [*book.groups[max(0, mine.waited - book.first_group) :], book.open]
-                for product in (product for products in waiting for product in products):
-                    hit = registers & product.registers
-                    if hit:
-                        what = f"{len(hit)} registers of a product that may still run"
-                        self.state.report(
-                            rules.WGMMA_TOO_EARLY, place, what, thread=warp * 32, other=product.place, count=len(hit)
-                        )
-                        break
-            mine.touched[registers] = place
+        """Another instruction reads or writes registers that products use somewhere."""
+        for part in self._parts(group, False):
+            book = part.book
+            for rank in part.ranks:
+                warp = book.warps[rank]
+                if not warp.known:
+                    continue
+                if book.open or book.committed > warp.waited:
+                    self._check_pending(book, rank, place, registers)
+                warp.touched[registers] = place
+
+    def _check_pending(self, book: Book, rank: int, place: Place, registers: Registers) -> None:
+        """Report registers of products that may still run."""
+        waiting = [*book.groups[max(0, book.warps[rank].waited - book.first_group) :], book.open]
+        for product in (product for products in waiting for product in products):
+            hit = registers & product.registers
+            if hit:
+                what = f"{len(hit)} registers of a product that may still run"
+                for base in book.bases:
+                    self.state.report(
+                        rules.WGMMA_TOO_EARLY, place, what, thread=(base + rank) * 32, other=product.place,
+                        count=len(hit),
+                    )  # fmt: skip
+                return

@@ -1,0 +1,148 @@
+"""What warpgroups have issued, touched and waited for. Those that did the same so far share a book; who asks for some
+of them gets the books of these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pyptx.sim.hazards.events import Ints, Place
+
+Registers = frozenset[int]
+Ranks = tuple[int, ...]
+WHOLE: Ranks = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """One wgmma in flight, with a row of records of its operands for each warpgroup of the book."""
+
+    place: Place
+    registers: Registers
+    records: Ints
+
+
+@dataclass(slots=True)
+class WarpBook:
+    """What one warp of each warpgroup has fenced, touched and waited for; `known`: it has fenced or issued at all."""
+
+    known: bool = False
+    fenced: bool = False
+    touched: dict[Registers, Place] = field(default_factory=dict[Registers, Place])
+    committed: int = 0
+    waited: int = 0
+
+    def copy(self) -> WarpBook:
+        return WarpBook(self.known, self.fenced, dict(self.touched), self.committed, self.waited)
+
+
+@dataclass(slots=True, eq=False)
+class Book:
+    """The groups of some warpgroups, which are named by their first warps, and their four warps by rank. `shapes` are
+    those of the accumulators since the last fence, `latest` the last of them."""
+
+    bases: list[int]
+    warps: list[WarpBook] = field(default_factory=lambda: [WarpBook() for _ in WHOLE])
+    open: list[Product] = field(default_factory=list[Product])
+    groups: list[list[Product]] = field(default_factory=list[list[Product]])
+    first_group: int = 0
+    shapes: list[tuple[Registers, str]] = field(default_factory=list[tuple[Registers, str]])
+    latest: tuple[Registers, str] = (frozenset(), "")
+
+    @property
+    def committed(self) -> int:
+        """The number of groups so far."""
+        return self.first_group + len(self.groups)
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that was issued has been waited for by all warps."""
+        return not self.open and not self.groups and all(
+            warp.waited == warp.committed == self.first_group for warp in self.warps
+        )  # fmt: skip
+
+    def taken(self, bases: Iterable[int]) -> Book:
+        """Take some warpgroups out, and return their own book."""
+        gone = set(bases)
+        mine = [at for at, base in enumerate(self.bases) if base in gone]
+        rest = [at for at, base in enumerate(self.bases) if base not in gone]
+        other = Book(
+            [self.bases[at] for at in mine], [warp.copy() for warp in self.warps], _some(self.open, mine),
+            [_some(group, mine) for group in self.groups], self.first_group, list(self.shapes), self.latest,
+        )  # fmt: skip
+        self.bases = [self.bases[at] for at in rest]
+        self.open, self.groups = _some(self.open, rest), [_some(group, rest) for group in self.groups]
+        return other
+
+    def alike(self, other: Book) -> bool:
+        """Say whether two idle books differ in nothing but the number of their groups."""
+        return (self.shapes, self.latest) == (other.shapes, other.latest) and all(
+            (one.known, one.fenced, one.touched) == (two.known, two.fenced, two.touched)
+            for one, two in zip(self.warps, other.warps, strict=True)
+        )
+
+    def join(self, other: Book) -> None:
+        """Add the warpgroups of an idle book that is alike."""
+        self.bases += other.bases
+        self.first_group = max(self.first_group, other.first_group)
+        for warp in self.warps:
+            warp.committed = warp.waited = self.first_group
+
+
+def _some(products: list[Product], rows: list[int]) -> list[Product]:
+    return [Product(product.place, product.registers, product.records[rows]) for product in products]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some warps of all warpgroups of a book, and the position of each warpgroup among those that were asked for."""
+
+    book: Book
+    ranks: Ranks
+    at: list[int]
+
+
+class Books:
+    """The book of every warpgroup that has one. `version` rises when warpgroups change their book."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self._of: dict[int, Book] = {}
+
+    def forget(self, bases: Iterable[int]) -> None:
+        """Warpgroups end."""
+        for base in bases:
+            book = self._of.pop(base, None)
+            if book is not None:
+                self.version += 1
+                if len(book.bases) > 1:
+                    book.taken([base])
+
+    def parts(self, bases: Sequence[int], ranks: Sequence[Ranks], create: bool) -> list[Part]:
+        """Return the books of some warps of some warpgroups; of those without one only to `create` it."""
+        fresh = [base for base in dict.fromkeys(bases) if base not in self._of] if create else []
+        if fresh:
+            self._of.update(dict.fromkeys(fresh, Book(fresh)))
+            self.version += 1
+        chosen: dict[tuple[int, Ranks], tuple[Book, dict[int, int]]] = {}
+        for at, (base, rank) in enumerate(zip(bases, ranks, strict=True)):
+            book = self._of.get(base)
+            if book is not None:
+                chosen.setdefault((id(book), rank), (book, {}))[1][base] = at
+        made: list[Part] = []
+        for (_, rank), (book, places) in chosen.items():
+            if len(places) < len(book.bases):
+                book = book.taken(places)
+                self._of.update(dict.fromkeys(book.bases, book))
+                self.version += 1
+            made.append(Part(book, rank, [places[base] for base in book.bases]))
+        return made
+
+    def join(self, parts: Sequence[Part]) -> None:
+        """Let idle warpgroups that are alike share a book."""
+        idle = [part.book for part in parts if part.ranks == WHOLE and part.book.idle]
+        for book in idle[1:]:
+            if idle[0].alike(book):
+                idle[0].join(book)
+                self._of.update(dict.fromkeys(book.bases, idle[0]))
+                self.version += 1

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from pyptx.sim.hazards.graph import Hang
     from pyptx.sim.images.objects import Sampler, Surface, Texture
     from pyptx.sim.launch import Result, run
+    from pyptx.sim.linking import link
     from pyptx.sim.machine import Stats
     from pyptx.sim.multicasts import Multicast
     from pyptx.sim.rules import RULES
@@ -28,6 +29,7 @@ __all__ = [
     "Surface",
     "Tensor",
     "Texture",
+    "link",
     "run",
     "stream",
 ]
@@ -38,6 +40,7 @@ _MODULE_OF = {
     "Machine": "stepping",
     "Hang": "hazards.graph",
     "Launch": "streams",
+    "link": "linking",
     "stream": "streams",
     "Multicast": "multicasts",
     "Struct": "arguments",

@@ -3,11 +3,13 @@ knowing the callee, then `.local` and `.param` variables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from pyptx.check.symbols import Symbol
-from pyptx.ir import Declarator, Function, Param, VarDecl
+from pyptx.ir import Declarator, Function, Param, VarDecl, VectorOperand
+from pyptx.ir.operands import Operand
 
 
 def aligned(offset: int, alignment: int) -> int:
@@ -16,16 +18,23 @@ def aligned(offset: int, alignment: int) -> int:
 
 
 def size_and_alignment(item: Param | VarDecl, declarator: Declarator | None = None) -> tuple[int, int]:
-    """Return the bytes that a parameter or a declared name takes, and its alignment; size 0 for `[]`."""
+    """Return the bytes that a parameter or a declared name takes, and its alignment; size 0 for `[]` without values."""
     element = max(8, item.type.bits) // 8 * max(1, item.vector or 1)
     named = item if declarator is None else declarator
     count = 1
     if named.array_size is not None:
         count = int(named.array_size)
-        for size in named.dims if isinstance(named, VarDecl | Declarator) else ():
-            count *= int(size)
+        if isinstance(named, VarDecl | Declarator):
+            inner = prod(int(size) for size in named.dims)
+            count = (count or _rows(named.initializer or (), inner)) * inner
     trailing = item.trailing_alignment if isinstance(item, Param) else None
     return element * count, item.alignment or trailing or element
+
+
+def _rows(values: Sequence[str | Operand], inner: int) -> int:
+    """Return how many elements, of `inner` values each, an initialiser fills."""
+    nested = sum(isinstance(value, VectorOperand) for value in values)
+    return nested - (nested - len(values)) // inner
 
 
 def laid_out(params: Iterable[Param]) -> tuple[list[tuple[Param, int, int]], int]:

@@ -18,6 +18,7 @@ from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.hazards.rules import PHASE_UNOBSERVED
+from pyptx.sim.linking import whole
 from pyptx.sim.machine import Stats
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.progress import interrupted, progress
@@ -42,7 +43,7 @@ class Result:
 
 
 def run(
-    module: Module,
+    module: Module | Sequence[Module],
     entry: str | None = None,
     *,
     grid: Dim = 1,
@@ -67,7 +68,7 @@ def run(
     outputs: Sequence[Array] | None = None,
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
-    launch succeeded. PtxError says what was wrong with the launch or the kernel.
+    launch succeeded. PtxError says what was wrong with the launch or the kernel. Several modules are linked.
 
     `check` is `all`, `none`, `strict` (warnings are errors) or classes of hazards: `races,proxies`. Errors among the
     findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`. Only `all,numerics`
@@ -80,7 +81,7 @@ def run(
     With `poison=True` registers, shared, local and tensor memory start as 0x7ffda5a5, a NaN, and a register that is
     read before it was written is reported. `watch` names registers; their changes are the result's `watched`.
     Control-C says where the threads were. `parts` names pieces of dynamic shared memory, by their offset."""
-    selected = selection(check, on_hazard)
+    selected, module = selection(check, on_hazard), whole(module)
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,

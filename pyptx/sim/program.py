@@ -165,7 +165,11 @@ class _Builder:
 
     def add(self, name: str) -> int:
         """Return the number of a function, which becomes reachable; -1 for an undefined one."""
-        name = self.aliases.get(name, name)
+        if name in self.aliases:
+            number = self.add(self.aliases[name])
+            if number >= 0:
+                self.found[name] = self.codes[number]
+            return number
         if name in self.found:
             return self.found[name].number
         body = self.bodies.get(name)

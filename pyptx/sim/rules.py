@@ -34,6 +34,12 @@ ARGUMENTS = _rule(2, "arguments do not fit", "Every parameter needs one argument
 LAUNCH_SHAPE = _rule(3, "launch shape", "Grid, block and cluster are positive and within the limits of the target.")
 OUT_OF_MEMORY = _rule(7, "out of memory", "The lanes that have to be resident at once do not fit into this machine.")
 UNDEFINED_EXTERN = _rule(4, "undefined external symbol", "A function or variable is declared but nowhere defined.")
+LINKING = _rule(
+    8,
+    "modules do not link",
+    "Modules that run together have one definition of every name that they share, declare it alike, and run on one "
+    "target.",
+)
 UNSUPPORTED = _rule(5, "instruction not simulated", "The simulator has no semantics for this form.")
 ILLEGAL = _rule(6, "illegal instruction", "The instruction is not legal PTX, so it has no meaning to simulate.")
 OUT_OF_BOUNDS = _rule(

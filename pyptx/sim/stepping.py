@@ -13,6 +13,7 @@ from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.launch import Result, cited, repeatable
+from pyptx.sim.linking import whole
 from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
 from pyptx.sim.registers import Row
@@ -49,8 +50,9 @@ class Machine:
     """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`."""
 
     def __init__(
-        self, module: Module, entry: str | None = None, *, watch: Sequence[str] = (), **options: Any
+        self, module: Module | Sequence[Module], entry: str | None = None, *, watch: Sequence[str] = (), **options: Any
     ) -> None:  # fmt: skip
+        module = whole(module)
         self._options = Options(**options)
         self._launch = prepared(module, entry, self._options, single=True)
         self._watch = watching.watch(self._launch, watch) if watch else None

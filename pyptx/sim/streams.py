@@ -20,6 +20,7 @@ from pyptx.sim.checks.choice import Check
 from pyptx.sim.flights import Flight
 from pyptx.sim.hazards import Finding
 from pyptx.sim.launch import Result, cited, judged, repeatable, with_findings
+from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
 from pyptx.sim.progress import interrupted
 from pyptx.sim.scheduling.dependents import go_on
@@ -33,9 +34,10 @@ from pyptx.sim.scheduling.waiting import retry
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch of a stream: a module, the entry in it, and the keywords of `sim.run` that say how it is launched."""
+    """A launch of a stream: a module, or several, the entry in it, and the keywords of `sim.run` that say how it is
+    launched."""
 
-    module: Module
+    module: Module | Sequence[Module]
     entry: str | None = None
     _: KW_ONLY
     grid: Dim = 1
@@ -193,9 +195,9 @@ def stream(
         "schedule": schedule, "seed": seed, "max_steps": max_steps, "batch_lanes": batch_lanes,
         "precision": precision, "poison": poison,
     }  # fmt: skip
-    wanted = [(one.module, one.entry, Options(**_shape(one), **common), one.label) for one in launches]
+    wanted = [(whole(one.module), one.entry, Options(**_shape(one), **common), one.label) for one in launches]
     grids = _grids(launches, prepared_together(wanted, checked=selected is not None), selected)
-    modules = list({id(one.module): one.module for one in launches}.values())
+    modules = list({id(module): module for module, _, _, _ in wanted}.values())
     checks = grids[-1].checks
     try:
         _run(_Stream(grids, turns_of(schedule, seed)))

@@ -92,6 +92,8 @@ class Variables:
     dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     shared: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """Where each variable of shared memory starts, and its name."""
+    in_shared: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
+    """The same by name and declaration."""
     parts: dict[str, int] = field(default_factory=dict[str, int])
     """Names that the caller has for places behind the dynamic symbol."""
 
@@ -137,18 +139,16 @@ class Variables:
         declared = symbol.declaration
         assert isinstance(declared, VarDecl)
         item = declarator_of(key[0], declared)
+        extern = declared.linking is not None and declared.linking.ptx == ".extern"
+        defined = self._definition(key[0], declared) if extern else None
+        if defined is not None:
+            declared, item = defined
+        elif extern and symbol.space != "shared":
+            raise rules.error(rules.UNDEFINED_EXTERN, declared.origin, f"`{key[0]}` is external and nothing defines it")
         size, alignment = size_and_alignment(declared, item)
         if symbol.space == "shared":
             self._place_shared(key, declared, size, alignment)
             return
-        if declared.linking is not None and declared.linking.ptx == ".extern":
-            defined = self._definition(key[0], declared)
-            if defined is None:
-                raise rules.error(
-                    rules.UNDEFINED_EXTERN, declared.origin, f"`{key[0]}` is external and nothing defines it"
-                )
-            declared, item = defined
-            size, alignment = size_and_alignment(declared, item)
         known = self.globals.placed.get((key[0], id(declared)))
         if known is not None:
             self.placed[key] = known
@@ -178,8 +178,12 @@ class Variables:
             self.dynamic.append(key)
             self.placed[key] = self.shared_base
             return
+        known = self.in_shared.get((key[0], id(declared)))
+        if known is not None:
+            self.placed[key] = known
+            return
         address = aligned(self.next_shared, alignment)
-        self.placed[key] = address
+        self.placed[key] = self.in_shared[key[0], id(declared)] = address
         self.shared.append((address, key[0]))
         self.next_shared = address + size
 

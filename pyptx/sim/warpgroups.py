@@ -189,14 +189,15 @@ def _units(memory: Any, found: Descriptor, rows: int, columns: int, dtype: str, 
 
 
 def shared_matrix(
-    memory: Any, cta: Any, found: Descriptor, rows: int, columns: int, dtype: str, transposed: bool
+    memory: Any, cta: Any, found: Descriptor, rows: int, columns: int, dtype: str, transposed: bool, used: int = _CORE
 ) -> Array:
-    """Return the matrix that a descriptor names in the shared memory of some CTAs."""
+    """Return the matrix that a descriptor names in the shared memory of some CTAs. The hardware reads `used` of every
+    16 bytes, the rest is padding."""
     inside, unit = _units(memory, found, rows, columns, dtype, transposed)
     shared = memory.shared
     if memory.checks is not None and memory.checks.trace is not None:
-        size = np.dtype(unit).itemsize
-        memory.checks.trace.reads_shared(cta, inside * size + shared.low, size, found.swizzle)
+        addresses = inside * np.dtype(unit).itemsize + shared.low
+        memory.checks.trace.reads_shared(cta, addresses, used, found.swizzle)
     data = shared.data.view(unit).reshape(memory.shape.ctas, -1)
     made: Array = data[cta, inside]
     return made.view(dtype)

@@ -252,3 +252,103 @@ def test_columns_that_the_other_half_of_a_warp_has_not_stored_are_uninitialised(
     text = _HALVES.replace("{%r5}, [%r4], 32", "{%r5}, [%r4], 16")
     done = sim.run(parse(text), block=128, args=[np.zeros(128, np.uint32)], on_hazard="report")
     assert [finding.rule.code for finding in done.hazards] == ["PTX0912"]
+
+
+_PACKED = (
+    HEAD
+    + """
+.visible .entry k(.param .u64 out)
+{
+    .reg .b16 %h<8>; .reg .b32 %r<12>; .reg .b64 %rd<8>; .reg .pred %p<3>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mad.wide.u32 %rd1, %r1, 4, %rd1;
+    setp.lt.u32 %p1, %r1, 8;
+    BODY
+    st.global.u32 [%rd1], %r2;
+    ret;
+}
+"""
+)
+_HANDED_ON = {
+    "a half of a packed register": "mov.b64 %rd2, {%r9, %r1}; mov.b64 {_, %r2}, %rd2;",
+    "both halves, one after the other": "mov.b64 %rd2, {%r1, %r9}; mov.b64 {%r2, %r3}, %rd2;",
+    "bytes that are chosen": "prmt.b32 %r3, %r1, %r9, 0x7610; prmt.b32 %r2, %r3, 0, 0x5410;",
+    "quarters": "cvt.u16.u32 %h1, %r1; mov.b64 %rd2, {%h1, %h2, %h1, %h3}; mov.b64 {%h4, _, %h5, _}, %rd2;"
+                "mov.b32 %r2, {%h4, %h5};",
+    "the value that a predicate chooses": "setp.ge.u32 %p2, %r1, 0; selp.b32 %r2, %r1, %r9, %p2;",
+    "copies of a part": "mov.b64 %rd2, {%r1, %r9}; mov.b64 %rd3, %rd2; cvt.u32.u32 %r4, %r1; mov.b64 {%r2, _}, %rd3;",
+}  # fmt: skip
+_USED = {
+    "the other half": ("mov.b64 %rd2, {%r9, %r1}; mov.b64 {%r2, _}, %rd2;", "%r2"),
+    "the whole of it": ("mov.b64 %rd2, {%r9, %r1}; cvt.u32.u64 %r2, %rd2;", "%rd2"),
+    "other bytes": ("prmt.b32 %r3, %r1, %r9, 0x7610; prmt.b32 %r2, %r3, %r1, 0x5432;", "%r2"),
+    "the other value": ("selp.b32 %r2, %r1, %r9, %p1;", "%r2"),
+    "a register that chooses the bytes": ("prmt.b32 %r2, %r1, %r1, %r9;", "%r9"),
+}
+
+
+@pytest.mark.parametrize("body", _HANDED_ON.values(), ids=_HANDED_ON)
+def test_what_is_packed_with_undefined_values_and_unpacked_again_is_defined(body: str) -> None:
+    out = np.zeros(32, np.uint32)
+    assert sim.run(parse(_PACKED.replace("BODY", body)), block=32, args=[out]).hazards == []
+    if "h4" not in body:
+        assert out.tolist() == list(range(32))
+
+
+@pytest.mark.parametrize(("body", "name"), _USED.values(), ids=_USED)
+def test_bytes_that_nobody_defined_are_found_where_they_are_used(body: str, name: str) -> None:
+    with pytest.raises(PtxError) as caught:
+        sim.run(parse(_PACKED.replace("BODY", body)), block=32, args=[np.zeros(32, np.uint32)])
+    (found,) = caught.value.diagnostics
+    assert found.code == "PTX0911"
+    assert f": {name}" in found.message
+
+
+_PADDED = """.version 8.8
+.target sm_100a
+.address_size 64
+.shared .align 4 .b32 where;
+.shared .align 8 .b64 done;
+.shared .align 1024 .b8 box[1024];
+.visible .entry k() .reqntid 32
+{
+    .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .pred %p<3>;
+    mov.u32 %r1, %tid.x;
+    tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], 32;
+    tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+    setp.ne.u32 %p1, %r1, 0;
+    @!%p1 mbarrier.init.shared::cta.b64 [done], 1;
+    shl.b32 %r2, %r1, 4;
+    mov.u32 %r3, box;
+    add.u32 %r3, %r3, %r2;
+    mov.u64 %rd1, 0;
+    st.shared.WIDE [%r3], VALUE;
+    st.shared.WIDE [%r3+512], VALUE;
+    fence.proxy.async;
+    bar.warp.sync -1;
+    ld.shared.u32 %r4, [where];
+    mov.u32 %r3, box;
+    shr.u32 %r3, %r3, 4;
+    cvt.u64.u32 %rd2, %r3;
+    or.b64 %rd2, %rd2, 0x400000080000;
+    or.b64 %rd2, %rd2, 0x1000000000;
+    @!%p1 tcgen05.cp.cta_group::1.4x256b.b8x16.FORMAT [%r4], %rd2;
+    @!%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [done];
+wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [done], 0;
+    @!%p2 bra wait;
+    tcgen05.fence::after_thread_sync;
+    tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r4, 32;
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize(("source", "wide", "value", "codes"), [
+    ("b4x16_p64", "u64", "%rd1", []), ("b4x16_p64", "u32", "0", ["PTX0910"]), ("b6x16_p32", "u64", "%rd1", ["PTX0910"]),
+])  # fmt: skip
+def test_padding_of_small_numbers_is_not_read(source: str, wide: str, value: str, codes: list[str]) -> None:
+    text = _PADDED.replace("WIDE", wide).replace("VALUE", value).replace("FORMAT", source)
+    found = sim.run(parse(text), block=32, on_hazard="report").hazards
+    assert [finding.rule.code for finding in found] == codes

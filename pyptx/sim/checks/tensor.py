@@ -6,6 +6,7 @@ Products and copies run first: `Trace` has what they read and where.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -163,6 +164,8 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         checks.trace = None
         rows = _rows(checks, site, trace)
         reads, writes = ([bytes_of(space, each, 0) for space, each in part] for part in rows)
+        for at, used in enumerate(trace.used):
+            reads[at] = replace(reads[at], length=used)
         tensor.operate(checks.group(one).first, place, reads, writes, pair)
         layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace.modes)
 

@@ -49,13 +49,16 @@ class Trace:
     shared: Cells = field(default_factory=list[tuple[Array, Array]])
     modes: list[Swizzle] = field(default_factory=list[Swizzle])
     """The swizzle of the descriptor of each of `shared`."""
+    used: list[int] = field(default_factory=list[int])
+    """How many bytes of its granules each of `shared` reads, from their beginning: padding may follow."""
     read: Cells = field(default_factory=list[tuple[Array, Array]])
     written: Cells = field(default_factory=list[tuple[Array, Array]])
 
-    def reads_shared(self, cta: int | Array, addresses: Array, size: int, mode: Swizzle) -> None:
-        """Note elements of `size` bytes, which never lie across granules."""
+    def reads_shared(self, cta: int | Array, addresses: Array, used: int, mode: Swizzle) -> None:
+        """Note elements, which never lie across granules; they are in the first `used` bytes of each."""
         self.shared.append((np.ravel(cta), np.unique(addresses // _GRANULE)))
         self.modes.append(mode)
+        self.used.append(used)
 
     def touches(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
         """Note columns of tensor memory in some lanes."""

@@ -71,7 +71,7 @@ def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: i
         raise ValueError(f"`.{how}` cannot start at lane {first}")
     _checked(site, cta, column, size // 4)
     found = Tcgen05Descriptor.decode(descriptor)
-    rows = wg.shared_matrix(site.memory, cta, found, lanes.shape[-1], size, "u1", False)
+    rows = wg.shared_matrix(site.memory, cta, found, lanes.shape[-1], size, "u1", False, 2 * bits)
     made = np.ascontiguousarray(rows if bits == 8 else _unpacked(rows, bits)).view(np.uint32)
     touches(site.memory, cta, lanes + first, column, size // 4, writes=True)
     site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = made

@@ -25,6 +25,8 @@ _QUARTER = 32
 _RAW = {"f16": "u2", "bf16": "u2", "tf32": "u4"}
 _FP4_KINDS = ("mxf4", "mxf4nvf4")
 _CHUNK = 16
+_USED = {4: 8, 6: 12}
+"""Of 16 bytes of shared memory, those that elements of so many bits lie in; padding follows."""
 """Elements of 4 and 6 bits that share 16 bytes of shared memory, padding included."""
 _SPARSITY = {"tf32": "1:2", "mxf4": "4:8", "mxf4nvf4": "4:8"}
 _MORE_ORDERED = 0b0110
@@ -80,17 +82,17 @@ def shared_rows(half: Half, bits: int, rows: int, which: int) -> Array:
     if found.kind in _FP4_KINDS:
         raw = _gathered(half, bits, rows, depth // 2, "u1", False)
         return decode(_nibbles(raw), "e2m1")
-    raw = _gathered(half, bits, rows, depth, _RAW.get(name.name, "u1"), across)
+    raw = _gathered(half, bits, rows, depth, _RAW.get(name.name, "u1"), across, _USED.get(name.bits, _CHUNK))
     if name.bits == 4:
-        return decode(_nibbles(raw.reshape(rows, -1, _CHUNK)[..., :8]).reshape(rows, depth), name.name)
+        return decode(_nibbles(raw.reshape(rows, -1, _CHUNK)[..., : _USED[4]]).reshape(rows, depth), name.name)
     if name.bits == 6:
-        return decode(_sixes(raw.reshape(rows, -1, _CHUNK)[..., :12]).reshape(rows, depth), name.name)
+        return decode(_sixes(raw.reshape(rows, -1, _CHUNK)[..., : _USED[6]]).reshape(rows, depth), name.name)
     return _numbers(raw, name.name)
 
 
-def _gathered(half: Half, bits: int, rows: int, columns: int, dtype: str, across: bool) -> Array:
+def _gathered(half: Half, bits: int, rows: int, columns: int, dtype: str, across: bool, used: int = _CHUNK) -> Array:
     found = Tcgen05Descriptor.decode(bits)
-    return wg.shared_matrix(half.memory, half.cta, found, rows, columns, dtype, across)
+    return wg.shared_matrix(half.memory, half.cta, found, rows, columns, dtype, across, used)
 
 
 def tensor_rows(half: Half, address: int, shifted: bool) -> Array:

@@ -1,4 +1,4 @@
-"""`pyptx sim FILE`: runs a kernel on the CPU, reports hazards and hangs, compares and saves results."""
+"""`pyptx sim FILE …`: runs a kernel on the CPU, reports hazards and hangs, compares and saves results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order
 
 example:
   pyptx sim scale.ptx --grid 8 --block 128 --arg f32[1024]=randn --arg f32=2 --save 0=scaled.npy
+  pyptx sim main.ptx library.ptx --entry main --block 32 --arg f32[32]=zeros
   pyptx sim add.py:add --arg f32[1000]=randn --arg f32[1000]=randn --save c=sum.npy
 """
 
@@ -48,9 +50,9 @@ class Misused(ValueError):
 
 @dataclass(slots=True)
 class Request:
-    """What one command line asks for, understood."""
+    """What one command line asks for, understood. Several `sources` are linked."""
 
-    source: Source
+    sources: list[Source]
     name: str
     launch: Callable[[list[arguments.Value], dict[str, Any]], tuple[sim.Result, list[arguments.Value]]]
     """Runs the kernel on arguments, with these options; returns what has become of them."""
@@ -80,8 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument(
-        "file", metavar="FILE", help="a PTX file, - for standard input, or FILE.py:NAME of a Python kernel"
-    )
+        "files", metavar="FILE", nargs="+",
+        help="a PTX file, several that are linked, - for standard input, or FILE.py:NAME of a Python kernel",
+    )  # fmt: skip
     parser.add_argument("--entry", metavar="NAME", help="the kernel; needless when there is only one")
     for name, what in (("grid", "CTAs"), ("block", "threads of a CTA"), ("cluster", "CTAs of a cluster")):
         parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (1)")
@@ -112,8 +115,8 @@ def run(args: argparse.Namespace) -> int:
         complain(str(why))
         return UNUSABLE
     except PtxError as why:
-        source = Source("<stdin>", "") if args.file == STDIN else read(re.sub(r"(\.py):\w+$", r"\1", args.file))
-        print_findings(placed(why.diagnostics, source), source, sys.stderr)
+        sources = [Source("<stdin>", "") if name == STDIN else read(_path(name)) for name in args.files]
+        _print_findings(_named(why.diagnostics, sources), sources)
         return FINDINGS
     outcomes: list[Outcome] = []
     for seed in range(args.seed, args.seed + args.repeat):
@@ -133,7 +136,7 @@ def _request(args: argparse.Namespace) -> Request:
         raise Misused(f"--timeline {args.timeline}: there is no folder {Path(args.timeline).parent}")
     dims = {name: _dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parsed(text) for text in args.arg]
-    source, kernel, launch, names = _kernel(args, specs)
+    sources, kernel, launch, names = _kernel(args.files, args.entry, specs)
     arrays = [at >= len(specs) or specs[at].shape is not None for at in range(len(names))]
     options = {
         **dims, "shared": args.shared, "schedule": args.schedule, "cooperative": args.cooperative,
@@ -143,25 +146,42 @@ def _request(args: argparse.Namespace) -> Request:
     }  # fmt: skip
     saves = [saving(text, names, arrays) for text in args.save]
     expects = [expectation(text, names, arrays) for text in args.expect]
-    return Request(source, kernel, launch, specs, options, saves, expects)
+    return Request(sources, kernel, launch, specs, options, saves, expects)
 
 
-def _kernel(args: argparse.Namespace, specs: list[arguments.Spec]) -> tuple[Source, str, Any, list[str]]:
-    """Return the text, the name, what runs the kernel, and the names of its arguments (and of a Python kernel's
+def _path(name: str) -> str:
+    """Return the file of what the command line names: a file, or a kernel in one."""
+    return re.sub(r"(\.py):\w+$", r"\1", name)
+
+
+def _kernel(
+    files: Sequence[str], name: str | None, specs: list[arguments.Spec]
+) -> tuple[list[Source], str, Any, list[str]]:
+    """Return the texts, the name, what runs the kernel, and the names of its arguments (and of a Python kernel's
     results)."""
-    kernel = sim_kernels.kernel_of(args.file)
+    if len(files) > 1 and any(_path(file).endswith(".py") for file in files):
+        raise Misused("several files are linked, which PTX files can be: a Python kernel runs alone")
+    kernel = sim_kernels.kernel_of(files[0])
     if kernel is not None:
-        source, names = read(args.file.rpartition(":")[0]), sim_kernels.names_of(kernel)
+        source, names = read(files[0].rpartition(":")[0]), sim_kernels.names_of(kernel)
         _fits(kernel.name, names[: len(kernel.in_specs)], specs)
-        return source, kernel.name, partial(sim_kernels.launched, kernel), names
-    source = read(args.file)
-    if args.file.endswith(".py"):
-        raise Misused(f"{args.file}: name the kernel in it too, {args.file}:NAME")
-    module = parse(source.text)
-    entry = _entry(module, args.entry)
+        return [source], kernel.name, partial(sim_kernels.launched, kernel), names
+    sources = [read(file) for file in files]
+    if files[0].endswith(".py"):
+        raise Misused(f"{files[0]}: name the kernel in it too, {files[0]}:NAME")
+    module = sim.link([_parsed(source) for source in sources], [source.name for source in sources])
+    entry = _entry(module, name)
     wanted = [f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params]
     _fits(entry.name, wanted, specs)
-    return source, entry.name, partial(_launched, module, entry.name), [param.name for param in entry.params]
+    return sources, entry.name, partial(_launched, module, entry.name), [param.name for param in entry.params]
+
+
+def _parsed(source: Source) -> Module:
+    """Return the module of a text; PtxError names the file."""
+    try:
+        return parse(source.text)
+    except PtxError as why:
+        raise PtxError(placed(why.diagnostics, source), source.text) from None
 
 
 def _launched(
@@ -206,12 +226,12 @@ def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
         outcome.wrong, outcome.usage = [str(why)], True
         return outcome
     except PtxError as why:
-        outcome.found = _named(why.diagnostics, request.source)
+        outcome.found = _named(why.diagnostics, request.sources)
         outcome.usage = any(d.code in _USAGE for d in why.diagnostics)
         outcome.timeline = getattr(why, "timeline", None)
         return outcome
     outcome.result, outcome.timeline = result, result.timeline
-    outcome.found = _named([finding.diagnostic() for finding in result.hazards], request.source)
+    outcome.found = _named([finding.diagnostic() for finding in result.hazards], request.sources)
     if "strict" in args.check.split(","):
         outcome.wrong = [f"{len(outcome.found)} findings, --check strict"] if outcome.found else []
     try:
@@ -224,10 +244,25 @@ def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
     return outcome
 
 
-def _named(found: Iterable[Diagnostic], source: Source) -> list[Diagnostic]:
-    """Return findings that name the file, in the notes too, which tell of other places."""
-    named = [replace(d, notes=tuple(note.replace("<ptx>:", f"{source.name}:") for note in d.notes)) for d in found]
-    return placed(named, source)
+def _named(found: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagnostic]:
+    """Return findings that name their file, in the notes too, which tell of other places: file by file, in the order of
+    the text. Where several files are linked, all but the header's findings name it already."""
+    first = sources[0]
+    named = [replace(d, notes=tuple(note.replace("<ptx>:", f"{first.name}:") for note in d.notes)) for d in found]
+    by_file = {source.name: [d for d in named if _file(d) == source.name] for source in sources[1:]}
+    rest = [d for d in named if _file(d) not in by_file]
+    return [*placed(rest, first), *(d for source in sources[1:] for d in placed(by_file[source.name], source))]
+
+
+def _print_findings(found: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
+    """Print findings for people on standard error, with the lines of their files."""
+    texts = {source.name: source for source in sources}
+    for name, some in groupby(found, _file):
+        print_findings(list(some), texts.get(name, sources[0]), sys.stderr)
+
+
+def _file(found: Diagnostic) -> str:
+    return (found.origin.file if found.origin else None) or ""
 
 
 def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> int:
@@ -250,9 +285,9 @@ def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) 
     if last.usage and last.wrong:
         complain(last.wrong[0])
         return
-    print_findings(last.found, request.source, sys.stderr)
+    _print_findings(last.found, request.sources)
     for text in last.wrong:
-        print(f"{request.source.name}: {text}", file=sys.stderr)
+        print(f"{request.sources[0].name}: {text}", file=sys.stderr)
     if last.usage:
         return
     if last.result is not None:
@@ -277,7 +312,7 @@ def _summary(request: Request, outcomes: Sequence[Outcome]) -> str:
 
 def _command(args: argparse.Namespace, seed: int) -> str:
     """Return the command that runs one seed again."""
-    words = ["pyptx", "sim", args.file]
+    words = ["pyptx", "sim", *args.files]
     for name in ("entry", "grid", "block", "cluster", "shared", "data_seed", "schedule", "check", "precision",
                  "max_steps", "tolerance"):  # fmt: skip
         value = getattr(args, name)
@@ -294,7 +329,8 @@ def _document(request: Request, args: argparse.Namespace, outcomes: Sequence[Out
     """Return everything as plain values."""
     last = outcomes[-1]
     return {
-        "file": request.source.name, "entry": request.name,
+        "file": request.sources[0].name, "entry": request.name,
+        **({"linked": [source.name for source in request.sources[1:]]} if len(request.sources) > 1 else {}),
         **{name: request.options[name] for name in ("grid", "block", "cluster", "shared", "schedule")},
         "runs": [_as_json(outcome) for outcome in outcomes],
         "failed_seed": last.seed if last.failed else None,

@@ -363,3 +363,64 @@ def test_a_file_that_does_not_parse_is_reported_as_check_does(pyptx: Command, tm
     done = pyptx("broken.ptx")
     assert done.status == 1
     assert "broken.ptx:18:" in done.err
+
+
+MAIN = f"""{HEAD}
+.extern .func fill(.param .u64 to);
+.visible .entry main(.param .u64 out)
+{{
+    .reg .b64 %a;
+    ld.param.u64 %a, [out];
+    {{ .param .u64 to; st.param.u64 [to], %a; call fill, (to); }}
+    ret;
+}}
+"""
+LIBRARY = f"""{HEAD}
+.visible .func fill(.param .u64 to)
+{{
+    .reg .b64 %a;
+    .reg .b32 %t;
+    ld.param.u64 %a, [to];
+    mov.u32 %t, %tid.x;
+    st.global.u32 [%a], %t;
+    ret;
+}}
+"""
+
+
+@pytest.fixture
+def linked(tmp_path: Path) -> None:
+    (tmp_path / "main.ptx").write_text(MAIN)
+    (tmp_path / "library.ptx").write_text(LIBRARY)
+
+
+@pytest.mark.usefixtures("linked")
+def test_several_files_are_linked(pyptx: Command) -> None:
+    words = ("main.ptx", "library.ptx", "--arg", "u32[1]=ones", "--save", "out=out.npy")
+    done = pyptx(*words)
+    assert (done.status, done.err) == (0, "")
+    assert np.load("out.npy").tolist() == [0]
+    document = pyptx(*words, "--json").document
+    assert (document["file"], document["linked"], document["entry"]) == ("main.ptx", ["library.ptx"], "main")
+
+
+@pytest.mark.usefixtures("linked")
+def test_a_finding_is_shown_in_its_file_of_several(pyptx: Command) -> None:
+    done = pyptx("main.ptx", "library.ptx", "--block", "64", "--arg", "u32[1]=ones", "--schedule", "random")
+    assert done.status == 1
+    assert "library.ptx:11:5: error[PTX0901]" in done.err
+    assert "st.global.u32 [%a], %t;" in done.err
+    assert "pyptx sim main.ptx library.ptx --block 64" in done.err
+
+
+@pytest.mark.usefixtures("linked")
+def test_files_that_do_not_link_are_reported(pyptx: Command, tmp_path: Path) -> None:
+    done = pyptx("library.ptx", "main.ptx", "library.ptx", "--arg", "u32[1]=ones")
+    assert done.status == 1
+    assert "library.ptx:5:1: error[PTX1108]: `fill` is defined here and at library.ptx:5:1" in done.err
+    (tmp_path / "wrong.ptx").write_text(HEAD + ".visible .func fill(.param .u32 to) { ret }\n")
+    done = pyptx("main.ptx", "wrong.ptx", "--arg", "u32[1]=ones")
+    assert done.status == 1
+    assert done.err.startswith("wrong.ptx:4:")
+    done = pyptx("main.ptx", "here.py:kernel", "--arg", "u32[1]=ones")
+    assert (done.status, "a Python kernel runs alone" in done.err) == (2, True)

@@ -67,9 +67,10 @@ def bulk_loads(
     operations = copies.tiles.begin(count)
     sources = _records(copies, reads.access, threads, columns[::each], operations)
     made = _records(copies, writing, issuers, columns, operations.repeat(each))
-    if grid.cluster > 1:
-        for thread, start, record in zip(issuers.tolist(), starts.tolist(), made.tolist(), strict=True):
-            copies.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, start, size), record * 64)
+    far = starts // grid.shared_stride != (issuers - grid.first_thread) // grid.stride
+    for at in np.flatnonzero(far).tolist():
+        where = Bytes.run(Space.SHARED, int(starts[at]), size)
+        copies.lifetimes.remote(place, int(issuers[at]), where, int(made[at]) * 64)
     reads.take(copies.tiles, sources)
     copies.tiles.take(writes, made)
     ends = [(record, barrier, size) for record, barrier in zip(made.tolist(), found, strict=True)]

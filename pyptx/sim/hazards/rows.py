@@ -25,8 +25,9 @@ _T = TypeVar("_T", np.int32, np.uint8)
 class Rows:
     """A row of cells for each operation: numbers of blocks of `width` cells that lie side by side."""
 
-    def __init__(self, blocks: Ints, width: int) -> None:
-        self.blocks, self.width = blocks, width
+    def __init__(self, blocks: Ints, width: int, layer: Ints | None = None) -> None:
+        """`layer`: what `layers` goes by, where it is known which rows have no cell in common."""
+        self.blocks, self.width, self._layer = blocks, width, layer
 
     def __len__(self) -> int:
         return len(self.blocks)
@@ -34,10 +35,24 @@ class Rows:
     @cached_property
     def apart(self) -> bool:
         """Whether no cell is in two rows."""
+        if self._layer is not None:
+            return not self._layer.any()
         if len(self.blocks) == 1:
             return True
         flat = np.sort(self.blocks, axis=None)
         return not np.count_nonzero(flat[1:] == flat[:-1])
+
+    @cached_property
+    def layers(self) -> list[tuple[Ints, Rows]]:
+        """The rows in parts of which each has no cell in two of them."""
+        if self.apart:
+            return [(np.arange(len(self)), self)]
+        layer = _repeats(self.blocks[:, 0]) if self._layer is None else self._layer
+        parts = [np.flatnonzero(layer == number) for number in range(int(layer.max()) + 1)]
+        made = [(part, Rows(self.blocks[part], self.width)) for part in parts]
+        if self._layer is not None or all(rows.apart for _, rows in made):
+            return made
+        return [(np.array([at]), Rows(self.blocks[at : at + 1], self.width)) for at in range(len(self))]
 
     def same(self, other: Rows) -> bool:
         """Say whether these are the same cells in the same order."""
@@ -49,7 +64,7 @@ class Rows:
 
     def finer(self, level: int) -> Rows:
         """Return the same bytes in the cells of a finer level."""
-        return Rows(self.blocks, self.width << level) if level else self
+        return Rows(self.blocks, self.width << level, self._layer) if level else self
 
     def of(self, held: npt.NDArray[_T]) -> npt.NDArray[_T]:
         """Return what the cells hold, a row for each operation."""
@@ -72,6 +87,16 @@ class Rows:
     def cells(self, row: int) -> Ints:
         """Return the numbers of a row's cells."""
         return (self.blocks[row][:, None] * self.width + np.arange(self.width)).reshape(-1)
+
+
+def _repeats(values: Ints) -> Ints:
+    """Return of each value how many equal ones stand before it."""
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    made = np.empty(len(values), np.int64)
+    made[order] = np.arange(len(values)) - begins.repeat(np.diff(np.append(begins, len(values))))
+    return made
 
 
 def _blocks(held: npt.NDArray[_T], width: int) -> npt.NDArray[_T]:
@@ -103,11 +128,14 @@ def side_by_side(granules: Ints) -> tuple[Ints, int]:
 
 def spread(granules: Ints, bases: Ints) -> Rows:
     """Return the same granules, in ascending order, from each of some bases on."""
+    layer, gaps = None, np.diff(np.sort(bases))
+    if not np.count_nonzero((gaps > 0) & (gaps <= int(granules[-1]) - int(granules[0]))):
+        layer = _repeats(bases)
     blocks, width = side_by_side(granules)
     while width > 1 and int(np.bitwise_or.reduce(bases)) % width:
         width //= 2
         blocks = (blocks[:, None] * 2 + np.arange(2)).reshape(-1)
-    return Rows(blocks + (bases // width)[:, None], width)
+    return Rows(blocks + (bases // width)[:, None], width, layer)
 
 
 def bytes_of(space: Space, rows: Rows, at: int) -> Bytes:

@@ -8,13 +8,15 @@ import numpy as np
 
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
 from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, plainly_after
-from pyptx.sim.hazards.events import Access, Bytes, Clock, Ints, Space
+from pyptx.sim.hazards.events import Access, Bytes, Clock, Family, Ints, Space
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.records import WRITES
 from pyptx.sim.hazards.rows import Rows, by_row, level_of
 from pyptx.sim.hazards.shadow import SLOTS, Cells, Plane, Refs, Shadow, positions
 from pyptx.sim.hazards.state import State
 
+_OPERATIONS = (Family.WGMMA, Family.TCGEN05)
+_MOST_KNOWN = 256
 _FEW = 16
 """So many earlier accesses are quicker to look at one by one."""
 
@@ -52,6 +54,8 @@ class Tiles:
 
     def __init__(self, state: State, memory: Memory) -> None:
         self.state, self.memory = state, memory
+        self._known: dict[tuple[object, ...], int] = {}
+        """What was in order, with the number of CTAs that had begun."""
 
     def run(self, access: Access, threads: Ints, where: Bytes, record: int) -> None:
         """An operation reads or writes runs of bytes, knowing what each of its issuing threads knows."""
@@ -133,6 +137,19 @@ class Tiles:
         rows, refs = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
         if not len(refs):
             return True
+        # What is known stays known: products of one tile after the other ask the same.
+        asked = access.family, access.space, access.writes, threads.tobytes(), rows.tobytes(), refs.tobytes()
+        if access.family in _OPERATIONS and self._known.get(asked) == self.state.clocks.epoch:
+            return True
+        good = self._all_known(access, threads, rows, refs)
+        if good and access.family in _OPERATIONS:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[asked] = self.state.clocks.epoch
+        return good
+
+    def _all_known(self, access: Access, threads: Ints, rows: Ints, refs: Ints) -> bool:
+        """Say whether earlier accesses come before the operations whose rows hold them."""
         if access.space is Space.SHARED:
             late = self.state.records.key[refs >> 6] > self._floor(access, threads).min(axis=1)[rows]
             rows, refs = rows[late], refs[late]
@@ -149,31 +166,31 @@ class Tiles:
         return np.minimum(seen, crossed) if access.async_proxy else seen
 
     def _keep(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs) -> None:
-        """Note reading operations, a row of cells each; rows may overlap."""
+        """Note reading operations, a row of cells each; those of other rows with the same cells stand beside them."""
+        for first, (chosen, part) in enumerate(rows.layers):
+            mine, who = (refs, threads) if part is rows else (refs[chosen], threads[chosen])
+            left = self._in_slots(who, part, plane, mine, first)
+            for at in left.tolist():
+                cells = part.cells(at)
+                here = np.full(len(cells), mine[at], np.int32)
+                self.memory.readers.keep(np.full(len(cells), who[at]), plane, cells, here)
+
+    def _in_slots(self, threads: Ints, rows: Rows, plane: Plane, refs: Refs, first: int) -> Ints:
+        """Put readers into slots, from one on, that all cells of their row have free; return those without one."""
         left = np.arange(len(refs))
-        for slot in range(SLOTS):
+        for slot in range(first, SLOTS):
             held = plane.slot(slot)
             before = _short(rows.of(held))
-            if np.count_nonzero(before):
-                free = (before == before[:, :1]).all(axis=1)
-                free &= self.memory.readers.replaceable(before[:, 0], threads[left], refs[left])
-            else:
-                free = np.ones(len(left), np.bool_)
-            mine = left[free]
-            taken = rows if len(mine) == len(left) else rows.some(free)
-            taken.put(held, refs[mine])
-            if rows.apart:
-                left, rows = left[~free], rows.some(~free)
-            else:
-                lost = free.copy()
-                lost[free] = (taken.of(held) != refs[mine, None]).any(axis=1)
-                left, rows = left[~free | lost], rows.some(~free | lost)
+            if not np.count_nonzero(before):
+                rows.put(held, refs[left])
+                return left[:0]
+            free = (before == before[:, :1]).all(axis=1)
+            free &= self.memory.readers.replaceable(before[:, 0], threads[left], refs[left])
+            rows.some(free).put(held, refs[left[free]])
+            left, rows = left[~free], rows.some(~free)
             if not len(left):
-                return
-        for at, ref in enumerate(refs[left].tolist()):
-            cells = rows.cells(at)
-            here = np.full(len(cells), ref, np.int32)
-            self.memory.readers.keep(np.full(len(cells), threads[left[at]]), plane, cells, here)
+                break
+        return left
 
     def _run_over_readers(self, access: Access, threads: Ints, plane: Plane, cells: Cells, record: int) -> None:
         for reads in plane.reads:

@@ -7,11 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.descriptors import InstructionDescriptor
+from pyptx.sim import bulk
 from pyptx.sim import warpgroups as wg
 from pyptx.sim.accumulators import held_for
 from pyptx.sim.checks.numerics import all_finite, elements, shown_number
@@ -220,42 +222,57 @@ def _tell(
 
 
 def _issued(spelling: blackwell.Spelling, inner: Function, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
-    """Run the product that one lane issues."""
+    """Run the product that one lane issues, or those of many lanes that issue the same."""
     checks, place = checks_of(site)
     named = blackwell.named_operands(spelling, given)
     some, values = chosen(group, mask, *named.values())
-    if some is None or some.n != 1:
-        # Products that are issued together are looked at one after the other.
-        if not put_off(site.memory):
-            inner(site, group, mask, *given)
+    alike = some is not None and all(_alike(value) for value in values)
+    if some is None or (not alike and put_off(site.memory)):
         return
     operands = {name: blackwell.number(value, 0) for name, value in zip(named, values, strict=True)}
-    trace, checks.trace = checks.trace, None
-    before = _tensor(spelling, site, some, operands)
-    checks.trace = trace
-    inner(site, group, mask, *given)
-    if before is None:
+    lanes = [one for _, one in bulk.one_by_one(some)]
+    halves = _halves(spelling, site, lanes[0], operands)
+    column, found = operands["d"] & 0xFFFF, halves[0].found if halves else None
+    if found is None or found.d.name not in _FLOATS:
+        inner(site, group, mask, *given)
         return
-    halves, starts = before
+    ctas = np.unique(some.cta if spelling.ctas == 1 else some.cta[:, None] & ~1 | np.arange(2))
+    before = _unusual(site, ctas, column, found) if operands["accumulate"] or "disabled" in operands else None
+    inner(site, group, mask, *given)
+    if (checks.trace is not None and some.n > 1 and not checks.trace.whole) or _unusual(
+        site, ctas, column, found
+    ) is None:
+        return
     trace, checks.trace = checks.trace, None
-    for half, start in zip(halves, starts, strict=True):
-        made = _held(half, operands)
-        if not np.isfinite(made).all():
-            _look(spelling, halves, half, operands, start, made, checks, place, checks.group(some).first)
+    for one in lanes:
+        halves = _halves(spelling, site, one, operands)
+        for half in halves:
+            at = int(np.searchsorted(ctas, half.cta))
+            start = None if before is None else before[at][half.lanes, : found.n // half.lanes.shape[0]]
+            _look(spelling, halves, half, operands, start, checks, place, checks.group(one).first)
     checks.trace = trace
 
 
-def _tensor(
-    spelling: blackwell.Spelling, site: Site, one: Lanes, operands: dict[str, Any]
-) -> tuple[list[read.Half], list[Array]] | None:
-    """Return the shares of a product and their accumulators; None for integers and for what is no product."""
+def _alike(value: Any) -> bool:
+    """Say whether an operand is the same in all lanes."""
+    words = cast("tuple[Array, ...]", value) if isinstance(value, tuple) else (np.asarray(value),)
+    return all((word == word[0]).all() for word in words)
+
+
+def _halves(spelling: blackwell.Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> list[read.Half]:
+    """Return the shares of a product; none for what is no product, which the product itself will say."""
     try:
-        halves = blackwell.halves_of(spelling, site, one, operands)
-        if halves[0].found.d.name not in _FLOATS:
-            return None
-        return halves, [_held(half, operands).copy() for half in halves]
+        return blackwell.halves_of(spelling, site, one, operands)
     except (ValueError, IndexError):
-        return None
+        return []
+
+
+def _unusual(site: Site, ctas: Array, column: int, found: InstructionDescriptor) -> Array | None:
+    """Return D in tensor memory, `[cta, lane, column]`, None if all of it is finite."""
+    whole = int(ctas[-1]) - int(ctas[0]) + 1 == len(ctas)
+    which = slice(int(ctas[0]), int(ctas[-1]) + 1) if whole else ctas
+    made = blackwell.decoded(site.memory.tensor.cells[which, :, column : column + found.n], found.d.name)
+    return None if np.isfinite(made).all() else made.copy()
 
 
 def _held(half: read.Half, operands: dict[str, Any]) -> Array:
@@ -265,9 +282,12 @@ def _held(half: read.Half, operands: dict[str, Any]) -> Array:
 
 
 def _look(
-    spelling: blackwell.Spelling, halves: list[read.Half], half: read.Half, operands: dict[str, Any], start: Array,
-    made: Array, checks: Checks, place: Place, thread: int,
+    spelling: blackwell.Spelling, halves: list[read.Half], half: read.Half, operands: dict[str, Any],
+    start: Array | None, checks: Checks, place: Place, thread: int,
 ) -> None:  # fmt: skip
+    made = _held(half, operands)
+    if np.isfinite(made).all():
+        return
     parts, _, width = made.shape
     left = blackwell.rows_of(spelling, half, operands)
     right = blackwell.columns_of(halves, operands).reshape(parts, width, -1)
@@ -277,7 +297,7 @@ def _look(
         for_a, for_b = blackwell.scales_of(spelling, half, width, operands)
         flaws |= Flaws.of(for_a).along(2).at((slice(None), slice(None), None))
         flaws |= Flaws.of(for_b).along(1).at((slice(None), None))
-    if operands["accumulate"] or "disabled" in operands:
+    if start is not None:
         flaws |= Flaws.of(start)
     for nan, bad in flaws.new_in(made):
         if bad.any():

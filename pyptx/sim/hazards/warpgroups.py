@@ -74,15 +74,8 @@ class Book:
         self.open, self.groups = _some(self.open, rest), [_some(group, rest) for group in self.groups]
         return other
 
-    def alike(self, other: Book) -> bool:
-        """Say whether two idle books differ in nothing but the number of their groups."""
-        return (self.shapes, self.latest) == (other.shapes, other.latest) and all(
-            (one.known, one.fenced, one.touched) == (two.known, two.fenced, two.touched)
-            for one, two in zip(self.warps, other.warps, strict=True)
-        )
-
     def join(self, other: Book) -> None:
-        """Add the warpgroups of an idle book that is alike."""
+        """Add the warpgroups of another idle book; all of them have just fenced."""
         self.bases += other.bases
         self.first_group = max(self.first_group, other.first_group)
         for warp in self.warps:
@@ -139,10 +132,9 @@ class Books:
         return made
 
     def join(self, parts: Sequence[Part]) -> None:
-        """Let idle warpgroups that are alike share a book."""
+        """Let idle warpgroups share a book, all of which have just fenced."""
         idle = [part.book for part in parts if part.ranks == WHOLE and part.book.idle]
         for book in idle[1:]:
-            if idle[0].alike(book):
-                idle[0].join(book)
-                self._of.update(dict.fromkeys(book.bases, idle[0]))
-                self.version += 1
+            idle[0].join(book)
+            self._of.update(dict.fromkeys(book.bases, idle[0]))
+            self.version += 1

@@ -88,6 +88,18 @@ def test_who_touched_its_sums_needs_a_fence_and_nobody_else() -> None:
     assert (finding.agent.warp, finding.count) == (4, 4)
 
 
+def test_the_fence_of_one_is_no_fence_of_the_others() -> None:
+    cta = Cta()
+    cta.engine.wgmma.fence(cta.all)
+    cta.multiply([0, 1, 2])
+    cta.engine.wgmma.fence(cta.groups[0])
+    cta.multiply([0, 1], "m64n16k16")
+    assert cta.codes() == ["PTX0934"]
+    (finding,) = cta.engine.findings
+    assert finding.agent is not None
+    assert (finding.agent.warp, finding.count) == (4, 1)
+
+
 EVENTS = st.tuples(
     st.sampled_from(["fence", "multiply", "other shape", "commit", "wait", "wait for all but one", "touch"]),
     st.sets(st.integers(0, WARPGROUPS - 1), min_size=1),

@@ -115,6 +115,13 @@ def product_number(numbers: dict[int, int], program: Program, block: Block, step
     return numbers.get(_rows(program, block, step, step.instruction.operands[0])[0], -1)
 
 
+def registers_of(program: Program, block: Block, step: Step) -> tuple[Rows, ...]:
+    """Return the rows of the registers of D and of A of a product, -1 for what is none; nothing for another step."""
+    if not _multiplies(step):
+        return ()
+    return tuple(_rows(program, block, step, operand) for operand in step.instruction.operands[:2])
+
+
 def _multiplies(step: Step) -> bool:
     return step.instruction.opcode == "wgmma" and ".mma_async" in step.instruction.modifiers
 

@@ -20,6 +20,7 @@ from pyptx.sim.checks import layouts
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.copies.overrides import Change, overriding
 from pyptx.sim.copies.reports import Test
+from pyptx.sim.effects import BULK
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes
@@ -63,18 +64,18 @@ def copy(
             for end in ends:
                 _put(operation, _held(first, begin, count), last.data[end : end + count], kept)
 
-        signal = None
+        signal, rows = None, None
         low = max(begin, 0)
         whole = checked.region_bytes(first, low, min(begin + count, _end(first)) - low)
         if signals:
             ranks = int(ctas[lane]) if "ctas" in extras else None
             targets = [checked.region_bytes(last, end, count) for end in ends]
-            signal = _signal(site, one, bars[lane], count, ranks, whole, targets)
+            signal, rows = _signal(site, one, bars[lane], count, ranks, whole, targets)
             signal = _reporting(site, one, bars[lane], ranks, report, (last, end, count), signal)
         else:
             targeted = checked.written(last, end, kept)
             checked.store_issued(site, one, whole, targeted, _element_size(operation), seen)
-        _issue(site, one, land, signal, count)
+        _issue(site, one, land, signal, count, rows)
 
 
 def _element_size(operation: str) -> int:
@@ -131,9 +132,9 @@ def load(
         size = tensor_bytes(tensor, mode)
         source, targets = checked.units(made), [checked.region_bytes(memory.shared, end, size) for end in ends]
         layouts.filled(site, ends, size, tensor.swizzle)
-        signal = _signal(site, one, bars[lane], size, named, source, targets, maps[lane])
+        signal, rows = _signal(site, one, bars[lane], size, named, source, targets, maps[lane])
         signal = _reporting(site, one, bars[lane], named, report, (memory.shared, end, size), signal)
-        _issue(site, one, land, signal, size)
+        _issue(site, one, land, signal, size, rows)
 
 
 def store(
@@ -245,18 +246,18 @@ def _shared(site: Site, offset: int) -> Array:
 def _signal(
     site: Site, one: Lanes, address: Any, count: int, ctas: int | None, source: Bytes, targets: list[Bytes],
     tensor_map: Any = None,
-) -> Callable[[], None]:  # fmt: skip
-    """Return what tells the barriers of a copy that its bytes have arrived."""
+) -> tuple[Callable[[], None], Array]:  # fmt: skip
+    """Return what tells the barriers of a copy that its bytes have arrived, and the rows of these barriers."""
     offset = int(objects(site, one, "shared", np.array([address]))[0])
     offsets = np.array([offset] if ctas is None else everywhere(site, one, offset, ctas))
     landed = checked.load_issued(site, one, source, list(zip(targets, offsets.tolist(), strict=True)), tensor_map)
-    told(site, one, lambda m: m.rows(offsets))
+    rows = told(site, one, lambda m: m.rows(offsets))
 
     def signal() -> None:
         landed()
         told(site, one, lambda m: m.transfer(m.rows(offsets), np.full(len(offsets), -count)))
 
-    return signal
+    return signal, rows
 
 
 def _reporting(
@@ -293,15 +294,17 @@ def _held(region: Region, begin: int, count: int) -> Array:
     return made
 
 
-def _issue(site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[], None] | None, size: int) -> None:
+def _issue(
+    site: Site, one: Lanes, land: Callable[[], None], signal: Callable[[], None] | None, size: int,
+    rows: Array | None = None,
+) -> None:  # fmt: skip
     def landing() -> None:
         land()
         if signal is not None:
             signal()
 
-    site.memory.effects.issue(
-        bulk_together.AGENT, one.index, one.shape.lanes, landing, grouped=signal is None, size=size
-    )
+    tells = None if rows is None else rows[None]
+    site.memory.effects.issue(BULK, one.index, one.shape.lanes, landing, signal is None, size, tells)
 
 
 @lru_cache(maxsize=64)

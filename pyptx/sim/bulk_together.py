@@ -16,7 +16,7 @@ from pyptx.isa.swizzle import period
 from pyptx.sim.checks import bulk as checked
 from pyptx.sim.checks import layouts
 from pyptx.sim.copies.boxes import together
-from pyptx.sim.effects import Effects
+from pyptx.sim.effects import BULK, Effects
 from pyptx.sim.engines import objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes, Space
@@ -25,7 +25,6 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Region, Site
 from pyptx.tensormap import TensorMap
 
-AGENT = "bulk"
 _ALIGNED = 128
 
 
@@ -66,8 +65,7 @@ def load(
     barriers = _everywhere(site, some, found, ctas)
     landed = _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
     layouts.filled(site, [end for part in ends for end in part.tolist()], size, tensor.swizzle)
-    for part in barriers:
-        told(site, some, lambda m, part=part: m.rows(part))
+    tells = np.stack([told(site, some, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
 
     def land(those: Array) -> None:
         data = made.region.data.view(f"V{made.unit}").take(made.outside[those])
@@ -80,7 +78,7 @@ def load(
             for row in _apart(rows, some.cta[those], memory.cluster):
                 told(site, some, lambda m, row=row: m.transfer(row, np.full(len(row), -size)))
 
-    memory.effects.issue_each(AGENT, some.index, some.shape.lanes, land, grouped=False)
+    memory.effects.issue_each(BULK, some.index, some.shape.lanes, land, grouped=False, tells=tells)
     return True
 
 
@@ -134,7 +132,7 @@ def store(
         inside = (offsets[those] // made.unit)[:, None] + made.inside
         made.region.data.view(f"V{made.unit}")[made.outside[those]] = shared[inside]
 
-    site.memory.effects.issue_each(AGENT, some.index, some.shape.lanes, land)
+    site.memory.effects.issue_each(BULK, some.index, some.shape.lanes, land)
     return True
 
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.sim import rules
+from pyptx.sim.effects import STORES, TCGEN05
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.mbarriers import MBarriers, Misuse
@@ -70,19 +71,67 @@ def signalling(inner: Callable[..., None], size: int) -> Callable[..., None]:
             return
         offsets = objects(site, some, bar_space, bars)
         effects = site.memory.effects
+        tells = None
         if not effects.eager:
-            where, given = np.array(where), _copied(given)
+            where, given = np.array(where), copied(given)
+            tells = told(site, some, lambda m: m.rows(offsets))[:, None]
 
         def land() -> None:
             inner(site, some, None, space, where, (), *given)
             told(site, some, lambda m: m.transfer(m.rows(offsets), np.full(some.n, -size)))
 
-        effects.issue("store", some.index, some.shape.lanes, land, grouped=False)
+        effects.issue(STORES, some.index, some.shape.lanes, land, grouped=False, tells=tells)
 
     return run
 
 
-def _copied(values: Any) -> Any:
+def give(site: Site, lanes: Lanes, values: tuple[Any, ...], run: Callable[[Lanes, tuple[Any, ...]], None]) -> None:
+    """Let `run` do what lanes tell tensor memory, with these operands of each, when the schedule says so. Who traces
+    what it touches is shown that now."""
+    memory = site.memory
+    if memory.effects.at_once(TCGEN05):
+        run(lanes, values)
+        return
+    trace = memory.checks.trace if memory.checks is not None else None
+    if trace is not None:
+        whole, trace.later = trace.whole, True
+        run(lanes, values)
+        if whole and not trace.whole:
+            return  # It comes again for each lane.
+    kept: tuple[Any, ...] = copied(values)
+    tensor, frees = memory.tensor, memory.tensor.frees
+
+    def land(positions: Array) -> None:
+        tensor.granted = tensor.frees > frees
+        try:
+            if len(positions) == lanes.n:
+                run(lanes, kept)
+            else:
+                run(lanes.shape.of(lanes.index[positions]), _taken(kept, positions))
+        finally:
+            tensor.granted = False
+
+    memory.effects.issue_each(TCGEN05, lanes.index, lanes.shape.lanes, land, grouped=False)
+
+
+def firsts(lanes: Lanes) -> Array:
+    """Return the position of one lane of each warp."""
+    return lanes.remembered("firsts of warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_index=True)[1])
+
+
+def guarded(lanes: Lanes, mask: Array | None) -> Array:
+    """Return the lanes in which an instruction is executed."""
+    return lanes.index if mask is None else lanes.index[np.broadcast_to(mask, lanes.n)]
+
+
+def _taken(values: Any, positions: Array) -> Any:
     if isinstance(values, tuple):
-        return tuple(_copied(item) for item in cast("tuple[Any, ...]", values))
+        return tuple(_taken(item, positions) for item in cast("tuple[Any, ...]", values))
+    return values[positions]
+
+
+def copied(values: Any) -> Any:
+    """Return operands as they are now: registers may change before an effect lands."""
+    if isinstance(values, tuple):
+        return tuple(copied(item) for item in cast("tuple[Any, ...]", values))
     return np.array(values)

@@ -126,7 +126,7 @@ class Batch:
         self.memory = Memory(
             self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
         )  # fmt: skip
-        self.memory.images = launch.images
+        self.memory.images, self.memory.words = launch.images, self._registers["r"]
         self.memory.names, self.memory.grid = variables.shared_name, launch.label
         self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
         self.sp = np.zeros(lanes, np.int64)
@@ -234,9 +234,12 @@ class Batch:
         self.stats.approximate |= source.approximate
         name = block.code.function.name
         sites = {
-            key: Site(self.memory, step.instruction, name, source.numbers.get(key, -1))
+            key: Site(
+                self.memory, step.instruction, name, source.numbers.get(key, -1),
+                accumulators.registers_of(self.program, block, step),
+            )
             for key, step in source.sites.items()
-        }
+        }  # fmt: skip
         constants = source.constants
         if self.recorder is not None:
             constants = self.recorder.observed(block, constants)

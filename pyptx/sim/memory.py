@@ -71,12 +71,16 @@ class Region:
 class Site:
     """One instruction that accesses memory: its place, and the region that its last access hit."""
 
-    __slots__ = ("function", "instruction", "memory", "number", "region")
+    __slots__ = ("function", "instruction", "memory", "number", "region", "rows")
 
-    def __init__(self, memory: Memory, instruction: Instruction, function: str, number: int = -1) -> None:
+    def __init__(
+        self, memory: Memory, instruction: Instruction, function: str, number: int = -1,
+        rows: tuple[tuple[int, ...], ...] = (),
+    ) -> None:  # fmt: skip
         self.memory, self.instruction, self.function = memory, instruction, function
-        self.number = number
-        """Which accumulators a product goes on with, -1 for other instructions."""
+        self.number, self.rows = number, rows
+        """Which accumulators a product goes on with, -1 for other instructions, and the rows of its registers: of D and
+        of A."""
         self.region = memory.nothing
 
     @property
@@ -107,6 +111,8 @@ class Memory:
     fresh: int = 0
     """What every word of shared and local memory starts as."""
     images: Images = field(default_factory=Images)
+    words: Array = field(default_factory=lambda: np.zeros((1, 0), np.uint32))
+    """The 32-bit registers of all lanes, which products of warpgroups read and write late."""
     held: HeldOf = field(default_factory=dict[int, dict[Lanes, "Held"]])
     """Accumulators that registers do not have yet."""
     unstarted: Unstarted = field(default_factory=Unstarted)

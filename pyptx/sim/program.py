@@ -265,7 +265,7 @@ def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
             blocks[-1].labels.append(item.label.name)
             continue
         wide, suspends = _is_warp_wide(item), _may_suspend(item)
-        alone = suspends or single
+        alone = suspends or single or _lands_products(item)
         if (wide or alone) and (blocks[-1].steps or blocks[-1].after_call):
             blocks.append(Block(len(blocks), code))
         blocks[-1].steps.append(item)
@@ -302,6 +302,11 @@ def _may_suspend(step: Step) -> bool:
     if step.instruction.opcode == "setmaxnreg":
         return True
     return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".try_wait",)
+
+
+def _lands_products(step: Step) -> bool:
+    """Say whether a step may change registers of any product: blocks gather registers before they begin."""
+    return step.instruction.opcode == "wgmma" and step.instruction.modifiers[:1] == (".wait_group",)
 
 
 def _ending(step: Step) -> str | None:

@@ -22,6 +22,10 @@ class TensorMemory:
         self.exact = 0
         self.fresh = 0
         """What every cell starts as."""
+        self.frees = 0
+        """How often columns were freed."""
+        self.granted = False
+        """Whether columns pass for allocated: what runs now was issued before some were freed."""
         self._cells: Array | None = None
         self._taken = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
         self._kept: dict[int, list[tuple[int, int]]] = {}
@@ -36,6 +40,7 @@ class TensorMemory:
         """Free everything: a batch begins."""
         self._taken.fill(False)
         self._kept.clear()
+        self.frees = 0
         if self._cells is not None:
             self._cells.fill(self.fresh)
 
@@ -60,6 +65,7 @@ class TensorMemory:
 
     def free(self, cta: int, column: int, columns: int) -> bool:
         """Free columns; False when they were not all taken."""
+        self.frees += 1
         part = self._taken[cta, column // _UNIT : (column + columns) // _UNIT]
         whole = bool(part.all()) and len(part) == columns // _UNIT
         part[...] = False
@@ -69,4 +75,6 @@ class TensorMemory:
         """Tell for each CTA whether both columns are allocated."""
         ok = (first >= 0) & (last < COLUMNS)
         inside = np.clip(np.stack([first, last]), 0, COLUMNS - 1) // _UNIT
+        if self.granted:
+            return ok
         return ok & self._taken[cta, inside[0]] & self._taken[cta, inside[1]]

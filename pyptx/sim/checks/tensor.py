@@ -186,13 +186,20 @@ def _commit(
     checks, place = checks_of(site)
     some, (where, named) = chosen(lanes, mask, address, np.array(0) if ctas is None else ctas)
     if some is not None:
-        offsets = objects(site, some, space, where)
+        offsets, commits = objects(site, some, space, where), list[int]()
         for at, one in bulk.one_by_one(some):
             offset = int(offsets[at])
             ends = [offset] if ctas is None else bulk.everywhere(site, one, offset, int(named[at]))
             thread = checks.group(one).first
-            checks.engine.tensor.land_commit(checks.engine.tensor.commit(thread, place, ends, pair))
+            commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
+        site.memory.effects.landed_each = partial(_arrived, checks, commits)
     inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
+
+
+def _arrived(checks: Checks, commits: list[int], positions: Array) -> None:
+    """What these lanes have committed is done."""
+    for at in positions:
+        checks.engine.tensor.land_commit(commits[int(at)])
 
 
 def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:

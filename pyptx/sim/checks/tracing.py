@@ -1,5 +1,5 @@
-"""What a product or copy of tcgen05 touches while it runs: shared granules, and granules of tensor memory, which are
-a column of 16 lanes each."""
+"""What a product or copy of tcgen05 touches: shared granules, and granules of tensor memory, which are a column of 16
+lanes each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Cells = list[tuple[Array, Array]]
 def together(memory: Memory) -> bool:
     """Say whether an instruction may run for many lanes as one: nobody looks, or who does takes it so."""
     checks = memory.checks
-    return checks is None or (checks.trace is not None and checks.trace.whole)
+    return checks is None or checks.trace is None or checks.trace.whole
 
 
 def put_off(memory: Memory) -> bool:
@@ -40,12 +40,18 @@ def touches(memory: Memory, cta: int | Array, lanes: Array, column: int, count: 
         memory.checks.trace.touches(cta, lanes, column, count, writes=writes)
 
 
+def only_traced(memory: Memory) -> bool:
+    """Say whether an operation that runs shows what it touches and changes nothing: it takes effect later."""
+    return memory.checks is not None and memory.checks.trace is not None and memory.checks.trace.later
+
+
 @dataclass(slots=True)
 class Trace:
     """The granules of one operation, or of the like ones of all lanes that issue it: it is `whole` in that case, until
-    it turns out that they are not alike."""
+    it turns out that they are not alike. `later`: it does not take effect now."""
 
     whole: bool = False
+    later: bool = False
     shared: Cells = field(default_factory=list[tuple[Array, Array]])
     modes: list[Swizzle] = field(default_factory=list[Swizzle])
     """The swizzle of the descriptor of each of `shared`."""

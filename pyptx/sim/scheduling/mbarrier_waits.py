@@ -49,6 +49,20 @@ def resume(state: State) -> None:
     state.suspended = kept
 
 
+def land_late(state: State) -> bool:
+    """Let engines do what lanes wait for, or else what they were told first; say whether there was anything."""
+    effects, barriers = state.machine.effects, state.machine.memory.mbarriers
+    if not effects.pending:
+        return False
+    if state.suspended:
+        awaited = np.zeros(len(barriers.phase), np.bool_)
+        for item in state.suspended:
+            awaited[item.rows] = True
+        if effects.land_awaited(awaited):
+            return True
+    return effects.land_oldest()
+
+
 def time_out(state: State) -> bool:
     """Let lanes that wait for mbarriers go on with a refusal, as hardware does after a while; False when that has
     changed nothing so often that it never will."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pyptx.sim.effects import BULK, COPIES, STORES, TCGEN05, TENSOR_STORES, WGMMA
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes, Shape
 
@@ -32,13 +33,15 @@ _FEW = 2048
 @dataclass(slots=True)
 class Order:
     """One order. `ranks`: the rank of every lane, lower ones run as long as they can. `down`: of two blocks the higher
-    one runs first. `fair`: ranks take turns of random length, effects land and waits fail at random."""
+    one runs first. `fair`: ranks take turns of random length, effects land and waits fail at random. `hasty`: agents
+    whose effects land at once."""
 
     name: str
     ranks: Array
     chance: random.Random
     down: bool = False
     fair: bool = False
+    hasty: frozenset[str] = frozenset()
     _of: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
 
     def parts(self, depth: int, pc: int, lanes: Lanes) -> list[tuple[Key, Lanes]]:
@@ -108,8 +111,8 @@ def order_of(schedule: str, seed: int, batch: int, shape: Shape) -> Order | None
     chance = random.Random(f"{schedule} {seed} {batch}")
     if schedule == "random":
         return Order("random", _parted(shape, chance), chance, fair=True)
-    name, ranks, down = _ADVERSE[seed % len(_ADVERSE)] if seed < len(_ADVERSE) else chance.choice(_ADVERSE)
-    return Order(name, _RANKED[ranks](shape, chance), chance, down)
+    name, ranks, down, hasty = _ADVERSE[seed % len(_ADVERSE)] if seed < len(_ADVERSE) else chance.choice(_ADVERSE)
+    return Order(name, _RANKED[ranks](shape, chance), chance, down, hasty=hasty)
 
 
 def reversed_ctas(schedule: str, seed: int) -> bool:
@@ -156,15 +159,18 @@ _RANKED = {
     "same": _same, "last warp": _last_warp_first, "last CTA": _last_cta_first, "first CTA": _first_cta_first,
     "starve": _one_starves, "odd": _odd_first,
 }  # fmt: skip
+_LATE = frozenset[str]()
+_COPIES = frozenset((BULK, COPIES, STORES))
+PRODUCTS = frozenset((WGMMA, TCGEN05, TENSOR_STORES))
 _ADVERSE = (
-    ("consumers first", "same", True),
-    ("last warp first", "last warp", False),
-    ("producers first", "same", False),
-    ("one warp starves", "starve", False),
-    ("last CTA first", "last CTA", False),
-    ("odd warps first", "odd", True),
-    ("one warp starves, consumers first", "starve", True),
-    ("first CTA first", "first CTA", True),
-    ("last warp first, consumers first", "last warp", True),
+    ("consumers first", "same", True, _LATE),
+    ("last warp first", "last warp", False, _LATE),
+    ("producers first, copies at once", "same", False, _COPIES),
+    ("one warp starves", "starve", False, _LATE),
+    ("last CTA first, products at once", "last CTA", False, PRODUCTS),
+    ("odd warps first", "odd", True, _LATE),
+    ("one warp starves, consumers first, products at once", "starve", True, PRODUCTS),
+    ("first CTA first", "first CTA", True, _LATE),
+    ("last warp first, consumers first, copies at once", "last warp", True, _COPIES),
 )
 """The orders of the adversarial schedule, by seed: each one makes somebody the last, or the first, to come."""

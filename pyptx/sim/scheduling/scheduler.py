@@ -19,8 +19,8 @@ from pyptx.sim.scheduling.apart import passed
 from pyptx.sim.scheduling.convergence import converge
 from pyptx.sim.scheduling.hang import deadlock, no_progress
 from pyptx.sim.scheduling.leaving import leave
-from pyptx.sim.scheduling.mbarrier_waits import resume, suspend, time_out
-from pyptx.sim.scheduling.orders import Key, order_of
+from pyptx.sim.scheduling.mbarrier_waits import land_late, resume, suspend, time_out
+from pyptx.sim.scheduling.orders import PRODUCTS, Key, order_of
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.stalls import Stalls
 from pyptx.sim.scheduling.state import State
@@ -42,6 +42,11 @@ class Scheduler(State):
         """Whether a group stops after one block."""
         self.chosen: Key | None = None
         fair = self.order is not None and self.order.fair
+        machine.effects.hasty = frozenset() if self.order is None else self.order.hasty
+        if machine.checks is not None and "numerics" in machine.checks.selected.optional:
+            # Who looks for NaN compares accumulators before and behind every product.
+            machine.effects.hasty |= PRODUCTS
+        machine.effects.chance = self.order.chance if self.order is not None and fair else None
         machine.memory.mbarriers.doubt = self.order.refuses if self.order is not None and fair else None
         if machine.checks is not None:
             machine.checks.apart = partial(passed, self)
@@ -99,7 +104,7 @@ class Scheduler(State):
         anything."""
         if self.converging or self.warps_waiting:
             retry(self)
-        landed = self.machine.effects.land_oldest()
+        landed = land_late(self)
         resume(self)
         return landed
 

@@ -1,5 +1,5 @@
-"""Manual: tcgen05: allocation, loads and stores, commit; copies and shifts are in `tcgen05_copies`. Waits and fences
-change nothing: every operation has been done when its instruction has run."""
+"""Manual: tcgen05: allocation, loads and stores, commit; copies and shifts are in `tcgen05_copies`. Loads are done
+when their instruction has run; stores land at `wait::st` at the latest, what a thread commits when its arrival does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from pyptx.isa.fragments.tensor_memory import tmem_registers
 from pyptx.isa.model import Match
 from pyptx.sim import bulk
 from pyptx.sim.access import as_tuple, store
-from pyptx.sim.engines import chosen, objects, told
+from pyptx.sim.effects import TCGEN05, TENSOR_STORES
+from pyptx.sim.engines import chosen, firsts, guarded, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -39,6 +40,8 @@ def _tcgen05(match: Match, signature: Signature) -> Operation | None:
         return memory(_dealloc)
     if name in ("ld", "st"):
         return _move(match, signature, flags, name == "ld")
+    if name == "wait::st":
+        return memory(_wait)
     return NOTHING
 
 
@@ -126,24 +129,26 @@ def _reduced(move: Move, loaded: list[Array]) -> Array:
 
 def _store(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
     cta, row, column = _cells(move, site, group, address, int(given[0]) if move.split else 0)
-    cells = site.memory.tensor.cells
     words = np.stack([np.broadcast_to(v, group.n) for v in as_tuple(given[-1])], axis=1).astype(np.uint32)
-    if move.packed:
-        cells[cta, row, column + 1] = words >> np.uint32(16)
-        words = words & np.uint32(0xFFFF)
-    cells[cta, row, column] = words
+
+    def land() -> None:
+        cells = site.memory.tensor.cells
+        if move.packed:
+            cells[cta, row, column + 1] = words >> np.uint32(16)
+        cells[cta, row, column] = words & np.uint32(0xFFFF) if move.packed else words
+
+    site.memory.effects.issue(TENSOR_STORES, group.index[firsts(group)], group.shape.lanes, land)
 
 
-def _first_of_warps(group: Lanes) -> list[int]:
-    """Return the position of one lane of each warp."""
-    return np.unique(group.shape.warp[group.sel], return_index=True)[1].tolist()
+def _wait(site: Site, group: Lanes, mask: Any, outs: Any) -> None:
+    site.memory.effects.wait(TENSOR_STORES, guarded(group, mask), group.shape.lanes, None)
 
 
 def _alloc(
     pair: bool, exclusive: bool, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, columns: Any
 ) -> None:
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
-    for at in _first_of_warps(group):
+    for at in firsts(group).tolist():
         count, one = int(counts[at]), group.shape.of(group.index[at : at + 1])
         if exclusive and (count % 32 or not 32 <= count <= 512):
             raise wrong_place(site, group, at, f"{count} columns: a multiple of 32 up to 512 is needed")
@@ -163,7 +168,7 @@ def _alloc(
 
 def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
-    for at in _first_of_warps(group):
+    for at in firsts(group).tolist():
         if not site.memory.tensor.free(int(group.cta[at]), int(where[at]) & 0xFFFF, int(counts[at])):
             raise wrong_place(site, group, at, f"columns from {int(where[at]) & 0xFFFF} on are not allocated")
 
@@ -173,10 +178,19 @@ def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
     if some is None:
         return
     offsets = objects(site, some, space, where)
+    ends, whose = offsets[:, None], np.ones((some.n, 1), np.bool_)
     if ctas is not None:
         every = [bulk.everywhere(site, one, int(offsets[at]), int(named[at])) for at, one in bulk.one_by_one(some)]
-        offsets = np.concatenate(every)
-    told(site, some, lambda m: m.arrive(m.rows(offsets), np.ones(len(offsets), np.int64)))
+        most = max(len(one) for one in every)
+        ends = np.array([one + one[:1] * (most - len(one)) for one in every])
+        whose = np.arange(most) < np.array([[len(one)] for one in every])
+    rows = told(site, some, lambda m: m.rows(ends.reshape(-1))).reshape(ends.shape)
+
+    def land(positions: Array) -> None:
+        them: Array = ends[positions][whose[positions]]
+        told(site, some, lambda m: m.arrive(m.rows(them), np.ones(len(them), np.int64)))
+
+    site.memory.effects.issue_each(TCGEN05, some.index, some.shape.lanes, land, grouped=False, tells=rows)
 
 
 BUILDERS: dict[str, Builder] = {"tcgen05": _tcgen05}

@@ -11,8 +11,8 @@ from pyptx.isa.descriptors import Tcgen05Descriptor
 from pyptx.isa.model import Match
 from pyptx.sim import bulk
 from pyptx.sim import warpgroups as wg
-from pyptx.sim.checks.tracing import touches
-from pyptx.sim.engines import chosen
+from pyptx.sim.checks.tracing import only_traced, touches
+from pyptx.sim.engines import chosen, give
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -47,8 +47,11 @@ def _issue(
     pair: bool, what: Any, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
 ) -> None:
     some, values = chosen(group, mask, address, *given)
-    if some is None:
-        return
+    if some is not None:
+        give(site, some, tuple(values), partial(_run, pair, what, site))
+
+
+def _run(pair: bool, what: Any, site: Site, some: Lanes, values: tuple[Any, ...]) -> None:
     for at, one in bulk.one_by_one(some):
         ctas = pair_of(site, one) if pair else (int(one.cta[0]),)
         try:
@@ -74,6 +77,8 @@ def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: i
     rows = wg.shared_matrix(site.memory, cta, found, lanes.shape[-1], size, "u1", False, 2 * bits)
     made = np.ascontiguousarray(rows if bits == 8 else _unpacked(rows, bits)).view(np.uint32)
     touches(site.memory, cta, lanes + first, column, size // 4, writes=True)
+    if only_traced(site.memory):
+        return
     site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = made
 
 
@@ -96,5 +101,7 @@ def _shift(site: Site, cta: int, address: int) -> None:
     _checked(site, cta, column, _SHIFTED_COLUMNS)
     for writes in (False, True):
         touches(site.memory, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)
+    if only_traced(site.memory):
+        return
     part = site.memory.tensor.cells[cta][first : first + 32, column : column + _SHIFTED_COLUMNS]
     part[:-1] = part[1:].copy()

@@ -15,8 +15,8 @@ from pyptx.isa.descriptors import InstructionDescriptor, ZeroColumnMask
 from pyptx.isa.fragments.tensor_memory import datapath
 from pyptx.isa.model import Kind, Match
 from pyptx.sim import bulk
-from pyptx.sim.checks.tracing import put_off, together, touches
-from pyptx.sim.engines import chosen
+from pyptx.sim.checks.tracing import only_traced, put_off, together, touches
+from pyptx.sim.engines import chosen, give
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -67,14 +67,16 @@ def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any)
     some, values = chosen(group, mask, *named.values())
     if some is None:
         return
-    if (
-        some.n > 1
-        and together(site.memory)
-        and _alike(spelling, site, some, dict(zip(named, values, strict=True)))
-    ) or put_off(site.memory):
+    give(site, some, tuple(values), partial(_run, spelling, site, tuple(named)))
+
+
+def _run(spelling: Spelling, site: Site, names: tuple[str, ...], some: Lanes, values: tuple[Any, ...]) -> None:
+    """Multiply for these lanes, with the operands of these names."""
+    named = dict(zip(names, values, strict=True))
+    if (some.n > 1 and together(site.memory) and _alike(spelling, site, some, named)) or put_off(site.memory):
         return
     for at, one in bulk.one_by_one(some):
-        operands = {name: number(value, at) for name, value in zip(named, values, strict=True)}
+        operands = {name: number(value, at) for name, value in named.items()}
         try:
             _multiply(spelling, site, one, operands)
         except (ValueError, IndexError) as why:
@@ -189,16 +191,15 @@ def _accumulate(
         start = np.ldexp(start.astype(np.float32), -operands["scale"])
     y = right.reshape(parts, width, found.k).swapaxes(-1, -2)
     scales = scales_of(spelling, half, width, operands) if spelling.block else None
-    made = _encoded(_sum(half, left, y, start, scales), found.d.name)
     lanes = half.lanes.reshape(-1)
-    made = made.reshape(len(lanes), width)
-    if any(disabled):
-        off = np.array([disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
-        lanes, made = lanes[~off], made[~off]
+    on = np.array([not disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
     if operands["accumulate"]:
-        touches(half.memory, half.cta, lanes, column, width, writes=False)
-    touches(half.memory, half.cta, lanes, column, width, writes=True)
-    tensor.cells[half.cta][lanes, column : column + width] = made
+        touches(half.memory, half.cta, lanes[on], column, width, writes=False)
+    touches(half.memory, half.cta, lanes[on], column, width, writes=True)
+    if only_traced(half.memory):
+        return
+    made = _encoded(_sum(half, left, y, start, scales), found.d.name).reshape(len(lanes), width)
+    tensor.cells[half.cta][lanes[on], column : column + width] = made[on]
 
 
 def _sum(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array, Array] | None) -> Array:

@@ -15,7 +15,7 @@ import numpy as np
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.isa.fragments.tensor_memory import LANES, Datapath
 from pyptx.sim import warpgroups as wg
-from pyptx.sim.checks.tracing import touches
+from pyptx.sim.checks.tracing import only_traced, touches
 from pyptx.sim.formats import Array
 from pyptx.sim.memory import Memory
 from pyptx.sim.numerics import sparse
@@ -149,6 +149,8 @@ def expanded(half: Half, stored: Array, address: int) -> Array:
     good = sparse.valid(codes, kind)
     if kind != "1:2":
         good |= codes == _MORE_ORDERED
+    if only_traced(half.memory):
+        return np.zeros((*half.lanes.shape, half.found.k), stored.dtype)
     if not good.all():
         raise ValueError(f"metadata {int(codes[~good][0]):#06b} of a chunk of A has no meaning")
     return sparse.expand(np.broadcast_to(stored, (*half.lanes.shape, stored.shape[-1])), codes, kind)
@@ -175,7 +177,7 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
         lanes = np.array([part[:, None] * _QUARTER + row % _QUARTER for part in used])
         every = _bytes(half, what, address, (lanes, row // _QUARTER), first, vector, groups)
         raw = every[:, 0]
-        if not (every == raw[:, None]).all():
+        if not (every == raw[:, None]).all() and not only_traced(half.memory):
             raise ValueError(f"{what} differ between the quarters of tensor memory: each needs a copy")
     name = "ue8m0" if found.scale is None else found.scale.name
     return table(name)[raw & np.uint8(0x7F) if name == "ue4m3" else raw].astype(np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor
 from pyptx.sim import warpgroups as wg
-from pyptx.sim.checks.tracing import touches
+from pyptx.sim.checks.tracing import only_traced, touches
 from pyptx.sim.formats import Array
 from pyptx.sim.memory import Memory
 from pyptx.sim.numerics.arrays import quiet
@@ -45,6 +45,8 @@ def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor,
     kept, scale = bool(operands["accumulate"]), operands.get("scale")
     for writes in (False, True) if kept else (True,):
         touches(memory, flat, _LANES, column, found.n, writes=writes)
+    if only_traced(memory):
+        return True
     if found.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
         _add(tensor.cells, flat, column, x, y, kept)
         return True

@@ -1,5 +1,5 @@
-"""Manual: wgmma. Operands are read and accumulators written when the instruction runs: a program that follows the
-rules cannot tell."""
+"""Manual: wgmma. Operands are read, in shared memory and in registers, and accumulators are written when a product
+lands: at once in the eager schedule, else as the schedule says, at the wait for its group at the latest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from pyptx.isa import fragments as f
 from pyptx.isa.model import Match
 from pyptx.sim import rules
 from pyptx.sim import warpgroups as wg
-from pyptx.sim.accumulators import Held, held_for, hold
+from pyptx.sim.accumulators import Held, Rows, held_for, hold, settle
+from pyptx.sim.effects import WGMMA
+from pyptx.sim.engines import copied, firsts, guarded
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -46,7 +48,7 @@ class Spelling:
 
 def _wgmma(match: Match, signature: Signature) -> Operation | None:
     if "mma_async" not in match.modifiers:
-        return NOTHING
+        return {"commit_group": memory(_commit), "wait_group": memory(_wait)}.get(match.modifiers[0], NOTHING)
     flat = [part for m in match.modifiers for part in m.split(".")]
     found = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in flat if m.startswith("m64"))
     assert found is not None
@@ -56,19 +58,57 @@ def _wgmma(match: Match, signature: Signature) -> Operation | None:
         int(found[1]), int(found[2]), (types[0], types[1], types[2]), bool(signature[1].count), "sp" in flat,
         "satfinite" in flat, names[1:],
     )  # fmt: skip
-    return memory(partial(_multiply, spelling))
+    return memory(partial(_issue, spelling))
+
+
+def _issue(
+    spelling: Spelling, site: Site, group: Lanes, mask: Any, outs: tuple[Array | None, ...], d: tuple[Array, ...],
+    *given: Any,
+) -> None:  # fmt: skip
+    named = dict(zip(spelling.names, given, strict=True))
+    effects = site.memory.effects
+    if effects.at_once(WGMMA):
+        # What a block has gathered is what it scatters at its end.
+        _multiply(spelling, site, group, outs, d, named)
+        return
+    kept = {name: None if name == "a" and spelling.in_registers else copied(value) for name, value in named.items()}
+    land = partial(_multiply_late, spelling, site, group, kept)
+    effects.issue(WGMMA, group.index[firsts(group)], group.shape.lanes, land)
+
+
+def _multiply_late(spelling: Spelling, site: Site, group: Lanes, named: dict[str, Any]) -> None:
+    """Multiply with what the registers hold now, not those that the block has gathered."""
+    words, (rows, factors) = site.memory.words, site.rows
+    if group.positions is not None:
+        settle(site.memory.held, group, (site.number,), True)
+    outs = _registers(words, group, rows)
+    if spelling.in_registers:
+        named = {**named, "a": _registers(words, group, factors)}
+    _multiply(spelling, site, group, outs, outs, named)
+    if group.positions is not None:
+        words[np.array(rows)[:, None], group.positions] = outs
+
+
+def _registers(words: Array, group: Lanes, rows: Rows) -> tuple[Array, ...]:
+    return tuple(words[row, group.sel] for row in rows)
+
+
+def _commit(site: Site, group: Lanes, mask: Any, outs: Any) -> None:
+    effects = site.memory.effects
+    if not effects.eager:
+        effects.commit(WGMMA, guarded(group, mask), group.shape.lanes)
+
+
+def _wait(site: Site, group: Lanes, mask: Any, outs: Any, newest: Any) -> None:
+    effects = site.memory.effects
+    if not effects.eager:
+        effects.wait(WGMMA, guarded(group, mask), group.shape.lanes, int(newest))
 
 
 def _multiply(
-    spelling: Spelling,
-    site: Site,
-    group: Lanes,
-    mask: Any,
-    outs: tuple[Array | None, ...],
-    d: tuple[Array, ...],
-    *given: Any,
-) -> None:
-    named = dict(zip(spelling.names, given, strict=True))
+    spelling: Spelling, site: Site, group: Lanes, outs: tuple[Array | None, ...], d: tuple[Array, ...],
+    named: dict[str, Any],
+) -> None:  # fmt: skip
     groups = wg.groups_of(group)
     left, right = operands_of(spelling, site, group, groups, named)
     kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[spelling.types[0]]

@@ -17,7 +17,7 @@ from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, Instruction
 from pyptx.isa.descriptors import InstructionDescriptor
 from pyptx.isa.model import Kind
-from pyptx.sim.effects import Effects
+from pyptx.sim.effects import IN_ORDER, Effects
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
@@ -113,7 +113,7 @@ class Engines:
     def before(self, now: Now, args: tuple[Any, ...]) -> None:
         """An instruction that may issue is about to run."""
         instruction = now.site.instruction
-        if instruction.opcode == "wgmma":
+        if instruction.opcode == "wgmma" and instruction.modifiers[0] == ".mma_async":
             self._wgmma(now, instruction)
         elif instruction.opcode == "tcgen05" and instruction.modifiers[0] in (".mma", ".cp"):
             self._tcgen05(now, instruction, args)
@@ -208,6 +208,21 @@ class Engines:
 
         return landing
 
+    def carried(self, land: Callable[[Array], None]) -> Callable[[Array], None]:
+        """Return what lands an arrival with the work that its lanes tell of now."""
+        each = self.telling
+        if not each:
+            return land
+
+        def landing(positions: Array) -> None:
+            before, self.telling = self.telling, [each[at] for at in positions.tolist()]
+            try:
+                land(positions)
+            finally:
+                self.telling = before
+
+        return landing
+
     # Groups
 
     def commit(self, agent: str, lanes: Array) -> None:
@@ -263,24 +278,34 @@ class Engines:
 
 
 class RecordedEffects(Effects):
-    """The queue of effects, with a record of every one."""
+    """The queue of effects, with a record of every one. Products are recorded when their instructions run."""
 
     def __init__(self, plain: Effects, engines: Engines) -> None:
         super().__init__(**{field.name: getattr(plain, field.name) for field in fields(plain) if field.init})
         self._engines = engines
 
     def issue(
-        self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True, size: int = 0
-    ) -> None:
-        land = self._engines.effect(agent, lanes, land, grouped, size)
-        super().issue(agent, lanes, total, land, grouped, size)
+        self, agent: str, lanes: Array, total: int, land: Callable[[], None], grouped: bool = True, size: int = 0,
+        tells: Array | None = None,
+    ) -> None:  # fmt: skip
+        if agent not in IN_ORDER:
+            land = self._engines.effect(agent, lanes, land, grouped, size)
+        super().issue(agent, lanes, total, land, grouped, size, tells)
+
+    def issue_each(
+        self, agent: str, lanes: Array, total: int, land: Callable[[Array], None], grouped: bool = True,
+        tells: Array | None = None,
+    ) -> None:  # fmt: skip
+        super().issue_each(agent, lanes, total, self._engines.carried(land), grouped, tells)
 
     def commit(self, agent: str, lanes: Array, total: int) -> None:
-        self._engines.commit(agent, lanes)
+        if agent not in IN_ORDER:
+            self._engines.commit(agent, lanes)
         super().commit(agent, lanes, total)
 
     def wait(self, agent: str, lanes: Array, total: int, newest: int | None) -> None:
-        self._engines.wait(agent, lanes, newest)
+        if agent not in IN_ORDER:
+            self._engines.wait(agent, lanes, newest)
         super().wait(agent, lanes, total, newest)
 
 

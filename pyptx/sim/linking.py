@@ -71,13 +71,18 @@ class _Linked:
 
 _LINKED: dict[tuple[int, ...], tuple[list[Module], Module]] = {}
 """The last modules that were linked, and what they became: programs are kept by their module."""
+_LOCATED: dict[tuple[int, int], tuple[Module, Module]] = {}
+"""The last modules that ran beside others, and the same with places that name them, by number."""
 _MOST_LINKED = 16
 
 
 def whole(modules: Module | Sequence[Module]) -> Module:
     """Return a module as it is, and several as one, the same for the same ones."""
-    if isinstance(modules, Module | str) or not isinstance(modules, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(modules, Module):
         return modules
+    if isinstance(modules, str) or not isinstance(modules, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        kind = type(modules).__name__
+        raise TypeError(f"a module is run, found {kind}: pyptx.parser.parse(text) and kernel.module(…) make one")
     key = tuple(id(module) for module in modules)
     found = _LINKED.pop(key, None)
     if found is None:
@@ -86,6 +91,24 @@ def whole(modules: Module | Sequence[Module]) -> Module:
         found = list(modules), link(modules)
     _LINKED[key] = found
     return found[1]
+
+
+def told_apart(modules: Sequence[Module]) -> list[Module]:
+    """Return modules whose places say which of several they are in, the same for the same ones."""
+    numbers: dict[int, int] = {}
+    for module in modules:
+        numbers.setdefault(id(module), len(numbers) + 1)
+    if len(numbers) == 1:
+        return list(modules)
+    found: list[Module] = []
+    for module in modules:
+        key = id(module), numbers[id(module)]
+        kept = _LOCATED.pop(key, None) or (module, _located(module, f"<module {key[1]}>", 0))
+        if len(_LOCATED) >= _MOST_LINKED:
+            del _LOCATED[next(iter(_LOCATED))]
+        _LOCATED[key] = kept
+        found.append(kept[1])
+    return found
 
 
 def link(modules: Sequence[Module], names: Sequence[str] = ()) -> Module:

@@ -135,10 +135,6 @@ def prepared_together(
 ) -> list[Prepared]:
     """Return launches on one memory, each with what it is called: an empty name becomes the entry's, None is for one
     that runs alone. An array that several are given lies there once."""
-    for module, _, _, _ in launches:
-        if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]
-            kind = type(module).__name__
-            raise TypeError(f"a module is run, found {kind}: pyptx.parser.parse(text) and kernel.module(…) make one")
     poison = any(options.poison for _, _, options, _ in launches)
     programs = _programs([(module, entry) for module, entry, _, _ in launches], checked, single, poison)
     variables = programs[0][0].variables.globals

@@ -16,11 +16,13 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.sim import rules
 from pyptx.sim.checks import Checks, Selection, selection
+from pyptx.sim.checks import outputs as unwritten
 from pyptx.sim.checks.choice import Check
 from pyptx.sim.flights import Flight
+from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.launch import Result, cited, judged, repeatable, with_findings
-from pyptx.sim.linking import whole
+from pyptx.sim.linking import told_apart, whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
 from pyptx.sim.progress import interrupted
 from pyptx.sim.scheduling.dependents import go_on
@@ -175,6 +177,7 @@ def stream(
     precision: str = "float32",
     check: Check = "all",
     on_hazard: str = "raise",
+    outputs: Sequence[Array] | None = None,
     poison: bool = False,
     **others: Any,
 ) -> list[Result]:
@@ -195,13 +198,18 @@ def stream(
         "schedule": schedule, "seed": seed, "max_steps": max_steps, "batch_lanes": batch_lanes,
         "precision": precision, "poison": poison,
     }  # fmt: skip
-    wanted = [(whole(one.module), one.entry, Options(**_shape(one), **common), one.label) for one in launches]
+    modules = told_apart([whole(one.module) for one in launches])
+    wanted = [
+        (module, one.entry, Options(**_shape(one), **common), one.label)
+        for module, one in zip(modules, launches, strict=True)
+    ]
     grids = _grids(launches, prepared_together(wanted, checked=selected is not None), selected)
-    modules = list({id(module): module for module, _, _, _ in wanted}.values())
     checks = grids[-1].checks
     try:
         _run(_Stream(grids, turns_of(schedule, seed)))
-        hazards = [] if selected is None or checks is None else judged(modules, selected, checks)
+        if selected is not None and checks is not None and "outputs" in selected.optional:
+            unwritten.look(checks, grids[0].launch.buffers, outputs)
+        hazards = [] if selected is None or checks is None else judged(_distinct(modules), selected, checks)
     except PtxError as why:
         raise repeatable(why, schedule, seed) from None
     grids[0].launch.write_back()
@@ -235,7 +243,7 @@ def _run(stream: _Stream) -> None:
         with np.errstate(all="ignore"):
             stream.run()
     except PtxError as why:
-        first, *others = (grid.launch.launch.program.module for grid in grids)
+        first, *others = _distinct([grid.launch.launch.program.module for grid in grids])
         raise cited(first, with_findings(why, grids[-1].checks), *others) from None
     except MemoryError as why:
         text = f"no memory for grids of {threads} threads: {why}"
@@ -243,6 +251,10 @@ def _run(stream: _Stream) -> None:
     except KeyboardInterrupt:
         running = [grid.batch for grid in grids if grid.batch is not None]
         raise interrupted(running, sum(grid.launch.stats.instructions for grid in grids)) from None
+
+
+def _distinct(modules: Sequence[Module]) -> list[Module]:
+    return list({id(module): module for module in modules}.values())
 
 
 def _result(grid: _Grid, hazards: Sequence[Finding]) -> Result:

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx import sim
+from pyptx import Tile, kernel, ptx, sim
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
+from pyptx.types import u32
 
 HEAD = """.version 8.0
 .target sm_90
@@ -304,3 +305,39 @@ def test_a_fault_says_which_grid() -> None:
     launches = [sim.Launch(made, args=[x, y], label="warm-up")]
     with pytest.raises(PtxError, match=r"in `producer` of `warm-up`, CTA \(0, 0, 0\)"):
         sim.stream(launches)
+
+
+def test_outputs_that_a_stream_wrote_in_part() -> None:
+    made = module(
+        first=f"setp.lt.u32 %p, %i, 100; @!%p ret; {STEP}", second=f"setp.ge.u32 %p, %i, 90; @!%p ret; {STEP}"
+    )
+    x, y, z = arrays(3)
+    (finding,) = launched(made, (x, y), (x, z), check="outputs", outputs=[y], on_hazard="report")[0].hazards
+    assert "28 of 128" in finding.what
+
+
+def test_kernels_in_python_run_in_a_stream() -> None:
+    @kernel(arch="sm_90", in_specs=[Tile("n", u32)], out_specs=[Tile("n", u32)], block=(32, 1, 1))
+    def step(x: Any, y: Any) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        ptx.griddepcontrol.launch_dependents()
+        at = ptx.special.tid.x() * 4
+        ptx.griddepcontrol.wait()
+        ptx.st(u32, ptx.addr(py, at), ptx.ld(u32, ptx.addr(px, at)) + 1)
+
+    x, y, z = (array[:32] for array in arrays(3))
+    made = step.module(n=32)
+    launches = [sim.Launch(made, step.name, block=32, args=[x, y]),
+                sim.Launch(made, step.name, block=32, args=[y, z], programmatic=True)]  # fmt: skip
+    sim.stream(launches, schedule="random", seed=1)
+    assert z.tolist() == list(range(2, 34))
+
+
+def test_places_say_which_module() -> None:
+    first, second = module(producer=f"{LAUNCH} {STEP}"), module(consumer=f"{LOAD} {STORE}")
+    x, y, z = arrays(3)
+    launches = [sim.Launch(first, grid=2, block=64, args=[x, y]),
+                sim.Launch(second, grid=2, block=64, args=[y, z], programmatic=True)]  # fmt: skip
+    for _ in range(2):
+        with pytest.raises(PtxError, match=r"^<module 2>:17:5: (.|\n)* at <module 1>:17:"):
+            sim.stream(launches, schedule="lazy")

@@ -120,8 +120,16 @@ def test_counting(bits: int) -> None:
     _check(f"bfind.u{bits}", kind, "u32", lambda a: a.bit_length() - 1)
     _check(f"bfind.s{bits}", f"s{bits}", "u32", lambda a: (a if a >= 0 else ~a).bit_length() - 1)
     _check(f"bfind.shiftamt.u{bits}", kind, "u32", lambda a: bits - a.bit_length() if a else -1)
-    _check(f"bfe.u{bits}", f"{kind} u32 u32", kind, lambda a, b, c: (a >> (b & 255)) & ((1 << (c & 255)) - 1))
-    _check(f"bfi.b{bits}", f"{kind} {kind} u32 u32", kind, lambda a, b, c, d: _inserted(a, b, c & 255, d & 255, mask))
+    _check(
+        f"bfe.u{bits}", f"{kind} u32 u32", kind, lambda a, b, c: (a >> _place(b, bits)) & ((1 << _place(c, bits)) - 1)
+    )
+    _check(f"bfi.b{bits}", f"{kind} {kind} u32 u32", kind,
+           lambda a, b, c, d: _inserted(a, b, _place(c, bits), _place(d, bits), mask))  # fmt: skip
+
+
+def _place(x: int, bits: int) -> int:
+    """Return a place or a length of a field; ptxas reduces those of fields of 32 bits alone."""
+    return x & 255 if bits == 32 else min(x, 64)
 
 
 def _inserted(a: int, b: int, start: int, length: int, mask: int) -> int:
@@ -132,7 +140,7 @@ def _inserted(a: int, b: int, start: int, length: int, mask: int) -> int:
 @pytest.mark.parametrize("bits", [32, 64])
 def test_bfe_extends_the_sign_of_the_field(bits: int) -> None:
     def reference(a: int, b: int, c: int) -> int:
-        start, length = b & 255, c & 255
+        start, length = _place(b, bits), _place(c, bits)
         sign = a >> min(start + length - 1, bits - 1) & 1 if length else 0
         picked = [(a >> start + at & 1) if at < length and start + at < bits else sign for at in range(bits)]
         return sum(bit << at for at, bit in enumerate(picked))
@@ -203,3 +211,22 @@ def test_a_carry_passes_through_a_word_of_ones() -> None:
     code += "sub.cc.u32 %g, %c, %b;\nsubc.cc.u32 %h, %c, %c;\nsubc.u32 %i, %b, %c;"
     got = compute(code, {"a": ones, "b": one, "c": zero}, dict.fromkeys("defghi", np.uint32))
     assert [int(got[n][0]) for n in "defghi"] == [0, 0, 1, 0xFFFFFFFF, 0xFFFFFFFF, 0]
+
+
+def test_the_flag_of_a_difference_is_the_carry_of_a_sum_with_the_complement() -> None:
+    inputs = {
+        "a": np.array([5, 7], np.uint32),
+        "b": np.array([7, 5], np.uint32),
+        "c": np.array([0, 0xFFFFFFFF], np.uint32),
+    }
+    code = "sub.cc.u32 %d, %a, %b;\naddc.u32 %e, 0, 0;\nadd.cc.u32 %f, %c, 1;\nsubc.u32 %g, %a, 1;"
+    got = compute(code, inputs, dict.fromkeys("defg", np.uint32))
+    assert got["e"].tolist() == [0, 1]
+    assert got["g"].tolist() == [3, 6]
+
+
+def test_the_upper_half_of_a_product_of_16_bits_with_a_carry_is_above_32_bits() -> None:
+    inputs = {"a": np.array([0xFFFF], np.uint16), "b": np.array([0x7FFF], np.uint16)}
+    code = "madc.hi.u16 %d, %a, %b, %a;\nmadc.hi.s16 %e, %a, %b, %a;"
+    got = compute(code, inputs, dict.fromkeys("de", np.uint16))
+    assert [int(got[n][0]) for n in "de"] == [0xFFFF, 0xFFFE]

@@ -37,12 +37,27 @@ def _signed(x: int) -> int:
     return _part(x, "", True)
 
 
+def _largest(x: int, c: int) -> int:
+    """Return the larger as what ptxas makes of `.max` compares: in 64 bits without a sign."""
+    return max(x & ((1 << 64) - 1), c)
+
+
 @pytest.mark.parametrize(
     ("code", "reference"),
     [
         ("vadd.s32.u32.s32 %d, %a.b1, %b.h1;", lambda a, b, c: _part(a, "b1", False) + _part(b, "h1", True)),
         ("vsub.s32.s32.s32.sat %d, %a, %b;", lambda a, b, c: _clamp(_signed(a) - _signed(b), True)),
         ("vabsdiff.u32.u32.u32.add %d, %a, %b, %c;", lambda a, b, c: abs(a - b) + c),
+        ("vadd.u32.u32.u32.sat %d, %a, %b;", lambda a, b, c: a + b),
+        ("vsub.u32.u32.u32.sat %d, %a, %b;", lambda a, b, c: max(a - b, 0)),
+        ("vadd.u32.u32.u32.sat %d.b0, %a, %b, %c;", lambda a, b, c: c & ~0xFF | min(a + b, 255)),
+        ("vadd.u32.u32.u32.max %d, %a, %b, %c;", lambda a, b, c: _largest(_signed(a + b & 0xFFFFFFFF), c)),
+        ("vsub.u32.s32.s32.min %d, %a, %b, %c;", lambda a, b, c: (
+            a - b & 0xFFFFFFFF if _signed(a - b & 0xFFFFFFFF) >= 0 and a - b & 0xFFFFFFFF < c else c)),
+        ("vmax.s32.u32.u32.min %d, %a, %b, %c;", lambda a, b, c: min(max(a, b), _signed(c))),
+        ("vabsdiff.s32.u32.u32.max %d, %a, %b, %c;", lambda a, b, c: max(abs(a - b), _signed(c))),
+        ("vmin.u32.s32.s32.max %d, %a, %b, %c;", lambda a, b, c: _largest(min(_signed(a), _signed(b)), c)),
+        ("vshl.u32.u32.u32.clamp.min %d, %a, %b, %c;", lambda a, b, c: min(a << min(b, 32), c)),
         ("vmin.s32.s32.s32 %d.b2, %a, %b, %c;", lambda a, b, c: c & ~0xFF0000
             | (min(_signed(a), _signed(b)) & 255) << 16),
         ("vmax.u32.u32.u32.sat %d.h0, %a, %b.b3, %c;", lambda a, b, c: c & ~0xFFFF

@@ -19,7 +19,8 @@ _VARIABLES = (
     f".global .align 32 .b8 cells[{CELL * TUPLES}]; .shared .align 32 .b8 rows[{CELL * THREADS}];\n"
     ".const .align 16 .b8 table[16];\n"
 )
-_WIDTH = {"pred": "b32", "b8": "b8", "f16": "b16", "f16x2": "b32", "f32": "b32", "f64": "b64"}
+WIDTH = {"pred": "b32", "b8": "b8", "f16": "b16", "f16x2": "b32", "f32": "b32", "f64": "b64"}
+"""The types that loads and stores give to registers of other classes."""
 
 
 def batches(cases: Iterable[Case], most: int = 64) -> Iterator[tuple[Target, Version, list[Case]]]:
@@ -61,18 +62,19 @@ def _entry(number: int, case: Case, version: Version, arch: int) -> str:
     if case.carries:
         lines += ["addc.u32 carry, 0, 0;", f"st.global.b32 [out+{len(case.outputs) * STRIDE * TUPLES}], carry;"]
     for position, column in enumerate(case.outputs):
-        lines += _store(column, f"[out+{position * STRIDE * TUPLES}]")
+        lines += store_of(column, f"[out+{position * STRIDE * TUPLES}]")
     return "\n    ".join(lines) + "\n    ret;\n}"
 
 
 def _load(column: Column, address: str) -> list[str]:
-    width = _WIDTH.get(column.kind, column.kind)
+    width = WIDTH.get(column.kind, column.kind)
     if column.kind == "pred":
         return [f"ld.global.b32 carry, {address};", f"setp.ne.u32 {column.register}, carry, 0;"]
     return [f"ld.global.{width} {column.register}, {address};"]
 
 
-def _store(column: Column, address: str) -> list[str]:
+def store_of(column: Column, address: str) -> list[str]:
+    """Return what stores the register of a column."""
     if column.kind == "pred":
         return [f"selp.b32 carry, 1, 0, {column.register};", f"st.global.b32 {address}, carry;"]
-    return [f"st.global.{_WIDTH.get(column.kind, column.kind)} {address}, {column.register};"]
+    return [f"st.global.{WIDTH.get(column.kind, column.kind)} {address}, {column.register};"]

@@ -1,5 +1,9 @@
-"""Manual: Extended-Precision Integer Arithmetic Instructions. The carry flag is the last input or output; a borrow is
-kept as its complement's carry would be: True means borrow."""
+"""Manual: Extended-Precision Integer Arithmetic Instructions. The carry flag is the last input or output.
+
+A difference is a sum with the complement, on every target that ptxas has: the flag that it leaves is the carry of that
+sum, set where nothing is borrowed, and subc takes one off where the flag is clear. The manual calls the flag a borrow,
+which only a mix with addc can tell apart.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,8 @@ def _sum(a: Array, b: Array, carry: Value) -> tuple[Array, Array]:
     return made.view(a.dtype), (first < x) | (made < first)
 
 
-def _difference(a: Array, b: Array, borrow: Value) -> tuple[Array, Array]:
-    plain = f"u{a.dtype.itemsize}"
-    x, y = a.view(plain), b.view(plain)
-    first = x - y
-    taken = np.asarray(borrow).astype(plain)
-    return (first - taken).view(a.dtype), (x < y) | (first < taken)
+def _difference(a: Array, b: Array, carry: Value) -> tuple[Array, Array]:
+    return _sum(a, ~b, carry)
 
 
 def _add(match: Match, signature: Signature) -> Operation | None:
@@ -38,7 +38,7 @@ def _addc(match: Match, signature: Signature) -> Operation | None:
 
 
 def _sub(match: Match, signature: Signature) -> Operation | None:
-    return value(lambda a, b: _difference(a, b, False), "w")
+    return value(lambda a, b: _difference(a, b, True), "w")
 
 
 def _subc(match: Match, signature: Signature) -> Operation | None:
@@ -52,7 +52,14 @@ def _chosen(match: Match, function: Value) -> Operation:
 
 
 def _product(match: Match) -> Value:
-    return mul_hi if match.modifiers[0] == "hi" else np.multiply
+    if match.modifiers[0] != "hi":
+        return np.multiply
+    return _above_words if type_of(match)[1:] == "16" else mul_hi
+
+
+def _above_words(a: Array, b: Array) -> Array:
+    """Return what ptxas takes for the upper half of a product of 16-bit numbers: what is above its 32 bits."""
+    return ((wide(a) * wide(b)) >> np.int64(32)).astype(a.dtype)
 
 
 def _mad(match: Match, signature: Signature) -> Operation | None:

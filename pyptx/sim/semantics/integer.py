@@ -169,22 +169,26 @@ def _brev(match: Match, signature: Signature) -> Operation | None:
 
 
 def _bfe(match: Match, signature: Signature) -> Operation | None:
+    """Places and lengths beyond 255 keep their low bits; of 64-bit fields ptxas takes them as they are."""
     dtype = dtype_of(type_of(match))
     bits = 8 * dtype.itemsize
+    kept = np.uint32(0xFF if bits == 32 else 0xFFFFFFFF)
 
     def bfe(a: Array, b: Array, c: Array) -> Array:
-        start, length = (b & np.uint32(0xFF)).astype("i8"), (c & np.uint32(0xFF)).astype("i8")
+        start, length = (b & kept).astype("i8"), (c & kept).astype("i8")
         return extended(a, start, length, bits)
 
     return value(bfe)
 
 
 def _bfi(match: Match, signature: Signature) -> Operation | None:
+    """Places and lengths beyond 255: as in `_bfe`."""
     dtype = dtype_of(type_of(match))
     bits = 8 * dtype.itemsize
+    kept = np.uint32(0xFF if bits == 32 else 0xFFFFFFFF)
 
     def bfi(a: Array, b: Array, c: Array, d: Array) -> Array:
-        start, length = (c & np.uint32(0xFF)).astype("u8"), (d & np.uint32(0xFF)).astype("u8")
+        start, length = (c & kept).astype("u8"), (d & kept).astype("u8")
         ones = np.uint64(0xFFFFFFFFFFFFFFFF)
         field = np.where(length >= 64, ones, (np.uint64(1) << np.minimum(length, np.uint64(63))) - np.uint64(1))
         start_in = np.minimum(start, np.uint64(63))

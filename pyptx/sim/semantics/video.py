@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
-from pyptx.sim.semantics.bits import limits, wide
+from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Selected, Signature, parts, value
 
 Function = Callable[..., Array]
@@ -21,6 +21,8 @@ _COMPARE: dict[str, Function] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
 _SECOND: dict[str, Function] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_OPEN_ABOVE = frozenset(("vadd", "vsub", "vabsdiff", "vmin", "vmax"))
+"""What ptxas makes of these saturates unsigned words at zero only, not at their largest number."""
 _BASIC: dict[str, Function] = {
     "vadd": np.add, "vsub": np.subtract, "vabsdiff": lambda a, b: np.abs(a - b), "vmin": np.minimum, "vmax": np.maximum,
     "vavrg": lambda a, b: _half_away(a + b),
@@ -61,26 +63,39 @@ def _shift(name: str, mode: str, sat: bool) -> Function:
 
 def _combined(match: Match, signature: Signature, function: Function, kind: str, sat: bool) -> Operation:
     """Return the operation with its second part: add, min, max with c, or putting the result into a part of c."""
-    second = _SECOND.get(match.chosen.get("op2", ""))
+    name, second = match.form.opcode, match.chosen.get("op2", "")
 
     def first(a: Array, b: Array) -> Array:
         return function(a.astype(np.int64), b.astype(np.int64))
 
+    def word(a: Array, b: Array) -> Array:
+        made = first(a, b)
+        if sat and kind == "u32" and name in _OPEN_ABOVE:
+            return np.maximum(made, 0)
+        return np.clip(made, *limits(np.dtype("i4" if kind == "s32" else "u4"))) if sat else made
+
     if len(signature) == 3:
-        return value(lambda a, b: _finished(first(a, b), kind, sat))
-    if second is not None:
-        own = np.dtype("i4" if kind == "s32" else "u4")
-        return value(
-            lambda a, b, c: _finished(second(wide(_finished(first(a, b), kind, sat)), wide(c.astype(own))), kind, False)
-        )
+        return value(lambda a, b: _finished(word(a, b), kind, False))
+    if second:
+        narrow = name in ("vadd", "vsub") or (sat and name in ("vshl", "vshr"))
+        return value(lambda a, b, c: _finished(_joined(second, word(a, b), c, kind, narrow), kind, False))
 
     def merge(a: Array, b: Array, c: Array, into: Selected | None) -> Array:
-        made = first(a, b)
+        made = word(a, b) if into is None else first(a, b)
         if sat and into is not None:
             made = np.clip(made, *limits(np.dtype(f"{'i' if kind == 's32' else 'u'}{1 if into.unit == 'b' else 2}")))
-        return merged(_finished(made, kind, sat), c, into)
+        return merged(_finished(made, kind, False), c, into)
 
     return parts(merge, "into")
+
+
+def _joined(name: str, made: Array, c: Array, kind: str, narrow: bool) -> Array:
+    """Return the result of the second operation as ptxas makes it, in 64 bits: of a sum, a difference and a saturated
+    shift it takes the low word as a signed one, and it compares as the type of the result is signed or not."""
+    made = made.astype(np.int32).astype(np.int64) if narrow else made
+    if kind == "s32":
+        return _SECOND[name](made, c.astype(np.int32).astype(np.int64))
+    return _SECOND[name](made.view(np.uint64), c.astype(np.uint32).astype(np.uint64)).view(np.int64)
 
 
 def merged(made: Array, c: Array, into: Selected | None) -> Array:

@@ -1,4 +1,7 @@
-"""Arithmetic with the carry flag: every function gets the flag first and returns it last."""
+"""Arithmetic with the carry flag: every function gets the flag first and returns it last.
+
+As ptxas makes it: a difference adds the complement, so that the flag is set where nothing is borrowed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ def _builder(exact: Callable[[tuple[str, ...], str, tuple[int, ...], int], int])
         takes = case.opcode.endswith("c")
 
         def whole(carry: int, *given: int) -> tuple[int, int]:
-            total = exact(modifiers, name, given, carry if takes else 0)
+            total = exact(modifiers, name, given, carry if takes else int(case.opcode == "sub"))
             if "sat" in modifiers:
                 return clamped(_signed(modifiers, name, given) + carry, name) & ((1 << bits) - 1), carry
             after = total >> bits & 1 if "cc" in modifiers else carry
@@ -41,13 +44,14 @@ def _add(modifiers: tuple[str, ...], name: str, given: tuple[int, ...], carry: i
 
 
 def _sub(modifiers: tuple[str, ...], name: str, given: tuple[int, ...], carry: int) -> int:
-    return given[0] - given[1] - carry
+    return given[0] + (given[1] ^ ((1 << bits_of(name)) - 1)) + carry
 
 
 def _mad(modifiers: tuple[str, ...], name: str, given: tuple[int, ...], carry: int) -> int:
+    """Return the sum with a half of the product; of 16-bit numbers ptxas takes what is above 32 bits for the upper."""
     bits = bits_of(name)
     product = read(given[0], name) * read(given[1], name)
-    part = product >> bits if "hi" in modifiers else product
+    part = product >> max(bits, 32) if "hi" in modifiers else product
     return (part & ((1 << bits) - 1)) + given[2] + carry
 
 

@@ -171,12 +171,18 @@ def _bfind(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     return whole
 
 
+def _places(bits: int) -> int:
+    """Return the bits of a place or a length that count: ptxas reduces those of fields of 32 bits alone."""
+    return 0xFF if bits == 32 else 0xFFFFFFFF
+
+
 def _extract(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     name = modifiers[-1]
     bits = bits_of(name)
+    kept = _places(bits)
 
     def whole(a: int, b: int, c: int) -> int:
-        start, length = b & 0xFF, c & 0xFF
+        start, length = b & kept, c & kept
         if not length:
             return 0
         sign = name[0] == "s" and a >> min(start + length - 1, bits - 1) & 1
@@ -192,10 +198,11 @@ def _extract(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
 
 def _insert(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     bits = bits_of(modifiers[-1])
+    kept = _places(bits)
 
     def whole(a: int, b: int, c: int, d: int) -> int:
-        start, length = c & 0xFF, d & 0xFF
-        for at in range(length):
+        start, length = c & kept, d & kept
+        for at in range(min(length, bits)):
             if start + at < bits:
                 b = b & ~(1 << start + at) | (a >> at & 1) << start + at
         return b

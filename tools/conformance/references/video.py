@@ -29,20 +29,27 @@ _SECOND: dict[str, Callable[[int, int], int]] = {
 
 
 def _second(modifiers: tuple[str, ...], value: int, result: str, given: tuple[int, ...]) -> int:
-    """Return what the second operation makes of a result; without one, a third operand is merged over by it."""
+    """Return what the second operation makes of a result; without one, a third operand is merged over by it. ptxas
+    compares in 64 bits, as signed numbers or not like the result."""
     operation = next((m for m in modifiers[2:] if m in _SECOND), None)
     if operation is None or len(given) < 3:
         return value & 0xFFFFFFFF
-    return _SECOND[operation](value, read(given[2], result)) & 0xFFFFFFFF
+    wide = f"{result[0]}64"
+    return _SECOND[operation](read(value, wide), read(read(given[2], result), wide)) & 0xFFFFFFFF
 
 
 def _scalar(primary: Callable[[int, int], int]) -> Builder:
+    """As ptxas makes it: unsigned words saturate at zero only, and of a sum or a difference the low word is handed on
+    as a signed one."""
+
     def build(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
         result, first, second = modifiers[:3]
 
         def whole(*given: int) -> int:
             value = primary(read(given[0], first), read(given[1], second))
-            value = clamped(value, result) if "sat" in modifiers else read(value, result)
+            if "sat" in modifiers:
+                value = clamped(value, result) if result == "s32" else max(value, 0)
+            value = read(value, "s32") if case.opcode in ("vadd", "vsub") else value
             return _second(modifiers, value, result, given)
 
         return whole
@@ -56,8 +63,9 @@ def _shift(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
     def whole(*given: int) -> int:
         amount = given[1] & 31 if "wrap" in modifiers else min(given[1], 32)
         source = read(given[0], first)
-        value = signed(source << amount, _INTERMEDIATE) if case.opcode == "vshl" else source >> amount
-        value = clamped(value, result) if "sat" in modifiers else read(value, result)
+        value = source << amount if case.opcode == "vshl" else source >> amount
+        if "sat" in modifiers:
+            value = read(clamped(signed(value, _INTERMEDIATE), result), "s32")
         return _second(modifiers, value, result, given)
 
     return whole

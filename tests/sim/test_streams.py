@@ -103,6 +103,10 @@ PAIRS = {
     "the launch alone releases nothing": (
         f"{STEP} bar.sync 0; @%first {LAUNCH}", f"{LOAD} {STORE}", (0, 1), (1, 2), MISS,
     ),
+    "launches again behind the stores": (
+        f"{LAUNCH} {STEP} bar.sync 0; @%first fence.acq_rel.gpu; @%first {LAUNCH}", f"{LOAD} {STORE}", (0, 1), (1, 2),
+        MISS,
+    ),
     "another warp launches first": (
         f"{STEP} fence.acq_rel.gpu; {LAUNCH}", f"{LOAD} {STORE}", (0, 1), (1, 2), MISS,
     ),
@@ -287,6 +291,15 @@ def test_overlapping_grids_have_shared_memory_of_their_own() -> None:
         launched(parse(text), (x, y), (y, z), schedule=schedule, seed=seed)
         assert set(y.tolist()) == {3}
         assert set(z.tolist()) == {4}
+
+
+def test_shared_memory_of_another_grid_hands_nothing_on() -> None:
+    own = ".shared .u32 cell; atom{0}.gpu.shared.exch.b32 %n, [cell], 1;"
+    made = module(
+        producer=f"{LAUNCH} {STEP} {own.format('.release')}", consumer=f"{own.format('.acquire')} {LOAD} {STORE}"
+    )
+    for findings in found(made, (0, 1), (1, 2)):
+        assert MISS in {finding.rule.code for finding in findings}
 
 
 def test_what_a_stream_does_not_take() -> None:

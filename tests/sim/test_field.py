@@ -352,3 +352,45 @@ def test_padding_of_small_numbers_is_not_read(source: str, wide: str, value: str
     text = _PADDED.replace("WIDE", wide).replace("VALUE", value).replace("FORMAT", source)
     found = sim.run(parse(text), block=32, on_hazard="report").hazards
     assert [finding.rule.code for finding in found] == codes
+
+
+_LOOP = (
+    HEAD
+    + """
+.shared .align 1024 .b8 tile[4096];
+.visible .entry k() .reqntid 128
+{
+    .reg .b32 %r<8>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .pred %p<4>;
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 5;
+    mov.u32 %r3, tile;
+    add.u32 %r2, %r2, %r3;
+    mov.b32 %r4, 0;
+    st.shared.v4.b32 [%r2], {%r4, %r4, %r4, %r4};
+    st.shared.v4.b32 [%r2+16], {%r4, %r4, %r4, %r4};
+    fence.proxy.async;
+    bar.sync 0;
+    shr.u32 %r3, %r3, 4;
+    cvt.u64.u32 %rd1, %r3;
+    or.b64 %rd1, %rd1, 0x4000800080000;
+    mov.u32 %r5, 0;
+    setp.ne.u32 %p2, %r5, 0;
+again:
+    wgmma.fence.sync.aligned;
+    wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd1, %p2, 1, 1, 0, 0;
+    wgmma.commit_group.sync.aligned;
+    wgmma.wait_group.sync.aligned 0;
+    add.u32 %r5, %r5, 1;
+    elect.sync %r6|%p1, -1;
+    @%p1 add.u32 %r4, %r4, 1;
+    setp.lt.u32 %p3, %r5, 6;
+    @%p3 bra again;
+    ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_warps_of_a_warpgroup_may_be_a_round_of_a_loop_behind(seed: int) -> None:
+    assert sim.run(parse(_LOOP), block=128, schedule="random", seed=seed).hazards == []

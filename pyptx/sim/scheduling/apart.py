@@ -88,9 +88,10 @@ def elsewhere(
         left = state.blocks[pc]
         found.append(Part(gone[state.left[gone] == pc], place_of(left, left.steps[-1])))
     missing &= state.alive
+    warps = shape.warp[lanes.sel]
     for at, deep, some, runs in _positions(state) if missing.any() else ():
         part = some.subset(missing[some.sel])
-        lost = None if part is None else _lost(state, at, deep, part, runs, block.pc, depth, lanes)
+        lost = None if part is None else _lost(state, at, deep, part, runs, block.pc, depth, lanes, warps)
         if lost is not None:
             steps = state.blocks[at].steps or state.blocks[at + 1].steps
             place = None if at == guard else place_of(state.blocks[at], steps[0])
@@ -181,8 +182,11 @@ def _positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
         yield item.at, item.depth, item.lanes, False
 
 
-def _lost(state: State, at: int, deep: int, part: Lanes, runs: bool, pc: int, depth: int, lanes: Lanes) -> Lanes | None:
-    """Return which lanes at a block, in calls of some depth, cannot come to where others are."""
+def _lost(
+    state: State, at: int, deep: int, part: Lanes, runs: bool, pc: int, depth: int, lanes: Lanes, warps: Array
+) -> Lanes | None:
+    """Return which lanes at a block, in calls of some depth, cannot come to where others are. Only in the warps of
+    those, `warps`, do lanes keep an order: other warps of a warpgroup may be rounds of a loop behind."""
     if state.reach is None:
         state.reach = Reach(state.program)
     reach = state.reach
@@ -192,9 +196,10 @@ def _lost(state: State, at: int, deep: int, part: Lanes, runs: bool, pc: int, de
     targets = {pc} if depth == level else {int(p) - 1 for p in np.unique(state.returns[level][lanes.sel])}
     starts = np.full(part.n, at) if deep == level else state.returns[level][part.sel]
     lost, blocks = np.zeros(part.n, np.bool_), state.blocks
-    each: list[int] = np.unique(starts).tolist()
-    for start in each:
+    ordered = runs & np.isin(state.shape.warp[part.sel], warps)
+    each: list[tuple[int, bool]] = sorted(set(zip(starts.tolist(), ordered.tolist(), strict=True)))
+    for start, first in each:
         near = [target for target in targets if blocks[target].code is blocks[start].code]
-        if near and not any(reach.before(start, target, runs) for target in near):
-            lost |= starts == start
+        if near and not any(reach.before(start, target, first) for target in near):
+            lost |= (starts == start) & (ordered == first)
     return part.subset(lost)

@@ -109,7 +109,8 @@ VALUES = {
          ".visible .shared .u32 s[4];"), 5),
     "shared memory that both use": (
         (".extern .shared .u32 s[];" + PROTO + entry("st.shared.u32 [s], 4;" + CALL),
-         ".visible .shared .u32 s[4];" + adds(0, extra=".reg .u32 %y; ld.shared.u32 %y, [s]; add.u32 %r1, %r1, %y;")), 9),
+         ".visible .shared .u32 s[4];" + adds(0, extra=".reg .u32 %y; ld.shared.u32 %y, [s]; add.u32 %r1, %r1, %y;")),
+        9),
     "weak shared memory is one": (
         (".weak .shared .u32 s[4];" + PROTO + entry("mov.u32 %r3, s; st.shared.u32 [%r3], 3;" + CALL),
          ".weak .shared .u32 s[4];" + adds(0, extra=".reg .u32 %y; ld.shared.u32 %y, [s]; add.u32 %r1, %r1, %y;")), 8),

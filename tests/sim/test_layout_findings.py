@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.kernels import tcgen05_tile
+from examples.kernels import tcgen05_gemm, tcgen05_tile
 from pyptx import sim
 from pyptx.diagnostics import Span
 from pyptx.ir import Function, Module
@@ -119,11 +119,39 @@ def test_products_in_tensor_memory() -> None:
     assert copies[0] < copies[1]
 
 
+@pytest.mark.parametrize("clusters", [1, 2])
+def test_pairs_of_ctas_read_the_halves_of_both(clusters: int) -> None:
+    made, rows, depth = tcgen05_gemm.make(), 256 * clusters, 64
+    module = made.module(m=rows, n=256, k=depth)
+    random = np.random.default_rng(3)
+    x, y, d = bf16(random, rows, depth), bf16(random, 256, depth), np.zeros((rows, 256), "u2")
+    for modes in ((Swizzle.B128, Swizzle.B128), (Swizzle.NONE, Swizzle.B128), (Swizzle.B128, Swizzle.NONE)):
+        maps = {
+            "a": tensor(x, modes[0], (64, 128)), "b": tensor(y, modes[1], (64, 128)),
+            "c": tensor(d, Swizzle.B128, (64, 128)),
+        }  # fmt: skip
+        values: dict[str, Any] = {"a": x, "b": y, "c": d}
+        args = {p.name: (maps if p.name.endswith("desc") else values)[p.name[0]] for p in entry(module).params}
+        shared = made.dynamic_smem(m=rows, n=256, k=depth)
+        found = sim.run(
+            module, made.name, grid=(2 * clusters, 1), cluster=(2, 1), block=128, shared=shared, args=args
+        ).hazards  # fmt: skip
+        if modes == (Swizzle.B128, Swizzle.B128):
+            assert found == []
+            continue
+        assert {finding.rule.code for finding in found} == {"PTX0985"}
+        # Every product of 64 elements in steps of 16, in both CTAs of each pair.
+        assert sum(finding.count for finding in found) == 4 * 2 * clusters
+
+
 COPY, READ, STORE = (Place(Span(line, 1), f"line {line}") for line in (5, 9, 7))
 
 
-def told(size: int, mode: Swizzle, *, stores: tuple[int, int] | None = None) -> list[tuple[str, int]]:
-    """Fill a kilobyte by a copy without swizzle, let threads store to some bytes, and read `size` bytes."""
+def told(
+    size: int, mode: Swizzle, *, stores: tuple[int, int] | None = None, copied: int = 0, low: int = 1024
+) -> list[tuple[str, int]]:
+    """Fill a kilobyte by a copy without swizzle, let threads store to some bytes, or another copy to the first ones,
+    and read `size` bytes."""
     engine = Hazards()
     grid = engine.launch(Place(Span(1, 1), "k"), threads=128, shared_bytes=4096)
     engine.start(grid, slots=[0], ctas=[0])
@@ -132,12 +160,14 @@ def told(size: int, mode: Swizzle, *, stores: tuple[int, int] | None = None) -> 
     number = engine.copies.bulk_load(thread, COPY, None, [(Bytes.run(Space.SHARED, 0, 1024), 2048)])
     engine.layouts.filled(grid, COPY, [0], 1024, Swizzle.NONE)
     engine.copies.land(number)
+    if copied:
+        engine.copies.bulk_load(thread, STORE, None, [(Bytes.run(Space.SHARED, 0, copied), 2048)])
     if stores is not None:
         addresses = np.arange(*stores, 4)
         engine.access(store(STORE, Space.SHARED, 4), Group(thread + np.arange(len(addresses))), addresses)
     rows = rows_of(np.array([[0]]), size)
     assert rows is not None
-    engine.layouts.taken(np.array([thread]), READ, rows, mode, 1024)
+    engine.layouts.taken(np.array([thread]), READ, rows, mode, low)
     return [(f.where, f.count) for f in engine.findings if f.rule.code == "PTX0985"]
 
 
@@ -145,9 +175,19 @@ def test_only_bytes_that_are_still_the_copys_count() -> None:
     assert told(1024, Swizzle.B128) == [("16 bytes at shared 0x80 of CTA 0", 1)]
     assert told(1024, Swizzle.B128, stores=(128, 256)) == [("16 bytes at shared 0x100 of CTA 0", 1)]
     assert told(256, Swizzle.B128, stores=(128, 256)) == []
+    assert told(1024, Swizzle.B128, copied=512) == [("16 bytes at shared 0x200 of CTA 0", 1)]
+    assert told(1024, Swizzle.B128, copied=1024) == []
 
 
 def test_lines_that_both_modes_leave_alone_do_not_count() -> None:
     assert told(128, Swizzle.B128) == []
     assert told(256, Swizzle.B32) == [("16 bytes at shared 0x80 of CTA 0", 1)]
     assert told(1024, Swizzle.NONE) == []
+
+
+def test_patterns_go_by_addresses() -> None:
+    assert told(1024, Swizzle.B128, low=1024 + 128) == [("16 bytes at shared 0x0 of CTA 0", 1)]
+
+
+def test_copies_that_are_recorded_one_by_one_count() -> None:
+    assert {f.rule.code for f in multiplied(Swizzle.B128, Swizzle.NONE, statistics=True)[0]} == {"PTX0985"}

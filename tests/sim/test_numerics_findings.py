@@ -133,6 +133,8 @@ WRAPS = [
      ("2500000000 does not fit s32",), 64, 0),
     ("through cvt", "mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1; //@\ncvt.s64.s32 %rd1, %r2; shl.b64 %rd1, %rd1, 2;"
      " add.s64 %rd1, %o, %rd1; setp.gt.u32 %p1, %t, 99; @%p1 ld.global.u32 %r3, [%rd1];", ("does not fit s32",), 64, 0),
+    ("shared memory", "mov.u32 %r1, 70000;\nmul.lo.u32 %r2, %r1, %r1; //@\nsetp.gt.u32 %p1, %t, 99;"
+     " @%p1 ld.shared.u32 %r3, [%r2];", ("4900000000 does not fit u32",), 64, 0),
     ("16 bits", "cvt.u16.u32 %h1, %t;\nmul.lo.s16 %h2, %h1, 1000; //@\nmul.wide.s16 %r2, %h2, 4; cvt.s64.s32 %rd1, %r2;"
      " add.s64 %rd1, %o, %rd1; setp.gt.u32 %p1, %t, 99; @%p1 ld.global.u32 %r3, [%rd1];",
      ("a = 33, b = 1000: 33000 does not fit s16, -32536",), 31, 33),
@@ -168,6 +170,9 @@ STRAIGHT = [
     f"mov.u32 %r1, 50000; mul.lo.s32 %r2, %r1, %r1; st.global.u32 [%o], %r2; mov.u32 %r2, %t; {MAIN}",
     # It is guarded.
     f"mov.u32 %r2, 0; mov.u32 %r1, 50000; setp.gt.u32 %p2, %t, 99; @%p2 mul.lo.s32 %r2, %r1, %r1; {MAIN}",
+    # A 32-bit address may wrap in one reading: from above 2^31 back to where the array is.
+    ".shared .b8 box[1024]; mov.u32 %r1, box; and.b32 %r3, %t, 0; or.b32 %r4, %r3, 0xFFFFFFC0; add.u32 %r2, %r1, %r4;"
+    "st.shared.u32 [%r2+64], %t;",
     # Shared memory, swizzled.
     ".shared .b8 box[1024]; mov.u32 %r1, box; shl.b32 %r2, %t, 4; xor.b32 %r2, %r2, 112; add.u32 %r2, %r2, %r1;"
     "st.shared.u32 [%r2], %t;",
@@ -225,6 +230,7 @@ KEPT = [
     "cvt.u64.u32 %rd2, %t; sub.s64 %rd1, %rd2, 64; cvt.u32.u64 %r2, %rd1; " + MAIN,
     "mad.lo.u32 %r1, %t, 2, 16777216; cvt.rn.f32.s32 %f1, %r1; mov.u32 %r2, 0x80000000; cvt.rn.f32.s32 %f2, %r2;",
     ".reg .f64 %fd<2>; mov.u64 %rd1, 9007199254740992; cvt.rn.f64.s64 %fd1, %rd1; cvt.rn.f64.s32 %fd1, %t;",
+    ".reg .f64 %fd<2>; mov.f64 %fd1, 0d41EFFFFFFFE00000; cvt.rzi.u32.f64 %r1, %fd1;",
     f"mov.f32 %f1, {LARGE}; cvt.rzi.sat.s32.f32 %r1, %f1; mov.f32 %f2, 0fBF000000; cvt.rzi.u32.f32 %r2, %f2;",
     "mov.f32 %f1, 0f4EFFFFFF; cvt.rzi.s32.f32 %r1, %f1; cvt.rzi.u64.f32 %rd1, %f1;",
     "mov.f32 %f1, 0f3FAA0000; cvt.rn.f16.f32 %h1, %f1; mov.f32 %f1, 0f3F8E147B; cvt.rn.bf16.f32 %h1, %f1;",

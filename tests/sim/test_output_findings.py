@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from examples.kernels import vector_add
-from pyptx import sim
+from pyptx import TensorSpec, Tile, kernel, ptx, sim
 from pyptx.cli import main
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
+from pyptx.types import u32
 from tests.sim.kernels import HEAD
 
 Array = np.ndarray[Any, Any]
@@ -100,6 +101,18 @@ def test_kernels_know_their_outputs() -> None:
     assert add.simulate(x, x, grid=(1, 1, 1)).hazards == []
     (left,) = add.simulate(x, x, grid=(1, 1, 1), check="all,outputs").hazards
     assert "`c`: 1024 of 2048 elements, the first at [1024]" in left.what
+
+
+def test_what_a_kernel_does_to_its_inputs_is_its_own_business() -> None:
+    @kernel(in_specs=(Tile(64, u32),), out_specs=(Tile(64, u32),), grid=(1, 1, 1), block=(64, 1, 1))
+    def swaps(x: TensorSpec, y: TensorSpec) -> None:
+        px, py = ptx.global_ptrs(x, y)
+        thread = ptx.special.tid.x()
+        ptx.st(u32, ptx.addr(py, thread * 4), thread)
+        with ptx.if_(thread < 9):
+            ptx.st(u32, ptx.addr(px, thread * 4), thread)
+
+    assert swaps.simulate(np.zeros(64, np.uint32), check="all,outputs").hazards == []
 
 
 def test_the_shell_asks_for_classes(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

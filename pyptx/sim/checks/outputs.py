@@ -33,6 +33,6 @@ def _look(checks: Checks, name: str, address: int, array: Array) -> None:
         return
     written = written_bytes(found[0])[: array.nbytes].reshape(array.size, array.itemsize).all(1)
     missing = np.flatnonzero(~written)
-    if len(missing) and written.any():
+    if len(missing):
         index = ", ".join(str(int(at)) for at in np.unravel_index(int(missing[0]), array.shape))
         checks.engine.numerics.unwritten(name, f"[{index}]", len(missing), array.size)

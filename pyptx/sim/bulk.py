@@ -24,6 +24,7 @@ from pyptx.sim.effects import BULK
 from pyptx.sim.engines import chosen, objects, told
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes
+from pyptx.sim.hazards import rules as hazards
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import GLOBAL_BASE, SHARED_WINDOW, Region, Site
 from pyptx.tensormap import ElementType, TensorMap
@@ -231,7 +232,9 @@ def everywhere(site: Site, one: Lanes, offset: int, ctas: int) -> list[int]:
     memory = site.memory
     stride, size = memory.shape.shared_stride, memory.cluster
     if ctas >> size:
-        raise _wrong(site, one, f"the mask {ctas:#x} names CTAs that a cluster of {size} does not have")
+        raise _wrong(
+            site, one, f"the mask {ctas:#x} names CTAs that a cluster of {size} does not have", hazards.ABSENT_CTA
+        )
     first = int(one.cta[0]) // size * size
     return [(first + rank) * stride + offset % stride for rank in range(size) if ctas >> rank & 1]
 
@@ -370,4 +373,5 @@ def _tensor_bytes(site: Site, one: Lanes, tensor: TensorMap, made: copies.Copy) 
 
 def _wrong(site: Site, one: Lanes, why: str, rule: Any = rules.COPY) -> PtxError:
     text = f"`{site.instruction.full_opcode}`: {why}"
-    return rules.error(rule, site.origin, text, notes=(site.memory.place(one, 0, site.function),))
+    notes = (site.memory.place(one, 0, site.function),)
+    return rules.error(rule, site.origin, text, notes=notes, help=hazards.REMEDIES.get(rule.code))

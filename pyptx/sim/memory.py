@@ -310,7 +310,9 @@ class Memory:
     def _nearest(self, address: int, space: str) -> str:
         if space == "shared":
             last = self.shared.low + self.shared.size - 1
-            return f"shared memory is {self.shared.low:#x} … {last:#x} ({self.shared.size} bytes)"
+            known = f"shared memory is {self.shared.low:#x} … {last:#x} ({self.shared.size} bytes)"
+            window = _WINDOW.get(address >> 32, "global" if address >= GLOBAL_BASE else "")
+            return f"an address of another space ({window}): {known}" if window else known
         if space == "local":
             return f"the thread has {self.local.size} bytes of local memory"
         if space == "param":
@@ -322,6 +324,8 @@ class Memory:
             if low <= address < low + self.shared.size:
                 return f"a null pointer, or an address in shared memory, where it is {self.names(address)}"
             return "a null pointer"
+        if address >> 32 in _WINDOW:
+            return f"a generic address of {_WINDOW[address >> 32]} memory"
         nearest = min(self.regions, key=lambda r: max(r.low - address, address - (r.low + r.size - 1), 0))
         after = address - (nearest.low + nearest.size)
         by = f"{after} bytes after its end" if after >= 0 else f"{nearest.low - address} bytes before its start"

@@ -109,6 +109,9 @@ def _wait(
         _missing(checks, place, site, lanes, mask, space, address)
         raise
     done: Array = outs[0] if mask is None else outs[0] & mask
+    if site.memory.cluster > 1 and not done.all():
+        for group, where, _ in barriers(checks, site, lanes, ~done if mask is None else ~done & mask, space, address):
+            checks.engine.mbarriers.own_only(place, group.first, where, "wait")
     if not done.any():
         return
     passed = None if done.all() else np.array(done)

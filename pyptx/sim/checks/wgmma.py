@@ -16,6 +16,7 @@ from pyptx.check.body import Step
 from pyptx.ir import LabelOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.descriptors import WgmmaDescriptor
+from pyptx.sim import rules
 from pyptx.sim import warpgroups as wg
 from pyptx.sim.checks import layouts
 from pyptx.sim.checks.session import Checks, checks_of, place_of
@@ -136,11 +137,23 @@ def _operand(site: Site, lanes: Lanes, given: Any, rows: int, columns: int, bits
     key = values.tobytes(), rows, columns, bits, across
     found = held.rows.get(key)
     if found is None:
+        for value in np.unique(values).tolist():
+            _inside(site, _granules(value, rows, columns, bits, across))
         found = _rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
         if sum(one.blocks.nbytes for one in held.rows.values()) + found.blocks.nbytes > _KEPT:
             held.rows.clear()
         held.rows[key] = found
     return found
+
+
+def _inside(site: Site, granules: Array) -> None:
+    """Refuse a matrix that reaches out of shared memory: the product itself is computed when somebody wants it."""
+    shared = site.memory.shared
+    low, high = int(granules[0]) * _GRANULE, int(granules[-1]) * _GRANULE
+    if low < shared.low // _GRANULE * _GRANULE or high >= shared.low + shared.size:
+        inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
+        text = f"`{site.instruction.full_opcode}`: a matrix reads shared addresses {low:#x} … {high + 15:#x}"
+        raise rules.error(rules.MATRIX, site.origin, f"{text}, outside of {inside}")
 
 
 def _rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:

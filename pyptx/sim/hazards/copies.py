@@ -55,6 +55,8 @@ class Copies:
         self.stores: dict[int, Stores] = {}
         self._cp: list[CpAsync] = []
         self._cp_groups = np.zeros(0, np.int64)
+        self._landed: dict[tuple[int, int], dict[int, tuple[int, Place]]] = {}
+        """The last bulk load that each channel has brought into the shared memory of a CTA."""
         self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
         self._accesses: dict[tuple[object, ...], Access] = {}
 
@@ -122,6 +124,8 @@ class Copies:
         for index in chosen:
             record, barrier, size = load.writes[index]
             self.state.records.time[[record, *load.sources]] = now
+            held = self._landed.setdefault((self.state.grid_of(load.thread).number, load.slots[index]), {})
+            held[int(self.state.records.column[record])] = record, load.place
             load.slots[index] = -1
             if barrier is not None:
                 self.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
@@ -305,3 +309,18 @@ class Copies:
         for load in self.landing_in(grid_number, slot):
             what = "the bytes have not been waited for"
             self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=load.place)
+        for _, load_place in self._landed.pop((grid_number, slot), {}).values():
+            what = "nobody has waited for the bytes"
+            self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=load_place)
+
+    def observed(self, grid_number: int, slot: int, threads: Ints) -> None:
+        """Forget the loads into a CTA's shared memory that some of its threads, which exit, have waited for."""
+        landed = self._landed.get((grid_number, slot))
+        if not landed:
+            return
+        clocks = self.state.clocks
+        rows, columns = np.unique(clocks.row_of[threads]), np.array(list(landed))
+        known = clocks.table[rows][:, [SEEN, RAN]][:, :, columns].max(axis=(0, 1))
+        for column, most in zip(columns.tolist(), known.tolist(), strict=True):
+            if most >= self.state.records.time[landed[column][0]]:
+                del landed[column]

@@ -155,6 +155,7 @@ class Hazards:
                     state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)
             state.live[mine] = False
             threads = grid.all_threads(slot)
+            self.copies.observed(grid.number, slot, mine)
             if not state.live[threads].any():
                 self._cta_ends(grid, slot, mine, place)
             else:

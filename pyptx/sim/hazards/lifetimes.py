@@ -32,6 +32,8 @@ class Lifetimes:
     def __init__(self, state: State) -> None:
         self.state = state
         self._uses: dict[tuple[int, int], dict[tuple[int, Place], Use]] = {}
+        self._ended: dict[tuple[int, int], Place] = {}
+        """Where the last threads of a CTA have exited."""
 
     def remote(self, place: Place, thread: int, where: Bytes, ref: int) -> None:
         """Note an access that may touch another CTA of the cluster."""
@@ -71,8 +73,14 @@ class Lifetimes:
         elif state.rounds[thread] == 0 and not self._knows_peer(thread, grid, slot):
             what = "the peer may not have started"
             state.report(rules.PEER_NOT_STARTED, place, what, thread=thread)
-        if not state.live[grid.all_threads(slot)].any():
-            state.report(rules.PEER_EXITED, place, "the peer has exited", thread=thread)
+        if not state.live[grid.thread(slot) : grid.thread(slot) + grid.threads].any():
+            state.report(
+                rules.PEER_EXITED,
+                place,
+                "the peer has exited",
+                thread=thread,
+                other=self._ended.get((grid.number, slot)),
+            )
 
     def _knows_peer(self, thread: int, grid: Grid, slot: int) -> bool:
         """Tell whether some barrier has shown the thread that the peer runs."""
@@ -84,6 +92,7 @@ class Lifetimes:
     def exits(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:
         """The last threads of a CTA exit: every remote use of its memory must be known to be over."""
         state, clocks = self.state, self.state.clocks
+        self._ended[grid.number, slot] = place
         if (grid.number, slot) not in self._uses:
             return
         rows = np.unique(clocks.row_of[threads])

@@ -184,6 +184,12 @@ class MBarriers:
         drop: bool = False,
         no_complete: bool = False,
     ) -> None:
+    def own_only(self, place: Place, thread: int, address: int, doing: str) -> None:
+        """Report a thread that does to another CTA's barrier what only the own one takes."""
+        barrier = self.live.get((self.state.grid_of(thread).number, address))
+        if barrier is not None:
+            self._own_only(barrier, thread, place, doing)
+
         """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one barrier."""
         barrier = self.find_by(place, group, address, "arrive")
         rest = group.threads

@@ -133,11 +133,14 @@ class TensorMemory:
         self._issued.pop((grid_number, slot), None)
 
     def _one_cta_group(self, place: Place, thread: int, cta_group: int) -> None:
-        grid = self.state.grid_of(thread).number
-        first = self._cta_group.setdefault(grid, (cta_group, place))
+        grid = self.state.grid_of(thread)
+        first = self._cta_group.setdefault(grid.number, (cta_group, place))
         if first[0] != cta_group:
             what = f".cta_group::{cta_group}, elsewhere .cta_group::{first[0]}"
             self.state.report(rules.CTA_GROUP, place, what, thread=thread, other=first[1])
+        peer = grid.slot_of(thread) ^ 1
+        if cta_group == 2 and grid.cluster > 1 and not self.state.live[grid.all_threads(peer)].any():
+            self.state.report(rules.CTA_PAIR, place, "the peer has exited", thread=thread)
 
     # The thread that issues
 
@@ -214,6 +217,11 @@ class TensorMemory:
         grid = self.state.grid_of(int(threads[0]))
         if self._cta_group.setdefault(grid.number, (cta_group, place))[0] != cta_group:
             return None
+        if cta_group == 2 and grid.cluster > 1:
+            living = self.state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride]
+            peers = (threads - grid.first_thread) // grid.stride ^ 1
+            if not living.reshape(grid.slots, -1)[peers].any(axis=1).all():
+                return None
         found: list[Ready] = []
         for parts, writing in ((reads, False), (writes, True)):
             for space, rows in parts:

@@ -13,6 +13,7 @@ from pyptx.sim import rules
 from pyptx.sim.barriers import BARRIERS, Waiting
 from pyptx.sim.checks import barriers as told
 from pyptx.sim.formats import Array
+from pyptx.sim.hazards import rules as hazards
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import DEPENDENTS, Block
@@ -95,8 +96,9 @@ def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers
         told.numbered(state.machine.checks, step, lanes, numbers)
     for number in several:
         if number >= BARRIERS:
-            text = f"barrier {number}: a CTA has the barriers 0 to {BARRIERS - 1}"
-            raise rules.error(rules.ILLEGAL, opcode_span(step.instruction), text)
+            text = f"{hazards.BARRIER_COUNT.title}: barrier {number}: a CTA has the barriers 0 to {BARRIERS - 1}"
+            place, help = opcode_span(step.instruction), hazards.REMEDIES[hazards.BARRIER_COUNT.code]
+            raise rules.error(hazards.BARRIER_COUNT, place, text, help=help)
         chosen = numbers == number
         count = None if counts is None else int(counts[chosen][0])
         for some in _rounds(lanes, chosen, count):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyptx.diagnostics import PtxError
 from pyptx.sim import rules
+from pyptx.sim.hazards import rules as hazards
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 
@@ -18,5 +19,7 @@ def pair_of(site: Site, one: Lanes) -> tuple[int, int]:
     """Return the pair of CTAs that a lane's CTA belongs to, the one of even rank first."""
     cta = int(one.cta[0])
     if site.memory.cluster % 2:
-        raise wrong_place(site, one, 0, f"`.cta_group::2` needs pairs of CTAs, the cluster has {site.memory.cluster}")
+        why = f"`{site.instruction.full_opcode}` needs pairs of CTAs, the cluster has {site.memory.cluster}"
+        notes, rule = (site.memory.place(one, 0, site.function),), hazards.CTA_PAIR
+        raise rules.error(rule, site.origin, f"{rule.title}: {why}", notes=notes, help=hazards.REMEDIES[rule.code])
     return cta & ~1, cta | 1

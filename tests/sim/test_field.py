@@ -394,3 +394,39 @@ again:
 @pytest.mark.parametrize("seed", range(8))
 def test_warps_of_a_warpgroup_may_be_a_round_of_a_loop_behind(seed: int) -> None:
     assert sim.run(parse(_LOOP), block=128, schedule="random", seed=seed).hazards == []
+
+
+_CLEARED = (
+    HEAD
+    + """
+.shared .u32 cells[64];
+.visible .entry k() .reqntid 96
+{
+    .reg .b32 %r<8>; .reg .pred %p<4>;
+    mov.u32 %r1, %tid.x;
+    and.b32 %r2, %r1, 63;
+    shl.b32 %r2, %r2, 2;
+    mov.u32 %r3, cells;
+    add.u32 %r2, %r2, %r3;
+    setp.ge.u32 %p1, %r1, 64;
+    @!%p1 st.shared.u32 [%r2], 7;
+    bar.sync 0;
+    setp.ge.u32 %p1, %r1, 32;
+    selp.u32 %r4, 1, 0, %p1;
+    mov.u32 %r5, 0;
+round:
+    setp.eq.u32 %p2, %r5, %r4;
+    @%p2 st.shared.u32 [%r2], VALUE;
+    add.u32 %r5, %r5, 1;
+    setp.lt.u32 %p3, %r5, 2;
+    @%p3 bra round;
+    ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("value", "codes"), [("0", []), ("%r5", ["PTX0901"])])
+def test_warps_that_repeat_a_store_do_no_harm_while_others_store_elsewhere(value: str, codes: list[str]) -> None:
+    found = sim.run(parse(_CLEARED.replace("VALUE", value)), block=96, on_hazard="report").hazards
+    assert [finding.rule.code for finding in found] == codes

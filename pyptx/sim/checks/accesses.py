@@ -68,17 +68,17 @@ class Stored:
     lanes: Lanes
     values: tuple[Array | None, ...]
 
-    def unchanged(self, data: Array, offsets: Array, size: int) -> bool:
-        """Tell whether the bytes are there already."""
+    def changed(self, data: Array, offsets: Array, size: int) -> Array:
+        """Tell in which lanes the bytes are not there already."""
         step, at = size // len(self.values), np.broadcast_to(offsets, self.lanes.n)
+        found = np.zeros(self.lanes.n, np.bool_)
         for number, value in enumerate(self.values):
             if value is None:
                 continue
             held = np.ascontiguousarray(np.broadcast_to(value, self.lanes.n)).view(np.uint8).reshape(self.lanes.n, -1)
             where = at[:, None] + (number * step + np.arange(held.shape[1]))
-            if (data[where] != held).any():
-                return False
-        return True
+            found |= (data[where] != held).any(axis=1)
+        return found
 
     def alike(self, addresses: Array) -> bool:
         """Tell whether lanes with equal addresses have equal values."""

@@ -191,7 +191,7 @@ class Checks:
             return
         self.engine.access(
             known, self.group(lanes), where, benign=lambda: stored.alike(where),
-            unchanged=lambda: stored.unchanged(region.data, offsets, size),
+            unchanged=lambda who: ~np.isin(who, self.threads[lanes.sel][stored.changed(region.data, offsets, size)]),
         )  # fmt: skip
 
 

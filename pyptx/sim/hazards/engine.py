@@ -19,7 +19,7 @@ from pyptx.sim.hazards.hang import Hangs
 from pyptx.sim.hazards.layouts import Layouts
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.mbarriers import MBarriers
-from pyptx.sim.hazards.memory import Benign, Memory
+from pyptx.sim.hazards.memory import Benign, Memory, Unchanged
 from pyptx.sim.hazards.numerics import Numerics
 from pyptx.sim.hazards.shadow import Shadow
 from pyptx.sim.hazards.state import TENSOR_BYTES, Domain, Grid, State
@@ -192,11 +192,17 @@ class Hazards:
     # Accesses of threads
 
     def access(
-        self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, unchanged: Benign = False
+        self,
+        access: Access,
+        group: Group,
+        addresses: Ints,
+        *,
+        benign: Benign = False,
+        unchanged: Unchanged | None = None,
     ) -> None:
         """One instruction's access by each thread. Tell strong ones here too; they synchronise by themselves.
 
-        `benign`: lanes that store to the same bytes store the same values. `unchanged`: all bytes have their values
+        `benign`: lanes that store to the same bytes store the same values. `unchanged`: whose bytes have their values
         already: warps that repeat each other's store do no harm."""
         if access.space is Space.SHARED and self.state.grid_of(group.first).cluster > 1:
             self.lifetimes.remote_lanes(access.place, group.threads, addresses)

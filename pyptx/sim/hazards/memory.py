@@ -21,6 +21,8 @@ from pyptx.sim.hazards.state import Grid, State
 
 Benign = bool | Callable[[], bool]
 """Whether lanes that store to the same bytes store the same values, or what tells it when that is asked."""
+Unchanged = Callable[[Ints], Mask]
+"""Tells which threads store what their bytes hold already."""
 
 
 class Memory:
@@ -29,12 +31,12 @@ class Memory:
     def __init__(self, state: State) -> None:
         self.state = state
         self.readers = Readers(state)
-        self._unchanged: Benign = False
+        self._unchanged: Unchanged | None = None
         self._footprints = Footprints()
 
     def access(
         self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0,
-        unchanged: Benign = False,
+        unchanged: Unchanged | None = None,
     ) -> None:  # fmt: skip
         """One instruction's accesses, one per thread. `operation`: the accesses happen later, until which `unfinished`
         holds their records."""
@@ -206,11 +208,11 @@ class Memory:
         if all_plainly_after(self.state, access, refs, who):
             return
         bad = clashes(self.state, access, refs, who)
-        if bad.any() and access.writes and self._unchanged is not False:
+        if access.writes and self._unchanged is not None and bad.any():
             # Warps that store the same to the same bytes by one instruction: who was last makes no difference.
             again = bad & (self.state.records.access[refs >> 6] == self.state.records.number(access))
-            if again.any() and (self._unchanged is True or self._unchanged()):
-                bad &= ~again
+            if again.any():
+                bad[again] = ~self._unchanged(who[again])
         if bad.any():
             self.report(access, refs[bad], who[bad], cells[at][bad], plane)
 

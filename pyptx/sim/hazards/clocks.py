@@ -81,6 +81,15 @@ def _side_by_side(rows: Clock) -> Clock | slice[int, int, None]:
     return slice(first, last) if last - first == len(rows) else rows
 
 
+def _distinct(rows: Clock) -> tuple[Clock, Ints]:
+    """Return the rows of threads in ascending order, and how many threads each has."""
+    begins = np.flatnonzero(np.append(True, rows[1:] != rows[:-1]))
+    found = rows[begins]
+    if len(found) > 1 and np.count_nonzero(found[1:] <= found[:-1]):
+        return np.unique(rows, return_counts=True)
+    return found, np.diff(np.append(begins, len(rows)))
+
+
 def wider(a: Clock, b: Clock) -> Clock:
     """Return the larger of two arrays of clocks, of which one may have fewer columns."""
     if a.shape[1] < b.shape[1]:
@@ -202,7 +211,7 @@ class Clocks:
         """Return the rows that hold these threads."""
         rows = self.row_of[threads]
         first = int(rows[0])
-        return [first] if len(rows) == 1 or (rows == first).all() else np.unique(rows).tolist()
+        return [first] if len(rows) == 1 or (rows == first).all() else _distinct(rows)[0].tolist()
 
     def own_rows(self, threads: Ints) -> list[int]:
         """Return rows that hold exactly these threads, splitting those that hold others too."""
@@ -213,7 +222,7 @@ class Clocks:
             if len(every) < np.count_nonzero(self.row_of[warp * 32 : warp * 32 + 32] == first):
                 return [self._split(first, warp, threads)]
             return [first]
-        rows, counts = np.unique(every, return_counts=True)
+        rows, counts = _distinct(every)
         found: list[int] = rows.tolist()
         warps = self.row_warp[rows]
         lanes = (self.row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
@@ -303,12 +312,15 @@ class Clocks:
             low_kinds, first = known[:FLOORED], int(self.first_thread[warps[0]])
             lanes = (warps[:, None] * 32 - first + 1) + np.arange(32)
             below = floors[:, :, WARP]
-            if len(np.unique(warps)) == len(warps):
+            if not self.splits or len(np.unique(warps)) == len(warps):
                 low_kinds[:, lanes] = np.maximum(low_kinds[:, lanes], below.T[:, :, None])
             else:
                 np.maximum.at(low_kinds, (np.arange(FLOORED)[:, None, None], lanes), below.T[:, :, None])
-            for low, high in np.unique(self.cta_span[warps], axis=0).tolist():
-                level = floors[self.cta_span[warps, 0] == low, :, CTA].max(axis=0)[:, None]
+            spans = self.cta_span[warps]
+            alike = np.count_nonzero(spans[:, 0] != spans[0, 0]) == 0
+            for low, high in spans[:1].tolist() if alike else np.unique(spans, axis=0).tolist():
+                mine = floors if alike else floors[spans[:, 0] == low]
+                level = mine[:, :, CTA].max(axis=0)[:, None]
                 np.maximum(low_kinds[:, low:high], level, out=low_kinds[:, low:high])
             wide = floors[:, :, CLUSTER].max(axis=0)
             if wide.any():

@@ -79,7 +79,7 @@ class Hangs:
         if barrier is None:
             return Subject(key, f"mbarrier at {where}", "it is not initialised", helpers=helpers)
         missing = phase_missing(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
-        history = tuple(f"{doing} by {agent} at {place}" for place, agent, doing in barrier.history)
+        history = tuple(f"{doing} by {self.state.agent(thread)} at {place}" for place, thread, doing in barrier.history)
         what = f"mbarrier at {where}, phase {barrier.phase}"
         lacks = barrier.pending, barrier.count, barrier.tx
         return Subject(

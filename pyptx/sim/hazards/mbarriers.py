@@ -26,14 +26,15 @@ from pyptx.sim.hazards.clocks import (
     joined,
 )
 from pyptx.sim.hazards.conflicts import ordered
-from pyptx.sim.hazards.events import Access, Bytes, Ints, Mask, Place, Scope, Sem, Space, store
-from pyptx.sim.hazards.findings import Agent
+from pyptx.sim.hazards.events import Access, Bytes, Clock, Ints, Mask, Place, Scope, Sem, Space, store
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.state import Grid, Release, State
 
 LIMIT = (1 << 20) - 1
+_MOST_KNOWING = 64
+"""So many groups are remembered of a barrier."""
 
 
 @dataclass(slots=True)
@@ -58,12 +59,22 @@ class Barrier:
     )
     times: list[int] = field(default_factory=list[int])
     observed: int = -1
-    history: list[tuple[Place, Agent, str]] = field(default_factory=list[tuple[Place, Agent, str]])
+    history: list[tuple[Place, int, str]] = field(default_factory=list[tuple[Place, int, str]])
+    """Where a thread did what."""
     expected_at: Place | None = None
-    informed: Mask | None = None
+    first_thread: int = 0
+    """The first thread of the cluster, by which its threads are counted here."""
+    informed: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Which threads of the cluster are known to know of the initialisation."""
-    arrived: dict[int, int] = field(default_factory=dict[int, int])
+    knowing: set[Group] = field(default_factory=set[Group])
+    """Groups all of whose threads are."""
+    arrived: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
     """The phase that each thread last arrived in: it means no earlier one when it waits."""
+
+    def knows(self, thread: int) -> bool:
+        """Say whether a thread of the cluster is known to know of the initialisation."""
+        at = thread - self.first_thread
+        return 0 <= at < len(self.informed) and bool(self.informed[at])
 
 
 class MBarriers:
@@ -88,25 +99,23 @@ class MBarriers:
             where = state.location(Space.SHARED, grid, address, 8)
             state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
             return None
-        if thread != found.init_thread:
+        if not found.knows(thread):
             self._check_known(found, place, np.array([thread], np.int64), doing)
         return found
 
     def find_by(self, place: Place, group: Group, address: int, doing: str) -> Barrier | None:
         """Return the barrier that an operation of several threads names; each must know of its initialisation."""
         found = self.find(place, group.first, address, doing)
-        if found is not None and len(group) > 1:
+        if found is not None and len(group) > 1 and group not in found.knowing:
             self._check_known(found, place, group.threads, doing)
+            if len(found.knowing) < _MOST_KNOWING and all(map(found.knows, group.threads.tolist())):
+                found.knowing.add(group)
         return found
 
     def _check_known(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
         """Report threads to which the initialisation is not visible; those to which it is, keep that knowledge."""
         state = self.state
         first = state.domain_of(int(threads[0])).first_thread
-        if barrier.informed is None:
-            grid = barrier.grid
-            barrier.informed = np.zeros(grid.cluster * grid.stride, np.bool_)
-            barrier.informed[barrier.init_thread - first] = True
         unknown = threads[~barrier.informed[threads - first]]
         if not len(unknown):
             return
@@ -149,7 +158,11 @@ class MBarriers:
         for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
             plane.write[cells], plane.odd = ref, True
         channel = state.channel(domain, "mbarrier", address, place)
-        self.live[grid.number, address] = Barrier(grid, address, count, count, place, ref, thread, channel)
+        made = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
+        made.informed = np.zeros(grid.cluster * grid.stride, np.bool_)
+        made.informed[thread - domain.first_thread] = True
+        made.arrived = np.zeros(len(made.informed), np.int32)
+        self.live[grid.number, address] = made
         self.barriers.note_init(thread, address)
 
     def inval(self, thread: int, place: Place, address: int) -> None:
@@ -171,6 +184,12 @@ class MBarriers:
             what = f"{doing} on {self.named(barrier)}"
             self.state.report(rules.REMOTE_OPERATION, place, what, thread=thread, other=barrier.place)
 
+    def own_only(self, place: Place, thread: int, address: int, doing: str) -> None:
+        """Report a thread that does to another CTA's barrier what only the own one takes."""
+        barrier = self.live.get((self.state.grid_of(thread).number, address))
+        if barrier is not None:
+            self._own_only(barrier, thread, place, doing)
+
     def arrive(
         self,
         group: Group,
@@ -184,12 +203,6 @@ class MBarriers:
         drop: bool = False,
         no_complete: bool = False,
     ) -> None:
-    def own_only(self, place: Place, thread: int, address: int, doing: str) -> None:
-        """Report a thread that does to another CTA's barrier what only the own one takes."""
-        barrier = self.live.get((self.state.grid_of(thread).number, address))
-        if barrier is not None:
-            self._own_only(barrier, thread, place, doing)
-
         """`mbarrier.arrive{_drop}{.expect_tx}{.noComplete}` by each thread of the group, on one barrier."""
         barrier = self.find_by(place, group, address, "arrive")
         rest = group.threads
@@ -212,13 +225,16 @@ class MBarriers:
         fenced = self.state.fenced if not sem.releases else {}
         for held in (fenced[thread] for thread in group.threads.tolist() if thread in fenced):
             self.contribute(barrier, held.stamp.copy(), held.thread, Sem.RELEASE, min(scope, held.scope))
-        barrier.history.append((place, self.state.agent(first), f"{len(group)} × arrive"))
+        barrier.history.append((place, first, f"{len(group)} × arrive"))
         before = barrier.phase
-        barrier.arrived.update(dict.fromkeys(group.threads.tolist(), before))
-        for _ in range(len(group)):
-            if drop:
-                barrier.count -= 1
-            self.take(barrier, place, first, count)
+        places = group.threads - barrier.first_thread
+        barrier.arrived[places[(places >= 0) & (places < len(barrier.arrived))]] = before
+        if not drop and len(group) * count <= barrier.pending:
+            self.take(barrier, place, first, len(group) * count)
+        else:
+            for _ in range(len(group)):
+                barrier.count -= drop
+                self.take(barrier, place, first, count)
         if no_complete and barrier.phase != before:
             what = f"`.noComplete` ended phase {before} of {self.named(barrier)}"
             self.state.report(rules.TOO_MANY_ARRIVALS, place, what, thread=first, other=barrier.place)
@@ -262,7 +278,7 @@ class MBarriers:
             return
         barrier.tx += size * len(group)
         barrier.expected_at = place
-        barrier.history.append((place, self.state.agent(group.first), f"expect {size * len(group)} bytes"))
+        barrier.history.append((place, group.first, f"expect {size * len(group)} bytes"))
         self._check_range(barrier, place, group.first)
         self._settle(barrier)
 
@@ -280,7 +296,7 @@ class MBarriers:
         kinds = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
         self._hand_on(barrier, column or barrier.column, [*kinds, CROSSED_SHARED, CROSSED_GLOBAL] if crosses else kinds)
         barrier.tx -= size
-        barrier.history.append((place, self.state.agent(thread), f"{size} bytes complete"))
+        barrier.history.append((place, thread, f"{size} bytes complete"))
         self._check_range(barrier, place, thread)
         if barrier.pending == 0 and barrier.tx < 0:
             what = f"{-barrier.tx} bytes more than expected in phase {barrier.phase} of {self.named(barrier)}"
@@ -309,7 +325,7 @@ class MBarriers:
         order = [SEEN, WIDE_SHARED, WIDE_GLOBAL, RAN]
         kinds = [*order, CROSSED_SHARED, CROSSED_GLOBAL, BEFORE] if fenced else order
         self._hand_on(barrier, np.asarray(columns), kinds)
-        barrier.history.append((place, self.state.agent(thread), "arrive of completed operations"))
+        barrier.history.append((place, thread, "arrive of completed operations"))
         if count:
             self.take(barrier, place, thread, count)
 
@@ -371,7 +387,8 @@ class MBarriers:
         clocks = self.state.clocks
         row = int(clocks.row_of[group.first])
         last = bisect_right(barrier.times, int(clocks.table[row, RAN, barrier.column])) - 1
-        last = max(last, barrier.arrived.get(group.first, 0) - 1)
+        at = group.first - barrier.first_thread
+        last = max(last, int(barrier.arrived[at]) - 1 if 0 <= at < len(barrier.arrived) else last)
         wanted = last + 1 if (last + 1) & 1 == parity else last
         if passed >= wanted + 2:
             what = f"the wait for parity {parity} of {self.named(barrier)} meant phase {wanted} and passed for {passed}"

@@ -122,15 +122,20 @@ class Copies:
         chosen = range(len(load.writes)) if target is None else [target]
         now = self.state.clocks.now
         for index in chosen:
-            record, barrier, size = load.writes[index]
+            record = load.writes[index][0]
             self.state.records.time[[record, *load.sources]] = now
-            held = self._landed.setdefault((self.state.grid_of(load.thread).number, load.slots[index]), {})
-            held[int(self.state.records.column[record])] = record, load.place
-            load.slots[index] = -1
-            if barrier is not None:
-                self.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
+            self.arrived(load, index, int(self.state.records.column[record]))
         if all(slot < 0 for slot in load.slots):
             del self.loads[operation]
+
+    def arrived(self, load: Load, index: int, column: int) -> None:
+        """The bytes of a load are at one of its targets."""
+        record, barrier, size = load.writes[index]
+        held = self._landed.setdefault((self.state.grid_of(load.thread).number, load.slots[index]), {})
+        held[column] = record, load.place
+        load.slots[index] = -1
+        if barrier is not None:
+            self.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
 
     # Bulk copies in groups
 

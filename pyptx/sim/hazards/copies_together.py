@@ -88,10 +88,10 @@ def landed(copies: Copies, operations: list[int]) -> None:
         load = copies.loads.pop(operation)
         now = state.clocks.now
         made += load.sources
-        for record, barrier, size in load.writes:
+        for index, (record, barrier, _) in enumerate(load.writes):
             made.append(record)
-            if barrier is not None:
-                copies.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
+            column = barrier.column if barrier is not None else int(state.records.column[record])
+            copies.arrived(load, index, column)
         times += [now] * (len(made) - len(times))
     state.records.time[made] = times
 

@@ -11,8 +11,11 @@ import numpy as np
 from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
+from pyptx.sim.checks import Checks, selection
+from pyptx.sim.checks.choice import Check
 from pyptx.sim.formats import Array, dtype_of
-from pyptx.sim.launch import Result, cited, repeatable
+from pyptx.sim.hazards import Finding
+from pyptx.sim.launch import Result, cited, judged, repeatable, with_findings
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
@@ -47,16 +50,22 @@ class Barrier:
 
 
 class Machine:
-    """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`."""
+    """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`.
+
+    `check` is `none` unless given. An error that is found is raised at the step at which it comes to light, once, and
+    the machine shows what led to it; with `on_hazard="report"` it is one of `hazards` only."""
 
     def __init__(
-        self, module: Module | Sequence[Module], entry: str | None = None, *, watch: Sequence[str] = (), **options: Any
+        self, module: Module | Sequence[Module], entry: str | None = None, *, watch: Sequence[str] = (),
+        check: Check = "none", on_hazard: str = "raise", **options: Any,
     ) -> None:  # fmt: skip
-        module = whole(module)
-        self._options = Options(**options)
-        self._launch = prepared(module, entry, self._options, single=True)
+        self._module = whole(module)
+        self._options, selected = Options(**options), selection(check, on_hazard)
+        self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
         self._watch = watching.watch(self._launch, watch) if watch else None
-        self._batches = self._launch.batches()
+        self._checks = None if selected is None else Checks(selected)
+        self._raised: set[int] = set()
+        self._batches = self._launch.batches(self._checks)
         self._batch: Scheduler | None = None
         self._batch = self._next_batch()
 
@@ -64,6 +73,11 @@ class Machine:
     def done(self) -> bool:
         """Whether every thread of the grid has ended."""
         return not self._batch
+
+    @property
+    def hazards(self) -> list[Finding]:
+        """What has been found so far of what `check` asks for."""
+        return [] if self._checks is None else self._checks.selected.chosen(self._checks.engine.findings)
 
     def step(self, count: int = 1) -> bool:
         """Run instructions, each of one group of lanes; say whether any is left."""
@@ -84,12 +98,13 @@ class Machine:
         return False
 
     def finish(self) -> Result:
-        """Run to the end and give the callers what the kernel wrote."""
+        """Run to the end and give the callers what the kernel wrote, unless there was an error among the findings."""
         self.run()
-        launch = self._launch
+        launch, checks = self._launch, self._checks
+        hazards = [] if checks is None else judged([self._module], checks.selected, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes
-        return Result(launch.outputs, launch.stats, "".join(launch.printed), watched=watched)
+        return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, watched=watched)
 
     def where(self) -> list[Stand]:
         """Return where each warp of the CTAs that run now is."""
@@ -169,11 +184,17 @@ class Machine:
                     self._watch.look(batch)
                 more = more and batch.peek() is not None
         except PtxError as why:
-            raise repeatable(
-                cited(self._launch.launch.program.module, why), self._options.schedule, self._options.seed
-            ) from None
+            raise self._repeatable(with_findings(why, self._checks)) from None
         if not more:
             self._batch = self._next_batch()
+        new = [] if self._checks is None else self._checks.selected.fatal(self.hazards)
+        new = [finding for finding in new if id(finding) not in self._raised]
+        if new:
+            self._raised |= {id(finding) for finding in new}
+            raise self._repeatable(PtxError(finding.diagnostic() for finding in new))
+
+    def _repeatable(self, why: PtxError) -> PtxError:
+        return repeatable(cited(self._module, why), self._options.schedule, self._options.seed)
 
     def _stops(self, until: Until | None, pcs: set[int]) -> bool:
         key = None if self._batch is None else self._batch.peek()

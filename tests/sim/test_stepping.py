@@ -200,3 +200,59 @@ def test_steps_follow_the_schedule_of_a_seed(schedule: str) -> None:
         return found
 
     assert trace() == trace()
+
+
+RACE = """mov.u32 %r3, box; shl.b32 %r1, %t, 2; add.u32 %r1, %r1, %r3; xor.b32 %r2, %r1, 128;
+st.shared.u32 [%r1], %t;
+//
+ld.shared.u32 %r4, [%r2];
+st.global.u32 [%o], %r4;
+add.u32 %r5, %r6, 1;"""
+BOX = ".shared .align 16 .b8 box[512];"
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_an_error_is_raised_at_the_step_at_which_it_comes_to_light(schedule: str) -> None:
+    text = kernel(RACE, module=BOX)
+    load = text[: text.index("ld.shared.u32 %r4")].count("\n") + 1
+    m, out = machine(text, check="all", schedule=schedule)
+    assert m.run(until=load)
+    assert m.hazards == []
+    with pytest.raises(PtxError) as caught:
+        m.step()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0901"]
+    assert [one.rule.code for one in m.hazards] == ["PTX0901"]
+    assert m.registers(thread=40)["%r4"] == 8
+    assert m.step()  # What has been raised is not raised again.
+    with pytest.raises(PtxError) as caught:
+        m.run()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0911"]
+    with pytest.raises(PtxError) as caught:
+        m.finish()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0901", "PTX0911"]
+    assert not out.any()
+
+
+def test_reported_findings_are_there_as_they_come() -> None:
+    m, out = machine(kernel(RACE, module=BOX), check="races", on_hazard="report")
+    seen = [len(m.hazards)]
+    while m.step():
+        seen.append(len(m.hazards))
+    assert seen == sorted(seen)
+    assert set(seen) == {0, 1}
+    assert [one.rule.code for one in m.finish().hazards] == ["PTX0901"]
+    assert out.any()
+
+
+def test_a_right_kernel_steps_through_its_checks() -> None:
+    right = RACE.replace("\n//\n", "\nbar.sync 0;\n").replace("%r6", "%r4")
+    m, out = machine(kernel(right, module=BOX), check="strict")
+    assert m.finish().hazards == []
+    assert out.tolist() == [thread ^ 32 for thread in range(64)]
+
+
+def test_machine_errors_stand_behind_what_may_have_caused_them() -> None:
+    m, _ = machine(kernel(RACE + "\nld.global.u32 %r5, [%o+4096];", module=BOX), check="all", on_hazard="report")
+    with pytest.raises(PtxError) as caught:
+        m.run()
+    assert [one.code for one in caught.value.diagnostics] == ["PTX0901", "PTX0911", "PTX1110"]

@@ -94,7 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--schedule", default="eager", metavar="NAME", help="eager, lazy, random, adversarial (eager)")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the schedule (0)")
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run with N seeds, from --seed on")
-    parser.add_argument("--check", default="all", metavar="WHAT", help="all, none, strict, or classes of hazards (all)")
+    checks = "all, none, strict, or classes of hazards (all); all,numerics looks at values too"
+    parser.add_argument("--check", default="all", metavar="WHAT", help=checks)
     parser.add_argument("--precision", default="float32", metavar="HOW", help="of matrix products: float32 or hardware")
     parser.add_argument("--max-steps", metavar="N", type=int, help="give up after so many instructions")
     parser.add_argument("--cooperative", action="store_true", help="all CTAs are resident, as grid barriers need")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,9 @@ from pyptx.tensormap import Swizzle
 if TYPE_CHECKING:
     from pyptx.sim.memory import Site
 
+_SWIZZLE_AT = 62
+"""The swizzle is in the highest bits of the descriptors of wgmma."""
+
 
 def filled(site: Site, starts: list[int], size: int, mode: Swizzle) -> None:
     """A tensor copy fills boxes of shared memory, from offsets in that of the batch."""
@@ -31,12 +35,17 @@ def filled(site: Site, starts: list[int], size: int, mode: Swizzle) -> None:
 def taken_by_warpgroups(site: Site, lanes: Lanes, groups: list[Group], rows: Rows, descriptors: Any) -> None:
     """Warpgroups read an operand each; `rows` and `groups` are in the order of CTAs and warpgroups."""
     checks, place = checks_of(site)
-    found = wg.groups_of(lanes)
-    values = lanes.each(descriptors)[found.first]
-    modes = {WgmmaDescriptor.decode(int(value)).swizzle: value for value in np.unique(values).tolist()}
-    threads = np.array([group.first for group in groups])
-    if len(modes) == 1:
-        checks.engine.layouts.taken(threads, place, rows, next(iter(modes)), site.memory.shared.low)
+    values = lanes.each(descriptors)[wg.groups_of(lanes).first]
+    modes = {_mode(value) for value in set((values >> _SWIZZLE_AT).tolist())}
+    for mode in modes if len(modes) == 1 else ():
+        if checks.engine.layouts.differs(mode):
+            threads = np.array([group.first for group in groups])
+            checks.engine.layouts.taken(threads, place, rows, mode, site.memory.shared.low)
+
+
+@cache
+def _mode(bits: int) -> Swizzle:
+    return WgmmaDescriptor.decode(bits << _SWIZZLE_AT).swizzle
 
 
 def taken_by_tensor(site: Site, threads: Array, operands: list[Rows], modes: list[Swizzle]) -> None:

@@ -27,24 +27,30 @@ class Layouts:
         self._copies: dict[int, tuple[Place, Swizzle]] = {}
         """The instructions that fill memory, each with a mode, by a number from 1 on."""
         self._filled: dict[int, Ints] = {}
+        self._modes: set[Swizzle] = set()
 
     def filled(self, grid: Grid, place: Place, starts: list[int], size: int, mode: Swizzle) -> None:
         """A tensor copy with this mode fills `size` bytes of shared memory from each of these places."""
         key = place, mode
         number = self._numbers.setdefault(key, len(self._copies) + 1)
         self._copies[number] = key
+        self._modes.add(mode)
         held = self._filled.get(grid.number)
         if held is None:
             held = self._filled[grid.number] = np.zeros(grid.shared.granules, np.int64)
         for start in starts:
             held[start // _GRANULE : (start + size) // _GRANULE] = number
 
+    def differs(self, mode: Swizzle) -> bool:
+        """Say whether any copy so far had another mode: in most kernels none has."""
+        return bool(self._modes - {mode})
+
     def taken(self, threads: Ints, place: Place, rows: Rows, mode: Swizzle, low: int) -> None:
         """Each of these threads reads a row of granules as a descriptor with this mode says; `low` is the address of
         the first byte of shared memory."""
         grid = self.state.grid_of(int(threads[0]))
         held = self._filled.get(grid.number)
-        if held is None:
+        if held is None or not self.differs(mode):
             return
         ends = rows.blocks[:, [0, -1]] * rows.width
         ends[:, 1] += rows.width - 1

@@ -195,7 +195,7 @@ def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
         launch.grid[0] * launch.grid[1] * launch.grid[2],
         launch.block[0] * launch.block[1] * launch.block[2],
     )
-    if options.cooperative or program.communicates or (shared_memory and program.triggers):
+    if options.cooperative or program.communicates or (shared_memory and program.triggers and not program.cancels):
         return total
     at_once = max(1, options.batch_lanes // (threads * size)) * size
     if program.cancels:

@@ -1,0 +1,119 @@
+"""Random streams: a hazard is reported in every schedule exactly where the rules of dependent launch see one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.ir import Module
+from pyptx.parser import parse
+
+_HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
+_INDEX = """mov.u32 %i, %tid.x; mov.u32 %c, %ctaid.x; mov.u32 %n, %ntid.x; mad.lo.u32 %i, %c, %n, %i;
+mov.u32 %s, %i;
+"""
+_CODE = {
+    "read": "ld.global.u32 %v, [%a{0}]; add.u32 %s, %s, %v;",
+    "write": "mad.lo.u32 %s, %s, 3, 1; st.global.u32 [%a{0}], %s;",
+    "wait": "griddepcontrol.wait;", "launch": "griddepcontrol.launch_dependents;",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A grid of a random stream: what each thread does, one after the other, with its element of which array."""
+
+    programmatic: bool
+    steps: list[tuple[str, int]]
+
+
+def drawn(chance: random.Random, arrays: int) -> list[Grid]:
+    """Return two to four grids."""
+    grids: list[Grid] = []
+    for at in range(chance.randint(2, 4)):
+        steps = [(chance.choice(["read", "write"]), chance.randrange(arrays)) for _ in range(chance.randint(1, 4))]
+        for what, likely in (("wait", 0.65 if at else 0), ("launch", 0.8)):
+            if chance.random() < likely:
+                steps.insert(chance.randint(0, len(steps)), (what, 0))
+        grids.append(Grid(at > 0 and chance.random() < 0.85, steps))
+    return grids
+
+
+def module(grids: list[Grid], arrays: int) -> Module:
+    """Return an entry for each grid."""
+    params = ", ".join(f".param .u64 a{n}" for n in range(arrays))
+    loads = "".join(f"ld.param.u64 %a{n}, [a{n}]; mad.wide.u32 %a{n}, %i, 4, %a{n};\n" for n in range(arrays))
+    return parse(_HEAD + "".join(
+        f".visible .entry grid{at}({params})\n{{ .reg .b32 %i, %v, %s, %c, %n; .reg .b64 %a<{arrays}>;\n{_INDEX}{loads}"
+        + "\n".join(_CODE[what].format(array) for what, array in grid.steps) + "\nret; }\n"
+        for at, grid in enumerate(grids)
+    ))  # fmt: skip
+
+
+def known(grids: list[Grid]) -> list[list[set[int]]]:
+    """Return, per grid and step, the grids that have ended for certain: a wait adds the one before and what that one
+    knew at its end, a launch that is not programmatic begins with all."""
+    found: list[list[set[int]]] = []
+    begins: list[set[int]] = []
+    for at, grid in enumerate(grids):
+        now = set(begins[-1]) if grid.programmatic else set(range(at))
+        begins.append(set(now))
+        steps: list[set[int]] = []
+        for what, _ in grid.steps:
+            if what == "wait" and grid.programmatic:
+                now = now | {at - 1} | found[at - 1][-1]
+            steps.append(now)
+        found.append(steps)
+    return found
+
+
+def hazardous(grids: list[Grid]) -> bool:
+    """Say whether two grids touch an array in no order, one of them writing."""
+    ended = known(grids)
+    return any(
+        array == other
+        and "write" in (what, does)
+        and {what, does} <= {"read", "write"}
+        and first not in ended[second][at]
+        for first, second in combinations(range(len(grids)), 2)
+        for what, array in grids[first].steps
+        for at, (does, other) in enumerate(grids[second].steps)
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_random_stream(seed: int) -> None:
+    chance = random.Random(seed)
+    arrays, count = chance.randint(1, 3), chance.choice([1, 2, 3])
+    grids = drawn(chance, arrays)
+    made, wrong = module(grids, arrays), hazardous(grids)
+
+    def filled() -> list[np.ndarray]:
+        return [np.arange(32 * count, dtype=np.uint32) * (n + 1) for n in range(arrays)]
+
+    wanted = filled()
+    for at in range(len(grids)):
+        sim.run(made, f"grid{at}", grid=count, block=32, args=wanted)
+    for schedule in ("eager", "lazy", "random", "adversarial"):
+        data = filled()
+        results = sim.stream(
+            [
+                sim.Launch(made, f"grid{at}", grid=count, block=32, args=data, programmatic=grid.programmatic)
+                for at, grid in enumerate(grids)
+            ],
+            schedule=schedule, seed=seed, on_hazard="report", batch_lanes=chance.choice([32, 8192]),
+        )  # fmt: skip
+        assert {finding.rule.code for one in results for finding in one.hazards} == (
+            {"PTX0906"} if wrong else set[str]()
+        )
+        assert wrong or all(np.array_equal(got, right) for got, right in zip(data, wanted, strict=True))
+
+
+def test_random_streams_are_of_both_kinds() -> None:
+    kinds = [hazardous(drawn(random.Random(seed), 2)) for seed in range(24)]
+    assert 4 < sum(kinds) < 20

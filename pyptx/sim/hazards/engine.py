@@ -117,6 +117,10 @@ class Hazards:
     def start(self, grid: Grid, slots: Sequence[int], ctas: Sequence[int]) -> None:
         """CTAs begin in slots that are free: whole clusters, in the order of their ranks."""
         state = self.state
+        if state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride].any():
+            grid.shared.settle()
+        else:
+            grid.shared.begin()
         domains: list[Domain] = []
         for at in range(0, len(slots), grid.cluster):
             mine = list(slots[at : at + grid.cluster])
@@ -129,8 +133,6 @@ class Hazards:
         threads = (base[:, None] + np.arange(grid.threads)).reshape(-1)
         state.clocks.life_of[warps] = state.records.new_lives(warps, numbers)
         state.clocks.start(threads, warps, numbers, firsts, base - firsts + 1, grid.stride, grid.prior)
-        if not state.live[grid.first_thread : grid.first_thread + grid.slots * grid.stride].any():
-            grid.shared.begin()
         state.live[threads] = True
         state.rounds[threads] = 0
         for slot, domain in zip(slots, domains, strict=True):
@@ -153,9 +155,9 @@ class Hazards:
                 left = self.copies.unread_stores(thread)
                 if left is not None:
                     state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)
+            self.copies.observed(grid.number, slot, mine)
             state.live[mine] = False
             threads = grid.all_threads(slot)
-            self.copies.observed(grid.number, slot, mine)
             if not state.live[threads].any():
                 self._cta_ends(grid, slot, mine, place)
             else:

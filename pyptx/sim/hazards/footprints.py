@@ -168,7 +168,7 @@ class Footprint(Touched):
     def alone(self, floor: int) -> bool:
         """Say whether all that others did to these cells was before a time."""
         plane = self.plane
-        if plane.odd or plane.strong or plane.late > floor or (self.wrote > floor and not self.unique):
+        if plane.odd or max(plane.late, plane.log.latest) > floor or (self.wrote > floor and not self.unique):
             return False
         for other in reversed(plane.recent):
             if other.wrote <= floor and other.read <= floor:

@@ -6,6 +6,7 @@ Accesses of threads are arrays of lanes from end to end; tiles.py does the same 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from pyptx.sim.hazards.readers import Readers
 from pyptx.sim.hazards.shadow import Plane, Refs, Shadow
 from pyptx.sim.hazards.state import Grid, State
 
+_MOST_LOGGED, _MOST_ENTRIES = 1 << 23, 1 << 16
+"""So many lanes' atomics are kept until somebody has to be compared with them."""
 Benign = bool | Callable[[], bool]
 """Whether lanes that store to the same bytes store the same values, or what tells it when that is asked."""
 Unchanged = Callable[[Ints], Mask]
@@ -63,6 +66,8 @@ class Memory:
                 self.readers.replay(shadow)
             for plane, cells, chosen in shadow.lanes(where - base if base else where, size):
                 mine = some if chosen is None else some[chosen]
+                if access.strong and access.space is Space.SHARED and self._logs(access, mine, plane, cells, operation):
+                    continue
                 self._cells(access, mine, shadow, plane, cells, benign, operation, whole)
                 if operation:
                     plane.odd = True
@@ -91,6 +96,30 @@ class Memory:
         whole.note(writes, self.state.clocks.now)
         return True
 
+    def _logs(self, access: Access, group: Group, plane: Plane, cells: Ints, operation: int) -> bool:
+        """Only log strong accesses that come after all others, unless those are in the log; False if they may not."""
+        self._refresh(group)
+        log, latest = plane.log, plane.latest()
+        if not access.writes or operation or plane.odd or latest > group.floor or log.size not in (0, access.size):
+            return False
+        grid = self.state.grid_of(group.first)
+        if grid.cluster > 1:
+            return False
+        if log.entries and log.latest <= group.floor and self._floor(grid) >= log.latest:
+            log.clear()
+        plane.write[cells] = self.refs(access, group)
+        plane.strong, plane.settle = True, partial(self.readers.settle, plane)
+        log.add(cells, group.threads, self.state.records.number(access), access.size, self.state.clocks.now)
+        if log.lanes > _MOST_LOGGED or len(log.entries) > _MOST_ENTRIES:
+            plane.settled()
+        return True
+
+    def _floor(self, grid: Grid) -> int:
+        """Return the time up to which all CTAs of a grid have synchronised."""
+        clocks, threads = self.state.clocks, slice(grid.first_thread, grid.first_thread + grid.slots * grid.stride)
+        rows = clocks.row_of[threads][self.state.live[threads]]
+        return int(clocks.floors[rows, SEEN, CTA].min(initial=clocks.now))
+
     def by_buffer(self, space: Space, grid: Grid, addresses: Ints) -> list[tuple[Ints | None, Shadow, int]]:
         """Split addresses by the buffer they lie in; those of no known buffer are left out."""
         first = self.state.shadow_of(space, grid, int(addresses[0]))
@@ -110,6 +139,8 @@ class Memory:
         whole: Footprint | None,
     ) -> None:  # fmt: skip
         self._refresh(group)
+        if plane.log.latest > group.floor:
+            plane.settled()
         last = plane.write[cells]
         if access.writes:
             before = plane.reads[0][cells]

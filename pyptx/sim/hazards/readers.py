@@ -15,7 +15,7 @@ from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.footprints import Footprint, Many, Turn, sharing
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD
-from pyptx.sim.hazards.shadow import SLOTS, Plane, Refs, Shadow
+from pyptx.sim.hazards.shadow import SLOTS, Log, Plane, Refs, Shadow
 from pyptx.sim.hazards.state import State
 
 RefsOf = Callable[[Access, Group], Refs]
@@ -131,6 +131,43 @@ class Readers:
     @staticmethod
     def _repeats(cells: Ints) -> bool:
         return len(cells) > 1 and len(np.unique(cells)) < len(cells)
+
+    def settle(self, plane: Plane) -> None:
+        """Note what was only logged: of each instruction at a cell, all threads with the last time of each.
+
+        What came before all of it stays where it is. Nothing is dropped by what threads know now, as they may not have
+        known it then."""
+        state, log = self.state, plane.log
+        cells, numbers, threads, times = _latest(log)
+        plane.late = max(plane.late, log.latest)
+        log.clear()
+        starts = np.flatnonzero(np.append(True, (cells[1:] != cells[:-1]) | (numbers[1:] != numbers[:-1])))
+        ends, columns = np.append(starts[1:], len(cells)), state.clocks.columns_of(threads)
+        warps, time = threads[starts] >> 5, np.maximum.reduceat(times, starts)
+        first = (columns[starts] - (threads[starts] & 31)).astype(np.int32)
+        lives, masks = state.clocks.life_of[warps], np.int64(1) << (threads[starts] & 31)
+        made = state.records.by_warps(numbers[starts], lives, first, masks, time, True)
+        for one, low, high in zip(made.tolist(), starts.tolist(), ends.tolist(), strict=True):
+            state.records.crowds[one] = columns[low:high], times[low:high]
+        self._add(plane, cells[starts], (made * 64 + CROWD).astype(np.int32))
+
+    def _add(self, plane: Plane, cells: Ints, refs: Refs) -> None:
+        """Put readers together with like ones, into a slot that is free, or into a set. A cell may come again."""
+        while len(cells):
+            _, first = np.unique(cells, return_index=True)
+            again = np.ones(len(cells), np.bool_)
+            again[first] = False
+            here, new = cells[first], refs[first]
+            cells, refs = cells[again], refs[again]
+            left = ~self._fold(plane, here, new)
+            for slot in range(SLOTS):
+                held, at = plane.slot(slot), np.flatnonzero(left)
+                free = at[held[here[at]] == 0]
+                held[here[free]] = new[free]
+                left[free] = False
+            sets = self._sets_of(plane)
+            for cell, ref in zip(here[left].tolist(), new[left].tolist(), strict=True):
+                sets[cell] = self._number_of((*self._sets[sets[cell]], ref))
 
     def keep(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs, first: int = 0) -> None:
         """Put readers into the first slot that is free or whose reader comes before them, from a slot on."""
@@ -258,10 +295,8 @@ class Readers:
         return plainly_after(self.state, new, old, thread)
 
     def _keep_in_sets(self, threads: Ints, plane: Plane, cells: Ints, refs: Refs) -> None:
-        if plane.sets is None:
-            plane.sets = np.zeros_like(plane.write)
-            plane.crowded = True
-        numbers = plane.sets[cells]
+        sets = self._sets_of(plane)
+        numbers = sets[cells]
         pairs, inverse = np.unique(numbers.astype(np.int64) << 32 | refs, return_inverse=True)
         for index, pair in enumerate(pairs):
             ref = int(pair) & 0xFFFFFFFF
@@ -273,12 +308,23 @@ class Readers:
                 held = np.array([one], np.int32)
                 if one != ref and not self.replaceable(held, thread, refs[at[:1]])[0]:
                     kept.append(one)
-            key = (*kept, ref)
-            number = self._set_number.get(key)
-            if number is None:
-                number = self._set_number[key] = len(self._sets)
-                self._sets.append(key)
-            plane.sets[cells[at]] = number
+            sets[cells[at]] = self._number_of((*kept, ref))
+
+    @staticmethod
+    def _sets_of(plane: Plane) -> Refs:
+        """Return the numbers of the sets of a plane's cells."""
+        if plane.sets is None:
+            plane.sets = np.zeros_like(plane.write)
+            plane.crowded = True
+        return plane.sets
+
+    def _number_of(self, members: tuple[int, ...]) -> int:
+        """Return the number of a set."""
+        number = self._set_number.get(members)
+        if number is None:
+            number = self._set_number[members] = len(self._sets)
+            self._sets.append(members)
+        return number
 
     def in_sets(self, plane: Plane, cells: Ints) -> Iterator[tuple[Ints, tuple[int, ...]]]:
         """Yield the positions of cells that hold a set of readers, and the set."""
@@ -286,3 +332,25 @@ class Readers:
             numbers = plane.sets[cells]
             for number in np.unique(numbers[numbers != 0]).tolist():
                 yield np.flatnonzero(numbers == number), self._sets[number]
+
+
+def _latest(log: Log) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the last access of each thread to each cell, sorted: cells, numbers of accesses, threads, times."""
+    numbers, times = (
+        np.array(column) for column in zip(*((number, now) for *_, number, now in log.entries), strict=True)
+    )
+    low = min(int(threads.min()) for _, threads, _, _ in log.entries)
+    span = max(int(threads.max()) for _, threads, _, _ in log.entries) - low + 1
+    keys = np.concatenate(
+        [
+            (cells.astype(np.int64) * span + (threads - low)) * len(times) + at
+            for at, (cells, threads, _, _) in enumerate(log.entries)
+        ]
+    )
+    keys.sort()
+    whose = keys // len(times)
+    keys = keys[np.append(whose[1:] != whose[:-1], True)]
+    rest, at = np.divmod(keys, len(times))
+    cells, threads = np.divmod(rest, span)
+    order = np.lexsort((threads, numbers[at], cells))
+    return cells[order], numbers[at][order], threads[order] + low, times[at][order]

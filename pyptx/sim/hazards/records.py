@@ -117,7 +117,9 @@ class Records:
             old = getattr(self, name)
             setattr(self, name, np.concatenate([old, np.zeros(extra, old.dtype)]))
 
-    def by_warps(self, number: int, lives: Ints, columns: Clock, masks: Ints, now: int, floored: bool) -> Ints:
+    def by_warps(
+        self, number: int | Ints, lives: Ints, columns: Clock, masks: Ints, now: int | Ints, floored: bool
+    ) -> Ints:
         """Return one record per warp for an access made now; `floored`: their CTA's floor may cover it."""
         count, first = len(lives), self.count
         if first + count > len(self.time):

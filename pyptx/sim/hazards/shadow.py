@@ -5,7 +5,7 @@ Knows bytes and references, not what makes two accesses conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -42,6 +42,25 @@ class Touched:
         self.wrote = self.read = 0
 
 
+class Log:
+    """Accesses by lanes that need no order: cells, threads, the number of the access, when it took place."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Refs, Ints, int, int]] = []
+        self.lanes = self.size = self.latest = 0
+
+    def add(self, cells: Ints, threads: Ints, number: int, size: int, now: int) -> None:
+        """Add an access of some size; all of a log have one size."""
+        self.entries.append((cells.astype(np.int32), threads, number, now))
+        self.lanes += len(cells)
+        self.size, self.latest = size, now
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.entries.clear()
+        self.lanes = self.size = self.latest = 0
+
+
 class Plane:
     """The cells of one granule size. Arrays are zero pages until touched."""
 
@@ -58,6 +77,21 @@ class Plane:
         """When an access took place that `recent` does not hold."""
         self.recent: dict[Touched, None] = {}
         """What was accessed, by the time when it last was."""
+
+        self.log = Log()
+        """Atomics that nobody had to be compared with so far; who has to `settle` them first."""
+        self.settle: Callable[[], None] | None = None
+
+    def settled(self) -> Plane:
+        """Return the plane with all accesses in its cells."""
+        if self.settle is not None and self.log.entries:
+            self.settle()
+        return self
+
+    def latest(self) -> int:
+        """Return when the last access took place that is not in the log."""
+        last = next(reversed(self.recent), None)
+        return max(self.late, last.wrote, last.read) if last is not None else self.late
 
     def slot(self, index: int) -> Refs:
         """Return a plane of readers."""
@@ -94,7 +128,7 @@ class Shadow:
         """Return the cells of one level for operations, which are no plain accesses of lanes."""
         found = self.cells(level)
         found.odd = True
-        return found
+        return found.settled()
 
     def cells(self, level: int) -> Plane:
         """Return the cells of one level."""
@@ -138,6 +172,12 @@ class Shadow:
         for plane in self._planes.values():
             plane.late = 0
             plane.recent.clear()
+            plane.log.clear()
+
+    def settle(self) -> None:
+        """Put what is only logged into the cells."""
+        for plane in self._planes.values():
+            plane.settled()
 
     def lanes(self, addresses: Ints, size: int) -> Iterator[tuple[Plane, Ints, Ints | None]]:
         """Yield planes with the cells of naturally aligned accesses, and whose lane each cell is (None: in order)."""
@@ -175,7 +215,7 @@ class Shadow:
             addresses = np.reshape(starts[:, None] + np.arange(0, length, unit), -1)
         for plane, cells, _ in self.lanes(addresses, unit):
             plane.odd = True
-            yield plane, cells
+            yield plane.settled(), cells
 
     def _refine(self, granules: Ints, level: int) -> None:
         """Split granules into finer ones, which inherit what was done to the whole."""
@@ -184,7 +224,7 @@ class Shadow:
         old = self.level[granules]
         for coarse in np.unique(old).tolist():
             if coarse in self._planes:
-                self._copy(self._planes[coarse], self.cells(level), granules[old == coarse], coarse, level)
+                self._copy(self._planes[coarse].settled(), self.cells(level), granules[old == coarse], coarse, level)
         self.level[granules] = level
 
     @staticmethod
@@ -194,7 +234,7 @@ class Shadow:
         after = (before[:, None] << (level - coarse)) + np.arange(factor)
         target.strong |= source.strong
         target.odd |= source.odd
-        target.late = max(target.late, source.late, *(max(one.wrote, one.read) for one in source.recent))
+        target.late = max(target.late, source.latest(), source.log.latest)
         target.write[after] = source.write[before][:, None]
         for slot, plane in enumerate(source.reads):
             values = plane[before]

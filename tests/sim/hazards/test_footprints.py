@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Access, Group, Hazards, Place, Space, load, store
+from pyptx.sim.hazards import Access, Group, Hazards, Place, Space, atomic, load, store
 from pyptx.sim.hazards.events import Ints
 from pyptx.sim.hazards.footprints import sharing
 
@@ -28,6 +28,11 @@ def access(line: int, size: int, writes: bool) -> Access:
     return (store if writes else load)(place(line), Space.SHARED, size)
 
 
+@cache
+def adds(line: int, size: int) -> Access:
+    return atomic(place(line), Space.SHARED, size)
+
+
 PATTERNS: list[Callable[[Ints, int], Ints]] = [
     lambda tid, size: tid * size,
     lambda tid, size: (tid ^ 1) * size,
@@ -35,7 +40,7 @@ PATTERNS: list[Callable[[Ints, int], Ints]] = [
     lambda tid, size: tid // 32 * size,
     lambda tid, size: tid % 16 * size,
     lambda tid, size: tid * 0,
-    lambda tid, size: tid % 48 * 16,
+    lambda tid, size: tid % 48 * 16 % (SHARED - 64),
 ]
 GROUPS = [np.arange(THREADS), np.arange(64), np.arange(64, THREADS), np.arange(32, 64), np.arange(0, THREADS, 2)]
 EVENTS = st.one_of(
@@ -47,13 +52,23 @@ EVENTS = st.one_of(
 )  # fmt: skip
 
 
+ATOMICS = st.one_of(
+    st.tuples(
+        st.sampled_from(["access", "atomic", "atomic", "atomic"]), st.sampled_from(range(len(GROUPS))),
+        st.sampled_from(range(len(PATTERNS))), st.sampled_from([4, 4, 4, 8]), st.booleans(),
+    ),
+    st.tuples(st.sampled_from(["bar", "warp", "again"])),
+)  # fmt: skip
+
+
 def group(which: int) -> Group:
     """Return threads of all CTAs, interleaved as the machine's lanes are."""
     return Group((GROUPS[which][:, None] + np.arange(CTAS) * THREADS).reshape(-1))
 
 
-def findings(events: list[tuple[Any, ...]], kept: bool) -> set[tuple[str, str, str]]:
-    """Return what an engine finds in events that take place three times. `kept`: groups are made once."""
+def findings(events: list[tuple[Any, ...]], kept: bool, busy: bool = False) -> set[tuple[str, str, str]]:
+    """Return what an engine finds in events that take place three times. `kept`: groups are made once. `busy`: a thread
+    writes a place of its own before each event, which nothing orders with other threads."""
     made = Hazards()
     grid = made.launch(place(1), THREADS, slots=CTAS, shared_bytes=SHARED)
     made.start(grid, range(CTAS), range(CTAS))
@@ -61,11 +76,14 @@ def findings(events: list[tuple[Any, ...]], kept: bool) -> set[tuple[str, str, s
     for _ in range(3):
         for number, (what, *how) in enumerate(events):
             whole = groups[0] if kept else group(0)
-            if what == "access":
+            if busy:
+                made.access(access(1, 4, True), Group(np.array([0, THREADS])), np.array([SHARED - 4, 2 * SHARED - 4]))
+            if what in ("access", "atomic"):
                 which, pattern, size, writes = cast("tuple[int, int, int, bool]", how)
                 mine = groups[which] if kept else group(which)
                 where = mine.threads // THREADS * SHARED + PATTERNS[pattern](mine.threads % THREADS, size)
-                made.access(access(number + 2, size, writes), mine, where, benign=True)
+                how = adds(number + 2, size) if what == "atomic" else access(number + 2, size, writes)
+                made.access(how, mine, where, benign=True)
             elif what == "bar":
                 made.barriers.bar(whole, place(number + 2), 0, None, "sync")
             elif what == "warp":
@@ -83,6 +101,17 @@ def test_what_is_found_does_not_depend_on_repetition(events: list[tuple[Any, ...
     assert findings(events, True) == findings(events, False)
 
 
+@given(st.lists(ATOMICS, max_size=12))
+@settings(max_examples=150, deadline=None)
+def test_what_is_found_of_atomics_does_not_depend_on_what_else_happens(events: list[tuple[Any, ...]]) -> None:
+    assert races(findings(events, True)) == races(findings(events, True, busy=True))
+
+
+def races(found: set[tuple[str, str, str]]) -> set[str]:
+    """Return the places of findings: of several earlier accesses by one thread, any may be the one that is named."""
+    return {place for _, place, _ in found}
+
+
 def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barrier() -> None:
     made = Hazards()
     grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
@@ -95,6 +124,21 @@ def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barr
         made.access(read, whole, whole.threads * 0)
         assert [finding.rule.code for finding in made.findings] == ["PTX0901"] * (turn == 7)
         made.barriers.bar(whole, place(5), 0, None, "sync")
+
+
+def test_atomics_are_found_by_accesses_that_came_before() -> None:
+    made = Hazards()
+    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
+    made.start(grid, [0], [0])
+    whole, write, add = Group(grid.all_threads(0)), access(2, 4, True), adds(3, 4)
+    for turn in range(8):
+        made.access(write, whole, whole.threads * 4)
+        made.barriers.bar(whole, place(4), 0, None, "sync")
+        made.access(add, whole, (whole.threads + 1) % THREADS * 4)
+        if turn < 7:
+            made.barriers.bar(whole, place(5), 0, None, "sync")
+    made.access(write, whole, whole.threads * 4)
+    assert {finding.rule.code for finding in made.findings} == {"PTX0901", "PTX0902"}
 
 
 def test_bytes_of_a_cta_that_begins_are_unwritten_again() -> None:

@@ -31,7 +31,8 @@ def audits() -> dict[str, str]:
     """Return the audits by name, with the module to run."""
     found = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
     others = {
-        "lossless": "tests.lossless", "conformance": "tools.conformance", "sim_patterns": "tools.sim_patterns",
+        "lossless": "tests.lossless", "conformance": "tools.conformance", "folding": "tools.conformance.folding",
+        "sim_patterns": "tools.sim_patterns",
         "numerics": "tools.sim_numerics",
     }  # fmt: skip
     return others | {

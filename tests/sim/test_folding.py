@@ -1,0 +1,111 @@
+"""What ptxas makes of instructions on constants, against the simulator; and the reading of its SASS."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tools.conformance import folding
+from tools.conformance.folding_operations import Known
+from tools.conformance.folding_sass import Store, execute, instruction
+
+
+def test_a_sample_is_what_ptxas_computes(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
+    section = folding.SECTIONS[seed % len(folding.SECTIONS)]
+    asked = ["--section", section, "--sample", "30", "--tuples", "8", "--seed", str(seed)]
+    assert folding.main(asked) == 0, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("section", "opcodes"),
+    [("integer", ["brev", "bfind", "bfe"]), ("logic", ["lop3", "shf"]), ("video", ["vabsdiff2"])],
+)
+def test_every_form_of_an_opcode_has_an_answer(section: str, opcodes: list[str]) -> None:
+    chosen = folding.asked([section], opcodes)
+    found = list(folding.examine([pairs[0][1] for pairs in chosen.values()], 4, Counter()))
+    assert {one.case.text for one in found if one.folded + one.lowered > 0} == set(chosen)
+    assert sum(one.agreement.differing for one in found) == 0
+
+
+def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    true = folding.simulated
+
+    def wrong(*given: Any) -> Any:
+        made = true(*given)
+        made[0, 3, 0] ^= 1
+        return made
+
+    monkeypatch.setattr(folding, "simulated", wrong)
+    ((_, case),) = folding.asked(["integer"], ["popc"])["popc.b32 q_b32_0, q_b32_1;"][:1]
+    (found,) = folding.examine([case], 8, Counter())
+    assert (found.folded, found.agreement.differing) == (8, 1)
+
+
+def _run(text: str, immediate: int = 0, **state: int) -> dict[str, Known]:
+    known = {name: Known(bits, True) for name, bits in state.items()}
+    one = instruction(f"        /*0000*/                   {text} ;", bytes(4) + immediate.to_bytes(4, "little"))
+    assert one is not None
+    assert execute(one, known)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("text", "immediate", "value"),
+    [
+        ("MOV R0, 0x7fffffff", 0, 0x7FFFFFFF),
+        ("IMAD.MOV.U32 R0, RZ, RZ, -0x10", 0, 0xFFFFFFF0),
+        ("HFMA2.MMA R0, -RZ, RZ, 0, +QNAN ", 0x00007E01, 0x7E01),
+        ("UMOV UR0, 0x5", 0, 5),
+        ("PRMT R0, R2.reuse, 0x5410, R3", 0, 0xDDDDBBBB),
+        ("SEL R0, R2, R3, !PT", 0, 0xCCCCDDDD),
+        ("PRMT R0, R2, 0x5410, 0x3", 0, 0x3BBBB),
+    ],
+)
+def test_moves_are_folded(text: str, immediate: int, value: int) -> None:
+    known = _run(text, immediate, R2=0xAAAABBBB, R3=0xCCCCDDDD)
+    assert (known.get("R0") or known["UR0"]) == Known(value, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "registers", "predicates"),
+    [
+        ("IADD3 R0, P0, R2, -R3, RZ", {"R0": 0xFFFFFFFE}, {"P0": 0}),
+        ("IADD3 R0, P0, R3, -RZ, RZ", {"R0": 7}, {"P0": 1}),
+        ("IADD3.X R0, R2, ~R3, RZ, P1, !PT", {"R0": 0xFFFFFFFE}, {}),
+        ("ISETP.GT.U32.AND P0, P2, R4, R3, PT", {}, {"P0": 1, "P2": 0}),
+        ("ISETP.LT.AND.EX P0, PT, R4, R3, PT, P1", {}, {"P0": 1}),
+        ("ISETP.NE.AND.EX P0, PT, R3, R3, PT, P1", {}, {"P0": 1}),
+        ("LOP3.LUT P0, R0, R2, R3, RZ, 0x3c, !PT", {"R0": 2}, {"P0": 1}),
+        ("SHF.R.S32.HI R0, RZ, 0x1f, R4", {"R0": 0xFFFFFFFF}, {}),
+        ("SHF.L.U64.HI R0, R4, R3, R2", {"R0": 0x2FF}, {}),
+        ("SHF.L.U32 R0, R2, 0x20, RZ", {"R0": 0}, {}),
+        ("IMAD.WIDE R0, R4, R3, R2", {"R0": 0xFFFFFFFE, "R1": 6}, {}),
+        ("LEA.HI.SX32 R0, R4, 0x1, 0x1", {"R0": 0}, {}),
+        ("VIMNMX R0, R4, R3, !PT", {"R0": 7}, {}),
+        ("I2I.U8.S32.SAT R0, R4", {"R0": 0}, {}),
+        ("PRMT R0, R4, 0x9910, RZ", {"R0": 0xFFFFFFFF}, {}),
+    ],
+)
+def test_what_integer_instructions_compute(text: str, registers: dict[str, int], predicates: dict[str, int]) -> None:
+    known = _run(text, R2=5, R3=7, R4=0xFFFFFFFF, P1=1)
+    assert {name: known[name] for name in (*registers, *predicates)} == {
+        name: Known(bits, False) for name, bits in (registers | predicates).items()
+    }
+
+
+def test_a_half_is_known_where_the_other_is_not() -> None:
+    known = _run("PRMT R0, R2, 0x7610, R0", R2=0xAAAABBBB)
+    assert known["R0"] == Known(0xBBBB, True, 0xFFFF)
+    assert Store(0, 2, (known["R0"],)).value() == Known(0xBBBB, True)
+    assert Store(0, 4, (known["R0"],)).value() is None
+
+
+def test_what_depends_on_the_unknown_has_no_value() -> None:
+    known = {"R0": Known(1, True), "R1": Known(1, True), "R4": Known(1, True)}
+    for text in ("LDC.64 R0, c[0x0][0x210]", "VABSDIFF R4, R2, R3, RZ"):
+        one = instruction(f"        /*0000*/                   {text} ;")
+        assert one is not None
+        execute(one, known)
+    assert known == {}

@@ -1,0 +1,267 @@
+"""Asks ptxas what instructions compute: `python -m tools.conformance.folding [--section integer] [--opcode add]`.
+
+A kernel that applies an instruction to constants and stores the result is folded by ptxas, wholly or in part: what its
+SASS stores, followed by `folding_sass`, is compared with the simulator. Folded are the tuples of which ptxas computed
+the result itself, lowered those that it left as integer and logic instructions of SASS, which are computed here. What
+it leaves to the GPU otherwise has no value and is not counted. Every form is asked on its oldest and its newest target.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.ir import Module
+from pyptx.isa.targets import ASSEMBLED, Target, Version
+from pyptx.parser import parse
+from pyptx.toolchain import Cubin, assemble
+from tools.conformance.agreement import Agreement, compare, judged
+from tools.conformance.draws import draw
+from tools.conformance.folding_operations import PAIR, Known
+from tools.conformance.folding_sass import Instruction, functions, stores
+from tools.conformance.forms import SECTIONS as ALL
+from tools.conformance.forms import Array, Case, Column, cases
+from tools.conformance.modules import STRIDE, THREADS, TUPLES, WIDTH, batches, module, store_of
+from tools.conformance.references.bounded import judge
+from tools.isa.synthesize import declarations
+
+SECTIONS = tuple(name for name in ALL if name not in ("mma", "matrix_move", "synchronization"))
+TARGETS = ("sm_75", "sm_80", "sm_90a", "sm_100a", "sm_120a")
+OF_WARPS = frozenset(("shfl", "vote", "match", "redux"))
+"""Their results depend on other threads."""
+_FRACTION = {"f16": (16, 0x8000), "bf16": (16, 0x8000), "f32": (32, 1 << 31), "f64": (64, 1 << 63)}
+
+
+@dataclass
+class Found:
+    """What ptxas says of a case on one target."""
+
+    case: Case
+    folded: int = 0
+    lowered: int = 0
+    agreement: Agreement = field(default_factory=Agreement)
+    distance: int = 0
+    """Of an approximation: the most units of the last place between the simulator and ptxas."""
+
+
+def constant(column: Column, words: tuple[int, int]) -> str:
+    """Return what puts a constant into a register."""
+    low, high = words
+    if column.kind == "pred":
+        return f"setp.ne.u32 {column.register}, {low}, 0;"
+    if column.kind == "b128":
+        return f"mov.b64 low, {low}; mov.b64 high, {high}; mov.b128 {column.register}, {{low, high}};"
+    width = WIDTH.get(column.kind, column.kind)
+    if width == "b8":
+        return f"cvt.u8.u32 {column.register}, {low};"
+    return f"mov.{width} {column.register}, {low:#x};"
+
+
+def kernel(number: int, case: Case, operands: Array, count: int) -> str:
+    """Return an entry that applies the instruction to so many tuples and stores every result."""
+    lines = [
+        f".visible .entry c{number}(.param .u64 results)",
+        "{",
+        *declarations(case.version, case.where.arch),
+        ".reg .b64 out, low, high; .reg .b32 carry;",
+        "ld.param.u64 out, [results];",
+    ]
+    at = 0
+    for n in range(count):
+        lines += [constant(c, tuple(operands[position, n].tolist())) for position, c in enumerate(case.inputs)]
+        lines += [f"add.cc.u32 carry, {-(n & 1) & 0xFFFFFFFF}, 1;"] if case.carries else []
+        lines += [*case.before, case.text, *case.after]
+        columns = list(case.outputs)
+        if case.carries:
+            lines.append("addc.u32 carry, 0, 0;")
+            columns.append(Column("carry", "b32", "u32", "carry"))
+        for column in columns:
+            lines += store_of(column, f"[out+{at}]")
+            at += STRIDE
+    return "\n".join(lines) + "\nret;\n}"
+
+
+def given(case: Case, count: int) -> Array:
+    """Return the operands as a kernel of `modules` reads them; each form has its own draws."""
+    made = np.zeros((max(1, len(case.inputs)), TUPLES, 2), np.uint64)
+    for position, values in enumerate(draw(case, count, zlib.crc32(case.text.encode()))):
+        made[position, :count] = values if values.ndim == 2 else np.stack([values, np.zeros_like(values)], 1)
+    return made
+
+
+def simulated(made: Module, number: int, case: Case, operands: Array, count: int) -> Array:
+    """Return what the simulator computes: `[column, tuple, word]`."""
+    results = np.zeros((len(case.outputs) + case.carries, TUPLES, 2), np.uint64)
+    sim.run(made, f"c{number}", grid=1, block=THREADS, args=[operands, results], check="none", precision="hardware")
+    return results[:, :count]
+
+
+def examine(tried: Iterable[Case], count: int, unknown: Counter[str]) -> Iterator[Found]:
+    """Yield what ptxas says of each case on its target."""
+    able = [case for case in tried if case.where.name in ASSEMBLED]
+    for where, version, together in batches(able):
+        operands = {case: given(case, count) for case in together}
+        made = parse(module(where, version, together))
+        for cubin, kept in _assembled(where, version, together, operands, count):
+            code = functions(cubin)
+            for number, case in enumerate(kept):
+                mine = simulated(made, together.index(case), case, operands[case], count)
+                yield _compared(case, operands[case], mine, dict(_words(code[f"c{number}"], unknown)))
+
+
+def _assembled(
+    where: Target, version: Version, together: list[Case], operands: dict[Case, Array], count: int
+) -> Iterator[tuple[Cubin, list[Case]]]:
+    """Yield a cubin and its cases: one for all, or where ptxas takes not all of them, one for each that it takes."""
+    header = f".version {version[0]}.{version[1]}\n.target {where.name}\n.address_size 64\n"
+    text = "\n".join(kernel(n, case, operands[case], count) for n, case in enumerate(together))
+    try:
+        yield assemble(header + text, where.name), together
+    except PtxError as why:
+        if len(together) == 1:
+            print(f"not assembled: {together[0].text}  {str(why).splitlines()[0]}")
+            return
+        for case in together:
+            yield from _assembled(where, version, [case], operands, count)
+
+
+def _words(code: list[Instruction], unknown: Counter[str]) -> Iterator[tuple[int, Known]]:
+    for store in stores(code, unknown):
+        value = store.value()
+        if value is not None:
+            yield store.offset // STRIDE, value
+
+
+def _compared(case: Case, operands: Array, mine: Array, known: dict[int, Known]) -> Found:
+    """Compare the tuples of which every result is known."""
+    columns = mine.shape[0]
+    found = Found(case)
+    theirs, taken = mine.copy(), list[int]()
+    for n in range(mine.shape[1]):
+        values = [known.get(n * columns + position) for position in range(columns)]
+        have = [value for value in values if value is not None]
+        if len(have) < columns:
+            continue
+        taken.append(n)
+        folded = all(value.folded for value in have)
+        found.folded += folded
+        found.lowered += not folded
+        for position, value in enumerate(have):
+            theirs[position, n] = value.bits & PAIR, value.bits >> 64
+    asked, mine, theirs = operands[:, taken], mine[:, taken], theirs[:, taken]
+    right = judge(case, asked, theirs) if taken else None
+    if right is not None:
+        found.agreement = judged(case, asked, theirs, right)
+        found.distance = _distance(case, mine[0, :, 0].tolist(), theirs[0, :, 0].tolist())
+    elif taken:
+        found.agreement = compare(case, asked, mine, theirs)
+    return found
+
+
+def _distance(case: Case, mine: list[int], theirs: list[int]) -> int:
+    """Return the most numbers of a type between two results; numbers of different signs count through zero."""
+    name = case.outputs[0].type
+    if name not in _FRACTION:
+        return 0
+    sign = _FRACTION[name][1]
+    pairs = [[sign - bits if bits & sign else bits for bits in pair] for pair in zip(mine, theirs, strict=True)]
+    return max(abs(first - second) for first, second in pairs)
+
+
+def asked(sections: Iterable[str] = SECTIONS, opcodes: Iterable[str] = ()) -> dict[str, list[tuple[str, Case]]]:
+    """Return the cases of every form by its text, with their sections: on its oldest and its newest target."""
+    places: defaultdict[str, dict[str, tuple[str, Case]]] = defaultdict(dict)
+    for section in sections:
+        for arch in TARGETS:
+            for case in cases([section], arch):
+                if case.opcode not in OF_WARPS and (not opcodes or case.opcode in opcodes):
+                    places[case.text].setdefault(case.where.name, (section, case))
+    chosen: dict[str, list[tuple[str, Case]]] = {}
+    for text, found in places.items():
+        able = sorted((name for name in found if name in ASSEMBLED), key=ASSEMBLED.index)
+        chosen[text] = [found[name] for name in dict.fromkeys([*able[:1], *able[-1:]])]
+    return chosen
+
+
+def main(argv: list[str] | None = None) -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--section", action="append", choices=SECTIONS)
+    options.add_argument("--opcode", action="append", default=[])
+    options.add_argument("--sample", type=int, help="ask of this many forms only, chosen by --seed")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--tuples", type=int, default=32, help=f"operand tuples of each form, {THREADS} at most")
+    options.add_argument("--show", type=int, default=40, help="how many differing forms to print")
+    wanted = options.parse_args(argv)
+    chosen = asked(wanted.section or SECTIONS, wanted.opcode)
+    if wanted.sample and wanted.sample < len(chosen):
+        kept = random.Random(wanted.seed).sample(sorted(chosen), wanted.sample)
+        chosen = {text: chosen[text] for text in kept}
+    unknown = Counter[str]()
+    found = list(examine([case for pairs in chosen.values() for _, case in pairs], wanted.tuples, unknown))
+    return report(chosen, found, unknown, wanted.show)
+
+
+_HEADS = ("forms", "folded", "lowered", "open", "tuples", "equal", "differ", "payloads", "ulp")
+
+
+def report(chosen: dict[str, list[tuple[str, Case]]], found: list[Found], unknown: Counter[str], show: int) -> int:
+    """Print what ptxas said by opcode and by section; what differs; what it leaves to the GPU."""
+    by_text: defaultdict[str, list[Found]] = defaultdict(list)
+    for one in found:
+        by_text[one.case.text].append(one)
+    opcodes: defaultdict[str, list[str]] = defaultdict(list)
+    sections: defaultdict[str, list[str]] = defaultdict(list)
+    for text, pairs in chosen.items():
+        opcodes[text.split(" ")[0].split(".")[0]].append(text)
+        sections[pairs[0][0] if pairs else "on no target of ptxas"].append(text)
+    for title, groups in (("opcode", sorted(opcodes.items())), ("section", list(sections.items()))):
+        print(f"{title:<22}" + "".join(f"{head:>9}" for head in _HEADS))
+        for name, texts in [*groups, ("all", list(chosen))]:
+            print(f"{name:<22}" + "".join(f"{number:>9}" for number in _row(texts, by_text)))
+        print()
+    print(", ".join(f"{name} {count}" for name, count in sorted(Counter(f.case.where.name for f in found).items())))
+    print("left to the GPU:", ", ".join(f"{name} {count}" for name, count in _by_opcode(unknown).most_common(40)))
+    differing = [f for f in found if f.agreement.differing]
+    for one in differing[:show]:
+        print(f"  {one.case.where.name}, {one.agreement.differing} of {one.agreement.tuples}: {one.agreement.example}")
+    return 1 if differing else 0
+
+
+def _row(texts: list[str], by_text: dict[str, list[Found]]) -> tuple[int, ...]:
+    together = [by_text.get(text, []) for text in texts]
+    folded = sum(any(f.folded for f in answers) for answers in together)
+    answered = sum(any(f.folded or f.lowered for f in answers) for answers in together)
+    every = [f for answers in together for f in answers]
+    tuples, differ = (sum(getattr(f.agreement, name) for f in every) for name in ("tuples", "differing"))
+    payloads, distance = sum(f.agreement.payloads for f in every), max((f.distance for f in every), default=0)
+    return (
+        len(texts),
+        folded,
+        answered - folded,
+        len(texts) - answered,
+        tuples,
+        tuples - differ,
+        differ,
+        payloads,
+        distance,
+    )
+
+
+def _by_opcode(unknown: Counter[str]) -> Counter[str]:
+    made = Counter[str]()
+    for name, count in unknown.items():
+        made[name.split(".")[0]] += count
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

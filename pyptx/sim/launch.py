@@ -17,7 +17,7 @@ from pyptx.sim.checks.choice import Check
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.graph import Hang
-from pyptx.sim.hazards.rules import PHASE_UNOBSERVED
+from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
 from pyptx.sim.machine import Stats
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
@@ -28,6 +28,8 @@ from pyptx.sim.source_lines import source_lines
 from pyptx.sim.timeline import Timeline
 from pyptx.sim.timeline.recorder import Recorder, recording
 from pyptx.sim.watching import Change
+
+_WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
 
 
 @dataclass(slots=True)
@@ -175,9 +177,10 @@ def cited(module: Module, why: PtxError, *others: Module) -> PtxError:
 
 
 def with_findings(why: PtxError, checks: Checks | None) -> PtxError:
-    """Return the error that ended a run, behind the hazards that may have caused it; behind a hang stand the phases
-    that nobody observed, which often are its beginning."""
+    """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
+    behind a hang stand the phases that nobody observed, which often are its beginning."""
     found = [] if checks is None else checks.selected.chosen(checks.engine.findings)
-    errors = [finding.diagnostic() for finding in found if finding.severity is Severity.ERROR]
+    causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
+    errors = [finding.diagnostic() for finding in causes]
     lost = [finding.diagnostic() for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
     return _again(why, [*errors, *why.diagnostics, *lost]) if errors or lost else why

@@ -133,6 +133,11 @@ WRAPS = [
      ("2500000000 does not fit s32",), 64, 0),
     ("through cvt", "mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1; //@\ncvt.s64.s32 %rd1, %r2; shl.b64 %rd1, %rd1, 2;"
      " add.s64 %rd1, %o, %rd1; setp.gt.u32 %p1, %t, 99; @%p1 ld.global.u32 %r3, [%rd1];", ("does not fit s32",), 64, 0),
+    ("sums of a loop", "mov.u32 %r2, 0; mov.u32 %r5, 0;\nagain: add.s32 %r2, %r2, 600000000; //@\n"
+     f"add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 5; @%p2 bra again;\n{MAIN}",
+     ("a = 1800000000, b = 600000000: 2400000000",), 64, 0),
+    ("a selection", f"mov.u32 %r1, 50000; setp.lt.u32 %p2, %t, 8;\nmul.lo.s32 %r4, %r1, %r1; //@\n"
+     f"selp.b32 %r2, %r4, %t, %p2;\n{MAIN}", ("2500000000",), 64, 0),
     ("shared memory", "mov.u32 %r1, 70000;\nmul.lo.u32 %r2, %r1, %r1; //@\nsetp.gt.u32 %p1, %t, 99;"
      " @%p1 ld.shared.u32 %r3, [%r2];", ("4900000000 does not fit u32",), 64, 0),
     ("16 bits", "cvt.u16.u32 %h1, %t;\nmul.lo.s16 %h2, %h1, 1000; //@\nmul.wide.s16 %r2, %h2, 4; cvt.s64.s32 %rd1, %r2;"
@@ -273,6 +278,21 @@ cvt.u32.u16 %r3, %h1; add.u32 %r2, %r2, %r3; st.global.u32 [%o], %r2;"""
         sim.run(parse(kernel(body)), "k", block=64, args=(out,), check=check)
         made.append(out.tolist())
     assert made[0] == made[1]
+
+
+def test_an_address_that_wraps_stands_before_the_error_it_leads_to() -> None:
+    body = "mov.u32 %r1, 50000;\nmul.lo.s32 %r2, %r1, %r1;\n" + MAIN.replace("@%p1", "")
+    out = np.zeros(64, np.int32)
+    for check, codes in (("all,numerics", ["PTX0994", "PTX1110"]), ("all", ["PTX1110"])):
+        with pytest.raises(PtxError) as caught:
+            sim.run(parse(kernel(body)), "k", block=64, args=(out,), check=check)
+        assert [d.code for d in caught.value.diagnostics] == codes
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "random", "adversarial"])
+def test_every_schedule_finds_the_same(schedule: str) -> None:
+    body = WRAPS[0][1] + "\n" + PRODUCED[3][1]
+    assert [f.rule.code for f in findings(body, schedule=schedule, seed=3)] == ["PTX0994", "PTX0993"]
 
 
 def test_what_a_finding_looks_like() -> None:

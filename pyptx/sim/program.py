@@ -301,6 +301,8 @@ def _is_warp_wide(step: Step) -> bool:
 def _may_suspend(step: Step) -> bool:
     if step.instruction.opcode == "setmaxnreg":
         return True
+    if step.instruction.opcode == "tcgen05":
+        return step.instruction.modifiers[0] in (".alloc", ".dealloc")
     return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".try_wait",)
 
 

@@ -5,12 +5,28 @@ Manual: Tensor Memory Addressing, Allocation. An address is the lane in the uppe
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from pyptx.isa.fragments.tensor_memory import COLUMNS, LANES
 from pyptx.sim.formats import Array
 
+if TYPE_CHECKING:
+    from pyptx.sim.memory import Site
+
 _UNIT = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Columns that are allocated: from which on, how many, by a lane at an instruction."""
+
+    first: int
+    columns: int
+    lane: int
+    site: Site
 
 
 class TensorMemory:
@@ -29,6 +45,9 @@ class TensorMemory:
         self._cells: Array | None = None
         self._taken = np.zeros((ctas, COLUMNS // _UNIT), np.bool_)
         self._kept: dict[int, list[tuple[int, int]]] = {}
+        self._held: dict[int, list[Holding]] = {}
+        self.refused: list[Array] = []
+        """The lanes of warps that got no columns just now."""
 
     @property
     def cells(self) -> Array:
@@ -40,6 +59,8 @@ class TensorMemory:
         """Free everything: a batch begins."""
         self._taken.fill(False)
         self._kept.clear()
+        self._held.clear()
+        self.refused = []
         self.frees = 0
         if self._cells is not None:
             self._cells.fill(self.fresh)
@@ -63,9 +84,18 @@ class TensorMemory:
                 return first * _UNIT
         return None
 
+    def hold(self, cta: int, item: Holding) -> None:
+        """Take note of who has got columns."""
+        self._held.setdefault(cta, []).append(item)
+
+    def holders(self, cta: int) -> list[Holding]:
+        """Return who has columns of a CTA, in the order of columns."""
+        return sorted(self._held.get(cta, []), key=lambda item: item.first)
+
     def free(self, cta: int, column: int, columns: int) -> bool:
         """Free columns; False when they were not all taken."""
         self.frees += 1
+        self._held[cta] = [item for item in self._held.get(cta, []) if item.first != column]
         part = self._taken[cta, column // _UNIT : (column + columns) // _UNIT]
         whole = bool(part.all()) and len(part) == columns // _UNIT
         part[...] = False

@@ -97,8 +97,11 @@ def _alloc(
     inner(site, lanes, mask, space, address, outs, columns)
     checks, place = checks_of(site)
     counts, where = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
+    refused = {int(lane) for some in site.memory.tensor.refused for lane in some}
     for at, _, group in by_warp(checks, lanes):
         one = lanes.shape.of(lanes.index[at : at + 1])
+        if one.lo in refused:
+            continue
         region, offsets = site.memory.resolve(site, space, one, where[at : at + 1], 4, "told")
         offset = int(np.atleast_1d(offsets)[0])
         column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF

@@ -18,7 +18,7 @@ from pyptx.sim.hazards.findings import Finding
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Threads that cannot go on. `kind`: mbarrier, bar, cluster, warp, group, memory or registers.
+    """Threads that cannot go on. `kind`: mbarrier, bar, cluster, warp, group, memory, registers or columns.
 
     `key` is the mbarrier's address, the barrier's number, or the address that is polled; `parity` of an mbarrier wait.
     """

@@ -104,15 +104,17 @@ def diverged(state: State, block: Block, depth: int, lanes: Lanes) -> PtxError |
     others cannot come: hardware does something undefined, and nothing can be computed."""
     if ".aligned" not in block.steps[0].instruction.modifiers:
         return None
-    shape, place = state.shape, place_of(block)
+    shape = state.shape
     parts = elsewhere(state, block, depth, lanes, block.unit, needs_all(block), block.steps[0])
     warps = shape.warp[lanes.sel]
     near = next((part for part in parts if np.isin(shape.warp[part.index], warps).any()), None)
     if parts:
-        return PtxError([finding(state, place, lanes, near or parts[0]).diagnostic()])
+        return PtxError([finding(state, place_of(block), lanes, near or parts[0]).diagnostic()])
     if needs_all(block) and int(shape.thread[lanes.sel].max()) >= shape.threads // block.unit * block.unit:
         rule = rules.DIVERGENT if block.unit == 32 else rules.WARPGROUP
-        short = Finding(rule, place, agent(state, int(lanes.index[-1])), f"the CTA has {shape.threads} threads")
+        short = Finding(
+            rule, place_of(block), agent(state, int(lanes.index[-1])), f"the CTA has {shape.threads} threads"
+        )
         return PtxError([short.diagnostic()])
     return None
 
@@ -175,7 +177,7 @@ def _positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
     held: list[Waiting] = [item.waiting for item in state.suspended]
     for items in (*state.barriers.waiting.values(), *state.converging.values()):
         held += items
-    held += [*state.clusters.waiting, *state.warps_waiting]
+    held += [*state.clusters.waiting, *state.warps_waiting, *state.columns]
     if state.registers is not None:
         held += state.registers.waiting
     for item in held:

@@ -34,9 +34,11 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     if mask is None:
         return lanes
     chosen, others = lanes.split(complete(state, block, lanes, mask))
-    wrong = diverged(state, block, depth, lanes)
-    if wrong is not None:
-        raise wrong
+    if others is not None or block.unit == 32:
+        # Of a warpgroup that is complete nobody can be elsewhere or have ended.
+        wrong = diverged(state, block, depth, lanes)
+        if wrong is not None:
+            raise wrong
     if others is not None:
         state.converging[block.pc] = [Waiting(others, block.pc, depth, block.pc)]
     return chosen

@@ -93,6 +93,7 @@ def held(state: State) -> list[tuple[str, Array, Lanes, Held]]:
         found += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiting]
     if state.machine.flight is not None:
         found += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiting]
+    found += [("columns", item.lanes.cta, item.lanes, item) for item in state.columns]
     for group in state.converging.values():
         for item in group:
             block = state.blocks[item.at]

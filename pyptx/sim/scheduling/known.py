@@ -18,9 +18,19 @@ from pyptx.sim.hazards.hang import phase_missing
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
 from pyptx.sim.scheduling.polling import Poll
-from pyptx.sim.scheduling.reach import Reach, Source, arrival, bar_of, cluster_arrival, decrease, write
+from pyptx.sim.scheduling.reach import (
+    Reach,
+    Source,
+    arrival,
+    bar_of,
+    cluster_arrival,
+    deallocation,
+    decrease,
+    write,
+)
 from pyptx.sim.scheduling.register_pool import wanted
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.tensor_memory import Holding
 
 
 def step_of(block: Block) -> Step:
@@ -126,6 +136,8 @@ class Known:
             return self._memory(wait)
         if wait.kind == "registers":
             return self._registers(wait)
+        if wait.kind == "columns":
+            return self._columns(wait)
         if wait.kind == "grid":
             return self._grid()
         return self._warp(wait)
@@ -263,3 +275,26 @@ class Known:
         helpers = self._helpers(self.reach.sources(decrease), wait.key)
         what = f"registers of CTA {self.cta(wait.key)}"
         return Subject(("registers", wait.key), what, missing, helpers=helpers, exact=True)
+
+    def _columns(self, wait: Waiting) -> Subject:
+        state, held = self.state, self.resumes[wait][1]
+        assert isinstance(held, Held)
+        block = state.blocks[held.at]
+        step = block.steps[0]
+        count = int(state.value(step.instruction.operands[1], step, block, held.lanes)[0])
+        ctas = [wait.key & ~1, wait.key | 1] if ".cta_group::2" in step.instruction.modifiers else [wait.key]
+        found = [self._holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.holders(cta)]
+        missing = f"no {count} in a row are free: {'; '.join(found)}"
+        helpers = self._helpers(self.reach.sources(deallocation), wait.key if len(ctas) == 1 else None)
+        names = " and ".join(f"CTA {self.cta(cta)}" for cta in ctas)
+        key, what = ("columns", ctas[0], len(ctas)), f"columns of tensor memory of {names}"
+        return Subject(key, what, missing, helpers=helpers, exact=True, advice=advice.COLUMNS)
+
+    def _holder(self, cta: int, item: Holding) -> str:
+        """Say who holds columns, and where they were allocated."""
+        shape = self.state.shape
+        warp = threads_of(self.state, shape.of(np.flatnonzero(shape.warp == shape.warp[item.lane])))
+        instruction = item.site.instruction
+        place = Place(opcode_span(instruction), instruction.full_opcode)
+        last = item.first + item.columns - 1
+        return f"{item.first} to {last} of CTA {self.cta(cta)} are held by {self.who(warp)} since {place}"

@@ -7,6 +7,7 @@ import numpy as np
 from pyptx.sim.barriers import Waiting
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
+from pyptx.sim.scheduling.column_waits import allocated
 from pyptx.sim.scheduling.register_pool import asked
 from pyptx.sim.scheduling.state import State, Suspended
 
@@ -15,11 +16,14 @@ _TIMEOUTS = 64
 
 
 def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
-    """Make the lanes wait that an mbarrier refused, or that want more registers than there are; return the others."""
+    """Make the lanes wait that an mbarrier refused, or that want more registers or columns of tensor memory than there
+    are; return the others."""
     barriers = state.machine.memory.mbarriers
     refused = barriers.refused
     if block.steps[0].instruction.opcode == "setmaxnreg":
         return asked(state, block, depth, lanes)
+    if block.steps[0].instruction.opcode == "tcgen05":
+        return allocated(state, block, depth, lanes)
     if refused is None:
         return lanes
     barriers.refused = None

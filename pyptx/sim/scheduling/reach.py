@@ -261,6 +261,12 @@ def decrease(step: Step) -> Operand | None:
     return LabelOperand("") if gives else None
 
 
+def deallocation(step: Step) -> Operand | None:
+    """Return something for an instruction that frees columns of tensor memory."""
+    instruction = step.instruction
+    return LabelOperand("") if instruction.opcode == "tcgen05" and ".dealloc" in instruction.modifiers else None
+
+
 def write(step: Step) -> Operand | None:
     """Return the address that an instruction writes, none for shared memory's barriers."""
     plan = step.plan

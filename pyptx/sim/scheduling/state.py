@@ -55,6 +55,8 @@ class State:
         self.dynamics: list[Array] = []
         self.suspended: list[Suspended] = []
         self.registers: RegisterPool | None = None
+        self.columns: list[Waiting] = []
+        """Who waits for columns of tensor memory."""
         self.came: dict[int | Place, Array] = {}
         """Who has come to an aligned instruction without the rest of the warp, by a barrier's block, or its place."""
         self.depth = 0

@@ -23,6 +23,7 @@ from pyptx.sim.numerics.extremes import maximum, minimum
 from pyptx.sim.semantics import tcgen05_copies
 from pyptx.sim.semantics.tcgen05_places import pair_of, wrong_place
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, memory
+from pyptx.sim.tensor_memory import Holding
 
 _U4 = np.dtype("u4")
 
@@ -147,7 +148,9 @@ def _wait(site: Site, group: Lanes, mask: Any, outs: Any) -> None:
 def _alloc(
     pair: bool, exclusive: bool, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, columns: Any
 ) -> None:
+    """Allocate for each warp; those for which there are not enough columns are refused and come again."""
     where, counts = (np.broadcast_to(v, group.n) for v in (address, columns))
+    tensor = site.memory.tensor
     for at in firsts(group).tolist():
         count, one = int(counts[at]), group.shape.of(group.index[at : at + 1])
         if exclusive and (count % 32 or not 32 <= count <= 512):
@@ -158,11 +161,13 @@ def _alloc(
         try:
             if pair:
                 pair_of(site, one)
-            first = site.memory.tensor.allocate(cta, count, pair)
+            first = tensor.allocate(cta, count, pair)
         except ValueError as why:
             raise wrong_place(site, group, at, str(why)) from None
         if first is None:
-            raise wrong_place(site, group, at, f"no {count} columns in a row are free, and nothing would free them")
+            tensor.refused.append(group.index[group.shape.warp[group.sel] == group.shape.warp[one.lo]])
+            continue
+        tensor.hold(cta, Holding(first, count, one.lo, site))
         store(site, one, None, space, where[at : at + 1], _U4, (np.array([first], _U4),))
 
 

@@ -165,6 +165,11 @@ class Recorder:
             if passed is None:
                 return
             lanes = passed
+        if self.batch.memory.tensor.refused:
+            passed = lanes.subset(~np.isin(lanes.index, np.concatenate(self.batch.memory.tensor.refused)))
+            if passed is None:
+                return
+            lanes = passed
         warps, _ = self.warps(lanes)
         self.reached = 0
         self.warp_runs[block.pc] += len(warps)

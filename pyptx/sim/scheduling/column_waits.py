@@ -1,0 +1,26 @@
+"""Lanes that wait for columns of tensor memory (manual: tcgen05.alloc): an allocation for which there are not enough in
+a row waits until a deallocation has freed some, and looks again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.sim.barriers import Waiting
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import Block
+from pyptx.sim.scheduling.state import State
+
+
+def allocated(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
+    """Return the lanes that go on behind an allocation or a deallocation; who got no columns waits."""
+    tensor = state.machine.memory.tensor
+    if ".dealloc" in block.steps[0].instruction.modifiers:
+        waiting, state.columns = state.columns, []
+        for item in waiting:
+            state.push(item.depth, item.pc, item.lanes)
+        return lanes
+    if not tensor.refused:
+        return lanes
+    refused, tensor.refused = np.sort(np.concatenate(tensor.refused)), []
+    state.columns.append(Waiting(state.shape.of(refused), block.pc, depth, block.pc))
+    return lanes.subset(~np.isin(lanes.index, refused))

@@ -33,8 +33,8 @@ from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.state import Grid, Release, State
 
 LIMIT = (1 << 20) - 1
-_MOST_KNOWING = 64
-"""So many groups are remembered of a barrier."""
+_MOST_SHOWN = 4096
+"""So much is kept of who knows of whose initialisations."""
 
 
 @dataclass(slots=True)
@@ -63,18 +63,11 @@ class Barrier:
     """Where a thread did what."""
     expected_at: Place | None = None
     first_thread: int = 0
-    """The first thread of the cluster, by which its threads are counted here."""
+    """The first thread of the cluster."""
     informed: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """Which threads of the cluster are known to know of the initialisation."""
-    knowing: set[Group] = field(default_factory=set[Group])
-    """Groups all of whose threads are."""
+    """Which threads of the grid are known to know of the initialisation."""
     arrived: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
     """The phase that each thread last arrived in: it means no earlier one when it waits."""
-
-    def knows(self, thread: int) -> bool:
-        """Say whether a thread of the cluster is known to know of the initialisation."""
-        at = thread - self.first_thread
-        return 0 <= at < len(self.informed) and bool(self.informed[at])
 
 
 class MBarriers:
@@ -84,6 +77,8 @@ class MBarriers:
         self.state, self.memory, self.barriers, self.lifetimes = state, memory, barriers, lifetimes
         self.live: dict[tuple[int, int], Barrier] = {}
         self._init_access: dict[Place, Access] = {}
+        self._shown: dict[tuple[int, bytes], int] = {}
+        """Up to when threads know of the initialisations by another one."""
 
     def find(self, place: Place, thread: int, address: int, doing: str) -> Barrier | None:
         """Return the barrier that an operation of a thread names, after checking that it may."""
@@ -99,27 +94,34 @@ class MBarriers:
             where = state.location(Space.SHARED, grid, address, 8)
             state.report(rules.NOT_A_BARRIER, place, f"{doing} on {where}", thread=thread, where=where)
             return None
-        if not found.knows(thread):
+        if not found.informed[thread - grid.first_thread]:
             self._check_known(found, place, np.array([thread], np.int64), doing)
         return found
 
     def find_by(self, place: Place, group: Group, address: int, doing: str) -> Barrier | None:
         """Return the barrier that an operation of several threads names; each must know of its initialisation."""
         found = self.find(place, group.first, address, doing)
-        if found is not None and len(group) > 1 and group not in found.knowing:
+        if found is not None and len(group) > 1:
             self._check_known(found, place, group.threads, doing)
-            if len(found.knowing) < _MOST_KNOWING and all(map(found.knows, group.threads.tolist())):
-                found.knowing.add(group)
         return found
 
     def _check_known(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
         """Report threads to which the initialisation is not visible; those to which it is, keep that knowledge."""
-        state = self.state
-        first = state.domain_of(int(threads[0])).first_thread
-        unknown = threads[~barrier.informed[threads - first]]
-        if not len(unknown):
+        state, first = self.state, barrier.grid.first_thread
+        known = barrier.informed[threads - first]
+        if known.all():
+            return
+        unknown = threads[~known]
+        # Who knows what a thread did up to a time knows of all barriers that it initialised until then.
+        asked, time = (barrier.init_thread, unknown.tobytes()), int(state.records.time[barrier.init_ref >> 6])
+        if self._shown.get(asked, -1) >= time:
+            barrier.informed[unknown - first] = True
             return
         good = ordered(state, np.full(len(unknown), barrier.init_ref, np.int64), unknown)
+        if good.all():
+            if len(self._shown) >= _MOST_SHOWN:
+                self._shown.clear()
+            self._shown[asked] = time
         for at in np.flatnonzero(~good).tolist():
             good[at] = self.barriers.init_published(int(unknown[at]), barrier.address)
         barrier.informed[unknown[good] - first] = True
@@ -159,9 +161,9 @@ class MBarriers:
             plane.write[cells], plane.odd = ref, True
         channel = state.channel(domain, "mbarrier", address, place)
         made = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
-        made.informed = np.zeros(grid.cluster * grid.stride, np.bool_)
-        made.informed[thread - domain.first_thread] = True
-        made.arrived = np.zeros(len(made.informed), np.int32)
+        made.informed = np.zeros(grid.slots * grid.stride, np.bool_)
+        made.informed[thread - grid.first_thread] = True
+        made.arrived = np.zeros(grid.cluster * grid.stride, np.int32)
         self.live[grid.number, address] = made
         self.barriers.note_init(thread, address)
 

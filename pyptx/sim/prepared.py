@@ -36,6 +36,7 @@ MAX_STEPS = 50_000_000
 _MOST_THREADS = 1024
 _MOST_SHARED = 232448
 _WAITING = 4
+_OVERLAPPED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,16 +189,17 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
 
 
 def _at_once(launch: Launch, options: Options, shared_memory: bool) -> int:
-    """Return how many CTAs run at a time: all of them where they may wait for one another, or where others start when
-    all of them have said so."""
+    """Return how many CTAs run at a time: all of them where they may wait for one another, more than else where other
+    grids start when the last of them have said so, and run beside those."""
     program, size = launch.program, launch.cluster_size
     total, threads = (
         launch.grid[0] * launch.grid[1] * launch.grid[2],
         launch.block[0] * launch.block[1] * launch.block[2],
     )
-    if options.cooperative or program.communicates or (shared_memory and program.triggers and not program.cancels):
+    if options.cooperative or program.communicates:
         return total
-    at_once = max(1, options.batch_lanes // (threads * size)) * size
+    lanes = options.batch_lanes * (_OVERLAPPED if shared_memory and program.triggers else 1)
+    at_once = max(1, lanes // (threads * size)) * size
     if program.cancels:
         # A grid larger than the machine, which such kernels are for: three quarters of the clusters wait.
         at_once = min(at_once, -(-total // (_WAITING * size)) * size)

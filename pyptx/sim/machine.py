@@ -128,6 +128,7 @@ class Batch:
         )  # fmt: skip
         self.memory.images, self.memory.words = launch.images, self._registers["r"]
         self.memory.names, self.memory.grid = variables.shared_name, launch.label
+        self.memory.grid_shape = launch.grid
         self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
         self.sp = np.zeros(lanes, np.int64)
         self.dynamic = np.zeros(lanes, np.int64)

@@ -18,6 +18,7 @@ from pyptx.ir import Instruction, opcode_span
 from pyptx.sim import rules
 from pyptx.sim.effects import Effects
 from pyptx.sim.formats import Array, Value
+from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.mbarriers import MBarriers
@@ -108,6 +109,7 @@ class Memory:
     """Names a place of shared memory."""
     grid: str = ""
     """What the grid is called, empty where it runs alone."""
+    grid_shape: tuple[int, int, int] = (1, 1, 1)
     fresh: int = 0
     """What every word of shared and local memory starts as."""
     images: Images = field(default_factory=Images)
@@ -348,9 +350,9 @@ class Memory:
         thread, cta = divmod(lane, self.shape.ctas)
         x, y, _ = self.shape.block
         tid = (thread % x, thread // x % y, thread // (x * y))
-        ctaid = tuple(int(v) for v in self.ctaid[:, cta])
+        number = Cta.at(self.ctaid[:, cta], self.grid_shape)
         grid = f" of `{self.grid}`" if self.grid not in ("", function) else ""
-        return f"in `{function}`{grid}, CTA {ctaid}, thread {tid}, one of {lanes.n} here"
+        return f"in `{function}`{grid}, CTA {number}, thread {tid}, one of {lanes.n} here"
 
 
 _joined = np.bitwise_or.reduce

@@ -234,7 +234,7 @@ class Machine:
         if cta not in numbers or not 0 <= thread < shape.threads:
             text = f"CTAs {min(numbers)} … {max(numbers)} run now, with threads 0 … {shape.threads - 1}"
             raise rules.error(rules.ARGUMENTS, None, f"CTA {cta}, thread {thread}: {text}")
-        return self._batch, thread * shape.ctas + numbers.index(cta)
+        return self._batch, thread * shape.ctas + [*map(int, numbers)].index(cta)
 
     def _code(self, batch: Scheduler, lane: int) -> Code:
         for _, pc, _, lanes in groups(batch):

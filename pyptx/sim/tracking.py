@@ -16,6 +16,7 @@ from pyptx.ir import opcode_span
 from pyptx.sim.assignment import unproven
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Agent, Finding, Place, rules
+from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block, Program, names_in
 from pyptx.sim.registers import Row
@@ -123,7 +124,9 @@ def _told(step: Step, name: str, machine: Batch, lanes: Lanes, mask: Array | Non
         checks.engine.warps.uninitialised(checks.group(some), checks.place(step), [name])
         return
     cta, lane = int(some.cta[0]), int(machine.shape.lane[some.index[0]])
-    agent = Agent(int(machine.ctaid[0, cta]), int(machine.shape.thread[some.index[0]]) // 32, lane)
+    agent = Agent(
+        Cta.at(machine.ctaid[:, cta], machine.launch.grid), int(machine.shape.thread[some.index[0]]) // 32, lane
+    )
     place = Place(opcode_span(step.instruction), step.instruction.full_opcode)
     what = f"{agent} reads {name}, which it has not written, as {some.n} threads do"
     raise PtxError([Finding(rules.UNINITIALISED_REGISTER, place, agent, what).diagnostic()])

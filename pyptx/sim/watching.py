@@ -10,6 +10,7 @@ import numpy as np
 from pyptx.sim import rules
 from pyptx.sim.formats import CLASSES, Array, dtype_of, suffix_of
 from pyptx.sim.hazards.events import Place
+from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.machine import Batch
 from pyptx.sim.prepared import Prepared
 from pyptx.sim.registers import Row
@@ -30,6 +31,7 @@ class Change:
     threads: Array
     before: Array
     after: Array
+    grid: tuple[int, int, int] = (0, 1, 1)
 
     @property
     def line(self) -> int:
@@ -38,7 +40,7 @@ class Change:
 
     def __str__(self) -> str:
         more = f" and {len(self.ctas) - 1} more" if len(self.ctas) > 1 else ""
-        who = f"CTA {self.ctas[0]} thread {self.threads[0]}"
+        who = f"CTA {Cta(int(self.ctas[0]), self.grid)} thread {self.threads[0]}"
         return f"{self.place}: {self.register} of {who} from {self.before[0]} to {self.after[0]}{more}"
 
 
@@ -68,7 +70,9 @@ class Watch:
                 block, shape = batch.running[0], batch.shape
                 place = place_of(block, block.steps[-1] if block.steps else None)
                 ctas, threads = numbers[shape.cta[lanes]], shape.thread[lanes]
-                self.changes.append(Change(name, place, ctas, threads, before[lanes], now[lanes]))
+                self.changes.append(
+                    Change(name, place, ctas, threads, before[lanes], now[lanes], batch.machine.launch.grid)
+                )
                 before[lanes] = now[lanes]
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pyptx import sim
+from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from tests.sim.kernels import HEAD, kernel, reported
 
@@ -110,3 +111,34 @@ st.global.u32 [%o], %r0;"""
 def test_a_resident_grid_that_does_not_fit() -> None:
     text = kernel("st.global.u32 [%o], %r0;")
     reported(text, "PTX1107", "no memory", args=(OUT,), grid=(1 << 30, 1 << 10), block=1024, cooperative=True)
+
+
+NAMED = {
+    "race": ("PTX0901", "shl.b32 %r1, %t, 2; mov.u32 %r2, cells; add.u32 %r1, %r1, %r2; @%p1 ret;\n"
+             "st.shared.u32 [%r1], %t;\n"
+             "xor.b32 %r1, %r1, 128;\nld.shared.u32 %r2, [%r1];"),
+    "hang": ("PTX0990", "@%p1 ret;\nbar.sync 1, 128;"),
+    "out of bounds": ("PTX1110", "@%p1 ret;\nld.global.u32 %r1, [%o+4096];"),
+    "register": ("PTX0911", "@%p1 ret;\nadd.u32 %r1, %r2, 1;"),
+    "divergence": ("PTX0960", "@%p1 ret;\nsetp.lt.u32 %p2, %t, 16; @%p2 bra x;\nbar.sync 0;\n"
+                   "x: st.global.u32 [%o], %t;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("grid", "name"), [(6, "4"), ((3, 2), "(1, 1, 0)"), ((1, 1, 5), "(0, 0, 4)")])
+@pytest.mark.parametrize(("code", "body"), NAMED.values(), ids=NAMED)
+def test_ctas_have_one_name_everywhere(code: str, body: str, grid: int | tuple[int, ...], name: str) -> None:
+    who = "mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ctaid.y; mov.u32 %r5, %ctaid.z; mov.u32 %r6, %nctaid.x;\n"
+    who += "mad.lo.u32 %r3, %r4, %r6, %r3; add.u32 %r3, %r3, %r5; setp.ne.u32 %p1, %r3, 4;\n"
+    text = kernel(who + body, module=".shared .u32 cells[64];")
+    for check in ("all", "none"):
+        try:
+            sim.run(
+                parse(text), grid=grid, block=64, args=(np.zeros(64, np.uint32),), check=check, poison=code == "PTX0911"
+            )
+        except PtxError as error:
+            found = next(one for one in error.diagnostics if one.code == code)
+            assert f"CTA {name}" in " ".join((found.message, *found.notes))
+        else:
+            assert check == "none"
+            assert code in ("PTX0901", "PTX0960")

@@ -316,7 +316,7 @@ def test_a_fault_says_which_grid() -> None:
     made = module(producer="mov.u64 %a, 0; ld.global.u32 %v, [%a];")
     x, y = arrays(2)
     launches = [sim.Launch(made, args=[x, y], label="warm-up")]
-    with pytest.raises(PtxError, match=r"in `producer` of `warm-up`, CTA \(0, 0, 0\)"):
+    with pytest.raises(PtxError, match=r"in `producer` of `warm-up`, CTA 0,"):
         sim.stream(launches)
 
 

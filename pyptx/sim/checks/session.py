@@ -18,6 +18,7 @@ from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Finding, Group, Hazards, Place
 from pyptx.sim.hazards.barriers import BarKind
+from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.lanes import Lanes
 
@@ -92,7 +93,8 @@ class Checks:
         assert self.grid is not None
         x, y, z = machine.ctaid
         width, height, _ = machine.launch.grid
-        self.engine.start(self.grid, range(machine.shape.ctas), (x + width * (y + height * z)).tolist())
+        numbers = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
+        self.engine.start(self.grid, range(machine.shape.ctas), numbers)
         self.arriving.clear()
         self.parted.clear()
 

@@ -10,6 +10,31 @@ from pyptx.sim.hazards.events import Place
 from pyptx.sim.hazards.rules import REMEDIES
 
 
+class Cta(int):
+    """A CTA's number in its grid. As text it is `(x, y, z)` where the grid has several dimensions."""
+
+    grid: tuple[int, int, int]
+
+    def __new__(cls, number: int, grid: tuple[int, int, int] = (0, 1, 1)) -> Cta:
+        made = super().__new__(cls, number)
+        made.grid = grid
+        return made
+
+    @classmethod
+    def at(cls, ctaid: Iterable[int], grid: tuple[int, int, int]) -> Cta:
+        """Return the CTA of some coordinates."""
+        x, y, z = (int(value) for value in ctaid)
+        return cls(x + grid[0] * (y + grid[1] * z), grid)
+
+    def __str__(self) -> str:
+        width, height, depth = self.grid
+        if height == depth == 1:
+            return int.__repr__(self)
+        return f"({self % width}, {self // width % height}, {self // (width * height)})"
+
+    __repr__ = __str__
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
     """A lane, or the asynchronous operation that it issued. A lane of -1 means the whole warp."""

@@ -17,6 +17,7 @@ from pyptx.sim.barriers import Waiting
 from pyptx.sim.checks.barriers import is_aligned
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Agent, Finding, Place, rules
+from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
 from pyptx.sim.scheduling.known import place_of
@@ -162,9 +163,8 @@ def finding(state: State, place: Place, lanes: Lanes, part: Part) -> Finding:
 
 def agent(state: State, lane: int) -> Agent:
     """Return a lane of a batch in the program's terms."""
-    shape, (width, height, _) = state.shape, state.machine.launch.grid
-    x, y, z = (int(v) for v in state.machine.ctaid[:, shape.cta[lane]])
-    return Agent(x + width * (y + height * z), int(shape.thread[lane]) // 32, int(shape.lane[lane]))
+    shape, ctaid = state.shape, state.machine.ctaid[:, state.shape.cta[lane]]
+    return Agent(Cta.at(ctaid, state.machine.launch.grid), int(shape.thread[lane]) // 32, int(shape.lane[lane]))
 
 
 def _positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:

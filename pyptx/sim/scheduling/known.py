@@ -13,6 +13,7 @@ from pyptx.sim.barriers import Waiting as Held
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import advice
 from pyptx.sim.hazards.events import Place
+from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.hazards.graph import Standing, Subject, Waiting
 from pyptx.sim.hazards.hang import phase_missing
 from pyptx.sim.lanes import Lanes
@@ -119,10 +120,9 @@ class Known:
         grid = self.state.machine.launch.label
         return f"{text} of `{grid}`" if grid else text
 
-    def cta(self, cta: int) -> str:
-        """Name a CTA by its number in the grid, its coordinates where the grid has several dimensions."""
-        x, y, z = (int(v) for v in self.state.machine.ctaid[:, cta])
-        return str(x) if self.state.machine.launch.grid[1:] == (1, 1) else f"({x}, {y}, {z})"
+    def cta(self, cta: int) -> Cta:
+        """Name a CTA of the batch."""
+        return Cta.at(self.state.machine.ctaid[:, cta], self.state.machine.launch.grid)
 
     def subject(self, wait: Waiting) -> Subject:
         """Return what these threads wait for."""
@@ -217,7 +217,7 @@ class Known:
         missing = f"{len(lacking)} threads have not arrived"
         if len(lacking):
             missing += f": {self.who(threads_of(state, state.shape.of(lacking)))}"
-        what = f"cluster barrier of CTAs {', '.join(self.cta(c) for c in self.ctas)}"
+        what = f"cluster barrier of CTAs {', '.join(str(self.cta(c)) for c in self.ctas)}"
         helpers = self._helpers(self.reach.sources(cluster_arrival))
         return Subject(("cluster", wait.key), what, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
 

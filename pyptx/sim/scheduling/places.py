@@ -8,6 +8,7 @@ import numpy as np
 
 from pyptx.diagnostics import Origin
 from pyptx.sim.hazards.events import Place
+from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.scheduling.hang import held
 from pyptx.sim.scheduling.known import place_of
@@ -20,7 +21,7 @@ _SHOWN = 16
 class Stand:
     """Lanes of one warp at one place. `doing`: `runs`, `polls` (it lets others run first), `waits` or `exited`."""
 
-    cta: int
+    cta: Cta
     warp: int
     lanes: int
     doing: str
@@ -83,11 +84,9 @@ def stands(state: State) -> list[Stand]:
     return sorted(found, key=lambda stand: (stand.cta, stand.warp, stand.line))
 
 
-def cta_numbers(state: State) -> list[int]:
+def cta_numbers(state: State) -> list[Cta]:
     """Return the number in the grid of each CTA of a batch."""
-    x, y, _ = state.machine.launch.grid
-    ids = state.machine.ctaid
-    return [int(ids[0, c] + x * (ids[1, c] + y * ids[2, c])) for c in range(state.shape.ctas)]
+    return [Cta.at(ctaid, state.machine.launch.grid) for ctaid in state.machine.ctaid.T.tolist()]
 
 
 def report(state: State) -> list[str]:

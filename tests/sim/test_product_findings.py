@@ -66,6 +66,61 @@ def test_an_infinite_accumulator_is_handed_on() -> None:
     assert mma(ONE, ONE, c="0f7F000000") == []
 
 
+HALVES = """mov.b32 %r1, 0x5C005C00; mov.b32 %r2, {c};
+mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16
+    {{%r3, %r4}}, {{%r1, %r1, %r1, %r1}}, {{%r1, %r1}}, {{%r2, %r2}};"""
+DOUBLES = """.reg .f64 %d<9>; mov.f64 %d1, {a}; mov.f64 %d2, {c};
+mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {{%d3, %d4}}, {{%d1}}, {{%d1}}, {{%d2, %d2}};"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (HALVES.format(c=0), [("PTX0993", 16 * 8)]), (HALVES.format(c="0x7C000000"), [("PTX0993", 8 * 8)]),
+        (HALVES.format(c="0xFC00FC00"), []), (HALVES.format(c="0x7FFF7FFF"), []),
+        (DOUBLES.format(a="0d5FF0000000000000", c="0d0000000000000000"), [("PTX0993", 64)]),
+        (DOUBLES.format(a="0d3FF0000000000000", c="0d7FF0000000000000"), []),
+    ],
+)  # fmt: skip
+def test_halves_and_doubles(body: str, found: list[tuple[str, int]]) -> None:
+    out = np.zeros(32, np.int32)
+    made = sim.run(parse(kernel(body)), "k", block=32, args=(out,), check="numerics").hazards
+    assert [(one.rule.code, one.count) for one in made] == found
+
+
+SCALED = """.version 8.7
+.target sm_120a
+.address_size 64
+.visible .entry k()
+{{
+.reg .f32 %d<4>; .reg .b32 %r<4>;
+mov.f32 %d0, 0f00000000; mov.f32 %d1, %d0; mov.f32 %d2, %d0; mov.f32 %d3, %d0;
+mov.b32 %r0, 0x44444444; mov.b32 %r1, {values}; mov.b32 %r2, {first}; mov.b32 %r3, {second};
+{form}.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 {{%d0, %d1, %d2, %d3}}, {{%r1, %r1, %r1, %r1}}, {b},
+    {{%d0, %d1, %d2, %d3}}, {meta} %r2, {{0, 0}}, %r3, {{0, 0}};
+ret;
+}}"""
+FORMS = {
+    "dense": ("mma.sync.aligned.m16n8k32", "{%r1, %r1}", ""),
+    "sparse": ("mma.sp::ordered_metadata.sync.aligned.m16n8k64", "{%r1, %r1, %r1, %r1}", "%r0, 0,"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_scale_factors_that_are_nan_are_operands(form: str) -> None:
+    name, b, meta = FORMS[form]
+
+    def found(values: int, first: int, second: int) -> list[str]:
+        text = SCALED.format(form=name, b=b, meta=meta, values=values, first=first, second=second)
+        return [one.rule.code for one in sim.run(parse(text), block=32, check="numerics").hazards]
+
+    assert found(0x38383838, 0x7F7F7F7F, 0x7F7F7F7F) == []
+    assert found(0x38383838, 0xFFFFFFFF, 0x7F7F7F7F) == []
+    assert found(0x38383838, 0x7F7F7F7F, 0xFFFFFFFF) == []
+    assert found(0x38383838, 0xFEFEFEFE, 0xFEFEFEFE) == ["PTX0993"]
+    assert found(0x7F7F7F7F, 0x7F7F7F7F, 0x7F7F7F7F) == []
+
+
 WGMMA = """.shared .align 1024 .b8 box[8192];
 .reg .f32 %d<4>; .reg .b32 %box, %at;
 mov.u32 %box, box; mad.lo.u32 %at, %t, 64, %box;

@@ -51,8 +51,10 @@ def looked(step: Step, inner: Function) -> Function | None:
         types = types if len(types) == 4 else [types[0], "f16", "f16", types[-1]]
     if types[0] not in ("f16", "f32", "f64"):
         return None
-    scaled = "block_scale" in flat
-    return partial(_warp, inner, place_of(step.instruction), types[:4], scaled)
+    # The scale factors of A and B stand behind the metadata of a sparse A.
+    first = 2 if any(part.startswith("sp") for part in flat) else 0
+    scales = (first, first + 2) if "block_scale" in flat else ()
+    return partial(_warp, inner, place_of(step.instruction), types[:4], scales)
 
 
 def wrapped(operation: Operation, inner: Function) -> Function | None:
@@ -103,39 +105,37 @@ class Flaws:
 
 
 def _warp(
-    inner: Function, place: Place, types: list[str], scaled: bool, machine: Batch, lanes: Lanes, mask: Any, a: Any,
-    b: Any, c: Any, *rest: Any,
+    inner: Function, place: Place, types: list[str], scales: tuple[int, ...], machine: Batch, lanes: Lanes, mask: Any,
+    a: Any, b: Any, c: Any, *rest: Any,
 ) -> Any:  # fmt: skip
     made = inner(machine, lanes, a, b, c, *rest)
     kind = _PACKED.get(types[0], types[0])
     if all(all_finite(np.asarray(value), kind) for value in made):
         return made
-    factors = _anywhere(lanes, a, types[1]) | _anywhere(lanes, b, types[2])
-    if scaled:
-        bad = [(np.ascontiguousarray(lanes.each(word)).view("u1") == 0xFF).reshape(lanes.n, -1) for word in rest[:4:2]]
-        factors |= _warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
-    results = [np.broadcast_to(part, lanes.n) for value in made for part in elements(np.asarray(value), kind)]
-    given = [np.broadcast_to(part, lanes.n) for part in elements(tuple(c), _PACKED.get(types[3], types[3]))]
-    whole = np.stack(results)
-    start = np.stack(given)
-    before = Flaws.of(start)
-    if types[0] != types[3]:
-        before = _warps(lanes, before.along(0))
-    for nan, bad in (before | factors).new_in(whole):
+    flaws = _anywhere(lanes, a, types[1]) | _anywhere(lanes, b, types[2])
+    if scales:
+        words = [np.ascontiguousarray(lanes.each(rest[at])) for at in scales]
+        bad = [(word.view("u1") == 0xFF).reshape(lanes.n, -1) for word in words]
+        flaws |= _warps(lanes, Flaws(np.asarray(np.concatenate(bad, 1).any(1)), np.zeros(lanes.n, np.bool_)))
+    whole, start = _stacked(lanes, made, kind), _stacked(lanes, c, _PACKED.get(types[3], types[3]))
+    same = types[0] == types[3]
+    flaws |= Flaws.of(start) if same else _warps(lanes, Flaws.of(start).along(0))
+    for nan, bad in flaws.new_in(whole):
         if bad.any():
-            checks = machine.checks
-            assert checks is not None
             at, lane = (int(found[0]) for found in np.nonzero(bad))
-            shown = [("c", start[at, lane])] if types[0] == types[3] else []
-            shown += [(f"largest {name} of the warp", _largest(lanes, operand, form, lane))
-                      for name, operand, form in (("a", a, types[1]), ("b", b, types[2]))]  # fmt: skip
-            thread = int(checks.threads[int(lanes.index[lane])])
-            named = [(name, shown_number(value)) for name, value in shown]
-            where = f"element {at} of D"
-            checks.engine.numerics.produced(
-                place, thread, nan, named, shown_number(whole[at, lane]), int(bad.sum()), where
-            )
+            shown = [("c", shown_number(start[at, lane]))] if same else []
+            shown += [("largest a of the warp", shown_number(_largest(lanes, a, types[1], lane))),
+                      ("largest b of the warp", shown_number(_largest(lanes, b, types[2], lane)))]  # fmt: skip
+            assert machine.checks is not None
+            thread, result = int(machine.checks.threads[int(lanes.index[lane])]), shown_number(whole[at, lane])
+            numerics = machine.checks.engine.numerics
+            numerics.produced(place, thread, nan, shown, result, int(bad.sum()), f"element {at} of D")
     return made
+
+
+def _stacked(lanes: Lanes, registers: Any, kind: str) -> Array:
+    """Return the elements of accumulators, `[element, lane]`."""
+    return np.stack([np.broadcast_to(part, lanes.n) for part in elements(tuple(registers), kind)])
 
 
 def _numbers(lanes: Lanes, operand: Any, kind: str) -> Array:

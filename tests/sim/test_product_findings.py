@@ -96,8 +96,9 @@ SCALED = """.version 8.7
 .reg .f32 %d<4>; .reg .b32 %r<4>;
 mov.f32 %d0, 0f00000000; mov.f32 %d1, %d0; mov.f32 %d2, %d0; mov.f32 %d3, %d0;
 mov.b32 %r0, 0x44444444; mov.b32 %r1, {values}; mov.b32 %r2, {first}; mov.b32 %r3, {second};
-{form}.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 {{%d0, %d1, %d2, %d3}}, {{%r1, %r1, %r1, %r1}}, {b},
-    {{%d0, %d1, %d2, %d3}}, {meta} %r2, {{0, 0}}, %r3, {{0, 0}};
+{form}.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0
+    {{%d0, %d1, %d2, %d3}}, {{%r1, %r1, %r1, %r1}}, {b}, {{%d0, %d1, %d2, %d3}},
+    {meta} %r2, {{0, 0}}, %r3, {{0, 0}};
 ret;
 }}"""
 FORMS = {

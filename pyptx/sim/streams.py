@@ -34,7 +34,7 @@ from pyptx.sim.scheduling.turns import Turns, turns_of
 from pyptx.sim.scheduling.waiting import retry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Launch:
     """A launch of a stream: a module, or several, the entry in it, and the keywords of `sim.run` that say how it is
     launched."""

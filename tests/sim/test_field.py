@@ -430,3 +430,51 @@ round:
 def test_warps_that_repeat_a_store_do_no_harm_while_others_store_elsewhere(value: str, codes: list[str]) -> None:
     found = sim.run(parse(_CLEARED.replace("VALUE", value)), block=96, on_hazard="report").hazards
     assert [finding.rule.code for finding in found] == codes
+
+
+_LEAVING = (
+    HEAD
+    + """
+.shared .align 8 .b64 bar;
+.visible .entry k() .reqntid 64 .explicitcluster
+{
+    .reg .b32 %r<8>; .reg .pred %p<6>;
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %cluster_ctarank;
+    mov.u32 %r3, bar;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 mbarrier.init.shared::cta.b64 [%r3], 1;
+    fence.mbarrier_init.release.cluster;
+    barrier.cluster.arrive.aligned;
+    barrier.cluster.wait.aligned;
+    setp.ge.u32 %p2, %r1, 32;
+    @%p2 bra others;
+wait:
+    mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r3], 0;
+    @!%p3 bra wait;
+    ret;
+others:
+    xor.b32 %r4, %r2, 1;
+    mapa.shared::cluster.u32 %r5, %r3, %r4;
+    setp.eq.u32 %p4, %r1, 32;
+    @%p4 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];
+    mov.u32 %r6, 0;
+again:
+    add.u32 %r6, %r6, 1;
+    setp.lt.u32 %p5, %r6, 700;
+    @%p5 bra again;
+    ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize(("waits", "codes"), [(True, set[str]()), (False, {"PTX0981"})])
+def test_what_any_warp_has_waited_for_is_over_when_the_last_warp_of_the_cta_exits(waits: bool, codes: set[str]) -> None:
+    text = _LEAVING if waits else _LEAVING.replace("mbarrier.try_wait", "// mbarrier.try_wait").replace(
+        "@!%p3 bra wait;", "")  # fmt: skip
+    found: set[str] = set()
+    for schedule, seed in (("eager", 0), ("random", 1), ("random", 2), ("adversarial", 1)):
+        done = sim.run(parse(text), grid=2, block=64, cluster=2, on_hazard="report", schedule=schedule, seed=seed)
+        found |= {finding.rule.code for finding in done.hazards if finding.severity == "error"}
+    assert found == codes

@@ -161,6 +161,7 @@ class Hazards:
             if not state.live[threads].any():
                 self._cta_ends(grid, slot, mine, place)
             else:
+                self.lifetimes.leaves(grid, slot, mine)
                 released += self.barriers.exited(grid, slot)
             state.clocks.stop(mine)
             self.barriers.cluster_exited(state.domain_of(int(mine[0])))

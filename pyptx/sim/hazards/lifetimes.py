@@ -91,25 +91,34 @@ class Lifetimes:
 
     def exits(self, grid: Grid, slot: int, threads: Ints, place: Place) -> None:
         """The last threads of a CTA exit: every remote use of its memory must be known to be over."""
-        state, clocks = self.state, self.state.clocks
+        state = self.state
         self._ended[grid.number, slot] = place
         if (grid.number, slot) not in self._uses:
             return
-        rows = np.unique(clocks.row_of[threads])
+        self.leaves(grid, slot, threads)
         for use in self._uses.pop((grid.number, slot), {}).values():
+            if use.own:
+                what, thread = "its source was perhaps not yet read", int(threads[0])
+                state.report(rules.STORE_AT_EXIT, place, what, thread=thread, other=use.place, help=_OBSERVED)
+            else:
+                what = "the CTA exits while a peer may still use its shared memory"
+                state.report(rules.PEER_EXITED, place, what, thread=int(threads[0]), other=use.place)
+
+    def leaves(self, grid: Grid, slot: int, threads: Ints) -> None:
+        """Threads of a CTA exit: what they know to be over is over when the last one does."""
+        uses, clocks = self._uses.get((grid.number, slot)), self.state.clocks
+        if not uses:
+            return
+        known = clocks.table[np.unique(clocks.row_of[threads])][:, [SEEN, RAN]].max(axis=(0, 1))
+        for key, use in [*uses.items()]:
             if use.ref:
                 record = use.ref >> 6
-                column, time = int(state.records.column[record]), int(state.records.time[record])
+                column, time = int(self.state.records.column[record]), int(self.state.records.time[record])
             else:
                 column = use.thread - int(clocks.first_thread[use.thread >> 5]) + 1
                 time = use.time
-            known = clocks.table[rows][:, [SEEN, RAN], column].max() if len(rows) else 0
-            if (time == NEVER or known < time) and use.own:
-                what, thread = "its source was perhaps not yet read", int(threads[0])
-                state.report(rules.STORE_AT_EXIT, place, what, thread=thread, other=use.place, help=_OBSERVED)
-            elif time == NEVER or known < time:
-                what = "the CTA exits while a peer may still use its shared memory"
-                state.report(rules.PEER_EXITED, place, what, thread=int(threads[0]), other=use.place)
+            if time != NEVER and known[column] >= time:
+                del uses[key]
 
     def grid_done(self, grid: Grid) -> None:
         """Forget a grid."""

@@ -103,6 +103,8 @@ class Warps:
             if any(one != counts[0] for one in counts) or (longest and len(asked) < 4):
                 place, thread = longest[-1][1], warps[first + asked.index(longest)] * 32
                 what = f"its warps asked for {', '.join(str(one or 'nothing') for one in counts)}"
+                if len(asked) < 4:
+                    what = f"the CTA has {len(asked)} of its four warps, which ask for registers"
                 self.state.report(rules.WARPGROUP, place, what, thread=thread)
 
     def _check_pool(self, grid: Grid, first: int, place: Place, entry: int, pool: int) -> None:

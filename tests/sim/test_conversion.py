@@ -125,6 +125,14 @@ def test_scale_exponents() -> None:
     assert [int(v) & 255 for v in got["e"]] == [127, 128, 129, 1]
 
 
+def test_a_scale_beyond_the_largest_is_no_number_unless_it_saturates() -> None:
+    a = np.array([np.finfo(np.float32).max, np.inf, 2.0**127], np.float32)
+    code = "cvt.rp.ue8m0x2.f32 %d, %a, %a;\ncvt.rp.satfinite.ue8m0x2.f32 %e, %a, %a;"
+    got = compute(code, {"a": a}, {"d": np.uint16, "e": np.uint16})
+    assert [int(v) for v in got["d"]] == [0xFFFF, 0xFFFF, 0xFEFE]
+    assert [int(v) for v in got["e"]] == [0xFEFE, 0xFEFE, 0xFEFE]
+
+
 def test_tf32_rounds_away_from_ties() -> None:
     a = np.array([1 + 2.0**-11, 1 + 3 * 2.0**-11, -1 - 2.0**-11, 1 + 2.0**-12], np.float32)
     got = compute("cvt.rna.tf32.f32 %d, %a;", {"a": a}, {"d": np.float32})["d"]

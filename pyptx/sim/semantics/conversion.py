@@ -192,8 +192,9 @@ def _scale_bits(a: Array, flags: set[str]) -> Array:
     power = exponent - 1
     if "rp" in flags:
         power = power + (fraction > 0.5)
-    coded = np.where(x == 0, 0, np.clip(power + 127, 0, 254))
-    coded = np.where(np.isinf(x), 254 if "satfinite" in flags else 255, coded)
+    most = 254 if "satfinite" in flags else 255
+    coded = np.where(x == 0, 0, np.clip(power + 127, 0, most))
+    coded = np.where(np.isinf(x), most, coded)
     return np.where(np.isnan(x), 255, coded).astype(np.uint16)
 
 

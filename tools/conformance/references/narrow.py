@@ -115,17 +115,19 @@ def _noise(random: int, at: int, count: int, name: str) -> Fraction:
 
 
 def _to_power(modifiers: tuple[str, ...], case: Case) -> Scalar | None:
+    most = 0xFE if "satfinite" in modifiers else 0xFF
+
     def one(number: f.Number) -> int:
         if number.missing:
             return 0xFF
         if number.infinite:
-            return 0xFE if "satfinite" in modifiers else 0xFF
+            return most
         if not number.size:
             return 0
         assert isinstance(number.size, Fraction)
         power = binade(number.size)
         power += "rp" in modifiers and number.size != Fraction(2) ** power
-        return min(max(power + 127, 0), 254)
+        return min(max(power + 127, 0), most)
 
     def whole(*given: int) -> int:
         return _packed([one(number) for number in _given(given, modifiers[-1])], "ue8m0")

@@ -167,6 +167,15 @@ def test_the_same_kernel_twice_has_a_number() -> None:
     assert str(finding.other_agent).endswith("of `k (launch 1)`")
 
 
+def test_the_same_mistake_of_other_grids_is_another_finding() -> None:
+    made = module(k=f"{LAUNCH} {STEP}")
+    w, x, y, z = arrays(4)
+    launches = [sim.Launch(made, grid=2, block=64, args=[a, b], programmatic=True) for a, b in ((w, x), (x, y), (y, z))]
+    first, second, third = sim.stream(launches, schedule="lazy", on_hazard="report")
+    assert [len(one.hazards) for one in (first, second, third)] == [1, 2, 1]
+    assert second.hazards == [*first.hazards, *third.hazards]
+
+
 FLAGS = {
     "release and acquire": ("st.release.gpu.global.u32 [%flag], 1;", "ld.acquire.gpu.global.u32", None),
     "relaxed on one side": ("st.relaxed.gpu.global.u32 [%flag], 1;", "ld.acquire.gpu.global.u32", MISS),

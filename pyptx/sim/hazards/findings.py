@@ -111,18 +111,20 @@ class Finding:
         }
 
 
+_Key = tuple[str, Place, Place | None, str, str]
+
+
 @dataclass(slots=True)
 class Ledger:
     """All findings of a run, in order of appearance."""
 
     limit: int = 1000
-    _found: dict[tuple[str, Place, Place | None], Finding] = field(
-        default_factory=dict[tuple[str, Place, Place | None], Finding]
-    )
+    _found: dict[_Key, Finding] = field(default_factory=dict["_Key", Finding])
 
     def add(self, finding: Finding) -> None:
-        """Keep a finding, or count it when its rule and both places are known already."""
-        key = (finding.rule.code, finding.place, finding.other)
+        """Keep a finding, or count it when its rule, both places and their grids are known already."""
+        grids = (finding.agent.grid if finding.agent else "", finding.other_agent.grid if finding.other_agent else "")
+        key = finding.rule.code, finding.place, finding.other, *grids
         known = self._found.get(key)
         if known is not None:
             known.count += finding.count

@@ -14,7 +14,7 @@ from pyptx.sim.checks.accesses import scope_of, sem_of, words_of
 from pyptx.sim.checks.objects import barriers
 from pyptx.sim.checks.session import Checks, checks_of
 from pyptx.sim.formats import Array
-from pyptx.sim.hazards import Place, Scope, Sem
+from pyptx.sim.hazards import Group, Place, Scope, Sem
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 
@@ -90,9 +90,12 @@ def _arrive(
     outs: Any, operand: Any = 1,
 ) -> None:  # fmt: skip
     checks, place = checks_of(site)
+    alike: dict[int, list[tuple[Group, int]]] = {}
     for group, where, number in barriers(checks, site, lanes, mask, space, address, operand):
+        alike.setdefault(number, []).append((group, where))
+    for number, each in alike.items():
         count, expect = (1, number) if expects else (number, 0)
-        checks.engine.mbarriers.arrive(group, place, where, count=count, expect=expect, **how)
+        checks.engine.mbarriers.arrive_all(each, place, count=count, expect=expect, **how)
     inner(site, lanes, mask, space, address, outs, operand)
 
 

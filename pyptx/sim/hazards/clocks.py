@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
 CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
 _PUBLISHED, _CROSSED = (np.array(kinds)[:, None] for kinds in ([*ORDER, RAN], CROSS))
 WARP, CTA, CLUSTER = range(3)
+_Rows = TypeVar("_Rows", Clock, Ints)
 PRIOR = 0
 """The column of everything in earlier grids."""
 NEVER = np.iinfo(np.int32).max
@@ -75,7 +77,7 @@ def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
     return stamp
 
 
-def _side_by_side(rows: Clock) -> Clock | slice[int, int, None]:
+def _side_by_side(rows: _Rows) -> _Rows | slice[int, int, None]:
     """Return sorted rows as a range if they are one."""
     first, last = int(rows[0]), int(rows[-1]) + 1
     return slice(first, last) if last - first == len(rows) else rows
@@ -262,13 +264,14 @@ class Clocks:
             low_kinds = known[:FLOORED]
             for part, level in ((slice(lane, lane + 32), WARP), (slice(low, high), CTA), (slice(1, None), CLUSTER)):
                 if level == CLUSTER:
-                    part = slice(1, self._threads_of_cluster(warp) + 1)
+                    part = slice(1, self.threads_of_cluster(warp) + 1)
                 if floors[:, level].any():
                     np.maximum(low_kinds[:, part], floors[:, level : level + 1], out=low_kinds[:, part])
             np.maximum(known[RAN], known[SEEN], out=known[RAN])
         return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self.foreign.get(row, {})))
 
-    def _threads_of_cluster(self, warp: int) -> int:
+    def threads_of_cluster(self, warp: int) -> int:
+        """Return how many threads the cluster of a warp has."""
         domain = int(self.domain_of[warp])
         if domain not in self._sizes:
             self._sizes[domain] = self._counted(warp, domain)
@@ -307,7 +310,7 @@ class Clocks:
 
     def _common(self, rows: Ints) -> Stamp:
         """Return all that rows of whole warps of a cluster know."""
-        known, floors, warps = self.table[rows].max(axis=0), self.floors[rows], self.row_warp[rows]
+        known, floors, warps = self.table[_side_by_side(rows)].max(axis=0), self.floors[rows], self.row_warp[rows]
         if floors.any():
             low_kinds, first = known[:FLOORED], int(self.first_thread[warps[0]])
             lanes = (warps[:, None] * 32 - first + 1) + np.arange(32)
@@ -324,7 +327,7 @@ class Clocks:
                 np.maximum(low_kinds[:, low:high], level, out=low_kinds[:, low:high])
             wide = floors[:, :, CLUSTER].max(axis=0)
             if wide.any():
-                part = low_kinds[:, 1 : self._threads_of_cluster(int(warps[0])) + 1]
+                part = low_kinds[:, 1 : self.threads_of_cluster(int(warps[0])) + 1]
                 np.maximum(part, wide[:, None], out=part)
             np.maximum(known[RAN], known[SEEN], out=known[RAN])
         return Stamp(int(self.domain_of[warps[0]]), known, {})
@@ -357,8 +360,8 @@ class Clocks:
         self.dirty[rows] = True
         if everything and not stamp.foreign and (self.domain_of[self.row_warp[rows]] == stamp.domain).all():
             width = min(stamp.known.shape[1], self.table.shape[2])
-            if len(rows) == 1:
-                mine = self.table[rows[0], :, :width]
+            if rows == [*range(rows[0], rows[0] + len(rows))]:
+                mine = self.table[rows[0] : rows[-1] + 1, :, :width]
                 np.maximum(mine, stamp.known[:, :width], out=mine)
             else:
                 self.table[rows, :, :width] = np.maximum(self.table[rows, :, :width], stamp.known[:, :width])

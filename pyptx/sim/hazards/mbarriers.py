@@ -30,6 +30,7 @@ from pyptx.sim.hazards.events import Access, Bytes, Clock, Ints, Mask, Place, Sc
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.lifetimes import Lifetimes
 from pyptx.sim.hazards.memory import Memory
+from pyptx.sim.hazards.publishing import release_each
 from pyptx.sim.hazards.state import Grid, Release, State
 
 LIMIT = (1 << 20) - 1
@@ -215,14 +216,40 @@ class MBarriers:
             self._arrive(barrier, some, place, address, count, expect, sem, scope, drop, no_complete)
             rest = rest[len(some) :]
 
+    def arrive_all(
+        self, each: list[tuple[Group, int]], place: Place, *, count: int = 1, expect: int = 0, sem: Sem = Sem.RELEASE,
+        scope: Scope = Scope.CTA, drop: bool = False, no_complete: bool = False,
+    ) -> None:  # fmt: skip
+        """`arrive` by several groups, each on a barrier of its own."""
+        stamps: list[Stamp] | None = None
+        if len(each) > 1 and all(self._has_room(group, address, count) for group, address in each):
+            stamps = release_each(self.state.clocks, [group.threads for group, _ in each])
+        how = count, expect, sem, scope, drop, no_complete
+        for at, (group, address) in enumerate(each):
+            if stamps is None:
+                self.arrive(
+                    group, place, address, count=count, expect=expect, sem=sem, scope=scope, drop=drop,
+                    no_complete=no_complete,
+                )  # fmt: skip
+                continue
+            barrier = self.find_by(place, group, address, "arrive")
+            if barrier is not None:
+                self._arrive(barrier, group, place, address, *how, stamps[at])
+
+    def _has_room(self, group: Group, address: int, count: int) -> bool:
+        """Say whether a barrier takes a group's arrivals in its running phase."""
+        found = self.live.get((self.state.grid_of(group.first).number, address))
+        return found is not None and len(group) * count <= found.pending
+
     def _arrive(
         self, barrier: Barrier, group: Group, place: Place, address: int, count: int, expect: int, sem: Sem,
-        scope: Scope, drop: bool, no_complete: bool,
+        scope: Scope, drop: bool, no_complete: bool, stamp: Stamp | None = None,
     ) -> None:  # fmt: skip
         first = group.first
         if expect:
             self.expect(group, place, address, expect)
-        stamp = self.state.clocks.release(group.threads)
+        if stamp is None:
+            stamp = self.state.clocks.release(group.threads)
         self.contribute(barrier, stamp, first, sem, scope)
         fenced = self.state.fenced if not sem.releases else {}
         for held in (fenced[thread] for thread in group.threads.tolist() if thread in fenced):

@@ -1,0 +1,80 @@
+"""What releases by many groups of threads hand on, gathered at once: arrivals of all CTAs, each at its own barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyptx.sim.hazards.clocks import (
+    CLUSTER,
+    CROSS,
+    CTA,
+    FLOORED,
+    ORDER,
+    RAN,
+    SEEN,
+    WARP,
+    Clocks,
+    Stamp,
+)
+from pyptx.sim.hazards.events import Clock, Ints
+
+_OWN = np.array([*ORDER, RAN])[:, None]
+_CROSSED = np.array(CROSS)[:, None]
+
+
+def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
+    """Return what `Clocks.release` gives for each group of a cluster's threads; None, with nothing done, where their
+    knowledge is not of the simple kind."""
+    sizes = [len(threads) for threads in groups]
+    threads, group = np.concatenate(groups), np.arange(len(groups)).repeat(sizes)
+    every = clocks.row_of[threads]
+    begins = np.flatnonzero(np.append(True, (every[1:] != every[:-1]) | (group[1:] != group[:-1])))
+    rows, whose = every[begins], group[begins]
+    warps = clocks.row_warp[rows].astype(np.int64)
+    domains, span = clocks.domain_of[warps], len(clocks.domain_of)
+    starts = np.flatnonzero(np.append(True, whose[1:] != whose[:-1]))
+    if clocks.foreign or clocks.copy_column[warps].any() or (domains != domains[starts][whose]).any():
+        return None
+    pairs = whose * span + warps
+    if len(np.unique(pairs)) < len(pairs):
+        return None
+    each = len(rows) // len(groups)
+    if len(rows) % len(groups) or (starts != np.arange(0, len(rows), each)).any():
+        return None
+    known = clocks.table[rows[::each]]
+    for rank in range(1, each):
+        np.maximum(known, clocks.table[rows[rank::each]], out=known)
+    floors = clocks.floors[rows]
+    if floors.any():
+        _write_floors(clocks, known, floors, warps, whose)
+    columns = clocks.columns_of(threads)
+    known[group, _OWN, columns] = clocks.now
+    if clocks.crossed_at >= 0:
+        known[group, _CROSSED, columns] = np.maximum(known[group, _CROSSED, columns], clocks.crossed_own[threads].T)
+    clocks.tick()
+    return [Stamp(domain, part, {}) for domain, part in zip(domains[starts].tolist(), known, strict=True)]
+
+
+def _write_floors(clocks: Clocks, known: Clock, floors: Clock, warps: Ints, whose: Ints) -> None:
+    """Write what whole warps, CTAs and clusters have synchronised out as columns."""
+    first = clocks.first_thread[warps]
+    lanes = (warps * 32 - first + 1)[:, None, None] + np.arange(32)
+    at = whose[:, None, None], np.arange(FLOORED)[:, None], lanes
+    known[at] = np.maximum(known[at], floors[:, :, WARP, None])
+    spans = clocks.cta_span[warps]
+    for low in np.unique(spans[:, 0]).tolist():
+        some = np.flatnonzero(spans[:, 0] == low)
+        starts = np.flatnonzero(np.append(True, whose[some][1:] != whose[some][:-1]))
+        level = np.maximum.reduceat(floors[some, :, CTA], starts, axis=0)
+        mine, high = whose[some][starts], int(spans[some[0], 1])
+        part = np.maximum(known[mine, :FLOORED, low:high], level[:, :, None])
+        known[mine, :FLOORED, low:high] = part
+    wide = floors[:, :, CLUSTER]
+    if wide.any():
+        size = clocks.threads_of_cluster(int(warps[0])) + 1
+        starts = np.flatnonzero(np.append(True, whose[1:] != whose[:-1]))
+        level = np.maximum.reduceat(wide, starts, axis=0)[:, :, None]
+        known[:, :FLOORED, 1:size] = np.maximum(known[:, :FLOORED, 1:size], level)
+    known[:, RAN] = np.maximum(known[:, RAN], known[:, SEEN])

@@ -1,0 +1,69 @@
+"""What releases of many groups hand on is the same gathered at once as one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Group, Hazards, Place, Scope, Sem, Space
+from pyptx.sim.hazards.publishing import release_each
+
+CTAS, THREADS = 4, 64
+PLACE = Place(Span(1, 1), "")
+THREAD = st.integers(0, CTAS * THREADS - 1)
+EVENTS = st.one_of(
+    st.tuples(st.sampled_from(["bar"]), st.integers(0, CTAS - 1)),
+    st.tuples(st.sampled_from(["bar of a cluster"]), st.integers(0, CTAS // 2 - 1)),
+    st.tuples(st.sampled_from(["proxy fence", "warp", "store", "load"]), THREAD),
+)
+
+
+def engine_after(events: list[tuple[str, int]]) -> tuple[Hazards, list[np.ndarray[tuple[int], np.dtype[np.int64]]]]:
+    """Return an engine in which clusters of two CTAs have done something, and the threads of each CTA."""
+    engine = Hazards()
+    engine.state.add_buffer(1 << 20, 4096)
+    grid = engine.launch(PLACE, THREADS, slots=CTAS, cluster=2, shared_bytes=64)
+    engine.start(grid, range(CTAS), range(CTAS))
+    threads = [grid.all_threads(slot) for slot in range(CTAS)]
+    every = np.concatenate(threads)
+    for event, at in events:
+        if event == "bar":
+            engine.barriers.bar(Group(threads[at]), PLACE, 0, None, "sync")
+        elif event == "bar of a cluster":
+            both = Group(np.concatenate(threads[2 * at : 2 * at + 2]))
+            engine.barriers.cluster_arrive(both, PLACE)
+            engine.barriers.cluster_wait(both, PLACE)
+        elif event == "proxy fence":
+            engine.sync.proxy_fence(Group(every[at : at + 1]), [Space.SHARED])
+        elif event == "warp":
+            engine.barriers.warp_sync(Group(every[at // 32 * 32 : at // 32 * 32 + 32]), PLACE, 0xFFFFFFFF)
+        else:
+            engine.sync.fence(Group(every[at : at + 1]), Sem.ACQ_REL, Scope.GPU)
+    return engine, threads
+
+
+@given(st.lists(EVENTS, max_size=10), st.lists(st.integers(0, THREADS - 1), min_size=1, max_size=4, unique=True))
+@settings(max_examples=150)
+def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: list[int]) -> None:
+    engine, threads = engine_after(events)
+    clocks, groups = engine.state.clocks, [mine[sorted(lanes)] for mine in threads]
+    wanted = [clocks.publish(group) for group in groups]
+    now = clocks.now
+    made = release_each(clocks, groups)
+    assert made is not None
+    assert clocks.now == now + 1
+    for one, other in zip(made, wanted, strict=True):
+        assert one.domain == other.domain
+        np.testing.assert_array_equal(one.known, other.known)
+
+
+def test_threads_of_both_ctas_release_to_each_ones_barrier() -> None:
+    engine, threads = engine_after([("bar", 0), ("bar", 1), ("bar of a cluster", 1), ("bar", 3)])
+    clocks = engine.state.clocks
+    groups = [np.concatenate([threads[at][::32], threads[at ^ 1][::32]]) for at in range(CTAS)]
+    wanted = [clocks.publish(group).known for group in groups]
+    made = release_each(clocks, groups)
+    assert made is not None
+    assert all((one.known == other).all() for one, other in zip(made, wanted, strict=True))

@@ -77,7 +77,7 @@ class Barriers:
         grid = self.state.grid_of(group.first)
         if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._whole(group, grid):
             self.state.clocks.synchronise_ctas(group, grid.first_thread, grid.stride)
-            return group.threads.tolist()
+            return group.listed
         first, last = grid.slot_of(int(group.warps[0]) * 32), grid.slot_of(int(group.warps[-1]) * 32)
         if first == last:
             return self._arrive(grid, first, group.threads, group.warps, place, number, count, kind)

@@ -148,6 +148,7 @@ class Hazards:
         """Threads exit. Return threads that a CTA barrier releases because of it."""
         state = self.state
         released: list[int] = []
+        ended: list[Ints] = []
         grid = state.grid_of(group.first)
         for mine in group.ctas(grid.first_thread, grid.stride).members:
             slot = grid.slot_of(int(mine[0]))
@@ -157,14 +158,17 @@ class Hazards:
                     state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)
             self.copies.observed(grid.number, slot, mine)
             state.live[mine] = False
-            threads = grid.all_threads(slot)
-            if not state.live[threads].any():
-                self._cta_ends(grid, slot, mine, place)
-            else:
+            first = grid.thread(slot)
+            if np.count_nonzero(state.live[first : first + grid.threads]):
                 self.lifetimes.leaves(grid, slot, mine)
                 released += self.barriers.exited(grid, slot)
-            state.clocks.stop(mine)
+                state.clocks.stop(mine)
+            else:
+                self._cta_ends(grid, slot, mine, place)
+                ended.append(mine)
             self.barriers.cluster_exited(state.domain_of(int(mine[0])))
+        if ended:
+            state.clocks.stop(np.concatenate(ended))
         return released
 
     def _cta_ends(self, grid: Grid, slot: int, last: Ints, place: Place) -> None:

@@ -73,14 +73,14 @@ def sharing(group: Group, cells: Ints, first_thread: int, stride: int) -> Sharin
     ctas = group.ctas(first_thread, stride)
     mine = cells[ctas.first]
     if np.count_nonzero(cells != (mine[ctas.index] if len(mine) > 1 else mine)):
-        return _by_cell(group, cells)
+        return _by_cell(group, cells, (group.warps * 32 - first_thread) // stride)
     every = np.argsort(ctas.index, kind="stable")
     warps, ends = group.warp_index[ctas.first], np.cumsum([len(members) for members in ctas.members])
     whole = Many(mine, ctas.first, warps, group.masks[warps], group.warp_index[every], group.lanes[every], ends)
     return Sharing([], whole, len(mine) == 1 or len(np.unique(mine)) == len(mine))
 
 
-def _by_cell(group: Group, cells: Ints) -> Sharing:
+def _by_cell(group: Group, cells: Ints, ctas: Ints) -> Sharing:
     order = np.argsort(cells * len(group.warps) + group.warp_index, kind="stable")
     pair = cells[order] * len(group.warps) + group.warp_index[order]
     starts = np.flatnonzero(np.concatenate([[True], pair[1:] != pair[:-1]]))
@@ -98,7 +98,12 @@ def _by_cell(group: Group, cells: Ints) -> Sharing:
             turns.append(_turn(slot, unique[some], first[some], warps[some], masks[some]))
     if not many.any():
         return Sharing(turns, None)
-    return Sharing(turns, _many(unique[many], first[many], warps[many], masks[many], counts[counts > SLOTS]))
+    # One reader stands for threads of one CTA: clocks follow them by columns, which clusters count for themselves.
+    unique, first, warps, masks = unique[many], first[many], warps[many], masks[many]
+    own = ctas[warps]
+    begins = np.flatnonzero(np.append(True, (unique[1:] != unique[:-1]) | (own[1:] != own[:-1])))
+    counts = np.diff(np.append(begins, len(unique)))
+    return Sharing(turns, _many(unique, first, warps, masks, counts), not np.count_nonzero(np.diff(unique[begins]) == 0))
 
 
 def _turn(slot: int, cells: Ints, first: Ints, warps: Ints, masks: Ints) -> Turn:
@@ -118,14 +123,17 @@ def _many(cells: Ints, first: Ints, warps: Ints, masks: Ints, counts: Ints) -> M
 class Footprint(Touched):
     """The cells of one plane that the lanes of a group touch, in the order of the lanes."""
 
-    def __init__(self, group: Group, shadow: Shadow, addresses: Ints, size: int) -> None:
-        self.level = LEVEL[size]
-        super().__init__(addresses >> (4 - self.level))
-        self.group, self.shadow = group, shadow
+    def __init__(self, group: Group, shadow: Shadow, addresses: Ints, level: int, size: int) -> None:
+        cells, self.level = addresses >> (4 - level), level
+        finer = size >> (4 - level)
+        if finer > 1:
+            cells, group = (cells[:, None] + np.arange(finer)).reshape(-1), Group(np.repeat(group.threads, finer))
+        super().__init__(cells)
+        self.group, self.shadow, self.plane = group, shadow, shadow.cells(level)
+        """The group has a thread for each cell."""
         self.raw = addresses.tobytes()
-        self.version = -1
-        self.fits = self.written = False
-        self.plane: Plane = shadow.cells(self.level)
+        self.version, self.cleared = shadow.version, -1
+        self.fits, self.written = True, False
         self._sharing: Sharing | None = None
         self._apart: dict[Touched, bool] = {}
 
@@ -146,11 +154,13 @@ class Footprint(Touched):
         return self._sharing
 
     def lies_in(self) -> bool:
-        """Say whether all cells are those of one plane, with the granules of the shadow as they are now."""
-        if self.version != self.shadow.version:
-            self.version, self.written = self.shadow.version, False
-            levels = self.shadow.level[self.cells >> self.level]
-            self.fits = levels.tobytes().count(self.level) == len(levels)
+        """Say whether all cells are still those of the plane, with the granules of the shadow as they are now."""
+        shadow = self.shadow
+        if self.cleared != shadow.cleared:
+            self.cleared, self.written = shadow.cleared, False
+        if self.version != shadow.version:
+            self.version = shadow.version
+            self.fits = _level(shadow, self.cells >> self.level) == self.level
         return self.fits
 
     def apart(self, other: Touched) -> bool:
@@ -205,9 +215,12 @@ class Footprints:
         key = group, size, addresses.item(0), addresses.item(count >> 1), addresses.item(count - 1)
         found = self._kept.get(key)
         if isinstance(found, Footprint):
-            if found.raw == addresses.tobytes():
-                return found if found.lies_in() else None
-            self._kept[key] = -2
+            if found.raw != addresses.tobytes():
+                self._kept[key] = -2
+            elif found.lies_in():
+                return found
+            else:
+                return self._made(key, group, shadow, addresses, size)
         elif found is None or found < 0:
             self._remember(key, (found or -1) + 1)
         elif found == 0:
@@ -227,5 +240,16 @@ class Footprints:
         if self._bytes > _MOST_BYTES:
             self._kept.clear()
             self._bytes = 24 * len(addresses)
-        made = self._kept[key] = Footprint(group, shadow, addresses, size)
+        level = _level(shadow, addresses >> 4)
+        if level is None or level < LEVEL[size]:
+            self._kept[key] = 0
+            return None
+        made = self._kept[key] = Footprint(group, shadow, addresses, level, size)
         return made if made.lies_in() else None
+
+
+def _level(shadow: Shadow, granules: Ints) -> int | None:
+    """Return the level that all of some granules have, None if they differ."""
+    levels = shadow.level[granules]
+    first = int(levels[0])
+    return first if levels.tobytes().count(first) == len(levels) else None

@@ -83,11 +83,16 @@ class Group:
         """Return the threads by CTA."""
         if self._ctas is None:
             slots = (self.threads - first_thread) // stride
-            _, first, index = np.unique(slots, return_index=True, return_inverse=True)
+            _, first, index, counts = np.unique(slots, return_index=True, return_inverse=True, return_counts=True)
             index = index.reshape(-1)
-            members = [self.threads[index == at] for at in range(len(first))]
+            members = np.split(self.threads[np.argsort(index, kind="stable")], np.cumsum(counts)[:-1])
             self._ctas = Ctas(first, index, members)
         return self._ctas
+
+    @cached_property
+    def listed(self) -> list[int]:
+        """The threads' numbers."""
+        return self.threads.tolist()
 
     @cached_property
     def members(self) -> frozenset[int]:

@@ -47,7 +47,7 @@ class Memory:
         grid, whole = self.state.grid_of(group.first), None
         if access.space is Space.SHARED and not operation and access.size <= 16 and grid.cluster == 1:
             whole = self._footprints.of(group, grid.shared, addresses, access.size)
-            if whole is not None and not access.strong and self._quickly(access, group, whole):
+            if whole is not None and not access.strong and self._quickly(access, whole):
                 return
         for part, shadow, base in self.by_buffer(access.space, grid, addresses):
             some = group if part is None else group[part]
@@ -65,7 +65,7 @@ class Memory:
                     continue
                 self.readers.replay(shadow)
             for plane, cells, chosen in shadow.lanes(where - base if base else where, size):
-                mine = some if chosen is None else some[chosen]
+                mine = some if chosen is None else whole.group if whole is not None else some[chosen]
                 if access.strong and access.space is Space.SHARED and self._logs(access, mine, plane, cells, operation):
                     continue
                 self._cells(access, mine, shadow, plane, cells, benign, operation, whole)
@@ -76,9 +76,9 @@ class Memory:
                 else:
                     whole.note(access.writes, self.state.clocks.now)
 
-    def _quickly(self, access: Access, group: Group, whole: Footprint) -> bool:
+    def _quickly(self, access: Access, whole: Footprint) -> bool:
         """Take note of an access that comes after all that others did to its bytes; False if it may not."""
-        writes, plane = access.writes, whole.plane
+        writes, plane, group = access.writes, whole.plane, whole.group
         self._refresh(group)
         if (writes and not whole.unique) or not whole.alone(group.floor):
             return False

@@ -117,7 +117,9 @@ class Shadow:
         self.level = np.zeros(self.granules, np.uint8)
         self.split = False
         self.version = 0
-        """Raised when granules split, and when bytes begin anew."""
+        """Raised when granules split or are whole again."""
+        self.cleared = 0
+        """How often bytes began anew."""
         self.written = fresh
         """Whether anybody has written here; until then readers are only logged."""
         self._log: list[tuple[Refs, int, int, Refs]] = []
@@ -160,8 +162,11 @@ class Shadow:
 
     def clear(self, start: int, size: int) -> None:
         """Forget a range: the memory of a CTA that begins."""
-        self.version += 1
-        self.level[start // 16 : -(-(start + size) // 16)] = 0
+        self.cleared += 1
+        if any(plane.odd for plane in self._planes.values()):
+            # Operations on whole granules come again; accesses of lanes split them alike again.
+            self.version += 1
+            self.level[start // 16 : -(-(start + size) // 16)] = 0
         for level, plane in self._planes.items():
             part = slice(start // SIZES[level], -(-(start + size) // SIZES[level]))
             plane.write[part] = 0
@@ -188,7 +193,9 @@ class Shadow:
             yield self.cells(want), addresses >> (4 - want), None
             return
         if want and (levels < want).any():
-            self._refine(np.unique(granules[levels < want]), want)
+            coarser = np.zeros(self.granules, np.bool_)
+            coarser[granules[levels < want]] = True
+            self._refine(np.flatnonzero(coarser), want)
             levels = self.level[granules]
             if (levels == want).all():
                 yield self.cells(want), addresses >> (4 - want), None

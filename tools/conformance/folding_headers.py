@@ -1,0 +1,251 @@
+"""Asks NVIDIA's headers what narrow conversions and arithmetic on halves compute: `python -m
+tools.conformance.folding_headers`.
+
+`cuda_fp16.h` and its kin carry code for the host that does what their functions do on a GPU. It is compiled with g++,
+and its results are compared with the simulator, bit for bit.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from pyptx.parser import parse
+from pyptx.toolchain import find_tool
+from pyptx.toolchain.process import private_folder
+from tools.conformance.agreement import compare
+from tools.conformance.folding import asked, given, simulated
+from tools.conformance.forms import Array, Case
+from tools.conformance.modules import THREADS, batches, module
+
+_PROGRAM = """
+#include <cuda_runtime_api.h>
+#include <cuda_fp16.h>
+#include <cuda_bf16.h>
+#include <cuda_fp8.h>
+#include <cuda_fp6.h>
+#include <cuda_fp4.h>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+typedef uint64_t W;
+static float F(W a) { uint32_t x = a; float f; memcpy(&f, &x, 4); return f; }
+static double D(W a) { double f; memcpy(&f, &a, 8); return f; }
+static W f(float x) { uint32_t a; memcpy(&a, &x, 4); return a; }
+static __half H(W a) { return __ushort_as_half(a); }
+static __nv_bfloat16 B(W a) { return __ushort_as_bfloat16(a); }
+static __half_raw HR(W a) { __half_raw r; r.x = a; return r; }
+static __nv_bfloat16_raw BR(W a) { __nv_bfloat16_raw r; r.x = a; return r; }
+static W h(__half x) { return __half_as_ushort(x); }
+static W b16(__nv_bfloat16 x) { return __bfloat16_as_ushort(x); }
+static W P(W a, W sign, W infinity) { return (a & sign) && (a & (sign - 1)) <= infinity ? 0 : a; }
+static W (*FUNCTIONS[])(W, W) = {
+%s
+};
+int main() {
+    W which, given[2], made;
+    while (fread(&which, 8, 1, stdin) == 1 && fread(given, 8, 2, stdin) == 2) {
+        made = FUNCTIONS[which](given[0], given[1]);
+        fwrite(&made, 8, 1, stdout);
+    }
+}
+"""
+_ON_HOST = "#define NV_IF_ELSE_TARGET(condition, here, ...) { __VA_ARGS__ }\n"
+"""Stands for a header of another package, which chooses between the code of a GPU and that of the host."""
+_NARROW = {"e4m3": ("fp8", 8), "e5m2": ("fp8", 8), "e2m3": ("fp6", 8), "e3m2": ("fp6", 8), "e2m1": ("fp4", 4),
+           "ue8m0": ("e8m0", 8)}  # fmt: skip
+_FULL = {"f16": 16, "bf16": 16, "f32": 32, "f64": 64}
+_WHOLE = {"s8": "char", "u8": "uchar", "s16": "short", "u16": "ushort", "s32": "int", "u32": "uint", "s64": "ll",
+          "u64": "ull"}  # fmt: skip
+_ROUNDINGS = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "ru"}
+_READ = {"f32": "F(a)", "f64": "D(a)", "f16": "H(a)", "bf16": "B(a)"}
+_RAW = {"f32": ("float", "F(a)"), "f16": ("halfraw", "HR(a)"), "bf16": ("bfloat16raw", "BR(a)")}
+_NAMES = {"f16": "half", "bf16": "bfloat16", "f32": "float", "f64": "double"}
+_MADE = {"f16": "h(%s)", "bf16": "b16(%s)", "f32": "f(%s)"}
+_POSITIVE = {
+    "f32": "0x80000000, 0x7f800000", "f16": "0x8000, 0x7c00", "bf16": "0x8000, 0x7f80", "e4m3": "0x80, 0x7e",
+    "e5m2": "0x80, 0x7c", "e2m3": "0x20, 0x1f", "e3m2": "0x20, 0x1f", "e2m1": "8, 7",
+}  # fmt: skip
+"""The sign of a format and its largest number: of what `.relu` makes zero."""
+_ORDERS = ("eq", "ne", "lt", "le", "gt", "ge", "equ", "neu", "ltu", "leu", "gtu", "geu")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a case is computed from lanes: the expression of one, the bits of a lane read and made, and how many."""
+
+    expression: str
+    width: int
+    made: int
+    lanes: int
+
+
+def plan(case: Case) -> Plan | None:
+    """Return how the headers compute a case, None where they do not."""
+    if case.opcode == "cvt":
+        return _conversion(case)
+    kind = case.modifiers[-1] if case.modifiers else ""
+    name, lanes = kind.removesuffix("x2"), 2 if kind.endswith("x2") else 1
+    flags = set(case.modifiers[:-1])
+    if name not in ("f16", "bf16"):
+        return None
+    x, y = _READ[name], _READ[name].replace("a", "b")
+    if case.opcode in ("add", "sub", "mul") and flags <= {"rn", "sat"}:
+        call = f"__h{case.opcode}{'_sat' if 'sat' in flags else ''}({x}, {y})"
+    elif case.opcode in ("min", "max") and flags <= {"NaN"} and len(case.inputs) == 2:
+        call = f"__h{case.opcode}{'_nan' if flags else ''}({x}, {y})"
+    elif case.opcode in ("abs", "neg") and not flags:
+        call = f"__h{case.opcode}({x})"
+    elif case.opcode == "setp" and len(case.modifiers) == 2 and case.modifiers[0] in _ORDERS and lanes == 1:
+        return Plan(f"__h{case.modifiers[0]}({x}, {y})", 16, 32, 1) if len(case.outputs) == 1 else None
+    else:
+        return None
+    return Plan(_MADE[name] % call, 16, 16, lanes)
+
+
+def _conversion(case: Case) -> Plan | None:
+    made, source = case.modifiers[-2:]
+    flags = set(case.modifiers[:-2])
+    one = _unsigned(made, source, flags - {"relu"})
+    if one is None or "relu" not in flags:
+        return one
+    return replace(one, expression=f"a = P(a, {_POSITIVE[source.removesuffix('x2')]}), {one.expression}")
+
+
+def _unsigned(made: str, source: str, flags: set[str]) -> Plan | None:
+    """Return how a conversion without `.relu` is computed."""
+    lanes = 2 if made.endswith("x2") else 1
+    made, source = made.removesuffix("x2"), source.removesuffix("x2")
+    rounding = next((r for r in _ROUNDINGS if r in flags), "")
+    if not flags <= {*_ROUNDINGS, "rzi", "satfinite"} or (lanes == 1) != (
+        source not in _NARROW and made not in _NARROW
+    ):
+        return _pair(made, source, rounding) if lanes == 2 and flags <= set(_ROUNDINGS) and source == "f32" else None
+    if made in _NARROW:
+        call = _to_narrow(made, source, rounding, "satfinite" in flags)
+        return Plan(call, _FULL[source], _NARROW[made][1], lanes) if call else None
+    if source in _NARROW:
+        if made not in ("f16", "bf16") or "satfinite" in flags:
+            return None
+        family, width = _NARROW[source]
+        raw, kind = "bf16raw" if made == "bf16" else "halfraw", "" if family == "e8m0" else f", __NV_{source.upper()}"
+        return Plan(f"__nv_cvt_{family}_to_{raw}(a{kind}).x", width, 16, lanes)
+    return _scalar(made, source, rounding, flags)
+
+
+def _to_narrow(made: str, source: str, rounding: str, saturates: bool) -> str:
+    """Return the call that converts to a narrow format; the headers round to nearest, and powers of two as told."""
+    if source not in _RAW or (made != "ue8m0" and rounding != "rn"):
+        return ""
+    family, (name, read) = _NARROW[made][0], _RAW[source]
+    limit = "__NV_SATFINITE" if saturates else "__NV_NOSAT"
+    if family == "e8m0":
+        return f"__nv_cvt_{name}_to_e8m0({read}, {limit}, {'cudaRoundZero' if rounding == 'rz' else 'cudaRoundPosInf'})"
+    last = f"{limit}, __NV_{made.upper()}" if family == "fp8" else f"__NV_{made.upper()}, cudaRoundNearest"
+    return f"__nv_cvt_{name}_to_{family}({read}, {last})"
+
+
+def _pair(made: str, source: str, rounding: str) -> Plan | None:
+    """Return the conversion of two numbers to a pair of halves."""
+    if made not in ("f16", "bf16"):
+        return None
+    return Plan(_MADE[made] % f"__float2{_NAMES[made]}_{_ROUNDINGS[rounding]}(F(a))", 32, 16, 2)
+
+
+def _scalar(made: str, source: str, rounding: str, flags: set[str]) -> Plan | None:
+    if "satfinite" in flags:
+        return None
+    if made in ("f16", "bf16") and source == "f32" and rounding:
+        call = f"__float2{_NAMES[made]}_{_ROUNDINGS[rounding]}(F(a))"
+    elif made in ("f16", "bf16") and source == "f64" and rounding == "rn":
+        call = f"__double2{_NAMES[made]}(D(a))"
+    elif made == "f32" and source in ("f16", "bf16") and not flags:
+        call = f"__{_NAMES[source]}2float({_READ[source]})"
+    elif made in _WHOLE and source in ("f16", "bf16") and flags == {"rzi"}:
+        return Plan(f"(W)__{_NAMES[source]}2{_WHOLE[made]}_rz({_READ[source]})", 16, max(int(made[1:]), 16), 1)
+    elif source in _WHOLE and source[1:] != "8" and rounding and (made == "f16" or (made, rounding) == ("bf16", "rn")):
+        call = f"__{_WHOLE[source]}2{_NAMES[made]}_{_ROUNDINGS[rounding]}(a)"
+        return Plan(_MADE[made] % call, int(source[1:]), 16, 1)
+    else:
+        return None
+    return Plan(_MADE[made] % call, _FULL[source], _FULL[made], 1)
+
+
+def lanes(case: Case, one: Plan, operands: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the operands of each lane, the lowest first; of numbers in several registers the last is the lowest."""
+    mask = np.uint64((1 << one.width) - 1)
+    words = [operands[n, :, 0] for n in range(len(case.inputs))]
+    for lane in range(one.lanes):
+        if case.opcode == "cvt" and len(words) == 2:
+            yield words[1 - lane] & mask, words[0]
+        else:
+            taken = [word >> np.uint64(lane * one.width) & mask for word in words]
+            yield taken[0], taken[-1]
+
+
+def host(plans: dict[Case, Plan], operands: dict[Case, Array]) -> dict[Case, Array]:
+    """Return what the headers compute of every case: `[1, tuple, 2]`."""
+    rows = list[Array]()
+    for number, (case, one) in enumerate(plans.items()):
+        for first, second in lanes(case, one, operands[case]):
+            rows.append(np.stack([np.full_like(first, number), first, second], 1))
+    answers = _run([one.expression for one in plans.values()], np.concatenate(rows).tobytes())
+    results: dict[Case, Array] = {}
+    at = 0
+    for case, one in plans.items():
+        count = operands[case].shape[1]
+        made = np.zeros((1, count, 2), np.uint64)
+        for lane in range(one.lanes):
+            part = answers[at : at + count] & np.uint64((1 << one.made) - 1)
+            made[0, :, 0] |= part << np.uint64(lane * one.made)
+            at += count
+        results[case] = made & np.uint64(0xFF) if case.outputs[0].kind == "b8" else made
+    return results
+
+
+def _run(expressions: list[str], given_: bytes) -> Array:
+    table = ",\n".join(f"    [](W a, W b) -> W {{ return {text}; }}" for text in expressions)
+    include = Path(find_tool("ptxas").path).parents[1] / "include"
+    with private_folder() as folder:
+        (folder / "nv").mkdir()
+        (folder / "nv" / "target").write_text(_ON_HOST)
+        (folder / "host.cpp").write_text(_PROGRAM % table)
+        command = ["g++", "-std=c++17", "-w", f"-I{include}", "-I.", "host.cpp", "-o", "host"]
+        subprocess.run(command, cwd=folder, check=True)
+        done = subprocess.run([str(folder / "host")], input=given_, capture_output=True, check=True)
+    return np.frombuffer(done.stdout, np.uint64)
+
+
+def main() -> int:
+    if not shutil.which("g++"):
+        print("no g++ to compile NVIDIA's headers with", file=sys.stderr)
+        return 1
+    chosen = asked(["floating_point", "half_precision", "comparison", "conversion"])
+    planned = {pairs[-1][1]: plan(pairs[-1][1]) for pairs in chosen.values() if pairs}
+    plans = {case: one for case, one in planned.items() if one is not None}
+    operands = {case: given(case, THREADS) for case in plans}
+    theirs = host(plans, {case: words[:, :THREADS] for case, words in operands.items()})
+    forms, tuples, payloads, differing = Counter[str](), 0, 0, list[str]()
+    for where, version, together in batches(plans):
+        made = parse(module(where, version, together))
+        for number, case in enumerate(together):
+            mine = simulated(made, number, case, operands[case], THREADS)
+            found = compare(case, operands[case], mine, theirs[case])
+            forms[case.opcode] += 1
+            tuples, payloads = tuples + found.tuples, payloads + found.payloads
+            differing += [f"{found.differing} of {found.tuples}: {found.example}"] if found.differing else []
+    print(", ".join(f"{name} {count}" for name, count in sorted(forms.items())))
+    print(f"{len(plans)} forms, {tuples} tuples, {payloads} differ in payloads, {len(differing)} forms differ")
+    print("\n".join(f"  {line}" for line in differing))
+    return 1 if differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

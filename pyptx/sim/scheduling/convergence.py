@@ -28,8 +28,11 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     waiting = state.converging.pop(block.pc, None)
     if waiting is not None:
         lanes = state.shape.merged([lanes, *(item.lanes for item in waiting)])
-    if whole_warps(state, lanes, block.unit) and not (ended(state) and needs_all(block)):
-        return lanes
+    if whole_warps(state, lanes, block.unit):
+        unit = block.unit * state.shape.ctas
+        here = lanes.positions is None and not lanes.lo % unit and not lanes.hi % unit
+        if here or not (ended(state) and needs_all(block)):
+            return lanes
     mask = members(state, step, block, lanes)
     if mask is None:
         return lanes

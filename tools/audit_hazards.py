@@ -43,7 +43,7 @@ EXPLAINED = (
     _kernel("nvcc", "hopper.sm_90a.ptx wgmma_", "0934",
             "the accumulators are cleared between wgmma.fence and the product: the fence has to come after every other "
             "access to its registers (wgmma.fence)"),
-    _kernel("triton", "locked_sum", "0901", "all threads load what one stores, and drop the value: " + _RACE),
+    _kernel("triton", "locked_sum", "0901 0902", "all threads load what one stores, and drop the value: " + _RACE),
     _kernel("triton", "matmul_tma.sm_100a.ptx", "0921",
             "a copy overwrites the word that tcgen05.alloc wrote, a weak store, with no proxy fence (Async proxy)"),
     _kernel("cub", "block_radix_sort", "0911", _UNUSED),

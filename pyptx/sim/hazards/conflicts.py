@@ -330,6 +330,34 @@ def rule_of(state: State, access: Access, ref: int, thread: int) -> Rule | None:
     return rules.NARROW_SCOPE
 
 
+def rules_of(state: State, access: Access, ref: int, thread: int) -> list[Rule]:
+    """Return the rules that an access of a thread after an earlier access breaks: two where some of a crowd's threads
+    are lanes of the same warp and others are not."""
+    rule = rule_of(state, access, ref, thread)
+    if rule is None:
+        return []
+    if rule not in (rules.RACE, rules.LANE_RACE) or ref & 63 != CROWD or access.family is not Family.THREAD:
+        return [rule]
+    unknown = _unknown_members(state, ref >> 6, thread)
+    near = unknown >> 5 == thread >> 5
+    return [one for one, some in ((rules.RACE, ~near), (rules.LANE_RACE, near)) if some.any()] or [rule]
+
+
+def _unknown_members(state: State, record: int, thread: int) -> Ints:
+    """Return the threads of a crowd of the thread's cluster whose accesses it does not know, none of another's."""
+    records, clocks, warp = state.records, state.clocks, thread >> 5
+    if int(records.domain(np.array([record]))[0]) != clocks.domain_of[warp]:
+        return np.zeros(0, np.int64)
+    (columns, times), row = records.crowds[record], int(clocks.row_of[thread])
+    first = int(clocks.first_thread[warp]) - 1
+    low, high = clocks.cta_span[warp]
+    within = (columns >= low) & (columns < high)
+    level = np.where(columns + first >> 5 == warp, WARP, np.where(within, CTA, CLUSTER))
+    known_at = np.maximum(clocks.table[row, SEEN, columns], clocks.floors[row, SEEN, level])
+    found = columns[known_at < times].astype(np.int64) + first
+    return found[found != thread]
+
+
 def _tensor_rule(state: State, family: Family, wrote: bool, refs: Ints, threads: Ints) -> Rule:
     if known(state, refs, threads, SEEN)[0]:
         return rules.TCGEN05_FENCE

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.sim.hazards.events import Clock, Ints, Mask
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.shadow import LEVEL, SLOTS, Plane, Shadow, Touched
+from pyptx.sim.hazards.shadow import LEVEL, SLOTS, Shadow, Touched
 from pyptx.sim.hazards.state import Grid
 
 _MOST_BYTES = 1 << 25

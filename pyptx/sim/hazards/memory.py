@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.clocks import CTA, SEEN
-from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, rule_of
+from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, rules_of
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
@@ -256,6 +256,12 @@ class Memory:
                 refs = np.where(records.is_write(refs), refs, 0).astype(np.int32)
             if np.count_nonzero(refs):
                 self._compare(access, group, refs, cells, plane)
+        at, spilled = self.readers.spilled(plane, cells)
+        if len(at):
+            some = group[at]
+            self._refresh(some)
+            spilled = spilled if access.writes else np.where(records.is_write(spilled), spilled, 0).astype(np.int32)
+            self._compare(access, some, spilled, cells[at], plane)
         for at, refs in self.readers.in_sets(plane, cells):
             some = group[at]
             self._refresh(some)
@@ -267,23 +273,27 @@ class Memory:
     # Findings
 
     def report(self, access: Access, refs: Ints, threads: Ints, cells: Ints, plane: Plane) -> None:
-        """Report accesses that clash, one finding per earlier record."""
-        seen: set[int] = set()
-        for ref, thread, cell in zip(refs.tolist(), threads.tolist(), cells.tolist(), strict=True):
+        """Report accesses that clash: per earlier record one finding for lanes of its warp, and one for others."""
+        seen: set[tuple[int, bool]] = set()
+        near = self.state.records.warp(refs >> 6) == threads >> 5
+        for ref, thread, cell, close in zip(
+            refs.tolist(), threads.tolist(), cells.tolist(), near.tolist(), strict=True
+        ):
             record = ref >> 6
-            if record in seen:
+            if (record, close) in seen:
                 continue
-            seen.add(record)
-            rule = rule_of(self.state, access, ref, thread)
-            if rule is None:
+            seen.add((record, close))
+            found = rules_of(self.state, access, ref, thread)
+            if not found:
                 continue
             earlier = self.state.records.place(record)
             where = self._where(access, plane, cell, thread)
             engine = self.state.agent_of(ref).engine
             by = f"{engine} " if engine else ""
             what = f"{access.verb} {where} after {by}{earlier.verb.removesuffix('s')} of them"
-            count = int((refs >> 6 == record).sum())
-            self.state.report(rule, access.place, what, thread=thread, ref=ref, where=where, count=count)
+            count = int(((refs >> 6 == record) & (near == close)).sum())
+            for rule in found:
+                self.state.report(rule, access.place, what, thread=thread, ref=ref, where=where, count=count)
 
     def _where(self, access: Access, plane: Plane, cell: int, thread: int) -> str:
         size = max(access.size, plane.unit)

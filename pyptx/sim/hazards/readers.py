@@ -16,12 +16,14 @@ from pyptx.sim.hazards.footprints import Footprint, Many, Turn, sharing
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.records import ALL_LANES, CROWD
 from pyptx.sim.hazards.shadow import SLOTS, Log, Plane, Refs, Shadow
+from pyptx.sim.hazards.spill import Spill
 from pyptx.sim.hazards.state import State
 
 RefsOf = Callable[[Access, Group], Refs]
+_SPREAD = 0x9E3779B97F4A7
+"""Sets masks apart from all else that a reader is known by."""
 _MOST_SETS = 64
-"""Of so many cells of global memory at once, all readers are kept even if they are more than there are slots, of more
-those that fit: readers of a cluster by one instruction are one."""
+"""Of so many cells of global memory at once, readers beyond the slots are kept in sets, of more in a sorted list."""
 
 
 class Readers:
@@ -74,7 +76,11 @@ class Readers:
         for turn in how.turns:
             plane.slot(turn.slot)[turn.cells] = self._refs(access, group, turn, refs(access, group))
         if how.many is not None:
-            plane.reads[0][how.many.cells] = self._crowds(access, group, how.many)
+            made = self._crowds(access, group, how.many)
+            plane.reads[0][how.many.cells] = made
+            if not how.disjoint:
+                left = plane.reads[0][how.many.cells] != made
+                self.append(plane, how.many.cells[left], made[left])
 
     def _refs(self, access: Access, group: Group, turn: Turn, refs: Refs) -> Refs:
         """Return references for one slot: those of single lanes, and records of several lanes of warps."""
@@ -115,6 +121,7 @@ class Readers:
             cells, refs = cells[lost], refs[lost]
             if not len(cells):
                 return
+        self._spill(plane, cells, refs)
 
     def _all_replaceable(self, access: Access, group: Group, before: Refs, plane: Plane) -> bool:
         """Tell quickly whether the first slot is free for all, or held by what comes before."""
@@ -191,6 +198,24 @@ class Readers:
         left = np.flatnonzero(~self._fold(plane, cells, refs))
         if len(left) and (plane.exact or len(left) <= _MOST_SETS):
             self._keep_in_sets(threads[left], plane, cells[left], refs[left])
+        elif len(left):
+            self._spill(plane, cells[left], refs[left])
+
+    def _spill(self, plane: Plane, cells: Ints, refs: Refs) -> None:
+        """Keep readers that found no slot."""
+        if plane.spill is None:
+            plane.spill, plane.crowded = Spill(self._who), True
+        plane.spill.add(cells, refs)
+
+    def _who(self, refs: Refs) -> Ints:
+        """Return numbers of readers: a lane, or the same lanes of the same warps, by the same instruction."""
+        records, record, lane = self.state.records, refs >> 6, refs.astype(np.int64) & 63
+        masks = np.where(lane < ALL_LANES, 0, records.mask[record])
+        return (records.access[record].astype(np.int64) << 38) + records.tag[record] + lane + masks * _SPREAD
+
+    def spilled(self, plane: Plane, cells: Ints) -> tuple[Ints, Refs]:
+        """Return readers of cells that found no slot, with the position of the cell of each."""
+        return plane.spill.find(cells) if plane.spill is not None else (np.zeros(0, np.int64), np.zeros(0, np.int32))
 
     def _fold(self, plane: Plane, cells: Ints, refs: Refs) -> Mask:
         """Put readers together with those before them by the same instruction, each cell's into one slot; tell which

@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from pyptx.sim.hazards.events import Ints
+from pyptx.sim.hazards.spill import Refs, Spill
 
-Refs = npt.NDArray[np.int32]
 Cells: TypeAlias = "slice[int, int, None] | Ints"
 SIZES = (16, 8, 4, 2, 1)
 LEVEL = {size: level for level, size in enumerate(SIZES)}
@@ -69,6 +68,8 @@ class Plane:
         self.write: Refs = np.zeros(cells, np.int32)
         self.reads: list[Refs] = [np.zeros(cells, np.int32)]
         self.sets: Refs | None = None
+        self.spill: Spill | None = None
+        """Readers of global memory that found no slot."""
         self.crowded = False
         self.strong = False
         self.odd = False
@@ -106,6 +107,8 @@ class Plane:
             plane[cells] = 0
         if self.sets is not None:
             self.sets[cells] = 0
+        if self.spill is not None:
+            self.spill.forget(positions(cells))
 
 
 class Shadow:
@@ -247,6 +250,12 @@ class Shadow:
             values = plane[before]
             if slot == 0 or values.any():
                 target.slot(slot)[after] = values[:, None]
+        if source.spill is not None:
+            at, refs = source.spill.find(before)
+            if len(at):
+                target.spill = target.spill or Spill(source.spill.who)
+                target.crowded = True
+                target.spill.add(after[at].reshape(-1), np.repeat(refs, after.shape[1]))
         if source.sets is not None and source.sets[before].any():
             if target.sets is None:
                 target.sets = np.zeros_like(target.write)

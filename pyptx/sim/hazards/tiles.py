@@ -112,7 +112,11 @@ class Tiles:
                 return None
             good = self._in_order(access, threads, [last])
             return Ready(access, threads, plane, rows, []) if good else None
-        if not rows.apart or (plane.sets is not None and np.count_nonzero(rows.of(plane.sets))):
+        if (
+            not rows.apart
+            or plane.spill is not None
+            or (plane.sets is not None and np.count_nonzero(rows.of(plane.sets)))
+        ):
             return None
         readers = [_short(rows.of(held)) for held in plane.reads]
         busy = [slot for slot, held in enumerate(readers) if np.count_nonzero(held)]
@@ -198,6 +202,8 @@ class Tiles:
         index = positions(cells)
         for _, members in self.memory.readers.in_sets(plane, index) if plane.sets is not None else ():
             self._compare_run(access, threads, np.array(members, np.int32), cells, plane, record)
+        for ref in np.unique(self.memory.readers.spilled(plane, index)[1]).tolist():
+            self._compare_run(access, threads, np.array([ref], np.int32), cells, plane, record)
 
     def _run_reads(self, threads: Ints, plane: Plane, cells: Cells, ref: int) -> None:
         before = plane.reads[0][cells]

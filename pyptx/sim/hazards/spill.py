@@ -1,0 +1,72 @@
+"""Readers of global memory that found no slot beside the others: pairs of a cell and a reference, sorted by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from pyptx.sim.hazards.events import Ints, Mask
+
+Refs = npt.NDArray[np.int32]
+MOST = 1 << 24
+"""So many pairs are kept of a plane: what comes after that is counted, and not looked at."""
+_MOST_PARTS = 8
+
+
+class Spill:
+    """The pairs of one plane, in a few sorted parts."""
+
+    def __init__(self, who: Callable[[Refs], Ints]) -> None:
+        """`who` numbers the reader that a reference stands for: of one reader only its last reference is kept."""
+        self.who = who
+        self.lost = 0
+        self._parts: list[tuple[Refs, Refs, Mask]] = []
+        self.size = 0
+
+    def add(self, cells: Ints, refs: Refs) -> None:
+        """Keep readers of cells."""
+        if self.size + len(cells) > MOST:
+            self._merge()
+        if self.size + len(cells) > MOST:
+            self.lost += len(cells)
+            return
+        order = np.argsort(cells, kind="stable")
+        self._parts.append((cells[order].astype(np.int32), refs[order], np.ones(len(cells), np.bool_)))
+        self.size += len(cells)
+        if len(self._parts) > _MOST_PARTS:
+            self._merge()
+
+    def find(self, cells: Ints) -> tuple[Ints, Refs]:
+        """Return the readers of some cells, with the position of the cell of each."""
+        found = [(at, part[1][places]) for part in self._parts for at, places in [_places(part, cells)] if len(at)]
+        if not found:
+            return np.zeros(0, np.int64), np.zeros(0, np.int32)
+        return np.concatenate([at for at, _ in found]), np.concatenate([refs for _, refs in found])
+
+    def forget(self, cells: Ints) -> None:
+        """Drop the readers of cells that were written behind all of them."""
+        for part in self._parts:
+            part[2][_places(part, cells)[1]] = False
+
+    def _merge(self) -> None:
+        cells = np.concatenate([held[alive] for held, _, alive in self._parts])
+        refs = np.concatenate([held[alive] for _, held, alive in self._parts])
+        who = self.who(refs)
+        order = np.lexsort((refs, who, cells))
+        cells, refs, who = cells[order], refs[order], who[order]
+        last = np.append((cells[1:] != cells[:-1]) | (who[1:] != who[:-1]), True)
+        self._parts = [(cells[last], refs[last], np.ones(int(last.sum()), np.bool_))]
+        self.size = len(self._parts[0][0])
+
+
+def _places(part: tuple[Refs, Refs, Mask], cells: Ints) -> tuple[Ints, Ints]:
+    """Return the positions of cells and, for each, a place in a part that holds a reader of it."""
+    held, _, alive = part
+    first, beyond = np.searchsorted(held, cells, "left"), np.searchsorted(held, cells, "right")
+    counts = beyond - first
+    at = np.repeat(np.arange(len(cells)), counts)
+    places = np.arange(len(at)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(first, counts)
+    kept = alive[places]
+    return at[kept], places[kept]

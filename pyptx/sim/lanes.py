@@ -29,6 +29,8 @@ class Shape:
         self.warp_base = (self.thread // 32) * 32 * ctas + self.cta
         self.shared_base = np.zeros(self.lanes, np.int64)
         self.shared_stride = 0
+        self.pair = np.zeros(self.lanes, np.uint32)
+        """What addresses of the own shared memory have above their offset."""
         """Where each lane's shared memory starts in that of the batch, and how far apart CTAs are: memory sets them."""
         self._ranges: dict[tuple[int, int], Lanes] = {}
 

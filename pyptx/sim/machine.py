@@ -125,6 +125,7 @@ class Batch:
         nothing = Region("nothing", "global", 0, 0, np.zeros(0, np.uint8))
         self.memory = Memory(
             self.shape, regions, params, shared, self.ctaid, nothing, variables.shared_base, launch.cluster_size,
+            pairs=launch.program.pairs and launch.cluster_size > 1,
         )  # fmt: skip
         self.memory.images, self.memory.words = launch.images, self._registers["r"]
         self.memory.names, self.memory.grid = variables.shared_name, launch.label

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from pyptx.sim.checks import Checks
 
 RANK_SHIFT = 24
+REMOTE = 16
+"""What the rank of another CTA is counted from, in the bits above its offset; none stand there for the own CTA."""
 """In the shared::cluster window, the rank of the CTA plus one stands above this many bits; 0 is the own CTA."""
 _WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDOW >> 32: "local"}
 
@@ -101,6 +103,8 @@ class Memory:
     nothing: Region
     shared_base: int = 0
     cluster: int = 1
+    pairs: bool = False
+    """Whether addresses of a CTA's own shared memory show its rank in its pair, for kernels that mask it off."""
     checks: Checks | None = None
     tally: Callable[[Site, Lanes, Region, Array, int, str], None] | None = None
     """Counts every access, for statistics."""
@@ -132,6 +136,8 @@ class Memory:
         self.shared = Region("shared memory", "shared", self.shared_base, self.shared_size, data)
         self.shape.shared_base = np.arange(self.shape.ctas)[self.shape.cta] * stride
         self.shape.shared_stride = stride
+        if self.pairs:
+            self.shape.pair = ((self.shape.cta % self.cluster & 1) << RANK_SHIFT).astype(np.uint32)
         self.mbarriers = MBarriers(len(data))
         self.tensor = TensorMemory(self.shape.ctas)
         self.local = Region("local memory", "local", 0, 0, np.zeros(0, np.uint8))
@@ -247,7 +253,9 @@ class Memory:
             offsets -= region.low
         bits = int(_joined(offsets))
         base: Array = lanes.of("shared", self.shape.shared_base)
-        if (bits < 0 or bits > region.size - size) and offsets.view(np.uint64).max() > region.size - size:
+        if self.pairs or (
+            (bits < 0 or bits > region.size - size) and offsets.view(np.uint64).max() > region.size - size
+        ):
             offsets, base = self._cluster(site, lanes, address, size)
             bits = int(_joined(offsets))
         if bits & (size - 1):
@@ -259,12 +267,14 @@ class Memory:
     def _cluster(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Array, Array]:
         """Resolve shared addresses of other CTAs of the cluster."""
         whole = np.broadcast_to(np.asarray(address).astype(np.int64), lanes.n)
-        rank = (whole >> RANK_SHIFT) - 1
+        field, own = whole >> RANK_SHIFT, lanes.cta % self.cluster
+        rank = np.where(field >= REMOTE, field - REMOTE, own & ~1 | field if self.pairs else own)
         offsets = (whole & ((1 << RANK_SHIFT) - 1)) - self.shared.low
         wrong = (offsets < 0) | (offsets > self.shared.size - size) | (rank >= self.cluster)
+        wrong |= (field < REMOTE) & ((field < 0) | (field > self.pairs))
         if wrong.any():
             raise self._outside(site, lanes, int(np.flatnonzero(wrong)[0]), address, size, "shared")
-        cta = np.where(rank < 0, lanes.cta, lanes.cta // self.cluster * self.cluster + rank)
+        cta = lanes.cta // self.cluster * self.cluster + rank
         return offsets, cta * self.shape.shared_stride
 
     def _local(self, site: Site, lanes: Lanes, address: Value, size: int) -> tuple[Region, Array]:

@@ -32,6 +32,7 @@ from pyptx.sim.program import Block, Program, resolved
 from pyptx.sim.registers import Row
 from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP
 
+_PAIR = "L.of('pair', L.shape.pair)"
 _SELECTED = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _PART = {"b": "u1", "h": "u2"}
 
@@ -154,8 +155,13 @@ class Operands:
         at = self.place(name, symbol)
         dtype = dtype_of(type_name)
         if isinstance(at, int):
-            return self.constant(constant(at, type_name))
+            number = self.constant(constant(at, type_name))
+            return f"({number} + {_PAIR}).astype('{dtype.str}')" if self._shows_pair(symbol) else number
         return f"({at}).astype('{dtype.str}')"
+
+    def _shows_pair(self, symbol: Symbol) -> bool:
+        """Tell whether the address of a variable depends on the CTA."""
+        return self.program.pairs and symbol.kind is Means.VARIABLE and symbol.space == "shared"
 
     def place(self, name: str, symbol: Symbol) -> int | str:
         """Return the address of a symbol in its space: a number, or an expression relative to the stack."""
@@ -212,6 +218,8 @@ class Operands:
                 own = "local"
             if space in ("", own) or own == "local":
                 space = own
+            if isinstance(at, int) and self._shows_pair(symbol):
+                return space, f"(np.uint32({at + offset}) + {_PAIR})"
             return space, str(at + offset) if isinstance(at, int) else f"{at} + {offset}"
         if space == "param" and not self.code.function.is_entry:
             space = "local"

@@ -16,6 +16,7 @@ from pyptx.ir import (
     AddressOperand,
     AliasDirective,
     Function,
+    ImmediateOperand,
     IndexedOperand,
     Instruction,
     LabelOperand,
@@ -94,6 +95,8 @@ class Program:
     by_name: dict[str, Code]
     communicates: bool
     cancels: bool
+    pairs: bool
+    """Whether it masks the lowest bit of the rank in addresses of shared memory, which leads to a pair's first CTA."""
     triggers: bool
     """Whether it lets the grid behind it start early."""
     dynamic: int | None
@@ -122,6 +125,7 @@ def prepare(
     communicates = _communicates(builder.blocks)
     cancels = any(".try_cancel" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
     triggers = any(".launch_dependents" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
+    pairs = any(_masks_rank(step.instruction) for block in builder.blocks for step in block.steps)
     dynamic = _above_frames(builder.codes) if _allocates(builder.blocks) else None
     return Program(
         module,
@@ -132,6 +136,7 @@ def prepare(
         builder.found,
         communicates,
         cancels,
+        pairs,
         triggers,
         dynamic,
     )
@@ -371,6 +376,14 @@ def _above_frames(codes: list[Code]) -> int:
 def _communicates(blocks: list[Block]) -> bool:
     """Say whether CTAs of different clusters may wait for one another: a loop polls memory."""
     return any(block.communicates for block in blocks)
+
+
+def _masks_rank(instruction: Instruction) -> bool:
+    """Tell whether an instruction clears bit 24 alone of the uppermost bits."""
+    if instruction.opcode != "and" or not isinstance(instruction.operands[-1], ImmediateOperand):
+        return False
+    number = instruction.operands[-1].value
+    return isinstance(number, int) and number >> 24 & 0xFF == 0xFE
 
 
 def _mark_recursion(codes: list[Code]) -> None:

@@ -478,3 +478,65 @@ def test_what_any_warp_has_waited_for_is_over_when_the_last_warp_of_the_cta_exit
         done = sim.run(parse(text), grid=2, block=64, cluster=2, on_hazard="report", schedule=schedule, seed=seed)
         found |= {finding.rule.code for finding in done.hazards if finding.severity == "error"}
     assert found == codes
+
+
+_LEADER = (
+    HEAD
+    + """
+.shared .b32 cell;
+.shared .align 8 .b64 bar;
+.visible .entry k(.param .u64 out) .reqntid 32 .explicitcluster
+{
+    .reg .b32 %r<12>; .reg .b64 %rd<6>; .reg .pred %p<6>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mov.u32 %r2, %cluster_ctarank;
+    mov.u32 %r3, bar;
+    setp.eq.u32 %p1, %r1, 0;
+    @%p1 st.shared.u32 [cell], %r2;
+    @%p1 mbarrier.init.shared::cta.b64 [%r3], 2;
+    fence.mbarrier_init.release.cluster;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    and.b32 %r4, %r3, 0xFEFFFFFF;
+    @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r4];
+    mov.u32 %r5, cell;
+    and.b32 %r5, %r5, -16777224;
+    ld.shared::cluster.u32 %r6, [%r5+CELL];
+    mov.u64 %rd2, cell;
+    cvta.shared.u64 %rd2, %rd2;
+    ld.u32 %r7, [%rd2];
+    ld.shared.u32 %r8, [cell];
+    isspacep.shared::cta %p2, %rd2;
+    selp.u32 %r9, 1, 0, %p2;
+    getctarank.u64 %r10, %rd2;
+    mapa.u64 %rd3, %rd2, %r2;
+    ld.u32 %r11, [%rd3];
+    mad.lo.u32 %r7, %r7, 10, %r6;
+    mad.lo.u32 %r7, %r8, 100, %r7;
+    mad.lo.u32 %r7, %r9, 1000, %r7;
+    mad.lo.u32 %r7, %r10, 10000, %r7;
+    mad.lo.u32 %r7, %r11, 100000, %r7;
+    and.b32 %r9, %r2, 1;
+    setp.ne.u32 %p4, %r9, 0;
+    @%p4 bra on;
+wait:
+    mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p3, [%r3], 0;
+    @!%p3 bra wait;
+on:
+    mad.wide.u32 %rd1, %r2, 4, %rd1;
+    @%p1 st.global.u32 [%rd1], %r7;
+    barrier.cluster.arrive;
+    barrier.cluster.wait;
+    ret;
+}
+"""
+)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "random"])
+def test_the_lowest_bit_of_the_rank_masked_off_an_address_leads_to_the_first_cta_of_the_pair(schedule: str) -> None:
+    out = np.zeros(4, np.uint32)
+    text = _LEADER.replace("+CELL", "")
+    assert sim.run(parse(text), grid=4, block=32, cluster=4, args=[out], schedule=schedule).hazards == []
+    assert out.tolist() == [(rank & 2) + 10 * rank + 100 * rank + 1000 + 110000 * rank for rank in range(4)]

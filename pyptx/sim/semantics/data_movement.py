@@ -14,7 +14,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
-from pyptx.sim.memory import RANK_SHIFT
+from pyptx.sim.memory import RANK_SHIFT, REMOTE
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, lanes, value
 from pyptx.sim.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
 
@@ -83,8 +83,13 @@ def _isspacep(match: Match, signature: Signature) -> Operation | None:
         return lanes(partial(_is_global, kind == "const"))
     low = _WINDOW[kind]
     if space == "shared::cta":
-        return value(lambda a: (a >= low) & (a < low + (1 << RANK_SHIFT)))
+        return lanes(partial(_is_own, low))
     return value(lambda a: (a >= low) & (a < low + _WINDOW_SIZE))
+
+
+def _is_own(low: int, machine: Value, group: Lanes, address: Array) -> Array:
+    first = group.of("pair", group.shape.pair).astype("u8") + np.uint64(low)
+    return (address >= first) & (address < first + np.uint64(1 << RANK_SHIFT))
 
 
 def _is_global(constant: bool, machine: Value, group: Lanes, address: Array) -> Array:
@@ -101,7 +106,7 @@ def _mapa(match: Match, signature: Signature) -> Operation | None:
 
     def mapa(a: Array, rank: Array) -> Array:
         offset = (a.astype("u8") - np.uint64(window)) & np.uint64((1 << RANK_SHIFT) - 1)
-        return (offset + ((rank.astype("u8") + np.uint64(1)) << np.uint64(RANK_SHIFT)) + np.uint64(window)).astype(
+        return (offset + ((rank.astype("u8") + np.uint64(REMOTE)) << np.uint64(RANK_SHIFT)) + np.uint64(window)).astype(
             dtype
         )
 
@@ -114,7 +119,9 @@ def _getctarank(match: Match, signature: Signature) -> Operation | None:
     def rank(machine: Value, group: Lanes, address: Array) -> Array:
         named = ((address.astype("u8") - np.uint64(window)) >> np.uint64(RANK_SHIFT)).astype("u4")
         own = machine.special("%cluster_ctarank", group)
-        return np.where(named == 0, own, named - np.uint32(1))
+        if machine.memory.pairs:
+            own = own & ~np.uint32(1) | named
+        return np.where(named < REMOTE, own, named - np.uint32(REMOTE))
 
     return lanes(rank)
 

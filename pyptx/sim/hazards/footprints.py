@@ -103,7 +103,8 @@ def _by_cell(group: Group, cells: Ints, ctas: Ints) -> Sharing:
     own = ctas[warps]
     begins = np.flatnonzero(np.append(True, (unique[1:] != unique[:-1]) | (own[1:] != own[:-1])))
     counts = np.diff(np.append(begins, len(unique)))
-    return Sharing(turns, _many(unique, first, warps, masks, counts), not np.count_nonzero(np.diff(unique[begins]) == 0))
+    disjoint = not np.count_nonzero(np.diff(unique[begins]) == 0)
+    return Sharing(turns, _many(unique, first, warps, masks, counts), disjoint)
 
 
 def _turn(slot: int, cells: Ints, first: Ints, warps: Ints, masks: Ints) -> Turn:

@@ -20,7 +20,6 @@ import numpy as np
 
 from pyptx import sim
 from pyptx.diagnostics import PtxError
-from pyptx.ir import Module
 from pyptx.isa.targets import ASSEMBLED, Target, Version
 from pyptx.parser import parse
 from pyptx.toolchain import Cubin, assemble
@@ -98,10 +97,11 @@ def given(case: Case, count: int) -> Array:
     return made
 
 
-def simulated(made: Module, number: int, case: Case, operands: Array, count: int) -> Array:
-    """Return what the simulator computes: `[column, tuple, word]`."""
+def simulated(case: Case, operands: Array, count: int) -> Array:
+    """Return what the simulator computes: `[column, tuple, word]`. A module of one entry is the quickest to prepare."""
+    made = parse(module(case.where, case.version, [case]))
     results = np.zeros((len(case.outputs) + case.carries, TUPLES, 2), np.uint64)
-    sim.run(made, f"c{number}", grid=1, block=THREADS, args=[operands, results], check="none", precision="hardware")
+    sim.run(made, "c0", grid=1, block=THREADS, args=[operands, results], check="none", precision="hardware")
     return results[:, :count]
 
 
@@ -110,11 +110,10 @@ def examine(tried: Iterable[Case], count: int, unknown: Counter[str]) -> Iterato
     able = [case for case in tried if case.where.name in ASSEMBLED]
     for where, version, together in batches(able):
         operands = {case: given(case, count) for case in together}
-        made = parse(module(where, version, together))
         for cubin, kept in _assembled(where, version, together, operands, count):
             code = functions(cubin)
             for number, case in enumerate(kept):
-                mine = simulated(made, together.index(case), case, operands[case], count)
+                mine = simulated(case, operands[case], count)
                 yield _compared(case, operands[case], mine, dict(_words(code[f"c{number}"], unknown)))
 
 

@@ -17,13 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from pyptx.parser import parse
 from pyptx.toolchain import find_tool
 from pyptx.toolchain.process import private_folder
 from tools.conformance.agreement import compare
 from tools.conformance.folding import asked, given, simulated
 from tools.conformance.forms import Array, Case
-from tools.conformance.modules import THREADS, batches, module
+from tools.conformance.modules import THREADS
 
 _PROGRAM = """
 #include <cuda_runtime_api.h>
@@ -233,14 +232,11 @@ def main() -> int:
     operands = {case: given(case, THREADS) for case in plans}
     theirs = host(plans, {case: words[:, :THREADS] for case, words in operands.items()})
     forms, tuples, payloads, differing = Counter[str](), 0, 0, list[str]()
-    for where, version, together in batches(plans):
-        made = parse(module(where, version, together))
-        for number, case in enumerate(together):
-            mine = simulated(made, number, case, operands[case], THREADS)
-            found = compare(case, operands[case], mine, theirs[case])
-            forms[case.opcode] += 1
-            tuples, payloads = tuples + found.tuples, payloads + found.payloads
-            differing += [f"{found.differing} of {found.tuples}: {found.example}"] if found.differing else []
+    for case in plans:
+        found = compare(case, operands[case], simulated(case, operands[case], THREADS), theirs[case])
+        forms[case.opcode] += 1
+        tuples, payloads = tuples + found.tuples, payloads + found.payloads
+        differing += [f"{found.differing} of {found.tuples}: {found.example}"] if found.differing else []
     print(", ".join(f"{name} {count}" for name, count in sorted(forms.items())))
     print(f"{len(plans)} forms, {tuples} tuples, {payloads} differ in payloads, {len(differing)} forms differ")
     print("\n".join(f"  {line}" for line in differing))

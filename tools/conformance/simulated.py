@@ -31,15 +31,15 @@ def empty(case: Case) -> Array:
 
 
 def run(cases: list[Case], seed: int) -> Iterator[tuple[Case, Array, Array | Exception]]:
-    """Yield each case with its operands and what the simulator computes; an exception where it cannot."""
+    """Yield each case with its operands and what the simulator computes; an exception where it cannot. Each has a
+    module of its own: a run prepares all of its module."""
     for where, version, together in batches(cases):
-        made = parse(module(where, version, together))
-        for number, case in enumerate(together):
+        for case in together:
             operands, results = given(case, seed), empty(case)
             try:
                 sim.run(
-                    made, f"c{number}", grid=CTAS, block=THREADS, args=[operands, results], check="none",
-                    precision="hardware",
+                    parse(module(where, version, [case])), "c0", grid=CTAS, block=THREADS, args=[operands, results],
+                    check="none", precision="hardware",
                 )  # fmt: skip
             except (PtxError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as why:
                 yield case, operands, why

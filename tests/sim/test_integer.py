@@ -230,3 +230,10 @@ def test_the_upper_half_of_a_product_of_16_bits_with_a_carry_is_above_32_bits() 
     code = "madc.hi.u16 %d, %a, %b, %a;\nmadc.hi.s16 %e, %a, %b, %a;"
     got = compute(code, inputs, dict.fromkeys("de", np.uint16))
     assert [int(got[n][0]) for n in "de"] == [0xFFFF, 0xFFFE]
+
+
+def test_fns_beyond_its_ranges_is_what_the_code_of_ptxas_finds() -> None:
+    bases, offsets = [32, 40, 0xFFFFFFFF, 40, 1, 31], [1, 0, -1, -1, -(1 << 31), 2]
+    inputs = {"a": np.full(6, 0xFFFFFFFF, np.uint32), "b": np.array(bases, np.uint32), "c": np.array(offsets, np.int32)}
+    got = compute("fns.b32 %d, %a, %b, %c;", inputs, {"d": np.uint32})["d"]
+    assert got.tolist() == [0xFFFFFFFF] * 4 + [0, 0xFFFFFFFF]

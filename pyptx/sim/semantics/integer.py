@@ -150,18 +150,19 @@ def _fns(match: Match, signature: Signature) -> Operation | None:
 
 
 def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
-    """Find the n-th set bit from a place on, upwards or downwards (manual: fns)."""
+    """Find the n-th set bit from a place on, upwards or downwards (manual: fns). The least offset, whose size is no
+    signed number, passes for one that was found at place 0 in what ptxas makes."""
     step = np.where(offset.astype("i4") < 0, -1, 1)
     wanted = np.where(offset.astype("i4") == 0, 1, np.abs(offset.astype("i4")))
     whole = np.broadcast(mask, base, offset).shape
     found, seen = np.full(whole, 0xFFFFFFFF, np.uint32), np.zeros(whole, np.int64)
     for move in range(32):
         at = base.astype("i4") + step * move
-        valid = (at >= 0) & (at < 32) & ((offset != 0) | (move == 0))
+        valid = (base < 32) & (at >= 0) & (at < 32) & ((offset != 0) | (move == 0))
         is_set = valid & ((mask >> (at & 31).astype("u4")) & np.uint32(1)).astype(bool)
         seen = seen + is_set
         found = np.where(is_set & (seen == wanted) & (found == np.uint32(0xFFFFFFFF)), at.astype("u4"), found)
-    return found
+    return np.where(offset.view("u4") == 0x80000000, np.uint32(0), found)
 
 
 def _brev(match: Match, signature: Signature) -> Operation | None:

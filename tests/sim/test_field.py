@@ -469,6 +469,16 @@ again:
 )
 
 
+def test_arrivals_at_several_barriers_are_known_with_what_they_hand_on() -> None:
+    text = (
+        _LEAVING.replace("[%r3], 1;", "[%r3], 2;")
+        .replace("others:", "others:\nand.b32 %r6, %r1, 1;")
+        .replace("xor.b32 %r4, %r2, 1;", "mov.u32 %r4, %r6;")
+        .replace("setp.eq.u32 %p4, %r1, 32;", "setp.lt.u32 %p4, %r1, 34;")
+    )
+    assert sim.run(parse(text), grid=2, block=64, cluster=2).hazards == []
+
+
 @pytest.mark.parametrize(("waits", "codes"), [(True, set[str]()), (False, {"PTX0981"})])
 def test_what_any_warp_has_waited_for_is_over_when_the_last_warp_of_the_cta_exits(waits: bool, codes: set[str]) -> None:
     text = _LEAVING if waits else _LEAVING.replace("mbarrier.try_wait", "// mbarrier.try_wait").replace(

@@ -221,20 +221,19 @@ class MBarriers:
         scope: Scope = Scope.CTA, drop: bool = False, no_complete: bool = False,
     ) -> None:  # fmt: skip
         """`arrive` by several groups, each on a barrier of its own."""
-        stamps: list[Stamp] | None = None
-        if len(each) > 1 and all(self._has_room(group, address, count) for group, address in each):
-            stamps = release_each(self.state.clocks, [group.threads for group, _ in each])
-        how = count, expect, sem, scope, drop, no_complete
-        for at, (group, address) in enumerate(each):
-            if stamps is None:
+        if len(each) == 1 or not all(self._has_room(group, address, count) for group, address in each):
+            for group, address in each:
                 self.arrive(
                     group, place, address, count=count, expect=expect, sem=sem, scope=scope, drop=drop,
                     no_complete=no_complete,
                 )  # fmt: skip
-                continue
-            barrier = self.find_by(place, group, address, "arrive")
+            return
+        # Found before anything is released: what is noted of other CTAs' barriers is handed on with it.
+        found = [self.find_by(place, group, address, "arrive") for group, address in each]
+        stamps = release_each(self.state.clocks, [group.threads for group, _ in each]) or [None] * len(each)
+        for (group, address), barrier, stamp in zip(each, found, stamps, strict=True):
             if barrier is not None:
-                self._arrive(barrier, group, place, address, *how, stamps[at])
+                self._arrive(barrier, group, place, address, count, expect, sem, scope, drop, no_complete, stamp)
 
     def _has_room(self, group: Group, address: int, count: int) -> bool:
         """Say whether a barrier takes a group's arrivals in its running phase."""

@@ -51,9 +51,13 @@ def hook(step: Step, inner: Inner) -> Inner | None:
 
 def _init(inner: Inner, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
     checks, place = checks_of(site)
+    alike: dict[int, list[tuple[int, int]]] = {}
     for group, where, number in barriers(checks, site, lanes, mask, space, address, count):
-        for thread in group.threads.tolist():
+        alike.setdefault(number, []).append((group.first, where))
+        for thread in group.threads[1:].tolist():
             checks.engine.mbarriers.init(thread, place, where, number)
+    for number, each in alike.items():
+        checks.engine.mbarriers.init_all([thread for thread, _ in each], place, [where for _, where in each], number)
     inner(site, lanes, mask, space, address, outs, count)
 
 

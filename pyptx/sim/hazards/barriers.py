@@ -12,6 +12,7 @@ from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.clocks import CTA, RELAXED, WARP, WIDE_GLOBAL, WIDE_SHARED, Stamp, joined
 from pyptx.sim.hazards.events import Ints, Place, Scope, Sem
 from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.publishing import release_each
 from pyptx.sim.hazards.state import Domain, Grid, State
 
 BarKind = Literal["sync", "arrive", "red"]
@@ -78,6 +79,10 @@ class Barriers:
         if count is None and kind == "sync" and not self.rounds and 0 <= number < 16 and self._whole(group, grid):
             self.state.clocks.synchronise_ctas(group, grid.first_thread, grid.stride)
             return group.listed
+        if kind == "sync" and count is not None and not self.rounds and 0 <= number < 16:
+            members = group.ctas(grid.first_thread, grid.stride).members
+            if len(members) > 1 and self._complete_parts(grid, members, count) and self._synchronise_each(members):
+                return group.threads.tolist()
         first, last = grid.slot_of(int(group.warps[0]) * 32), grid.slot_of(int(group.warps[-1]) * 32)
         if first == last:
             return self._arrive(grid, first, group.threads, group.warps, place, number, count, kind)
@@ -87,6 +92,26 @@ class Barriers:
             if len(mine):
                 released += self._arrive(grid, slot, mine, np.unique(mine >> 5), place, number, count, kind)
         return released
+
+    def _complete_parts(self, grid: Grid, members: list[Ints], count: int) -> bool:
+        """Say whether as many threads of each CTA as a barrier counts are here, whole warps, and not all of the CTA."""
+        if count <= 0 or count % 32 or any(len(mine) != count for mine in members):
+            return False
+        live = self.state.live.reshape(-1, 32)
+        for mine in members:
+            warps, first = np.unique(mine >> 5), grid.thread(grid.slot_of(int(mine[0]))) >> 5
+            if len(warps) * 32 != count or int(live[first : first + (grid.stride >> 5)].sum()) <= count:
+                return False
+        return True
+
+    def _synchronise_each(self, members: list[Ints]) -> bool:
+        """Let the threads of each CTA know what any of them does; False, with nothing done, where it is not simple."""
+        clocks = self.state.clocks
+        stamps = release_each(clocks, members)
+        for mine, stamp in zip(members, stamps or (), strict=stamps is not None):
+            clocks.acquire(mine, stamp)
+            clocks.join_lanes(mine)
+        return stamps is not None
 
     def _whole(self, group: Group, grid: Grid) -> bool:
         """Tell whether all living threads of some CTAs are here."""

@@ -466,9 +466,7 @@ class Clocks:
                 return
         stamp = self.publish(threads)
         self.acquire(threads, stamp)
-        for warp in {int(self.row_warp[row]) for row in self.rows(threads)}:
-            if warp in self.splits:
-                self._merge_rows(warp, threads[threads >> 5 == warp])
+        self.join_lanes(threads)
         if level is not None:
             rows = self.rows(threads)
             for kind in ORDER:
@@ -476,6 +474,14 @@ class Clocks:
             # Warps of a CTA that know the same are as good as those that know only their floors.
             self.dirty[rows] = level != CTA
         self.now += 1
+
+    def join_lanes(self, threads: Ints) -> None:
+        """Let threads that know the same now share the rows of their warps."""
+        if not self.splits:
+            return
+        for warp in {int(self.row_warp[row]) for row in self.rows(threads)}:
+            if warp in self.splits:
+                self._merge_rows(warp, threads[threads >> 5 == warp])
 
     def synchronise_ctas(self, group: Group, first_thread: int, stride: int) -> None:
         """A barrier of all threads of some CTAs, each by itself."""

@@ -325,7 +325,7 @@ class Copies:
             return
         clocks = self.state.clocks
         rows, columns = np.unique(clocks.row_of[threads]), np.array(list(landed))
-        known = clocks.table[rows][:, [SEEN, RAN]][:, :, columns].max(axis=(0, 1))
+        known = clocks.table[rows[:, None, None], np.array([SEEN, RAN])[:, None], columns].max(axis=(0, 1))
         for column, most in zip(columns.tolist(), known.tolist(), strict=True):
             if most >= self.state.records.time[landed[column][0]]:
                 del landed[column]

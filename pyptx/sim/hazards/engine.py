@@ -152,7 +152,7 @@ class Hazards:
         grid = state.grid_of(group.first)
         for mine in group.ctas(grid.first_thread, grid.stride).members:
             slot = grid.slot_of(int(mine[0]))
-            for thread in mine.tolist() if self.copies.stores else ():
+            for thread in [thread for thread in mine.tolist() if thread in self.copies.stores]:
                 left = self.copies.unread_stores(thread)
                 if left is not None:
                     state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)

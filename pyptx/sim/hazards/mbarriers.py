@@ -141,17 +141,28 @@ class MBarriers:
 
     def init(self, thread: int, place: Place, address: int, count: int, limit: int = LIMIT) -> None:
         """`mbarrier.init`."""
+        self.init_all([thread], place, [address], count, limit)
+
+    def init_all(self, threads: list[int], place: Place, addresses: list[int], count: int, limit: int = LIMIT) -> None:
+        """`mbarrier.init` by each of some threads, of a barrier of its own."""
         state = self.state
-        grid = state.grid_of(thread)
-        if not 1 <= count <= limit:
-            state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
-        old = self.live.get((grid.number, address))
-        if old is not None:
-            what = f"{self.named(old)} in phase {old.phase}, {old.pending} arrivals pending"
-            state.report(rules.REINITIALISED, place, what, thread=thread, other=old.place)
-            state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
+        grid = state.grid_of(threads[0])
+        for thread, address in zip(threads, addresses, strict=True):
+            if not 1 <= count <= limit:
+                state.report(rules.COUNT_RANGE, place, f"count {count}", thread=thread)
+            old = self.live.get((grid.number, address))
+            if old is not None:
+                what = f"{self.named(old)} in phase {old.phase}, {old.pending} arrivals pending"
+                state.report(rules.REINITIALISED, place, what, thread=thread, other=old.place)
+                state.records.retire_barrier(old.init_ref >> 6, state.clocks.now)
         access = self._init_access.setdefault(place, store(place, Space.SHARED, 8))
-        self.memory.access(access, Group(np.array([thread])), np.array([address]))
+        self.memory.access(access, Group(np.array(threads, np.int64)), np.array(addresses, np.int64))
+        for thread, address in zip(threads, addresses, strict=True):
+            self._begin(grid, thread, place, address, count, access)
+
+    def _begin(self, grid: Grid, thread: int, place: Place, address: int, count: int, access: Access) -> None:
+        """Begin the life of a barrier."""
+        state = self.state
         warp = thread >> 5
         column = warp * 32 - int(state.clocks.first_thread[warp]) + 1
         domain = state.domain_of(thread)

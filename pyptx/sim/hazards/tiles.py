@@ -121,9 +121,17 @@ class Tiles:
         readers = [_short(rows.of(held)) for held in plane.reads]
         busy = [slot for slot, held in enumerate(readers) if np.count_nonzero(held)]
         if 0 in busy:
-            last = self.memory.undisputed(*np.broadcast_arrays(last, readers[0]))
+            last = self._undisputed(last, readers[0])
         good = self._in_order(access, threads, [last, *(readers[slot] for slot in busy)])
         return Ready(access, threads, plane, rows, busy) if good else None
+
+    def _undisputed(self, last: Refs, readers: Refs) -> Refs:
+        """Drop asynchronous writes that were read since, as `Memory.undisputed` says."""
+        if np.count_nonzero(readers) == readers.size:
+            _, refs = by_row(last)
+            if not np.count_nonzero(self.state.records.operation[refs >> 6] == 0):
+                return np.zeros((len(last), 1), np.int32)
+        return self.memory.undisputed(*np.broadcast_arrays(last, readers))
 
     def take(self, ready: Ready, records: Ints) -> None:
         """Leave the records of like operations in the shadow."""

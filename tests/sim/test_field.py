@@ -469,14 +469,22 @@ again:
 )
 
 
-def test_arrivals_at_several_barriers_are_known_with_what_they_hand_on() -> None:
+_ARRIVE = "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r5];"
+_EXPECT = """mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r5], 16;
+    @%p4 mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r5], 16;"""
+
+
+@pytest.mark.parametrize("what", [_ARRIVE, _EXPECT])
+def test_arrivals_at_several_barriers_are_known_with_what_they_hand_on(what: str) -> None:
     text = (
         _LEAVING.replace("[%r3], 1;", "[%r3], 2;")
         .replace("others:", "others:\nand.b32 %r6, %r1, 1;")
         .replace("xor.b32 %r4, %r2, 1;", "mov.u32 %r4, %r6;")
         .replace("setp.eq.u32 %p4, %r1, 32;", "setp.lt.u32 %p4, %r1, 34;")
+        .replace(_ARRIVE, what)
     )
-    assert sim.run(parse(text), grid=2, block=64, cluster=2).hazards == []
+    found = sim.run(parse(text), grid=2, block=64, cluster=2, on_hazard="report").hazards
+    assert [finding for finding in found if "mbarrier.arrive" in str(finding.other)] == []
 
 
 @pytest.mark.parametrize(("waits", "codes"), [(True, set[str]()), (False, {"PTX0981"})])

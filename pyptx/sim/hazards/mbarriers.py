@@ -241,10 +241,12 @@ class MBarriers:
             return
         # Found before anything is released: what is noted of other CTAs' barriers is handed on with it.
         found = [self.find_by(place, group, address, "arrive") for group, address in each]
+        for group, address in each if expect else ():
+            self.expect(group, place, address, expect)
         stamps = release_each(self.state.clocks, [group.threads for group, _ in each]) or [None] * len(each)
         for (group, address), barrier, stamp in zip(each, found, stamps, strict=True):
             if barrier is not None:
-                self._arrive(barrier, group, place, address, count, expect, sem, scope, drop, no_complete, stamp)
+                self._arrive(barrier, group, place, address, count, 0, sem, scope, drop, no_complete, stamp)
 
     def _has_room(self, group: Group, address: int, count: int) -> bool:
         """Say whether a barrier takes a group's arrivals in its running phase."""

@@ -237,6 +237,31 @@ def all_plainly_after(state: State, access: Access, refs: Ints, threads: Ints) -
     return bool(((family == Family.BULK_LOAD) | (family == Family.WGMMA) | (family == Family.TCGEN05)).all())
 
 
+def all_crossed_after(state: State, access: Access, refs: Ints, threads: Ints) -> bool:
+    """Tell quickly whether asynchronous accesses to shared memory are in order after plain ones by threads of their own
+    CTA, which fenced: most are. False says nothing."""
+    records, clocks, record, lane = state.records, state.clocks, refs >> 6, refs & 63
+    if access.space is not Space.SHARED or not access.async_proxy or int(lane.max()) >= ALL_LANES:
+        return False
+    number, warps = records.access[record], threads >> 5
+    kinds = np.unique(number)
+    odd = [at for at in kinds.tolist() if records.accesses[at].family is not Family.THREAD]
+    if odd or np.count_nonzero(records.operation[record]) or records.any_flag(kinds, LIVE_BARRIER | READONLY):
+        return False
+    column, span = records.column[record] + lane, clocks.cta_span[warps]
+    here = (records.domain(record) == clocks.domain_of[warps]) & (column >= span[:, 0]) & (column < span[:, 1])
+    if np.count_nonzero(here) < len(here):
+        return False
+    time, row = records.time[record], clocks.row_of[threads]
+    seen, crossed = clocks.table[row, SEEN, column], clocks.table[row, CROSSED_SHARED, column]
+    floors = clocks.floors[row]
+    good = (np.maximum(seen, floors[:, SEEN, CTA]) >= time) & (
+        np.maximum(crossed, floors[:, CROSSED_SHARED, CTA]) >= time
+    )
+    good |= (column == clocks.columns_of(threads)) & (clocks.crossed_own[threads, 0] >= time)
+    return np.count_nonzero(good) == len(good)
+
+
 def _breaks_readonly(state: State, access: Access, record: Ints, threads: Ints) -> Mask:
     """Bytes read by read-only loads are constant for the whole grid, whatever orders the accesses."""
     flags = state.records.flags(record)

@@ -82,6 +82,10 @@ class Records:
     def flags(self, record: Ints) -> Clock:
         return self._flags[self.access[record]]
 
+    def any_flag(self, numbers: Ints | Clock, flags: int) -> bool:
+        """Say whether an access among some has one of these flags, by their numbers."""
+        return bool(np.count_nonzero(self._flags[numbers] & flags))
+
     def flag(self, record: int) -> int:
         return int(self._flags[self.access[record]])
 

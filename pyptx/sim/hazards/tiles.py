@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.sim.hazards.clocks import CROSSED_SHARED, CTA, SEEN
-from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, plainly_after
+from pyptx.sim.hazards.conflicts import all_crossed_after, all_plainly_after, clashes, plainly_after
 from pyptx.sim.hazards.events import Access, Bytes, Clock, Family, Ints, Space
 from pyptx.sim.hazards.memory import Memory
 from pyptx.sim.hazards.records import WRITES
@@ -168,7 +168,9 @@ class Tiles:
             if not len(refs):
                 return True
         who, what = threads[rows].reshape(-1), refs.repeat(threads.shape[1])
-        return all_plainly_after(self.state, access, what, who) or not clashes(self.state, access, what, who).any()
+        if all_plainly_after(self.state, access, what, who) or all_crossed_after(self.state, access, what, who):
+            return True
+        return not clashes(self.state, access, what, who).any()
 
     def _floor(self, access: Access, threads: Ints) -> Clock:
         """Return the time up to which all that the CTA's own threads did is in order for each of these threads."""

@@ -136,11 +136,17 @@ def _swizzled(found: Descriptor, offset: Array) -> Array:
     return address
 
 
-def shared_operand(
+def shared_operand(memory: Any, found: tuple[Array, str], dtype: str) -> Array:
+    """Return the operands at places of `operand_places`."""
+    made: Array = memory.shared.data.view(found[1]).take(found[0])
+    return made.view(dtype)
+
+
+def operand_places(
     memory: Any, groups: Groups, descriptors: Array, rows: int, columns: int, dtype: str, transposed: bool, once: bool
-) -> Array:
-    """Return the operands that descriptors name, `[group, row, column]`, or, with `once`, `[cta, row, column]` if all
-    warpgroups of a CTA name the same; IndexError with an address outside."""
+) -> tuple[Array, str]:
+    """Return where operands lie that descriptors name, `[group, row, column]`, or, with `once`, `[cta, row, column]`
+    if all warpgroups of a CTA name the same, and in units of which dtype; IndexError with an address outside."""
     named = descriptors[groups.first]
     ctas = groups.grid[-1]
     if once and groups.plain and groups.count > ctas and (named.reshape(-1, ctas) == named[:ctas]).all():
@@ -152,8 +158,7 @@ def shared_operand(
         if sum(item.nbytes for item, _ in groups.places.values()) + found[0].nbytes > _KEPT:
             groups.places.clear()
         groups.places[key] = found
-    made: Array = memory.shared.data.view(found[1]).take(found[0])
-    return made.view(dtype)
+    return found
 
 
 def _places_of(

@@ -179,12 +179,11 @@ def test_products_of_ctas_that_part_land_in_order_and_where_they_belong(name: st
         assert chain(PARTED[name], schedule, seed).tobytes() == wanted.tobytes(), (schedule, seed)
 
 
-def test_products_that_nobody_waits_for_are_still_looked_at() -> None:
-    """An operand outside of shared memory is an error, whenever the product lands."""
-    outside = PRODUCT + COMMIT
-    for schedule in ("eager", "lazy", "random", "adversarial"):
+def test_operands_outside_of_shared_memory_are_an_error_at_the_instruction() -> None:
+    outside = f"mov.b64 %b, {WgmmaDescriptor(65536, 128, 128, Swizzle.NONE).encode():#x};\n{PRODUCT}{COMMIT}trap;\n"
+    for schedule, seed in ORDERS:
         with pytest.raises(PtxError, match="matrix B reads shared addresses"):
-            chain(f"mov.b64 %b, {WgmmaDescriptor(65536, 128, 128, Swizzle.NONE).encode():#x};\n{outside}", schedule)
+            chain(outside, schedule, seed)
 
 
 def test_work_in_flight_is_recorded_alike_whenever_it_lands() -> None:

@@ -71,6 +71,7 @@ def _issue(
         # What a block has gathered is what it scatters at its end.
         _multiply(spelling, site, group, outs, d, named)
         return
+    _places(spelling, site, group, wg.groups_of(group), named)
     kept = {name: None if name == "a" and spelling.in_registers else copied(value) for name, value in named.items()}
     land = partial(_multiply_late, spelling, site, group, kept)
     effects.issue(WGMMA, group.index[firsts(group)], group.shape.lanes, land)
@@ -174,14 +175,12 @@ def operands_of(
     spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
 ) -> tuple[Array, Array]:
     """Return the values of A, 64 x K, and of B, N x K."""
-    a, b = named["a"], named["b"]
-    kept = spelling.k // 2 if spelling.sparse else spelling.k
-    across = {name: bool(int(named.get(f"transpose_{name}", 0))) for name in ("a", "b")}
+    places = _places(spelling, site, group, groups, named)
+    right = wg.shared_operand(site.memory, places[-1], _raw(spelling, 2))
     if spelling.in_registers:
-        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in a), _raw(spelling, 1))
+        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in named["a"]), _raw(spelling, 1))
     else:
-        left = _shared(spelling, site, group, groups, a, (1, 64, kept), across["a"])
-    right = _shared(spelling, site, group, groups, b, (2, spelling.n, spelling.k), across["b"])
+        left = wg.shared_operand(site.memory, places[0], _raw(spelling, 1))
     x, y = _numbers(left, spelling.types[1]), _numbers(right, spelling.types[2])
     if spelling.sparse:
         bits = _BITS[spelling.types[1]]
@@ -196,27 +195,26 @@ def _raw(spelling: Spelling, at: int) -> str:
     return _RAW[_BITS[spelling.types[at]]]
 
 
-def _shared(
-    spelling: Spelling,
-    site: Site,
-    group: Lanes,
-    groups: wg.Groups,
-    descriptors: Any,
-    shape: tuple[int, int, int],
-    across: bool,
-) -> Array:
-    at, rows, columns = shape
-    columns = columns // 8 if spelling.types[at] == "b1" else columns
-    whole = group.each(descriptors)
-    try:
-        return wg.shared_operand(site.memory, groups, whole, rows, columns, _raw(spelling, at), across, at == 2)
-    except IndexError as why:
-        shared = site.memory.shared
-        inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
-        text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {inside}"
-        raise rules.error(
-            rules.MATRIX, site.origin, text, notes=(site.memory.place(group, 0, site.function),)
-        ) from None
+def _places(
+    spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
+) -> list[tuple[Array, str]]:
+    """Return where the operands in shared memory lie: B's last."""
+    kept = spelling.k // 2 if spelling.sparse else spelling.k
+    wanted = [("a", 1, 64, kept)] if not spelling.in_registers else []
+    found: list[tuple[Array, str]] = []
+    for name, at, rows, columns in [*wanted, ("b", 2, spelling.n, spelling.k)]:
+        across = bool(int(named.get(f"transpose_{name}", 0)))
+        width = columns // 8 if spelling.types[at] == "b1" else columns
+        whole, raw = group.each(named[name]), _raw(spelling, at)
+        try:
+            found.append(wg.operand_places(site.memory, groups, whole, rows, width, raw, across, at == 2))
+        except IndexError as why:
+            shared = site.memory.shared
+            inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
+            text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {inside}"
+            note = site.memory.place(group, 0, site.function)
+            raise rules.error(rules.MATRIX, site.origin, text, notes=(note,)) from None
+    return found
 
 
 def _numbers(raw: Array, kind: str) -> Array:

@@ -37,6 +37,11 @@ def _signed(x: int) -> int:
     return _part(x, "", True)
 
 
+def _without_sign(x: int, most: int) -> int:
+    """Saturate as what ptxas makes of it in a part of a word."""
+    return x if 0 <= x <= most else most
+
+
 def _largest(x: int, c: int) -> int:
     """Return the larger as what ptxas makes of `.max` compares: in 64 bits without a sign."""
     return max(x & ((1 << 64) - 1), c)
@@ -58,6 +63,10 @@ def _largest(x: int, c: int) -> int:
         ("vabsdiff.s32.u32.u32.max %d, %a, %b, %c;", lambda a, b, c: max(abs(a - b), _signed(c))),
         ("vmin.u32.s32.s32.max %d, %a, %b, %c;", lambda a, b, c: _largest(min(_signed(a), _signed(b)), c)),
         ("vshl.u32.u32.u32.clamp.min %d, %a, %b, %c;", lambda a, b, c: min(a << min(b, 32), c)),
+        ("vsub.s32.s32.s32.sat %d.b1, %a.b0, %b.b0, %c;", lambda a, b, c: c & ~0xFF00 | 256 * _without_sign(
+            _part(a, "b0", True) - _part(b, "b0", True), 127)),
+        ("vshr.s32.u32.u32.sat.wrap %d.b0, %a, %b, %c;", lambda a, b, c: c & ~0xFF
+            | min(a >> (b & 31), 0x7FFFFFFF) & 255),
         ("vmin.s32.s32.s32 %d.b2, %a, %b, %c;", lambda a, b, c: c & ~0xFF0000
             | (min(_signed(a), _signed(b)) & 255) << 16),
         ("vmax.u32.u32.u32.sat %d.h0, %a, %b.b3, %c;", lambda a, b, c: c & ~0xFFFF

@@ -197,7 +197,7 @@ def main(argv: list[str] | None = None) -> int:
     options.add_argument("--opcode", action="append", default=[])
     options.add_argument("--sample", type=int, help="ask of this many forms only, chosen by --seed")
     options.add_argument("--seed", type=int, default=0)
-    options.add_argument("--tuples", type=int, default=16, help=f"operand tuples of each form, {THREADS} at most")
+    options.add_argument("--tuples", type=int, default=8, help=f"operand tuples of each form, {THREADS} at most")
     options.add_argument("--show", type=int, default=40, help="how many differing forms to print")
     wanted = options.parse_args(argv)
     chosen = asked(wanted.section or SECTIONS, wanted.opcode)

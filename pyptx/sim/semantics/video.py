@@ -22,7 +22,8 @@ _COMPARE: dict[str, Function] = {
 }  # fmt: skip
 _SECOND: dict[str, Function] = {"add": np.add, "min": np.minimum, "max": np.maximum}
 _OPEN_ABOVE = frozenset(("vadd", "vsub", "vabsdiff", "vmin", "vmax"))
-"""What ptxas makes of these saturates unsigned words at zero only, not at their largest number."""
+"""What ptxas makes of these saturates unsigned words at zero only, not at their largest number; in a part of a word it
+compares without a sign, so that negative numbers become the largest. Shifts saturate as words in a part, too."""
 _BASIC: dict[str, Function] = {
     "vadd": np.add, "vsub": np.subtract, "vabsdiff": lambda a, b: np.abs(a - b), "vmin": np.minimum, "vmax": np.maximum,
     "vavrg": lambda a, b: _half_away(a + b),
@@ -81,9 +82,10 @@ def _combined(match: Match, signature: Signature, function: Function, kind: str,
         return value(lambda a, b, c: _finished(_joined(second, word(a, b), c, kind, narrow), kind, False))
 
     def merge(a: Array, b: Array, c: Array, into: Selected | None) -> Array:
-        made = word(a, b) if into is None else first(a, b)
-        if sat and into is not None:
-            made = np.clip(made, *limits(np.dtype(f"{'i' if kind == 's32' else 'u'}{1 if into.unit == 'b' else 2}")))
+        if not sat or into is None or name not in _OPEN_ABOVE:
+            return merged(_finished(word(a, b), kind, False), c, into)
+        made, most = first(a, b), limits(np.dtype(f"{kind[0].replace('s', 'i')}{1 if into.unit == 'b' else 2}"))[1]
+        made = np.where((made < 0) | (made > most), most, made)
         return merged(_finished(made, kind, False), c, into)
 
     return parts(merge, "into")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyptx.diagnostics import Origin, PythonFrame
 from pyptx.sim.hazards import Finding
-from pyptx.sim.hazards.findings import Agent
+from pyptx.sim.hazards.findings import Agent, Cta
 from pyptx.sim.timeline.records import Recorded
 
 
@@ -44,7 +44,7 @@ def _spot(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode
     line = _line(recorded, text, origin, opcode)
     if agent is None or not line:
         return Spot(line, -1, 0)
-    numbers = {_linear(recorded, cta): at for at, cta in enumerate(recorded.ctas)}
+    numbers = {int(Cta.at(cta, recorded.grid)): at for at, cta in enumerate(recorded.ctas)}
     name, cta = f"warp {agent.warp}", numbers.get(agent.cta, -1)
     tracks = [at for at, track in enumerate(recorded.tracks) if (track.cta, track.name) == (cta, name)]
     for run in recorded.runs:
@@ -61,8 +61,3 @@ def _line(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode
     there = [line.number for line in recorded.lines if line.python == (origin.file, origin.line)]
     named = [number for number in there if opcode and opcode in text[number - 1]]
     return (named or there or [0])[0]
-
-
-def _linear(recorded: Recorded, cta: tuple[int, int, int]) -> int:
-    width, height, _ = recorded.grid
-    return cta[0] + width * (cta[1] + height * cta[2])

@@ -63,7 +63,7 @@ def payload(
     return {
         "kernel": recorded.kernel, "grid": recorded.grid, "block": recorded.block, "cluster": recorded.cluster,
         "schedule": recorded.schedule, "unit": UNIT, "end": recorded.end, "leftOut": recorded.left_out,
-        "truncated": recorded.truncated, "ctas": recorded.ctas,
+        "truncated": recorded.truncated, "ctas": recorded.names,
         "tracks": [[t.cta, t.name, int(t.engine), heights.get(at, 1)] for at, t in enumerate(recorded.tracks)],
         "runs": [[r.track, r.start, r.end, string(r.label), *r.lines, r.lanes, r.steps] for r in recorded.runs],
         "waits": [

@@ -30,8 +30,8 @@ def _place(recorded: Recorded, track: int, row: int = 0) -> Event:
 
 
 def _names(recorded: Recorded, heights: dict[int, int]) -> Iterator[Event]:
-    for at, cta in enumerate(recorded.ctas):
-        name = f"CTA {','.join(map(str, cta))}: logical steps, not timing"
+    for at, cta in enumerate(recorded.names):
+        name = f"CTA {cta}: logical steps, not timing"
         yield {"ph": "M", "name": "process_name", "pid": at + 1, "tid": 0, "args": {"name": name}}
         yield {"ph": "M", "name": "process_sort_index", "pid": at + 1, "tid": 0, "args": {"sort_index": at}}
     for at, track in enumerate(recorded.tracks):

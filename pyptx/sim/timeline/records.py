@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pyptx.sim.hazards.findings import Cta
+
 UNIT = "steps of the simulated program, not time: one instruction of a warp is one step, a copy takes none"
 
 
@@ -107,6 +109,11 @@ class Recorded:
     """Where the first lane was that a finding tells of, by the finding's identity."""
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """The Python files that traced instructions come from. What `.loc` of foreign PTX names is never opened."""
+
+    @property
+    def names(self) -> list[str]:
+        """What the recorded CTAs are called, as in findings."""
+        return [str(Cta.at(cta, self.grid)) for cta in self.ctas]
 
     @property
     def end(self) -> int:

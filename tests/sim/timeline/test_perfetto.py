@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pyptx.sim.timeline.page import payload
 from tests.sim.timeline.runs import BULK, HAND_OVER, timeline
 
 REQUIRED = {
@@ -65,3 +66,15 @@ def test_a_trace_is_saved_by_its_name(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "run.json").read_text())["otherData"]["kernel"] == "k"
     with pytest.raises(ValueError, match=r"\.html or as \.json"):
         found.save(tmp_path / "run.txt")
+
+
+@pytest.mark.parametrize(
+    ("grid", "names"),
+    [(2, ["0", "1"]), ((1, 2), ["(0, 0, 0)", "(0, 1, 0)"])],
+    ids=["one dimension", "two dimensions"],
+)
+def test_ctas_are_called_as_in_findings(grid: int | tuple[int, int], names: list[str]) -> None:
+    found = timeline(HAND_OVER, 64, grid=grid)
+    said = [e["args"]["name"] for e in check(found.perfetto())["M"] if e["name"] == "process_name"]
+    assert said == [f"CTA {name}: logical steps, not timing" for name in names]
+    assert payload(found.recorded, [], {}, [])["ctas"] == names

@@ -87,13 +87,13 @@ function caption(item) {
   return item.name;
 }
 function describe(item, tracks, data) {
-  const said = [["where", `CTA ${data.ctas[tracks[item.track].cta].join(",")} · ${tracks[item.track].name}`],
+  const said = [["where", `CTA ${data.ctas[tracks[item.track].cta]} · ${tracks[item.track].name}`],
     ["steps", `${item.start} – ${item.end} (${item.end - item.start})`]];
   if (item.kind === "run") said.push(["instructions", `${item.steps}`], ["lanes", `up to ${item.lanes} of 32`]);
   if (item.kind === "wait") {
     said.push(["waits for", `${item.name}, phase ${item.phase}`]);
     if (!item.released) said.push(["ends", "never: the run stopped here"]);
-    if (item.from >= 0) said.push(["released by", `CTA ${data.ctas[tracks[item.from].cta].join(",")} · ${tracks[item.from].name} at ${item.when}`]);
+    if (item.from >= 0) said.push(["released by", `CTA ${data.ctas[tracks[item.from].cta]} · ${tracks[item.from].name} at ${item.when}`]);
   }
   if (item.kind === "transfer") {
     if (item.bytes) said.push(["bytes", bytesText(item.bytes)]);
@@ -186,7 +186,7 @@ class View {
     pen.fillStyle = this.colour(row.kind === "cta" ? "--cta" : "--back"); pen.fillRect(0, y, LABELS, row.height);
     pen.fillStyle = this.colour(row.kind === "cta" ? "--text" : "--soft");
     pen.font = row.kind === "cta" ? "600 12px system-ui, sans-serif" : "12px system-ui, sans-serif";
-    const name = row.kind === "cta" ? `${row.folded ? "▸" : "▾"} CTA ${this.data.ctas[row.cta].join(",")}` : row.track.name;
+    const name = row.kind === "cta" ? `${row.folded ? "▸" : "▾"} CTA ${this.data.ctas[row.cta]}` : row.track.name;
     pen.fillText(name, row.kind === "cta" ? 8 : 22, y + Math.min(row.height, 20) / 2, LABELS - 26);
     pen.fillStyle = this.colour("--line"); pen.fillRect(0, y + row.height - 1, this.wide, row.kind === "cta" ? 1 : 0.5);
     pen.fillRect(LABELS - 1, y, 1, row.height);

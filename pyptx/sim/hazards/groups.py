@@ -90,6 +90,15 @@ class Group:
         return self._ctas
 
     @cached_property
+    def ends(self) -> tuple[Ints, Ints]:
+        """Per warp, the positions of its first and of its last thread."""
+        index, count = self.warp_index, len(self.warps)
+        first, last = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        last[index] = np.arange(len(index))
+        first[index[::-1]] = np.arange(len(index))[::-1]
+        return first, last
+
+    @cached_property
     def listed(self) -> list[int]:
         """The threads' numbers."""
         return self.threads.tolist()

@@ -13,7 +13,7 @@ import numpy as np
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.clocks import CTA, SEEN
 from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, rules_of
-from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Space
+from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.readers import Readers
@@ -22,6 +22,8 @@ from pyptx.sim.hazards.state import Grid, State
 
 _MOST_LOGGED, _MOST_ENTRIES = 1 << 23, 1 << 16
 """So many lanes' atomics are kept until somebody has to be compared with them."""
+_WARPS = 64
+"""More lanes than these are worth looking at by warp first."""
 Benign = bool | Callable[[], bool]
 """Whether lanes that store to the same bytes store the same values, or what tells it when that is asked."""
 Unchanged = Callable[[Ints], Mask]
@@ -216,7 +218,12 @@ class Memory:
 
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
         """Report lanes whose earlier access at the same cell is not in order."""
-        records, record = self.state.records, last >> 6
+        records = self.state.records
+        if access.strong and not access.readonly and access.scope >= Scope.GPU:
+            last = np.where(records.meet(access)[records.access[last >> 6]], 0, last).astype(np.int32)
+        if len(last) > _WARPS and self._follow_by_warp(access, group, last):
+            return
+        record = last >> 6
         if access.space is Space.SHARED:
             key = records.key[record]
             if int(np.maximum.reduce(key)) <= group.floor:
@@ -230,6 +237,20 @@ class Memory:
             suspects &= records.tag[record] + (last & 63) != group.tags
         if np.count_nonzero(suspects):
             self._compare_some(access, group.threads, last, cells, plane, suspects)
+
+    def _follow_by_warp(self, access: Access, group: Group, last: Refs) -> bool:
+        """Tell quickly whether the lanes are in order after operations, where those of a warp meet the same one."""
+        first, final = group.ends
+        few = last[first]
+        if self.state.clocks.splits or np.count_nonzero(few != last[final]):
+            return False
+        if np.count_nonzero(few[group.warp_index] != last):
+            return False
+        records = self.state.records
+        late = few != 0 if access.space is not Space.SHARED else records.key[few >> 6] > group.floor
+        if not np.count_nonzero(late):
+            return True
+        return all_plainly_after(self.state, access, few[late].astype(np.int64), group.threads[first[late]])
 
     def _compare_some(
         self, access: Access, threads: Ints, last: Refs, cells: Ints, plane: Plane, suspects: Mask

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyptx.sim.hazards.clocks import NEVER
 from pyptx.sim.hazards.crowds import Crowds
-from pyptx.sim.hazards.events import Access, Clock, Ints, Mask
+from pyptx.sim.hazards.events import Access, Clock, Ints, Mask, Scope
 
 ALL_LANES, CROWD = 32, 33
 WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64
@@ -107,6 +107,11 @@ class Records:
     def is_write(self, refs: Clock | Ints) -> Mask:
         """Tell which references are to writes."""
         return self._flags[self.access[refs >> 6]] & WRITES != 0
+
+    def meet(self, access: Access) -> Mask:
+        """Tell, per number, which accesses never race with a strong one of the whole grid: others like it."""
+        strong = self._flags & (STRONG | READONLY | LIVE_BARRIER) == STRONG
+        return strong & (self._size == access.size) & (self._scope >= Scope.GPU)
 
     # Records
 

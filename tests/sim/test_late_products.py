@@ -14,6 +14,9 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.parser import parse
+from pyptx.sim.effects import BULK, COPIES, IN_ORDER, STORES
+from pyptx.sim.lanes import Shape
+from pyptx.sim.scheduling.orders import PRODUCTS, order_of
 from pyptx.tensormap import Swizzle
 from tests.sim.patterns.cases import CASES
 from tests.sim.patterns.planted import patterns
@@ -77,6 +80,14 @@ def test_what_breaks_the_rules_is_right_at_once_and_wrong_late(mistake: tuple[st
     assert right(name, text, "eager", 0)
     assert not all(right(name, text, *order) for order in LATE)
     assert not all(right(name, text, "random", seed) for seed in range(12))
+
+
+def test_some_orders_land_products_at_once_and_others_copies() -> None:
+    found = [order_of("adversarial", seed, 0, Shape((128, 1, 1), 1)) for seed in range(9)]
+    hasty = [order.hasty for order in found if order is not None]
+    assert {frozenset(), PRODUCTS, frozenset((BULK, COPIES, STORES))} == set(hasty)
+    assert hasty.count(frozenset()) > len(hasty) // 2
+    assert PRODUCTS == IN_ORDER
 
 
 @pytest.mark.parametrize(("name", "line"), [("tcgen05_cp", "wait_refill"), ("wgmma_registers", "wait_full")])

@@ -58,6 +58,8 @@ def copy(
         first, begin = _bytes(site, one, of, here[lane], count, "r", edges)
         last, end = _bytes(site, one, to, there[lane], count, "rw" if operation else "w")
         ends = everywhere(site, one, end, int(ctas[lane])) if "ctas" in extras else [end]
+        if not operation:
+            checked.sent(site, one, first, last, end)
         kept = np.resize(np.unpackbits(np.array([byte_mask[lane]], "u2").view("u1"), bitorder="little"), count) != 0
 
         def land(first: Region = first, begin: int = begin, last: Region = last, ends: list[int] = ends,

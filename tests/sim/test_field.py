@@ -558,3 +558,41 @@ def test_the_lowest_bit_of_the_rank_masked_off_an_address_leads_to_the_first_cta
     text = _LEADER.replace("+CELL", "")
     assert sim.run(parse(text), grid=4, block=32, cluster=4, args=[out], schedule=schedule).hazards == []
     assert out.tolist() == [(rank & 2) + 10 * rank + 100 * rank + 1000 + 110000 * rank for rank in range(4)]
+
+
+_STORE = """
+    mov.u32 %r9, theirs;
+    xor.b32 %r10, %r2, 1;
+    mapa.shared::cluster.u32 %r6, %r9, DATA;
+    mapa.shared::cluster.u32 %r7, %r3, %r10;
+    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r6], %r1, [%r7];
+"""
+_TOGETHER = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;"
+
+
+def wrong_ctas(body: str, size: int) -> list[str]:
+    """Return what findings of an asynchronous operation that names the wrong CTA say, and their remedies."""
+    module = parse(paired(size, body, _TOGETHER))
+    done = sim.run(module, grid=2, block=32, cluster=2, args=[np.zeros(2, np.uint32)], on_hazard="report")
+    found = [finding for finding in done.hazards if finding.rule.code == "PTX0944"]
+    assert all(finding.place.origin for finding in found)
+    return [f"{finding.count} × {finding.what}: {finding.help}" for finding in found]
+
+
+@pytest.mark.parametrize("name", ["st.async.shared", "red.async.relaxed.cluster.shared"])
+def test_asynchronous_stores_tell_a_barrier_of_the_cta_that_they_store_to(name: str) -> None:
+    body = _STORE.replace("st.async.shared", name).replace("%r6, %r9", "%r6, %r5")
+    if name.startswith("red"):
+        body = body.replace("bytes.u32", "bytes.add.u32")
+    assert wrong_ctas(body.replace("DATA", "%r10"), 128) == []
+    (said,) = wrong_ctas(body.replace("DATA", "%r2"), 128)
+    assert said.startswith("64 × the data go to CTA 1, the mbarrier lies in CTA 0: map both addresses")
+
+
+def test_a_bulk_copy_from_shared_memory_goes_to_another_cta() -> None:
+    assert wrong_ctas(_SEND, 16) == []
+    own = _SEND.replace("xor.b32 %r10, %r2, 1;", "mov.u32 %r10, %r2;")
+    (said,) = wrong_ctas(own, 16)
+    assert said.startswith("2 × the copy goes to CTA 0 itself: take the address in another CTA")
+    reduction = own.replace("cp.async", "cp.reduce.async").replace("complete_tx::bytes", "complete_tx::bytes.add.u32")
+    assert wrong_ctas(reduction, 16) == []  # The manual says this of copies alone.

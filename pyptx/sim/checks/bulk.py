@@ -59,6 +59,13 @@ def load_issued(
     return partial(checks.engine.copies.land, number)
 
 
+def sent(site: Site, one: Lanes, source: Region, target: Region, end: int) -> None:
+    """A bulk copy that reduces nothing is issued; from shared to shared memory it goes to another CTA."""
+    if site.memory.checks is not None and source.space == target.space == "shared":
+        checks, place = checks_of(site)
+        checks.engine.copies.to_peer(checks.group(one).first, place, end)
+
+
 def _nothing() -> None:
     pass
 

@@ -280,11 +280,33 @@ class Copies:
         column = state.channel(state.domain_of(thread), "st.async", barrier)
         state.column_for(operation, column)
         self.memory.access(access, group, addresses, operation=operation)
+        self._apart(group, place, addresses, barrier)
         record = next(iter(state.unfinished.get(operation, ())), 0)
         for one, address in zip(group.threads.tolist(), addresses.tolist(), strict=True):
             self.lifetimes.remote(place, one, Bytes.run(Space.SHARED, address, access.size), record * 64)
         self._st[operation] = (found, place, thread, access.size * len(group), column)
         return operation
+
+    def _apart(self, group: Group, place: Place, addresses: Ints, barrier: int) -> None:
+        """Report the threads whose data go to another CTA than that of the barrier which hears of them."""
+        grid = self.state.grid_of(group.first)
+        there, here = barrier // grid.shared_stride, addresses // grid.shared_stride
+        wrong = np.flatnonzero(here != there)
+        if len(wrong):
+            first = int(wrong[0])
+            what = f"the data go to CTA {grid.cta(int(here[first]))}, the mbarrier lies in CTA {grid.cta(there)}"
+            remedy = "map both addresses to the same rank: `mapa` of the data and of the mbarrier"
+            thread = int(group.threads[first])
+            self.state.report(rules.WRONG_CTA, place, what, thread=thread, count=len(wrong), help=remedy)
+
+    def to_peer(self, thread: int, place: Place, target: int) -> None:
+        """A bulk copy goes from shared memory to a shared address, which has to be another CTA's."""
+        grid = self.state.grid_of(thread)
+        slot = target // grid.shared_stride
+        if slot == grid.slot_of(thread):
+            what = f"the copy goes to CTA {grid.cta(slot)} itself"
+            remedy = "take the address in another CTA (`mapa`), or copy within the CTA by `ld` and `st`"
+            self.state.report(rules.WRONG_CTA, place, what, thread=thread, help=remedy)
 
     def land_st(self, operation: int) -> None:
         """The bytes of an st.async have arrived."""

@@ -248,6 +248,13 @@ FOREIGN_COMMIT = _error(
     "Commits track the operations of the executing thread only.",
     "issue and commit from the same thread",
 )
+WRONG_CTA = _error(
+    944,
+    "asynchronous operation that names the wrong CTA",
+    "The data and the mbarrier of `st.async` and `red.async` lie in one CTA; `cp.async.bulk` from `shared::cta` to "
+    "`shared::cluster` goes to another CTA than the executing one (st.async; red.async; cp.async.bulk).",
+    "map the address of the data and that of the mbarrier to one rank (`mapa`); copy within the CTA by `ld` and `st`",
+)
 # Tensor memory
 NOT_ALLOCATED = _error(
     945, "tensor memory not allocated", "Columns must lie inside a live allocation.", "allocate them first"

@@ -101,6 +101,11 @@ class Grid:
         """Return the address of a CTA's tensor memory."""
         return slot * TENSOR_BYTES
 
+    def cta(self, slot: int) -> int:
+        """Return the CTA that runs in a slot, the slot's number if none does."""
+        domain = self.domain_of_slot[slot]
+        return domain.ctas[slot - self.slot_of(domain.first_thread)] if domain else slot
+
     def slot_of(self, thread: int) -> int:
         return (thread - self.first_thread) // self.stride
 
@@ -264,10 +269,8 @@ class State:
         """Return bytes in the program's terms."""
         if space is Space.SHARED:
             slot, offset = divmod(address, grid.shared_stride)
-            domain = grid.domain_of_slot[slot]
-            cta = domain.ctas[slot - grid.slot_of(domain.first_thread)] if domain else slot
             owner = f" of `{grid.label}`" if grid.label else ""
-            return f"{size} bytes at {grid.names(offset)} of CTA {cta}{owner}"
+            return f"{size} bytes at {grid.names(offset)} of CTA {grid.cta(slot)}{owner}"
         if space is Space.TENSOR:
             column, rest = divmod(address % TENSOR_BYTES // 16, 8)
             return f"tensor memory column {column}, lanes from {rest * 16}"

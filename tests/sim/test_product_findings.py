@@ -141,12 +141,14 @@ wgmma.wait_group.sync.aligned 0;
 {after}"""
 
 
-def wgmma(a: int, b: int, *, special: str | None = None, c: str = "0f00000000", after: str = "") -> list[Finding]:
+def wgmma(
+    a: int, b: int, *, special: str | None = None, c: str = "0f00000000", after: str = "", **options: Any
+) -> list[Finding]:
     """Multiply twice. The first half of the box is A, the other B; the first two elements of A may differ."""
     stores = " ".join(f"st.shared.b32 [%at+{at}], %r1;" for at in range(0, 64, 4))
     body = WGMMA.format(a=pair(a), b=pair(b), special=special or pair(a), c=c, stores=stores, after=after, keeps=999)
     out = np.zeros(128, np.int32)
-    return sim.run(parse(kernel(body)), "k", block=128, args=(out,), check="all,numerics").hazards
+    return sim.run(parse(kernel(body)), "k", block=128, args=(out,), check="all,numerics", **options).hazards
 
 
 def test_a_product_of_a_warpgroup_overflows_once() -> None:
@@ -172,8 +174,9 @@ def test_the_rows_of_a_warpgroup_are_judged_by_themselves() -> None:
 
 
 def tcgen05(
-    a: int, b: int, *, special: int | None = None, start: float = 0.0, kept: bool = False, ctas: int = 1
-) -> list[str]:
+    a: int, b: int, *, special: int | None = None, start: float = 0.0, kept: bool = False, ctas: int = 1,
+    schedule: str = "eager",
+) -> list[str]:  # fmt: skip
     """Multiply twice in tensor memory, of which column COLUMN + 3 of lane 5 starts with another number."""
     m, n = 128, 16
     x, y = np.full((m, 16), a, "u2"), np.full((n, 16), b, "u2")
@@ -186,7 +189,7 @@ def tcgen05(
     text = instruction(
         "tcgen05.mma.cta_group::1.kind::f16", bits, str(first), second, count=2, use="%yes" if kept else "%never"
     )
-    options: Any = {"check": "strict,numerics", "clusters": ctas}
+    options: Any = {"check": "strict,numerics", "clusters": ctas, "schedule": schedule}
     try:
         t.run(text, shared.repeat(ctas, 0), tensor.repeat(ctas, 0), **options)
     except PtxError as error:
@@ -219,3 +222,9 @@ def test_accumulators_in_tensor_memory_hand_on_what_they_hold(kept: bool) -> Non
     assert tcgen05(ONE, ONE, start=np.inf, kept=kept) == []
     (found,) = tcgen05(LARGE, LARGE, start=np.inf, kept=kept)
     assert found.endswith(f"of D ({2047 if kept else 2048} times)")
+
+
+@pytest.mark.parametrize("schedule", ["lazy", "random", "adversarial"])
+def test_products_that_would_land_late_are_judged_alike(schedule: str) -> None:
+    assert wgmma(LARGE, LARGE, schedule=schedule) == wgmma(LARGE, LARGE)
+    assert tcgen05(LARGE, LARGE, schedule=schedule) == tcgen05(LARGE, LARGE)

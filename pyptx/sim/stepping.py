@@ -12,6 +12,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, selection
+from pyptx.sim.checks import outputs as unwritten
 from pyptx.sim.checks.choice import Check
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.hazards import Finding
@@ -50,21 +51,23 @@ class Barrier:
 
 
 class Machine:
-    """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`.
+    """A kernel that runs when told to. Takes the keywords of `sim.run` that say how to launch, and `watch`; `outputs`
+    are looked at when it has finished.
 
     `check` is `none` unless given. An error that is found is raised at the step at which it comes to light, once, and
     the machine shows what led to it; with `on_hazard="report"` it is one of `hazards` only."""
 
     def __init__(
         self, module: Module | Sequence[Module], entry: str | None = None, *, watch: Sequence[str] = (),
-        check: Check = "none", on_hazard: str = "raise", **options: Any,
+        check: Check = "none", on_hazard: str = "raise", outputs: Sequence[Array] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         self._module = whole(module)
         self._options, selected = Options(**options), selection(check, on_hazard)
         self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
         self._watch = watching.watch(self._launch, watch) if watch else None
-        self._checks = None if selected is None else Checks(selected)
+        self._checks, self._outputs = None if selected is None else Checks(selected), outputs
         self._raised: set[int] = set()
+        self._looked = False
         self._batches = self._launch.batches(self._checks)
         self._batch: Scheduler | None = None
         self._batch = self._next_batch()
@@ -101,6 +104,9 @@ class Machine:
         """Run to the end and give the callers what the kernel wrote, unless there was an error among the findings."""
         self.run()
         launch, checks = self._launch, self._checks
+        if checks is not None and "outputs" in checks.selected.optional and not self._looked:
+            self._looked = True
+            unwritten.look(checks, launch.buffers, self._outputs)
         hazards = [] if checks is None else judged([self._module], checks.selected, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes

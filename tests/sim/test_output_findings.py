@@ -89,6 +89,18 @@ def test_only_who_asks_by_name_hears_of_it() -> None:
         found(90, check="strict,outputs")
 
 
+def test_a_machine_tells_when_it_has_finished() -> None:
+    x, y = np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)
+    for n, check, codes in ((90, "outputs", [("PTX0998", 6)]), (96, "outputs", []), (90, "all", [])):
+        machine = sim.Machine(parse(text()), grid=2, block=48, args=(x, y, n), check=check, outputs=[y])
+        machine.run()
+        assert machine.hazards == []
+        for _ in range(2):
+            assert [(finding.rule.code, finding.count) for finding in machine.finish().hazards] == codes
+    with pytest.raises(PtxError, match="no array among the arguments"):
+        sim.Machine(parse(text()), grid=2, block=48, args=(x, y, 9), check="outputs", outputs=[x.copy()]).finish()
+
+
 def test_the_batches_of_a_grid_count_together() -> None:
     assert found(96, batch_lanes=48) == []
     assert found(90, batch_lanes=48)[0].count == 6

@@ -226,6 +226,8 @@ class Clocks:
             return [first]
         rows, counts = _distinct(every)
         found: list[int] = rows.tolist()
+        if len(every) == 32 * len(found):
+            return found
         warps = self.row_warp[rows]
         lanes = (self.row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
         for at in np.flatnonzero(counts < lanes).tolist():
@@ -357,14 +359,16 @@ class Clocks:
         """Let threads learn a stamp, in the given kinds of knowledge."""
         everything = len(kinds) == KINDS
         rows = self.own_rows(threads)
-        self.dirty[rows] = True
-        if everything and not stamp.foreign and (self.domain_of[self.row_warp[rows]] == stamp.domain).all():
+        low, high = rows[0], rows[0] + len(rows)
+        part = slice(low, high) if rows == [*range(low, high)] else np.array(rows)
+        self.dirty[part] = True
+        if everything and not stamp.foreign and (self.domain_of[self.row_warp[part]] == stamp.domain).all():
             width = min(stamp.known.shape[1], self.table.shape[2])
-            if rows == [*range(rows[0], rows[0] + len(rows))]:
-                mine = self.table[rows[0] : rows[-1] + 1, :, :width]
+            if isinstance(part, slice):
+                mine = self.table[part, :, :width]
                 np.maximum(mine, stamp.known[:, :width], out=mine)
             else:
-                self.table[rows, :, :width] = np.maximum(self.table[rows, :, :width], stamp.known[:, :width])
+                self.table[part, :, :width] = np.maximum(self.table[part, :, :width], stamp.known[:, :width])
             return
         for row in rows:
             home = int(self.domain_of[self.row_warp[row]])

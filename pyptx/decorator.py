@@ -7,8 +7,9 @@ import inspect
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 from pyptx.check import check as check_module
 from pyptx.diagnostics import Diagnostic, PtxError
@@ -32,7 +33,7 @@ from pyptx.specs import Tile
 from pyptx.toolchain import assemble, resources, sass
 
 if TYPE_CHECKING:
-    from pyptx.sim import Result
+    from pyptx.sim import Launch, Result
     from pyptx.sim.checks.choice import Check
     from pyptx.toolchain import Cubin, Resources
 
@@ -53,6 +54,15 @@ class _Specialisation:
     def __init__(self, dims: dict[str, int], captured: Snapshot, traced: Traced) -> None:
         self.dims, self.captured, self.traced = dims, captured, traced
         self.texts: dict[tuple[bool, bool], tuple[Module, str]] = {}
+
+
+class _Bound(NamedTuple):
+    """A launch on arrays, those that it writes, the caller's own of them, and the library that results belong to."""
+
+    launch: Launch
+    made: list[Any]
+    given: list[Any]
+    library: str
 
 
 class Kernel:
@@ -147,6 +157,21 @@ class Kernel:
         outputs = self._simulated(inputs, args, out, grid, {}, kwargs)[1]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    def stream_launch(
+        self,
+        *inputs: Any,
+        out: Any = None,
+        grid: Any = None,
+        args: Sequence[Any] | None = None,
+        programmatic: bool = False,
+        label: str = "",
+        **kwargs: Any,
+    ) -> Launch:
+        """Return what `sim.stream` takes: a launch of this kernel on arrays, as in a call, that may overlap with the
+        one before it if it is `programmatic`. Give arrays that another launch uses as `out=`."""
+        bound = self._bound(inputs, args, out, grid, kwargs, depth=3)
+        return replace(bound.launch, programmatic=programmatic, label=label)
+
     def _simulated(
         self,
         args: Sequence[Any],
@@ -156,6 +181,23 @@ class Kernel:
         options: Mapping[str, Any],
         kwargs: Mapping[str, Any],
     ) -> tuple[Result, list[Any]]:
+        from pyptx.runtime import arrays, simulation
+
+        bound = self._bound(args, listed, out, grid, kwargs, depth=4)
+        result = simulation.simulate(bound.launch, outputs=bound.made, **options)
+        arrays.note_written(bound.given)
+        return result, bound.given or arrays.given_back(bound.library, bound.made)
+
+    def _bound(
+        self,
+        args: Sequence[Any],
+        listed: Sequence[Any] | None,
+        out: Any,
+        grid: Any,
+        kwargs: Mapping[str, Any],
+        depth: int,
+    ) -> _Bound:
+        """Return a launch on arrays. `depth`: how many calls away the caller is whom warnings are for."""
         from pyptx.runtime import arguments, arrays, simulation
 
         if CURRENT.get() is not None:
@@ -175,17 +217,15 @@ class Kernel:
         known = {name: value for name, value in env.items() if name in self.shape_variables}
         module = self.module(**known, **template)
         memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *made), strict=True))
-        place = arguments.grid_of(self.grid if grid is None else grid, known)
-        shared = self.dynamic_smem(**known, **template)
         traced = self._specialised({**known, **template}).traced
         for found in traced.warnings:
-            warnings.warn(f"{found}; {found.help}", stacklevel=3)
-        result = simulation.simulate(
-            module, self._definition, memory, scalars, known, grid=place, shared=shared, parts=traced.parts,
-            outputs=made, **options,
+            warnings.warn(f"{found}; {found.help}", stacklevel=depth)
+        launch = simulation.launch_of(
+            module, self._definition, memory, scalars, known,
+            grid=arguments.grid_of(self.grid if grid is None else grid, known), shared=traced.dynamic_shared,
+            parts=traced.parts,
         )  # fmt: skip
-        arrays.note_written(given)
-        return result, given or arrays.given_back(library, made)
+        return _Bound(launch, made, given, library)
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"

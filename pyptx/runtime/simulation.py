@@ -1,4 +1,4 @@
-"""Runs a traced kernel on the simulator: arrays become buffers, tensors that the body asks a map of get one."""
+"""Launches of traced kernels on the simulator: arrays become buffers, tensors that the body asks a map of get one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from pyptx.tensormap import tensor_map
 _MAP = "_tma_desc"
 
 
-def simulate(
+def launch_of(
     module: Module,
     definition: Definition,
     arrays: Mapping[str, Array],
     scalars: Mapping[str, Any],
     env: Mapping[str, int],
-    **options: Any,
-) -> sim.Result:
-    """Run the module's kernel of this definition on arrays by tensor name and scalars by parameter name."""
+    **how: Any,
+) -> sim.Launch:
+    """Return a launch of the module's kernel of this definition, with arrays by tensor name and scalars by parameter
+    name."""
     entry = next(f for f in module.directives if isinstance(f, Function) and f.name == definition.name)
     tiles = dict(definition.tensors)
     args: dict[str, Any] = {}
@@ -34,4 +35,12 @@ def simulate(
             args[param.name] = scalars[param.name]
         elif tensor in arrays:
             args[param.name] = sim.Tensor(arrays[tensor], tensor_map(tiles[tensor], dict(env), 0))
-    return sim.run(module, definition.name, args=args, block=definition.block, cluster=definition.cluster, **options)
+    return sim.Launch(module, definition.name, args=args, block=definition.block, cluster=definition.cluster, **how)
+
+
+def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
+    """Run a launch by itself."""
+    return sim.run(
+        launch.module, launch.entry, args=launch.args, grid=launch.grid, block=launch.block, cluster=launch.cluster,
+        shared=launch.shared, parts=launch.parts, **options,
+    )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyptx import Tile, kernel, ptx, reg, smem
+from pyptx import Tile, kernel, ptx, reg, sim, smem
 from pyptx.diagnostics import PtxError
 from pyptx.types import f32, s32, u32, u64
 
@@ -169,7 +169,7 @@ def test_a_call_warns_of_what_is_probably_not_meant() -> None:
         (py,) = ptx.global_ptrs(y)
         ptx.st(f32, ptx.addr(py), total)
 
-    for run in (lost, lost.simulate):
+    for run in (lost, lost.simulate, lost.stream_launch):
         with pytest.warns(
             UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0830\].*write it as destination"
         ) as caught:
@@ -272,3 +272,39 @@ def test_a_read_only_output_is_refused() -> None:
     frozen.flags.writeable = False
     with pytest.raises(PtxError, match="`c`: expected an array to write to, it is read-only"):
         scaled_sum(A, B, out=frozen, scale=1.0)
+
+
+@kernel(arch="sm_90", in_specs=[Tile("n", f32)], out_specs=[Tile("n", f32)], grid=blocks, block=(128, 1, 1))
+def plus_one(x: Any, y: Any, *, waits: bool = True) -> None:
+    """y = x + 1, which may start before the grid before it has ended"""
+    px, py = ptx.global_ptrs(x, y)
+    ptx.griddepcontrol.launch_dependents()
+    i = ptx.special.tid.x() + ptx.special.ctaid.x() * 128
+    if waits:
+        ptx.griddepcontrol.wait()
+    with ptx.if_(i < x.shape[0]):
+        at = i * 4
+        ptx.st(f32, ptx.addr(py, at), ptx.ld(f32, ptx.addr(px, at)) + 1.0)
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random"])
+def test_kernels_overlap_in_a_stream(schedule: str) -> None:
+    y, z = np.zeros(1000, np.float32), np.zeros(1000, np.float32)
+
+    def launches(waits: bool) -> list[sim.Launch]:
+        first = scaled_sum.stream_launch(A, B, out=y, scale=2.0, label="sum")
+        return [first, plus_one.stream_launch(y, out=z, waits=waits, programmatic=True)]
+
+    results = sim.stream(launches(waits=True), schedule=schedule)
+    np.testing.assert_array_equal(z, A + 2 * B + 1)
+    assert [result.hazards for result in results] == [[], []]
+    assert results[1].outputs["y"] is z
+    with pytest.raises(PtxError, match=r"error\[PTX0906\](.|\n)*`sum`"):
+        sim.stream(launches(waits=False), schedule=schedule)
+
+
+def test_a_launch_for_a_stream_is_checked_as_a_call_is() -> None:
+    with pytest.raises(PtxError, match="scale"):
+        sim.stream([scaled_sum.stream_launch(A, B)])
+    with pytest.raises(PtxError, match=r"\bb\b"):
+        scaled_sum.stream_launch(A, B[:10], scale=1.0)

@@ -60,7 +60,7 @@ def functions(cubin: Cubin) -> dict[str, list[Instruction]]:
 def instruction(line: str, data: bytes = b"", bank: bytes = b"") -> Instruction | None:
     """Return the instruction on a line of nvdisasm, if there is one; `data` is the function's encoding, `bank` what
     ptxas keeps in memory of its constants."""
-    size = 8 if "WIDE" in line else 4
+    size = 8 if "WIDE" in line or "IMAD.HI" in line else 4
     line = _BANK.sub(lambda m: hex(int.from_bytes(bank[int(m[1], 16) :][:size], "little")), line)
     made = _INSTRUCTION.match(line)
     if made is None:

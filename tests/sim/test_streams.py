@@ -267,8 +267,8 @@ def test_a_hang_names_the_grid_that_is_waited_for() -> None:
         launched(made, (x, y), (y, z), grid=2)
     first, second = raised.value.diagnostics
     assert first.code == second.code == "PTX0990"
-    assert "of `producer` waits for barrier 1" in first.message
-    assert "of `consumer` waits for grid `producer`: 2 of its 2 CTAs have not ended" in second.message
+    assert "of `producer` wait for barrier 1" in first.message
+    assert "of `consumer` wait for grid `producer`: 2 of its 2 CTAs have not ended" in second.message
     assert any("waiting at `bar.sync`" in note and "`producer` CTA" in note for note in second.notes)
     report = raised.value.report
     assert report.guilty is report.nodes[0]

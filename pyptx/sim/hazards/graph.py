@@ -133,7 +133,8 @@ class HangReport:
         if self.guilty is None:
             return None
         who, place = self.guilty.waiting[0]
-        what = f"{who} waits for {self.guilty.what}: {self.guilty.missing}"
+        verb = "wait" if who.count("warp") > 1 else "waits"
+        what = f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
         return Finding(
             rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, tuple(self.lines()),
             help=self.guilty.advice,

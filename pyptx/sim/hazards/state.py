@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards.clocks import Clocks, Stamp
+from pyptx.sim.hazards.clocks import ORDER, RAN, Clocks, Stamp
 from pyptx.sim.hazards.events import Family, Ints, Place, Scope, Space
 from pyptx.sim.hazards.findings import Agent, Finding, Ledger
 from pyptx.sim.hazards.records import ALL_LANES, Records
@@ -31,12 +31,33 @@ ENGINE_NAMES = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Later:
+    """What one thread hands on, of which most is never asked for: what its row knew, and itself up to a time."""
+
+    common: Stamp
+    column: int
+    now: int
+
+    def made(self) -> Stamp:
+        stamp = self.common.copy()
+        stamp.known[[*ORDER, RAN], self.column] = self.now
+        return stamp
+
+
+@dataclass(slots=True, eq=False)
 class Release:
     """What a release pattern left at a location, or a fence before one."""
 
-    stamp: Stamp
+    held: Stamp | Later
     scope: Scope
     thread: int
+
+    @property
+    def stamp(self) -> Stamp:
+        """What it hands on."""
+        if isinstance(self.held, Later):
+            self.held = self.held.made()
+        return self.held
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ import numpy as np
 from pyptx.sim.hazards.clocks import KINDS, PRIOR, Stamp, joined
 from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.state import Grid, Release, State
+from pyptx.sim.hazards.state import Grid, Later, Release, State
 
 _MANY = 64
 """So many releases of one location, or threads at it, are no longer kept apart."""
@@ -105,8 +105,9 @@ class Synchronisation:
         threads = group.threads
         if len(group) > _MANY and access.scope >= Scope.GPU:
             threads, addresses = self._crowds(access, threads, addresses)
+        commons: dict[int, Stamp] = {}
         for thread, address in zip(threads.tolist(), addresses.tolist(), strict=True):
-            self._one(access, thread, (access.space, address))
+            self._one(access, thread, (access.space, address), commons)
         if access.sem.releases:
             self.state.clocks.tick()
 
@@ -138,7 +139,8 @@ class Synchronisation:
             for thread in threads.tolist():
                 self.state.observed.setdefault(thread, {})[location] = there
 
-    def _one(self, access: Access, thread: int, location: tuple[Space, int]) -> None:
+    def _one(self, access: Access, thread: int, location: tuple[Space, int], commons: dict[int, Stamp]) -> None:
+        """One thread's access. `commons`: what rows knew when the instruction began."""
         there = self._at.get(location, [])
         one = np.array([thread], np.int64)
         # `red` and stores read nothing that they could acquire.
@@ -154,7 +156,8 @@ class Synchronisation:
         if access.writes:
             kept = [r for r in there if r.thread != thread] if access.reads else []
             if access.sem.releases:
-                kept.append(Release(self.state.clocks.publish(one), access.scope, thread))
+                learned = bool(there) and access.reads and access.sem.acquires
+                kept.append(Release(self._handed_on(one, learned, commons), access.scope, thread))
             elif thread in self.state.fenced:
                 fence = self.state.fenced[thread]
                 kept.append(Release(fence.stamp, min(fence.scope, access.scope), thread))
@@ -163,6 +166,17 @@ class Synchronisation:
                 self._unite(location, there, self._at[location], access.sem.releases)
             else:
                 self._at.pop(location, None)
+
+    def _handed_on(self, one: Ints, learned: bool, commons: dict[int, Stamp]) -> Stamp | Later:
+        """Return what a thread releases. Until it learns something by this instruction, it knows what its row did."""
+        clocks, thread = self.state.clocks, int(one[0])
+        warp, row = thread >> 5, int(clocks.row_of[thread])
+        if learned or clocks.crossed_at >= 0 or clocks.copy_column[warp]:
+            return clocks.publish(one)
+        common = commons.get(row)
+        if common is None:
+            common = commons[row] = clocks.knowledge(row)
+        return Later(common, thread - int(clocks.first_thread[warp]) + 1, clocks.now)
 
     def _unite(
         self, location: tuple[Space, int], before: list[Release], now: list[Release], released: bool

@@ -66,3 +66,11 @@ def static_shared_limit(where: Target) -> int:
     if where.suffix != "a":
         return STATIC_SHARED
     return sm_limits(where.name).shared_per_cta
+
+
+def shared_limit(where: Target) -> int:
+    """Return the most shared memory that a CTA may have on any machine that runs code for a target: code without a
+    suffix runs on later ones too."""
+    own = RENAMED.get(where.arch, where.arch)
+    able = [limits for arch, limits in _BY_ARCH.items() if arch == own or (arch > own and not where.suffix)]
+    return max(limits.shared_per_cta for limits in able or _BY_ARCH.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
@@ -18,8 +18,12 @@ from pyptx.sim.images.objects import Sampler, Surface, Texture
 from pyptx.sim.images.storage import Images
 from pyptx.sim.memory import Region
 from pyptx.sim.multicasts import Multicast, Multicasts
+from pyptx.sim.overlaps import Span, unique
 from pyptx.sim.variables import GUARD, Allocation
 from pyptx.tensormap import TensorMap, encode, validate
+
+_TENSOR_MAP = 128
+_FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +49,10 @@ class Buffers:
     next: int
     allocations: list[Allocation] = field(default_factory=list[Allocation])
     arrays: list[tuple[Array, int]] = field(default_factory=list["tuple[Array, int]"])
+    spans: Sequence[Span] = ()
     images: Images = field(default_factory=Images)
     multicasts: Multicasts = field(default_factory=Multicasts)
+    _places: dict[int, int] = field(default_factory=dict[int, int])
 
     def multicast(self, value: Multicast, name: str) -> int:
         """Return the multimem address of an object, placing its arrays."""
@@ -64,14 +70,34 @@ class Buffers:
         found = self.known(array)
         if found is not None:
             return found
+        span = next((span for span in self.spans if _holds(span, array)), None)
+        address = self._placed(array, name) if span is None else self._spanned(span, name) + _start(array) - span.low
+        self.arrays.append((array, address))
+        return address
+
+    def _placed(self, array: Array, name: str) -> int:
+        """Return where the bytes of an array that shares them with no other are placed."""
         address = aligned(self.next, 256)
         data = np.ascontiguousarray(array)
         flat = data.reshape(-1).view(np.uint8)
         lent = bool(np.shares_memory(data, array)) if data.size else False
-        self.allocations.append(Allocation(address, data.nbytes, name, flat, writable=array.flags.writeable, lent=lent))
+        writable = array.flags.writeable and unique(array)
+        self.allocations.append(Allocation(address, data.nbytes, name, flat, writable=writable, lent=lent))
         self.next = address + data.nbytes + GUARD
-        self.arrays.append((array, address))
         return address
+
+    def _spanned(self, span: Span, name: str) -> int:
+        """Return where bytes that several arrays share are placed, once for all of them."""
+        found = self._places.get(span.low)
+        if found is None:
+            found = self._places[span.low] = self.next = aligned(self.next, 256)
+            self.allocations.append(Allocation(found, span.data.nbytes, name, span.data, "global", span.writable, True))
+            self.next += span.data.nbytes + GUARD
+            return found
+        for at, item in enumerate(self.allocations):
+            if item.address == found and name not in item.name.split(" and "):
+                self.allocations[at] = replace(item, name=f"{item.name} and {name}")
+        return found
 
     def known(self, array: Array) -> int | None:
         """Return where an array lies, None for one that the launch was not given."""
@@ -89,11 +115,22 @@ class Buffers:
 
     def write_back(self, regions: list[Region]) -> None:
         """Copy what the launch wrote back to the arrays."""
-        written = {region.low: region for region in regions if region.writable and not region.lent}
+        written = [region for region in regions if region.writable and not region.lent]
         for array, address in self.arrays:
-            region = written.get(address)
+            region = next((region for region in written if region.low <= address < region.low + region.size), None)
             if region is not None and array.flags.writeable:
-                array[...] = region.data[: array.nbytes].view(array.dtype).reshape(array.shape)
+                data = region.data[address - region.low :][: array.nbytes]
+                array[...] = data.view(array.dtype).reshape(array.shape)
+
+
+def _start(array: Array) -> int:
+    return array.ctypes.data
+
+
+def _holds(span: Span, array: Array) -> bool:
+    """Say whether an array lies in a span."""
+    contiguous = bool(array.size and array.flags.c_contiguous)
+    return contiguous and span.low <= _start(array) and _start(array) + array.nbytes <= span.low + span.data.nbytes
 
 
 def _same_bytes(one: Array, other: Array) -> bool:
@@ -120,10 +157,14 @@ def parameter_bytes(
             text = f"missing {missing}, unknown {unknown}; the parameters are {names}"
             raise rules.error(rules.ARGUMENTS, origin, text)
         values = [args[n] for n in names]
-    else:
+    elif isinstance(args, Sequence) and not isinstance(args, str | bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
         values = list(args)
+    else:
+        text = f"args is of type {type(args).__name__}: a list of arguments, or a mapping by names, is expected"
+        raise rules.error(rules.ARGUMENTS, origin, text)
     if len(values) != len(placed):
-        text = f"the kernel has {len(placed)} parameters, found {len(values)} arguments"
+        shown = ", ".join(f"{name} ({param.type.ptx})" for name, (param, _, _) in zip(names, placed, strict=True))
+        text = f"the kernel has {len(placed)} parameters, found {len(values)} arguments; they are: {shown or 'none'}"
         raise rules.error(rules.ARGUMENTS, origin, text)
     data = bytearray(end)
     arrays: dict[str, Array] = {}
@@ -135,24 +176,55 @@ def parameter_bytes(
     return data, arrays
 
 
+def arrays_in(value: Any) -> Iterator[Array]:
+    """Yield the arrays whose addresses an argument passes."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        yield cast("Array", value)
+    elif isinstance(value, Tensor):
+        yield value.array
+    elif isinstance(value, Multicast):
+        yield from value.arrays
+    elif isinstance(value, Struct):
+        for _, item in value.fields:
+            yield from arrays_in(item)
+
+
 def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Origin | None) -> bytes:
     if isinstance(value, Struct):
         made = bytearray(value.size)
         for offset, item in value.fields:
-            part = _plain(item, buffers, param.name)
+            part = _plain(item, buffers, param.name, origin)
             made[offset : offset + len(part)] = part
         data = bytes(made)
     elif isinstance(value, int | float) and not isinstance(value, np.generic):
-        data = _number(param, value, size)
+        data = _number(param, value, size, origin)
     else:
-        data = _plain(value, buffers, param.name)
+        data = _plain(value, buffers, param.name, origin)
     if len(data) != size:
-        text = f"`{param.name}` is {param.type.ptx} of {size} bytes, the argument has {len(data)}"
-        raise rules.error(rules.ARGUMENTS, origin, text)
+        declared = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
+        text = f"`{param.name}` is {declared} of {size} bytes, the argument has {len(data)}"
+        raise rules.error(rules.ARGUMENTS, origin, text, help=_fitting(value, size))
     return data
 
 
-def _plain(value: Value, buffers: Buffers, name: str) -> bytes:
+def _fitting(value: Any, size: int) -> str | None:
+    """Return what to pass instead of a value of another size."""
+    if isinstance(value, np.generic):
+        return "a plain Python number takes the size of the parameter"
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return (
+            "an array without dimensions is a number: for its address pass one of shape (1,), for its value `.item()`"
+        )
+    if isinstance(value, np.ndarray) and size == _TENSOR_MAP:
+        return "for a tensor map pass sim.Tensor(array, TensorMap(…)); the map says which box a copy takes"
+    if isinstance(value, np.ndarray):
+        return "an array is passed by its address, of 8 bytes; for a value pass a number, for a structure sim.Struct(…)"
+    return None
+
+
+def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+    for array in arrays_in(value):
+        _usable(array, name, origin)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(cast("bytes", value))
     if isinstance(value, Multicast):
@@ -167,18 +239,34 @@ def _plain(value: Value, buffers: Buffers, name: str) -> bytes:
     if isinstance(value, np.ndarray) and value.ndim:
         return buffers.address(cast("Array", value), name).to_bytes(8, "little")
     if isinstance(value, np.generic | np.ndarray):
+        _usable(np.asarray(cast("Array", value)), name, origin)
         return cast("Array", value).tobytes()
     text = f"`{name}`: a {type(value).__name__} cannot be passed; arrays of NumPy and numbers can"
-    raise rules.error(rules.ARGUMENTS, None, text)
+    raise rules.error(rules.ARGUMENTS, origin, text)
 
 
-def _number(param: Param, value: float, size: int) -> bytes:
+def _usable(array: Array, name: str, origin: Origin | None) -> None:
+    """Refuse an array that means nothing to a GPU."""
+    dtype = array.dtype
+    if dtype.hasobject or dtype.kind in "SUmMT":
+        text = f"`{name}`: an array of {dtype} cannot be passed; arrays of numbers can"
+        raise rules.error(rules.ARGUMENTS, origin, text)
+    if not dtype.isnative:
+        text = f"`{name}`: {dtype.str} is big-endian, GPUs are little-endian"
+        raise rules.error(rules.ARGUMENTS, origin, text, help="pass `array.astype(array.dtype.newbyteorder('='))`")
+
+
+def _number(param: Param, value: float, size: int, origin: Origin | None) -> bytes:
     kind = param.type.ptx[1:]
-    if kind in ("f32", "f64") or (isinstance(value, float) and size in (4, 8)):
-        return struct.pack("<f" if size == 4 else "<d", value)
-    if isinstance(value, float) and size == 2:
-        return struct.pack("<e", value)
-    wide = 8 * size
-    if not -(1 << (wide - 1)) <= value < 1 << wide:
-        raise rules.error(rules.ARGUMENTS, None, f"`{param.name}` is {param.type.ptx}, {value} does not fit")
-    return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")
+    if isinstance(value, float) and kind[0] in "us":
+        help = "pass an int; a NumPy number, np.float32(x) say, is passed by its bits"
+        raise rules.error(rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value} is no integer", help=help)
+    try:
+        if size in _FLOATS and (kind[0] == "f" or isinstance(value, float)):
+            return struct.pack(_FLOATS[size], value)
+        wide = 8 * size
+        if -(1 << (wide - 1)) <= value < 1 << wide:
+            return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")
+    except OverflowError:
+        pass
+    raise rules.error(rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value!s:.40} does not fit")

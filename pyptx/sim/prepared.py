@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from pyptx.ir import Module
 from pyptx.isa.targets import target
 from pyptx.sim import rules
-from pyptx.sim.arguments import Buffers, parameter_bytes
+from pyptx.sim.arguments import Buffers, arrays_in, parameter_bytes
 from pyptx.sim.checks import Checks
 from pyptx.sim.codegen import Source
 from pyptx.sim.flights import Flight
@@ -22,19 +22,19 @@ from pyptx.sim.formats import Array
 from pyptx.sim.images.binding import bind_variables
 from pyptx.sim.machine import Batch, Launch, Stats
 from pyptx.sim.memory import Region, regions_of
+from pyptx.sim.overlaps import Span, entangled, spans
 from pyptx.sim.program import Program, prepare
+from pyptx.sim.room import require
 from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
 from pyptx.sim.scheduling.scheduler import Scheduler
+from pyptx.sim.shapes import Dim, dim3, shaped, whole_number
 from pyptx.sim.timeline.recorder import Recorder
 from pyptx.sim.tracking import Tracker
 from pyptx.sim.unstarted import Unstarted
 from pyptx.sim.variables import PARAM_BASE, Globals
 
-Dim = int | Sequence[int]
 BATCH_LANES = 8192
 MAX_STEPS = 50_000_000
-_MOST_THREADS = 1024
-_MOST_SHARED = 232448
 _WAITING = 4
 _OVERLAPPED = 4
 
@@ -91,16 +91,11 @@ class Prepared:
         """Yield the batches of the grid one after the other, each ready to run. `flight` is the grid's part in a stream
         of several."""
         machine: Batch | None = None
+        require(self.launch, self.at_once)
         size = self.launch.cluster_size
-        firsts = range(0, self.ctas, size)
-        # Whole batches in reverse, so that a batch of consecutive CTAs stays one.
-        unstarted = self.unstarted = Unstarted(self.launch.cluster, self.launch.grid, list(firsts))
-        if reversed_ctas(self.launch.schedule, self.launch.seed):
-            parts = [
-                unstarted.firsts[at : at + self.at_once // size] for at in range(0, len(firsts), self.at_once // size)
-            ]
-            unstarted.firsts = [first for part in reversed(parts) for first in part]
-        while unstarted.firsts:
+        by = self.at_once // size if reversed_ctas(self.launch.schedule, self.launch.seed) else 0
+        unstarted = self.unstarted = Unstarted(self.launch.cluster, self.launch.grid, by)
+        while unstarted.left:
             numbers = unstarted.start(self.at_once)
             ctas = len(numbers)
             if machine is None or machine.shape.ctas != ctas:
@@ -139,7 +134,7 @@ def prepared_together(
     poison = any(options.poison for _, _, options, _ in launches)
     programs = _programs([(module, entry) for module, entry, _, _ in launches], checked, single, poison)
     variables = programs[0][0].variables.globals
-    buffers = Buffers(variables.next)
+    buffers = Buffers(variables.next, spans=_overlapping([options for _, _, options, _ in launches]))
     labels = _labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
     found = [
         _begun(made, module, options, buffers, label)
@@ -149,6 +144,30 @@ def prepared_together(
     for launch in found:
         launch.regions = regions
     return found
+
+
+def _overlapping(launches: Sequence[Options]) -> list[Span]:
+    """Return the bytes that several of the launches' arrays share; PtxError where these do not lie in one order."""
+    arrays: dict[int, tuple[str, Array]] = {}
+    for options in launches:
+        for name, value in _named(options.args):
+            arrays.update((id(array), (name, array)) for array in arrays_in(value))
+    found = list(arrays.values())
+    both = entangled([array for _, array in found])
+    if both is not None:
+        one, other = (found[at][0] for at in both)
+        text = f"the arguments {one} and {other} share memory, and one of them is not contiguous"
+        help = "pass a copy of one, or contiguous arrays, which may overlap"
+        raise rules.error(rules.ARGUMENTS, None, text, help=help)
+    return spans([array for _, array in found])
+
+
+def _named(args: Any) -> list[tuple[str, Any]]:
+    """Return arguments with their names, or numbers; what is none is refused later."""
+    if isinstance(args, Mapping):
+        return list(cast("Mapping[str, Any]", args).items())
+    values = cast("Sequence[Any]", args) if isinstance(args, Sequence) else ()
+    return [(str(at), value) for at, value in enumerate(values)]
 
 
 def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[str]:
@@ -163,18 +182,21 @@ def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[st
 def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str) -> Prepared:
     """Return a launch whose arrays and variables have addresses, but no regions yet."""
     program, sources, tracker = made
-    grid, block, cluster = (_dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
-    shape = _shape(program, grid, block, cluster, options.shared)
+    grid, block, cluster = (dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
+    shape = shaped(program, grid, block, cluster, whole_number(options.shared, "shared", 0))
     if options.schedule not in SCHEDULES:
         known = ", ".join(SCHEDULES)
         raise rules.error(rules.LAUNCH_SHAPE, None, f"no schedule {options.schedule!r}; there are {known}")
     if options.precision not in ("float32", "hardware"):
         text = f"precision {options.precision!r} is not there; `float32` and `hardware` are"
         raise rules.error(rules.LAUNCH_SHAPE, None, text)
+    whole_number(options.seed, "seed")
+    whole_number(options.max_steps, "max_steps", 1)
+    whole_number(options.batch_lanes, "batch_lanes", 1)
     exact = 0
     if options.precision == "hardware":
         exact = max(target(name).arch for name in module.target.targets if name.startswith("sm_"))
-    program.variables.parts = dict(options.parts or {})
+    program.variables.parts = _parts(options.parts)
     workspace = buffers.reserve(256, "grid workspace") if options.cooperative else 0
     launch = Launch(
         program, *shape, options.shared, options.max_steps, workspace, options.schedule, options.seed,
@@ -232,48 +254,13 @@ def _programs(wanted: Sequence[tuple[Module, str | None]], checked: bool, single
     return found[1]
 
 
-def _dim3(value: Dim, what: str) -> tuple[int, int, int]:
-    values = [value] if isinstance(value, int) else [int(v) for v in value]
-    values += [1] * (3 - len(values))
-    if len(values) != 3 or any(v < 1 for v in values):
-        raise rules.error(
-            rules.LAUNCH_SHAPE, None, f"{what} is {tuple(values)}: one to three positive numbers expected"
-        )
-    return values[0], values[1], values[2]
-
-
-def _shape(
-    program: Program,
-    grid: tuple[int, int, int],
-    block: tuple[int, int, int],
-    cluster: tuple[int, int, int],
-    shared: int,
-) -> tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]:
-    """Return the launch's dimensions, checked against the entry's own directives."""
-    function = program.entry.function
-    directives = {d.name: d.values for d in function.directives}
-    required = directives.get("reqntid")
-    if required is not None:
-        wanted = tuple(int(v) for v in (*required, 1, 1)[:3])
-        if wanted != block:
-            raise rules.error(rules.LAUNCH_SHAPE, function.origin, f"block is {block}, the kernel requires {wanted}")
-    named = directives.get("reqnctapercluster")
-    if named and cluster == (1, 1, 1):
-        made = [int(v) for v in (*named, 1, 1)[:3]]
-        cluster = (made[0], made[1], made[2])
-    threads = block[0] * block[1] * block[2]
-    if threads > _MOST_THREADS:
-        raise rules.error(
-            rules.LAUNCH_SHAPE, None, f"a block of {threads} threads; at most {_MOST_THREADS} are possible"
-        )
-    if any(g % c for g, c in zip(grid, cluster, strict=True)):
-        raise rules.error(rules.LAUNCH_SHAPE, None, f"grid {grid} is no multiple of the cluster {cluster}")
-    used = program.variables.dynamic_base() - program.variables.shared_base + shared
-    if shared < 0 or used > _MOST_SHARED:
-        raise rules.error(
-            rules.LAUNCH_SHAPE, None, f"{used} bytes of shared memory; at most {_MOST_SHARED} are possible"
-        )
-    return grid, block, cluster
+def _parts(given: Mapping[str, int] | None) -> dict[str, int]:
+    """Return the names of pieces of dynamic shared memory and their offsets."""
+    if given is not None and not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise rules.error(rules.ARGUMENTS, None, f"parts is {given!r}: names and offsets expected, {{'ring': 1024}}")
+    return {
+        str(name): whole_number(offset, f"the offset of the part {name!r}", 0) for name, offset in (given or {}).items()
+    }
 
 
 def _padded(data: bytearray) -> Array:

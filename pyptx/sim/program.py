@@ -149,7 +149,9 @@ def _entry(module: Module, bodies: dict[str, Body], name: str | None) -> str:
     if name is None and len(entries) == 1:
         return entries[0]
     shown = ", ".join(f"`{n}`" for n in entries) or "none"
-    wanted = f"no entry `{name}`" if name is not None else "the module has several entries, name one"
+    if not entries:
+        raise rules.error(rules.MISSING_ENTRY, module.origin, "the module has no entry: nothing to run")
+    wanted = f"no entry `{name!s:.80}`" if name is not None else "the module has several entries, name one"
     raise rules.error(rules.MISSING_ENTRY, module.origin, f"{wanted}; its entries are {shown}")
 
 

@@ -141,11 +141,14 @@ class Machine:
 
     def memory(self, name: str) -> Array:
         """Return a copy of an array argument or a variable of global memory as the kernel sees it now."""
+        given = self._launch.outputs.get(name)
+        address = None if given is None else self._launch.buffers.known(given)
         for region in self._launch.regions:
-            if region.name == name:
-                given = self._launch.outputs.get(name)
-                data = region.data.copy()
-                return data if given is None else data[: given.nbytes].view(given.dtype).reshape(given.shape)
+            if given is not None and address is not None and region.low <= address < region.low + max(1, region.size):
+                data = region.data[address - region.low :][: given.nbytes].copy()
+                return data.view(given.dtype).reshape(given.shape)
+            if given is None and region.name == name:
+                return region.data.copy()
         known = ", ".join(region.name for region in self._launch.regions)
         raise rules.error(rules.ARGUMENTS, None, f"no memory `{name}`; there are {known}")
 

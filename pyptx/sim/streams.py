@@ -93,13 +93,13 @@ class _Grid:
         """Count the CTAs that have not ended."""
         if self.batch is None:
             return 0 if self.flight.ended else self.flight.ctas
-        return len(self.launch.unstarted.firsts) * self.launch.unstarted.size + int(self._living().sum())
+        return self.launch.unstarted.left * self.launch.unstarted.size + int(self._living().sum())
 
     def released(self) -> bool:
         """Say whether the grid behind it may start: every CTA has said so, or has ended."""
         if self.flight.ended:
             return True
-        if self.batch is None or self.launch.unstarted.firsts:
+        if self.batch is None or self.launch.unstarted.left:
             return False
         numbers = self.batch.machine.numbers[self._living()].tolist()
         return all(number in self.flight.triggered for number in numbers)

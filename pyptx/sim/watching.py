@@ -78,6 +78,8 @@ class Watch:
 
 def watch(launch: Prepared, names: Sequence[str]) -> Watch:
     """Return a watch of registers by their names in PTX; PtxError when there is no such register."""
+    if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise rules.error(rules.ARGUMENTS, None, f"watch is {names!r}: names of registers expected, such as ['%r1']")
     rows: list[tuple[str, Row]] = []
     known = {name: row for code in launch.launch.program.codes for (name, _), row in code.rows.of.items()}
     for name in [names] if isinstance(names, str) else names:

@@ -48,6 +48,8 @@ def selection(check: Check, on_hazard: str) -> Selection | None:
     """Return what `check` and `on_hazard` ask for, None for nothing; PtxError when they are no words of ours."""
     if on_hazard not in ("raise", "report"):
         raise _unknown(f"on_hazard {on_hazard!r}: `raise` or `report` expected")
+    if not isinstance(check, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _unknown(f"check is {check!r}: a string or a collection of names expected, such as 'all' or 'none'")
     names = [name.strip() for name in check.split(",")] if isinstance(check, str) else list(check)
     if names in (["none"], []):
         return None

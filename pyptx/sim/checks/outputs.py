@@ -16,14 +16,16 @@ from pyptx.sim.hazards.outputs import written_bytes
 
 def look(checks: Checks, buffers: Buffers, outputs: Sequence[Array] | None) -> None:
     """Report arrays, some of the launch's or all of them, of which part was written and part was not."""
-    names = {allocation.address: allocation.name for allocation in buffers.allocations}
     wanted = [array for array, _ in buffers.arrays] if outputs is None else outputs
+    if not all(isinstance(array, np.ndarray) for array in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise rules.error(rules.ARGUMENTS, None, "`outputs` takes arrays that are among the arguments, as a list")
     places = {buffers.known(array): array for array in wanted}
     for address, array in places.items():
         if address is None:
             raise rules.error(rules.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
         if array.size:
-            _look(checks, names[address], address, array)
+            home = next(item for item in buffers.allocations if item.address <= address < item.address + item.size)
+            _look(checks, home.name, address, array)
 
 
 def _look(checks: Checks, name: str, address: int, array: Array) -> None:
@@ -31,7 +33,8 @@ def _look(checks: Checks, name: str, address: int, array: Array) -> None:
     found = checks.engine.state.shadow_of(Space.GLOBAL, checks.grid, address)
     if found is None or not found[0].written:
         return
-    written = written_bytes(found[0])[: array.nbytes].reshape(array.size, array.itemsize).all(1)
+    shadow, base = found
+    written = written_bytes(shadow)[address - base :][: array.nbytes].reshape(array.size, array.itemsize).all(1)
     missing = np.flatnonzero(~written)
     if len(missing):
         index = ", ".join(str(int(at)) for at in np.unravel_index(int(missing[0]), array.shape))

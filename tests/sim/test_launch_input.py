@@ -1,0 +1,136 @@
+"""What callers get wrong about arguments and options, and arrays that share memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.sim.unstarted import Unstarted
+from tests.sim.kernels import kernel, reported
+
+COPY = kernel(
+    "ld.param.u64 %rd1, [from]; mad.wide.u32 %rd1, %t, 4, %rd1; ld.global.u32 %r1, [%rd1];\nst.global.u32 [%o], %r1;",
+    params=".param .u64 out, .param .u64 from",
+)
+NUMBER = kernel("ld.param.u32 %r1, [n];\nst.global.u32 [%o], %r1;", params=".param .u64 out, .param .u32 n")
+OUT = np.zeros(32, np.uint32)
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no arguments": ({"args": None}, "PTX1102", "args is of type NoneType"),
+    "one string": ({"args": "ab"}, "PTX1102", "args is of type str"),
+    "a fraction": ({"args": [OUT, 1.5]}, "PTX1102", "`n` is .u32, 1.5 is no integer"),
+    "a NumPy number of another size": ({"args": [OUT, np.int64(1)]}, "PTX1102", "a plain Python number"),
+    "an array for a number": ({"args": [OUT, OUT]}, "PTX1102", "an array is passed by its address"),
+    "an array without dimensions": ({"args": [np.array(1, np.uint32), 1]}, "PTX1102", "shape (1,)"),
+    "objects": ({"args": [np.array([None]), 1]}, "PTX1102", "an array of object cannot be passed"),
+    "texts": ({"args": [np.array(["a"]), 1]}, "PTX1102", "cannot be passed"),
+    "dates": ({"args": [np.zeros(1, "M8[s]"), 1]}, "PTX1102", "cannot be passed"),
+    "big-endian": ({"args": [np.zeros(1, ">f4"), 1]}, "PTX1102", "`out`: >f4 is big-endian"),
+    "no grid": ({"grid": None}, "PTX1103", "grid is None: one to three positive numbers"),
+    "a grid in words": ({"grid": "2"}, "PTX1103", "grid is '2'"),
+    "half a grid": ({"grid": 1.5}, "PTX1103", "grid is 1.5"),
+    "a high grid": ({"grid": (1, 65536)}, "PTX1103", "at most 65535 are possible in y"),
+    "a deep block": ({"block": (1, 1, 65)}, "PTX1103", "at most 64 are possible in z"),
+    "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "a cluster of 32 CTAs; at most 16"),
+    "shared memory in words": ({"shared": "4"}, "PTX1103", "shared is '4': a whole number of at least 0"),
+    "no seed": ({"seed": None}, "PTX1103", "seed is None"),
+    "no steps": ({"max_steps": 0}, "PTX1103", "max_steps is 0: a whole number of at least 1"),
+    "no lanes": ({"batch_lanes": 0}, "PTX1103", "batch_lanes is 0"),
+    "no check": ({"check": None}, "PTX1103", "check is None"),
+    "a number to watch": ({"watch": 5}, "PTX1102", "watch is 5"),
+    "parts without offsets": ({"parts": ["ring"]}, "PTX1102", "parts is ['ring']"),
+    "outputs that are no arrays": ({"outputs": [1], "check": "all,outputs"}, "PTX1102", "`outputs` takes arrays"),
+}
+
+
+@pytest.mark.parametrize(("options", "code", "words"), list(WRONG.values()), ids=list(WRONG))
+def test_what_callers_get_wrong(options: dict[str, Any], code: str, words: str) -> None:
+    reported(NUMBER, code, words, **{"args": [OUT, 1], **options})
+
+
+def test_a_module_without_an_entry() -> None:
+    reported(".version 8.0\n.target sm_90\n.address_size 64\n", "PTX1101", "the module has no entry")
+
+
+LIMITS = {
+    "threads": (".maxntid 32, 1, 1", {"block": 64}, "`.maxntid` allows 32"),
+    "ranks": (".maxclusterrank 2", {"grid": 4, "cluster": 4}, "`.maxclusterrank` allows 2"),
+    "another cluster": (".reqnctapercluster 2", {"grid": 4, "cluster": 4}, "the kernel requires (2, 1, 1)"),
+    "no cluster": (".explicitcluster", {"grid": 4}, "no cluster is given"),
+}
+
+
+@pytest.mark.parametrize(("directive", "options", "words"), list(LIMITS.values()), ids=list(LIMITS))
+def test_the_limits_of_an_entry(directive: str, options: dict[str, Any], words: str) -> None:
+    reported(NUMBER.replace(")\n{", f")\n{directive}\n{{"), "PTX1103", words, args=[OUT, 1], **options)
+
+
+@pytest.mark.parametrize(("target", "limit"), [("sm_80", 232448), ("sm_90a", 232448), ("sm_120a", 101376)])
+def test_shared_memory_of_the_target(target: str, limit: int) -> None:
+    text = NUMBER.replace("sm_90a", target)
+    sim.run(parse(text), args=[OUT.copy(), 1], shared=limit)
+    reported(text, "PTX1103", f"at most {limit}", args=[OUT, 1], shared=limit + 1)
+
+
+def test_views_of_one_buffer_are_one_memory() -> None:
+    buffer = np.arange(96, dtype=np.uint32)
+    sim.run(parse(COPY), block=32, args=[buffer[32:], buffer[:64]])
+    assert buffer.tolist() == [*range(32), *range(32), *range(64, 96)]
+    race = reported(COPY, "PTX0901", "out and from", block=64, args=[buffer[32:], buffer[:64]])
+    assert "reads" in str(race) or "writes" in str(race)
+    assert buffer.tolist() == [*range(32), *range(32), *range(64, 96)]
+
+
+def test_a_read_only_view_sees_what_is_written() -> None:
+    buffer = np.arange(64, dtype=np.uint32)
+    frozen = buffer.view()
+    frozen.flags.writeable = False
+    machine = sim.Machine(parse(COPY), block=32, args=[buffer[32:], frozen])
+    machine.run()
+    assert machine.memory("from").tolist() == [*range(32), *range(32)]
+    assert machine.memory("out").tolist() == [*range(32)]
+
+
+def test_partly_written_views_name_their_first_element() -> None:
+    buffer = np.zeros(96, np.uint32)
+    result = sim.run(parse(COPY), block=16, args=[buffer[48:], buffer[:64]], check="all,outputs", outputs=[buffer[48:]])
+    assert ["[16]" in str(finding) for finding in result.hazards] == [True]
+
+
+def test_views_that_are_not_contiguous_may_not_overlap() -> None:
+    square = np.zeros((8, 8), np.uint32)
+    reported(COPY, "PTX1102", "the arguments 0 and 1 share memory", block=32, args=[square, square.T])
+    both = np.zeros(64, np.uint32)
+    both[1::2] = 7
+    sim.run(parse(COPY), block=32, args=[both[::2], both[1::2]])
+    assert both.tolist() == [7] * 64
+
+
+def test_a_sliding_window_is_not_written() -> None:
+    window = np.lib.stride_tricks.as_strided(np.zeros(40, np.uint32), (8, 8), (4, 4))
+    reported(COPY, "PTX1113", "`out` is read-only", block=32, args=[window, OUT])
+
+
+@pytest.mark.parametrize("by", range(5))
+def test_clusters_start_in_order_or_in_batches_from_the_end(by: int) -> None:
+    for clusters in range(1, 14):
+        unstarted, found = Unstarted((2, 1, 1), (2 * clusters, 1, 1), by), list[int]()
+        while unstarted.left:
+            found += unstarted.start(2 * (by or 3))[::2].tolist()
+            last = unstarted.cancel()
+            found += [] if last is None else [last]
+        firsts = list(range(0, 2 * clusters, 2))
+        parts = [firsts[at : at + by] for at in range(0, clusters, by)] if by else []
+        assert found == ([first for part in reversed(parts) for first in part] if by else firsts)
+
+
+def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused() -> None:
+    largest = (2**31 - 1, 65535, 65535)
+    machine = sim.Machine(parse(NUMBER), args=[OUT, 1], grid=largest, schedule="adversarial", seed=1)
+    assert machine.registers(cta=largest[0] * largest[1] * largest[2] - 1)
+    with pytest.raises(PtxError, match="no memory for 2147483647 CTAs"):
+        sim.Machine(parse(NUMBER), args=[OUT, 1], grid=2**31 - 1, cooperative=True)

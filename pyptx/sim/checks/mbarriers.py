@@ -85,6 +85,8 @@ def _complete(
         for thread in group.threads.tolist():
             found = engine.find(place, thread, where, "complete_tx")
             if found is not None:
+                stamp = checks.engine.state.clocks.release(np.array([thread]))
+                engine.contribute(found, stamp, thread, Sem.RELAXED, Scope.CLUSTER)
                 engine.complete_bytes(found, place, thread, amount, crosses=False)
     inner(site, lanes, mask, space, address, outs, size)
 

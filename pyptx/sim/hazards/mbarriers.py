@@ -70,6 +70,15 @@ class Barrier:
     arrived: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
     """The phase that each thread last arrived in: it means no earlier one when it waits."""
 
+    def arrives(self, group: Group, phase: int) -> None:
+        """Note the threads of a group that arrive, those of the cluster."""
+        size, at = len(self.arrived), group.first - self.first_thread
+        if len(group) > 1:
+            places = group.threads - self.first_thread
+            self.arrived[places[(places >= 0) & (places < size)]] = phase
+        elif 0 <= at < size:
+            self.arrived[at] = phase
+
 
 class MBarriers:
     """All live mbarriers. Addresses are shared addresses as the grid numbers them."""
@@ -268,8 +277,7 @@ class MBarriers:
             self.contribute(barrier, held.stamp.copy(), held.thread, Sem.RELEASE, min(scope, held.scope))
         barrier.history.append((place, first, f"{len(group)} × arrive"))
         before = barrier.phase
-        places = group.threads - barrier.first_thread
-        barrier.arrived[places[(places >= 0) & (places < len(barrier.arrived))]] = before
+        barrier.arrives(group, before)
         if not drop and len(group) * count <= barrier.pending:
             self.take(barrier, place, first, len(group) * count)
         else:

@@ -149,7 +149,7 @@ class Memory:
             busy = np.count_nonzero(before) > 0
             self._compare(access, group, self.undisputed(last, before) if busy else last, cells, plane)
             if busy or plane.crowded:
-                self._compare_readers(access, group, plane, cells)
+                self._compare_readers(access, group, plane, cells, before)
             refs = self._unfinished(access, group, operation) if operation else self.refs(access, group)
             plane.write[cells] = refs
             if access.strong:
@@ -157,7 +157,7 @@ class Memory:
             else:
                 if busy or plane.crowded:
                     plane.clear_reads(cells)
-                several = benign is not True and len(cells) > 1 and not operation
+                several = benign is not True and not operation and (len(cells) > 1 if whole is None else not whole.unique)
                 if several and np.count_nonzero(plane.write[cells] != refs) and not (callable(benign) and benign()):
                     self._same_store(access, group, cells)
                 return
@@ -166,7 +166,7 @@ class Memory:
                 self.uninitialised(access, group.threads[last == 0], plane, cells[last == 0])
             self._compare(access, group, last, cells, plane)
             if plane.strong:
-                self._compare_readers(access, group, plane, cells)
+                self._compare_readers(access, group, plane, cells, plane.reads[0][cells])
             refs = self._unfinished(access, group, operation) if operation else self.refs(access, group)
         self.readers.note(access, group, plane, cells, refs, whole)
 
@@ -268,11 +268,12 @@ class Memory:
         if bad.any():
             self.report(access, refs[bad], who[bad], cells[at][bad], plane)
 
-    def _compare_readers(self, access: Access, group: Group, plane: Plane, cells: Ints) -> None:
-        """Compare with the readers; a strong write stands among them, and is all that a read looks for."""
+    def _compare_readers(self, access: Access, group: Group, plane: Plane, cells: Ints, first: Refs) -> None:
+        """Compare with the readers, `first` in the first slot; a strong write stands among them, and is all that a read
+        looks for."""
         records = self.state.records
-        for reads in plane.reads:
-            refs = reads[cells]
+        for slot, reads in enumerate(plane.reads):
+            refs = reads[cells] if slot else first
             if not access.writes:
                 refs = np.where(records.is_write(refs), refs, 0).astype(np.int32)
             if np.count_nonzero(refs):

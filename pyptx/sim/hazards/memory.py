@@ -157,7 +157,8 @@ class Memory:
             else:
                 if busy or plane.crowded:
                     plane.clear_reads(cells)
-                several = benign is not True and not operation and (len(cells) > 1 if whole is None else not whole.unique)
+                alone = len(cells) == 1 if whole is None else whole.unique
+                several = benign is not True and not operation and not alone
                 if several and np.count_nonzero(plane.write[cells] != refs) and not (callable(benign) and benign()):
                     self._same_store(access, group, cells)
                 return

@@ -238,7 +238,7 @@ class Clocks:
     def _split(self, row: int, warp: int, threads: Ints) -> int:
         if not self._free:
             count = len(self.table)
-            self._grow_rows(max(16, count // 8))
+            self._grow_rows(max(16, count // 2))
             self._free = list(range(len(self.table) - 1, count - 1, -1))
         new = self._free.pop()
         self.table[new], self.floors[new], self.dirty[new] = self.table[row], self.floors[row], True

@@ -24,6 +24,7 @@ from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim import rules
+from pyptx.sim.sweeping import SEEDS, orders
 
 _USAGE = {
     rule.code for rule in (rules.MISSING_ENTRY, rules.ARGUMENTS, rules.LAUNCH_SHAPE, rules.OUT_OF_MEMORY, ARRAYS, GRID)
@@ -32,6 +33,7 @@ _USAGE = {
 _DEFAULTS = {
     "grid": "1", "block": "1", "cluster": "1", "schedule": "eager", "check": "all", "precision": "float32",
 }  # fmt: skip
+_ALL = "all"
 _EPILOG = """\
 arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order of the kernel's parameters.
   values: zeros, ones, arange, randn, uniform(0,1), randint(0,10), a number, a file.npy
@@ -41,6 +43,7 @@ example:
   pyptx sim scale.ptx --grid 8 --block 128 --arg f32[1024]=randn --arg f32=2 --save 0=scaled.npy
   pyptx sim main.ptx library.ptx --entry main --block 32 --arg f32[32]=zeros
   pyptx sim add.py:add --arg f32[1000]=randn --arg f32[1000]=randn --save c=sum.npy
+  pyptx sim hangs.ptx --block 64 --arg u32[64]=zeros --schedule all
 """
 
 
@@ -66,6 +69,7 @@ class Request:
 class Outcome:
     """What one run did."""
 
+    schedule: str
     seed: int
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
     wrong: list[str] = field(default_factory=list[str])
@@ -91,9 +95,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shared", metavar="BYTES", type=int, default=0, help="dynamic shared memory")
     parser.add_argument("--arg", metavar="SPEC", action="append", default=[], help="an argument; see below")
     parser.add_argument("--data-seed", metavar="N", type=int, default=0, help="another N, other random arguments (0)")
-    parser.add_argument("--schedule", default="eager", metavar="NAME", help="eager, lazy, random, adversarial (eager)")
+    parser.add_argument("--schedule", default="eager", metavar="NAME", help="eager, lazy, random, adversarial, or all")
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the schedule (0)")
-    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run with N seeds, from --seed on")
+    parser.add_argument("--repeat", metavar="N", type=int, help="run with N seeds, from --seed on (1; all: 5)")
     checks = "all, none, strict, or classes of hazards (all); all,numerics looks at values too"
     parser.add_argument("--check", default="all", metavar="WHAT", help=checks)
     parser.add_argument("--precision", default="float32", metavar="HOW", help="of matrix products: float32 or hardware")
@@ -120,16 +124,23 @@ def run(args: argparse.Namespace) -> int:
         _print_findings(_named(why.diagnostics, sources), sources)
         return FINDINGS
     outcomes: list[Outcome] = []
-    for seed in range(args.seed, args.seed + args.repeat):
-        outcomes.append(_run_once(request, args, seed))
-        if outcomes[-1].failed:
+    for schedule, seed in _orders(args):
+        outcomes.append(_run_once(request, args, schedule, seed))
+        if outcomes[-1].usage or (outcomes[-1].failed and args.schedule != _ALL):
             break
     return _report(request, args, outcomes)
 
 
+def _orders(args: argparse.Namespace) -> list[tuple[str, int]]:
+    """Return the schedules and seeds to run with."""
+    if args.schedule == _ALL:
+        return list(orders(args.repeat or SEEDS, args.seed))
+    return [(args.schedule, seed) for seed in range(args.seed, args.seed + (args.repeat or 1))]
+
+
 def _request(args: argparse.Namespace) -> Request:
     """Return what is asked for; Unreadable, Unusable, Misused or PtxError (its syntax) when that is not clear."""
-    if args.repeat < 1 or args.shared < 0 or args.tolerance < 0:
+    if (args.repeat is not None and args.repeat < 1) or args.shared < 0 or args.tolerance < 0:
         raise Misused("--repeat is at least 1, --shared and --tolerance at least 0")
     if args.timeline and Path(args.timeline).suffix not in (".html", ".htm", ".json"):
         raise Misused(f"--timeline {args.timeline}: a name that ends in .html or .json is needed")
@@ -140,7 +151,7 @@ def _request(args: argparse.Namespace) -> Request:
     sources, kernel, launch, names = _kernel(args.files, args.entry, specs)
     arrays = [at >= len(specs) or specs[at].shape is not None for at in range(len(names))]
     options = {
-        **dims, "shared": args.shared, "schedule": args.schedule, "cooperative": args.cooperative,
+        **dims, "shared": args.shared, "cooperative": args.cooperative,
         "precision": args.precision, "check": args.check, "on_hazard": "report", "timeline": bool(args.timeline),
         "statistics": args.stats,
         **({"max_steps": args.max_steps} if args.max_steps is not None else {}),
@@ -217,12 +228,12 @@ def _fits(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> 
     raise Misused(f"`{name}` has {counted}, found {len(specs)} --arg; they are: {', '.join(wanted) or 'none'}")
 
 
-def _run_once(request: Request, args: argparse.Namespace, seed: int) -> Outcome:
+def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: int) -> Outcome:
     """Run the kernel on fresh arguments, and compare."""
-    outcome = Outcome(seed)
+    outcome = Outcome(schedule, seed)
     try:
         values = [arguments.made(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
-        result, values = request.launch(values, {**request.options, "seed": seed})
+        result, values = request.launch(values, {**request.options, "schedule": schedule, "seed": seed})
     except arguments.Unusable as why:
         outcome.wrong, outcome.usage = [str(why)], True
         return outcome
@@ -266,8 +277,13 @@ def _file(found: Diagnostic) -> str:
     return (found.origin.file if found.origin else None) or ""
 
 
+def _told(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the run to tell of: the first that failed, or the last."""
+    return next((outcome for outcome in outcomes if outcome.failed or outcome.usage), outcomes[-1])
+
+
 def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> int:
-    last = outcomes[-1]
+    last = _told(outcomes)
     if args.timeline and last.timeline is not None:
         try:
             last.timeline.save(args.timeline)
@@ -282,72 +298,89 @@ def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome])
 
 
 def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> None:
-    last = outcomes[-1]
-    if last.usage and last.wrong:
-        complain(last.wrong[0])
+    told = _told(outcomes)
+    if told.usage and told.wrong:
+        complain(told.wrong[0])
         return
-    _print_findings(last.found, request.sources)
-    for text in last.wrong:
+    _print_findings(told.found, request.sources)
+    for text in told.wrong:
         print(f"{request.sources[0].name}: {text}", file=sys.stderr)
-    if last.usage:
+    if told.usage:
         return
-    if last.result is not None:
-        print(last.result.printed, end="")
-        print(_summary(request, outcomes))
+    if told.result is not None:
+        print(told.result.printed, end="")
+        print(_summary(request, args, outcomes))
         if args.stats:
-            print(last.result.stats.statistics)
-    if last.failed and (args.repeat > 1 or args.schedule in ("random", "adversarial")):
-        print(f"seed {last.seed} failed; to repeat it: {_command(args, last.seed)}", file=sys.stderr)
+            print(told.result.stats.statistics)
+    if args.schedule == _ALL:
+        _print_failed(args, outcomes)
+    elif told.failed and (len(_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
+        print(f"seed {told.seed} failed; to repeat it: {_command(args, told)}", file=sys.stderr)
 
 
-def _summary(request: Request, outcomes: Sequence[Outcome]) -> str:
-    result = outcomes[-1].result
+def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None:
+    """Print a line for every order that failed, with what to type to see it."""
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    for outcome in failed:
+        codes = ", ".join(dict.fromkeys([d.code for d in outcome.found if has_errors([d])]))
+        order = f"{outcome.schedule}, seed {outcome.seed}"
+        print(f"{order} failed ({codes or 'wrong results'}); to repeat it: {_command(args, outcome)}", file=sys.stderr)
+    if failed:
+        print(f"{len(failed)} of {len(outcomes)} orders failed; the first one's findings are above", file=sys.stderr)
+
+
+def _summary(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
+    result = _told(outcomes).result
     assert result is not None
     stats = result.stats
-    seeds = f", {len(outcomes)} seeds" if len(outcomes) > 1 else ""
-    return (
-        f"{request.name}: {stats.lanes} threads, {stats.lane_instructions} instructions, "
-        f"schedule {request.options['schedule']}{seeds}"
-    )
+    order = f"schedule {_told(outcomes).schedule}"
+    if args.schedule == _ALL:
+        order = f"{len(outcomes)} orders"
+    elif len(outcomes) > 1:
+        order += f", {len(outcomes)} seeds"
+    return f"{request.name}: {stats.lanes} threads, {stats.lane_instructions} instructions, {order}"
 
 
-def _command(args: argparse.Namespace, seed: int) -> str:
-    """Return the command that runs one seed again."""
+def _command(args: argparse.Namespace, outcome: Outcome) -> str:
+    """Return the command that runs one order again."""
     words = ["pyptx", "sim", *args.files]
     for name in ("entry", "grid", "block", "cluster", "shared", "data_seed", "schedule", "check", "precision",
                  "max_steps", "tolerance"):  # fmt: skip
-        value = getattr(args, name)
+        value = outcome.schedule if name == "schedule" else getattr(args, name)
         if value not in (None, 0, _DEFAULTS.get(name)):
             words += [f"--{name.replace('_', '-')}", str(value)]
     for name in ("arg", "expect"):
         for text in getattr(args, name):
             words += [f"--{name}", text]
     words += ["--cooperative"] if args.cooperative else []
-    return shlex.join([*words, "--seed", str(seed)])
+    return shlex.join([*words, "--seed", str(outcome.seed)])
 
 
 def _document(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return everything as plain values."""
-    last = outcomes[-1]
+    last = _told(outcomes)
     return {
         "file": request.sources[0].name, "entry": request.name,
         **({"linked": [source.name for source in request.sources[1:]]} if len(request.sources) > 1 else {}),
-        **{name: request.options[name] for name in ("grid", "block", "cluster", "shared", "schedule")},
-        "runs": [_as_json(outcome) for outcome in outcomes],
+        **{name: request.options[name] for name in ("grid", "block", "cluster", "shared")},
+        "schedule": args.schedule,
+        "runs": [_as_json(args, outcome) for outcome in outcomes],
         "failed_seed": last.seed if last.failed else None,
-        "repeat": _command(args, last.seed) if last.failed else None,
+        "repeat": _command(args, last) if last.failed else None,
         "printed": last.result.printed if last.result else "",
     }  # fmt: skip
 
 
-def _as_json(outcome: Outcome) -> dict[str, Any]:
+def _as_json(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
     stats = outcome.result.stats if outcome.result is not None else None
     hazards = outcome.result.hazards if outcome.result is not None else []
     return {
+        "schedule": outcome.schedule,
         "seed": outcome.seed,
         "ok": not outcome.failed and not outcome.usage,
         "diagnostics": [d.as_json() for d in outcome.found],
         "hazards": [finding.as_json() for finding in hazards],
         "mismatches": outcome.wrong,
+        "repeat": _command(args, outcome) if outcome.failed else None,
         "stats": None if stats is None else stats.as_json(),
     }

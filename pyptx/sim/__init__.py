@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyptx.sim.rules import RULES
     from pyptx.sim.stepping import Machine
     from pyptx.sim.streams import Launch, stream
+    from pyptx.sim.sweeping import Trial, sweep
 
 __all__ = [
     "RULES",
@@ -29,9 +30,11 @@ __all__ = [
     "Surface",
     "Tensor",
     "Texture",
+    "Trial",
     "link",
     "run",
     "stream",
+    "sweep",
 ]
 _MODULE_OF = {
     "run": "launch",
@@ -42,6 +45,8 @@ _MODULE_OF = {
     "Launch": "streams",
     "link": "linking",
     "stream": "streams",
+    "sweep": "sweeping",
+    "Trial": "sweeping",
     "Multicast": "multicasts",
     "Struct": "arguments",
     "Tensor": "arguments",

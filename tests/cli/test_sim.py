@@ -260,6 +260,28 @@ def test_a_tensor_map_is_an_argument(pyptx: Command) -> None:
     assert made.any()
 
 
+def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_path: Path) -> None:
+    words = ("racy.ptx", "--block", "64", "--arg", "u32[64]=zeros", "--schedule", "all", "--repeat", "3")
+    done = pyptx(*words)
+    failed = [line for line in done.err.splitlines() if "to repeat it:" in line]
+    assert (done.status, len(failed)) == (1, 8)
+    assert failed[0].startswith("eager, seed 0 failed (PTX0901")
+    assert "8 of 8 orders failed" in done.err
+    again = pyptx(*shlex.split(failed[-1].partition("to repeat it: ")[2])[2:])
+    assert "schedule adversarial" in again.out
+    assert "to repeat it" in again.err
+    document = pyptx(*words, "--json").document
+    assert [(run["schedule"], run["seed"]) for run in document["runs"]][:3] == [
+        ("eager", 0),
+        ("lazy", 0),
+        ("random", 0),
+    ]
+    assert all(run["repeat"].startswith("pyptx sim racy.ptx") for run in document["runs"])
+    done = pyptx("scale.ptx", "--block", "4", "--arg", "f32[4]=ones", "--arg", "f32=2", "--schedule", "all")
+    assert (done.status, done.out) == (0, "scale: 4 threads, 44 instructions, 12 orders\n")
+    assert pyptx("scale.ptx", "--block", "2048", "--schedule", "all").status == 2
+
+
 BAD: dict[str, tuple[list[str], str]] = {
     "no such file": (["none.ptx"], "no such file"),
     "no such kernel": (["scale.ptx", "--entry", "skale"], "no kernel `skale` in the file; its kernels: scale"),

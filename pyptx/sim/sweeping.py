@@ -1,0 +1,60 @@
+"""Many orders of one run: each schedule, and several seeds of those that have them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pyptx.diagnostics import PtxError, Severity
+from pyptx.sim.scheduling.orders import SCHEDULES, SEEDED
+
+SEEDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of a sweep: its order, and what it returned or why it failed."""
+
+    schedule: str
+    seed: int
+    result: Any = None
+    error: PtxError | AssertionError | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether the run raised nothing and reported no error."""
+        return self.error is None and not self._errors()
+
+    def _errors(self) -> list[str]:
+        hazards = [found.diagnostic() for found in getattr(self.result, "hazards", ())]
+        return [f"{found.code}: {found.message}" for found in hazards if found.severity is Severity.ERROR]
+
+    def __str__(self) -> str:
+        order = f"schedule={self.schedule!r}, seed={self.seed}"
+        if isinstance(self.error, PtxError) and self.error.diagnostics:
+            first = self.error.diagnostics[0]
+            return f"{order}: {first.code}: {first.message}"
+        if self.error is not None:
+            return f"{order}: {(str(self.error) or type(self.error).__name__).splitlines()[0]}"
+        return ": ".join([order, *(self._errors()[:1] or ["ok"])])
+
+
+def orders(seeds: int, first: int = 0) -> Iterator[tuple[str, int]]:
+    """Yield each schedule with its seeds; those that have no order by seed come once."""
+    for schedule in SCHEDULES:
+        for seed in range(first, first + seeds) if schedule in SEEDED else (first,):
+            yield schedule, seed
+
+
+def sweep(run: Callable[..., Any], seeds: int = SEEDS) -> list[Trial]:
+    """Call a function with `schedule=` and `seed=` of every order: `eager`, `lazy`, and `seeds` seeds of `random` and
+    `adversarial`. It makes its arrays, runs a kernel, and may assert what it computed; PtxError and AssertionError are
+    kept, everything else ends the sweep. `[trial for trial in … if not trial.ok]` are the orders that failed."""
+    trials: list[Trial] = []
+    for schedule, seed in orders(seeds):
+        try:
+            trials.append(Trial(schedule, seed, run(schedule=schedule, seed=seed)))
+        except (PtxError, AssertionError) as why:
+            trials.append(Trial(schedule, seed, error=why))
+    return trials

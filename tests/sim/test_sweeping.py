@@ -1,0 +1,54 @@
+"""Sweeps: one function under every order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.parser import parse
+from tests.sim.kernels import kernel
+
+EXCHANGE = parse(
+    kernel(
+        "shl.b32 %r1, %t, 2; mov.u32 %r2, cells; add.u32 %r3, %r2, %r1; st.shared.u32 [%r3], %t;\n"
+        "xor.b32 %r1, %r1, 128; add.u32 %r3, %r2, %r1; ld.shared.u32 %r4, [%r3]; st.global.u32 [%o], %r4;",
+        module=".shared .u32 cells[64];",
+    )
+)
+
+
+def exchanged(check: str, **order: Any) -> sim.Result:
+    out = np.zeros(64, np.uint32)
+    result = sim.run(EXCHANGE, block=64, args=[out], check=check, on_hazard="report", **order)
+    assert out.tolist() == [thread ^ 32 for thread in range(64)], "not exchanged"
+    return result
+
+
+def test_wrong_results_are_found_in_the_orders_that_show_them() -> None:
+    trials = sim.sweep(partial(exchanged, "none"), seeds=4)
+    assert [(trial.schedule, trial.seed) for trial in trials[:3]] == [("eager", 0), ("lazy", 0), ("random", 0)]
+    assert len(trials) == 10
+    assert trials[0].ok
+    assert str(trials[0]) == "schedule='eager', seed=0: ok"
+    failed = [trial for trial in trials if not trial.ok]
+    assert {trial.schedule for trial in failed} == {"random", "adversarial"}
+    assert str(failed[0]).startswith(f"schedule='random', seed={failed[0].seed}: not exchanged")
+
+
+def test_reported_and_raised_hazards_are_failures() -> None:
+    first = sim.sweep(partial(exchanged, "all"), seeds=1)[0]
+    assert first.result is not None
+    assert not first.ok
+    assert "PTX0901: data race" in str(first)
+    raised = sim.sweep(partial(sim.run, EXCHANGE, block=64, args=[np.zeros(64, np.uint32)]), seeds=1)
+    assert [trial.ok for trial in raised] == [False] * 4
+    assert all("PTX0901: data race" in str(trial) for trial in raised)
+
+
+def test_other_errors_are_not_of_the_kernel() -> None:
+    with pytest.raises(TypeError):
+        sim.sweep(lambda: None)

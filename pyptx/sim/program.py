@@ -264,23 +264,27 @@ def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
     places: dict[Name, int] = {}
     lists = {(p.label.name, id(p.scope)): p for p in body.items if isinstance(p, Place)}
     blocks.append(Block(first, code))
+    met = False
     for item in body.items:
         if isinstance(item, Place):
+            met = False
             if blocks[-1].steps or blocks[-1].after_call:
                 blocks.append(Block(len(blocks), code))
             places[item.label.name, id(item.scope)] = len(blocks) - 1
             blocks[-1].labels.append(item.label.name)
             continue
-        wide, suspends = _is_warp_wide(item), _may_suspend(item)
+        wide, suspends = _is_warp_wide(item, met), _may_suspend(item)
         alone = suspends or single or _lands_products(item)
-        if (wide or alone) and (blocks[-1].steps or blocks[-1].after_call):
+        apart = (wide or alone) and not _behind(blocks[-1], item)
+        if apart and (blocks[-1].steps or blocks[-1].after_call):
             blocks.append(Block(len(blocks), code))
         blocks[-1].steps.append(item)
         blocks[-1].converges = blocks[-1].converges or wide
         blocks[-1].suspends = suspends
-        if wide and item.instruction.opcode == "wgmma":
+        if _is_product(item):
             blocks[-1].unit = 128
         ending = _ending(item)
+        met = ending is None and not suspends and (_meet(item) if wide else met)
         if ending is not None:
             blocks[-1].ending = ending
             after = item if ending == CALL else None
@@ -298,11 +302,29 @@ def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
 _RETURN = Step(Instruction("ret"), Scope(), None)
 
 
-def _is_warp_wide(step: Step) -> bool:
+def _is_warp_wide(step: Step, met: bool) -> bool:
+    """Say whether the lanes of a warp wait for one another at a step. `met`: they have done so before and nothing can
+    have parted them since, so that only warpgroups need more."""
     instruction = step.instruction
     if instruction.opcode == "wgmma":
-        return instruction.modifiers[:1] == (".mma_async",)
+        return not met or _is_product(step)
     return instruction.opcode in _WARP_WIDE or (instruction.opcode == "tcgen05" and ".sync" in instruction.modifiers)
+
+
+def _is_product(step: Step) -> bool:
+    return step.instruction.opcode == "wgmma" and step.instruction.modifiers[0] == ".mma_async"
+
+
+def _behind(block: Block, step: Step) -> bool:
+    """Say whether a step is the product behind a block's only step, the fence at which its warpgroup can meet."""
+    if not block.converges or len(block.steps) != 1 or not _is_product(step) or step.instruction.predicate is not None:
+        return False
+    return block.steps[0].instruction.opcode == "wgmma" and block.steps[0].instruction.modifiers[0] == ".fence"
+
+
+def _meet(step: Step) -> bool:
+    """Say whether all lanes of the warps that execute a warp-wide step go on together behind it."""
+    return ".aligned" in step.instruction.modifiers and step.instruction.predicate is None
 
 
 def _may_suspend(step: Step) -> bool:

@@ -136,7 +136,8 @@ def overdue(state: State) -> PtxError | None:
 
 def needs_all(block: Block) -> bool:
     """Tell whether an instruction is undefined in warps of which threads have ended: products and moves of matrices."""
-    return block.steps[0].instruction.opcode in _MATRICES
+    opcode = block.steps[0].instruction.opcode
+    return opcode in _MATRICES and (opcode != "wgmma" or block.unit > 32)
 
 
 def ended(state: State) -> bool:

@@ -37,9 +37,6 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
     starts = np.flatnonzero(np.append(True, whose[1:] != whose[:-1]))
     if clocks.foreign or clocks.copy_column[warps].any() or (domains != domains[starts][whose]).any():
         return None
-    pairs = whose * span + warps
-    if len(np.unique(pairs)) < len(pairs):
-        return None
     each = len(rows) // len(groups)
     if len(rows) % len(groups) or (starts != np.arange(0, len(rows), each)).any():
         return None
@@ -48,7 +45,8 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
         np.maximum(known, clocks.table[rows[rank::each]], out=known)
     floors = clocks.floors[rows]
     if floors.any():
-        _write_floors(clocks, known, floors, warps, whose)
+        alone = len(np.unique(whose * span + warps)) == len(rows)
+        _write_floors(clocks, known, floors, warps, whose, alone)
     columns = clocks.columns_of(threads)
     known[group, _OWN, columns] = clocks.now
     if clocks.crossed_at >= 0:
@@ -57,12 +55,16 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
     return [Stamp(domain, part, {}) for domain, part in zip(domains[starts].tolist(), known, strict=True)]
 
 
-def _write_floors(clocks: Clocks, known: Clock, floors: Clock, warps: Ints, whose: Ints) -> None:
-    """Write what whole warps, CTAs and clusters have synchronised out as columns."""
+def _write_floors(clocks: Clocks, known: Clock, floors: Clock, warps: Ints, whose: Ints, alone: bool) -> None:
+    """Write what whole warps, CTAs and clusters have synchronised out as columns; `alone`: no two rows of a group are
+    of one warp."""
     first = clocks.first_thread[warps]
     lanes = (warps * 32 - first + 1)[:, None, None] + np.arange(32)
     at = whose[:, None, None], np.arange(FLOORED)[:, None], lanes
-    known[at] = np.maximum(known[at], floors[:, :, WARP, None])
+    if alone:
+        known[at] = np.maximum(known[at], floors[:, :, WARP, None])
+    else:
+        np.maximum.at(known, at, floors[:, :, WARP, None])
     spans = clocks.cta_span[warps]
     for low in np.unique(spans[:, 0]).tolist():
         some = np.flatnonzero(spans[:, 0] == low)

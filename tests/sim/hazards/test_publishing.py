@@ -59,6 +59,17 @@ def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: li
         np.testing.assert_array_equal(one.known, other.known)
 
 
+def test_lanes_of_one_warp_that_know_different_things_release_together() -> None:
+    engine, threads = engine_after([("bar", at) for at in range(CTAS)])
+    clocks = engine.state.clocks
+    for mine in threads:
+        engine.sync.proxy_fence(Group(mine[:1]), [Space.SHARED])
+    wanted = [clocks.publish(mine).known for mine in threads]
+    made = release_each(clocks, threads)
+    assert made is not None
+    assert all((one.known == other).all() for one, other in zip(made, wanted, strict=True))
+
+
 def test_threads_of_both_ctas_release_to_each_ones_barrier() -> None:
     engine, threads = engine_after([("bar", 0), ("bar", 1), ("bar of a cluster", 1), ("bar", 3)])
     clocks = engine.state.clocks

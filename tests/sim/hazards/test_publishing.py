@@ -60,7 +60,7 @@ def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: li
 
 
 def test_lanes_of_one_warp_that_know_different_things_release_together() -> None:
-    engine, threads = engine_after([("bar", at) for at in range(CTAS)])
+    engine, threads = engine_after([("warp", at * THREADS) for at in range(CTAS)])
     clocks = engine.state.clocks
     for mine in threads:
         engine.sync.proxy_fence(Group(mine[:1]), [Space.SHARED])

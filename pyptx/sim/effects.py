@@ -24,8 +24,9 @@ _MOST_TOGETHER = 8
 """How many products, copies and arrivals of a thread of `tcgen05` land at random together."""
 _SOON = 0.25
 """How often a product lands at once at random, where none is before it."""
-_APART = 0.01
-"""How often every CTA's effects land at random by themselves."""
+_APART, _CTAS = 0.01, 8
+"""How often every CTA's effects land at random by themselves, where so many CTAs run; more CTAs part less often: who
+meets whom is in a cluster, and parts of many CTAs run several times slower."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +239,7 @@ def _take_first(effect: Effect, due: Array, seen: set[int], landing: _Landing) -
 def _some_of_each_thread(effects: list[Effect], chance: Random, ctas: int, oldest: int = 0) -> _Landing:
     """Return some effects of random threads, the oldest or the newest, mostly the same of every CTA: CTAs that part
     here run apart from here on, which costs far more than the copies. `oldest`: always the oldest, so many at most."""
-    if chance.random() < _APART:
+    if chance.random() < _APART * min(1, _CTAS / ctas):
         halves = [(effect, np.array([chance.random() < 0.5 for _ in effect.positions])) for effect in effects]
         return [(effect, part if effect.divisible else None) for effect, part in halves if part[0]]
     threads: dict[int, dict[bytes, list[Effect]]] = {}

@@ -8,10 +8,11 @@ if TYPE_CHECKING:
     from pyptx.sim.arguments import Struct, Tensor
     from pyptx.sim.hazards.graph import Hang
     from pyptx.sim.images.objects import Sampler, Surface, Texture
-    from pyptx.sim.launch import Result, run
+    from pyptx.sim.launch import run
     from pyptx.sim.linking import link
     from pyptx.sim.machine import Stats
     from pyptx.sim.multicasts import Multicast
+    from pyptx.sim.results import Result
     from pyptx.sim.rules import RULES
     from pyptx.sim.stepping import Machine
     from pyptx.sim.streams import Launch, stream
@@ -38,7 +39,7 @@ __all__ = [
 ]
 _MODULE_OF = {
     "run": "launch",
-    "Result": "launch",
+    "Result": "results",
     "Stats": "machine",
     "Machine": "stepping",
     "Hang": "hazards.graph",

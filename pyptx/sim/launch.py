@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,29 +19,15 @@ from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
-from pyptx.sim.machine import Stats
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.progress import interrupted, progress
+from pyptx.sim.results import Result
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.source_lines import source_lines
-from pyptx.sim.timeline import Timeline
 from pyptx.sim.timeline.recorder import Recorder, recording
-from pyptx.sim.watching import Change
 
 _WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
-
-
-@dataclass(slots=True)
-class Result:
-    """What a launch left: the arrays it was given (updated in place), what it printed, and counts."""
-
-    outputs: dict[str, Array]
-    stats: Stats
-    printed: str = ""
-    hazards: list[Finding] = field(default_factory=list[Finding])
-    timeline: Timeline | None = None
-    watched: list[Change] = field(default_factory=list[Change])
 
 
 def run(

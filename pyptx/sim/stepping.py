@@ -16,11 +16,12 @@ from pyptx.sim.checks import outputs as unwritten
 from pyptx.sim.checks.choice import Check
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.hazards import Finding
-from pyptx.sim.launch import Result, cited, judged, repeatable, with_findings
+from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
 from pyptx.sim.registers import Row
+from pyptx.sim.results import Result
 from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
 from pyptx.sim.scheduling.scheduler import Scheduler
 

@@ -21,10 +21,11 @@ from pyptx.sim.checks.choice import Check
 from pyptx.sim.flights import Flight
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
-from pyptx.sim.launch import Result, cited, judged, repeatable, with_findings
+from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import told_apart, whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
 from pyptx.sim.progress import interrupted
+from pyptx.sim.results import Result
 from pyptx.sim.scheduling.dependents import go_on
 from pyptx.sim.scheduling.grids import stuck
 from pyptx.sim.scheduling.mbarrier_waits import time_out

@@ -21,6 +21,7 @@ from pyptx.sim.barriers import Waiting
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.findings import Ledger
+from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.program import Block, Program
@@ -31,7 +32,7 @@ from pyptx.sim.timeline.engines import Engines, RecordedEffects
 from pyptx.sim.timeline.names import Names
 from pyptx.sim.timeline.places import Places, places_of
 from pyptx.sim.timeline.records import Cause, Line, Recorded, Run, Track, Wait
-from pyptx.sim.timeline.timeline import Stopped, Timeline
+from pyptx.sim.timeline.timeline import Stopped, StoppedHang, Timeline
 
 if TYPE_CHECKING:
     from pyptx.sim.machine import Batch, Launch, Stats
@@ -263,7 +264,8 @@ class Recorder:
         """Return the error that ended the run, with the timeline up to there."""
         known = {(d.code, d.message) for d in (finding.diagnostic() for finding in hazards)}
         errors = [d for d in why.diagnostics if (d.code, d.message) not in known]
-        return Stopped(why, Timeline(self.finish(), hazards, errors=errors))
+        drawn = Timeline(self.finish(), hazards, errors=errors)
+        return StoppedHang(why, drawn) if isinstance(why, Hang) else Stopped(why, drawn)
 
     def _still_waiting(self) -> None:
         """Draw the waits of a run that stopped; in one that ended nobody waits."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.timeline.records import UNIT, Recorded
 
 
@@ -49,6 +50,16 @@ class Timeline:
 
         return page(self.recorded, self.hazards, self.marks, self.errors)
 
+    def frame(self, height: int = 600) -> str:
+        """Return the page in a frame of its own, for a page or a notebook that holds it."""
+        from html import escape
+
+        style = f"width:100%;height:{height}px;border:1px solid #8884"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(self.html())}"></iframe>'
+
+    def _repr_html_(self) -> str:
+        return self.frame()
+
     def _json(self) -> str:
         import json
 
@@ -61,3 +72,11 @@ class Stopped(PtxError):
     def __init__(self, why: PtxError, timeline: Timeline) -> None:
         super().__init__(why.diagnostics, why.source)
         self.timeline = timeline
+
+
+class StoppedHang(Stopped, Hang):
+    """A hang of which a record was kept."""
+
+    def __init__(self, why: Hang, timeline: Timeline) -> None:
+        super().__init__(why, timeline)
+        self.report = why.report

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyptx.diagnostics import Origin, PythonFrame
+from pyptx.diagnostics import Diagnostic, Origin, PythonFrame
 from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.findings import Agent, Cta
 from pyptx.sim.timeline.records import Recorded
@@ -34,6 +35,17 @@ def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, S
     ]
 
 
+def stopped_at(recorded: Recorded, found: Diagnostic) -> Spot:
+    """Return where an error ended the run: at the warp that is stuck there, if one is."""
+    lines = _lines(recorded, found.origin)
+    stuck = [wait for wait in recorded.waits if not wait.released and wait.line in lines]
+    if stuck:
+        return Spot(stuck[0].line, stuck[0].track, stuck[0].start)
+    text = recorded.source.split("\n")
+    named = [line for line in lines if any(word in text[line - 1] for word in re.findall("`([^`]+)`", found.message))]
+    return Spot((named or lines or [0])[0], -1, 0)
+
+
 def _moment(recorded: Recorded, finding: Finding, spot: Spot) -> Spot:
     """Return a spot at the time at which the finding was made, where that is known."""
     found = recorded.moments.get(id(finding))
@@ -55,9 +67,14 @@ def _spot(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode
 
 
 def _line(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str) -> int:
-    """Return the PTX line of a place. A Python line may stand for several: the one with the instruction is meant."""
-    if not isinstance(origin, PythonFrame):
-        return origin.line if origin is not None else 0
-    there = [line.number for line in recorded.lines if line.python == (origin.file, origin.line)]
-    named = [number for number in there if opcode and opcode in text[number - 1]]
+    """Return the PTX line of a place: of several the one with the instruction is meant."""
+    there = _lines(recorded, origin)
+    named = [number for number in there if isinstance(origin, PythonFrame) and opcode and opcode in text[number - 1]]
     return (named or there or [0])[0]
+
+
+def _lines(recorded: Recorded, origin: Origin | None) -> list[int]:
+    """Return the PTX lines of a place. A Python line may stand for several."""
+    if isinstance(origin, PythonFrame):
+        return [line.number for line in recorded.lines if line.python == (origin.file, origin.line)]
+    return [] if origin is None else [origin.line]

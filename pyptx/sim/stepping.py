@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,10 @@ class Machine:
         check: Check = "none", on_hazard: str = "raise", outputs: Sequence[Array] | None = None, **options: Any,
     ) -> None:  # fmt: skip
         self._module = whole(module)
+        unknown = sorted(options.keys() - {item.name for item in fields(Options)})
+        if unknown:
+            text = f"`{unknown[0]}` is not there for a machine, which takes what says how to launch; sim.run has more"
+            raise rules.error(rules.LAUNCH_SHAPE, None, text)
         self._options, selected = Options(**options), selection(check, on_hazard)
         self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
         self._watch = watching.watch(self._launch, watch) if watch else None
@@ -134,7 +138,7 @@ class Machine:
         begin = low if at is None else self._address(at) if isinstance(at, str) else at
         room = low + memory.shared_size - begin
         size = room // kind.itemsize if count is None else count
-        if begin < low or size * kind.itemsize > room:
+        if begin < low or size < 0 or size * kind.itemsize > room:
             text = f"shared memory is {low:#x} … {low + memory.shared_size:#x}, asked for {size} × {kind} at {begin:#x}"
             raise rules.error(rules.ARGUMENTS, None, text)
         first = int(batch.shape.shared_base[lane]) + begin - low
@@ -236,7 +240,10 @@ class Machine:
         if self._batch is None:
             raise rules.error(rules.ARGUMENTS, None, "the kernel has ended: there is nothing to show")
         numbers, shape = cta_numbers(self._batch), self._batch.shape
-        if not isinstance(thread, int):
+        if not isinstance(cta, int | np.integer) or not isinstance(thread, int | np.integer | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"CTA {cta!r}, thread {thread!r}: a CTA is its number in the grid, a thread a number or coordinates"
+            raise rules.error(rules.ARGUMENTS, None, text)
+        if isinstance(thread, Sequence):
             thread = sum(
                 t * stride
                 for t, stride in zip(thread, (1, shape.block[0], shape.block[0] * shape.block[1]), strict=False)
@@ -259,14 +266,22 @@ class Machine:
         if not found:
             known = ", ".join(known for _, known in places)
             raise rules.error(rules.ARGUMENTS, None, f"no shared variable `{name}`; there are {known}")
-        return found[0] + int(offset or "0", 0)
+        try:
+            return found[0] + int(offset or "0", 0)
+        except ValueError:
+            text = f"`{at}`: the offset behind `{name}+` is a number of bytes, found `{offset}`"
+            raise rules.error(rules.ARGUMENTS, None, text) from None
 
 
 def _dtype(given: Any) -> np.dtype[Any]:
     text = given.removeprefix(".") if isinstance(given, str) else given
-    if isinstance(text, str) and text[0] in "busf" and text[1:].isdigit() and int(text[1:]) >= 8:
+    if isinstance(text, str) and text[:1] in tuple("busf") and text[1:].isdigit() and int(text[1:]) >= 8:
         return dtype_of(text)
-    return np.dtype(text)
+    try:
+        return np.dtype(text)
+    except TypeError:
+        wanted = "a dtype of NumPy, or a type of PTX such as 'u32', is expected"
+        raise rules.error(rules.ARGUMENTS, None, f"{given!r} is no type of elements: {wanted}") from None
 
 
 def _value(batch: Scheduler, row: Row, lane: int) -> Any:

@@ -192,6 +192,8 @@ def stream(
     if others:
         text = f"`{next(iter(others))}` is not there for a stream; run the launch alone, with sim.run or sim.Machine"
         raise rules.error(rules.LAUNCH_SHAPE, None, text)
+    if not isinstance(launches, Sequence) or not all(isinstance(one, Launch) for one in launches):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise rules.error(rules.ARGUMENTS, None, "sim.stream takes a list of sim.Launch(module, entry, …)")
     if not launches:
         return []
     selected = selection(check, on_hazard)

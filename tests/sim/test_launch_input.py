@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.unstarted import Unstarted
+from pyptx.tensormap import ElementType, TensorMap
 from tests.sim.kernels import kernel, reported
 
 COPY = kernel(
@@ -134,3 +137,48 @@ def test_the_largest_grid_starts_at_once_and_one_that_is_resident_is_refused() -
     assert machine.registers(cta=largest[0] * largest[1] * largest[2] - 1)
     with pytest.raises(PtxError, match="no memory for 2147483647 CTAs"):
         sim.Machine(parse(NUMBER), args=[OUT, 1], grid=2**31 - 1, cooperative=True)
+
+
+BY_VALUE = kernel("ret;", params=".param .align 64 .b8 s[128]")
+MAP = TensorMap(ElementType.F32, 0, (8, 8), (32,), (8, 8))
+FIELDS: dict[str, tuple[Any, str]] = {
+    "a number without a size": (sim.Struct(128, [(8, 5)]), "give it a type: np.int32(5)"),
+    "beyond the end": (sim.Struct(128, [(124, OUT)]), "not inside of a structure of 128 bytes"),
+    "before the beginning": (sim.Struct(128, [(-8, OUT)]), "the field at byte -8"),
+    "an array for a map": (OUT, "sim.Tensor(array, TensorMap(…))"),
+    "a map of a list": (sim.Tensor(cast("Any", [1]), MAP), "a tensor map of a list"),
+}
+
+
+@pytest.mark.parametrize(("value", "words"), list(FIELDS.values()), ids=list(FIELDS))
+def test_values_of_structures_and_maps(value: Any, words: str) -> None:
+    reported(BY_VALUE, "PTX1102", words, args=[value])
+
+
+def test_numbers_beyond_every_format() -> None:
+    text = kernel("ret;", params=".param .f32 x")
+    for value in (1e300, 1 << 2000):
+        reported(text, "PTX1102", "does not fit", args=[value])
+
+
+def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:
+    module = parse(NUMBER)
+    for wrong in (module, [module], sim.Launch(module, args=[OUT, 1])):
+        with pytest.raises(PtxError, match=r"a list of sim\.Launch"):
+            sim.stream(cast("Any", wrong))
+    with pytest.raises(PtxError, match="`bloc` is not there for a machine"):
+        sim.Machine(module, args=[OUT, 1], bloc=3)
+
+
+def test_questions_that_a_machine_cannot_answer() -> None:
+    machine = sim.Machine(parse(kernel("st.global.u32 [%o], %t;", module=".shared .u32 cells[4];")), args=[OUT])
+    asked: list[tuple[Callable[[Any], object], str]] = [
+        (lambda m: m.registers(thread=1.5), "a thread a number or coordinates"),
+        (lambda m: m.registers(cta=(0, 0, 0)), "a CTA is its number in the grid"),
+        (lambda m: m.shared(0, None, "zz"), "'zz' is no type of elements"),
+        (lambda m: m.shared(0, None, ""), "is no type of elements"),
+        (lambda m: m.shared(0, None, "u32", -1), "asked for -1"),
+    ]
+    for ask, words in asked:
+        with pytest.raises(PtxError, match=re.escape(words)):
+            ask(machine)

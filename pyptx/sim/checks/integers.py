@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Told = Callable[..., None]
 _NUMBERS = frozenset(t.name for t in ALL)
-_PRECISION = {name: form.precision for name, form in FORMATS.items()} | {"f64": 53}
+_PRECISION = {name: form.mantissa + 1 for name, form in FORMATS.items()} | {"f64": 53}
 _NAMES = "abc"
 
 

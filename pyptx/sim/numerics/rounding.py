@@ -23,6 +23,8 @@ _SIGN = np.uint64(1 << 63)
 def to_odd(nearest: F64, error: F64) -> F64:
     """Round to odd what `nearest + error` stands for, `nearest` being the sum rounded to nearest."""
     lost = np.abs(error) > 0
+    if not lost.any():
+        return nearest
     bits = nearest.view(np.int64)
     down = lost & (np.signbit(error) != np.signbit(nearest))
     return ((bits - down) | lost).view(np.float64)
@@ -39,7 +41,7 @@ def flush(x: F32) -> F32:
     """Replace subnormals by zeros of their sign (`.ftz`)."""
     bits = x.view(np.uint32)
     small = (bits & np.uint32(0x7F800000)) == 0
-    return np.where(small, bits & np.uint32(0x80000000), bits).view(np.float32)
+    return np.where(small, bits & np.uint32(0x80000000), bits).view(np.float32) if small.any() else x
 
 
 def flush_half(codes: Array) -> Array:
@@ -79,6 +81,38 @@ def encode(
     code = np.where(nan, np.uint64(form.largest if form.nan is None else form.nan), code)
     code = np.where(negative & ~nan, code | np.uint64(form.sign), code)
     return _stored(code, form, nan)
+
+
+def held(x: F64, name: str) -> Array:
+    """Return the codes of numbers that a format narrower than f32 holds exactly; NaN as in `encode`."""
+    form = FORMATS[name]
+    nan = np.isnan(x)
+    if name == "f16":
+        code = x.astype(np.float16).view(np.uint16)
+    elif name == "bf16":
+        code = (x.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    else:
+        code = _short(x, form)
+    if nan.any():
+        code = np.where(nan, form.dtype.type(form.largest if form.nan is None else form.nan), code)
+    return code
+
+
+def _short(x: F64, form: Format) -> Array:
+    """Return the codes of numbers in at most 8 bits, from the bits of f32."""
+    bits = x.astype(np.float32).view(np.uint32)
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    below = np.ldexp(1.0, form.least_exponent)
+    shift, rebias = np.uint32(23 - form.mantissa), np.uint32((127 - form.bias) << form.mantissa)
+    with quiet():
+        code = np.where(
+            np.abs(x) < below,
+            np.abs(x) * np.ldexp(1.0, form.mantissa - form.least_exponent),
+            (magnitude >> shift) - rebias,
+        ).astype(np.uint8)
+    if form.infinity is not None:
+        code = np.where(magnitude == np.uint32(0x7F800000), np.uint8(form.infinity), code)
+    return code | ((bits >> np.uint32(31)) * np.uint32(form.sign)).astype(np.uint8)
 
 
 def _stored(code: U64, form: Format, nan: Mask) -> Array:

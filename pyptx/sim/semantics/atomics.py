@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from pyptx.sim.engines import signalling
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Site
-from pyptx.sim.semantics import rounding as r
+from pyptx.sim.numerics.rounding import flush
 from pyptx.sim.semantics.floating_point import extreme
 from pyptx.sim.semantics.narrow import decode, encode, rounded
 from pyptx.sim.semantics.replicas import replicated
@@ -34,6 +34,9 @@ _BY_ONE: dict[str, Callable[[int, int, int], int]] = {
 
 Update = Callable[..., Array]
 """Returns the new value from the old one and the operands."""
+Watch = Callable[[str, Site, Lanes, Array, Array, Array, Array], None]
+"""Is told of sums: their type, the instruction, its lanes, the positions of those that took their turn, what they found,
+added and left."""
 
 _INTEGER: dict[str, Update] = {
     "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum,
@@ -75,21 +78,33 @@ def reduction(op: str, kind: str, vector: int, *, flush: bool = True) -> Callabl
     dtype, update = _update(op, kind, flush)
     whole = kind[1:].isdigit() and kind[0] in "usb"
     at_once = _AT_ONCE.get(op) if whole else None
-    return partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector))
+    sums = kind if op == "add" and not whole else ""
+    return partial(_run, _Atomic(update, at_once, _BY_ONE.get(op), dtype, vector, sums))
+
+
+def watched(function: Callable[..., Any] | None, watch: Watch) -> Callable[..., None] | None:
+    """Return an update of memory that tells of the floating-point numbers it adds up; None for all else."""
+    op = getattr(function, "args", (None,))[0]
+    if not isinstance(op, _Atomic) or not op.sums:
+        return None
+    return partial(_run, replace(op, watch=watch))
 
 
 @dataclass(frozen=True, slots=True)
 class _Atomic:
-    """An operation in the forms that speed asks for: by arrays, by a ufunc whose order does not show, by lane."""
+    """An operation in the forms that speed asks for: by arrays, by a ufunc whose order does not show, by lane. `sums`:
+    the floating-point type that it adds up, and `watch` is told of that."""
 
     update: Update
     at_once: np.ufunc | None
     by_one: Callable[[int, int, int], int] | None
     dtype: np.dtype[Any]
     vector: int
+    sums: str = ""
+    watch: Watch | None = None
 
 
-def _update(op: str, kind: str, flush: bool) -> tuple[np.dtype[Any], Update]:
+def _update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
     """Return the dtype that an operation works on and its update; f16 and bf16 pairs are updated by halves."""
     if kind in ("f32", "f64"):
         plain: Update = {
@@ -97,8 +112,8 @@ def _update(op: str, kind: str, flush: bool) -> tuple[np.dtype[Any], Update]:
             "min": extreme(greater=False, nan=False),
             "max": extreme(greater=True, nan=False),
         }[op]
-        if (op, kind) == ("add", "f32") and flush:
-            return dtype_of(kind), lambda old, b: r.flush32(r.flush32(old) + r.flush32(b))
+        if (op, kind) == ("add", "f32") and flushes:
+            return dtype_of(kind), lambda old, b: flush(flush(old) + flush(b))
         return dtype_of(kind), plain
     name = kind.removesuffix("x2")
     if name in ("f16", "bf16"):
@@ -137,7 +152,7 @@ def _run(
         if out is None and op.at_once is not None:
             op.at_once.at(view, index, values[0])
             continue
-        old = in_turn(op, view, index, values)
+        old = in_turn(op, view, index, values, None if op.watch is None else partial(op.watch, op.sums, site, lanes))
         if out is not None:
             out[...] = old
 
@@ -162,16 +177,21 @@ def _some(
             out[active] = result
 
 
-def in_turn(op: _Atomic, view: Array, index: Array, values: list[Array]) -> Array:
+def in_turn(
+    op: _Atomic, view: Array, index: Array, values: list[Array], told: Callable[..., None] | None = None
+) -> Array:
     """Update elements one lane after the other; return what each lane found. Lanes with different addresses go at once;
-    when few addresses are hit by many lanes, each address goes through its lanes instead."""
+    when few addresses are hit by many lanes, each address goes through its lanes instead. `told` hears of every turn:
+    which lanes had it, what they found, gave and left."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     fresh = np.ones(len(order), np.bool_)
     fresh[1:] = ordered[1:] != ordered[:-1]
     if fresh.all():
         old = view[index]
-        view[index] = op.update(old, *values)
+        made = view[index] = op.update(old, *values)
+        if told is not None:
+            told(np.arange(len(order)), old, values[0], made)
         return old
     starts = np.flatnonzero(fresh)
     lengths = np.diff(np.append(starts, len(order)))
@@ -187,7 +207,9 @@ def in_turn(op: _Atomic, view: Array, index: Array, values: list[Array]) -> Arra
         chosen = order[turn == number]
         found = view[index[chosen]]
         old[chosen] = found
-        view[index[chosen]] = op.update(found, *[v[chosen] for v in values])
+        made = view[index[chosen]] = op.update(found, *[v[chosen] for v in values])
+        if told is not None:
+            told(chosen, found, values[0][chosen], made)
     return old
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
-from pyptx.sim.semantics import rounding as r
+from pyptx.sim.numerics.rounding import flush
 from pyptx.sim.semantics.half_precision import flushed_half
 from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
@@ -50,7 +50,7 @@ def _operands(kind: str, ftz: bool) -> Callable[[Array], Array] | None:
         return lambda a: decode(flushed_half(a, kind) if ftz else a, kind)
     if kind in ("f16x2", "bf16x2"):
         return lambda a: decode(flushed_half(_halves(a), kind[:-2]) if ftz else _halves(a), kind[:-2])
-    return r.flush32 if ftz else None
+    return flush if ftz else None
 
 
 def _halves(words: Array) -> Array:
@@ -141,7 +141,7 @@ def _selp(match: Match, signature: Signature) -> Operation | None:
 
 def _slct(match: Match, signature: Signature) -> Operation | None:
     ftz = "ftz" in match.modifiers
-    return value(lambda a, b, c: np.where((r.flush32(c) if ftz else c) >= 0, a, b))
+    return value(lambda a, b, c: np.where((flush(c) if ftz else c) >= 0, a, b))
 
 
 BUILDERS: dict[str, Builder] = {"set": _set, "setp": _setp, "selp": _selp, "slct": _slct}

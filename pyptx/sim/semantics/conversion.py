@@ -10,6 +10,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value, dtype_of
+from pyptx.sim.numerics.rounding import flush, to_odd
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.floating_point import canonical_nan
@@ -45,7 +46,7 @@ def _from_integer(match: Match, target: str, source: str) -> Operation | None:
             made = near if mode == "rn" else r.directed(near, exact - near, mode)
             return r.saturate(made) if sat else made
         near = a.astype(np.float64)
-        made = rounded(r.odd(near, (exact - near).astype(np.float64)), target, mode)
+        made = rounded(to_odd(near, (exact - near).astype(np.float64)), target, mode)
         return encode(r.saturate(made) if sat else made, target)
 
     return value(convert)
@@ -83,7 +84,7 @@ def _value_of(a: Array, source: str, flags: set[str]) -> Array:
     if source == "f64":
         return a
     if source in ("f32", "tf32"):
-        return (r.flush32(a) if "ftz" in flags else a).astype(np.float64)
+        return (flush(a) if "ftz" in flags else a).astype(np.float64)
     return decode(a, source)
 
 
@@ -126,7 +127,7 @@ def _finished(x: Array, target: str, mode: str, flags: set[str]) -> Array:
         made = rounded(x, target, mode, satfinite=satfinite)
     made = _clamped(made, flags)
     if target == "f32":
-        made = r.flush32(made) if "ftz" in flags else made
+        made = flush(made) if "ftz" in flags else made
         nan = np.isnan(made)
         return np.where(nan, canonical_nan("f4"), made) if nan.any() else made
     if target == "f64":

@@ -13,6 +13,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.numerics import double
+from pyptx.sim.numerics.rounding import flush
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
@@ -44,7 +45,7 @@ def finished(match: Match, function: Function, plain: Value = None) -> Operation
 
 
 def _flushing(function: Function) -> Function:
-    return lambda *v: r.flush32(function(*[r.flush32(x) for x in v]))
+    return lambda *v: flush(function(*[flush(x) for x in v]))
 
 
 def _saturating(function: Function) -> Function:

@@ -6,6 +6,7 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array
+from pyptx.sim.numerics.rounding import to_odd, two_sum
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import mode_of
 from pyptx.sim.semantics.narrow import decode, packed, rounded, unpacked
@@ -29,7 +30,7 @@ def _sum(match: Match, sign: float) -> Operation | None:
     if "cdtype" in match.chosen:
         kind, other = match.chosen["cdtype"], match.chosen["atype"]
         return value(lambda a, c: _packed(match, kind, [
-            r.odd(*r.two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
+            to_odd(*two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["atype"]
     return value(
@@ -54,7 +55,7 @@ def _fma(match: Match, signature: Signature) -> Operation | None:
     if "cdtype" in match.chosen:
         kind, atype, btype = match.chosen["cdtype"], match.chosen["atype"], match.chosen["btype"]
         return value(lambda a, b, c: _packed(match, kind, [
-            r.odd(*r.two_sum(x * y, z))
+            to_odd(*two_sum(x * y, z))
             for x, y, z in zip(unpacked(a, atype), unpacked(b, btype), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["abtype"]

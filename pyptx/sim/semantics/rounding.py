@@ -9,28 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.formats import Array
-
-
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a sum and its exact error."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-def odd(s: Array, error: Array) -> Array:
-    """Return an f64 sum rounded to odd: where the error is not zero, the last bit is 1."""
-    bits = s.view(np.int64)
-    inexact = (error != 0) & np.isfinite(s) & ((bits & 1) == 0)
-    if not inexact.any():
-        return s
-    away = (error > 0) == (s > 0)
-    return np.where(inexact, bits + np.where(away, 1, -1), bits).view(np.float64)
+from pyptx.sim.numerics.rounding import to_odd, two_sum
 
 
 def exact_sum(a: Array, b: Array, mode: str) -> Array:
     """Return an f64 sum rounded to odd; rounded down, the zero that opposite numbers leave is negative."""
-    total = odd(*two_sum(a, b))
+    total = to_odd(*two_sum(a, b))
     return total if mode != "rm" else np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
 
 
@@ -61,7 +45,7 @@ def add32(a: Array, b: Array, mode: str) -> Array:
     if mode == "rn":
         return a + b
     x, y = a.astype(np.float64), b.astype(np.float64)
-    return _signed_zero(to_f32(odd(*two_sum(x, y)), mode), a, b, mode)
+    return _signed_zero(to_f32(to_odd(*two_sum(x, y)), mode), a, b, mode)
 
 
 def _signed_zero(made: Array, a: Array, b: Array, mode: str) -> Array:
@@ -83,10 +67,10 @@ def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     z = c.astype(np.float64)
     s = x + z
     if mode != "rn":
-        return _signed_zero(to_f32(odd(*two_sum(x, z)), mode), x, z, mode)
+        return _signed_zero(to_f32(to_odd(*two_sum(x, z)), mode), x, z, mode)
     made = s.astype(np.float32)
     if not s.ndim:
-        return odd(*two_sum(x, z)).astype(np.float32)
+        return to_odd(*two_sum(x, z)).astype(np.float32)
     tie = s.view(np.uint32)[::2] & np.uint32(0x1FFFFFFF)
     doubtful = tie == np.uint32(0x10000000)
     tiny = made.view(np.uint32) << np.uint32(1)
@@ -95,7 +79,7 @@ def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     if doubtful.any():
         at = np.flatnonzero(doubtful)
         p, q = np.broadcast_to(x, s.shape)[at], np.broadcast_to(z, s.shape)[at]
-        made[at] = odd(*two_sum(p, q)).astype(np.float32)
+        made[at] = to_odd(*two_sum(p, q)).astype(np.float32)
     return made
 
 
@@ -107,13 +91,6 @@ def div32(a: Array, b: Array, mode: str) -> Array:
 def sqrt32(a: Array, mode: str) -> Array:
     """Return the square root of f32 values."""
     return to_f32(np.sqrt(a.astype(np.float64)), mode)
-
-
-def flush32(x: Array) -> Array:
-    """Replace subnormal f32 values by zeros of their sign."""
-    bits = x.view(np.uint32)
-    small = (bits & np.uint32(0x7F800000)) == 0
-    return np.where(small, bits & np.uint32(0x80000000), bits).view(np.float32) if small.any() else x
 
 
 def saturate(x: Array) -> Array:

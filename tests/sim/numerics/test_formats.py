@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pyptx.sim.numerics.formats import FORMATS, decode, table
-from pyptx.sim.numerics.rounding import encode
+from pyptx.sim.numerics.rounding import encode, held
 from tests.sim.numerics import exact
 
 _ML_DTYPES = {
@@ -119,3 +119,15 @@ def test_stochastic_rounding_goes_up_as_often_as_the_fraction_says(name: str, bi
         codes = encode(np.full(random.shape, value), name, "rs", random=random, random_bits=bits, satfinite=True)
         ups = int((codes != encode(np.array([1.0]), name)[0]).sum())
         assert ups == fraction * (1 << bits)
+
+
+@pytest.mark.parametrize("name", ["f16", "bf16", "e4m3", "e5m2", "e2m3", "e3m2", "e2m1"])
+def test_a_value_of_a_format_has_its_code_back_without_rounding(name: str) -> None:
+    form = FORMATS[name]
+    codes = np.arange(1 << form.bits, dtype=form.dtype)
+    with np.errstate(invalid="ignore"):
+        values = decode(codes, name).astype(np.float64)
+        found = held(values, name)
+    number = ~np.isnan(values)
+    np.testing.assert_array_equal(found[number], codes[number])
+    np.testing.assert_array_equal(found, encode(values, name))

@@ -34,6 +34,7 @@ _DEFAULTS = {
     "grid": "1", "block": "1", "cluster": "1", "schedule": "eager", "check": "all", "precision": "float32",
 }  # fmt: skip
 _ALL = "all"
+_NOT_GIVEN = (None, False, 0, "1")
 _EPILOG = """\
 arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order of the kernel's parameters.
   values: zeros, ones, arange, randn, uniform(0,1), randint(0,10), a number, a file.npy
@@ -149,6 +150,12 @@ def _request(args: argparse.Namespace) -> Request:
     dims = {name: _dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parsed(text) for text in args.arg]
     sources, kernel, launch, names = _kernel(args.files, args.entry, specs)
+    if _path(args.files[0]).endswith(".py"):
+        own = [name for name in (*sim_kernels.OF_THE_KERNEL, "entry") if getattr(args, name) not in _NOT_GIVEN]
+        if own:
+            raise Misused(
+                f"--{own[0]} is not for a Python kernel: `{kernel}` says itself how it is launched, but for --grid"
+            )
     arrays = [at >= len(specs) or specs[at].shape is not None for at in range(len(names))]
     options = {
         **dims, "shared": args.shared, "cooperative": args.cooperative,

@@ -16,7 +16,7 @@ from pyptx.cli.sources import Unreadable
 from pyptx.sim import Result
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
-_OF_THE_KERNEL = ("block", "cluster", "shared", "cooperative")
+OF_THE_KERNEL = ("block", "cluster", "shared", "cooperative")
 """What a launch of PTX is told, and a kernel knows itself."""
 
 
@@ -29,7 +29,10 @@ def kernel_of(text: str) -> Kernel | None:
     if not path.is_file():
         raise Unreadable(f"{path}: no such file")
     sys.path.insert(0, str(path.resolve().parent))
-    made = runpy.run_path(str(path)).get(found["name"])
+    try:
+        made = runpy.run_path(str(path)).get(found["name"])
+    except (ImportError, SyntaxError) as why:
+        raise Unreadable(f"{path}: {type(why).__name__}: {why}") from None
     made = made() if inspect.isfunction(made) else made
     if not isinstance(made, Kernel):
         raise Unusable(f"{path} has no kernel `{found['name']}`, nor a function of this name that makes one")
@@ -44,7 +47,7 @@ def names_of(kernel: Kernel) -> list[str]:
 
 def launched(kernel: Kernel, values: Sequence[Value], options: dict[str, Any]) -> tuple[Result, list[Value]]:
     """Run a kernel and return its arguments with its results behind them; Unusable when they do not fit."""
-    given = {name: value for name, value in options.items() if name not in _OF_THE_KERNEL}
+    given = {name: value for name, value in options.items() if name not in OF_THE_KERNEL}
     grid = given.pop("grid")
     try:
         result = kernel.simulate(*values, grid=None if grid == (1,) else grid, **given)

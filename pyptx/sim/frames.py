@@ -68,7 +68,8 @@ class Frame:
             return cls(params, [], 0)
         placed, end = laid_out((*(function.return_params or ()), *(p for p in function.params if p.name != "...")))
         results = len(function.return_params or ())
-        frame = cls(placed[results:], placed[:results], aligned(end, 16))
+        # A frame is never empty, as with a return address: recursion without end meets the limit of local memory.
+        frame = cls(placed[results:], placed[:results], max(16, aligned(end, 16)))
         for param, offset, _ in placed:
             frame.formal[param.name] = offset
         return frame

@@ -156,7 +156,9 @@ class Memory:
         if size <= self.local.size:
             return
         if size > 512 * 1024:
-            raise rules.error(rules.STACK, origin, f"a thread needs {size} bytes of local memory, the limit is 524288")
+            text = f"a thread needs {size} bytes of local memory, the limit is 524288"
+            help = "is it a function that calls itself without end, or a `.local` array too large?"
+            raise rules.error(rules.STACK, origin, text, help=help)
         size = -(-max(size, 2 * self.local.size) // 64) * 64
         lanes = self.shape.lanes
         data = np.full((lanes, size // 4), self.fresh, np.uint32).view(np.uint8)

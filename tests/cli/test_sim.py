@@ -260,6 +260,25 @@ def test_a_tensor_map_is_an_argument(pyptx: Command) -> None:
     assert made.any()
 
 
+def test_a_python_file_that_cannot_run_and_options_that_the_kernel_has_itself(pyptx: Command, tmp_path: Path) -> None:
+    (tmp_path / "imports.py").write_text("import nothing_of_this_name\n")
+    (tmp_path / "open.py").write_text("f(\n")
+    (tmp_path / "own.py").write_text(
+        "from pyptx import Tile, kernel, ptx\nfrom pyptx.types import f32\n"
+        "@kernel(in_specs=[Tile('n', f32)], out_specs=[Tile('n', f32)], grid=(1,), block=(32, 1, 1))\n"
+        "def own(a, b):\n    ptx.ret()\n"
+    )
+    for name, words in (("imports.py:f", "No module named 'nothing_of_this_name'"), ("open.py:f", "SyntaxError")):
+        done = pyptx(name)
+        assert (done.status, done.err.count("\n")) == (2, 1)
+        assert words in done.err
+    for option in (("--block", "3"), ("--cluster", "2"), ("--shared", "8"), ("--cooperative",), ("--entry", "x")):
+        done = pyptx("own.py:own", "--arg", "f32[8]=ones", *option)
+        assert (done.status, done.out) == (2, "")
+        assert f"{option[0]} is not for a Python kernel" in done.err
+    assert pyptx("own.py:own", "--arg", "f32[8]=ones", "--grid", "2").status == 0
+
+
 def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_path: Path) -> None:
     words = ("racy.ptx", "--block", "64", "--arg", "u32[64]=zeros", "--schedule", "all", "--repeat", "3")
     done = pyptx(*words)

@@ -182,3 +182,9 @@ def test_questions_that_a_machine_cannot_answer() -> None:
     for ask, words in asked:
         with pytest.raises(PtxError, match=re.escape(words)):
             ask(machine)
+
+
+def test_recursion_without_end_meets_the_limit_of_local_memory() -> None:
+    module = ".func other();\n.func self() { call other; ret; }\n.func other() { call self; ret; }"
+    error = reported(kernel("call self;", module=module), "PTX1124", "524288", args=[OUT])
+    assert "calls itself without end" in str(error)

@@ -319,7 +319,10 @@ class Memory:
 
     def _outside(self, site: Site, lanes: Lanes, at: int, address: Value, size: int, space: str = "global") -> PtxError:
         where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
-        return self._fault(rules.OUT_OF_BOUNDS, site, lanes, at, address, size, self._nearest(where, space))
+        text = self._nearest(where, space)
+        if where < self.params.size and ".tensor" in site.instruction.modifiers:
+            text += ", or a tensor map's address in the parameters, which `cvta.param` makes generic"
+        return self._fault(rules.OUT_OF_BOUNDS, site, lanes, at, address, size, text)
 
     def _nearest(self, address: int, space: str) -> str:
         if space == "shared":

@@ -188,3 +188,15 @@ def test_recursion_without_end_meets_the_limit_of_local_memory() -> None:
     module = ".func other();\n.func self() { call other; ret; }\n.func other() { call self; ret; }"
     error = reported(kernel("call self;", module=module), "PTX1124", "524288", args=[OUT])
     assert "calls itself without end" in str(error)
+
+
+def test_a_tensor_map_without_cvta_param() -> None:
+    text = kernel(
+        "mov.u32 %r1, bar; mov.u32 %r2, tile; mov.b64 %rd1, s; mov.u32 %r3, 0;\n"
+        "mbarrier.init.shared::cta.b64 [%r1], 1;\n"
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%rd1, {%r3, %r3}], "
+        "[%r1];",
+        module=".shared .align 128 .b8 tile[256];\n.shared .align 8 .b64 bar;",
+        params=".param .align 64 .b8 s[128]",
+    )
+    reported(text, "PTX1110", "`cvta.param` makes generic", args=[sim.Tensor(np.zeros((8, 8), np.float32), MAP)])

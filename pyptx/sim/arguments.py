@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyptx.diagnostics import Origin
+from pyptx.diagnostics import Origin, PtxError
 from pyptx.ir import Param
 from pyptx.sim import rules
 from pyptx.sim.formats import Array, Value
@@ -244,7 +244,11 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
             text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes an array of NumPy"
             raise rules.error(rules.ARGUMENTS, origin, text)
         address = buffers.address(value.array, name) + value.map.address
-        return encode(validate(replace(value.map, address=address)))
+        try:
+            return encode(validate(replace(value.map, address=address)))
+        except PtxError as why:
+            note = f"in the tensor map that is passed as `{name}`"
+            raise PtxError(replace(d.at(origin), notes=(*d.notes, note)) for d in why.diagnostics) from None
     if isinstance(value, TensorMap):
         return encode(value)
     if isinstance(value, np.ndarray) and value.ndim:

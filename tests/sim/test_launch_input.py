@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -200,3 +201,9 @@ def test_a_tensor_map_without_cvta_param() -> None:
         params=".param .align 64 .b8 s[128]",
     )
     reported(text, "PTX1110", "`cvta.param` makes generic", args=[sim.Tensor(np.zeros((8, 8), np.float32), MAP)])
+
+
+def test_a_wrong_tensor_map_names_its_argument() -> None:
+    wide = sim.Tensor(np.zeros((8, 8), np.float32), replace(MAP, box=(512, 8)))
+    error = reported(BY_VALUE, "PTX1205", "passed as `s`", args=[wide])
+    assert error.diagnostics[0].line == 5

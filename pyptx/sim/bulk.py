@@ -16,7 +16,7 @@ from pyptx import tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.sim import bulk_together, copies, rules
 from pyptx.sim.checks import bulk as checked
-from pyptx.sim.checks import layouts
+from pyptx.sim.checks import layouts, numerics
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.copies.overrides import Change, overriding
 from pyptx.sim.copies.reports import Test
@@ -35,6 +35,12 @@ _ELEMENT = {
     "b64": ElementType.U64, "s64": ElementType.S64, "f16": ElementType.F16, "bf16": ElementType.BF16,
     "f32": ElementType.F32, "f64": ElementType.F64,
 }  # fmt: skip
+_DTYPE = {"f16": "u2", "bf16": "u2", "f32": "f4", "f64": "f8"}
+_SUMS = {
+    ElementType.F16: "f16", ElementType.BF16: "bf16", ElementType.F32: "f32", ElementType.F32_FTZ: "f32",
+    ElementType.TF32: "f32", ElementType.TF32_FTZ: "f32", ElementType.F64: "f64",
+}  # fmt: skip
+"""The types of tensors of floating-point numbers that copies add up."""
 
 
 def copy(
@@ -44,7 +50,7 @@ def copy(
     """Copy bytes between memories, or reduce them into the target."""
     where, rest = (rest[1], rest[2:]) if signals else (np.array(0), rest)
     size, others = rest[1], dict(zip(extras, rest[2:], strict=True))
-    none = np.array(0)
+    none, sums = np.array(0), _sums(site, operation)
     some, (there, here, sizes, bars, ctas, byte_mask, left, right) = chosen(
         group, mask, target, source, size, where, others.get("ctas", none), others.get("bytes", np.array(0xFFFF)),
         others.get("left", none), others.get("right", none),
@@ -63,9 +69,13 @@ def copy(
         kept = np.resize(np.unpackbits(np.array([byte_mask[lane]], "u2").view("u1"), bitorder="little"), count) != 0
 
         def land(first: Region = first, begin: int = begin, last: Region = last, ends: list[int] = ends,
-                 count: int = count, kept: Array = kept) -> None:  # fmt: skip
+                 count: int = count, kept: Array = kept, one: Lanes = one) -> None:  # fmt: skip
             for end in ends:
-                _put(operation, _held(first, begin, count), last.data[end : end + count], kept)
+                given, target = _held(first, begin, count), last.data[end : end + count]
+                old = target.copy() if sums else target
+                _put(operation, given, target, kept)
+                if sums:
+                    numerics.copied(site, one, sums, *(values.view(_DTYPE[sums]) for values in (old, given, target)))
 
         signal, rows = None, None
         low = max(begin, 0)
@@ -79,6 +89,12 @@ def copy(
             targeted = checked.written(last, end, kept)
             checked.store_issued(site, one, whole, targeted, _element_size(operation), seen)
         _issue(site, one, land, signal, count, rows)
+
+
+def _sums(site: Site, operation: str) -> str:
+    """Return the floating-point type that a reduction adds up, empty for all else and where nobody looks at values."""
+    kind = operation.rpartition(".")[2]
+    return kind if operation.startswith("add") and kind in _DTYPE and numerics.asked(site) else ""
 
 
 def _element_size(operation: str) -> int:
@@ -168,10 +184,13 @@ def store(
         if region.lent:
             region.own()
 
-        def land(made: copies.Copy = made, region: Region = region, begin: int = begin) -> None:
+        def land(made: copies.Copy = made, region: Region = region, begin: int = begin, tensor: TensorMap = tensor,
+                 one: Lanes = one) -> None:  # fmt: skip
             shared = _shared(site, begin)
             if operation:
-                copies.reduce(made, operation, region.data, region.low, shared, memory.shared.low)
+                values = copies.reduce(made, operation, region.data, region.low, shared, memory.shared.low)
+                if operation == "add" and tensor.dtype in _SUMS and numerics.asked(site):
+                    numerics.copied(site, one, _SUMS[tensor.dtype], *values)
             else:
                 copies.store(made, region.data, region.low, shared, memory.shared.low)
 

@@ -15,6 +15,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
+from pyptx.tensormap import ElementType, TensorMap
 from tests.sim.kernels import kernel
 
 Found = list[Finding]
@@ -293,6 +294,85 @@ def test_an_address_that_wraps_stands_before_the_error_it_leads_to() -> None:
 def test_every_schedule_finds_the_same(schedule: str) -> None:
     body = WRAPS[0][1] + "\n" + PRODUCED[3][1]
     assert [f.rule.code for f in findings(body, schedule=schedule, seed=3)] == ["PTX0994", "PTX0993"]
+
+
+BASE = "ld.param.u64 %rd1, [out];\n"
+MEMORY = [
+    ("red", f"{BASE}mov.f32 %f1, {LARGE};\nred.global.add.f32 [%rd1], %f1; //@", "PTX0993", 1, 1,
+     "old = 1.7014118e+38, b = 1.7014118e+38: the result is inf"),
+    ("atom", f"{BASE}mov.f32 %f1, {LARGE};\natom.global.add.f32 %f2, [%rd1], %f1; //@", "PTX0993", 1, 1, "is inf"),
+    ("guarded", f"{BASE}mov.f32 %f1, {LARGE}; setp.gt.u32 %p1, %t, 4;\n@%p1 red.global.add.f32 [%rd1], %f1; //@",
+     "PTX0993", 6, 1, "is inf"),
+    ("each its own", f"mov.f32 %f1, {LARGE}; st.global.f32 [%o], %f1;\nred.global.add.f32 [%o], %f1; //@", "PTX0993", 0,
+     64, "is inf"),
+    ("nan", "st.global.u32 [%o], 0x7F800000;\nmov.f32 %f1, 0fFF800000;\nred.global.add.f32 [%o], %f1; //@", "PTX0992",
+     0, 64, "old = inf, b = -inf: the result is nan"),
+    ("pair", "st.global.u32 [%o], 0x7BFF3C00;\nmov.b32 %r1, 0x7BFF3C00;\nred.global.add.noftz.f16x2 [%o], %r1; //@",
+     "PTX0993", 0, 64, "the result is inf in element 1"),
+    ("bf16", "mov.b16 %h1, 0x7F7F; st.global.b16 [%o], %h1;\nred.global.add.noftz.bf16 [%o], %h1; //@", "PTX0993", 0,
+     64, "is inf"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "thread", "count", "words"), [m[1:] for m in MEMORY], ids=[m[0] for m in MEMORY]
+)
+def test_sums_in_memory(body: str, code: str, thread: int, count: int, words: str) -> None:
+    the_one(body, code, words, count=count, thread=thread)
+
+
+QUIET = [
+    f"{BASE}mov.f32 %f1, {ONE}; red.global.add.f32 [%rd1], %f1;",
+    f"{BASE}mov.f32 %f1, {INF}; red.global.add.f32 [%rd1], %f1;",
+    f"{BASE}mov.u32 %r1, 0x7F000000; red.global.add.u32 [%rd1], %r1;",
+    f"{BASE}mov.u32 %r1, 0x7F800000; atom.global.exch.b32 %r2, [%rd1], %r1;",
+]
+
+
+@pytest.mark.parametrize("body", QUIET)
+def test_sums_that_begin_nothing(body: str) -> None:
+    assert findings(body) == []
+
+
+SENT = """.shared .align 16 .f32 part[4];
+mov.u32 %r1, part; shl.b32 %r2, %t, 2; add.u32 %r2, %r2, %r1; mov.f32 %f1, {value};
+setp.lt.u32 %p1, %t, 4; @%p1 st.shared.f32 [%r2], %f1; fence.proxy.async; bar.sync 0;
+ld.param.u64 %rd1, [out]; setp.eq.u32 %p2, %t, 0; @!%p2 bra past;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], 16; cp.async.bulk.commit_group;
+cp.async.bulk.wait_group 0; fence.proxy.async;
+cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%rd1], [%r1], 16; //@
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+past:"""
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random"])
+def test_sums_of_copies(schedule: str) -> None:
+    (found,) = findings(SENT.format(value=LARGE), schedule=schedule)
+    assert (found.rule.code, found.count) == ("PTX0993", 4)
+    assert "old = 1.7014118e+38, new = 1.7014118e+38: the result is inf" in found.what
+    assert found.place.origin is not None
+    assert "//@" in kernel(SENT).splitlines()[found.place.origin.line - 1]
+    assert findings(SENT.format(value=ONE), schedule=schedule) == []
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+@pytest.mark.parametrize(("element", "bits", "dtype"), [(ElementType.F32, 0x7F000000, "u4"),
+                                                        (ElementType.F16, 0x7BFF, "u2")])  # fmt: skip
+def test_sums_of_tensors(element: ElementType, bits: int, dtype: str, schedule: str) -> None:
+    body = """.shared .align 128 .b8 box[1024];
+    mov.u32 %r1, box; shl.b32 %r2, %t, 4; add.u32 %r2, %r2, %r1; mov.b32 %r3, BITS;
+    st.shared.v4.b32 [%r2], {%r3, %r3, %r3, %r3}; fence.proxy.async; bar.sync 0;
+    mov.b64 %rd1, out; cvta.param.u64 %rd1, %rd1; setp.eq.u32 %p1, %t, 0; @!%p1 ret;
+    cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%rd1, {0, 0}], [%r1]; //@
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;""".replace("BITS", str(bits | bits << 16 * (dtype == "u2")))
+    width = 64 // np.dtype(dtype).itemsize
+    for value, count in ((bits, width * 16), (0, 0)):
+        given = np.full((16, width), value, dtype)
+        source = TensorMap(element, 0, (width, 16), (64,), (width, 16))
+        text = kernel(body, params=".param .align 128 .b8 out[128]")
+        (*found,) = sim.run(parse(text), "k", block=64, args=[sim.Tensor(given, source)], check="numerics",
+                            schedule=schedule).hazards  # fmt: skip
+        assert [(one.rule.code, one.count) for one in found] == [("PTX0993", count)] * bool(count)
 
 
 def test_what_a_finding_looks_like() -> None:

@@ -35,7 +35,7 @@ class Instrument:
         where somebody asked."""
         if not self.numerics:
             return self._telling(step, operation, block)
-        operation = products.issued(operation)
+        operation = numerics.summing(products.issued(operation))
         found = self._telling(step, operation, block) or operation.function
         return None if found is None else products.wrapped(operation, found) or found
 

@@ -13,15 +13,17 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.isa.model import Operand
-from pyptx.sim.checks.session import place_of
+from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Place
+from pyptx.sim.semantics import atomics
 from pyptx.sim.semantics.narrow import FORMATS, element_of, unpacked
 from pyptx.sim.semantics.vocabulary import Kind, Operation
 
 if TYPE_CHECKING:
     from pyptx.sim.lanes import Lanes
     from pyptx.sim.machine import Batch
+    from pyptx.sim.memory import Site
 
 Function = Callable[..., Any]
 _COMPUTE = frozenset((
@@ -46,6 +48,40 @@ def looked(step: Step, operation: Operation) -> Function | None:
     place = place_of(step.instruction)
     watched = [operand for operand in operands if operand.access != "w"]
     return partial(_computed, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, watched)
+
+
+def summing(operation: Operation) -> Operation:
+    """Return the operation that adds to memory and looks at the sums; others as they are."""
+    found = atomics.watched(operation.function, _summed)
+    return operation if found is None else Operation(operation.kind, found, operation.carry, operation.selects)
+
+
+def _summed(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, given: Array, made: Array) -> None:
+    if not all_finite(made, kind):
+        checks, place = checks_of(site)
+        named = [("old", elements(old, kind)), ("b", elements(given, kind))]
+        _tell(place, "atom", named, elements(made, kind), checks, lanes.shape.of(lanes.index[chosen]), None)
+
+
+def asked(site: Site) -> bool:
+    """Say whether somebody looks at values."""
+    return site.memory.checks is not None and "numerics" in site.memory.checks.selected.optional
+
+
+def copied(site: Site, one: Lanes, kind: str, old: Array, new: Array, made: Array) -> None:
+    """A copy has added up numbers: look at the sums. They count for the lane that issued it."""
+    if all_finite(made, kind):
+        return
+    checks, place = checks_of(site)
+    before, source, sums = (elements(value, kind)[0] for value in (old, new, made))
+    nan, infinite = _among([before, source])
+    thread = checks.group(one).first
+    for is_nan, bad in ((True, np.isnan(sums) & ~nan), (False, np.isinf(sums) & ~nan & ~infinite)):
+        found = np.flatnonzero(bad)
+        if len(found):
+            shown = [(name, shown_number(part[found[0]])) for name, part in (("old", before), ("new", source))]
+            result = shown_number(sums[found[0]])
+            checks.engine.numerics.produced(place, thread, is_nan, shown, result, len(found))
 
 
 def is_float(name: str | None) -> bool:
@@ -87,17 +123,17 @@ def _computed(
     made = inner(machine, lanes, *given) if by_lanes else inner(*given)
     assert result.type is not None
     if not all_finite(np.asarray(made), result.type):
-        _tell(place, opcode, result.type, operands, machine, lanes, mask, given, np.asarray(made))
+        named = [(operand.name, elements(value, operand.type)) for operand, value in zip(operands, given, strict=False)]
+        assert machine.checks is not None
+        _tell(place, opcode, named, elements(np.asarray(made), result.type), machine.checks, lanes, mask)
     return made
 
 
 def _tell(
-    place: Place, opcode: str, kind: str, operands: list[Operand], machine: Batch, lanes: Lanes, mask: Any,
-    given: tuple[Any, ...], made: Array,
+    place: Place, opcode: str, named: list[tuple[str, list[Array]]], results: list[Array], checks: Checks, lanes: Lanes,
+    mask: Any,
 ) -> None:  # fmt: skip
     """Report elements that are NaN of no NaN, and infinite ones of finite operands."""
-    results = elements(made, kind)
-    named = [(operand.name, elements(value, operand.type)) for operand, value in zip(operands, given, strict=False)]
     for at, whole in enumerate(results):
         used = _used(named, at, len(results), opcode)
         nan, infinite = _among([value for _, value in used])
@@ -106,7 +142,7 @@ def _tell(
             found = np.flatnonzero(where if mask is None else where & mask)
             if len(found):
                 part = f"element {at}" if len(results) > 1 else ""
-                _report(place, opcode, is_nan, used, whole, machine, lanes, found, part)
+                _report(place, opcode, is_nan, used, whole, checks, lanes, found, part)
 
 
 def _used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str) -> list[tuple[str, Array]]:
@@ -127,11 +163,9 @@ def _among(values: list[Array]) -> tuple[Array, Array]:
 
 
 def _report(
-    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, machine: Batch, lanes: Lanes,
+    place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, checks: Checks, lanes: Lanes,
     found: Array, part: str,
 ) -> None:  # fmt: skip
-    checks = machine.checks
-    assert checks is not None
     at = int(found[0])
     shown = [(name, shown_number(_at(value, at))) for name, value in used]
     divisor = _DIVISOR.get(opcode)

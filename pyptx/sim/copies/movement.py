@@ -82,13 +82,17 @@ def _store_six_bits(copy: Copy, memory: U8, base: int, shared: U8, shared_base: 
     put(memory, base, target.ravel(), np.ascontiguousarray(data.reshape(-1)).view("V4"), 4)
 
 
-def reduce(copy: Copy, operation: str, memory: U8, base: int, shared: U8, shared_base: int = 0) -> None:
-    """Combine the box in shared memory with the tensor, in place."""
+def reduce(
+    copy: Copy, operation: str, memory: U8, base: int, shared: U8, shared_base: int = 0
+) -> tuple[Array, Array, Array]:
+    """Combine the box in shared memory with the tensor, in place; return the elements before, what came, and after."""
     source, target = _inside(copy)
     number = np.dtype(_NUMBER[copy.element])
     old = take(memory, base, target, copy.unit).view(number)
     new = take(shared, shared_base, source, copy.unit).view(number)
-    put(memory, base, target, combine(operation, old, new, copy.element).view(f"V{copy.unit}"), copy.unit)
+    made = combine(operation, old, new, copy.element)
+    put(memory, base, target, made.view(f"V{copy.unit}"), copy.unit)
+    return old, new, made
 
 
 def combine(operation: str, old: Array, new: Array, element: ElementType) -> Array:

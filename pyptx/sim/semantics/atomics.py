@@ -35,8 +35,8 @@ _BY_ONE: dict[str, Callable[[int, int, int], int]] = {
 Update = Callable[..., Array]
 """Returns the new value from the old one and the operands."""
 Watch = Callable[[str, Site, Lanes, Array, Array, Array, Array], None]
-"""Is told of sums: their type, the instruction, its lanes, the positions of those that took their turn, what they found,
-added and left."""
+"""Is told of sums: their type, the instruction, its lanes, the positions of those that took their turn, what they
+found, added and left."""
 
 _INTEGER: dict[str, Update] = {
     "add": np.add, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "min": np.minimum,

@@ -43,6 +43,16 @@ def test_a_wrong_result_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (found.folded, found.agreement.differing) == (8, 1)
 
 
+def test_only_a_tie_excuses_a_sum() -> None:
+    (text,) = (text for text in folding.asked(["floating_point"], ["sub"]) if text.startswith("sub.f32 "))
+    ((_, case), *_) = folding.asked(["floating_point"], ["sub"])[text]
+    even, odd = 0x41116788, 0x41116787
+    assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even, odd) == "ptxas folds a tie to odd"
+    assert folding.excuse(case, [0xC0D8879F, 0xC17DAB57], even, odd - 1) == ""
+    assert folding.excuse(case, [0xC0D8879E, 0xC17DAB57], even, odd) == ""
+    assert folding.excuse(case, [0x7F800000, 0xC17DAB57], even, odd) == ""
+
+
 def _run(text: str, immediate: int = 0, **state: int) -> dict[str, Known]:
     known = {name: Known(bits, True) for name, bits in state.items()}
     one = instruction(f"        /*0000*/                   {text} ;", bytes(4) + immediate.to_bytes(4, "little"))

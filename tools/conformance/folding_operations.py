@@ -215,10 +215,12 @@ def _half_constant(i: Inputs) -> Result:
     if i.modifiers or [(o.name, o.lane) for o in i.values] != [("RZ", "H0_H0"), ("", "F32")]:
         raise UnknownError
     number = np.array([i.plain(1)], np.uint32).view(np.float32)
-    if not number == number.astype(np.float16):
+    with np.errstate(over="ignore"):
+        half = number.astype(np.float16)
+    if not number == half:
         raise UnknownError
     i.mask = 0xFFFF
-    return i.result(int(number.astype(np.float16).view(np.uint16)[0]))
+    return i.result(int(half.view(np.uint16)[0]))
 
 
 def _add(i: Inputs) -> Result:

@@ -136,7 +136,7 @@ WRITES = "mov.u32 %r0, 1;\nst.global.u32 [%o], %r0;\nbar.sync 0;\n"
         (kernel(WRITES + "call missing;", module=".extern .func missing;"), {}, "PTX1104", "`missing`"),
         (kernel(WRITES + "mov.u64 %rd1, there;", module=".extern .global .u32 there;"), {}, "PTX1104", "`there`"),
         (kernel(WRITES + "add.f99 %r0, %r0, %r0;"), {}, "PTX1106", "add.f99"),
-        (kernel(WRITES), {"grid": (1 << 30, 1 << 10), "cooperative": True}, "PTX1107", "no memory for 1099511627776 CTAs"),
+        (kernel(WRITES), {"grid": (1 << 30, 1 << 10), "cooperative": True}, "PTX1107", "for 1099511627776 CTAs"),
         (kernel(OUT_OF_BOUNDS), {}, "PTX1110", "`st.global.u32` accesses 4 bytes"),
         (kernel(WRITES + "trap;"), {}, "PTX1120", "the kernel executed `trap`"),
         (kernel(WRITES + "l: add.u32 %r1, %r1, 1;\nbra l;"), {"max_steps": 5000}, "PTX1122", "more than 5000"),

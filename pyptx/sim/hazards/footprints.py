@@ -15,9 +15,11 @@ from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.shadow import LEVEL, SLOTS, Shadow, Touched
 from pyptx.sim.hazards.state import Grid
 
-_MOST_BYTES = 1 << 25
+_MOST_BYTES = 1 << 26
 _MOST = 1 << 14
 """So much is kept of footprints, and so many."""
+_BYTES = 40
+"""So much is kept of each lane."""
 _MOST_RECENT = 256
 """So many footprints of a plane are told apart; of older ones only the time is known."""
 
@@ -136,17 +138,11 @@ class Footprint(Touched):
         self.version, self.cleared = shadow.version, -1
         self.fits, self.written = True, False
         self._sharing: Sharing | None = None
-        self._apart: dict[Touched, bool] = {}
 
     @cached_property
     def unique(self) -> bool:
         """Whether no two lanes touch one cell."""
-        if len(self.cells) == 1:
-            return True
-        scratch = np.zeros(self.high - self.low + 1, np.int32)
-        at, numbers = self.cells - self.low, np.arange(len(self.cells), dtype=np.int32)
-        scratch[at] = numbers
-        return not np.count_nonzero(scratch[at] != numbers)
+        return not np.count_nonzero(self.ascending[1:] == self.ascending[:-1])
 
     def shared(self, grid: Grid) -> Sharing:
         """Return how the lanes share cells."""
@@ -163,18 +159,6 @@ class Footprint(Touched):
             self.version = shadow.version
             self.fits = _level(shadow, self.cells >> self.level) == self.level
         return self.fits
-
-    def apart(self, other: Touched) -> bool:
-        """Say whether another footprint of the plane has no cell in common with this one."""
-        if other.high < self.low or self.high < other.low:
-            return True
-        found = self._apart.get(other)
-        if found is None:
-            held = np.zeros(self.high - self.low + 1, np.bool_)
-            held[self.cells - self.low] = True
-            theirs = other.cells[(other.cells >= self.low) & (other.cells <= self.high)]
-            found = self._apart[other] = not held[theirs - self.low].any()
-        return found
 
     def alone(self, floor: int) -> bool:
         """Say whether all that others did to these cells was before a time."""
@@ -237,10 +221,10 @@ class Footprints:
     def _made(
         self, key: tuple[Group, int, int, int, int], group: Group, shadow: Shadow, addresses: Ints, size: int
     ) -> Footprint | None:
-        self._bytes += 24 * len(addresses)
+        self._bytes += _BYTES * len(addresses)
         if self._bytes > _MOST_BYTES:
             self._kept.clear()
-            self._bytes = 24 * len(addresses)
+            self._bytes = _BYTES * len(addresses)
         level = _level(shadow, addresses >> 4)
         if level is None or level < LEVEL[size]:
             self._kept[key] = 0

@@ -179,7 +179,7 @@ class MBarriers:
         record = state.records.live_barrier(access, life, column, thread & 31, state.clocks.now)
         ref = record * 64 + (thread & 31)
         for plane, cells, _ in grid.shared.lanes(np.array([address]), 8):
-            plane.write[cells], plane.odd = ref, True
+            plane.write[cells], plane.odd, plane.barriers = ref, True, True
         channel = state.channel(domain, "mbarrier", address, place)
         made = Barrier(grid, address, count, count, place, ref, thread, channel, first_thread=domain.first_thread)
         made.informed = np.zeros(grid.slots * grid.stride, np.bool_)

@@ -16,6 +16,7 @@ from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, rules_of
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.pending import Pending
 from pyptx.sim.hazards.readers import Readers
 from pyptx.sim.hazards.shadow import Plane, Refs, Shadow
 from pyptx.sim.hazards.state import Grid, State
@@ -38,6 +39,7 @@ class Memory:
         self.readers = Readers(state)
         self._unchanged: Unchanged | None = None
         self._footprints = Footprints()
+        self._pending: dict[int, Pending] = {}
 
     def access(
         self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0,
@@ -49,8 +51,10 @@ class Memory:
         grid, whole = self.state.grid_of(group.first), None
         if access.space is Space.SHARED and not operation and access.size <= 16 and grid.cluster == 1:
             whole = self._footprints.of(group, grid.shared, addresses, access.size)
-            if whole is not None and not access.strong and self._quickly(access, whole):
-                return
+            if whole is not None and not access.strong:
+                odd = whole.plane.odd and not self._operations(grid).clear(whole.plane)
+                if not odd and self._quickly(access, whole):
+                    return
         for part, shadow, base in self.by_buffer(access.space, grid, addresses):
             some = group if part is None else group[part]
             where = addresses if part is None else addresses[part]
@@ -78,6 +82,13 @@ class Memory:
                 else:
                     whole.note(access.writes, self.state.clocks.now)
 
+    def _operations(self, grid: Grid) -> Pending:
+        """Return the operations of a grid that not all may know."""
+        found = self._pending.get(grid.number)
+        if found is None:
+            found = self._pending[grid.number] = Pending(self.state, grid)
+        return found
+
     def _quickly(self, access: Access, whole: Footprint) -> bool:
         """Take note of an access that comes after all that others did to its bytes; False if it may not."""
         writes, plane, group = access.writes, whole.plane, whole.group
@@ -85,14 +96,14 @@ class Memory:
         if (writes and not whole.unique) or not whole.alone(group.floor):
             return False
         if not writes and not whole.written:
-            if np.count_nonzero(plane.write[whole.cells]) < len(whole.cells):
+            if np.count_nonzero(plane.write[whole.ascending]) < len(whole.cells):
                 return False
             whole.written = True
         if writes:
-            plane.write[whole.cells] = self.refs(access, group)
-            plane.clear_reads(whole.cells)
+            plane.write[whole.ascending] = self.refs(access, group)[whole.order]
+            plane.clear_reads(whole.ascending)
         elif whole.unique:
-            plane.reads[0][whole.cells] = self.refs(access, group)
+            plane.reads[0][whole.ascending] = self.refs(access, group)[whole.order]
         else:
             self.readers.replace(access, group, whole, self.refs)
         whole.note(writes, self.state.clocks.now)
@@ -217,11 +228,17 @@ class Memory:
         lanes = group.lanes if access.family is Family.CP_ASYNC else 0
         return (made[group.warp_index] * 64 + lanes).astype(np.int32)
 
+    def _meeting(self, access: Access) -> Mask | None:
+        """Return, per number, which accesses never race with one, None if that is only known case by case."""
+        grid_wide = access.strong and not access.readonly and access.scope >= Scope.GPU
+        return self.state.records.meet(access) if grid_wide else None
+
     def _compare(self, access: Access, group: Group, last: Refs, cells: Ints, plane: Plane) -> None:
         """Report lanes whose earlier access at the same cell is not in order."""
         records = self.state.records
-        if access.strong and not access.readonly and access.scope >= Scope.GPU:
-            last = np.where(records.meet(access)[records.access[last >> 6]], 0, last).astype(np.int32)
+        meeting = self._meeting(access)
+        if meeting is not None:
+            last = np.where(meeting[records.access[last >> 6]], 0, last).astype(np.int32)
         if len(last) > _WARPS and self._follow_by_warp(access, group, last):
             return
         record = last >> 6
@@ -279,11 +296,13 @@ class Memory:
                 refs = np.where(records.is_write(refs), refs, 0).astype(np.int32)
             if np.count_nonzero(refs):
                 self._compare(access, group, refs, cells, plane)
-        at, spilled = self.readers.spilled(plane, cells)
+        at, spilled = self.readers.spilled(plane, cells, self._meeting(access))
+        if not access.writes:
+            chosen = records.is_write(spilled)
+            at, spilled = at[chosen], spilled[chosen]
         if len(at):
             some = group[at]
             self._refresh(some)
-            spilled = spilled if access.writes else np.where(records.is_write(spilled), spilled, 0).astype(np.int32)
             self._compare(access, some, spilled, cells[at], plane)
         for at, refs in self.readers.in_sets(plane, cells):
             some = group[at]

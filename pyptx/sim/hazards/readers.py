@@ -206,6 +206,7 @@ class Readers:
         if plane.spill is None:
             plane.spill, plane.crowded = Spill(self._who), True
         plane.spill.add(cells, refs)
+        plane.spill.numbers.update(np.unique(self.state.records.access[refs >> 6]).tolist())
 
     def _who(self, refs: Refs) -> Ints:
         """Return numbers of readers: a lane, or the same lanes of the same warps, by the same instruction."""
@@ -213,9 +214,17 @@ class Readers:
         masks = np.where(lane < ALL_LANES, 0, records.mask[record])
         return (records.access[record].astype(np.int64) << 38) + records.tag[record] + lane + masks * _SPREAD
 
-    def spilled(self, plane: Plane, cells: Ints) -> tuple[Ints, Refs]:
-        """Return readers of cells that found no slot, with the position of the cell of each."""
-        return plane.spill.find(cells) if plane.spill is not None else (np.zeros(0, np.int64), np.zeros(0, np.int32))
+    def spilled(self, plane: Plane, cells: Ints, without: Mask | None = None) -> tuple[Ints, Refs]:
+        """Return readers of cells that found no slot, with the position of the cell of each. `without` tells by their
+        numbers which accesses are not asked for."""
+        spill, records = plane.spill, self.state.records
+        if spill is None or (without is not None and all(without[number] for number in spill.numbers)):
+            return np.zeros(0, np.int64), np.zeros(0, np.int32)
+        at, refs = spill.find(cells)
+        if without is None:
+            return at, refs
+        asked = ~without[records.access[refs >> 6]]
+        return at[asked], refs[asked]
 
     def _fold(self, plane: Plane, cells: Ints, refs: Refs) -> Mask:
         """Put readers together with those before them by the same instruction, each cell's into one slot; tell which

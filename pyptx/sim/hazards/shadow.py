@@ -37,8 +37,25 @@ class Touched:
 
     def __init__(self, cells: Ints) -> None:
         self.cells = cells
-        self.low, self.high = int(cells.min()), int(cells.max())
+        self.order = np.argsort(cells, kind="stable")
+        self.ascending = cells[self.order]
+        """The lanes by cell, and their cells: those of many CTAs are much quicker to go through in this order."""
+        self.low, self.high = int(self.ascending[0]), int(self.ascending[-1])
         self.wrote = self.read = 0
+        self._apart: dict[Touched, bool] = {}
+
+    def apart(self, other: Touched) -> bool:
+        """Say whether others of the plane have no cell in common with this one."""
+        if other.high < self.low or self.high < other.low:
+            return True
+        found = self._apart.get(other)
+        if found is None:
+            held = np.zeros(self.high - self.low + 1, np.bool_)
+            held[self.ascending - self.low] = True
+            theirs = other.ascending
+            theirs = theirs[np.searchsorted(theirs, self.low) : np.searchsorted(theirs, self.high, "right")]
+            found = self._apart[other] = other._apart[self] = not held[theirs - self.low].any()
+        return found
 
 
 class Log:
@@ -73,7 +90,9 @@ class Plane:
         self.crowded = False
         self.strong = False
         self.odd = False
-        """Whether more than plain accesses of lanes were ever here."""
+        """Whether more than plain accesses of lanes were here, since all threads knew all operations."""
+        self.barriers = False
+        """Whether mbarriers lie here."""
         self.late = 0
         """When an access took place that `recent` does not hold."""
         self.recent: dict[Touched, None] = {}
@@ -244,6 +263,7 @@ class Shadow:
         after = (before[:, None] << (level - coarse)) + np.arange(factor)
         target.strong |= source.strong
         target.odd |= source.odd
+        target.barriers |= source.barriers
         target.late = max(target.late, source.latest(), source.log.latest)
         target.write[after] = source.write[before][:, None]
         for slot, plane in enumerate(source.reads):
@@ -256,6 +276,7 @@ class Shadow:
                 target.spill = target.spill or Spill(source.spill.who)
                 target.crowded = True
                 target.spill.add(after[at].reshape(-1), np.repeat(refs, after.shape[1]))
+                target.spill.numbers |= source.spill.numbers
         if source.sets is not None and source.sets[before].any():
             if target.sets is None:
                 target.sets = np.zeros_like(target.write)

@@ -22,6 +22,8 @@ class Spill:
         """`who` numbers the reader that a reference stands for: of one reader only its last reference is kept."""
         self.who = who
         self.lost = 0
+        self.numbers: set[int] = set()
+        """The numbers of the readers' accesses."""
         self._parts: list[tuple[Refs, Refs, Mask]] = []
         self.size = 0
 

@@ -145,6 +145,11 @@ class Tiles:
 
     def _in_order(self, access: Access, threads: Ints, held: list[Refs]) -> bool:
         """Say whether what each row holds comes before its operation."""
+        if access.space is Space.SHARED:
+            floor, key = int(self._floor(access, threads).min()), self.state.records.key
+            held = [one for one in held if int(key[one >> 6].max()) > floor]
+            if not held:
+                return True
         found = [by_row(one) for one in held]
         rows, refs = found[0] if len(found) == 1 else map(np.concatenate, zip(*found, strict=True))
         if not len(refs):

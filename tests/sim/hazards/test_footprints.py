@@ -7,11 +7,12 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyptx.diagnostics import Span
-from pyptx.sim.hazards import Access, Group, Hazards, Place, Space, atomic, load, store
+from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Space, atomic, load, store
 from pyptx.sim.hazards.events import Ints
 from pyptx.sim.hazards.footprints import sharing
 
@@ -61,19 +62,50 @@ ATOMICS = st.one_of(
 )  # fmt: skip
 
 
+OPERATIONS = st.one_of(
+    st.tuples(
+        st.sampled_from(["access", "access", "copy"]), st.sampled_from(range(len(GROUPS))),
+        st.sampled_from(range(len(PATTERNS))), st.sampled_from([16, 16, 4]), st.booleans(),
+    ),
+    st.tuples(st.just("send"), st.sampled_from([0, 512]), st.sampled_from([256, 1024])),
+    st.tuples(st.sampled_from(["wait"]), st.sampled_from(range(len(GROUPS)))),
+    st.tuples(st.sampled_from(["fence", "sent", "bar", "joined", "joined", "joined", "warp", "again"])),
+)  # fmt: skip
+
+
+def operation(made: Hazards, what: str, mine: Group, at: Place, where: Ints, size: int) -> None:
+    """One of the asynchronous operations on shared memory, or what waits for it."""
+    if what == "copy":
+        made.copies.cp_async(mine, Access(at, Space.SHARED, size, True, False, family=Family.CP_ASYNC), where)
+        made.copies.commit_cp(mine)
+    elif what == "wait":
+        made.copies.wait_cp(mine)
+    elif what == "fence":
+        made.sync.proxy_fence(mine, (Space.SHARED,))
+    elif what == "sent":
+        made.copies.wait_bulk(mine, at, 0, True)
+    else:
+        for thread in mine.threads[mine.threads % THREADS == 0].tolist():
+            source = Bytes.run(Space.SHARED, thread // THREADS * SHARED + int(where), size)
+            made.copies.bulk_store(thread, at, source, Bytes.run(Space.GLOBAL, 1 << 20, size), False)
+            made.copies.commit_bulk(Group(np.array([thread])), at)
+
+
 def group(which: int) -> Group:
     """Return threads of all CTAs, interleaved as the machine's lanes are."""
     return Group((GROUPS[which][:, None] + np.arange(CTAS) * THREADS).reshape(-1))
 
 
-def findings(events: list[tuple[Any, ...]], kept: bool, busy: bool = False) -> set[tuple[str, str, str]]:
-    """Return what an engine finds in events that take place three times. `kept`: groups are made once. `busy`: a thread
-    writes a place of its own before each event, which nothing orders with other threads."""
+def findings(
+    events: list[tuple[Any, ...]], kept: bool, busy: bool = False, turns: int = 3
+) -> set[tuple[str, str, str]]:
+    """Return what an engine finds in events that take place several times. `kept`: groups are made once. `busy`: a
+    thread writes a place of its own before each event, which nothing orders with other threads."""
     made = Hazards()
     grid = made.launch(place(1), THREADS, slots=CTAS, shared_bytes=SHARED)
     made.start(grid, range(CTAS), range(CTAS))
     groups = [group(which) for which in range(len(GROUPS))]
-    for _ in range(3):
+    for _ in range(turns):
         for number, (what, *how) in enumerate(events):
             whole = groups[0] if kept else group(0)
             if busy:
@@ -84,7 +116,19 @@ def findings(events: list[tuple[Any, ...]], kept: bool, busy: bool = False) -> s
                 where = mine.threads // THREADS * SHARED + PATTERNS[pattern](mine.threads % THREADS, size)
                 how = adds(number + 2, size) if what == "atomic" else access(number + 2, size, writes)
                 made.access(how, mine, where, benign=True)
-            elif what == "bar":
+            elif what == "copy":
+                which, pattern, size, _ = cast("tuple[int, int, int, bool]", how)
+                mine = groups[which] if kept else group(which)
+                where = mine.threads // THREADS * SHARED + PATTERNS[pattern](mine.threads % THREADS, size)
+                operation(made, what, mine, place(number + 2), where, size)
+            elif what == "wait":
+                operation(made, what, group(cast("tuple[int]", how)[0]), place(number + 2), whole.threads, 0)
+            elif what in ("fence", "sent", "send"):
+                first, size = cast("tuple[int, int]", how or (0, 0))
+                operation(made, what, whole, place(number + 2), np.array(first), size)
+            elif what in ("bar", "joined"):
+                for waiting in ("wait", "sent") if what == "joined" else ():
+                    operation(made, waiting, whole, place(number + 2), whole.threads, 0)
                 made.barriers.bar(whole, place(number + 2), 0, None, "sync")
             elif what == "warp":
                 made.barriers.warp_sync(whole, place(number + 2), 0xFFFFFFFF)
@@ -101,6 +145,12 @@ def test_what_is_found_does_not_depend_on_repetition(events: list[tuple[Any, ...
     assert findings(events, True) == findings(events, False)
 
 
+@given(st.lists(OPERATIONS, max_size=8))
+@settings(max_examples=150, deadline=None)
+def test_what_is_found_after_operations_does_not_depend_on_repetition(events: list[tuple[Any, ...]]) -> None:
+    assert findings(events, True, turns=6) == findings(events, False, turns=6)
+
+
 @given(st.lists(ATOMICS, max_size=12))
 @settings(max_examples=150, deadline=None)
 def test_what_is_found_of_atomics_does_not_depend_on_what_else_happens(events: list[tuple[Any, ...]]) -> None:
@@ -110,6 +160,23 @@ def test_what_is_found_of_atomics_does_not_depend_on_what_else_happens(events: l
 def races(found: set[tuple[str, str, str]]) -> set[str]:
     """Return the places of findings: of several earlier accesses by one thread, any may be the one that is named."""
     return {place for _, place, _ in found}
+
+
+@pytest.mark.parametrize("joins", [True, False])
+@pytest.mark.parametrize("lanes", [1, THREADS])
+def test_lanes_store_again_where_copies_landed_once_all_threads_know_of_them(joins: bool, lanes: int) -> None:
+    made = Hazards()
+    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
+    made.start(grid, [0], [0])
+    whole, mine, write = Group(grid.all_threads(0)), Group(grid.all_threads(0)[:lanes]), access(2, 16, True)
+    for turn in range(6):
+        operation(made, "copy", mine, place(3), mine.threads * 16, 16)
+        operation(made, "wait", mine, place(4), mine.threads, 0)
+        if joins or turn < 5:
+            made.barriers.bar(whole, place(5), 0, None, "sync")
+        made.access(write, whole, (whole.threads ^ 1) * 16)
+        assert bool(made.findings) == (turn == 5 and not joins)
+        made.barriers.bar(whole, place(6), 0, None, "sync")
 
 
 def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barrier() -> None:

@@ -1,0 +1,79 @@
+"""Which asynchronous operations on shared memory some thread of their CTA may not know yet.
+
+Once all threads know all of them, accesses by lanes need not look for them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.sim.hazards.clocks import NEVER, SEEN
+from pyptx.sim.hazards.events import Family, Ints, Mask, Space
+from pyptx.sim.hazards.records import LIVE_BARRIER, READONLY
+from pyptx.sim.hazards.shadow import Plane
+from pyptx.sim.hazards.state import Grid, State
+
+_MOST = 1 << 12
+"""Where more operations than these are not known to all, nobody asks any more."""
+
+
+class Pending:
+    """The operations of one grid, each of whose CTAs is a cluster of its own."""
+
+    def __init__(self, state: State, grid: Grid) -> None:
+        self.state, self.grid = state, grid
+        self._left = np.zeros(0, np.int64)
+        self._seen = 1
+        self._failed = (-1, -1)
+        self._over = False
+
+    def clear(self, plane: Plane) -> bool:
+        """Tell whether all threads know all operations that touched a plane, and say so there. Nobody ever knows of a
+        barrier."""
+        clocks = self.state.clocks
+        if plane.barriers or self._over or clocks.splits or self._failed == (clocks.now, clocks.version):
+            return False
+        self._gather()
+        if len(self._left):
+            self._left = self._left[~self._known(self._left)]
+        if len(self._left):
+            self._failed = clocks.now, clocks.version
+            self._over = len(self._left) > _MOST
+            return False
+        plane.odd = False
+        return True
+
+    def _gather(self) -> None:
+        """Add the operations since the last time, and forget those whose CTAs have ended: their bytes began anew."""
+        records, clocks, grid = self.state.records, self.state.clocks, self.grid
+        found = np.flatnonzero(records.key[self._seen : records.count] == NEVER) + self._seen
+        self._seen = records.count
+        if len(found):
+            numbers = records.access[found]
+            kinds: list[int] = np.unique(numbers).tolist()
+            shared = [at for at in kinds if records.accesses[at].space is Space.SHARED]
+            found = found[np.isin(numbers, shared) & (records.flags(found) & LIVE_BARRIER == 0)]
+        left = np.concatenate([self._left, found])
+        lives = records.tag[left] >> 7
+        slots = (records.life_warp[lives].astype(np.int64) * 32 - grid.first_thread) // grid.stride
+        alive = (slots >= 0) & (slots < grid.slots) & (clocks.life_of[records.life_warp[lives]] == lives)
+        self._left = left[alive]
+
+    def _known(self, left: Ints) -> Mask:
+        """Tell which operations all threads of their CTAs know."""
+        records, clocks, grid = self.state.records, self.state.clocks, self.grid
+        slots = (records.warp(left).astype(np.int64) * 32 - grid.first_thread) // grid.stride
+        warps = (grid.first_thread + slots * grid.stride >> 5)[:, None] + np.arange(grid.stride >> 5)
+        gone = np.bitwise_and.reduce(clocks.row_of.reshape(-1, 32)[warps] < 0, axis=2)
+        found = (records.operation[left] != 0) & (records.flags(left) & READONLY == 0)
+        by_lanes = records.family(left) == Family.CP_ASYNC
+        for some, lanes in ((~by_lanes, np.zeros(1, np.int64)), (by_lanes, np.arange(32))):
+            at = np.flatnonzero(found & some)
+            if len(at):
+                columns = records.column[left[at]].astype(np.int64)[:, None, None] + lanes
+                known = clocks.table[clocks.base_row[warps[at]][:, :, None], SEEN, columns]
+                good = (known >= records.time[left[at]][:, None, None]) | gone[at][:, :, None]
+                if len(lanes) > 1:
+                    good |= (records.mask[left[at]][:, None, None] >> lanes) & 1 == 0
+                found[at] = np.logical_and.reduce(good.reshape(len(at), -1), axis=1)
+        return found

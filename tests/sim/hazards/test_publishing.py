@@ -51,7 +51,13 @@ def test_at_once_is_one_after_the_other(events: list[tuple[str, int]], lanes: li
     clocks, groups = engine.state.clocks, [mine[sorted(lanes)] for mine in threads]
     wanted = [clocks.publish(group) for group in groups]
     now = clocks.now
+    rows = [np.count_nonzero(np.diff(clocks.row_of[group])) for group in groups]
     made = release_each(clocks, groups)
+    if len(set(rows)) > 1:
+        # Groups of which one knows more sorts of things than another are released one by one.
+        assert made is None
+        assert clocks.now == now
+        return
     assert made is not None
     assert clocks.now == now + 1
     for one, other in zip(made, wanted, strict=True):

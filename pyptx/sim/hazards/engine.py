@@ -152,7 +152,7 @@ class Hazards:
         grid = state.grid_of(group.first)
         for mine in group.ctas(grid.first_thread, grid.stride).members:
             slot = grid.slot_of(int(mine[0]))
-            for thread in [thread for thread in mine.tolist() if thread in self.copies.stores]:
+            for thread in [one for one in mine.tolist() if one in self.copies.stores] if self.copies.stores else ():
                 left = self.copies.unread_stores(thread)
                 if left is not None:
                     state.report(rules.STORE_AT_EXIT, place, "its source was not read", thread=thread, other=left)
@@ -167,7 +167,8 @@ class Hazards:
             else:
                 self._cta_ends(grid, slot, mine, place)
                 ended.append(mine)
-            self.barriers.cluster_exited(state.domain_of(int(mine[0])))
+            if self.barriers.clusters:
+                self.barriers.cluster_exited(state.domain_of(int(mine[0])))
         if ended:
             state.clocks.stop(np.concatenate(ended))
         return released
@@ -177,7 +178,7 @@ class Hazards:
         self.copies.report_landing(grid.number, slot, place, thread)
         self.lifetimes.exits(grid, slot, last, place)
         self.tensor.exits(grid.number, slot, place, thread)
-        for barrier in self.mbarriers.unfinished(grid, slot):
+        for barrier in self.mbarriers.unfinished(grid, slot) if self.mbarriers.live else ():
             if not self.copies.signals(barrier):
                 self.mbarriers.check_bytes(barrier, place)
             del self.mbarriers.live[grid.number, barrier.address]
@@ -191,9 +192,8 @@ class Hazards:
         grid.ended = True
         records, now = self.state.records, self.state.clocks.tick()
         domains = [domain.number for domain in self.state.domains if domain.grid is grid]
-        part = slice(1, records.count)
-        late = np.isin(records.life_domain[records.tag[part] >> 7], domains) & (records.time[part] > now)
-        records.time[part][late] = now
+        late = np.flatnonzero(records.time[1 : records.count] > now) + 1
+        records.time[late[np.isin(records.domain(late), domains)]] = now
         self.maps.grid_done()
         self.lifetimes.grid_done(grid)
 

@@ -21,6 +21,8 @@ WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64
 _OPERATION = 64
 MOST = 1 << 25
 """References are 32-bit numbers."""
+_LARGE = 1 << 20
+"""Below so many records, room for them is made in larger steps."""
 _COLUMNS = ("time", "key", "tag", "column", "mask", "access", "operation")
 
 
@@ -121,10 +123,13 @@ class Records:
             raise OverflowError(f"more than {MOST} distinct accesses in one run: check a smaller grid")
         if self.count + more <= size:
             return
-        extra = max(size, more)
+        size = max(size * (4 if size < _LARGE else 2), size + more)
         for name in _COLUMNS:
-            old = getattr(self, name)
-            setattr(self, name, np.concatenate([old, np.zeros(extra, old.dtype)]))
+            # Pages that nobody touches cost nothing.
+            held = getattr(self, name)
+            wide = np.zeros(size, held.dtype)
+            wide[: self.count] = held[: self.count]
+            setattr(self, name, wide)
 
     def by_warps(
         self, number: int | Ints, lives: Ints, columns: Clock, masks: Ints, now: int | Ints, floored: bool

@@ -16,7 +16,7 @@ from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Spac
 from pyptx.sim.hazards.events import Ints
 from pyptx.sim.hazards.footprints import sharing
 
-THREADS, SHARED, CTAS = 128, 2048, 2
+THREADS, SHARED, CTAS = 128, 2048, 5
 
 
 @cache
@@ -142,7 +142,7 @@ def findings(
 @given(st.lists(EVENTS, max_size=12))
 @settings(max_examples=150, deadline=None)
 def test_what_is_found_does_not_depend_on_repetition(events: list[tuple[Any, ...]]) -> None:
-    assert findings(events, True) == findings(events, False)
+    assert races(findings(events, True)) == races(findings(events, False))
 
 
 @given(st.lists(OPERATIONS, max_size=8))
@@ -158,7 +158,7 @@ def test_what_is_found_of_atomics_does_not_depend_on_what_else_happens(events: l
 
 
 def races(found: set[tuple[str, str, str]]) -> set[str]:
-    """Return the places of findings: of several earlier accesses by one thread, any may be the one that is named."""
+    """Return the places of findings: of several earlier accesses, any may be the one that is named."""
     return {place for _, place, _ in found}
 
 

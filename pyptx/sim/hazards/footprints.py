@@ -20,8 +20,13 @@ _MOST = 1 << 14
 """So much is kept of footprints, and so many."""
 _BYTES = 40
 """So much is kept of each lane."""
+_SMALL = 64
+"""Of so many lanes a footprint is made when they come for the first time."""
 _MOST_RECENT = 256
 """So many footprints of a plane are told apart; of older ones only the time is known."""
+
+_MOST_ASKED = 32
+"""With more of them than these that were never compared with it before, a footprint is compared another time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +170,16 @@ class Footprint(Touched):
         plane = self.plane
         if plane.odd or max(plane.late, plane.log.latest) > floor or (self.wrote > floor and not self.unique):
             return False
+        low, high, apart, asked = self.low, self.high, self.apart_from, 0
         for other in reversed(plane.recent):
             if other.wrote <= floor and other.read <= floor:
                 return True
-            if other is not self and not self.apart(other):
+            if other is self or other.high < low or high < other.low:
+                continue
+            found = apart.get(other)
+            if found is None:
+                found, asked = self.apart(other), asked + 1
+            if not found or asked > _MOST_ASKED:
                 return False
         return True
 
@@ -184,6 +195,7 @@ class Footprint(Touched):
         if len(recent) > _MOST_RECENT:
             for old in [*recent][: _MOST_RECENT // 2]:
                 del recent[old]
+                old.apart_from.clear()
                 self.plane.late = max(self.plane.late, old.wrote, old.read)
 
 
@@ -206,10 +218,10 @@ class Footprints:
                 return found
             else:
                 return self._made(key, group, shadow, addresses, size)
-        elif found is None or found < 0:
-            self._remember(key, (found or -1) + 1)
-        elif found == 0:
+        elif found == 0 or (found is None and count <= _SMALL):
             return self._made(key, group, shadow, addresses, size)
+        else:
+            self._remember(key, (found or -1) + 1)
         return None
 
     def _remember(self, key: tuple[Group, int, int, int, int], found: int) -> None:
@@ -221,10 +233,11 @@ class Footprints:
     def _made(
         self, key: tuple[Group, int, int, int, int], group: Group, shadow: Shadow, addresses: Ints, size: int
     ) -> Footprint | None:
-        self._bytes += _BYTES * len(addresses)
+        size_kept = _BYTES * (len(addresses) + _SMALL)
+        self._bytes += size_kept
         if self._bytes > _MOST_BYTES:
             self._kept.clear()
-            self._bytes = _BYTES * len(addresses)
+            self._bytes = size_kept
         level = _level(shadow, addresses >> 4)
         if level is None or level < LEVEL[size]:
             self._kept[key] = 0

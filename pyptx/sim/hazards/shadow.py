@@ -17,6 +17,8 @@ Cells: TypeAlias = "slice[int, int, None] | Ints"
 SIZES = (16, 8, 4, 2, 1)
 LEVEL = {size: level for level, size in enumerate(SIZES)}
 MOST_LOGGED = 1 << 25
+_MOST_APART = 1 << 10
+"""Of so many others it is known whether cells that are accessed together are apart from theirs."""
 SLOTS = 4
 """Concurrent readers kept side by side; more of them are kept in interned sets."""
 
@@ -42,19 +44,19 @@ class Touched:
         """The lanes by cell, and their cells: those of many CTAs are much quicker to go through in this order."""
         self.low, self.high = int(self.ascending[0]), int(self.ascending[-1])
         self.wrote = self.read = 0
-        self._apart: dict[Touched, bool] = {}
+        self.apart_from: dict[Touched, bool] = {}
+        """What is known of others: whether they have no cell in common with these."""
 
     def apart(self, other: Touched) -> bool:
-        """Say whether others of the plane have no cell in common with this one."""
-        if other.high < self.low or self.high < other.low:
-            return True
-        found = self._apart.get(other)
-        if found is None:
-            held = np.zeros(self.high - self.low + 1, np.bool_)
-            held[self.ascending - self.low] = True
-            theirs = other.ascending
-            theirs = theirs[np.searchsorted(theirs, self.low) : np.searchsorted(theirs, self.high, "right")]
-            found = self._apart[other] = other._apart[self] = not held[theirs - self.low].any()
+        """Say whether others of the plane have no cell in common with these."""
+        held = np.zeros(self.high - self.low + 1, np.bool_)
+        held[self.ascending - self.low] = True
+        theirs = other.ascending
+        theirs = theirs[np.searchsorted(theirs, self.low) : np.searchsorted(theirs, self.high, "right")]
+        for one in (self, other):
+            if len(one.apart_from) > _MOST_APART:
+                one.apart_from.clear()
+        found = self.apart_from[other] = other.apart_from[self] = not held[theirs - self.low].any()
         return found
 
 

@@ -16,7 +16,8 @@ from pyptx.sim.hazards import Access, Bytes, Family, Group, Hazards, Place, Spac
 from pyptx.sim.hazards.events import Ints
 from pyptx.sim.hazards.footprints import sharing
 
-THREADS, SHARED, CTAS = 128, 2048, 5
+THREADS, SHARED, CTAS = 128, 2048, 3
+"""A warp of each CTA is more lanes than those whose footprint is made when they come for the first time."""
 
 
 @cache
@@ -146,9 +147,9 @@ def test_what_is_found_does_not_depend_on_repetition(events: list[tuple[Any, ...
 
 
 @given(st.lists(OPERATIONS, max_size=8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_what_is_found_after_operations_does_not_depend_on_repetition(events: list[tuple[Any, ...]]) -> None:
-    assert findings(events, True, turns=6) == findings(events, False, turns=6)
+    assert findings(events, True, turns=4) == findings(events, False, turns=4)
 
 
 @given(st.lists(ATOMICS, max_size=12))

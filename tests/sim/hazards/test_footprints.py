@@ -180,6 +180,23 @@ def test_lanes_store_again_where_copies_landed_once_all_threads_know_of_them(joi
         made.barriers.bar(whole, place(6), 0, None, "sync")
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_lanes_store_again_over_what_a_copy_read_once_it_has_read(waits: bool) -> None:
+    made = Hazards()
+    grid = made.launch(place(1), THREADS, shared_bytes=SHARED)
+    made.start(grid, [0], [0])
+    whole, write = Group(grid.all_threads(0)), access(2, 16, True)
+    for turn in range(6):
+        made.access(write, whole, (whole.threads ^ 1) * 16)
+        operation(made, "fence", whole, place(3), whole.threads, 0)
+        made.barriers.bar(whole, place(4), 0, None, "sync")
+        assert bool(made.findings) == (turn == 5 and not waits)
+        operation(made, "send", whole, place(5), np.array(256), 512)
+        if waits or turn < 4:
+            operation(made, "sent", whole, place(6), whole.threads, 0)
+        made.barriers.bar(whole, place(7), 0, None, "sync")
+
+
 def test_lanes_that_wrote_one_place_together_do_not_read_it_again_without_a_barrier() -> None:
     made = Hazards()
     grid = made.launch(place(1), THREADS, shared_bytes=SHARED)

@@ -136,7 +136,10 @@ mad.wide.u32 %z, %t, 128, %z;
     [
         ("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%base];", "warp 1 of its warpgroup reaches lanes 32"),
         ("add.u32 %at, %at, 64; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%v0}, [%at];", "columns 64 … 64 are"),
-        ("setp.gt.u32 %p, %t, 31; @%p bra on; tcgen05.dealloc.cta_group::1.sync.aligned.b32 96, 32; on:", "from 96 on are not"),
+        (
+            "setp.gt.u32 %p, %t, 31; @%p bra on; tcgen05.dealloc.cta_group::1.sync.aligned.b32 96, 32; on:",
+            "from 96 on are not",
+        ),
     ],
 )  # fmt: skip
 def test_misuse_is_an_error(body: str, said: str) -> None:

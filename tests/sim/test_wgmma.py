@@ -242,7 +242,7 @@ def test_a_descriptor_outside_of_shared_memory_is_an_error() -> None:
 @pytest.mark.parametrize("check", ["none", "all"])
 def test_half_a_warpgroup_makes_no_product(check: str) -> None:
     text = (Path(__file__).parent / "patterns" / "ptx" / "wgmma_shared.ptx").read_text("utf-8")
-    with pytest.raises(PtxError, match="PTX0964.*the CTA has 64 threads"):
+    with pytest.raises(PtxError, match=r"PTX0964.*the CTA has 64 threads"):
         sim.run(parse(text), block=64, args=[np.zeros(4096, "u4")] * 2, check=check)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 BARS = "let every warp that the barrier counts come to it: move it out of the branch, or count those that do come"
 CLUSTERS = "let every thread of every CTA of the cluster execute `barrier.cluster.arrive` and `.wait`"
 COLUMNS = (
-    "let who holds columns come to `tcgen05.dealloc` before, ask for fewer, or allocate once and divide: a CTA has "
-    "512"
+    "let who holds columns come to `tcgen05.dealloc` before, ask for fewer, or allocate once and divide: a CTA has 512"
 )
 OTHERS = "see in the notes who waits for whom, and who could bring it about"
 _PHASES = (

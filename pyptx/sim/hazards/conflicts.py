@@ -245,7 +245,7 @@ def all_crossed_after(state: State, access: Access, refs: Ints, threads: Ints) -
         return False
     number, warps = records.access[record], threads >> 5
     kinds = np.unique(number)
-    odd = [at for at in kinds.tolist() if records.accesses[at].family is not Family.THREAD]
+    odd = any(records.accesses[int(at)].family is not Family.THREAD for at in kinds)
     if odd or np.count_nonzero(records.operation[record]) or records.any_flag(kinds, LIVE_BARRIER | READONLY):
         return False
     column, span = records.column[record] + lane, clocks.cta_span[warps]

@@ -8,73 +8,48 @@ warp, CTA or cluster has synchronised is a `floor`, one number instead of a colu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from pyptx.sim.hazards.events import Clock, Ints, Space
 from pyptx.sim.hazards.groups import Group
+from pyptx.sim.hazards.stamps import (
+    AFTER,
+    BEFORE,
+    CROSS,
+    CROSSED,
+    CROSSED_GLOBAL,
+    CROSSED_SHARED,
+    FLOORED,
+    KINDS,
+    ORDER,
+    PUBLISHED,
+    RAN,
+    SEEN,
+    WIDE_GLOBAL,
+    WIDE_SHARED,
+    Handed,
+    Later,
+    Stamp,
+    join,
+    later,
+    union,
+)
+from pyptx.sim.hazards.stamps import RELAXED as RELAXED
+from pyptx.sim.hazards.stamps import joined as joined
 
-SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL, RAN, BEFORE, AFTER = range(8)
-"""What a row knows: by any memory edge; through a proxy fence, per space; by edges whose scope spans CTAs, per space;
-by any edge, relaxed ones too; that through `tcgen05.fence::before_thread_sync`; and through `::after_thread_sync`."""
-KINDS = 8
-FLOORED = 5
-RELAXED = [RAN, BEFORE, AFTER]
-"""What a relaxed edge hands on."""
-ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
-CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
-_PUBLISHED, _CROSSED = (np.array(kinds)[:, None] for kinds in ([*ORDER, RAN], CROSS))
 WARP, CTA, CLUSTER = range(3)
 _Rows = TypeVar("_Rows", Clock, Ints)
 PRIOR = 0
 """The column of everything in earlier grids."""
 NEVER = np.iinfo(np.int32).max
-
-
-@dataclass(slots=True, eq=False)
-class Stamp:
-    """What a release hands on: the knowledge of one row, and of agents outside its cluster."""
-
-    domain: int
-    known: Clock
-    foreign: dict[int, Clock]
-
-    def copy(self) -> Stamp:
-        return Stamp(self.domain, self.known.copy(), dict(self.foreign))
-
-    def merge(self, other: Stamp) -> Stamp:
-        """Return the union of both."""
-        if other.domain == self.domain:
-            known, foreign = wider(self.known, other.known), dict(self.foreign)
-        else:
-            known, foreign = self.known, dict(self.foreign)
-            _join(foreign, other.domain, other.known)
-        for domain, value in other.foreign.items():
-            if domain == self.domain:
-                known = wider(known, value)
-            else:
-                _join(foreign, domain, value)
-        return Stamp(self.domain, known, foreign)
+_SOME = 16
+"""So many releases that a thread has learned, and nobody asked for, become one."""
 
 
 _RAISED = slice(SEEN, SEEN + 1), slice(WIDE_SHARED, WIDE_GLOBAL + 1)
 """The kinds of ORDER, side by side."""
-
-
-def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
-    """Return the union of what was gathered so far and more, which nobody else holds: the larger one is changed."""
-    if stamp is None:
-        return other
-    if stamp.domain != other.domain or stamp.foreign or other.foreign:
-        return stamp.merge(other)
-    width = other.known.shape[1]
-    if width > stamp.known.shape[1]:
-        return joined(other, stamp)
-    part = stamp.known[:, :width]
-    np.maximum(part, other.known, out=part)
-    return stamp
 
 
 def _side_by_side(rows: _Rows) -> _Rows | slice[int, int, None]:
@@ -92,19 +67,6 @@ def _distinct(rows: Clock) -> tuple[Clock, Ints]:
     return found, np.diff(np.append(begins, len(rows)))
 
 
-def wider(a: Clock, b: Clock) -> Clock:
-    """Return the larger of two arrays of clocks, of which one may have fewer columns."""
-    if a.shape[1] < b.shape[1]:
-        a, b = b, a
-    out = a.copy()
-    np.maximum(out[:, : b.shape[1]], b, out=out[:, : b.shape[1]])
-    return out
-
-
-def _join(foreign: dict[int, Clock], domain: int, value: Clock) -> None:
-    foreign[domain] = wider(foreign[domain], value) if domain in foreign else value
-
-
 class Clocks:
     """The knowledge of every lane of the resident grids. Row w is warp w's until its lanes diverge."""
 
@@ -115,9 +77,9 @@ class Clocks:
         self.crossed_at = -1
         """When a proxy fence was last executed."""
         self.life_of = np.zeros(0, np.int64)
-        self.table = np.zeros((0, KINDS, 1), np.int32)
-        self.floors = np.zeros((0, FLOORED, 3), np.int32)
-        self.row_of = np.zeros(0, np.int32)
+        self._table = np.zeros((0, KINDS, 1), np.int32)
+        self._floors = np.zeros((0, FLOORED, 3), np.int32)
+        self._row_of = np.zeros(0, np.int32)
         self.crossed_own = np.zeros((0, 2), np.int32)
         self.copied_own = np.zeros((0, 3), np.int32)
         self.copy_column = np.zeros(0, np.int32)
@@ -127,11 +89,112 @@ class Clocks:
         self.domain_of = np.zeros(0, np.int32)
         self.first_thread = np.zeros(0, np.int64)
         self.cta_span = np.zeros((0, 2), np.int32)
-        self.foreign: dict[int, dict[int, Clock]] = {}
-        self.splits: dict[int, set[int]] = {}
+        self._foreign: dict[int, dict[int, Clock]] = {}
+        self._splits: dict[int, set[int]] = {}
+        self._pending: dict[int, tuple[Handed, ...]] = {}
+        """What threads have learned and nobody has asked for since."""
+        self._learned_at = np.zeros(0, np.int32)
+        """Nothing of what a thread has learned so, and nobody asked for, is later."""
+        self._known: dict[int, Stamp] = {}
+        """What rows know, of those for which it was written out since anything was learned."""
         self._free: list[int] = []
         self._sizes: dict[int, int] = {}
         """How many threads the clusters have whose size was asked for."""
+
+    @property
+    def row_of(self) -> Clock:
+        """The row of each thread, -1 of those that do not live."""
+        if self._pending:
+            self.settle()
+        return self._row_of
+
+    @property
+    def table(self) -> Clock:
+        """What rows know: by row, kind and column."""
+        if self._pending:
+            self.settle()
+        return self._table
+
+    @property
+    def floors(self) -> Clock:
+        """What barriers have shown, by row, kind and level."""
+        if self._pending:
+            self.settle()
+        return self._floors
+
+    @property
+    def foreign(self) -> dict[int, dict[int, Clock]]:
+        """What rows know of other clusters."""
+        if self._pending:
+            self.settle()
+        return self._foreign
+
+    @property
+    def splits(self) -> dict[int, set[int]]:
+        """The rows of warps whose lanes know different things, besides their first ones."""
+        if self._pending:
+            self.settle()
+        return self._splits
+
+    @property
+    def apart(self) -> bool:
+        """Whether lanes of a warp may know different things."""
+        return bool(self._splits or self._pending)
+
+    def floors_of(self, threads: Ints) -> Clock:
+        """Return what the barriers of the threads' warps, CTAs and clusters have shown; releases show nothing of it."""
+        return self._floors[self._row_of[threads]]
+
+    def rows_by(self, threads: Ints, times: Clock) -> Clock:
+        """Return the rows of threads, in which all is written that each knows and that is of its time or later."""
+        if self._pending:
+            late = self._learned_at[threads] >= times
+            if np.count_nonzero(late):
+                self.settle(np.unique(threads[late]))
+        return self._row_of[threads]
+
+    @property
+    def written(self) -> tuple[Clock, Clock, dict[int, dict[int, Clock]]]:
+        """The table, the floors and what is known of other clusters, for rows of `rows_by`."""
+        return self._table, self._floors, self._foreign
+
+    def learn_later(self, thread: int, handed: Handed) -> None:
+        """Let a thread learn what was released as soon as somebody asks what it knows."""
+        held = self._pending.get(thread, ())
+        if handed not in held:
+            held = (*held, handed)
+            self._pending[thread] = held if len(held) < _SOME else (later(None, 0, self.now, held),)
+            at = handed.now if isinstance(handed, Later) else self.now
+            if at > self._learned_at[thread]:
+                self._learned_at[thread] = at
+
+    def settle(self, threads: Ints | None = None) -> None:
+        """Write what threads, or all, have learned into their rows: at once for those that have learned the same."""
+        pending, some = self._pending, self._waiting(threads)
+        alike: dict[tuple[Handed, ...], list[int]] = {}
+        for thread in some:
+            alike.setdefault(pending.pop(thread), []).append(thread)
+        self._learned_at[some] = 0
+        for held, mine in alike.items():
+            stamp = held[0].made() if len(held) == 1 and isinstance(held[0], Later) else union(held)
+            self.acquire(np.array(sorted(mine), np.int64), stamp)
+
+    def _waiting(self, threads: Ints | None) -> list[int]:
+        """Return which threads, or of all, have learned what is not in their rows."""
+        pending = self._pending
+        if threads is None:
+            return [*pending]
+        if len(threads) > len(pending):
+            chosen = set(threads.tolist())
+            return [thread for thread in pending if thread in chosen]
+        return [thread for thread in threads.tolist() if thread in pending]
+
+    def _settle_together(self, threads: Ints) -> None:
+        """Write what threads have learned that are about to know the same."""
+        some = self._waiting(threads)
+        if some:
+            self._learned_at[some] = 0
+            self.acquire(threads, union([one for thread in some for one in self._pending.pop(thread)]))
 
     def tick(self) -> int:
         """Return the present time and move on: what follows is not covered by what was released now."""
@@ -140,12 +203,13 @@ class Clocks:
 
     def add_warps(self, warps: int) -> int:
         """Make room for warps; return the first one's number."""
-        first, row = len(self.domain_of), len(self.table)
+        first, row = len(self.domain_of), len(self._table)
         self._grow_rows(warps)
         rows = np.arange(row, row + warps, dtype=np.int32)
         self.base_row = np.concatenate([self.base_row, rows])
         self.row_warp[rows] = np.arange(first, first + warps)
-        self.row_of = np.concatenate([self.row_of, np.full(warps * 32, -1, np.int32)])
+        self._row_of = np.concatenate([self._row_of, np.full(warps * 32, -1, np.int32)])
+        self._learned_at = np.concatenate([self._learned_at, np.zeros(warps * 32, np.int32)])
         self.crossed_own = np.concatenate([self.crossed_own, np.zeros((warps * 32, 2), np.int32)])
         self.copied_own = np.concatenate([self.copied_own, np.zeros((warps * 32, 3), np.int32)])
         self.life_of = np.concatenate([self.life_of, np.zeros(warps, np.int64)])
@@ -156,19 +220,19 @@ class Clocks:
         return first
 
     def _grow_rows(self, more: int) -> None:
-        columns = self.table.shape[2]
-        self.table = np.concatenate([self.table, np.zeros((more, KINDS, columns), np.int32)])
-        self.floors = np.concatenate([self.floors, np.zeros((more, FLOORED, 3), np.int32)])
+        columns = self._table.shape[2]
+        self._table = np.concatenate([self._table, np.zeros((more, KINDS, columns), np.int32)])
+        self._floors = np.concatenate([self._floors, np.zeros((more, FLOORED, 3), np.int32)])
         self.row_warp = np.concatenate([self.row_warp, np.zeros(more, np.int32)])
         self.dirty = np.concatenate([self.dirty, np.zeros(more, np.bool_)])
 
     def ensure_columns(self, columns: int) -> None:
         """Make room for channels of asynchronous operations."""
-        have = self.table.shape[2]
+        have = self._table.shape[2]
         if columns > have:
-            wide = np.zeros((len(self.table), KINDS, max(columns, have + have // 2 + 32)), np.int32)
-            wide[:, :, :have] = self.table
-            self.table = wide
+            wide = np.zeros((len(self._table), KINDS, max(columns, have + have // 2 + 32)), np.int32)
+            wide[:, :, :have] = self._table
+            self._table = wide
 
     def start(
         self, threads: Ints, warps: Ints, domains: Ints, firsts: Ints, begins: Ints, stride: int, prior: int
@@ -176,29 +240,33 @@ class Clocks:
         """Begin the lives of CTAs' threads: they know what came before their grid and nothing else. Each CTA has a row
         of `warps`, a domain, that domain's first thread, and the column of its own first one."""
         rows = self.base_row[warps].reshape(-1)
-        self.table[rows] = 0
-        self.floors[rows] = 0
+        self._known.clear()
+        self._table[rows] = 0
+        self._floors[rows] = 0
         self.dirty[rows] = False
-        self.table[rows, :, PRIOR] = prior
+        self._table[rows, :, PRIOR] = prior
         self.domain_of[warps] = domains[:, None]
         self.first_thread[warps] = firsts[:, None]
         self.cta_span[warps] = np.stack([begins, begins + stride], axis=1)[:, None]
         self.version += 1
         self.epoch += 1
-        self.row_of.reshape(-1, 32)[warps] = -1
-        for warp in warps.reshape(-1).tolist() if self.splits else ():
-            for other in self.splits.pop(warp, set()):
+        self._row_of.reshape(-1, 32)[warps] = -1
+        for warp in warps.reshape(-1).tolist() if self._splits else ():
+            for other in self._splits.pop(warp, set()):
                 self._release_row(other)
-        for row in rows.tolist() if self.foreign else ():
-            self.foreign.pop(row, None)
-        self.row_of[threads] = self.base_row[threads >> 5]
+        for row in rows.tolist() if self._foreign else ():
+            self._foreign.pop(row, None)
+        self._row_of[threads] = self.base_row[threads >> 5]
         self.crossed_own[threads] = 0
         self.copied_own[threads] = 0
         self.copy_column[warps] = 0
 
     def stop(self, threads: Ints) -> None:
         """End the life of threads: those of their row go on without them."""
-        self.row_of[threads] = -1
+        for thread in threads.tolist() if self._pending else ():
+            self._pending.pop(thread, None)
+        self._learned_at[threads] = 0
+        self._row_of[threads] = -1
         self.version += 1
 
     def tags(self, threads: Ints) -> Ints:
@@ -211,17 +279,21 @@ class Clocks:
 
     def rows(self, threads: Ints) -> list[int]:
         """Return the rows that hold these threads."""
-        rows = self.row_of[threads]
+        if self._pending:
+            self.settle(threads)
+        rows = self._row_of[threads]
         first = int(rows[0])
         return [first] if len(rows) == 1 or (rows == first).all() else _distinct(rows)[0].tolist()
 
     def own_rows(self, threads: Ints) -> list[int]:
         """Return rows that hold exactly these threads, splitting those that hold others too."""
-        every = self.row_of[threads]
+        if self._pending:
+            self.settle(threads)
+        every = self._row_of[threads]
         first = int(every[0])
         if len(every) <= 32 and (len(every) == 1 or (every == first).all()):
             warp = int(self.row_warp[first])
-            if len(every) < np.count_nonzero(self.row_of[warp * 32 : warp * 32 + 32] == first):
+            if len(every) < np.count_nonzero(self._row_of[warp * 32 : warp * 32 + 32] == first):
                 return [self._split(first, warp, threads)]
             return [first]
         rows, counts = _distinct(every)
@@ -229,35 +301,48 @@ class Clocks:
         if len(every) == 32 * len(found):
             return found
         warps = self.row_warp[rows]
-        lanes = (self.row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
+        lanes = (self._row_of.reshape(-1, 32)[warps] == rows[:, None]).sum(axis=1)
         for at in np.flatnonzero(counts < lanes).tolist():
-            mine = threads[self.row_of[threads] == found[at]]
+            mine = threads[self._row_of[threads] == found[at]]
             found[at] = self._split(found[at], int(warps[at]), mine)
         return found
 
     def _split(self, row: int, warp: int, threads: Ints) -> int:
         if not self._free:
-            count = len(self.table)
+            count = len(self._table)
             self._grow_rows(max(16, count // 2))
-            self._free = list(range(len(self.table) - 1, count - 1, -1))
+            self._free = list(range(len(self._table) - 1, count - 1, -1))
         new = self._free.pop()
-        self.table[new], self.floors[new], self.dirty[new] = self.table[row], self.floors[row], True
+        self._known.pop(new, None)
+        self._table[new], self._floors[new], self.dirty[new] = self._table[row], self._floors[row], True
         self.row_warp[new] = warp
-        if row in self.foreign:
-            self.foreign[new] = dict(self.foreign[row])
-        self.row_of[threads] = new
-        self.splits.setdefault(warp, set()).add(new)
+        if row in self._foreign:
+            self._foreign[new] = dict(self._foreign[row])
+        self._row_of[threads] = new
+        self._splits.setdefault(warp, set()).add(new)
         self.version += 1
         return new
 
     def _release_row(self, row: int) -> None:
-        self.foreign.pop(row, None)
+        self._foreign.pop(row, None)
         self._free.append(row)
+
+    def handed_on(self, thread: int) -> Handed:
+        """Return what a release by a thread hands on, without moving time."""
+        warp = thread >> 5
+        if self.crossed_at >= 0 or self.copy_column[warp]:
+            return self.publish(np.array([thread], np.int64))
+        row = int(self._row_of[thread])
+        common = self._known.get(row)
+        if common is None:
+            common = self._known[row] = self.knowledge(row)
+        column = thread - int(self.first_thread[warp]) + 1
+        return later(common, column, self.now, self._pending.get(thread, ()))
 
     def knowledge(self, row: int) -> Stamp:
         """Return all that a row knows, the floors written out as columns."""
-        known = self.table[row].copy()
-        floors = self.floors[row]
+        known = self._table[row].copy()
+        floors = self._floors[row]
         if floors.any():
             warp = int(self.row_warp[row])
             base = int(self.first_thread[warp])
@@ -270,7 +355,7 @@ class Clocks:
                 if floors[:, level].any():
                     np.maximum(low_kinds[:, part], floors[:, level : level + 1], out=low_kinds[:, part])
             np.maximum(known[RAN], known[SEEN], out=known[RAN])
-        return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self.foreign.get(row, {})))
+        return Stamp(int(self.domain_of[self.row_warp[row]]), known, dict(self._foreign.get(row, {})))
 
     def threads_of_cluster(self, warp: int) -> int:
         """Return how many threads the cluster of a warp has."""
@@ -291,10 +376,10 @@ class Clocks:
         stamp: Stamp | None = None
         rows = self.rows(threads)
         domains = self.domain_of[self.row_warp[rows]]
-        if len(rows) > 1 and (domains == domains[0]).all() and not any(row in self.foreign for row in rows):
+        if len(rows) > 1 and (domains == domains[0]).all() and not any(row in self._foreign for row in rows):
             return self._published(self._common(np.array(rows)), threads)
         for row in rows:
-            mine = threads if len(rows) == 1 else threads[self.row_of[threads] == row]
+            mine = threads if len(rows) == 1 else threads[self._row_of[threads] == row]
             part = self._published(self.knowledge(row), mine)
             stamp = part if stamp is None else stamp.merge(part)
         assert stamp is not None
@@ -303,21 +388,21 @@ class Clocks:
     def _published(self, part: Stamp, threads: Ints) -> Stamp:
         """Add to knowledge what threads that share it did themselves."""
         columns = self.columns_of(threads)
-        part.known[_PUBLISHED, columns] = self.now
+        part.known[PUBLISHED, columns] = self.now
         if self.crossed_at >= 0:
-            crossed = np.maximum(part.known[_CROSSED, columns], self.crossed_own[threads].T)
-            part.known[_CROSSED, columns] = crossed
+            crossed = np.maximum(part.known[CROSSED, columns], self.crossed_own[threads].T)
+            part.known[CROSSED, columns] = crossed
         self._publish_copies(part, threads)
         return part
 
     def _common(self, rows: Ints) -> Stamp:
         """Return all that rows of whole warps of a cluster know."""
-        known, floors, warps = self.table[_side_by_side(rows)].max(axis=0), self.floors[rows], self.row_warp[rows]
+        known, floors, warps = self._table[_side_by_side(rows)].max(axis=0), self._floors[rows], self.row_warp[rows]
         if floors.any():
             low_kinds, first = known[:FLOORED], int(self.first_thread[warps[0]])
             lanes = (warps[:, None] * 32 - first + 1) + np.arange(32)
             below = floors[:, :, WARP]
-            if not self.splits or len(np.unique(warps)) == len(warps):
+            if not self._splits or len(np.unique(warps)) == len(warps):
                 low_kinds[:, lanes] = np.maximum(low_kinds[:, lanes], below.T[:, :, None])
             else:
                 np.maximum.at(low_kinds, (np.arange(FLOORED)[:, None, None], lanes), below.T[:, :, None])
@@ -357,40 +442,42 @@ class Clocks:
 
     def acquire(self, threads: Ints, stamp: Stamp, kinds: Sequence[int] = range(KINDS)) -> None:
         """Let threads learn a stamp, in the given kinds of knowledge."""
+        self._known.clear()
         everything = len(kinds) == KINDS
         rows = self.own_rows(threads)
         low, high = rows[0], rows[0] + len(rows)
         part = slice(low, high) if rows == [*range(low, high)] else np.array(rows)
         self.dirty[part] = True
         if everything and not stamp.foreign and (self.domain_of[self.row_warp[part]] == stamp.domain).all():
-            width = min(stamp.known.shape[1], self.table.shape[2])
+            width = min(stamp.known.shape[1], self._table.shape[2])
             if isinstance(part, slice):
-                mine = self.table[part, :, :width]
+                mine = self._table[part, :, :width]
                 np.maximum(mine, stamp.known[:, :width], out=mine)
             else:
-                self.table[part, :, :width] = np.maximum(self.table[part, :, :width], stamp.known[:, :width])
+                self._table[part, :, :width] = np.maximum(self._table[part, :, :width], stamp.known[:, :width])
             return
         for row in rows:
             home = int(self.domain_of[self.row_warp[row]])
             for domain, value in ((stamp.domain, stamp.known), *stamp.foreign.items()):
                 if domain != home:
-                    _join(self.foreign.setdefault(row, {}), domain, value)
+                    join(self._foreign.setdefault(row, {}), domain, value)
                     continue
-                width = min(value.shape[1], self.table.shape[2])
+                width = min(value.shape[1], self._table.shape[2])
                 if everything:
-                    mine = self.table[row, :, :width]
+                    mine = self._table[row, :, :width]
                     np.maximum(mine, value[:, :width], out=mine)
                 else:
                     for kind in kinds:
-                        mine = self.table[row, kind, :width]
+                        mine = self._table[row, kind, :width]
                         np.maximum(mine, value[kind, :width], out=mine)
 
     def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(BEFORE)) -> None:
         """Let threads know a channel of their own cluster up to a time; tensor-memory fences are still due."""
+        self._known.clear()
         rows = self.own_rows(threads)
         self.dirty[rows] = True
         at = np.array(rows)[:, None], np.array(kinds), column
-        self.table[at] = np.maximum(self.table[at], time)
+        self._table[at] = np.maximum(self._table[at], time)
 
     def learn_each(self, groups: Sequence[Group], columns: Ints, time: int) -> None:
         """Let the threads of each group know a channel of their own up to a time."""
@@ -406,36 +493,22 @@ class Clocks:
         """Let whole warps know a channel each up to a time; False, with nothing learned, where lanes of one differ."""
         if self.splits and any(warp in self.splits for warp in warps.tolist()):
             return False
+        self._known.clear()
         rows = self.base_row[warps]
         self.dirty[rows] = True
         for kind in range(BEFORE):
-            self.table[rows, kind, columns] = np.maximum(self.table[rows, kind, columns], time)
+            self._table[rows, kind, columns] = np.maximum(self._table[rows, kind, columns], time)
         return True
-
-    def snapshot(self, threads: Ints) -> dict[int, Stamp]:
-        """Return, per thread, what it could release now: lanes of a row share what they have in common."""
-        found: dict[int, Stamp] = {}
-        for row in self.rows(threads):
-            common = self.knowledge(row)
-            for thread in threads[self.row_of[threads] == row].tolist():
-                one = np.array([thread], np.int64)
-                column = int(self.columns_of(one)[0])
-                part = common.copy()
-                part.known[[*ORDER, RAN], column] = self.now
-                for index, kind in enumerate(CROSS):
-                    part.known[kind, column] = max(int(part.known[kind, column]), int(self.crossed_own[thread, index]))
-                self._publish_copies(part, one)
-                found[thread] = part
-        return found
 
     def cross(self, threads: Ints, spaces: Sequence[Space]) -> None:
         """`fence.proxy.async`: what these threads have seen, and their own accesses, have crossed."""
+        self._known.clear()
         self.crossed_at = self.now
         rows = self.own_rows(threads)
         crossing = [kind for space, kind in zip((Space.SHARED, Space.GLOBAL), CROSS, strict=True) if space in spaces]
         for kind in crossing:
-            self.table[rows, kind] = np.maximum(self.table[rows, kind], self.table[rows, SEEN])
-            self.floors[rows, kind] = np.maximum(self.floors[rows, kind], self.floors[rows, SEEN])
+            self._table[rows, kind] = np.maximum(self._table[rows, kind], self._table[rows, SEEN])
+            self._floors[rows, kind] = np.maximum(self._floors[rows, kind], self._floors[rows, SEEN])
         for row in rows if self.foreign else ():
             for domain, value in list(self.foreign.get(row, {}).items()):
                 crossed = value.copy()
@@ -450,10 +523,11 @@ class Clocks:
 
     def tensor_fence(self, threads: Ints, before: bool) -> None:
         """`tcgen05.fence::before_thread_sync` or `::after_thread_sync`."""
+        self._known.clear()
         source, target = (RAN, BEFORE) if before else (BEFORE, AFTER)
         for row in self.own_rows(threads):
             self.dirty[row] = True
-            np.maximum(self.table[row, target], self.table[row, source], out=self.table[row, target])
+            np.maximum(self._table[row, target], self._table[row, source], out=self._table[row, target])
             for domain, value in list(self.foreign.get(row, {}).items()):
                 fenced = value.copy()
                 np.maximum(fenced[target], fenced[source], out=fenced[target])
@@ -461,9 +535,12 @@ class Clocks:
 
     def synchronise(self, threads: Ints, level: int | None) -> None:
         """A barrier of these threads. `level` says that they are all of a warp, a CTA or a cluster."""
+        self._known.clear()
+        if self._pending:
+            self._settle_together(threads)
         rows = self.rows(threads)
         quiet = level is not None and not self.dirty[rows].any()
-        if quiet and not any(int(self.row_warp[row]) in self.splits for row in rows):
+        if quiet and not any(int(self.row_warp[row]) in self._splits for row in rows):
             assert level is not None
             if self._raise_floors(threads, np.array(rows), level):
                 self.now += 1
@@ -474,31 +551,34 @@ class Clocks:
         if level is not None:
             rows = self.rows(threads)
             for kind in ORDER:
-                self.floors[np.array(rows)[:, None], kind, np.arange(level + 1)] = self.now
+                self._floors[np.array(rows)[:, None], kind, np.arange(level + 1)] = self.now
             # Warps of a CTA that know the same are as good as those that know only their floors.
             self.dirty[rows] = level != CTA
         self.now += 1
 
     def join_lanes(self, threads: Ints) -> None:
         """Let threads that know the same now share the rows of their warps."""
-        if not self.splits:
+        if not self._splits:
             return
         for warp in {int(self.row_warp[row]) for row in self.rows(threads)}:
-            if warp in self.splits:
+            if warp in self._splits:
                 self._merge_rows(warp, threads[threads >> 5 == warp])
 
     def synchronise_ctas(self, group: Group, first_thread: int, stride: int) -> None:
         """A barrier of all threads of some CTAs, each by itself."""
+        self._known.clear()
+        for members in group.ctas(first_thread, stride).members if self._pending else ():
+            self._settle_together(members)
         if group.rows_at != self.version:
-            group.rows_at, group.rows = self.version, _side_by_side(np.unique(self.row_of[group.threads]))
+            group.rows_at, group.rows = self.version, _side_by_side(np.unique(self._row_of[group.threads]))
         rows = group.rows
-        if not self.splits:
+        if not self._splits:
             quiet = not np.count_nonzero(self.dirty[rows]) and (
-                self.crossed_at < 0 or int(self.floors[rows, SEEN, CTA].min()) > self.crossed_at
+                self.crossed_at < 0 or int(self._floors[rows, SEEN, CTA].min()) > self.crossed_at
             )
             for kinds in _RAISED if quiet else ():
-                self.floors[rows, kinds, : CTA + 1] = self.now
-            if quiet or (not self.foreign and self._join_ctas(group, len(group.ctas(first_thread, stride).members))):
+                self._floors[rows, kinds, : CTA + 1] = self.now
+            if quiet or (not self._foreign and self._join_ctas(group, len(group.ctas(first_thread, stride).members))):
                 group.floor = self.now
                 self.now += 1
                 group.floor_at = self.now, self.version
@@ -516,7 +596,7 @@ class Clocks:
         here = ((masks[:, None] >> np.arange(32)) & 1).astype(np.int32).reshape(ctas, -1)
         threads = (warps[:, None] * 32 + np.arange(32)).reshape(ctas, -1)
         columns = self.columns_of(threads)
-        known, floors = self.table[rows].max(axis=1), self.floors[rows]
+        known, floors = self._table[rows].max(axis=1), self._floors[rows]
         wide = floors.max(axis=1)
         known[at, RAN, columns] = np.maximum(known[at, RAN, columns], here * self.now)
         wide[:, ORDER, : CTA + 1] = self.now
@@ -532,39 +612,40 @@ class Clocks:
                 for kind in kinds:
                     copied = here * self.copied_own[threads, index]
                     known[at, kind, columns] = np.maximum(known[at, kind, columns], copied)
-        self.table[rows], self.floors[rows], self.dirty[rows] = known[:, None], wide[:, None], False
+        self._table[rows], self._floors[rows], self.dirty[rows] = known[:, None], wide[:, None], False
         return True
 
     def _raise_floors(self, threads: Ints, rows: Ints, level: int) -> bool:
         """Raise the floors only; False when what has crossed differs from thread to thread."""
         for kind in ORDER:
-            self.floors[rows, kind, : level + 1] = self.now
+            self._floors[rows, kind, : level + 1] = self.now
         if self.crossed_at < 0:
             return True
         own = self.crossed_own[threads]
         low, high = own.min(axis=0), own.max(axis=0)
-        crossed = [max(int(low[i]), int(self.floors[rows, kind, level].max())) for i, kind in enumerate(CROSS)]
-        if any(int(high[i]) > crossed[i] for i in range(2)) or self.floors[rows][:, CROSS, :level].max(initial=0) > min(
-            crossed
-        ):
+        crossed = [max(int(low[i]), int(self._floors[rows, kind, level].max())) for i, kind in enumerate(CROSS)]
+        if any(int(high[i]) > crossed[i] for i in range(2)) or self._floors[rows][:, CROSS, :level].max(
+            initial=0
+        ) > min(crossed):
             return False
         for i, kind in enumerate(CROSS):
-            self.floors[rows, kind, : level + 1] = crossed[i]
+            self._floors[rows, kind, : level + 1] = crossed[i]
         return True
 
     def _merge_rows(self, warp: int, threads: Ints) -> None:
         """Give lanes of a warp that now know the same one row."""
-        base, extra = int(self.base_row[warp]), self.splits[warp]
+        self._known.clear()
+        base, extra = int(self.base_row[warp]), self._splits[warp]
         kept = self.rows(threads)[0]
-        self.row_of[threads] = kept
-        lanes = self.row_of[warp * 32 : warp * 32 + 32]
+        self._row_of[threads] = kept
+        lanes = self._row_of[warp * 32 : warp * 32 + 32]
         if kept != base and not (lanes == base).any():
-            self.table[base], self.floors[base], self.dirty[base] = self.table[kept], self.floors[kept], True
-            self.foreign[base] = self.foreign.get(kept, {})
-            self.row_of[threads] = base
+            self._table[base], self._floors[base], self.dirty[base] = self._table[kept], self._floors[kept], True
+            self._foreign[base] = self._foreign.get(kept, {})
+            self._row_of[threads] = base
         self.version += 1
         for row in [row for row in extra if not (lanes == row).any()]:
             extra.discard(row)
             self._release_row(row)
         if not extra:
-            del self.splits[warp]
+            del self._splits[warp]

@@ -52,11 +52,12 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
     record, lane = refs >> 6, refs & 63
     time, domain = records.time[record], records.domain(record)
     warp = threads >> 5
-    row, mine = clocks.row_of[threads], clocks.domain_of[warp]
+    row, mine = clocks.rows_by(threads, time), clocks.domain_of[warp]
+    table, floors, foreign = clocks.written
     same = domain == mine
     several = lane >= ALL_LANES
     column = np.where(same & ~several, records.column[record] + lane, 0)
-    found = same & ~several & (clocks.table[row, kind, column] >= time)
+    found = same & ~several & (table[row, kind, column] >= time)
     if kind < FLOORED:
         span, first = clocks.cta_span[warp], records.column[record]
         within = (first >= span[:, 0]) & (first < span[:, 1])
@@ -66,8 +67,8 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
             # A crowd whose time a floor can cover is of one CTA.
             level = np.where(lane == CROWD, CTA, level)
             plain &= (lane != CROWD) | (records.key[record] == time)
-        found |= plain & (time <= clocks.floors[row, kind, level])
-    else_where = ~same & (time <= clocks.table[row, kind, PRIOR])
+        found |= plain & (time <= floors[row, kind, level])
+    else_where = ~same & (time <= table[row, kind, PRIOR])
     if else_where.any():
         theirs, here = state.grid_of_domain[domain], state.grid_of_domain[mine]
         earlier = theirs < here
@@ -81,9 +82,9 @@ def known(state: State, refs: Ints, threads: Ints, kind: int) -> Mask:
             found[rest] = _all_lanes_known(state, record[rest], threads[rest], kind)
         for at in np.flatnonzero((lane == CROWD) & ~found).tolist():
             found[at] = _crowd_known(state, int(record[at]), int(threads[at]), kind)
-    if clocks.foreign:
+    if foreign:
         for at in np.flatnonzero(~found & ~same & (lane != CROWD)).tolist():
-            theirs = clocks.foreign.get(int(row[at]), {}).get(int(domain[at]))
+            theirs = foreign.get(int(row[at]), {}).get(int(domain[at]))
             at_column = int(records.column[record[at]] + (lane[at] if lane[at] < ALL_LANES else 0))
             found[at] = theirs is not None and at_column < theirs.shape[1] and theirs[kind, at_column] >= time[at]
     return found

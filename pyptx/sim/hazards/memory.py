@@ -193,8 +193,8 @@ class Memory:
             group.tags = clocks.tags(group.threads)
             group.refs.clear()
         if group.floor_at != (clocks.now, clocks.version):
-            rows = clocks.row_of[group.threads] if len(group.warps) > 1 else clocks.row_of[group.threads[:1]]
-            group.floor = int(np.minimum.reduce(clocks.floors[rows, SEEN, CTA]))
+            floors = clocks.floors_of(group.threads if len(group.warps) > 1 else group.threads[:1])
+            group.floor = int(np.minimum.reduce(floors[:, SEEN, CTA]))
             group.floor_at = (clocks.now, clocks.version)
 
     def undisputed(self, last: Refs, readers: Refs) -> Refs:
@@ -260,7 +260,7 @@ class Memory:
         """Tell quickly whether the lanes are in order after operations, where those of a warp meet the same one."""
         first, final = group.ends
         few = last[first]
-        if self.state.clocks.splits or np.count_nonzero(few != last[final]):
+        if self.state.clocks.apart or np.count_nonzero(few != last[final]):
             return False
         if np.count_nonzero(few[group.warp_index] != last):
             return False

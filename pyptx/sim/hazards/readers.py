@@ -297,7 +297,7 @@ class Readers:
         span, column = clocks.cta_span[who >> 5], records.column[old >> 6]
         near = (column >= span[:, 0]) & (column < span[:, 1])
         near &= records.domain(old >> 6) == clocks.domain_of[who >> 5]
-        early = near & (records.key[old >> 6] <= clocks.floors[clocks.row_of[who], SEEN, CTA])
+        early = near & (records.key[old >> 6] <= clocks.floors_of(who)[:, SEEN, CTA])
         if not early.all():
             early |= self._repeat(old, refs[at].astype(np.int64))
         rest = np.flatnonzero(alike & ~early)

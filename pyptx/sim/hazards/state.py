@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pyptx.diagnostics import Rule
-from pyptx.sim.hazards.clocks import ORDER, RAN, Clocks, Stamp
+from pyptx.sim.hazards.clocks import Clocks
 from pyptx.sim.hazards.events import Family, Ints, Place, Scope, Space
 from pyptx.sim.hazards.findings import Agent, Finding, Ledger
 from pyptx.sim.hazards.records import ALL_LANES, Records
 from pyptx.sim.hazards.shadow import Shadow
+from pyptx.sim.hazards.stamps import Handed, Later, Stamp
 
 TENSOR_BYTES = 512 * 8 * 16
 """Shadow bytes of one CTA's tensor memory: a granule per column and 16 lanes."""
@@ -30,34 +31,18 @@ ENGINE_NAMES = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Later:
-    """What one thread hands on, of which most is never asked for: what its row knew, and itself up to a time."""
-
-    common: Stamp
-    column: int
-    now: int
-
-    def made(self) -> Stamp:
-        stamp = self.common.copy()
-        stamp.known[[*ORDER, RAN], self.column] = self.now
-        return stamp
-
-
 @dataclass(slots=True, eq=False)
 class Release:
     """What a release pattern left at a location, or a fence before one."""
 
-    held: Stamp | Later
+    held: Handed
     scope: Scope
     thread: int
 
     @property
     def stamp(self) -> Stamp:
         """What it hands on."""
-        if isinstance(self.held, Later):
-            self.held = self.held.made()
-        return self.held
+        return self.held.made() if isinstance(self.held, Later) else self.held
 
 
 @dataclass(slots=True)
@@ -151,7 +136,7 @@ class State:
         self.operations = 0
         self.fenced: dict[int, Release] = {}
         """The last releasing fence of each thread: a relaxed operation behind it hands on what it covered."""
-        self.observed: dict[int, dict[tuple[Space, int], list[Release]]] = {}
+        self.observed: dict[int, dict[Hashable, list[Release]]] = {}
         """What relaxed operations of each thread observed: its next acquiring fence learns it."""
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}

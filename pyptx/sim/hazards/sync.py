@@ -6,13 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyptx.sim.hazards.clocks import KINDS, PRIOR, Stamp, joined
+from pyptx.sim.hazards.clocks import KINDS, NEVER, PRIOR
 from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
-from pyptx.sim.hazards.state import Grid, Later, Release, State
+from pyptx.sim.hazards.stamps import Later, Stamp, later
+from pyptx.sim.hazards.state import Grid, Release, State
 
 _MANY = 64
 """So many releases of one location, or threads at it, are no longer kept apart."""
+
+
+def _locations(space: Space, addresses: Ints) -> list[int]:
+    """Return numbers of the places at some addresses, others in each space."""
+    numbers: list[int] = (addresses * 2 + (space is Space.SHARED)).tolist()
+    return numbers
 
 
 def _merged(releases: list[Release]) -> list[Release]:
@@ -20,10 +27,9 @@ def _merged(releases: list[Release]) -> list[Release]:
     wide = [release for release in releases if release.scope >= Scope.GPU]
     if len(wide) < 2:
         return releases
-    stamp = wide[0].stamp
-    for release in wide[1:]:
-        stamp = stamp.merge(release.stamp)
-    one = Release(stamp, min(release.scope for release in wide), -1)
+    handed = tuple(release.held for release in wide)
+    together = later(None, 0, max(one.now if isinstance(one, Later) else NEVER for one in handed), handed)
+    one = Release(together, min(release.scope for release in wide), -1)
     return [one, *(release for release in releases if release.scope < Scope.GPU)]
 
 
@@ -32,9 +38,9 @@ class Synchronisation:
 
     def __init__(self, state: State) -> None:
         self.state = state
-        self._at: dict[tuple[Space, int], list[Release]] = {}
-        self._unions: dict[tuple[Space, int], tuple[list[Release], Stamp]] = {}
-        """All that the releases of a location hand on to every thread of the grid, where nothing else is there."""
+        self._at: dict[int, list[Release]] = {}
+        self._last: dict[int, tuple[list[Release], list[Release]]] = {}
+        """The releases of a location, where all reach every thread of the grid, and those that hold all others."""
         self._sc: dict[tuple[int, int], Stamp] = {}
         """What has gone into each total order of fence.sc."""
         self._triggers: dict[int, Stamp] = {}
@@ -68,8 +74,8 @@ class Synchronisation:
                 if key in self._sc:
                     clocks.acquire(threads, self._sc[key])
         if sem.releases:
-            for thread, stamp in clocks.snapshot(group.threads).items():
-                self.state.fenced[thread] = Release(stamp, scope, thread)
+            for thread in group.threads.tolist():
+                self.state.fenced[thread] = Release(clocks.handed_on(thread), scope, thread)
             for key, threads in self._order_of(group, scope) if sem is Sem.SC else ():
                 stamp, held = clocks.publish(threads), self._sc.get(key)
                 self._sc[key] = stamp if held is None else held.merge(stamp)
@@ -79,14 +85,11 @@ class Synchronisation:
         """Let threads learn what was released where they have read since their last fence."""
         if not self.state.observed:
             return
-        learned: dict[int, tuple[Release, list[int]]] = {}
         for thread in group.threads.tolist():
             for releases in self.state.observed.pop(thread, {}).values():
                 for release in releases:
                     if self._reaches(scope, release.scope, thread, release.thread):
-                        learned.setdefault(id(release), (release, []))[1].append(thread)
-        for release, threads in learned.values():
-            self.state.clocks.acquire(np.array(threads, np.int64), release.stamp)
+                        self.state.clocks.learn_later(thread, release.held)
 
     def _order_of(self, group: Group, scope: Scope) -> list[tuple[tuple[int, int], Ints]]:
         """Return the total orders of fence.sc that threads take part in: of all, or of their cluster or CTA."""
@@ -107,10 +110,14 @@ class Synchronisation:
         threads = group.threads
         if len(group) > _MANY and access.scope >= Scope.GPU:
             threads, addresses = self._crowds(access, threads, addresses)
-        commons: dict[int, Stamp] = {}
-        for thread, address in zip(threads.tolist(), addresses.tolist(), strict=True):
-            self._one(access, thread, (access.space, address), commons)
-        if access.sem.releases:
+        # `red` and stores read nothing that they could acquire.
+        reads, acquires, releases = access.reads and not access.red, access.sem.acquires, access.sem.releases
+        for thread, location in zip(threads.tolist(), _locations(access.space, addresses), strict=True):
+            there = self._at.get(location)
+            learned = reads and there is not None and self._reads(access, thread, location, there, acquires)
+            if access.writes:
+                self._writes(access, thread, location, there or [], learned, releases)
+        if releases:
             self.state.clocks.tick()
 
     def _crowds(self, access: Access, threads: Ints, addresses: Ints) -> tuple[Ints, Ints]:
@@ -119,11 +126,11 @@ class Synchronisation:
         places, which, counts = np.unique(addresses, return_inverse=True, return_counts=True)
         which = which.reshape(-1)
         for at in np.flatnonzero(counts > _MANY).tolist():
-            self._together(access, threads[which == at], (access.space, int(places[at])))
+            self._together(access, threads[which == at], _locations(access.space, places[at : at + 1])[0])
         few = counts[which] <= _MANY
         return threads[few], addresses[few]
 
-    def _together(self, access: Access, threads: Ints, location: tuple[Space, int]) -> None:
+    def _together(self, access: Access, threads: Ints, location: int) -> None:
         there, fenced = self._at.get(location, []), self.state.fenced
         if access.writes:
             there = list(there) if access.reads else []
@@ -141,67 +148,74 @@ class Synchronisation:
             for thread in threads.tolist():
                 self.state.observed.setdefault(thread, {})[location] = there
 
-    def _one(self, access: Access, thread: int, location: tuple[Space, int], commons: dict[int, Stamp]) -> None:
-        """One thread's access. `commons`: what rows knew when the instruction began."""
-        there = self._at.get(location, [])
-        one = np.array([thread], np.int64)
-        # `red` and stores read nothing that they could acquire.
-        if access.reads and there and not access.red:
-            union = self._unions.get(location)
-            if access.sem.acquires and access.scope >= Scope.GPU and union is not None and union[0] is there:
-                self.state.clocks.acquire(one, union[1])
-            else:
-                for release in there:
-                    if access.sem.acquires and self._reaches(access.scope, release.scope, thread, release.thread):
-                        self.state.clocks.acquire(one, release.stamp)
-            self.state.observed.setdefault(thread, {})[location] = there
-        if access.writes:
-            kept = [r for r in there if r.thread != thread] if access.reads else []
-            if access.sem.releases:
-                learned = bool(there) and access.reads and access.sem.acquires
-                kept.append(Release(self._handed_on(one, learned, commons), access.scope, thread))
-            elif thread in self.state.fenced:
-                fence = self.state.fenced[thread]
-                kept.append(Release(fence.stamp, min(fence.scope, access.scope), thread))
-            if kept:
-                self._at[location] = _merged(kept) if len(kept) > _MANY else kept
-                self._unite(location, there, self._at[location], access.sem.releases)
-            else:
-                self._at.pop(location, None)
+    def _reads(
+        self, access: Access, thread: int, location: int, there: list[Release], acquires: bool
+    ) -> bool:  # fmt: skip
+        """Let a thread read where something was released. Tell whether it has learned all of it."""
+        observed = self.state.observed
+        if acquires and self._learns(access, thread, location, there):
+            if thread in observed:
+                observed[thread].pop(location, None)
+            return True
+        observed.setdefault(thread, {})[location] = there
+        return False
 
-    def _handed_on(self, one: Ints, learned: bool, commons: dict[int, Stamp]) -> Stamp | Later:
-        """Return what a thread releases. Until it learns something by this instruction, it knows what its row did."""
-        clocks, thread = self.state.clocks, int(one[0])
-        warp, row = thread >> 5, int(clocks.row_of[thread])
-        if learned or clocks.crossed_at >= 0 or clocks.copy_column[warp]:
-            return clocks.publish(one)
-        common = commons.get(row)
-        if common is None:
-            common = commons[row] = clocks.knowledge(row)
-        return Later(common, thread - int(clocks.first_thread[warp]) + 1, clocks.now)
-
-    def _unite(
-        self, location: tuple[Space, int], before: list[Release], now: list[Release], released: bool
+    def _writes(
+        self, access: Access, thread: int, location: int, there: list[Release], learned: bool, releases: bool
     ) -> None:  # fmt: skip
-        """Keep the union of releases that reach every thread of the grid. A thread's release holds its earlier ones."""
-        union = self._unions.pop(location, None)
+        """Let a thread write to a location; an atomic goes on with what was released there. `learned`: it knows it."""
+        now = [one for one in there if one.thread != thread] if access.reads else []
+        if releases:
+            now.append(Release(self.state.clocks.handed_on(thread), access.scope, thread))
+        elif thread in self.state.fenced:
+            fence = self.state.fenced[thread]
+            now.append(Release(fence.held, min(fence.scope, access.scope), thread))
+        if not now:
+            self._at.pop(location, None)
+            return
+        if len(now) > _MANY:
+            now = _merged(now)
+        self._at[location] = now
+        if there:
+            self._note_last(location, there, now, learned and releases, releases)
+
+    def _learns(self, access: Access, thread: int, location: int, there: list[Release]) -> bool:
+        """Let a thread learn what was released at a location. Tell whether that is all of it."""
+        last, every = self._last.get(location), True
+        if last is not None and last[0] is there and access.scope >= Scope.GPU:
+            there = last[1]
+        for release in there:
+            if self._reaches(access.scope, release.scope, thread, release.thread):
+                self.state.clocks.learn_later(thread, release.held)
+            else:
+                every = False
+        return every
+
+    def _note_last(
+        self, location: int, before: list[Release], now: list[Release], all_held: bool, released: bool
+    ) -> None:  # fmt: skip
+        """Keep the releases that hold all others of a location."""
+        held = self._last.pop(location, None)
         if len(now) < 2 or not all(release.scope >= Scope.GPU for release in now):
             return
-        if released and union is not None and union[0] is before:
-            self._unions[location] = now, joined(union[1], now[-1].stamp.copy())
-            return
-        stamp = now[0].stamp.copy()
-        for release in now[1:]:
-            stamp = joined(stamp, release.stamp.copy())
-        self._unions[location] = now, stamp
+        latest = now[-1]
+        if all_held:
+            self._last[location] = now, [latest]
+        elif released and held is not None and held[0] is before:
+            several = [*held[1], latest]
+            self._last[location] = now, _merged(several) if len(several) > _MANY else several
+        else:
+            self._last[location] = now, now
 
     def weak_store(self, access: Access, addresses: Ints) -> None:
         """A weak store ends what was released at its location."""
-        if self._at:
-            low, high = int(addresses.min()), int(addresses.max())
-            for space, address in list(self._at):
-                if space is access.space and low <= address <= high and (addresses == address).any():
-                    del self._at[space, address]
+        if len(self._at) > _MANY:
+            for location in _locations(access.space, addresses):
+                self._at.pop(location, None)
+        elif self._at:
+            stored = set(_locations(access.space, addresses))
+            for location in [location for location in self._at if location in stored]:
+                del self._at[location]
 
     def proxy_fence(self, group: Group, spaces: Sequence[Space]) -> None:
         """`fence.proxy.async`, for the spaces it names."""

@@ -1,0 +1,155 @@
+"""What releases hand on: stamps, and what is not made into one until somebody asks what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.sim.hazards.events import Clock
+
+SEEN, CROSSED_SHARED, CROSSED_GLOBAL, WIDE_SHARED, WIDE_GLOBAL, RAN, BEFORE, AFTER = range(8)
+"""What a row knows: by any memory edge; through a proxy fence, per space; by edges whose scope spans CTAs, per space;
+by any edge, relaxed ones too; that through `tcgen05.fence::before_thread_sync`; and through `::after_thread_sync`."""
+KINDS = 8
+FLOORED = 5
+RELAXED = [RAN, BEFORE, AFTER]
+"""What a relaxed edge hands on."""
+ORDER = [SEEN, WIDE_SHARED, WIDE_GLOBAL]
+CROSS = [CROSSED_SHARED, CROSSED_GLOBAL]
+PUBLISHED, CROSSED = (np.array(kinds)[:, None] for kinds in ([*ORDER, RAN], CROSS))
+_HEAVY = 256
+"""So many releases that hang together are made into one stamp."""
+
+
+@dataclass(slots=True, eq=False)
+class Stamp:
+    """What a release hands on: the knowledge of one row, and of agents outside its cluster."""
+
+    domain: int
+    known: Clock
+    foreign: dict[int, Clock]
+
+    def copy(self) -> Stamp:
+        return Stamp(self.domain, self.known.copy(), dict(self.foreign))
+
+    def merge(self, other: Stamp) -> Stamp:
+        """Return the union of both."""
+        if other.domain == self.domain:
+            known, foreign = wider(self.known, other.known), dict(self.foreign)
+        else:
+            known, foreign = self.known, dict(self.foreign)
+            join(foreign, other.domain, other.known)
+        for domain, value in other.foreign.items():
+            if domain == self.domain:
+                known = wider(known, value)
+            else:
+                join(foreign, domain, value)
+        return Stamp(self.domain, known, foreign)
+
+
+@dataclass(slots=True, eq=False)
+class Later:
+    """What releases hand on, of which most is never asked for: what a row knew, one of its threads up to a time, and
+    what that thread had learned and nobody had asked for yet."""
+
+    common: Stamp | None
+    column: int
+    now: int
+    learned: tuple[Handed, ...]
+    weight: int
+    whole: Stamp | None
+
+    def made(self) -> Stamp:
+        """Return all that is handed on."""
+        if self.whole is None:
+            self.whole = union((self,))
+            self.common, self.learned, self.weight = None, (), 1
+        return self.whole
+
+
+Handed = Stamp | Later
+
+
+def later(common: Stamp | None, column: int, now: int, learned: tuple[Handed, ...]) -> Later:
+    """Return what is handed on, made into a stamp if very many releases hang together."""
+    weight = 1
+    for one in learned:
+        weight += one.weight if isinstance(one, Later) else 1
+    made = Later(common, column, now, learned, weight, None)
+    if weight > _HEAVY:
+        made.made()
+    return made
+
+
+def joined(stamp: Stamp | None, other: Stamp) -> Stamp:
+    """Return the union of what was gathered so far and more, which nobody else holds: the larger one is changed."""
+    if stamp is None:
+        return other
+    if stamp.domain != other.domain or stamp.foreign or other.foreign:
+        return stamp.merge(other)
+    width = other.known.shape[1]
+    if width > stamp.known.shape[1]:
+        return joined(other, stamp)
+    part = stamp.known[:, :width]
+    np.maximum(part, other.known, out=part)
+    return stamp
+
+
+def union(handed: Sequence[Handed]) -> Stamp:
+    """Return all that some releases hand on: each row that they share is looked at once."""
+    parts: dict[int, list[Clock]] = {}
+    marks: dict[int, dict[int, int]] = {}
+    seen: set[int] = set()
+    waiting = list(reversed(handed))
+    while waiting:
+        one: Handed | None = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, Later):
+            if one.whole is None:
+                waiting += one.learned
+                if one.common is not None:
+                    waiting.append(one.common)
+                    own = marks.setdefault(one.common.domain, {})
+                    own[one.column] = max(own.get(one.column, 0), one.now)
+                continue
+            one = one.whole
+            if id(one) in seen:
+                continue
+            seen.add(id(one))
+        parts.setdefault(one.domain, []).append(one.known)
+        for domain, known in one.foreign.items():
+            parts.setdefault(domain, []).append(known)
+    every = {domain: _all_of(known, marks.get(domain, {})) for domain, known in parts.items()}
+    domain = next(iter(every))
+    return Stamp(domain, every.pop(domain), every)
+
+
+def _all_of(parts: list[Clock], marks: dict[int, int]) -> Clock:
+    """Return the largest of some arrays of clocks; `marks`: threads that released at a time, by their columns."""
+    if len(parts) == 1 and not marks:
+        return parts[0]
+    known = max(parts, key=lambda part: part.shape[1]).copy()
+    for part in parts:
+        mine = known[:, : part.shape[1]]
+        np.maximum(mine, part, out=mine)
+    if marks:
+        columns, times = np.array([*marks]), np.array([*marks.values()], np.int32)
+        known[PUBLISHED, columns] = np.maximum(known[PUBLISHED, columns], times)
+    return known
+
+
+def wider(a: Clock, b: Clock) -> Clock:
+    """Return the larger of two arrays of clocks, of which one may have fewer columns."""
+    if a.shape[1] < b.shape[1]:
+        a, b = b, a
+    out = a.copy()
+    np.maximum(out[:, : b.shape[1]], b, out=out[:, : b.shape[1]])
+    return out
+
+
+def join(foreign: dict[int, Clock], domain: int, value: Clock) -> None:
+    foreign[domain] = wider(foreign[domain], value) if domain in foreign else value

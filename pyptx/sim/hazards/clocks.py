@@ -44,7 +44,7 @@ _Rows = TypeVar("_Rows", Clock, Ints)
 PRIOR = 0
 """The column of everything in earlier grids."""
 NEVER = np.iinfo(np.int32).max
-_SOME = 16
+_SOME = 256
 """So many releases that a thread has learned, and nobody asked for, become one."""
 
 

@@ -207,3 +207,7 @@ def test_a_wrong_tensor_map_names_its_argument() -> None:
     wide = sim.Tensor(np.zeros((8, 8), np.float32), replace(MAP, box=(512, 8)))
     error = reported(BY_VALUE, "PTX1205", "passed as `s`", args=[wide])
     assert error.diagnostics[0].line == 5
+
+
+def test_a_cluster_may_have_sixteen_ctas() -> None:
+    sim.run(parse(NUMBER), args=[np.zeros(512, np.uint32), 1], block=32, grid=16, cluster=16)

@@ -223,3 +223,9 @@ def test_texts_are_to_be_parsed_first() -> None:
     texts: Any = ["text", "text"]
     with pytest.raises(TypeError, match="modules are linked, found str"):
         sim.run(texts, args=())
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_weak_definition_is_taken_before_a_common_one(first: int) -> None:
+    texts = [".weak .global .u32 x = 7;\n", ".common .global .u32 x;\n" + entry(READ)]
+    assert value(texts[first], texts[1 - first]) == 7

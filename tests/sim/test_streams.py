@@ -386,3 +386,22 @@ def test_places_say_which_module() -> None:
     for _ in range(2):
         with pytest.raises(PtxError, match=r"^<module 2>:17:5: (.|\n)* at <module 1>:17:"):
             sim.stream(launches, schedule="lazy")
+
+
+def test_a_grid_of_several_batches_lets_nobody_start_before_its_last_ctas_have() -> None:
+    made = parse(""".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry producer(.param .u64 count, .param .u64 seen)
+{ .reg .b64 %c; ld.param.u64 %c, [count]; red.global.add.u32 [%c], 1; griddepcontrol.launch_dependents; ret; }
+.visible .entry consumer(.param .u64 count, .param .u64 seen)
+{ .reg .b64 %c; .reg .b32 %v; ld.param.u64 %c, [count]; ld.relaxed.gpu.global.u32 %v, [%c];
+ld.param.u64 %c, [seen]; st.global.u32 [%c], %v; ret; }
+""")
+    count, seen = np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+    launches = [
+        sim.Launch(made, "producer", grid=80, block=1024, args=[count, seen]),
+        sim.Launch(made, "consumer", args=[count, seen], programmatic=True),
+    ]
+    sim.stream(launches, check="none")
+    assert seen.tolist() == [80 * 1024]

@@ -228,10 +228,15 @@ def printf(text: str, *values: Any) -> None:
     buffer: Any = 0
     if words:
         name = trace.name_for(None, "$printf")
-        trace.variable(VarDecl(StateSpace.LOCAL, ScalarType.B8, name, 8 * len(words), 8))
-        for index, word in enumerate(words):
+        offsets, end = list[int](), 0
+        for word in words:  # each lies at a multiple of its own size, as nvcc packs them
+            size = word.dtype.bits // 8
+            offsets.append(-(-end // size) * size)
+            end = offsets[-1] + size
+        trace.variable(VarDecl(StateSpace.LOCAL, ScalarType.B8, name, end, 8))
+        for offset, word in zip(offsets, words, strict=True):
             kind = memory_type(word.dtype)
-            emit(spelled("st", "local", kind), (AddressOperand(name, str(8 * index) if index else None), word))
+            emit(spelled("st", "local", kind), (AddressOperand(name, str(offset) if offset else None), word))
         plain, buffer = fresh(b64), fresh(b64)
         move(plain, LabelOperand(name))
         emit(spelled("cvta", "local", "u64"), (buffer, plain))

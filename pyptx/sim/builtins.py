@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pyptx.diagnostics import Origin
+from pyptx.diagnostics import Origin, PtxError
 from pyptx.ir import Instruction
 from pyptx.sim import rules
 from pyptx.sim.access import load, store
-from pyptx.sim.formats import Value
+from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
+from pyptx.sim.printing import LONGEST, MOST_PRINTED, Parts, Unprintable, argument_offsets, formatted, parse_format
 
 if TYPE_CHECKING:
     from pyptx.sim.machine import Batch
-
-_CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 
 
 def call(machine: Batch, name: str, frame: int, lanes: Lanes, origin: Origin | None) -> None:
@@ -27,77 +26,94 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, origin: Origin | N
     base = machine.sp[lanes.sel] + frame
     machine.memory.ensure_local(int(base.max()) + 64, origin)
     if name == "vprintf":
-        _vprintf(machine, site, lanes, base)
+        _vprintf(machine, site, lanes, base, origin)
     elif name == "__assertfail":
-        text = _string(site, lanes, _word(site, lanes, base, 0, "u8"), 0)
-        place = machine.memory.place(lanes, 0, name)
+        first = lanes.shape.of(lanes.index[:1])
+        address, place = _word(site, lanes, base, 0, "u8")[:1], machine.memory.place(lanes, 0, name)
+        try:
+            text = _strings(site, first, address).get(0, b"(null)").decode("utf-8", "backslashreplace")
+        except Unprintable as why:
+            text = str(why)
         raise rules.error(rules.TRAP, origin, f"assertion failed: {text}", notes=(place,))
     else:
         raise rules.error(rules.UNDEFINED_EXTERN, origin, f"the function `{name}` is called and nothing defines it")
 
 
 def _word(site: Site, lanes: Lanes, base: Value, offset: int, dtype: str) -> Value:
+    return _loaded(site, lanes, "local", base + offset, dtype)
+
+
+def _loaded(site: Site, lanes: Lanes, space: str, address: Value, dtype: str) -> Array:
     out = np.empty(lanes.n, dtype)
-    load(site, lanes, None, "local", base + offset, out.dtype, (out,))
+    load(site, lanes, None, space, address, out.dtype, (out,))
     return out
 
 
-def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value) -> None:
-    """Print lane by lane: the frame holds the result, the format's address, the arguments' address."""
+def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Origin | None) -> None:
+    """Print lane by lane: the frame holds the result, the format's address, the arguments' address. The result is the
+    number of arguments, -1 without a format."""
     formats, arguments = _word(site, lanes, base, 8, "u8"), _word(site, lanes, base, 16, "u8")
-    for at in range(lanes.n):
-        one = lanes.shape.of(lanes.index[at : at + 1])
-        machine.printed.append(
-            _formatted(site, one, _string(site, one, formats[at : at + 1], 0), arguments[at : at + 1])
-        )
-    done = np.ones(lanes.n, np.uint32)
-    store(site, lanes, None, "local", base, done.dtype, (done,))
+    texts, counts = [""] * lanes.n, np.full(lanes.n, -1, np.int32)
+    for parts, members in _by_format(machine, site, lanes, formats, origin):
+        some, placed = lanes.shape.of(lanes.index[members]), argument_offsets(parts)
+        columns = [_loaded(site, some, "", arguments[members] + np.uint64(offset), dtype) for offset, dtype in placed]
+        counts[members] = len(placed)
+        for at, member in enumerate(members):
+            one = lanes.shape.of(some.index[at : at + 1])
+            try:
+                texts[member] = formatted(parts, [column[at] for column in columns], partial(_string, site, one))
+            except Unprintable as why:
+                raise _unprintable(machine, some, at, origin, why) from None
+    machine.printed.extend(texts)
+    machine.stats.printed += sum(map(len, texts))
+    if machine.stats.printed > MOST_PRINTED:
+        text = f"the launch printed more than {MOST_PRINTED >> 20} MiB; its output ends here"
+        help = "print from one thread, or less often"
+        raise rules.error(rules.PRINTED_TOO_MUCH, origin, text, help=help, notes=(_place(machine, lanes, 0),))
+    store(site, lanes, None, "local", base, counts.dtype, (counts,))
 
 
-def _string(site: Site, lanes: Lanes, address: Value, at: int) -> str:
-    made = bytearray()
-    where = address[at : at + 1].copy()
-    one = lanes.shape.of(lanes.index[at : at + 1])
-    byte = np.empty(1, np.uint8)
-    while len(made) < 4096:
-        load(site, one, None, "", where, byte.dtype, (byte,))
-        if not byte[0]:
-            break
-        made.append(int(byte[0]))
-        where += np.uint64(1)
-    return made.decode("utf-8", "replace")
+def _by_format(
+    machine: Batch, site: Site, lanes: Lanes, address: Array, origin: Origin | None
+) -> list[tuple[Parts, list[int]]]:
+    """Return the formats that lanes print by and which of the lanes do; a null address is no format."""
+    formats: dict[bytes, tuple[Parts, list[int]]] = {}
+    member = 0
+    try:
+        for member, text in _strings(site, lanes, address).items():
+            if text not in formats:
+                formats[text] = parse_format(text), []
+            formats[text][1].append(member)
+    except Unprintable as why:
+        raise _unprintable(machine, lanes, member, origin, why) from None
+    return list(formats.values())
 
 
-def _formatted(site: Site, one: Lanes, text: str, arguments: Value) -> str:
-    offset = 0
+def _unprintable(machine: Batch, lanes: Lanes, at: int, origin: Origin | None, why: Unprintable) -> PtxError:
+    return rules.error(rules.PRINTED_FORMAT, origin, f"printf: {why}", notes=(_place(machine, lanes, at),))
 
-    def take(dtype: str) -> Value:
-        nonlocal offset
-        size = np.dtype(dtype).itemsize
-        offset = -(-offset // size) * size
-        out = np.empty(1, dtype)
-        load(site, one, None, "", arguments + np.uint64(offset), out.dtype, (out,))
-        offset += size
-        return out[0]
 
-    def shown(found: re.Match[str]) -> str:
-        flags, width, precision, size, kind = found.groups()
-        if kind == "%":
-            return "%"
-        width = str(int(take("i4"))) if width == "*" else width or ""
-        precision = str(int(take("i4"))) if precision == "*" else precision
-        spec = f"%{flags}{width}" + (f".{precision}" if precision is not None else "")
-        wide = size in ("l", "ll", "j", "z", "t")
-        if kind in "di":
-            return (spec + "d") % int(take("i8" if wide else "i4"))
-        if kind in "ouxX":
-            return (spec + kind.replace("u", "d")) % int(take("u8" if wide else "u4"))
-        if kind == "c":
-            return (spec + "c") % chr(int(take("u4")) & 0xFF)
-        if kind == "s":
-            return (spec + "s") % _string(site, one, np.array([take("u8")]), 0)
-        if kind == "p":
-            return f"0x{int(take('u8')):x}"
-        return (spec + kind.replace("a", "g").replace("A", "G")) % float(take("f8"))
+def _place(machine: Batch, lanes: Lanes, at: int) -> str:
+    return machine.memory.place(lanes, at, "vprintf")
 
-    return _CONVERSION.sub(shown, text)
+
+def _string(site: Site, one: Lanes, address: int, most: int | None = None) -> bytes:
+    """Return the bytes at an address up to a NUL, or `most` of them, as one lane reads them."""
+    return _strings(site, one, np.array([address], np.uint64), most)[0]
+
+
+def _strings(site: Site, lanes: Lanes, address: Array, most: int | None = None) -> dict[int, bytes]:
+    """Return the string that each lane reads, but for those with a null address: lanes of different CTAs may find
+    different ones at one address."""
+    columns: list[Array] = []
+    readers = active = np.flatnonzero(address)
+    while len(active) and len(columns) != most:
+        if len(columns) == LONGEST:
+            raise Unprintable(f"the string at {int(address[active[0]]):#x} has no NUL in its first {LONGEST} bytes")
+        column = np.zeros(lanes.n, np.uint8)
+        some = lanes.shape.of(lanes.index[active])
+        column[active] = _loaded(site, some, "", address[active] + np.uint64(len(columns)), "u1")
+        columns.append(column)
+        active = np.flatnonzero(column)
+    rows = np.stack(columns, axis=1) if columns else np.zeros((lanes.n, 0), np.uint8)
+    return {at: rows[at].tobytes().partition(b"\0")[0] for at in readers.tolist()}

@@ -62,6 +62,8 @@ class Stats:
     lane_instructions: int = 0
     batches: int = 0
     lanes: int = 0
+    printed: int = 0
+    """Characters that the kernel printed."""
     approximate: set[str] = field(default_factory=set[str])
     statistics: Statistics | None = None
     """What `sim.run(statistics=True)` counted besides."""

@@ -105,6 +105,38 @@ MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instructi
 IMAGE = _rule(
     30, "illegal use of a texture or surface", "A handle names an image of the instruction's kind and geometry."
 )
+_PRINTS = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.extern .func (.param .b32 result) vprintf(.param .b64 format, .param .b64 arguments);
+.global .align 1 .b8 text[4] = {{37, {}, 10, 0}};
+.visible .entry k()
+{{
+    .local .align 8 .b64 words[1];
+    .reg .b32 %r<2>;
+    .reg .b64 %rd<4>;
+    mov.u32 %r1, %tid.x;
+    st.local.u32 [words], %r1;
+    mov.u64 %rd1, words;
+    cvta.local.u64 %rd2, %rd1;
+    mov.u64 %rd3, text;
+    cvta.global.u64 %rd3, %rd3;
+    call.uni (%r1), vprintf, (%rd3, %rd2);
+    ret;
+}}
+"""
+PRINTED_FORMAT = Rule(
+    "PTX1140",
+    "format of printf",
+    "A format holds the conversions of device code's printf, each printing a bounded number of characters: `%n`, wide "
+    "strings and what C leaves undefined are refused.",
+    _PRINTS.format(ord("n")),
+    _PRINTS.format(ord("d")),
+)
+PRINTED_TOO_MUCH = Rule(
+    "PTX1141", "too much printed", "The output of a launch is kept in memory, so it is limited to 16 MiB.", "", ""
+)
 TENSOR = _rule(29, "illegal use of tensor memory", "Columns are allocated, and a warp reaches a quarter of the lanes.")
 
 RULES: tuple[Rule, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Rule))

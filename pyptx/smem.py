@@ -29,7 +29,7 @@ def alloc(
     name: str | None = None,
 ) -> SharedAlloc:
     """Allocate shared memory: `.shared .align A .b8 name[bytes]`. Unless given, A is 128, for a swizzled tile what its
-    pattern needs: 256, 512 or 1024 for 32B, 64B, 128B.
+    pattern needs: 256, 512 or 1024 for 32B, 64B, 128B. `shape` counts elements, `align` is in bytes.
 
     Past 48 KiB in all, every allocation of the kernel lies behind one dynamic symbol. `swizzle` is for descriptors and
     checks; element access is linear.
@@ -42,8 +42,7 @@ def wgmma_tile(
 ) -> SharedAlloc:
     """Allocate an operand of wgmma or tcgen05, with the layout that its descriptor needs: (M, K) or (N, K) when
     K-major, (K, M) or (K, N) when MN-major. Dimensions before these count tiles of a ring; a number or a register
-    indexes them.
-    """
+    indexes them. `shape` counts elements, `align` is in bytes."""
     if major not in ("K", "MN"):
         fail(rules.ARGUMENT, f"major is 'K' or 'MN', found {major!r}", help="the dimension whose elements lie together")
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -76,5 +75,5 @@ def store(dtype: PtxType, address: Any, value: Any) -> None:
 
 
 def apply_swizzle(logical_offset: Reg, swizzle: str | None) -> Reg:
-    """Return where a byte offset lies in this swizzle mode (`32B`, `64B`, `128B`): and, shr, xor."""
+    """Return where a linear offset of so many bytes lies in this swizzle mode (`32B`, `64B`, `128B`): and, shr, xor."""
     return _shared.swizzled(logical_offset, swizzle)

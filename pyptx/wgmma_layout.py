@@ -67,6 +67,15 @@ class GmmaLayout:
         """Bits 62–63 of the descriptor."""
         return int(self.layout_type)
 
+    def k_offset(self, k: int, bits: int, major: Major) -> int:
+        """Return how many bytes after the start of the tile its element `k` along K begins; elements have `bits` bits.
+        A descriptor that starts there reads from this K on."""
+        width = self.layout_type.row_bytes
+        if major is Major.MN:
+            return k * width
+        stripe, byte = divmod(k * bits // 8, width)
+        return stripe * self.stripe_bytes + byte
+
     def offset(self, row: int, byte: int) -> int:
         """Return where byte `byte` of row `row` of the tile lies, swizzled, from the start of the tile. Rows run along
         M or N for a K-major tile, along K for an MN-major one."""

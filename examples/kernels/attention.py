@@ -153,7 +153,8 @@ def make(arch: str = "sm_90a") -> Kernel:
                 for step in range(0, HEAD, STEP):
                     ptx.wgmma.mma_async(
                         shape=(QUERIES, KEYS, STEP), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=scores,
-                        a=sq[consumer], b=sk[ring.stage], scale_d=step > 0, a_k_offset=step, b_k_offset=step,
+                        a=sq[consumer], b=sk[ring.stage], scale_d=step > 0,
+                        a_k_offset=sq.k_offset(step), b_k_offset=sk.k_offset(step),
                     )  # fmt: skip
                 ptx.wgmma.commit_group()
                 ptx.wgmma.wait_group(0)
@@ -170,7 +171,8 @@ def make(arch: str = "sm_90a") -> Kernel:
                 for step in range(0, KEYS, STEP):
                     ptx.wgmma.mma_async(
                         shape=(QUERIES, HEAD, STEP), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=sums,
-                        a=weights[step // 4 : step // 4 + 4], b=sv[ring.stage], scale_d=True, b_k_offset=step,
+                        a=weights[step // 4 : step // 4 + 4], b=sv[ring.stage], scale_d=True,
+                        b_k_offset=sv.k_offset(step),
                     )  # fmt: skip
                 ptx.wgmma.commit_group()
                 ptx.wgmma.wait_group(0)

@@ -127,7 +127,7 @@ def make(arch: str = "sm_90a") -> Kernel:
                 for step in range(0, BK, STEP):
                     ptx.wgmma.mma_async(
                         shape=(BM // CONSUMERS, BN, STEP), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=sums, a=da, b=db,
-                        scale_d=True, a_k_offset=step, b_k_offset=step,
+                        scale_d=True, a_k_offset=2 * step, b_k_offset=2 * step,
                     )  # fmt: skip
                 ptx.wgmma.commit_group()
                 # All but this group are done, so the stage before has been read.

@@ -55,7 +55,7 @@ def make(arch: str = "sm_90a") -> Kernel:
         for k in range(0, K, STEP):
             ptx.wgmma.mma_async(
                 shape=(M, N, STEP), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=sums, a=sa, b=sb, scale_d=k > 0,
-                a_k_offset=k, b_k_offset=k,
+                a_k_offset=sa.k_offset(k), b_k_offset=sb.k_offset(k),
             )  # fmt: skip
         ptx.wgmma.commit_group()
         ptx.wgmma.wait_group(0)

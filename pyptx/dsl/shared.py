@@ -23,6 +23,7 @@ from pyptx.ir.nodes import VarDecl
 from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, Operand
 from pyptx.isa.limits import KIB, sm_limits
 from pyptx.types import PtxType, u32
+from pyptx.wgmma_layout import GmmaLayout, Major
 
 STATIC_LIMIT = 48 * KIB
 DEFAULT_ALIGN = 128
@@ -124,6 +125,21 @@ class SharedView(Value):
     def remedy(self) -> str | None:
         dtype = getattr(self, "dtype", "dtype")
         return f"smem.load({dtype}, {self!r}) reads it into a register; `+` moves the address by so many bytes"
+
+    def k_offset(self, k: int) -> int:
+        """Return how many bytes after the start of this tile its element `k` along K begins: what `a_k_offset` and
+        `b_k_offset` of a product take. For a tile of `smem.wgmma_tile`."""
+        owner = self.owner()
+        layout, major = owner.gmma_layout, owner.gmma_major
+        if not isinstance(layout, GmmaLayout) or major is None:
+            fail(rules.ARGUMENT, f"`{self.name}` has no layout along K", help="allocate it by smem.wgmma_tile")
+        if not is_integer(k, 0):
+            fail(
+                rules.ARGUMENT,
+                f"`k` is a number of elements along K, found {shown(k)}",
+                help="a number, not a register",
+            )
+        return layout.k_offset(k, owner.dtype.bits, Major.of(major))
 
     def __add__(self, other: Any) -> SharedAddress:
         return shifted(self, other)

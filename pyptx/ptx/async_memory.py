@@ -44,7 +44,7 @@ def red_async_global(
 
 
 def st_bulk(addr: Any, size: Any, *, pred: Pred | None = None) -> None:
-    """Emit `st.bulk.shared::cta [a], size, 0`: fill with zero.
+    """Emit `st.bulk.shared::cta [a], size, 0`: fill with zero. `size` is in bytes, a multiple of 8.
 
     ptxas takes only registers as its address: for an allocation one `mov` comes before it, in a scope `st_bulk`.
     """

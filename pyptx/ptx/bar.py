@@ -15,31 +15,34 @@ def _numbered(n: Any, count: Any) -> tuple[Any, ...]:
 
 
 def sync(n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> None:
-    """Emit `bar.sync n[, count]`."""
+    """Emit `bar.sync n[, count]`. `count` counts threads, a multiple of 32."""
     emit(spelled("bar", "sync"), _numbered(n, count), pred)
 
 
 def arrive(n: Any, count: Any, *, pred: Pred | None = None) -> None:
-    """Emit `bar.arrive n, count`: arrive without waiting."""
+    """Emit `bar.arrive n, count`: arrive without waiting. `count` counts threads, a multiple of 32."""
     emit(spelled("bar", "arrive"), (n, count), pred)
 
 
 def red_popc(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
-    """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return for how many threads the predicate holds."""
+    """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return for how many threads the predicate holds. `count` counts
+    threads, a multiple of 32."""
     made = fresh(u32)
     emit(spelled("bar", "red", "popc", "u32"), (made, *_numbered(n, count), value), pred)
     return made
 
 
 def red_and(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
-    """Emit `bar.red.and.pred q, n[, count], p`: wait; return whether the predicate holds for all threads."""
+    """Emit `bar.red.and.pred q, n[, count], p`: wait; return whether the predicate holds for all threads. `count`
+    counts threads, a multiple of 32."""
     made = fresh(pred_type)
     emit(spelled("bar", "red", "and", "pred"), (made, *_numbered(n, count), value), pred)
     return made
 
 
 def red_or(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> Reg:
-    """Emit `bar.red.or.pred q, n[, count], p`: wait; return whether the predicate holds for any thread."""
+    """Emit `bar.red.or.pred q, n[, count], p`: wait; return whether the predicate holds for any thread. `count` counts
+    threads, a multiple of 32."""
     made = fresh(pred_type)
     emit(spelled("bar", "red", "or", "pred"), (made, *_numbered(n, count), value), pred)
     return made

@@ -29,12 +29,12 @@ def prefetchu(addr: Any, *, pred: Pred | None = None) -> None:
 
 
 def applypriority(addr: Any, *, size: int = 128, pred: Pred | None = None) -> None:
-    """Emit `applypriority.global.L2::evict_normal [a], 128`."""
+    """Emit `applypriority.global.L2::evict_normal [a], 128`. `size` is in bytes."""
     emit(spelled("applypriority", "global", "L2::evict_normal"), (addr, size), pred)
 
 
 def discard(addr: Any, *, size: int = 128, pred: Pred | None = None) -> None:
-    """Emit `discard.global.L2 [a], 128`: the line is dropped without writing it back."""
+    """Emit `discard.global.L2 [a], 128`: the line is dropped without writing it back. `size` is in bytes."""
     emit(spelled("discard", "global", "L2"), (addr, size), pred)
 
 
@@ -60,7 +60,8 @@ def createpolicy_range(
     *,
     pred: Pred | None = None,
 ) -> Reg:
-    """Emit `createpolicy.range.global.L2::primary[.L2::secondary].b64 d, [a], primary_size, total_size`."""
+    """Emit `createpolicy.range.global.L2::primary[.L2::secondary].b64 d, [a], primary_size, total_size`. Both sizes are
+    in bytes."""
     made = fresh(b64)
     words = ("range", "global", f"L2::{primary}", *(() if secondary is None else (f"L2::{secondary}",)), "b64")
     emit(spelled("createpolicy", *words), (made, addr, primary_size, total_size), pred)

@@ -86,7 +86,7 @@ def arrive_remote(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Arrive at the barrier in the same place of another CTA's shared memory.
+    """Arrive at the barrier in the same place of another CTA's shared memory. `count` counts arrivals.
 
     Emits a block `{ .reg .b32 %remAddr32; mapa.shared::cluster.u32 …; mbarrier.arrive[.sem.scope].shared::cluster.b64
     _, [%remAddr32], n; }`, before it one instruction for the address where that is no single operand.
@@ -112,7 +112,8 @@ def arrive_multicast(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Arrive at the same barrier of every CTA whose bit is set in `mask`: what `arrive_remote` emits, for each.
+    """Arrive at the same barrier of every CTA whose bit is set in `mask`: what `arrive_remote` emits, for each. `count`
+    counts arrivals at each.
 
     A number is unrolled. A register of 32 bits makes a loop: while the mask is not 0, `brev` and `clz` find the lowest
     bit, and `sub`, `and` clear it.

@@ -16,7 +16,7 @@ __all__ = ["item", "param", "reg", "var"]
 
 def reg(dtype: PtxType, *names: str, vector: int | None = None, align: Any = None) -> Any:
     """Declare registers: `.reg .b32 %r<24>, %x;`. Returns what each name stands for: a register, or for `%r<24>` an
-    array of 24."""
+    array of 24. `align` is in bytes."""
     exact = exact_of("ptx.decl.reg")
     node, made = declared.registers(dtype, names, vector, align)
     exact.trace.append(node.replace(origin=exact.trace.here(2)))
@@ -47,7 +47,7 @@ def var(
 ) -> str:
     """Declare a variable: `.shared .align 16 .b8 name[1024];`. `shape` is a size or several, None for `[]`; `init` a
     value or a list of numbers, names, lists, operands of `ptx.op`. Further declarators come from `ptx.decl.item`.
-    Returns the name."""
+    Returns the name. `shape` and `count` count elements, `align` is in bytes."""
     trace = exact_of("ptx.decl.var").trace
     trace.append(
         variable(
@@ -74,7 +74,7 @@ def variable(
     attributes_first: bool = True,
     bank: Any = None,
 ) -> VarDecl:
-    """Return the node of `ptx.decl.var`."""
+    """Return the node of `ptx.decl.var`; `shape` and `count` count elements, `align` is in bytes."""
     first = item(name, shape, init=init, count=count, braces=braces)
     return declared.variable(
         space, dtype, first, more, align=align, linking=linking, vector=vector, attributes=attributes,
@@ -85,7 +85,7 @@ def variable(
 def item(
     name: str, shape: Any = None, *, init: Any = None, count: Any = None, braces: bool | None = None
 ) -> Declarator:
-    """Return one more declarator of `ptx.decl.var`."""
+    """Return one more declarator of `ptx.decl.var`. `shape` and `count` count elements."""
     return Declarator(*declared.declarator(name, shape, init, count, braces))
 
 
@@ -102,7 +102,7 @@ def param(
     trailing_align: Any = None,
 ) -> Param:
     """Return a parameter of a function: `.param .u64 .ptr .global .align 16 name`. `ptr` is True for `.ptr` alone, or
-    its state space; `shape` the size of an array, () for `[]`."""
+    its state space; `shape` the size of an array, () for `[]`. Alignments are in bytes, `shape` counts elements."""
     return declared.parameter(
         dtype, name, shape, space=space, align=align, ptr=ptr, ptr_align=ptr_align, vector=vector,
         trailing_align=trailing_align,

@@ -42,7 +42,7 @@ def checked(what: str, encode: Callable[[], int], remedy: str = OFFSETS) -> int:
 
 
 def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
-    """Return a register with `((base + offset) & mask) >> 4 | bits`."""
+    """Return a register with `((base + offset) & mask) >> 4 | bits`; `offset` is in bytes."""
     if not is_integer(offset):
         fail(rules.ARGUMENT, f"a byte offset is an integer, found {shown(offset)}", help="add registers to the base")
     address = _address(base, offset)
@@ -95,13 +95,36 @@ class Matrix:
     depth: int
     """Extent along K."""
 
-    def step(self, k: int) -> int:
-        """Return how many bytes further the matrix begins at this K."""
-        width = self.layout.layout_type.row_bytes
-        if self.major is Major.MN:
-            return k * width
-        byte = k * self.view.dtype.bits // 8
-        return byte // width * self.layout.stripe_bytes + byte % width
+    def check_start(self, name: str, offset: int, rows: int, depth: int) -> None:
+        """Refuse a start so many bytes into the tile from which `rows` along M or N and `depth` along K elements do not
+        lie as the descriptor says."""
+        _check_unit(name, offset)
+        layout, bits = self.layout, self.view.dtype.bits
+        width = layout.layout_type.row_bytes
+        stripe, rest = divmod(offset, layout.stripe_bytes)
+        row, byte = divmod(rest, width)
+        across = (stripe * width + byte) * 8 // bits
+        first_row, first_k, contiguous = (row, across, depth) if self.major is Major.K else (across, row, rows)
+        if self.rows - first_row < rows:
+            self._refuse_extent(name, "M or N", self.rows, first_row, rows)
+        if self.depth - first_k < depth:
+            self._refuse_extent(name, "K", self.depth, first_k, depth)
+        origin = max(by_name(layout.smem_swizzle).origin_alignment, 16)
+        if row * width % origin or (byte and byte * 8 + contiguous * bits > width * 8):
+            fail(
+                rules.ARGUMENT,
+                f"`{name}_k_offset`: byte {offset} of `{self.view.name}` is byte {byte} of row {row}; from there "
+                f"{depth} elements along K are not in the {layout.smem_swizzle or 'unswizzled'} layout",
+                help=f"give the bytes where an element along K begins: {name}_k_offset=tile.k_offset(16)",
+            )
+
+    def _refuse_extent(self, name: str, what: str, extent: int, first: int, count: int) -> NoReturn:
+        start = f" from element {first} on" if first else ""
+        fail(
+            rules.ARGUMENT,
+            f"operand `{name}`: `{self.view.name}` has {extent} elements along {what}, {count} are read{start}",
+            help="allocate a larger tile, or use a smaller shape or offset (`_k_offset` counts bytes)",
+        )
 
 
 def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Matrix:
@@ -187,42 +210,35 @@ def _refuse(name: str, message: str, remedy: str) -> NoReturn:
 
 
 def offset_of(name: str, offset: Any) -> int:
-    """Return a `k_offset` argument: a number of elements."""
+    """Return a `k_offset` argument: a number of bytes."""
     if type(offset) is not int or offset < 0:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` is a number of elements along K, found {shown(offset)}",
+        fail(rules.ARGUMENT, f"`{name}_k_offset` is a number of bytes, found {shown(offset)}",
              help="index the allocation by the register instead: tile[stage]")  # fmt: skip
     return offset
 
 
-def check_step(name: str, offset: int, step: int) -> None:
-    """Refuse an offset along K where no descriptor begins."""
-    if step % 16:
-        fail(rules.ARGUMENT, f"`{name}_k_offset` {offset} is {step} bytes, descriptors begin on multiples of 16",
-             help="step by the K of the shape")  # fmt: skip
+def _check_unit(name: str, offset: int) -> None:
+    """Refuse an offset where no descriptor begins."""
+    if offset % 16:
+        fail(rules.ARGUMENT, f"`{name}_k_offset` counts bytes, multiples of 16, found {offset}",
+             help="step by the bytes of the shape's K: 32 for m64nNk16 of bf16")  # fmt: skip
 
 
-def check_extent(name: str, view: SharedView, what: str, has: int, needs: int) -> None:
-    """Refuse a tile that the instruction would read beyond."""
-    if has < needs:
-        fail(rules.ARGUMENT, f"operand `{name}`: `{view.name}` has {has} along {what}, {needs} are read",
-             help="allocate a larger tile, or use a smaller shape or offset")  # fmt: skip
-
-
-def stepped(name: str, value: Any, offset: int, bits: int) -> Reg:
-    """Return a descriptor given as a register, so many elements further along K: one `add.s64`."""
+def stepped(name: str, value: Any, offset: int) -> Reg:
+    """Return a descriptor given as a register, so many bytes further: one `add.s64`."""
     if not isinstance(value, Register):
         fail(rules.ARGUMENT, f"`{name}_k_offset` needs an allocation, found {shown(value)}",
              help="give smem.wgmma_tile(…) as operand, or a descriptor that begins there")  # fmt: skip
-    step = offset * bits // 8
-    check_step(name, offset, step)
-    with Named("descriptor_step", f"{value.name}, {step}"):
+    _check_unit(name, offset)
+    with Named("descriptor_step", f"{value.name}, {offset}"):
         made = fresh(b64)
-        emit(spelled("add", "s64"), (made, value, step >> 4))
+        emit(spelled("add", "s64"), (made, value, offset >> 4))
     return made
 
 
 def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
-    """Return a matrix's descriptor: for a constant address built once, in the prologue; else here."""
+    """Return the descriptor of a matrix, `offset` bytes further: for a constant address built once, in the prologue;
+    else here."""
     trace, view = current(), found.view
     bits = encode(found.layout)
     if view.register is not None:

@@ -51,7 +51,8 @@ def proxy_tensormap_release(scope: str = "gpu", *, pred: Pred | None = None) -> 
 
 
 def proxy_tensormap_acquire(desc: Any, scope: str = "gpu", *, size: int = 128, pred: Pred | None = None) -> None:
-    """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128`: before the changed map is used."""
+    """Emit `fence.proxy.tensormap::generic.acquire.scope [map], 128`: before the changed map is used. `size` is in
+    bytes."""
     emit(spelled("fence", "proxy", "tensormap::generic", "acquire", scope), (desc, size), pred)
 
 

@@ -8,7 +8,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, RegArray, destination, fresh
 from pyptx.dsl.scopes import intrinsic
-from pyptx.dsl.shared import SharedAddress, SharedView, shifted
+from pyptx.dsl.shared import SharedAddress, SharedAlloc, SharedSlice, SharedView, shifted
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ptx.fragments import registers, vector
@@ -90,18 +90,22 @@ def stmatrix_x4_trans_f32_bf16(
     tmp_bf16: RegArray | list[Reg] | None = None,
     tmp_pack: RegArray | list[Reg] | None = None,
 ) -> None:
-    """Store a warp's f32 accumulator as bf16, transposed: row n of the tile in shared memory is column n.
+    """Store a warpgroup's f32 accumulator as bf16, transposed: row n of the tile in shared memory is column n.
 
-    `frag` is the warp's 16 rows of a wgmma or mma.m16n8 accumulator, 8 registers for every 16 columns. `smem_base` is
-    where the warp's own 16 rows begin in row 0 of the tile; rows lie `row_stride` bytes apart. `lane` is 0 to 31.
+    `frag` is a thread's part of a wgmma accumulator, 8 registers for every 16 columns. `smem_base` is where row 0 of
+    the tile begins; consecutive rows are `row_stride` elements of 2 bytes apart. `lane` is the thread within the
+    warpgroup, 0 to 127: each warp stores its own 16 elements of every row.
+    Group g of 8 registers goes to byte `2 * ((lane >> 5) * 16 + (lane & 7) * row_stride + ((lane & 31) >> 4) * 8 *
+    row_stride + (lane & 8)) + g * 32 * row_stride` after `smem_base`.
 
-    Emits the lane's address once: `and.b32` ×3, `shr.u32`, `shl.b32`, `or.b32`, `mad.lo.u32`, `add` (a `mov` first for
+    Emits the address once: `and.b32` ×4, `shr.u32`, `shl.b32`, `or.b32` ×2, `mad.lo.u32`, `add` (a `mov` first for
     a symbol). Then for every 8 registers four packs and `stmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; a pack is
     `cvt.rn.bf16x2.f32`, or with `tmp_bf16` twice `cvt.rn.bf16.f32` and `mov.b32 {lo, hi}`. The lists of temporaries are
     used from the start again when they end.
     """
     values = registers(frag, "frag")
     _check_epilogue(values, lane, row_stride)
+    _check_room(smem_base, len(values) // GROUP * 16, row_stride)
     packs = _temporaries(tmp_pack, "tmp_pack", 4, "b32") or [fresh(b32) for _ in range(4)]
     halves = _temporaries(tmp_bf16, "tmp_bf16", GROUP, "bf16")
     at = _lane_address(smem_base, lane, row_stride)
@@ -111,7 +115,7 @@ def stmatrix_x4_trans_f32_bf16(
             packed = packs[pair % len(packs)]
             _pack(packed, values[2 * pair], values[2 * pair + 1], halves, 2 * pair)
             stored.append(packed)
-        offset = first // GROUP * 16 * row_stride
+        offset = first // GROUP * 32 * row_stride
         emit(_TRANSPOSED, (addr(at, offset or None), stored))
 
 
@@ -125,14 +129,32 @@ def _check_epilogue(values: list[Register], lane: Any, row_stride: Any) -> None:
             f"`frag` is {GROUP} f32 registers for every 16 columns, found {len(values)}",
             help="give the whole accumulator, or a slice of it: frag=acc[0:32]",
         )
-    if not is_integer(row_stride, 16) or row_stride % 16:
+    if not is_integer(row_stride, 8) or row_stride % 8:
         fail(
             rules.ARGUMENT,
-            f"`row_stride` is a multiple of 16 bytes, found {shown(row_stride)}",
-            help="a row of 72 bf16 is row_stride=144",
+            f"`row_stride` counts elements of 2 bytes, a multiple of 8, found {shown(row_stride)}",
+            help="a row of 64 bf16 and 8 of padding is row_stride=72",
         )
     if not isinstance(lane, Register) or lane.dtype.bits != 32 or lane.dtype.kind == "f":
-        fail(rules.ARGUMENT, f"`lane` is a 32-bit register, found {shown(lane)}", help="lane=ptx.special.laneid()")
+        fail(
+            rules.ARGUMENT,
+            f"`lane` is a 32-bit register with the thread's number in its warpgroup, found {shown(lane)}",
+            help="lane=ptx.special.tid.x() & 127",
+        )
+
+
+def _check_room(base: Any, rows: int, row_stride: int) -> None:
+    """Refuse to store past the allocation: a stride in bytes does that."""
+    if not isinstance(base, SharedAlloc | SharedSlice) or base.register is not None:
+        return
+    owner = base.owner()
+    room, needed = owner.start + owner.size - base.start, 2 * ((rows - 1) * row_stride + 16)
+    if needed > room:
+        fail(
+            rules.ARGUMENT,
+            f"{rows} rows {row_stride} elements apart end at byte {needed:,}, `{owner.name}` has {room:,} from there",
+            help="`row_stride` counts elements, not bytes; or allocate a larger tile",
+        )
 
 
 def _temporaries(given: Any, name: str, least: int, dtype: str) -> list[Register]:
@@ -159,16 +181,19 @@ def _pack(packed: Register, low: Register, high: Register, halves: list[Register
 
 
 def _lane_address(base: Any, lane: Register, row_stride: int) -> Any:
-    """Return the address that this lane names: lanes 0–7 rows 0–7, 8–15 the same eight values further, 16–31 rows
-    8–15."""
-    row, upper, half, offset = (fresh(u32) for _ in range(4))
+    """Return the address that this lane names: lanes 0–7 rows 0–7, 8–15 the same 8 elements further, 16–31 rows 8–15,
+    each warp 16 elements after the one before."""
+    row, upper, half, warp, offset = (fresh(u32) for _ in range(5))
     emit(spelled("and", "b32"), (row, lane, 7))
     emit(spelled("and", "b32"), (upper, lane, 16))
     emit(spelled("shr", "u32"), (upper, upper, 1))
     emit(spelled("or", "b32"), (row, row, upper))
     emit(spelled("and", "b32"), (half, lane, 8))
     emit(spelled("shl", "b32"), (half, half, 1))
-    emit(spelled("mad", "lo", "u32"), (offset, row, row_stride, half))
+    # A warp's 16 elements are 32 bytes, as many as it has threads.
+    emit(spelled("and", "b32"), (warp, lane, -32))
+    emit(spelled("or", "b32"), (half, half, warp))
+    emit(spelled("mad", "lo", "u32"), (offset, row, 2 * row_stride, half))
     if isinstance(base, SharedView):
         return shifted(base, offset)
     if isinstance(base, str):

@@ -30,7 +30,7 @@ def _arrival(*words: str, sem: str | None, scope: str | None, space: str) -> Spe
 
 
 def init(mbar: Any, count: int | Reg, *, space: str = "shared::cta", pred: Pred | None = None) -> None:
-    """Emit `mbarrier.init.shared::cta.b64 [m], n`."""
+    """Emit `mbarrier.init.shared::cta.b64 [m], n`. `count` counts arrivals."""
     emit(spelled("mbarrier", "init", space, "b64"), (mbar, count), pred)
 
 
@@ -55,7 +55,8 @@ def arrive(
     state: bool = True,
     pred: Pred | None = None,
 ) -> Any:
-    """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, which `state=False` drops."""
+    """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, which `state=False` drops.
+    `count` counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
     return _arrived(_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
 
@@ -71,13 +72,14 @@ def arrive_expect_tx(
     pred: Pred | None = None,
 ) -> Any:
     """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state, which
-    `state=False` drops."""
+    `state=False` drops. `tx_count` is in bytes."""
     spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space=space)
     return _arrived(spelling, (mbar, tx_count), pred, state)
 
 
 def arrive_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
-    """Emit `mbarrier.arrive.noComplete.shared.b64 state, [m], n`: it must not complete the phase."""
+    """Emit `mbarrier.arrive.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
+    arrivals."""
     return _arrived(_arrival("arrive", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
 
 
@@ -89,7 +91,8 @@ def arrive_drop(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> Reg:
-    """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and count no more in later phases."""
+    """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and count no more in later phases.
+    `count` counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
     return _arrived(_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
 
@@ -102,13 +105,15 @@ def arrive_drop_expect_tx(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> Reg:
-    """Emit `mbarrier.arrive_drop.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state."""
+    """Emit `mbarrier.arrive_drop.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state. `tx_count`
+    is in bytes."""
     spelling = _arrival("arrive_drop", "expect_tx", sem=sem, scope=scope, space="shared::cta")
     return _arrived(spelling, (mbar, tx_count), pred)
 
 
 def arrive_drop_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
-    """Emit `mbarrier.arrive_drop.noComplete.shared.b64 state, [m], n`: it must not complete the phase."""
+    """Emit `mbarrier.arrive_drop.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
+    arrivals."""
     return _arrived(_arrival("arrive_drop", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
 
 
@@ -121,7 +126,7 @@ def arrive_mapped(
     pred: Pred | None = None,
 ) -> None:
     """Emit `mbarrier.arrive[.sem.scope].shared::cluster.b64 _, [address][, n]`: the barrier of any CTA of the cluster,
-    by an address that `ptx.cluster.map_shared_u32` gave."""
+    by an address that `ptx.cluster.map_shared_u32` gave. `count` counts arrivals."""
     operands = (None, address) if count is None else (None, address, count)
     emit(_arrival("arrive", sem=sem, scope=scope, space="shared::cluster"), operands, pred)
 
@@ -134,19 +139,20 @@ def arrive_expect_tx_mapped(
     scope: str | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cluster.b64 _, [address], bytes`."""
+    """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cluster.b64 _, [address], bytes`. `tx_count` is in bytes."""
     spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space="shared::cluster")
     emit(spelling, (None, address, tx_count), pred)
 
 
 def expect_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
-    """Emit `mbarrier.expect_tx.shared.b64 [m], bytes`; it is relaxed. For a mapped address,
-    `space="shared::cluster"`."""
+    """Emit `mbarrier.expect_tx.shared.b64 [m], bytes`; it is relaxed. For a mapped address, `space="shared::cluster"`.
+    `tx_count` is in bytes."""
     emit(spelled("mbarrier", "expect_tx", space, "b64"), (mbar, tx_count), pred)
 
 
 def complete_tx(mbar: Any, tx_count: int | Reg, *, space: str = "shared", pred: Pred | None = None) -> None:
-    """Emit `mbarrier.complete_tx.shared.b64 [m], bytes`, as an asynchronous copy would; it is relaxed."""
+    """Emit `mbarrier.complete_tx.shared.b64 [m], bytes`, as an asynchronous copy would; it is relaxed. `tx_count` is
+    in bytes."""
     emit(spelled("mbarrier", "complete_tx", space, "b64"), (mbar, tx_count), pred)
 
 
@@ -407,7 +413,8 @@ class BarrierArray:
         scope: str | None = None,
         pred: Pred | None = None,
     ) -> None:
-        """Arrive at every barrier of the ring in another CTA: what `ptx.cluster.arrive_remote` does for each."""
+        """Arrive at every barrier of the ring in another CTA: what `ptx.cluster.arrive_remote` does for each. `count`
+        counts arrivals at each."""
         with Named("arrive_remote_all", f"{self.name}, {self.count}"):
             for index in range(self.count):
                 cluster.arrive_remote(self[index], cta_id, count, sem=sem, scope=scope, pred=pred)

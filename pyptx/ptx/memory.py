@@ -50,6 +50,7 @@ def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
 
 def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     """Return the address `[base]` or `[base+offset]`. A register offset is added by one `add` into a fresh register.
+    Offsets are in bytes.
 
     A list of coordinates makes `[map, {x, y}]`; a texture with its sampler `[tex, samp, {x, y}]`.
     """
@@ -120,7 +121,8 @@ def var(
     align: int | None = None,
     linking: str | None = None,
 ) -> str:
-    """Declare a variable: `.space .align A .T name[size]`. With linking it stands at module level."""
+    """Declare a variable: `.space .align A .T name[size]`. With linking it stands at module level. `size` counts
+    elements, `align` is in bytes."""
     trace = current()
     try:
         space, kind = StateSpace.from_ptx(state_space), ScalarType.from_ptx(dtype.name)

@@ -64,7 +64,8 @@ def red(
 
 
 def cp_async_bulk(dst: Any, src: Any, size: int | Any, *, byte_mask: Any = None, pred: Pred | None = None) -> None:
-    """Emit `multimem.cp.async.bulk.global.shared::cta.bulk_group[.cp_mask] [dst], [src], size[, mask]`."""
+    """Emit `multimem.cp.async.bulk.global.shared::cta.bulk_group[.cp_mask] [dst], [src], size[, mask]`. `size` is
+    in bytes, a multiple of 16."""
     masked = () if byte_mask is None else ("cp_mask",)
     words = ("cp", "async", "bulk", "global", "shared::cta", "bulk_group", *masked)
     emit(spelled("multimem", *words), (dst, src, size, *(() if byte_mask is None else (byte_mask,))), pred)
@@ -73,6 +74,7 @@ def cp_async_bulk(dst: Any, src: Any, size: int | Any, *, byte_mask: Any = None,
 def cp_reduce_async_bulk(
     op: str, dtype: PtxType, dst: Any, src: Any, size: int | Any, *, pred: Pred | None = None
 ) -> None:
-    """Emit `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op[.noftz].T [dst], [src], size`."""
+    """Emit `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op[.noftz].T [dst], [src], size`. `size` is
+    in bytes, a multiple of 16."""
     words = ("cp", "reduce", "async", "bulk", "global", "shared::cta", "bulk_group", *bulk_operation(op, dtype))
     emit(spelled("multimem", *words), (dst, src, size), pred)

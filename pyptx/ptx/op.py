@@ -117,7 +117,7 @@ def index(name: Any, at: Any) -> Operand:
 
 
 def address(base: Any, offset: Any = None, *rest: Any) -> Operand:
-    """Return `[base+offset]` in an initialiser."""
+    """Return `[base+offset]` in an initialiser. The offset is in bytes."""
     named = operand(base)
     assert isinstance(named, RegisterOperand | LabelOperand)
     return AddressOperand(named.name, None, tuple(map(operand, rest)), None if offset is None else operand(offset))

@@ -50,7 +50,8 @@ def _zero() -> Reg:
 
 
 def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = None) -> PipelineState:
-    """Return the state of a ring of buffers; without registers given, two that start at 0."""
+    """Return the state of a ring of buffers; without registers given, two that start at 0. `n_stages` counts
+    buffers."""
     return PipelineState(n_stages, cursor=cursor, phase=phase)
 
 

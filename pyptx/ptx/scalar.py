@@ -209,17 +209,20 @@ def elect_sync(dst: Reg, pred_out: Reg, membermask: int | Reg) -> None:
 
 
 def setmaxnreg(count: int, *, inc: bool = True, pred: Pred | None = None) -> None:
-    """Emit `setmaxnreg.inc.sync.aligned.u32 n`, or `.dec`."""
+    """Emit `setmaxnreg.inc.sync.aligned.u32 n`, or `.dec`. The count is in registers of each thread, 24 to 256, a
+    multiple of 8."""
     if not is_integer(count):
         fail(rules.ARGUMENT, f"`setmaxnreg` takes a number, found {shown(count)}")
     emit(spelled("setmaxnreg", "inc" if inc else "dec", "sync", "aligned", "u32"), (count,), pred)
 
 
 def setmaxnreg_inc(reg_count: int, *, pred: Pred | None = None) -> None:
-    """Emit `setmaxnreg.inc.sync.aligned.u32 n`."""
+    """Emit `setmaxnreg.inc.sync.aligned.u32 n`. The count is in registers of each thread, 24 to 256, a multiple of
+    8."""
     setmaxnreg(reg_count, inc=True, pred=pred)
 
 
 def setmaxnreg_dec(reg_count: int, *, pred: Pred | None = None) -> None:
-    """Emit `setmaxnreg.dec.sync.aligned.u32 n`."""
+    """Emit `setmaxnreg.dec.sync.aligned.u32 n`. The count is in registers of each thread, 24 to 256, a multiple of
+    8."""
     setmaxnreg(reg_count, inc=False, pred=pred)

@@ -27,6 +27,6 @@ def replace(
 
 def cp_fenceproxy(dst: Any, src: Any, *, scope: str = "gpu", size: int = 128, pred: Pred | None = None) -> None:
     """Emit `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [dst], [src],
-    128`: the whole warp copies a map and releases it."""
+    128`: the whole warp copies a map and releases it. `size` is in bytes."""
     words = ("global", "shared::cta", "tensormap::generic", "release", scope, "sync", "aligned")
     emit(spelled("tensormap", "cp_fenceproxy", *words), (dst, src, size), pred)

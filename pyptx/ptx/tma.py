@@ -50,8 +50,9 @@ def load_3d(
     *,
     pred: Pred | None = None,
 ) -> None:
-    """Emit `cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [dst], [map, {0, row,
-    col / 64}], [mbar]`. A register `col` is divided by one `shr`; the two stand in a scope `load_3d`."""
+    """Emit `cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [dst], [map, {0, row, col
+    / 64}], [mbar]`. A register `col` is divided by one `shr`; the two stand in a scope `load_3d`. `row` and `col` count
+    elements of the tensor."""
     with _scope("load_3d", dst, src, row, col):
         tensor_3d(dst=dst, src=src, coord=_coordinates(row, col, coords), mbar=mbar, pred=pred)
 
@@ -69,7 +70,8 @@ def load_3d_multicast(
     pred: Pred | None = None,
 ) -> None:
     """Emit `load_3d` with `.multicast::cluster` and the mask. `issuer` is the rank of the CTA that issues it, which
-    takes a `mov` of `%cluster_ctarank` and a `setp`, or a predicate; with `pred` too, both must hold (one `and`)."""
+    takes a `mov` of `%cluster_ctarank` and a `setp`, or a predicate; with `pred` too, both must hold (one `and`). Bit i
+    of `mask` is the CTA of rank i."""
     if mask is None:
         fail(rules.ARGUMENT, "a multicast needs the mask of the CTAs that receive it", help="write mask=0b11")
     with Named("load_3d_multicast", arguments_text((dst, src, row, col), {})):
@@ -91,6 +93,6 @@ def store_3d(
     pred: Pred | None = None,
 ) -> None:
     """Emit `cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [map, {0, row, col / 64}], [src]`; a register
-    `col` as in `load_3d`."""
+    `col` as in `load_3d`. `row` and `col` count elements."""
     with _scope("store_3d", dst, src, row, col):
         tensor_3d.store_tile(dst, src, _coordinates(row, col, coords), pred=pred)

@@ -73,7 +73,8 @@ def _clamp(mode: str, width: int) -> int:
 def shfl_bfly(
     value: Reg, lane_mask: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.bfly.b32 d[|valid], a, b, c, mask`; return what the lane `lane ^ lane_mask` has.
+    """Emit `shfl.sync.bfly.b32 d[|valid], a, b, c, mask`; return what the lane `lane ^ lane_mask` has. `width` counts
+    lanes, a power of two from 2 to 32.
 
     A register of 16 or 64 bits takes one or two, with `mov`s around them, in a scope.
     """
@@ -83,21 +84,23 @@ def shfl_bfly(
 def shfl_up(
     value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.up.b32`: what the lane `delta` below has; the lowest keep theirs. Sizes as `shfl_bfly`."""
+    """Emit `shfl.sync.up.b32`: what the lane `delta` below has; the lowest keep theirs. Sizes as `shfl_bfly`. `delta`
+    and `width` count lanes."""
     return _exchange("up", value, delta, _clamp("up", width), valid, mask, pred)
 
 
 def shfl_down(
     value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.down.b32`: what the lane `delta` above has; the highest keep theirs. Sizes as `shfl_bfly`."""
+    """Emit `shfl.sync.down.b32`: what the lane `delta` above has; the highest keep theirs. Sizes as `shfl_bfly`.
+    `delta` and `width` count lanes."""
     return _exchange("down", value, delta, _clamp("down", width), valid, mask, pred)
 
 
 def shfl_idx(
     value: Reg, lane: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
 ) -> Reg:
-    """Emit `shfl.sync.idx.b32`: what one lane has. Sizes as `shfl_bfly`."""
+    """Emit `shfl.sync.idx.b32`: what one lane has. Sizes as `shfl_bfly`. `lane` counts within every `width` lanes."""
     return _exchange("idx", value, lane, _clamp("idx", width), valid, mask, pred)
 
 

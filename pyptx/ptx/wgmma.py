@@ -14,8 +14,6 @@ from pyptx.dsl.trace import current, fail
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.isa.swizzle import by_name
 from pyptx.ptx.descriptors import (
-    check_extent,
-    check_step,
     checked,
     descriptor_of,
     matrix,
@@ -69,7 +67,8 @@ def mma_async(
     `a` and `b` are descriptors, or allocations with a layout (`smem.wgmma_tile`), or slices of these; `a` may also be
     registers. `scale_d` False or 0: D = A*B, else D += A*B; a predicate decides at run time. `scale_a`, `scale_b` are
     1 or -1. `trans_a=1` reads an MN-major A; for an allocation that was made MN-major it is implied. `a_k_offset` and
-    `b_k_offset` begin so many (stored) elements further along K. `sparse_metadata` makes it `.sp`: A is 2:4 sparse.
+    `b_k_offset` are bytes, multiples of 16, added to the start address; `tile.k_offset(k)` returns the bytes of element
+    k along K. `sparse_metadata` makes it `.sp`: A is 2:4 sparse.
 
     The descriptor of an allocation at a constant address is made once, at the start of the kernel; that of a slice
     indexed by a register is made here. Both are named scopes `wgmma_descriptor`: `and.b32`, `shr.u32`, `cvt.u64.u32`,
@@ -118,7 +117,7 @@ def _operand(
         return _from_shared(name, value, dtype, transposed, offset_of(name, offset), extents)
     if not offset_of(name, offset):
         return value, transposed
-    return stepped(name, None if transposed else value, offset, dtype.bits), transposed
+    return stepped(name, value, offset), transposed
 
 
 def _from_shared(
@@ -143,11 +142,8 @@ def _described(
     if found.major is Major.MN and dtype.name not in _TRANSPOSABLE:
         fail(rules.ARGUMENT, f"operand `{name}`: wgmma reads MN-major operands of f16 and bf16 only, found {dtype}",
              help=f"store it with K contiguous: smem.wgmma_tile({dtype}, (rows, k), 'K')")  # fmt: skip
-    for what, has, needs in (("M or N", found.rows, extents[0]), ("K", found.depth, offset + extents[1])):
-        check_extent(name, view, what, has, needs)
-    step = found.step(offset)
-    check_step(name, offset, step)
-    return descriptor_of(found, step, _bits, "wgmma_descriptor"), int(found.major)
+    found.check_start(name, offset, *extents)
+    return descriptor_of(found, offset, _bits, "wgmma_descriptor"), int(found.major)
 
 
 def _bits(layout: GmmaLayout) -> int:
@@ -186,6 +182,8 @@ def make_descriptor(
     addr_byte_offset: int = 0,
 ) -> Reg:
     """Return a register with the descriptor of a matrix; `swizzle` is `SWIZZLE_NONE`, `_128B`, `_64B` or `_32B`.
+    `leading_byte_offset`, `stride_byte_offset` and `addr_byte_offset` are in bytes, multiples of 16; `base_offset`
+    counts lines of 128 bytes, 0 to 7.
 
     Emits the address (`mov.u32` for an allocation or a symbol, `cvt.u32.u64` for a 64-bit register, `add.s32` for an
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
@@ -215,5 +213,5 @@ def masked_descriptor(
     smem_addr: Any, *, byte_offset: int = 0, mask: int = 0x3FF80, const_bits: int = MASKED_DESC_B128
 ) -> Reg:
     """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `make_descriptor`
-    emits."""
+    emits. `byte_offset` is in bytes."""
     return with_address(smem_addr, byte_offset, const_bits, mask)

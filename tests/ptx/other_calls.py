@@ -241,7 +241,7 @@ def descriptors() -> Iterator[Body]:
             T.make_instr_desc_f16bf16_f32(ab_dtype=k, a_major=a, b_major=b), kind="tf32" if k == "tf32" else "f16"),
             BLACKWELL)  # fmt: skip
     yield Body("stmatrix_x4_trans_f32_bf16", lambda: ptx.stmatrix_x4_trans_f32_bf16(
-        frag=reg.array(f32, 16), smem_base=smem.alloc(bf16, (16, 72)), lane=ptx.special.laneid(), row_stride=144),
+        frag=reg.array(f32, 16), smem_base=smem.alloc(bf16, (32, 72)), lane=ptx.special.tid.x(), row_stride=72),
         HOPPER)  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable
 from typing import Any
@@ -62,11 +63,11 @@ class Warp:
         self.stores: list[tuple[int, list[Any]]] = []
 
     def read(self, text: str) -> Any:
-        return int(text) if text.isdigit() else self.values.get(text, text)
+        return int(text) if text.lstrip("-").isdigit() else self.values.get(text, text)
 
     def run(self, statement: str) -> None:
         opcode, rest = statement.rstrip(";").split(" ", 1)
-        found = re.findall(r"%\w+|\btile\b|\b\d+\b", rest)
+        found = re.findall(r"%\w+|\btile\b|-?\b\d+\b", rest)
         name = opcode.split(".")[0]
         if name == "stmatrix":
             base, *more = re.findall(r"%\w+|\d+", rest[: rest.index("]")])
@@ -88,8 +89,8 @@ class Warp:
 
 @pytest.mark.parametrize("temporaries", [False, True])
 def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(temporaries: bool) -> None:
-    """Of a warp's 16 x 32 accumulator, element (row, column) goes to byte `column * row_stride + 2 * row`."""
-    stride = 144
+    """Of a warpgroup's 64 x 32 accumulator, element (row, column) goes to element `column * row_stride + row`."""
+    stride = 72
 
     def body() -> None:
         smem.alloc(bf16, (32, 72), name="tile")
@@ -97,26 +98,30 @@ def test_the_epilogue_puts_every_value_at_its_place_of_the_transposed_tile(tempo
         more: dict[str, Any] = {"tmp_bf16": reg.array(bf16, 8), "tmp_pack": reg.array(b32, 4)} if temporaries else {}
         ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base="tile", lane=lane, row_stride=stride, **more)
 
-    statements = code(body, block=(32, 1, 1))
-    lanes = [Warp(lane, "%r0") for lane in range(32)]
+    statements = code(body, block=(128, 1, 1))
+    lanes = [Warp(lane, "%r0") for lane in range(128)]
     memory: dict[int, tuple[int, str]] = {}
     for warp in lanes:
         for statement in statements:
             warp.run(statement)
-    for store in range(2):
-        rows = [warp.stores[store][0] for warp in lanes]
+    for lane, warp in enumerate(lanes):
+        for group in range(2):
+            address = 2 * ((lane >> 5) * 16 + (lane & 7) * stride + ((lane & 31) >> 4) * 8 * stride + (lane & 8))
+            assert warp.stores[group][0] == address + group * 32 * stride
+    for store, first in itertools.product(range(2), range(0, 128, 32)):
+        rows = [warp.stores[store][0] for warp in lanes[first : first + 32]]
         for number in range(4):
-            for lane, warp in enumerate(lanes):
+            for lane, warp in enumerate(lanes[first : first + 32]):
                 for half, value in enumerate(warp.stores[store][1][number]):
                     # Transposed: the stored row is the column of the value, of which lane l has 2 * (l % 4) + half.
                     at = rows[8 * number + 2 * (lane % 4) + half] + 2 * (lane // 4)
                     assert at not in memory
-                    memory[at] = lane, value
-    for lane in range(32):
+                    memory[at] = first + lane, value
+    for thread in range(128):
         for index in range(16):
-            row = lane // 4 + 8 * (index // 2 % 2)
-            column = index // 4 * 8 + 2 * (lane % 4) + index % 2
-            assert memory[column * stride + 2 * row] == (lane, f"%acc{index}")
+            row = thread // 32 * 16 + thread % 32 // 4 + 8 * (index // 2 % 2)
+            column = index // 4 * 8 + 2 * (thread % 4) + index % 2
+            assert memory[2 * (column * stride + row)] == (thread, f"%acc{index}")
 
 
 def test_the_epilogue_takes_addresses_of_every_kind() -> None:
@@ -124,7 +129,7 @@ def test_the_epilogue_takes_addresses_of_every_kind() -> None:
         frag, lane = reg.array(f32, 8), ptx.special.laneid()
         tile = smem.alloc(bf16, (2, 16, 64), name="t")
         for base in (tile[1], tile[0].address(), reg.alloc(b64)):
-            ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base=base, lane=lane, row_stride=128)
+            ptx.stmatrix_x4_trans_f32_bf16(frag=frag, smem_base=base, lane=lane, row_stride=64)
 
     assert len([line for line in code(body) if line.startswith("stmatrix")]) == 3
 
@@ -133,7 +138,7 @@ def _epilogue(**wrong: Any) -> Callable[[], None]:
     def call() -> None:
         right: dict[str, Any] = {"frag": reg.array(f32, 8), "smem_base": reg.alloc(u32), "lane": reg.alloc(u32)}
         made = {name: value() if callable(value) else value for name, value in wrong.items()}
-        given: dict[str, Any] = {**right, "row_stride": 128, **made}
+        given: dict[str, Any] = {**right, "row_stride": 64, **made}
         ptx.stmatrix_x4_trans_f32_bf16(**given)
 
     return call
@@ -145,8 +150,10 @@ MISTAKES: list[tuple[str, Callable[[], None], str, str]] = [
     ("too few registers", _load(count=2), "PTX0201", "4 elements"),
     ("type of address", lambda: ptx.ldmatrix(dst=reg.array(b32, 4), src=reg.alloc(f32)), "PTX0203", "f32"),
     ("half a group", _epilogue(frag=lambda: reg.array(f32, 4)), "PTX0818", "8 f32 registers"),
-    ("stride in elements", _epilogue(row_stride=72), "PTX0818", "row_stride=144"),
-    ("lane a number", _epilogue(lane=3), "PTX0818", "laneid"),
+    ("stride that no row starts on", _epilogue(row_stride=36), "PTX0818", "counts elements"),
+    ("stride in bytes", _epilogue(row_stride=144, smem_base=lambda: smem.alloc(bf16, (16, 72), name="t")), "PTX0818",
+     "end at byte 4,352, `t` has 2,304"),
+    ("lane a number", _epilogue(lane=3), "PTX0818", "tid.x() & 127"),
     ("too few temporaries", _epilogue(tmp_pack=lambda: reg.array(b32, 2)), "PTX0818", "multiple of 4"),
     ("temporaries of numbers", _epilogue(tmp_pack=[1, 2, 3, 4]), "PTX0818", "`tmp_pack` is registers"),
     ("no address", _epilogue(smem_base=12), "PTX0818", "smem_base"),

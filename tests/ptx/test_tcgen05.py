@@ -315,8 +315,8 @@ def test_products_step_along_k() -> None:
     def body() -> None:
         t, d = reg.alloc(u32), reg.alloc(u64)
         tile = smem.wgmma_tile(bf16, (128, 64), name="tile")
-        T.mma(t, tile, d, 7, a_k_offset=16, b_k_offset=16)
-        T.mma.ws(t, d, tile, 7, kind="tf32", a_k_offset=8)
+        T.mma(t, tile, d, 7, a_k_offset=32, b_k_offset=32)
+        T.mma.ws(t, d, tile, 7, kind="tf32", a_k_offset=32)
 
     lines = code(body, arch="sm_100a")
     assert "mov.u32 %r1, tile+32;" in lines
@@ -331,7 +331,7 @@ def test_products_step_along_k() -> None:
 STEPS: list[tuple[Callable[[Some], None], str]] = [
     (lambda x: T.mma(x.t, x.d, x.d, 7, b_k_offset=3), "multiples of 16"),
     (lambda x: T.mma(x.t, x.t, x.d, 7, a_is_tmem=True, a_k_offset=16), "tensor memory"),
-    (lambda x: T.mma(x.t, smem.wgmma_tile(bf16, (128, 64)), x.d, 7, a_k_offset=64), "64 along K"),
+    (lambda x: T.mma(x.t, smem.wgmma_tile(bf16, (128, 64)), x.d, 7, a_k_offset=16384), "64 elements along K"),
 ]  # fmt: skip
 
 

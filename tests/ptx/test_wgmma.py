@@ -101,7 +101,7 @@ def test_the_descriptor_of_an_allocation_is_made_once_at_the_start() -> None:
         with ptx.if_(p):
             ptx.wgmma.mma_async(**DENSE, d=d, a=a, b=b)
         ptx.wgmma.mma_async(**DENSE, d=d, a=a, b=b, trans_b=1, scale_d=True)
-        ptx.wgmma.mma_async(**DENSE, d=d, a=a, b=b, a_k_offset=16, b_k_offset=16)
+        ptx.wgmma.mma_async(**DENSE, d=d, a=a, b=b, a_k_offset=32, b_k_offset=256)
 
     assert code(body, block=WG) == [
         *described("a", "0x4000004000010000"),
@@ -132,7 +132,7 @@ def test_stages_of_a_ring_have_descriptors_of_their_own() -> None:
         a, d = smem.wgmma_tile(bf16, (3, 64, 64), name="a"), reg.array(f32, 4, name="d")
         stage = reg.alloc(u32)
         ptx.wgmma.mma_async(**DENSE, d=d, a=a[2], b=a[-1])
-        ptx.wgmma.mma_async(**DENSE, d=d, a=a[stage], b=a[0], a_k_offset=48)
+        ptx.wgmma.mma_async(**DENSE, d=d, a=a[stage], b=a[0], a_k_offset=96)
 
     found = code(body, block=WG)
     assert found[:5] == described("a+16384", "0x4000004000010000", 1)
@@ -148,7 +148,7 @@ def test_descriptors_move_with_shared_memory_that_becomes_dynamic() -> None:
     def body() -> None:
         smem.alloc(u32, 100, name="before")
         a = smem.wgmma_tile(bf16, (64, 512), name="a")
-        ptx.wgmma.mma_async(**DENSE, d=reg.array(f32, 4), a=a, b=a, a_k_offset=64)
+        ptx.wgmma.mma_async(**DENSE, d=reg.array(f32, 4), a=a, b=a, a_k_offset=8192)
 
     found = code(body, block=WG)
     assert found[0] == "mov.u32 %r0, smem+9216;"
@@ -156,7 +156,7 @@ def test_descriptors_move_with_shared_memory_that_becomes_dynamic() -> None:
 
 
 def test_a_descriptor_in_a_register_is_moved_along_k_by_one_addition() -> None:
-    assert product(a_k_offset=16) == ["add.s64 %rd2, %rd0, 2;", line(rest="%rd2, %rd1, 0, 1, 1, 0, 0")]
+    assert product(a_k_offset=32) == ["add.s64 %rd2, %rd0, 2;", line(rest="%rd2, %rd1, 0, 1, 1, 0, 0")]
 
 
 def _tile(
@@ -171,7 +171,14 @@ def _tile(
         kept.append(tile)
         d, other = reg.array(f32, 4), reg.alloc(b64)
         ptx.wgmma.mma_async(
-            shape=(64, 8, k), dtype_d=f32, dtype_a=dtype, dtype_b=dtype, d=d, a=other, b=tile, b_k_offset=offset
+            shape=(64, 8, k),
+            dtype_d=f32,
+            dtype_a=dtype,
+            dtype_b=dtype,
+            d=d,
+            a=other,
+            b=tile,
+            b_k_offset=tile.k_offset(offset),
         )
 
     text = traced(body, block=WG).ptx()
@@ -255,11 +262,17 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("transposed fp8", _wrong(**FP8, trans_b=1), "PTX0818", "has no `transpose_b`"),
     ("metadata missing", _wrong(sparsity_selector=1), "PTX0818", "has no `selector`"),
     ("scale_d a number", _wrong(scale_d=2), "PTX0818", "predicate"),
-    ("k offset without a layout", _wrong(a_k_offset=16, trans_a=1), "PTX0818", "`a_k_offset` needs an allocation"),
-    ("k offset inside 16 bytes", _wrong(a_k_offset=4), "PTX0818", "multiples of 16"),
-    ("negative k offset", _wrong(b_k_offset=-16), "PTX0818", "along K"),
-    ("tile too small", _tiled(bf16, (8, 64), b_k_offset=64), "PTX0818", "`t` has 64 along K, 80 are read"),
-    ("tile too narrow", _tiled(bf16, (8, 64), shape=(64, 16, 16)), "PTX0818", "8 along M or N"),
+    ("k offset inside 16 bytes", _wrong(a_k_offset=4), "PTX0818", "counts bytes, multiples of 16"),
+    ("negative k offset", _wrong(b_k_offset=-16), "PTX0818", "a number of bytes"),
+    ("tile too small", _tiled(bf16, (8, 64), b_k_offset=112), "PTX0818",
+     "`t` has 64 elements along K, 16 are read from element 56 on"),
+    ("tile too narrow", _tiled(bf16, (8, 64), shape=(64, 16, 16)), "PTX0818", "8 elements along M or N"),
+    ("next row for the next stripe", _tiled(bf16, (64, 128), b_k_offset=128), "PTX0818", "byte 0 of row 1"),
+    ("k offset across stripes", _tiled(bf16, (64, 128), b_k_offset=112), "PTX0818", "byte 112 of row 0"),
+    ("bytes along N of an MN-major tile", _tiled(bf16, (64, 128), major="MN", b_k_offset=32, shape=(64, 64, 16)),
+     "PTX0818", "byte 32 of row 0"),
+    ("k offset of no tile", lambda d, x, y: smem.alloc(bf16, (8, 64)).k_offset(16), "PTX0818", "smem.wgmma_tile"),
+    ("k of k offset", lambda d, x, y: smem.wgmma_tile(bf16, (8, 64)).k_offset(-1), "PTX0818", "elements along K"),
     ("other type", _tiled(f32, (8, 32)), "PTX0818", "holds .f32"),
     ("K-major transposed", _tiled(bf16, (8, 64), trans_b=1), "PTX0818", "K-major"),
     ("fp8 MN-major", _tiled(e4m3, (32, 128), major="MN", **FP8), "PTX0818", "f16 and bf16 only"),

@@ -26,6 +26,7 @@ def cg(
     pred: Pred | None = None,
 ) -> None:
     """Emit `cp.async.cg.shared.global[.L2::cache_hint][.prefetch] [dst], [src], 16[, src_size | ignore_src][, policy]`.
+    `byte_count` is in bytes, 16.
 
     `src_size` bytes are copied, the rest is zero; where `ignore_src` holds, all is zero. `prefetch` is "L2::64B",
     "L2::128B" or "L2::256B".

@@ -34,7 +34,7 @@ def global_to_shared(
     pred: Pred | None = None,
 ) -> None:
     """Emit `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]
-    [dst], [src], size, [mbar][, mask][, policy]`."""
+    [dst], [src], size, [mbar][, mask][, policy]`. `size` is in bytes, a multiple of 16."""
     cast = None if multicast_mask is None else "multicast::cluster"
     level = None if cache_hint is None else HINT
     words = given("async", "bulk", "shared::cluster", "global", SIGNAL, cast, level)
@@ -52,7 +52,8 @@ def global_to_shared_cta(
     pred: Pred | None = None,
 ) -> None:
     """Emit `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes[.L2::cache_hint][.ignore_oob] [dst], [src],
-    size[, left, right], [mbar][, policy]`. `ignore_bytes=(left, right)` leaves out bytes at either end."""
+    size[, left, right], [mbar][, policy]`. `ignore_bytes=(left, right)` leaves out bytes at either end. `size` is
+    in bytes, a multiple of 16."""
     level, out = (None if value is None else word for value, word in ((cache_hint, HINT), (ignore_bytes, "ignore_oob")))
     words = given("async", "bulk", "shared::cta", "global", SIGNAL, level, out)
     emit(spelled("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_operands(cache_hint)), pred)
@@ -60,15 +61,15 @@ def global_to_shared_cta(
 
 def shared_to_shared(dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`: into
-    another CTA, whose barrier is signalled."""
+    another CTA, whose barrier is signalled. `size` is in bytes, a multiple of 16."""
     emit(spelled("cp", "async", "bulk", "shared::cluster", "shared::cta", SIGNAL), (dst, src, size, mbar), pred)
 
 
 def shared_to_global(
     dst: Any, src: Any, size: Any, *, cache_hint: Any = None, byte_mask: Any = None, pred: Pred | None = None
 ) -> None:
-    """Emit `cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint][.cp_mask] [dst], [src], size[, policy]
-    [, mask]`. Bit i of `byte_mask` lets byte i of every 16 be written."""
+    """Emit `cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint][.cp_mask] [dst], [src], size[, policy] [,
+    mask]`. Bit i of `byte_mask` lets byte i of every 16 be written. `size` is in bytes, a multiple of 16."""
     level, masked = (None if value is None else word for value, word in ((cache_hint, HINT), (byte_mask, "cp_mask")))
     words = given("async", "bulk", "global", "shared::cta", "bulk_group", level, masked)
     emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint, byte_mask)), pred)
@@ -77,8 +78,8 @@ def shared_to_global(
 def reduce_to_global(
     op: str, dtype: PtxType, dst: Any, src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None
 ) -> None:
-    """Emit `cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].op[.noftz].T [dst], [src], size
-    [, policy]`; sums of halves have `.noftz`."""
+    """Emit `cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].op[.noftz].T [dst], [src], size [,
+    policy]`; sums of halves have `.noftz`. `size` is in bytes, a multiple of 16."""
     level = None if cache_hint is None else HINT
     words = given("reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *bulk_operation(op, dtype))
     emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint)), pred)
@@ -88,13 +89,14 @@ def reduce_to_shared(
     op: str, dtype: PtxType, dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None
 ) -> None:
     """Emit `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.T [dst], [src], size,
-    [mbar]`."""
+    [mbar]`. `size` is in bytes, a multiple of 16."""
     words = ("reduce", "async", "bulk", "shared::cluster", "shared::cta", SIGNAL, *bulk_operation(op, dtype))
     emit(spelled("cp", *words), (dst, src, size, mbar), pred)
 
 
 def prefetch(src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None) -> None:
-    """Emit `cp.async.bulk.prefetch.L2.global[.L2::cache_hint] [src], size[, policy]`."""
+    """Emit `cp.async.bulk.prefetch.L2.global[.L2::cache_hint] [src], size[, policy]`. `size` is in bytes, a multiple of
+    16."""
     level = None if cache_hint is None else HINT
     words = given("async", "bulk", "prefetch", "L2", "global", level)
     emit(spelled("cp", *words), (src, size, *_operands(cache_hint)), pred)

@@ -70,7 +70,8 @@ class TensorCopy:
         pred: Pred | None = None,
     ) -> None:
         """Emit `cp.async.bulk.tensor.Nd.shared::cluster.global.tile.mbarrier::complete_tx::bytes[.multicast::cluster]
-        [.cta_group::2][.L2::cache_hint] [dst], [map, {c}], [mbar][, mask][, policy]`."""
+        [.cta_group::2][.L2::cache_hint] [dst], [map, {c}], [mbar][, mask][, policy]`. Coordinates count elements,
+        innermost dimension first."""
         self.tile(dst, src, coord, mbar=mbar, cache_hint=cache_hint, multicast_mask=multicast_mask,
                   cta_group=cta_group, pred=pred)  # fmt: skip
 
@@ -130,9 +131,9 @@ class TensorCopy:
         cta_group: int = 1,
         pred: Pred | None = None,
     ) -> None:
-        """Emit `cp.async.bulk.tensor.Nd.shared::cluster.global.im2col…  [dst], [map, {c}], [mbar], {offsets}[, mask]
-        [, policy]`: N - 2 offsets of 16 bits. With `mode` "im2col::w" or "im2col::w::128" they are the halo and the
-        offset along W."""
+        """Emit `cp.async.bulk.tensor.Nd.shared::cluster.global.im2col… [dst], [map, {c}], [mbar], {offsets}[, mask] [,
+        policy]`: N - 2 offsets of 16 bits. With `mode` "im2col::w" or "im2col::w::128" they are the halo and the offset
+        along W. Offsets count elements."""
         self._load("shared::cluster", mode, dst, src, coord, mbar, [list(offsets)], multicast_mask, cta_group,
                    cache_hint, pred)  # fmt: skip
 
@@ -198,7 +199,7 @@ class TensorCopy:
         pred: Pred | None = None,
     ) -> None:
         """Emit `cp.async.bulk.prefetch.tensor.Nd.L2.global.mode[.L2::cache_hint] [map, {c}][, {offsets}][, policy]`;
-        `mode` is that of a load."""
+        `mode` is that of a load. The offsets (im2col only) count elements."""
         level = None if cache_hint is None else _HINT
         words = given("async", "bulk", "prefetch", "tensor", f"{self.rank}d", "L2", "global", mode, level)
         more = [list(offsets)] if offsets is not None else []

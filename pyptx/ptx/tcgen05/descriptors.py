@@ -37,7 +37,8 @@ def descriptor(
     lbo_mode: int = 0,
 ) -> Reg:
     """Return a register with the descriptor of a matrix in shared memory; `swizzle` is "NONE", "32B", "64B", "128B" or
-    "128B_BASE32B".
+    "128B_BASE32B". `byte_offset`, `stride_bytes` and `leading_bytes` are in bytes, multiples of 16; `base_offset`
+    counts lines of 128 bytes, 0 to 7.
 
     Emits the address (`mov.u32` for an allocation or a symbol, `cvt.u32.u64` for a 64-bit register, `add.s32` for an
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
@@ -55,7 +56,8 @@ def descriptor(
 def masked_descriptor(
     smem_addr: Any, *, byte_offset: int = 0, mask: int = START, const_bits: int = BLACKWELL_MASKED_DESC_B128
 ) -> Reg:
-    """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `descriptor` emits."""
+    """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `descriptor` emits.
+    `byte_offset` is in bytes."""
     return with_address(smem_addr, byte_offset, const_bits, mask)
 
 

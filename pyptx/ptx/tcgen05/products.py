@@ -11,7 +11,7 @@ from pyptx.dsl.registers import Pred
 from pyptx.dsl.shared import SharedView
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Register
-from pyptx.ptx.descriptors import check_extent, check_step, descriptor_of, matrix, offset_of, stepped
+from pyptx.ptx.descriptors import descriptor_of, matrix, offset_of, stepped
 from pyptx.ptx.fragments import hashable, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.ptx.tcgen05.descriptors import layout_bits
@@ -66,14 +66,15 @@ class Products:
         The block-scaled kinds take `scale_a`, `scale_b` (tensor memory) and `scale_vec`: 1, 2, 4, "block16" or
         "block32". `scale_c` (0 to 15) divides D by two so many times first. `disable_output_lane` is 4 registers, or 8
         for `cta_group=2`: lanes of D that stay as they are. Collectors: "fill", "use", "lastuse", "discard". `lut_b`
-        (tensor memory) decompresses B: `.decompress::lut::b`. `a_k_offset` and `b_k_offset` begin so many (stored)
-        elements further along K; of a descriptor in a register one `add.s64` does it, in a scope `descriptor_step`.
+        (tensor memory) decompresses B: `.decompress::lut::b`. `a_k_offset` and `b_k_offset` are bytes,
+        multiples of 16, added to the start address (`tile.k_offset(k)`); to a descriptor in a register one `add.s64`
+        adds them, in a scope `descriptor_step`.
         """
         trace = current()
         sparse = sparse or sparse_metadata is not None
         modes = ashift, lut_b is not None, collector_a, collector_b
         spelling = _spelling(sparse, hashable(cta_group), kind, hashable(scale_vec), *modes)
-        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, kind, (a_k_offset, b_k_offset))
+        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
         given["accumulate"] = _accumulate(enable_input_d, scale_d, pred_operand)
         if disable_output_lane is not None:
             given["disabled"] = vector(disable_output_lane)
@@ -114,7 +115,7 @@ class Products:
         trace = current()
         words = ["ws", *(["sp"] if sparse_metadata is not None else []), "cta_group::1", *_kind_words(kind, None, [])]
         words += [f"collector::{collector_b}"] if collector_b else []
-        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, kind, (a_k_offset, b_k_offset))
+        given = _operands(d_tmem, a_desc, b_desc, idesc, a_is_tmem, (a_k_offset, b_k_offset))
         given["accumulate"] = _accumulate(enable_input_d, None, None)
         if sparse_metadata is not None:
             given["meta"] = tmem(sparse_metadata, "sparse_metadata")
@@ -160,40 +161,33 @@ def _kind_words(kind: str, scale_vec: str | int | None, lut: list[str]) -> list[
     return [f"kind::{name}", "block_scale", *lut, *size]
 
 
-def _operands(
-    d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, kind: str, offsets: tuple[Any, Any]
-) -> dict[str, Any]:
+def _operands(d: Any, a: Any, b: Any, idesc: Any, a_is_tmem: bool, offsets: tuple[Any, Any]) -> dict[str, Any]:
     if a_is_tmem and offsets[0] != 0:
         fail(rules.ARGUMENT, "`a_k_offset` is for descriptors, A lies in tensor memory",
              help="add the columns to its address")  # fmt: skip
     return {
         "d": tmem(d, "d_tmem"),
-        "a": tmem(a, "a_desc") if a_is_tmem else _descriptor("a", a, kind, offsets[0]),
-        "b": _descriptor("b", b, kind, offsets[1]),
+        "a": tmem(a, "a_desc") if a_is_tmem else _descriptor("a", a, offsets[0]),
+        "b": _descriptor("b", b, offsets[1]),
         "idesc": idesc,
     }
 
 
-_STORED_BITS = {"f16": 16, "tf32": 32, "mxf4": 4, "mxf4nvf4": 4}
-"""Bits that an element takes in shared memory; 8 in the other kinds, whose smaller formats are padded."""
-
-
-def _descriptor(name: str, value: Any, kind: str, offset: Any) -> Any:
+def _descriptor(name: str, value: Any, offset: Any) -> Any:
     """Return a descriptor; a 32-bit register would be taken for an address of tensor memory."""
-    elements = offset_of(name, offset)
+    start = offset_of(name, offset)
     if isinstance(value, SharedView):
         found = matrix(value, value.dtype, False, f"{name}_desc")
-        check_extent(f"{name}_desc", value, "K", found.depth, elements + 1)
-        step = found.step(elements)
-        check_step(name, elements, step)
-        return descriptor_of(found, step, layout_bits, "tcgen05_descriptor")
+        # How many elements are read is in the instruction descriptor, which may be a register.
+        found.check_start(name, start, 1, 1)
+        return descriptor_of(found, start, layout_bits, "tcgen05_descriptor")
     if not isinstance(value, Register | int) or (isinstance(value, Register) and value.dtype.bits != 64):
         fail(
             rules.ARGUMENT,
             f"`{name}_desc` is a descriptor in a 64-bit register, found {shown(value)}",
             help="build it by ptx.tcgen05.descriptor; for A in tensor memory write a_is_tmem=True",
         )
-    return stepped(name, value, elements, _STORED_BITS.get(kind.removeprefix("kind::"), 8)) if elements else value
+    return stepped(name, value, start) if start else value
 
 
 def _accumulate(enable_input_d: Any, scale_d: Any, pred_operand: Any) -> Any:

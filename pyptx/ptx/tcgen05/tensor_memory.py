@@ -57,7 +57,8 @@ def alloc(
     tmem_addr: Any, ncols: int | Reg, *, cta_group: int = 1, exclusive: bool = False, pred: Pred | None = None
 ) -> None:
     """Emit `tcgen05.alloc.cta_group::g.sync.aligned.shared::cta.b32 [a], n`: the address of the columns goes to shared
-    memory. `exclusive=True` takes multiples of 32 columns, all for this CTA."""
+    memory. `exclusive=True` takes multiples of 32 columns, all for this CTA. `ncols` counts columns, a power of two
+    from 32 to 512."""
     words = (group(cta_group), *_words(exclusive), "shared::cta", "b32")
     emit(spelled("tcgen05", "alloc", *words), (tmem_addr, _columns(ncols, exclusive)), pred)
 
@@ -65,7 +66,7 @@ def alloc(
 def dealloc(
     taddr: Any, ncols: int | Reg, *, cta_group: int = 1, exclusive: bool = False, pred: Pred | None = None
 ) -> None:
-    """Emit `tcgen05.dealloc.cta_group::g.sync.aligned.b32 t, n`."""
+    """Emit `tcgen05.dealloc.cta_group::g.sync.aligned.b32 t, n`. `ncols` counts columns."""
     words = (group(cta_group), *_words(exclusive), "b32")
     emit(spelled("tcgen05", "dealloc", *words), (taddr, _columns(ncols, exclusive)), pred)
 
@@ -145,7 +146,8 @@ def ld(
     red_nan: bool = False,
     pred: Pred | None = None,
 ) -> Any:
-    """Emit `tcgen05.ld.sync.aligned.SHAPE.xN[.pack::16b].b32 {regs}, [t]`.
+    """Emit `tcgen05.ld.sync.aligned.SHAPE.xN[.pack::16b].b32 {regs}, [t]`. `count` is the N of `.xN`: repetitions of
+    the shape along the columns.
 
     Shape "16x32bx2" takes `split`, the columns between its halves. `red="min"` or `"max"` also reduces the columns of
     each lane into `red_dst`: `tcgen05.ld.red.….xN.min[.abs][.NaN].f32 {regs}, r, [t]`, with `dtype` f32, u32 or s32.
@@ -178,6 +180,7 @@ def ld_spcompress(
     pred: Pred | None = None,
 ) -> None:
     """Emit `tcgen05.ld[.red].spcompress.sync.aligned.32x32b.xN.OP.sp::2:4[.abs][.NaN].f32.b2 {meta}, {regs}, [r,] [t]`.
+    `count` is the N of `.xN`, in columns.
 
     Of every four columns the two largest (`op="max"`) or smallest come, `meta_regs` say which they were.
     """
@@ -199,7 +202,8 @@ def st(
     split: int | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Emit `tcgen05.st.sync.aligned.SHAPE.xN[.unpack::16b].b32 [t], {regs}`; `split` as for `ld`."""
+    """Emit `tcgen05.st.sync.aligned.SHAPE.xN[.unpack::16b].b32 [t], {regs}`; `split` as for `ld`. `count` is the N of
+    `.xN`: repetitions of the shape along the columns."""
     kind = dtype.name if isinstance(dtype, PtxType) else dtype.strip(".")
     words = ["sync", "aligned", shape, f"x{count}", *(["unpack::16b"] if unpack else []), kind]
     operands = [tmem(taddr, "taddr"), *_split(shape, split), vector(src_regs)]
@@ -227,7 +231,7 @@ def cp(
     src_format: str | None = None,
     pred: Pred | None = None,
 ) -> None:
-    """Emit `tcgen05.cp.cta_group::g.SIZE [t], desc`.
+    """Emit `tcgen05.cp.cta_group::g.SIZE [t], desc`. The size is lanes by bits.
 
     `size` is "128x256b", "4x256b", "128x128b", "64x128b.warpx2::02_13", "64x128b.warpx2::01_23" or "32x128b.warpx4";
     `src_format` "b6x16_p32" or "b4x16_p64" unpacks to bytes. `src` is a descriptor, or (an allocation, a 32-bit

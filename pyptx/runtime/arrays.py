@@ -57,6 +57,8 @@ def _view(value: Any, written: bool) -> Array | Unusable:
         return jax_arrays.view(value, written)
     if not isinstance(value, np.ndarray):
         return Unusable(f"expected an array, found {type(value).__name__}{_hint(value)}")
+    if isinstance(value, np.ma.MaskedArray):
+        return Unusable("expected an array without a mask, which kernels do not see; use x.filled(value), or x.data")
     array = cast("Array", value)
     return (
         Unusable("expected an array to write to, it is read-only") if written and not array.flags.writeable else array

@@ -263,6 +263,10 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
 def _usable(array: Array, name: str, origin: Origin | None) -> None:
     """Refuse an array that means nothing to a GPU."""
     dtype = array.dtype
+    if isinstance(array, np.ma.MaskedArray):
+        text = f"`{name}`: a masked array cannot be passed: kernels see its data, never its mask"
+        help = "pass `x.filled(value)`, or `x.data` and the mask as another array"
+        raise rules.error(rules.ARGUMENTS, origin, text, help=help)
     if dtype.hasobject or dtype.kind in "SUmMT":
         text = f"`{name}`: an array of {dtype} cannot be passed; arrays of numbers can"
         raise rules.error(rules.ARGUMENTS, origin, text)
@@ -278,10 +282,18 @@ def _number(param: Param, value: float, size: int, origin: Origin | None) -> byt
         raise rules.error(rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value} is no integer", help=help)
     try:
         if size in _FLOATS and (kind[0] == "f" or isinstance(value, float)):
-            return struct.pack(_FLOATS[size], value)
+            data = struct.pack(_FLOATS[size], value)
+            (nearest,) = struct.unpack(_FLOATS[size], data)
+            if isinstance(value, int) and nearest != value:
+                text = f"`{param.name}` is .{kind}, the nearest to {value} is {nearest:.0f}"
+                raise rules.error(rules.ARGUMENTS, origin, text, help=f"pass float({value}) to round it")
+            return data
         wide = 8 * size
-        if -(1 << (wide - 1)) <= value < 1 << wide:
+        # Compilers declare signed parameters as `.u32`, so unsigned ones take negative numbers too.
+        low, high = -(1 << (wide - 1)), 1 << (wide - (kind[0] == "s"))
+        if low <= value < high:
             return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")
+        help = f"pass a number from {low} to {high - 1}, or declare a wider parameter"
     except (OverflowError, struct.error):
-        pass
-    raise rules.error(rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value!s:.40} does not fit")
+        help = None
+    raise rules.error(rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value!s:.40} does not fit", help=help)

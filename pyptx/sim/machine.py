@@ -134,8 +134,8 @@ class Batch:
         self.memory.grid_shape = launch.grid
         self.memory.fresh = self.memory.tensor.fresh = POISON if launch.poison else 0
         self.sp = np.zeros(lanes, np.int64)
-        self.dynamic = np.zeros(lanes, np.int64)
-        self.dynamic_base = launch.program.dynamic or 0
+        self.dynamic = self.memory.dynamic = np.zeros(lanes, np.int64)
+        self.dynamic_base = self.memory.dynamic_base = launch.program.dynamic or 0
         self.effects = self.memory.effects
         self.effects.eager = launch.schedule == "eager"
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}

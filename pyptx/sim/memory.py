@@ -121,6 +121,9 @@ class Memory:
     """The 32-bit registers of all lanes, which products of warpgroups read and write late."""
     held: HeldOf = field(default_factory=dict[int, dict[Lanes, "Held"]])
     """Accumulators that registers do not have yet."""
+    dynamic: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The bytes of local memory that each lane holds by `alloca`, from `dynamic_base` on."""
+    dynamic_base: int = 0
     unstarted: Unstarted = field(default_factory=Unstarted)
     multicasts: Multicasts = field(default_factory=Multicasts)
     mbarriers: MBarriers = field(init=False)

@@ -267,6 +267,11 @@ def test_a_kernel_without_tensors_takes_its_parameters_as_a_list() -> None:
         scale_in_place(grid=(1,), args=[x])
 
 
+def test_a_masked_array_is_refused() -> None:
+    with pytest.raises(PtxError, match=r"`b`: expected an array without a mask, .* use x\.filled\(value\)"):
+        scaled_sum(A, np.ma.masked_less(B, 0), scale=1.0)
+
+
 def test_a_read_only_output_is_refused() -> None:
     frozen = np.zeros(1000, np.float32)
     frozen.flags.writeable = False

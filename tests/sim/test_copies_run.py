@@ -200,6 +200,8 @@ ret;
     [
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%in], 1024, [bar];", "allocation"),
         ("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box+8], [%in], 64, [bar];", "multiple"),
+        ("mov.u32 %r0, 17; cp.async.cg.shared.global [box], [%in], 16, %r0;",
+         "PTX1127.*src-size is 17, cp-size 16(.|\n)*thread (.|\n)*clamp src-size to 16"),
         ("mov.b64 %s0, in; cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
          " [box], [%s0, {0, 0}], [bar];",
          "allocation|pointer"),

@@ -33,6 +33,8 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "objects": ({"args": [np.array([None]), 1]}, "PTX1102", "an array of object cannot be passed"),
     "texts": ({"args": [np.array(["a"]), 1]}, "PTX1102", "cannot be passed"),
     "dates": ({"args": [np.zeros(1, "M8[s]"), 1]}, "PTX1102", "cannot be passed"),
+    "a mask": ({"args": [np.ma.masked_less(OUT, 1), 1]}, "PTX1102", "`out`: a masked array cannot be passed"),
+    "a number that is too large": ({"args": [OUT, 1 << 32]}, "PTX1102", "from -2147483648 to 4294967295"),
     "big-endian": ({"args": [np.zeros(1, ">f4"), 1]}, "PTX1102", "`out`: >f4 is big-endian"),
     "no grid": ({"grid": None}, "PTX1103", "grid is None: one to three positive numbers"),
     "a grid in words": ({"grid": "2"}, "PTX1103", "grid is '2'"),
@@ -160,6 +162,28 @@ def test_numbers_beyond_every_format() -> None:
     text = kernel("ret;", params=".param .f32 x")
     for value in (1e300, 1 << 2000):
         reported(text, "PTX1102", "does not fit", args=[value])
+
+
+@pytest.mark.parametrize(("kind", "low", "high"), [("s32", -(2**31), 2**31 - 1), ("u32", -(2**31), 2**32 - 1)])
+def test_integers_beyond_the_parameter_are_refused_instead_of_cut_off(kind: str, low: int, high: int) -> None:
+    text = kernel("ret;", params=f".param .{kind} n")
+    for value in (low, high):
+        sim.run(parse(text), args=[value])
+    for value in (low - 1, high + 1):
+        reported(text, "PTX1102", f"`n` is .{kind}, {value} does not fit", f"from {low} to {high}", args=[value])
+
+
+def test_integers_that_a_float_cannot_hold_are_refused_instead_of_rounded() -> None:
+    text = kernel("ret;", params=".param .f32 x")
+    sim.run(parse(text), args=[1 << 24])
+    sim.run(parse(text), args=[float((1 << 24) + 1)])
+    reported(text, "PTX1102", "the nearest to 16777217 is 16777216", "pass float(16777217)", args=[(1 << 24) + 1])
+
+
+def test_masks_of_tensors_and_structures_are_refused() -> None:
+    masked = np.ma.masked_less(np.arange(64, dtype=np.float32).reshape(8, 8), 9)
+    for value in (sim.Tensor(masked, MAP), sim.Struct(128, [(0, masked)])):
+        reported(BY_VALUE, "PTX1102", "a masked array cannot be passed", "x.filled(value)", args=[value])
 
 
 def test_a_stream_takes_launches_and_a_machine_what_launches() -> None:

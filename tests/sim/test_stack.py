@@ -100,3 +100,22 @@ ret;
 """)
     with pytest.raises(PtxError, match="bytes of local memory"):
         sim.run(module)
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_negative_size_is_an_error_in_the_lanes_that_execute_it(bits: int) -> None:
+    text = f"""{HEAD}.visible .entry k()
+{{
+.reg .b32 %t; .reg .b{bits} %p, %n; .reg .pred %c;
+mov.u32 %t, %tid.x; cvt.s{bits}.s32 %n, %t; sub.s{bits} %n, 3, %n;
+setp.lt.u32 %c, %t, THREADS;
+@%c alloca.u{bits} %p, %n;
+@%c alloca.u{bits} %p, 16, 32;
+ret;
+}}
+"""
+    sim.run(parse(text.replace("THREADS", "4")), block=8)
+    with pytest.raises(PtxError, match=f"`alloca.u{bits}` of -1 bytes") as caught:
+        sim.run(parse(text.replace("THREADS", "8")), block=8)
+    assert caught.value.diagnostics[0].line == 9
+    assert "thread (4, 0, 0)" in str(caught.value)

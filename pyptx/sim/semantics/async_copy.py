@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
-from pyptx.sim import bulk
+from pyptx.sim import bulk, rules
 from pyptx.sim.access import load, store
 from pyptx.sim.copies.reports import report_of
 from pyptx.sim.engines import chosen
@@ -55,7 +55,12 @@ def _copy(
     if some is None:
         return
     whole = int(size)
-    count = np.full(some.n, whole) if not partly else np.minimum(extra.astype(np.int64), whole)
+    count = extra.astype(np.int64) if partly else np.full(some.n, whole)
+    if partly and count.max() > whole:
+        at = int(np.argmax(count))
+        text = f"`{site.instruction.full_opcode}`: src-size is {count[at]}, cp-size {whole}: at most {whole} expected"
+        help = f"clamp src-size to {whole}; a copy reads src-size bytes and fills the rest of cp-size with zeros"
+        raise rules.error(rules.COPY, site.origin, text, help=help, notes=(site.memory.place(some, at, site.function),))
     if ignores:
         count = np.where(extra, 0, whole)
     effects = site.memory.effects

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.sim import rules
+from pyptx.sim.engines import chosen
 from pyptx.sim.formats import Array
-from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.memory import Site
+from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
 
 _LEAST = 8
 
@@ -24,7 +28,7 @@ def _stackrestore(match: Match, signature: Signature) -> Operation | None:
 
 
 def _alloca(match: Match, signature: Signature) -> Operation | None:
-    return lanes(partial(_allocate, _dtype(match)))
+    return memory(partial(_allocate, _dtype(match)))
 
 
 def _dtype(match: Match) -> str:
@@ -40,14 +44,26 @@ def _restore(machine: Any, group: Any, pointer: Array) -> tuple[()]:
     return ()
 
 
-def _allocate(dtype: str, machine: Any, group: Any, size: Array, alignment: Any = _LEAST) -> Array:
-    step = max(_LEAST, int(alignment))
-    first = machine.dynamic_base + machine.dynamic[group.sel]
-    first = -(-first // step) * step
-    end = first + size.astype(np.int64)
-    machine.memory.ensure_local(int(end.max()), None)
-    machine.dynamic[group.sel] = end - machine.dynamic_base
-    return first.astype(dtype)
+def _allocate(
+    dtype: str, site: Site, group: Lanes, mask: Any, outs: tuple[Array, ...], size: Any, alignment: Any = _LEAST
+) -> None:
+    some, (sizes,) = chosen(group, mask, size)
+    if some is None:
+        return
+    memory, step = site.memory, max(_LEAST, int(alignment))
+    counts = sizes.astype(dtype).view(f"i{dtype[1:]}")
+    if (counts < 0).any():
+        at = int(np.argmax(counts < 0))
+        text = f"`{site.instruction.full_opcode}` of {int(counts[at])} bytes: a size of 0 or more expected"
+        help = (
+            f"sizes are unsigned, so a negative one is {int(counts[at]) % (1 << 8 * counts.itemsize)} bytes: clamp it"
+        )
+        raise rules.error(rules.STACK, site.origin, text, help=help, notes=(memory.place(some, at, site.function),))
+    first = -(-(memory.dynamic_base + memory.dynamic[some.sel]) // step) * step
+    end = first + counts.astype(np.int64)
+    memory.ensure_local(int(end.max()), site.origin)
+    memory.dynamic[some.sel] = end - memory.dynamic_base
+    outs[0][... if mask is None else np.flatnonzero(mask)] = first.astype(dtype)
 
 
 BUILDERS: dict[str, Builder] = {"stacksave": _stacksave, "stackrestore": _stackrestore, "alloca": _alloca}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.formats import Value
+from pyptx.sim.hazards import Finding
 
 HEAD = """.version 8.7
 .target sm_90a
@@ -46,3 +49,27 @@ def reported(text: str, code: str, *words: str, **options: Value) -> PtxError:
     for word in words:
         assert word in str(caught.value)
     return caught.value
+
+
+SCHEDULES = (("eager", 0), ("lazy", 0), *(("adversarial", n) for n in range(6)), ("random", 0))
+
+
+def by_schedule(text: str, *, words: int = 64, **options: Value) -> dict[tuple[str, int], list[Finding]]:
+    """Run a module of one argument, zeros, under every schedule; return what checks found under each."""
+    module = parse(text)
+    found: dict[tuple[str, int], list[Finding]] = {}
+    for schedule, seed in SCHEDULES:
+        how: dict[str, Any] = {
+            "schedule": schedule,
+            "seed": seed,
+            "on_hazard": "report",
+            "max_steps": 200_000,
+            **options,
+        }
+        found[schedule, seed] = sim.run(module, args=[np.zeros(words, np.uint32)], **how).hazards
+    return found
+
+
+def codes(found: dict[tuple[str, int], list[Finding]]) -> set[tuple[str, ...]]:
+    """Return the codes of the findings of each schedule, without repetition."""
+    return {tuple(sorted({one.rule.code for one in some})) for some in found.values()}

@@ -25,7 +25,8 @@ from pyptx.sim.hazards.clocks import (
 )
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.records import ALL_LANES, CROWD, LIVE_BARRIER, READONLY, STRONG, WRITES
-from pyptx.sim.hazards.state import State
+from pyptx.sim.hazards.stamps import Stamp
+from pyptx.sim.hazards.state import NarrowEdge, State
 
 TOO_EARLY = {
     Family.CP_ASYNC: rules.CP_ASYNC_TOO_EARLY,
@@ -399,14 +400,50 @@ def _unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule
     domain, mine = int(records.domain(record)[0]), int(state.clocks.domain_of[thread >> 5])
     if state.grid_of_domain[domain] != state.grid_of_domain[mine]:
         return rules.BEFORE_PRIMARY
+    if narrow_edge(state, ref, thread) is not None:
+        return rules.NARROW_SCOPE
     if flags & WRITES and family in TOO_EARLY and family is not Family.THREAD:
         return TOO_EARLY[family]
     if not flags & WRITES and family in SOURCE:
         return SOURCE[family]
-    if flags & STRONG and access.strong and int(records.size(record)[0]) != access.size:
-        return rules.MIXED_SIZE
+    if flags & STRONG and access.strong:
+        return rules.MIXED_SIZE if int(records.size(record)[0]) != access.size else rules.NARROW_SCOPE
     lanes = int(records.warp(record)[0]) == thread >> 5 and domain == mine and family == access.family == Family.THREAD
     if ref & 63 == CROWD:
         columns = records.crowds[ref >> 6][0] - 1
         lanes &= bool((columns >> 5 == columns[0] >> 5).all())
     return rules.LANE_RACE if lanes else rules.RACE
+
+
+def narrow_edge(state: State, ref: int, thread: int) -> NarrowEdge | None:
+    """Return what would order an access of a thread after an earlier one, were its scopes wide enough."""
+    for edge in state.narrow.values():
+        if _knows_of(state, thread, edge) and _covers(state, edge.release.stamp, ref):
+            return edge
+    return None
+
+
+def _knows_of(state: State, thread: int, edge: NarrowEdge) -> bool:
+    """Tell whether a thread comes after an acquire in vain: its own, or that of one whose work was handed on to it."""
+    if edge.thread == thread:
+        return True
+    clocks, threads = state.clocks, np.array([thread])
+    stamp, domain = clocks.knowledge(clocks.rows(threads)[0]), int(clocks.domain_of[edge.thread >> 5])
+    known_at = stamp.known if domain == stamp.domain else stamp.foreign.get(domain)
+    column = int(clocks.columns_of(np.array([edge.thread]))[0])
+    return known_at is not None and column < known_at.shape[1] and int(known_at[SEEN, column]) >= edge.time
+
+
+def _covers(state: State, stamp: Stamp, ref: int) -> bool:
+    """Tell whether a release hands an access on."""
+    records, record, lane = state.records, ref >> 6, ref & 63
+    domain = int(records.domain(np.array([record]))[0])
+    known_at = stamp.known if domain == stamp.domain else stamp.foreign.get(domain)
+    columns, times = np.array([records.column[record] + lane]), records.time[record : record + 1]
+    if lane == CROWD:
+        columns, times = records.crowds[record]
+    elif lane == ALL_LANES:
+        columns = records.column[record] + np.flatnonzero(records.mask[record] >> np.arange(32) & 1)
+    if known_at is None or int(columns.max()) >= known_at.shape[1]:
+        return False
+    return bool((known_at[SEEN, columns] >= times).all())

@@ -34,6 +34,9 @@ class Scope(IntEnum):
     GPU = 3
     SYS = 4
 
+    def __str__(self) -> str:
+        return f"`.{self.name.lower()}`"
+
 
 class Sem(StrEnum):
     """`.weak` accesses are ordered by others; the rest are strong."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.clocks import CTA, SEEN
-from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, rules_of
+from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, narrow_edge, rules_of
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
@@ -165,6 +165,7 @@ class Memory:
             plane.write[cells] = refs
             if access.strong:
                 plane.strong = True
+                self._check_scope(access, group, cells, plane)
             else:
                 if busy or plane.crowded:
                     plane.clear_reads(cells)
@@ -335,7 +336,24 @@ class Memory:
             what = f"{access.verb} {where} after {by}{earlier.verb.removesuffix('s')} of them"
             count = int(((refs >> 6 == record) & (near == close)).sum())
             for rule in found:
-                self.state.report(rule, access.place, what, thread=thread, ref=ref, where=where, count=count)
+                notes = self._scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
+                self.state.report(
+                    rule, access.place, what, thread=thread, ref=ref, where=where, count=count, notes=notes
+                )  # fmt: skip
+
+    def _scopes(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
+        """Say which scopes are too narrow for an access after an earlier one."""
+        state, edge = self.state, narrow_edge(self.state, ref, thread)
+        if edge is not None:
+            releases, acquires = state.agent(edge.release.thread), state.agent(edge.thread)
+            return (
+                f"a release of scope {edge.release.scope} by {releases} was acquired with scope {edge.scope} by "
+                f"{acquires}: the narrower scope does not hold both threads",
+            )
+        earlier = state.records.place(ref >> 6)
+        if not access.strong or not earlier.strong:
+            return ()
+        return (f"their scopes, {access.scope} and {earlier.scope}, do not both hold the two threads",)
 
     def _where(self, access: Access, plane: Plane, cell: int, thread: int) -> str:
         size = max(access.size, plane.unit)
@@ -347,6 +365,30 @@ class Memory:
         where = self._where(access, plane, int(cells[0]), thread)
         what = f"{access.verb} {where}, which nobody wrote"
         self.state.report(rule, access.place, what, thread=thread, where=where, count=len(threads))
+
+    def _check_scope(self, access: Access, group: Group, cells: Ints, plane: Plane) -> None:
+        """Report threads that write to the same bytes by one instruction whose scope does not hold all of them."""
+        if access.scope >= Scope.GPU or len(cells) == 1:
+            return
+        grid, clocks = self.state.grid_of(group.first), self.state.clocks
+        if access.space is Space.SHARED and grid.cluster == 1:
+            return
+        whose = (group.threads - grid.first_thread) // grid.stride
+        if access.scope is Scope.CLUSTER:
+            whose = clocks.domain_of[group.threads >> 5].astype(np.int64)
+        if np.count_nonzero(whose != whose[0]) == 0:
+            return
+        order = np.lexsort((whose, cells))
+        shared = np.flatnonzero((cells[order][1:] == cells[order][:-1]) & (whose[order][1:] != whose[order][:-1]))
+        if not len(shared):
+            return
+        at, before = int(order[shared[0] + 1]), int(order[shared[0]])
+        thread, where = int(group.threads[at]), self._where(access, plane, int(cells[at]), int(group.threads[at]))
+        other = self.state.agent(int(group.threads[before]))
+        what = f"{access.verb} {where}, and so does {other}: scope {access.scope} does not hold both threads"
+        self.state.report(
+            rules.NARROW_SCOPE, access.place, what, thread=thread, where=where, count=len(shared), other=access.place
+        )  # fmt: skip
 
     def _same_store(self, access: Access, group: Group, cells: Ints) -> None:
         """Lanes of one store wrote different values to the same bytes: of one warp, one of them wins."""

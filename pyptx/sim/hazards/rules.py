@@ -64,10 +64,12 @@ LANE_RACE = _error(
 )
 NARROW_SCOPE = _error(
     903,
-    "release or acquire too narrow",
-    "Data written for another CTA needs a scope that holds both threads (Morally strong operations); only the wide "
-    "scope makes ptxas write caches back and invalidate them.",
-    "use `.release.cluster` on the arrive and `.acquire.cluster` on the wait, or `.gpu` across clusters",
+    "scope too narrow",
+    "Strong accesses of one location race unless the scope of each holds the thread of the other, and a release hands "
+    "data to an acquire only then (Morally strong operations); only the wide scope makes ptxas write caches back and "
+    "invalidate them.",
+    "use `.cluster` between CTAs of a cluster, `.gpu` across clusters: on both accesses, or on the release or arrive, "
+    "the acquire or wait, and their fences",
 )
 MIXED_SIZE = _error(
     904,

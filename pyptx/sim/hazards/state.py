@@ -45,6 +45,17 @@ class Release:
         return self.held.made() if isinstance(self.held, Later) else self.held
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NarrowEdge:
+    """A release that a thread read with an acquire, at a time, where the scope of one does not hold the other thread:
+    it hands on nothing."""
+
+    release: Release
+    thread: int
+    scope: Scope
+    time: int
+
+
 @dataclass(slots=True)
 class Domain:
     """One cluster that runs, or ran: its CTAs by rank, and the columns of its clocks."""
@@ -138,6 +149,8 @@ class State:
         """The last releasing fence of each thread: a relaxed operation behind it hands on what it covered."""
         self.observed: dict[int, dict[Hashable, list[Release]]] = {}
         """What relaxed operations of each thread observed: its next acquiring fence learns it."""
+        self.narrow: dict[tuple[int, Release], NarrowEdge] = {}
+        """Releases that were acquired in vain, by the acquiring thread."""
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}
 

@@ -10,10 +10,12 @@ from pyptx.sim.hazards.clocks import KINDS, NEVER, PRIOR
 from pyptx.sim.hazards.events import Access, Ints, Scope, Sem, Space
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.stamps import Later, Stamp, later
-from pyptx.sim.hazards.state import Grid, Release, State
+from pyptx.sim.hazards.state import Grid, NarrowEdge, Release, State
 
 _MANY = 64
 """So many releases of one location, or threads at it, are no longer kept apart."""
+_MOST_NARROW = 1 << 12
+"""So many acquires in vain are kept: they only explain findings."""
 
 
 def _locations(space: Space, addresses: Ints) -> list[int]:
@@ -64,6 +66,15 @@ class Synchronisation:
         grid = state.grid_of(thread)
         return narrow is Scope.CLUSTER or grid.slot_of(thread) == grid.slot_of(who)
 
+    def _hands_on(self, release: Release, thread: int, scope: Scope) -> bool:
+        """Tell whether a release that a thread acquires hands anything on; note it where a scope is too narrow."""
+        if self._reaches(scope, release.scope, thread, release.thread):
+            return True
+        key, narrow = (thread, release), self.state.narrow
+        if key not in narrow and len(narrow) < _MOST_NARROW:
+            narrow[key] = NarrowEdge(release, thread, scope, self.state.clocks.now)
+        return False
+
     def fence(self, group: Group, sem: Sem, scope: Scope) -> None:
         """`fence{.sc,.acq_rel,.acquire,.release}` and `membar`."""
         clocks = self.state.clocks
@@ -88,7 +99,7 @@ class Synchronisation:
         for thread in group.threads.tolist():
             for releases in self.state.observed.pop(thread, {}).values():
                 for release in releases:
-                    if self._reaches(scope, release.scope, thread, release.thread):
+                    if self._hands_on(release, thread, scope):
                         self.state.clocks.learn_later(thread, release.held)
 
     def _order_of(self, group: Group, scope: Scope) -> list[tuple[tuple[int, int], Ints]]:
@@ -142,7 +153,7 @@ class Synchronisation:
             self._at[location] = there = _merged(there)
         if access.reads and there and not access.red:
             for release in there if access.sem.acquires else ():
-                mine = [t for t in threads.tolist() if self._reaches(access.scope, release.scope, t, release.thread)]
+                mine = [thread for thread in threads.tolist() if self._hands_on(release, thread, access.scope)]
                 if mine:
                     self.state.clocks.acquire(np.array(mine, np.int64), release.stamp)
             for thread in threads.tolist():
@@ -185,7 +196,7 @@ class Synchronisation:
         if last is not None and last[0] is there and access.scope >= Scope.GPU:
             there = last[1]
         for release in there:
-            if self._reaches(access.scope, release.scope, thread, release.thread):
+            if self._hands_on(release, thread, access.scope):
                 self.state.clocks.learn_later(thread, release.held)
             else:
                 every = False

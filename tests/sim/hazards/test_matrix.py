@@ -74,7 +74,8 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "generic then bulk": {
         "PTX0920": "~global, fence",
-        "PTX0901": "~gpu, see",
+        "PTX0901": "see",
+        "PTX0903": "~gpu",
         "PTX0930": "wait full",
         "PTX0950": "init",
         "PTX0990": "flag, expect, load",
@@ -211,9 +212,10 @@ EXPECTED: dict[str, dict[str, str]] = {
     },
     "PDL": {"PTX0906": "wait"},
     "PDL, early trigger": {"PTX0906": "~gpu, fence, launch_dependents, start"},
-    "flag": {"PTX0901": "~release, ~gpu, ~acquire, ~reader gpu, see", "PTX0990": "set"},
+    "flag": {"PTX0901": "~release, ~acquire, see", "PTX0903": "~gpu, ~reader gpu", "PTX0990": "set"},
     "flag, fences": {
-        "PTX0901": "written, ~gpu, release fence, ~strong, see, acquire fence, seen",
+        "PTX0901": "written, release fence, ~strong, see, acquire fence, seen",
+        "PTX0903": "~gpu",
         "PTX0905": "~coherent",
         "PTX0990": "count",
     },

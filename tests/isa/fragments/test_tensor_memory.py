@@ -102,7 +102,9 @@ def test_datapaths(
 
 @pytest.mark.parametrize(
     "layout",
-    {datapath(*how[:1], cta_group=how[1], ws=how[2], sparse=how[3]) for how, *_ in LAYOUTS},
+    sorted(
+        {datapath(*how[:1], cta_group=how[1], ws=how[2], sparse=how[3]) for how, *_ in LAYOUTS}, key=lambda d: d.name
+    ),
     ids=lambda d: d.name,
 )
 def test_datapaths_are_bijections(layout: Datapath) -> None:

@@ -142,9 +142,10 @@ class Kernel:
         on_hazard: str = "raise",
         **kwargs: Any,
     ) -> Result:
-        """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, or given as
-        `out=`. Keywords are template parameters, shape variables and raw scalar parameters, and what `sim.run` takes
-        beside the launch: `precision`, `timeline`, `statistics`, `max_steps`, `poison`, `watch`."""
+        """Run the kernel on the simulator: arrays for the inputs, as in a call; the outputs are allocated, and
+        undefined until the kernel writes them, or given as `out=`. Keywords are template parameters, shape variables
+        and raw scalar parameters, and what `sim.run` takes beside the launch: `precision`, `timeline`, `statistics`,
+        `max_steps`, `poison`, `watch`."""
         options = {name: kwargs.pop(name) for name in _RUN_OPTIONS if name in kwargs}
         options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
         return self._simulated(inputs, args, out, grid, options, kwargs)[0]
@@ -153,7 +154,8 @@ class Kernel:
         self, *inputs: Any, out: Any = None, grid: Any = None, args: Sequence[Any] | None = None, **kwargs: Any
     ) -> Any:
         """Run the kernel on arrays of NumPy, PyTorch or JAX in the CPU's memory and return its outputs as arrays of the
-        same library: one, or a tuple of several. `args` are the raw parameters in their order, scalars and arrays."""
+        same library: one, or a tuple of several. Outputs are undefined until the kernel writes them, unless you give
+        arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays."""
         outputs = self._simulated(inputs, args, out, grid, {}, kwargs)[1]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -223,7 +225,7 @@ class Kernel:
         launch = simulation.launch_of(
             module, self._definition, memory, scalars, known,
             grid=arguments.grid_of(self.grid if grid is None else grid, known), shared=traced.dynamic_shared,
-            parts=traced.parts,
+            parts=traced.parts, fresh=() if into else made,
         )  # fmt: skip
         return _Bound(launch, made, given, library)
 

@@ -38,6 +38,7 @@ _NOT_GIVEN = (None, False, 0, "1")
 _EPILOG = """\
 arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order of the kernel's parameters.
   values: zeros, ones, arange, randn, uniform(0,1), randint(0,10), a number, a file.npy
+  a Python kernel takes its inputs, and may take its outputs behind them; else they start uninitialized
   a tensor map instead of an address: 'bf16[256,512]=randn map(box=128x64, swizzle=128B)'
 
 example:
@@ -183,7 +184,7 @@ def _kernel(
     kernel = sim_kernels.kernel_of(files[0])
     if kernel is not None:
         source, names = read(files[0].rpartition(":")[0]), sim_kernels.names_of(kernel)
-        _fits(kernel.name, names[: len(kernel.in_specs)], specs)
+        _fits(kernel.name, names[: len(kernel.in_specs)] if len(specs) < len(names) else names, specs)
         return [source], kernel.name, partial(sim_kernels.launched, kernel), names
     sources = [read(file) for file in files]
     if files[0].endswith(".py"):

@@ -48,9 +48,11 @@ def names_of(kernel: Kernel) -> list[str]:
 def launched(kernel: Kernel, values: Sequence[Value], options: dict[str, Any]) -> tuple[Result, list[Value]]:
     """Run a kernel and return its arguments with its results behind them; Unusable when they do not fit."""
     given = {name: value for name, value in options.items() if name not in OF_THE_KERNEL}
-    grid = given.pop("grid")
+    grid, count = given.pop("grid"), len(kernel.in_specs)
     try:
-        result = kernel.simulate(*values, grid=None if grid == (1,) else grid, **given)
+        result = kernel.simulate(
+            *values[:count], out=tuple(values[count:]) or None, grid=None if grid == (1,) else grid, **given
+        )
     except (TypeError, ValueError) as why:
         raise Unusable(f"{kernel.name}: {why}") from None
-    return result, [*values, *(result.outputs[name] for name in names_of(kernel)[len(values) :])]
+    return result, [*values[:count], *(result.outputs[name] for name in names_of(kernel)[count:])]

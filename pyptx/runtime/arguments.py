@@ -82,7 +82,7 @@ def scalars(
 
 
 def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
-    """Return zeroed arrays for the outputs."""
+    """Return arrays for the outputs, filled with what a kernel should not use: `_uninitialized`."""
     made: list[Array] = []
     for name, tile in outputs:
         lost = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
@@ -90,7 +90,16 @@ def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
             text = f"`{name}`: its dimension {lost[0]} is in no input"
             raise PtxError([ARRAYS.found(None, text, help=f"give {lost[0]}= by keyword, or the array as out=")])
         shape = tile.resolve_shape(dict(env))
-        made.append(np.zeros(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
+        made.append(_uninitialized(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
+    return made
+
+
+def _uninitialized(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array of NaN, or of bytes 0xCC where the type has none: elements that nobody writes stand out, and are
+    the same in every run."""
+    made = np.full((*shape, dtype.itemsize), 0xCC, np.uint8).view(dtype).reshape(shape)
+    if "float" in dtype.name and np.isnan(np.array(np.nan).astype(dtype)):
+        made.fill(np.nan)
     return made
 
 

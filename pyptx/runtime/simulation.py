@@ -42,5 +42,5 @@ def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
     """Run a launch by itself."""
     return sim.run(
         launch.module, launch.entry, args=launch.args, grid=launch.grid, block=launch.block, cluster=launch.cluster,
-        shared=launch.shared, parts=launch.parts, **options,
+        shared=launch.shared, parts=launch.parts, fresh=launch.fresh, **options,
     )  # fmt: skip

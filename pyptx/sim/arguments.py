@@ -106,6 +106,15 @@ class Buffers:
                 return address
         return None
 
+    def mark_fresh(self, array: Array) -> None:
+        """Make the bytes of an array uninitialized until the kernel writes them."""
+        address = self.known(array)
+        if address is None:
+            raise rules.error(rules.ARGUMENTS, None, "`fresh` names an array that is not among the arguments")
+        for at, item in enumerate(self.allocations):
+            if item.address == address and item.size == array.nbytes:
+                self.allocations[at] = replace(item, fresh=True)
+
     def reserve(self, size: int, name: str) -> int:
         """Return the address of fresh zeroed memory."""
         address = aligned(self.next, 256)

@@ -12,8 +12,8 @@ from pyptx.diagnostics import Diagnostic, PtxError, Severity
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, Selection, selection
-from pyptx.sim.checks import outputs as unwritten
 from pyptx.sim.checks.choice import Check
+from pyptx.sim.checks.outputs import report_unwritten
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.graph import Hang
@@ -54,6 +54,7 @@ def run(
     poison: bool = False,
     parts: Mapping[str, int] | None = None,
     outputs: Sequence[Array] | None = None,
+    fresh: Sequence[Array] = (),
 ) -> Result:
     """Run a kernel and return what it did. Arrays among `args` are passed by address and written back when the whole
     launch succeeded. PtxError says what was wrong with the launch or the kernel. Several modules are linked.
@@ -61,6 +62,8 @@ def run(
     `check` is `all`, `none`, `strict` (warnings are errors) or classes of hazards: `races,proxies`. Errors among the
     findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`. Only `all,numerics`
     looks at values, only `all,outputs` for parts of `outputs`, which are arrays among `args`, that were not written.
+    Arrays of `args` that are also `fresh` are uninitialized: reading an element before the kernel writes it is an
+    error, and an element that nobody writes is a warning.
 
     With `precision="hardware"` products
     of matrices are summed bit for bit as the tensor cores of the module's target do, else quickly in float32.
@@ -73,7 +76,7 @@ def run(
     options = Options(
         grid=grid, block=block, args=args, cluster=cluster, shared=shared, schedule=schedule, seed=seed,
         max_steps=max_steps, cooperative=cooperative, batch_lanes=batch_lanes, precision=precision, images=images,
-        poison=poison, parts=parts,
+        poison=poison, parts=parts, fresh=fresh,
     )  # fmt: skip
     launch = prepared(module, entry, options, checked=selected is not None, single=bool(watch))
     watched = watching.watch(launch, watch) if watch else None
@@ -84,8 +87,8 @@ def run(
     except PtxError as why:
         why = cited(module, with_findings(why, checks))
         raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
-    if selected is not None and checks is not None and "outputs" in selected.optional:
-        unwritten.look(checks, launch.buffers, outputs)
+    if checks is not None:
+        report_unwritten(checks, launch.buffers, outputs, fresh)
     try:
         hazards = [] if selected is None or checks is None else judged([module], selected, checks)
     except PtxError as why:

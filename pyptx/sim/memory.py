@@ -46,15 +46,16 @@ _WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDO
 
 class Region:
     """Bytes with one owner, and their views by dtype. `low` is the address of the first byte. Bytes that the caller
-    lent (`lent`) are copied before the first write."""
+    lent (`lent`) are copied before the first write; `fresh` ones are uninitialized until then."""
 
-    __slots__ = ("_views", "data", "lent", "low", "name", "size", "space", "writable")
+    __slots__ = ("_views", "data", "fresh", "lent", "low", "name", "size", "space", "writable")
 
     def __init__(
-        self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True, lent: bool = False
-    ) -> None:
+        self, name: str, space: str, low: int, size: int, data: Array, writable: bool = True, lent: bool = False,
+        fresh: bool = False,
+    ) -> None:  # fmt: skip
         self.name, self.space, self.low, self.size, self.data = name, space, low, size, data
-        self.writable, self.lent = writable, lent
+        self.writable, self.lent, self.fresh = writable, lent, fresh
         self._views: dict[tuple[np.dtype[Any], int], Array] = {}
 
     def view(self, dtype: np.dtype[Any], element: int = 0) -> Array:
@@ -384,6 +385,6 @@ class Mixed(Exception):
 def regions_of(allocations: list[Allocation]) -> list[Region]:
     """Return the regions of global memory in address order."""
     return [
-        Region(item.name, item.space, item.address, item.size, item.data, item.writable, item.lent)
+        Region(item.name, item.space, item.address, item.size, item.data, item.writable, item.lent, item.fresh)
         for item in sorted(allocations, key=lambda a: a.address)
     ]

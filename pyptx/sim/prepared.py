@@ -57,6 +57,7 @@ class Options:
     images: Mapping[str, Any] | None = None
     poison: bool = False
     parts: Mapping[str, int] | None = None
+    fresh: Sequence[Array] = ()
 
 
 @dataclass(slots=True)
@@ -205,6 +206,8 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
     bind_variables(module, program.variables, options.images or {}, buffers.images)
     function = program.entry.function
     data, outputs = parameter_bytes(function.params, options.args, buffers, function.origin)
+    for array in options.fresh:
+        buffers.mark_fresh(array)
     params = Region("parameters", "param", PARAM_BASE, len(data), _padded(data), writable=False)
     at_once = _at_once(launch, options, shared_memory=bool(label))
     return Prepared(launch, [], params, buffers, outputs, sources, exact, at_once)

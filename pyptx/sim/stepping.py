@@ -12,8 +12,8 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, selection
-from pyptx.sim.checks import outputs as unwritten
 from pyptx.sim.checks.choice import Check
+from pyptx.sim.checks.outputs import report_unwritten
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.hazards import Finding
 from pyptx.sim.launch import cited, judged, repeatable, with_findings
@@ -109,9 +109,9 @@ class Machine:
         """Run to the end and give the callers what the kernel wrote, unless there was an error among the findings."""
         self.run()
         launch, checks = self._launch, self._checks
-        if checks is not None and "outputs" in checks.selected.optional and not self._looked:
+        if checks is not None and not self._looked:
             self._looked = True
-            unwritten.look(checks, launch.buffers, self._outputs)
+            report_unwritten(checks, launch.buffers, self._outputs, self._options.fresh)
         hazards = [] if checks is None else judged([self._module], checks.selected, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes

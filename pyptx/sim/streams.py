@@ -16,8 +16,8 @@ from pyptx.diagnostics import PtxError
 from pyptx.ir import Module
 from pyptx.sim import rules
 from pyptx.sim.checks import Checks, Selection, selection
-from pyptx.sim.checks import outputs as unwritten
 from pyptx.sim.checks.choice import Check
+from pyptx.sim.checks.outputs import report_unwritten
 from pyptx.sim.flights import Flight
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
@@ -51,6 +51,8 @@ class Launch:
     cooperative: bool = False
     images: Mapping[str, Any] | None = None
     parts: Mapping[str, int] | None = None
+    fresh: Sequence[Array] = ()
+    """Arrays of `args` that are uninitialized until a launch writes them."""
     programmatic: bool = False
     """Whether the grid may start before the one before it has ended, as with the launch attribute
     programmaticStreamSerialization."""
@@ -210,8 +212,8 @@ def stream(
     checks = grids[-1].checks
     try:
         _run(_Stream(grids, turns_of(schedule, seed)))
-        if selected is not None and checks is not None and "outputs" in selected.optional:
-            unwritten.look(checks, grids[0].launch.buffers, outputs)
+        if checks is not None:
+            report_unwritten(checks, grids[0].launch.buffers, outputs, [a for one in launches for a in one.fresh])
         hazards = [] if selected is None or checks is None else judged(_distinct(modules), selected, checks)
     except PtxError as why:
         raise repeatable(why, schedule, seed) from None

@@ -55,6 +55,8 @@ class Allocation:
     space: str = "global"
     writable: bool = True
     lent: bool = False
+    fresh: bool = False
+    """Whether the bytes are uninitialized until the kernel writes them."""
 
 
 class Valueless(Exception):

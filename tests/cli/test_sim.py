@@ -366,6 +366,15 @@ def test_a_kernel_of_a_python_file_is_run(pyptx: Command) -> None:
     assert f"pyptx sim {VECTORS}:make" in done.err
 
 
+def test_a_python_kernel_takes_its_outputs_with_values_behind_its_inputs(pyptx: Command) -> None:
+    words = (str(Path(VECTORS).with_name("histogram.py")) + ":make", "--arg", "u8[400]=7")
+    done = pyptx(*words)
+    assert done.status == 1
+    assert "PTX0913" in done.err
+    assert pyptx(*words, "--arg", "u32[256]=1", "--save", "counts=counts.npy").status == 0
+    assert np.load("counts.npy").tolist() == [1 + 400 * (at == 7) for at in range(256)]
+
+
 BAD_KERNELS: dict[str, tuple[list[str], str]] = {
     "no file": (["none.py:make"], "none.py: no such file"),
     "no name": ([VECTORS], f"name the kernel in it too, {VECTORS}:NAME"),

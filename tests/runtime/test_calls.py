@@ -49,6 +49,9 @@ def reversed_and_count(a: Any, b: Any, count: Any, *, step: int = 1) -> None:
     ptx.inst.sub.s64(there, 124, here)
     ptx.ld(s32, x, ptx.addr(pa, here))
     ptx.st(s32, ptx.addr(pb, there), x + step)
+    with ptx.if_(lane == 0):
+        ptx.st(s32, ptx.addr(pc), 0)
+    ptx.bar.sync(0)
     ptx.inst.red.global_.add.s32(ptx.addr(pc), 1)
     ptx.ret()
 

@@ -1,4 +1,5 @@
-"""`check="outputs"`: an output of which a launch writes a part only is reported, with the first element it left."""
+"""Outputs that a call allocates are uninitialized; elements that nobody writes are reported, of other arrays by
+`check="outputs"`."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from pyptx.cli import main
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim.hazards import Finding
-from pyptx.types import u32
+from pyptx.types import f32, u32
 from tests.sim.kernels import HEAD
 
 Array = np.ndarray[Any, Any]
@@ -110,9 +111,51 @@ def test_kernels_know_their_outputs() -> None:
     add = vector_add.make()
     x = np.ones(2048, np.float32)
     assert add.simulate(x, x, check="all,outputs").hazards == []
-    assert add.simulate(x, x, grid=(1, 1, 1)).hazards == []
-    (left,) = add.simulate(x, x, grid=(1, 1, 1), check="all,outputs").hazards
+    zeros = np.zeros(2048, np.float32)
+    assert add.simulate(x, x, grid=(1, 1, 1), out=zeros).hazards == []
+    (left,) = add.simulate(x, x, grid=(1, 1, 1), out=zeros, check="all,outputs").hazards
     assert "`c`: 1024 of 2048 elements, the first at [1024]" in left.what
+
+
+@kernel(in_specs=(Tile("n", u32),), out_specs=(Tile("n", u32), Tile("n", f32)), grid=(1,), block=(32, 1, 1))
+def counts(x: TensorSpec, y: TensorSpec, z: TensorSpec) -> None:
+    _, py, _ = ptx.global_ptrs(x, y, z)
+    ptx.red.add(u32, ptx.addr(py, ptx.special.tid.x() * 4), 1)
+
+
+def test_an_atomic_on_an_output_that_the_call_allocates_reads_what_nobody_wrote() -> None:
+    x = np.zeros(32, np.uint32)
+    with pytest.raises(PtxError, match=r"PTX0913.*updates 4 bytes at y\+0x0, which nobody wrote \(32 times\)"):
+        counts(x)
+    y, _ = counts(x, out=(np.zeros(32, np.uint32), np.zeros(32, np.float32)))
+    assert y.tolist() == [1] * 32
+
+
+def test_elements_that_nobody_wrote_are_a_warning_for_each_output_that_the_call_allocates() -> None:
+    found = counts.simulate(np.zeros(48, np.uint32), on_hazard="report").hazards
+    left = [finding.what for finding in found if finding.rule.code == "PTX0998"]
+    assert left == ["`y`: 16 of 48 elements, the first at [32]", "`z`: 48 of 48 elements, the first at [0]"]
+    with pytest.raises(PtxError, match="PTX0998"):
+        vector_add.make().simulate(*[np.ones(2048, np.float32)] * 2, grid=(1, 1, 1), check="strict")
+
+
+def test_an_output_that_nobody_wrote_holds_the_same_odd_values_in_every_run() -> None:
+    y, z = (counts.simulate(np.zeros(48, np.uint32), check="none").outputs[name] for name in "yz")
+    assert y[32:].tolist() == [0xCCCCCCCC] * 16
+    assert np.isnan(z).all()
+
+
+def test_launches_of_a_stream_share_an_uninitialized_array() -> None:
+    x, y = np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)
+    module = parse(text())
+    both = [sim.Launch(module, grid=2, block=48, args=args, fresh=[y]) for args in ((x, y, 90), (y, x, 96))]
+    with pytest.raises(PtxError, match=r"PTX0913[^\n]*\(6 times\)"):
+        sim.stream(both)
+    assert [one.hazards for one in sim.stream([sim.Launch(module, grid=2, block=48, args=(x, y, 96), fresh=[y])])] == [
+        []
+    ]
+    with pytest.raises(PtxError, match="`fresh` names an array that is not among the arguments"):
+        sim.run(module, grid=2, block=48, args=(x, y, 96), fresh=[x.copy()])
 
 
 def test_what_a_kernel_does_to_its_inputs_is_its_own_business() -> None:

@@ -1,4 +1,5 @@
-"""Outputs that a launch has written in part: asked for by `check="outputs"`, when the grid has ended."""
+"""Elements of outputs that nobody has written, when the grid has ended: of arrays that were uninitialized always, of
+others if `check="outputs"` asks for it and a part of them was written."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ from pyptx.sim.hazards import Space
 from pyptx.sim.hazards.outputs import written_bytes
 
 
-def look(checks: Checks, buffers: Buffers, outputs: Sequence[Array] | None) -> None:
-    """Report arrays, some of the launch's or all of them, of which part was written and part was not."""
-    wanted = [array for array, _ in buffers.arrays] if outputs is None else outputs
+def report_unwritten(checks: Checks, buffers: Buffers, outputs: Sequence[Array] | None, fresh: Sequence[Array]) -> None:
+    """Report elements of `outputs`, None for all arrays of the launch, and of uninitialized arrays."""
+    wanted = [*fresh]
+    if "outputs" in checks.selected.optional:
+        wanted += [array for array, _ in buffers.arrays] if outputs is None else outputs
     if not all(isinstance(array, np.ndarray) for array in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise rules.error(rules.ARGUMENTS, None, "`outputs` takes arrays that are among the arguments, as a list")
     places = {buffers.known(array): array for array in wanted}

@@ -78,7 +78,7 @@ class Checks:
         memory = machine.memory
         for region in memory.regions if not self.engine.state.grids else ():
             if region.writable and region.space == "global" and region.size:
-                self.engine.state.add_buffer(region.low, region.size, region.name)
+                self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh)
         block = machine.launch.block
         tensor = any(s.instruction.opcode == "tcgen05" for b in machine.program.blocks for s in b.steps)
         return self.engine.launch(

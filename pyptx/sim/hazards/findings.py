@@ -111,7 +111,7 @@ class Finding:
         }
 
 
-_Key = tuple[str, Place, Place | None, str, str]
+_Key = tuple[str, Place, Place | None, str, str, str]
 
 
 @dataclass(slots=True)
@@ -124,7 +124,8 @@ class Ledger:
     def add(self, finding: Finding) -> None:
         """Keep a finding, or count it when its rule, both places and their grids are known already."""
         grids = (finding.agent.grid if finding.agent else "", finding.other_agent.grid if finding.other_agent else "")
-        key = finding.rule.code, finding.place, finding.other, *grids
+        what = "" if finding.agent else finding.where
+        key = finding.rule.code, finding.place, finding.other, *grids, what
         known = self._found.get(key)
         if known is not None:
             known.count += finding.count

@@ -155,6 +155,10 @@ class Memory:
         if plane.log.latest > group.floor:
             plane.settled()
         last = plane.write[cells]
+        # Atomics on shared memory are often only logged, so that nobody knows which came first.
+        reads = access.reads and not (access.writes and access.space is Space.SHARED)
+        if reads and shadow.fresh and np.count_nonzero(last) < len(last):
+            self.uninitialised(access, group.threads[last == 0], plane, cells[last == 0])
         if access.writes:
             before = plane.reads[0][cells]
             busy = np.count_nonzero(before) > 0
@@ -175,8 +179,6 @@ class Memory:
                     self._same_store(access, group, cells)
                 return
         else:
-            if shadow.fresh and np.count_nonzero(last) < len(last):
-                self.uninitialised(access, group.threads[last == 0], plane, cells[last == 0])
             self._compare(access, group, last, cells, plane)
             if plane.strong:
                 self._compare_readers(access, group, plane, cells, plane.reads[0][cells])
@@ -360,7 +362,7 @@ class Memory:
         return self.state.location(access.space, self.state.grid_of(thread), plane.base + cell * plane.unit, size)
 
     def uninitialised(self, access: Access, threads: Ints, plane: Plane, cells: Ints) -> None:
-        rule = rules.UNINITIALISED_TENSOR if access.space is Space.TENSOR else rules.UNINITIALISED_SHARED
+        rule = rules.UNINITIALISED[access.space]
         thread = int(threads[0])
         where = self._where(access, plane, int(cells[0]), thread)
         what = f"{access.verb} {where}, which nobody wrote"

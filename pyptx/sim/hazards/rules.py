@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from pyptx.diagnostics import Rule, Severity
 from pyptx.sim.hazards import advice
+from pyptx.sim.hazards.events import Space
 
 REMEDIES: dict[str, str] = {}
 _found: list[Rule] = []
@@ -108,6 +109,16 @@ UNINITIALISED_TENSOR = _error(
     "Columns handed out by `tcgen05.alloc` are undefined.",
     "clear the accumulator: the first `tcgen05.mma` with `enable-input-d` false",
 )
+UNINITIALISED_GLOBAL = _error(
+    913,
+    "global memory read before it was written",
+    "Memory that a call allocates for an output is undefined, as from `torch.empty` or `cudaMalloc`; `atom`, `red` and "
+    "reducing copies read it too.",
+    "write every element before it is read, or pass an array with values: `out=numpy.zeros(…)`",
+)
+UNINITIALISED = {
+    Space.SHARED: UNINITIALISED_SHARED, Space.TENSOR: UNINITIALISED_TENSOR, Space.GLOBAL: UNINITIALISED_GLOBAL,
+}  # fmt: skip
 # Proxies
 WRITE_THEN_ASYNC_READ = _error(
     920,
@@ -523,8 +534,9 @@ OUT_OF_RANGE = replace(
 UNWRITTEN = _warning(
     998,
     "part of an output never written",
-    "The launch wrote some bytes of an output and left others, which keep what the array held before.",
-    "let the grid cover the whole output, or clear the array first",
+    "Some bytes of an output were written and others were not. They keep what the array held before; in an output that "
+    "the call allocates that is undefined.",
+    "let the grid cover the whole output, tail included, or pass an initialized array as `out=`",
 )
 _found[-7:-1] = [NAN, INFINITY, ADDRESS_OVERFLOW, NARROWED, INEXACT, OUT_OF_RANGE]
 

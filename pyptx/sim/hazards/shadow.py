@@ -135,9 +135,9 @@ class Plane:
 class Shadow:
     """The shadow of one range of addresses. `fresh`: bytes count as uninitialised until written."""
 
-    def __init__(self, size: int, fresh: bool, name: str = "", base: int = 0) -> None:
+    def __init__(self, size: int, fresh: bool, name: str = "", base: int = 0, exact: bool = True) -> None:
         self.granules = -(-size // 16)
-        self.size, self.fresh, self.name, self.base = size, fresh, name, base
+        self.size, self.fresh, self.name, self.base, self.exact = size, fresh, name, base, exact
         self.level = np.zeros(self.granules, np.uint8)
         self.split = False
         self.version = 0
@@ -160,7 +160,7 @@ class Shadow:
         """Return the cells of one level."""
         found = self._planes.get(level)
         if found is None:
-            found = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base, self.fresh)
+            found = self._planes[level] = Plane(self.granules << level, SIZES[level], self.base, self.exact)
         return found
 
     def note_unwritten(self, addresses: Ints, size: int, refs: Refs, count: int = 1) -> None:

@@ -154,11 +154,11 @@ class State:
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}
 
-    def add_buffer(self, base: int, size: int, name: str = "") -> None:
-        """Make a range of global memory known."""
+    def add_buffer(self, base: int, size: int, name: str = "", fresh: bool = False) -> None:
+        """Make a range of global memory known; `fresh`: its bytes are uninitialized until written."""
         at = bisect_right(self._starts, base)
         self._starts.insert(at, base)
-        self._buffers.insert(at, Shadow(size, False, name, base))
+        self._buffers.insert(at, Shadow(size, fresh, name, base, exact=False))
 
     def add_grid(self, grid: Grid) -> None:
         self.grids.append(grid)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame
 from pyptx.dsl import rules
+from pyptx.dsl.returns import refuse_returns
 from pyptx.dsl.rewrite import folded, relocated
 from pyptx.dsl.shared import declare_dynamic, dynamic_declaration, memory_of, moved_offsets
 from pyptx.dsl.trace import Trace
@@ -34,6 +35,7 @@ class Traced:
 
 def finished_body(trace: Trace) -> Body:
     """Return the whole body of the function: declarations, variables, statements, and a `ret` where none ends it."""
+    refuse_returns(trace)
     _refuse_open(trace)
     if trace.pending:
         raise PtxError(trace.pending)

@@ -5,7 +5,6 @@ Reading `f_lineno` costs time proportional to the function, so lines are resolve
 
 from __future__ import annotations
 
-import dis
 import sys
 from pathlib import Path
 from types import CodeType, FrameType
@@ -75,30 +74,6 @@ def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
     assert known is not None
     memo[tuple(key)] = known
     return known
-
-
-def opcode_at(code: CodeType, offset: int) -> str:
-    """Return the name of an instruction. `co_code` is a new copy each time it is read, so one is kept."""
-    code_bytes = _bytes_of(code)
-    return dis.opname[code_bytes[offset]] if offset < len(code_bytes) else ""
-
-
-def argument_at(code: CodeType, offset: int) -> int:
-    """Return the argument of an instruction, without its extension."""
-    return _bytes_of(code)[offset + 1]
-
-
-def _bytes_of(code: CodeType) -> bytes:
-    known = _BYTECODE.get(id(code))
-    if known is None:
-        if len(_BYTECODE) >= _MOST_BYTECODE:
-            _BYTECODE.clear()
-        known = _BYTECODE[id(code)] = code, code.co_code
-    return known[1]
-
-
-_BYTECODE: dict[int, tuple[CodeType, bytes]] = {}
-_MOST_BYTECODE = 256
 
 
 def lines_of(code: CodeType) -> list[tuple[int, int]]:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
-from pyptx.dsl.origin import argument_at, frame_here, is_ours, opcode_at
-from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
+from pyptx.dsl.origin import frame_here, is_ours
+from pyptx.dsl.returns import note_exit
+from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current
 from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.isa.control import ENDS, JUMPS
@@ -21,11 +21,6 @@ from pyptx.types import PtxType
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-_AFTER_EXIT = frozenset(
-    ("POP_TOP", "LOAD_CONST", "SWAP", "PRECALL", "CALL", "NOP", "CACHE", "RETURN_VALUE", "RETURN_CONST", "LOAD_FAST")
-)
-_AFTER_HANDLER = frozenset(("POP_EXCEPT", "JUMP_FORWARD", "EXTENDED_ARG", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW"))
 
 
 class Body:
@@ -49,12 +44,15 @@ class Body:
         if kind is not None:
             # The exception is what to report, not that it left a `ptx.range_` on its way.
             self.trace.pending.clear()
+            self.trace.exits.pop(id(sys._getframe(1)), None)  # pyright: ignore[reportPrivateUsage]
             self.trace.pop(self.opened, keep=False)
             self.abandoned()
             return
-        if self.decides:
-            refuse_return(self.what)
+        frame, trace = sys._getframe(1), self.trace  # pyright: ignore[reportPrivateUsage]
+        before = len(trace.body)
         self.end()
+        if self.decides and not is_ours(frame.f_code):
+            note_exit(trace, frame, self.what, trace.here(), before)
 
     def begin(self) -> OpenBody:
         """Open the body."""
@@ -80,68 +78,6 @@ def announced(body: AnyBody) -> AnyBody:
     trace = current()
     trace.unopened[id(body)] = body, body.what, frame_here(None, trace.frames)
     return body
-
-
-def refuse_return(what: str) -> None:
-    """Refuse a Python `return` out of a `with` block: the rest of the kernel would be missing on every path.
-
-    Leaving by `return` and falling off the end both call `__exit__` without an exception, but from different places
-    of the code: after a `return` nothing but other exits comes before RETURN_VALUE.
-    """
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-    if is_ours(frame.f_code):
-        return
-    at = frame.f_lasti + 2
-    while (opcode := opcode_at(frame.f_code, at)) in _AFTER_EXIT:
-        if opcode.startswith("RETURN"):
-            if _leaves_early(frame.f_code, frame.f_lasti // 2):
-                fail(
-                    rules.PYTHON_EXIT,
-                    f"`return` inside `{what}` leaves the kernel while it is written, on every path",
-                    help="write ptx.ret() there, and put the rest of the kernel after the block",
-                )
-            return
-        at += 2
-
-
-@lru_cache(maxsize=1024)
-def _leaves_early(code: CodeType, at: int) -> bool:
-    """Tell whether falling off the end of the block, whose `__exit__` is called at this index, would go on with more of
-    the function: then what returned was a `return`.
-
-    Where that goes is read from the block's own exception handler, which continues there when `__exit__` swallows the
-    exception.
-    """
-    places = list(code.co_positions())
-    for index, place in enumerate(places):
-        if place == places[at] and opcode_at(code, 2 * index) == "WITH_EXCEPT_START":
-            jump = 2 * index
-            while not opcode_at(code, jump).startswith("POP_JUMP"):
-                jump += 2
-            return not _returns(code, _target(code, jump, 0))
-    return False
-
-
-def _returns(code: CodeType, at: int) -> bool:
-    """Tell whether nothing but exits of blocks comes before the function returns."""
-    extended = 0
-    while (opcode := opcode_at(code, at)) in _AFTER_EXIT | _AFTER_HANDLER:
-        if opcode.startswith("RETURN"):
-            return True
-        if opcode == "JUMP_FORWARD":
-            at, extended = _target(code, at, extended), 0
-            continue
-        extended = (extended | argument_at(code, at)) << 8 if opcode == "EXTENDED_ARG" else 0
-        at += 2
-    return False
-
-
-def _target(code: CodeType, at: int, extended: int) -> int:
-    """Return where a forward jump goes: so many instructions behind the caches that follow it."""
-    after = at + 2
-    while opcode_at(code, after) == "CACHE":
-        after += 2
-    return after + 2 * (extended | argument_at(code, at))
 
 
 class Scope(Body):

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from contextvars import ContextVar
-from types import CodeType
-from typing import Any, NoReturn
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from pyptx.check.symbols import Kind, Scope, Symbol
 from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame, Rule
@@ -20,6 +20,9 @@ from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, 
 from pyptx.ir.operands import AddressOperand
 from pyptx.isa.special import special_register
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
+
+if TYPE_CHECKING:
+    from pyptx.dsl.returns import Exit
 
 CURRENT: ContextVar[Trace | None] = ContextVar("pyptx_trace", default=None)
 
@@ -137,6 +140,8 @@ class Trace:
         """Mistakes found where Python cannot raise (a generator that is being closed); the next statement does."""
         self.unopened: dict[int, tuple[object, str, PythonFrame | None]] = {}
         """Blocks that were made and not opened by `with` yet, by identity: themselves, what they are, and where."""
+        self.exits: dict[int, tuple[FrameType, list[Exit]]] = {}
+        """Blocks that ended in functions that may have left them by `return`, by identity of the frame."""
         self.pure = 0
         self.serial = 0
         self.loops: list[Any] = []

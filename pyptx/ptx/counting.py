@@ -10,10 +10,10 @@ from typing import Any
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned
 from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.origin import is_ours, opcode_at
 from pyptx.dsl.registers import Pred, Reg, compare, fresh, move, widen
 from pyptx.dsl.trace import Trace, current, fail
 from pyptx.dsl.values import Register, is_integer, plain
+from pyptx.ir.nodes import Statement
 from pyptx.ptx.control import Loop, jump
 from pyptx.types import s32, s64
 
@@ -57,13 +57,12 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
 
 def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None, None]:
     start, stop, step = bounds
-    _refuse_collecting(sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
     counter = fresh(dtype)
     move(counter, start)
     known = [bound for bound in bounds if isinstance(bound, int)]
     made = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
     made.__enter__()
-    here = trace.here(2)
+    here, mark = trace.here(2), len(trace.body)
     try:
         yield counter
     except GeneratorExit:
@@ -75,21 +74,28 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
             help="write ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip
         raise
+    if all(_origin(statement) is here for statement in trace.body[mark:]) and not _held(trace, counter):
+        trace.pop(made.opened, keep=False)
+        made.abandoned()
+        fail(rules.NESTING, "`ptx.range_` is for a `for` statement: list() and * leave its body empty",
+             help="write `for i in ptx.range_(…):`, or Python's range for numbers")  # fmt: skip
     made.end()
 
 
-def _refuse_collecting(caller: FrameType) -> None:
-    """Refuse what takes all of a loop at once: the loop would end before anything is written in it. Iteration by `for`,
-    also through `zip` or another generator, goes on between two values."""
-    at = caller.f_lasti
-    while opcode_at(caller.f_code, at) == "CACHE":
-        at -= 2
-    if opcode_at(caller.f_code, at) not in _ITERATES and not is_ours(caller.f_code):
-        fail(rules.NESTING, "`ptx.range_` is for a `for` statement: list() and * leave its body empty",
-             help="write `for i in ptx.range_(…):`, or Python's range for numbers")  # fmt: skip
+def _held(trace: Trace, counter: Reg) -> bool:
+    """Tell whether a variable of those who iterate, also through `zip` or another generator, holds the counter. What
+    takes all of a loop at once, `list` or `sum`, puts it into none."""
+    frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code is not trace.root:
+        for value in frame.f_locals.values():
+            if value is counter or (isinstance(value, tuple) and any(item is counter for item in value)):  # pyright: ignore[reportUnknownVariableType]
+                return True
+        frame = frame.f_back
+    return False
 
 
-_ITERATES = frozenset(("FOR_ITER", "SEND", "YIELD_VALUE", "RESUME"))
+def _origin(statement: Statement) -> object:
+    return getattr(statement, "origin", None)
 
 
 def _counter_type(*values: Any) -> Any:

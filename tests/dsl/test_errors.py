@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from collections.abc import Callable
 from typing import Any, cast
@@ -563,29 +564,59 @@ def stays(x):
             ptx.bar.sync(0)
     else:
         ptx.bar.sync(1)
+def leaves_a_loop(x, now=True):
+    with ptx.loop("top"):
+        with ptx.if_(x == 0):
+            if now: return
+            ptx.bar.sync(0)
+        ptx.bar.sync(1)
 def ends(x):
     with ptx.if_(x == 0):
         y = x + 1
     return y
+def ends_early(x):
+    with ptx.if_(x == 0):
+        return x + 1
+def goes_on(x, now=False):
+    for _ in range(2):
+        with ptx.loop("top", pred=lambda: x == 9):
+            with ptx.if_(x == 0):
+                if now: return
+                ptx.bar.sync(0)
+            ptx.bar.sync(1)
+def ends_nested(x, now=False):
+    with ptx.if_(x == 0):
+        if now: return
+        with ptx.if_(x == 1), ptx.if_(x == 2):
+            ptx.bar.sync(0)
 """
 
 
-def test_return_inside_a_block_is_seen_without_the_source() -> None:
+def _without_file(name: str, source: bool) -> Callable[[], None]:
+    """Return a kernel that calls a function of `_RETURNS`, whose text a notebook keeps (or nobody)."""
     written: dict[str, Any] = {"ptx": ptx}
-    exec(compile(_RETURNS, "<nowhere>", "exec"), written)
+    file = f"<cell {source}>"
+    if source:
+        linecache.cache[file] = len(_RETURNS), None, [f"{line}\n" for line in _RETURNS.splitlines()], file
+    exec(compile(_RETURNS, file, "exec"), written)
 
-    def body(name: str) -> Callable[[], None]:
-        return lambda: written[name](reg.scalar(u32, 0))
+    def body() -> None:
+        written[name](reg.scalar(u32, 0))
 
-    for name in ("leaves", "leaves_a_round"):
-        with pytest.raises(PtxError, match=r"PTX0812.*`return` inside `ptx.if_`"):
-            kernel(_named(body(name))).ptx()
-    for name in ("stays", "ends"):
-        kernel(_named(body(name))).ptx()
+    return body
 
 
-def _named(body: Callable[[], None]) -> Callable[[], None]:
-    def traced_body() -> None:
-        body()
+@pytest.mark.parametrize("name", ["leaves", "leaves_a_round", "leaves_a_loop"])
+def test_return_inside_nested_blocks_is_refused(name: str) -> None:
+    with pytest.raises(PtxError, match=r"PTX0812.*`return` inside `ptx.if_`"):
+        kernel(_without_file(name, source=True)).ptx()
 
-    return traced_body
+
+@pytest.mark.parametrize("name", ["stays", "ends", "ends_early", "goes_on", "ends_nested"])
+def test_a_function_that_ends_in_a_block_is_right(name: str) -> None:
+    kernel(_without_file(name, source=True)).ptx()
+
+
+@pytest.mark.parametrize("name", ["leaves", "stays", "ends", "ends_early", "goes_on", "ends_nested"])
+def test_without_the_source_no_return_is_refused(name: str) -> None:
+    kernel(_without_file(name, source=False)).ptx()

@@ -250,8 +250,24 @@ def test_a_counted_loop_is_no_list() -> None:
         for i in doubled():
             ptx.bar.sync(i)
 
-    refused(collected, "PTX0810", "for i in ptx.range_")
-    refused(unpacked, "PTX0810")
+    def summed() -> None:
+        sum(ptx.range_(3))  # here
+
+    def empty() -> None:
+        def counted() -> Iterator[Any]:
+            yield from ptx.range_(3)
+
+        for _ in ptx.range_(3):
+            pass
+        for _ in zip(ptx.range_(3), range(9), strict=False):
+            pass
+        for _ in counted():
+            pass
+
+    for wrong in (collected, unpacked, summed):
+        refused(wrong, "PTX0810", "for i in ptx.range_")
+    assert sum(line.startswith("bra") for line in code(empty)) == 0
+    assert sum(line.startswith("@%p") for line in code(empty)) == 3
     assert sum(line.startswith("bar.sync") for line in code(iterated)) == 3
 
 

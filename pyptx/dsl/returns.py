@@ -1,0 +1,151 @@
+"""Python's `return` out of a `with` block of a kernel, found from the source's syntax tree and the line where the
+function's frame ended.
+
+To a block, leaving it by `return` and falling off its end look alike. The frame shows it afterward: a `return` out of a
+block ends the frame on the line of that `with`. Where the source is not at hand, nothing is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from collections.abc import Iterator
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyptx.diagnostics import PtxError, PythonFrame
+from pyptx.dsl import rules
+
+if TYPE_CHECKING:
+    from pyptx.dsl.trace import Trace
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+class Block(NamedTuple):
+    """A `with` statement that holds a `return`: its first line, the last ones of its items and its body, and for each
+    enclosing `with` (by first line; 0 is the function), whether more of it follows when the block falls off its end."""
+
+    first: int
+    items: int
+    last: int
+    goes_on: tuple[tuple[int, bool], ...]
+
+    def goes_on_in(self, line: int) -> bool:
+        """Tell whether more follows inside the `with` statement that begins on this line, or in the function (0)."""
+        return any(more for outer, more in self.goes_on if outer >= line)
+
+
+class Exit(NamedTuple):
+    """A block that was left without an exception, and how many statements the body had before and after its end."""
+
+    block: Block
+    what: str
+    place: PythonFrame | None
+    before: int
+    after: int
+
+
+def note_exit(trace: Trace, frame: FrameType, what: str, place: PythonFrame | None, before: int) -> None:
+    """Remember that a block ended, in a function that may have left it by `return`."""
+    line = frame.f_lineno
+    around = [
+        block for block in blocks_of(frame.f_code.co_filename, frame.f_code) if block.first <= line <= block.items
+    ]
+    if not around:
+        return
+    exits = trace.exits.setdefault(id(frame), (frame, []))[1]
+    made = Exit(around[-1], what, place, before, len(trace.body))
+    if exits and exits[-1].block is made.block and exits[-1].after == before:
+        made = made._replace(what=exits[-1].what, place=exits[-1].place, before=exits.pop().before)
+    exits.append(made)
+
+
+def refuse_returns(trace: Trace) -> None:
+    """Refuse a Python `return` out of a block: the rest of the kernel would be missing on every path."""
+    exits, trace.exits = trace.exits, {}
+    for frame, left in exits.values():
+        inner = last = left[-1]
+        if not last.block.first <= frame.f_lineno <= last.block.last:
+            continue
+        lost = last.block.goes_on_in(0)
+        for outer, one in zip(reversed(left), reversed(left[:-1]), strict=False):
+            inside = outer.block.first < one.block.first and one.block.last <= outer.block.last
+            if not inside or one.after != outer.before:
+                break
+            inner, lost = one, lost or one.block.goes_on_in(outer.block.first)
+        if lost:
+            raise PtxError([rules.PYTHON_EXIT.found(
+                inner.place, f"`return` inside `{inner.what}` leaves the kernel while it is written, on every path",
+                help="write ptx.ret() there, and put the rest of the kernel after the block",
+            )])  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def blocks_of(filename: str, code: CodeType) -> tuple[Block, ...]:
+    """Return the `with` statements of a function that hold a `return`, outer ones first. Equal code objects may come
+    from different files."""
+    linecache.checkcache(filename)
+    lines = linecache.getlines(filename)
+    if not any("return" in line for line in lines[code.co_firstlineno - 1 :]):
+        return ()
+    function = _functions("".join(lines)).get((code.co_name, code.co_firstlineno))
+    return () if function is None else tuple(_blocks(function.body, ((0, False),)))
+
+
+@lru_cache(maxsize=64)
+def _functions(source: str) -> dict[tuple[str, int], ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Return the functions of a file by name and first line."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return {}
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {(node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])): node for node in found}
+
+
+def _blocks(body: list[ast.stmt], goes_on: tuple[tuple[int, bool], ...]) -> Iterator[Block]:
+    """Yield the blocks in a list of statements."""
+    for index, statement in enumerate(body):
+        line, more = goes_on[0]
+        after = ((line, more or _does_something(body[index + 1 :])), *goes_on[1:])
+        if isinstance(statement, _FUNCTIONS):
+            continue
+        if isinstance(statement, ast.With):
+            if not any(isinstance(node, ast.Return) for node in _walk(statement)):
+                continue
+            items = max(item.context_expr.end_lineno or statement.lineno for item in statement.items)
+            yield Block(statement.lineno, items, statement.end_lineno or items, after)
+            yield from _blocks(statement.body, ((statement.lineno, False), *after))
+            continue
+        if isinstance(statement, ast.For | ast.While):
+            after = ((line, True), *goes_on[1:])
+        for inner in _bodies(statement):
+            yield from _blocks(inner, after)
+
+
+def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements inside one that is no `with`."""
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(statement, name, [])
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes below one, not those of inner functions."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, _FUNCTIONS):
+            yield child
+            yield from _walk(child)
+
+
+def _does_something(rest: list[ast.stmt]) -> bool:
+    """Tell whether statements are more than a `return` of what is known already."""
+    for statement in rest:
+        if isinstance(statement, ast.Return):
+            return not (statement.value is None or isinstance(statement.value, ast.Name | ast.Constant))
+        if not isinstance(statement, ast.Pass):
+            return True
+    return False

@@ -28,12 +28,11 @@ from pyptx.isa.model import Operand
 from pyptx.sim import calls, rules
 from pyptx.sim.accumulators import product_number, settle
 from pyptx.sim.formats import CLASSES, dtype_of, suffix_of
-from pyptx.sim.operands import Operands, Unreadable
+from pyptx.sim.operands import Operands, Unreadable, Valueless
 from pyptx.sim.program import BRANCH, CALL, FALL, RET, Block, Program
 from pyptx.sim.registers import CARRY, Row
 from pyptx.sim.semantics.registry import operation
 from pyptx.sim.semantics.vocabulary import Kind, Operation, Selected
-from pyptx.sim.special import MOVING
 from pyptx.sim.tracking import Tracker
 
 DIVERGED, CONTROL = -1, -2
@@ -101,8 +100,8 @@ class Writer:
         if self.tracker is not None:
             self.tracker.begin(self, self.block)
         self._settle(0)
-        for step in self.block.body:
-            at = len(self.lines)
+        for position, step in enumerate(self.block.body):
+            at, self.operands.position = len(self.lines), position
             self._tracked(step, self.step)
             self._settle(at, product_number(self.accumulators, self.program, self.block, step))
         at = len(self.lines)
@@ -161,6 +160,9 @@ class Writer:
             return
         try:
             self._operation(step, op, plan.signature, tells)
+        except Valueless as why:
+            help = "run it on the hardware, or pass what it would hold as an argument"
+            raise rules.error(rules.VALUELESS, opcode_span(step.instruction), str(why), help=help) from None
         except Unreadable as why:
             raise unsupported(step, str(why)) from None
 
@@ -359,9 +361,8 @@ class Writer:
             else:
                 gather.append(f"{name} = np.empty(n, {CLASSES[letter]!r})")
         scatter = [f"R[{base[0]!r}][{base[1:]}][i] = {base}" for base in o.written]
-        fixed = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items() if key not in MOVING]
-        fresh = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items() if key in MOVING]
-        fresh += ["sp = M.sp[L.sel]"] if o.uses_stack else []
+        fixed = [f"{name} = M.special({key!r}, L)" for key, name in o.specials.items()]
+        fresh = ["sp = M.sp[L.sel]"] if o.uses_stack else []
         lines = [
             "def make(M, R, K):",
             " H = M.memory.held",

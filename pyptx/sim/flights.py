@@ -28,6 +28,8 @@ class Flight:
     """Says in a few lines where its CTAs are."""
     unfinished: Callable[[], int] = int
     """Counts the CTAs that have not ended."""
+    elapsed: Callable[[], int] = int
+    """Counts the instructions that all grids of the stream have issued."""
 
     @property
     def free(self) -> bool:

@@ -48,10 +48,18 @@ class Launch:
     images: Images = field(default_factory=Images)
     label: str = ""
     """What a grid of a stream is called, empty for one that runs alone."""
+    number: int = 0
+    """The grid's place in its stream."""
 
     @property
     def cluster_size(self) -> int:
         return self.cluster[0] * self.cluster[1] * self.cluster[2]
+
+    @property
+    def explicit(self) -> bool:
+        """Whether the launch or the entry asks for clusters."""
+        required = any(d.name == "reqnctapercluster" for d in self.program.entry.function.directives)
+        return required or self.cluster_size > 1
 
 
 @dataclass(slots=True)
@@ -139,8 +147,11 @@ class Batch:
         self.effects = self.memory.effects
         self.effects.eager = launch.schedule == "eager"
         self.blocks: dict[int, tuple[Callable[[Lanes], Callable[[], int]], Callable[[Lanes], int]]] = {}
-        self._equal = special.launch_values(launch.grid, launch.block, launch.cluster, shared, launch.dynamic)
-        self._equal |= {"%envreg1": launch.workspace >> 32, "%envreg2": launch.workspace & 0xFFFFFFFF}
+        self._equal = special.launch_values(
+            launch.grid, launch.block, launch.cluster, launch.explicit, shared, launch.dynamic, launch.program.where
+        )
+        self._equal |= dict(zip(special.WORKSPACE, divmod(launch.workspace, 1 << 32), strict=True))
+        self._equal["%gridid"] = launch.number
         self._own = special.thread_values(self.shape)
         self.recorder: Recorder | None = None
         self.flight: Flight | None = None
@@ -200,12 +211,13 @@ class Batch:
 
     def special(self, name: str, lanes: Lanes) -> Array:
         """Return a special register in some lanes."""
-        if name in special.MOVING:
-            return special.moving(name, self.stats.instructions)
         own = self._own.get(name)
-        if own is not None:
-            return own[lanes.sel]
-        return np.array(self._equal.get(name, 0), np.uint32)
+        return np.array(self._equal[name], np.uint64) if own is None else own[lanes.sel]
+
+    def clock(self, name: str, position: int) -> Array:
+        """Return a clock as the instruction at a position of the block that runs reads it."""
+        elapsed = self.stats.instructions if self.flight is None else self.flight.elapsed()
+        return np.array(special.moving(name, elapsed + position), np.uint64)
 
     def runner(self, pc: int, lanes: Lanes) -> Callable[[], int]:
         """Return the function that runs a block in some lanes."""

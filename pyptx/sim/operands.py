@@ -30,6 +30,7 @@ from pyptx.isa.special import special_register
 from pyptx.sim.formats import CLASSES, Value, constant, dtype_of, suffix_of
 from pyptx.sim.program import Block, Program, resolved
 from pyptx.sim.registers import Row
+from pyptx.sim.special import MOVING, why_without_value
 from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP
 
 _PAIR = "L.of('pair', L.shape.pair)"
@@ -41,6 +42,10 @@ class Unreadable(Exception):
     """An operand that the simulator cannot read; the caller names the instruction."""
 
 
+class Valueless(Unreadable):
+    """A special register that has no value here."""
+
+
 class Operands:
     """The expressions of one block. `views` are the register views it uses, by name; `constants` its numbers."""
 
@@ -50,6 +55,8 @@ class Operands:
         self.specials: dict[str, str] = {}
         self.constants: dict[str, Any] = {}
         self.uses_stack = False
+        self.position = 0
+        """Where in the block the instruction at hand stands."""
         self.written: dict[str, bool] = {}
         self.gathered: set[str] = set()
         self.touched: dict[int, bool] = {}
@@ -144,11 +151,15 @@ class Operands:
         return f"({whole} >> {bits * at}).astype('{unit}').astype('{dtype_of(type_name).str}')"
 
     def _special(self, name: str, type_name: str | None) -> str:
-        expression = self.specials.setdefault(name, f"s{len(self.specials)}")
+        lacking = why_without_value(name, self.program.where)
+        if lacking is not None:
+            raise Valueless(f"`{name}` has no value: {lacking}")
+        if name in MOVING:
+            expression = f"M.clock({name!r}, {self.position})"
+        else:
+            expression = self.specials.setdefault(name, f"s{len(self.specials)}")
         wanted = dtype_of(type_name or "u32")
-        if wanted.kind == "b":
-            return f"({expression} != 0)"
-        return expression if wanted == np.dtype("u4") else f"{expression}.astype('{wanted.str}')"
+        return f"({expression} != 0)" if wanted.kind == "b" else f"{expression}.astype('{wanted.str}', copy=False)"
 
     def address_of(self, name: str, symbol: Symbol, type_name: str) -> str:
         """Return the address of a variable or function as a value."""

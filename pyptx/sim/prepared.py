@@ -138,8 +138,8 @@ def prepared_together(
     buffers = Buffers(variables.next, spans=_overlapping([options for _, _, options, _ in launches]))
     labels = _labels([label for _, _, _, label in launches], [program for program, _, _ in programs])
     found = [
-        _begun(made, module, options, buffers, label)
-        for made, label, (module, _, options, _) in zip(programs, labels, launches, strict=True)
+        _begun(made, module, options, buffers, label, number)
+        for number, (made, label, (module, _, options, _)) in enumerate(zip(programs, labels, launches, strict=True))
     ]
     regions = regions_of([*variables.allocations, *buffers.allocations])
     for launch in found:
@@ -180,7 +180,7 @@ def _labels(given: Sequence[str | None], programs: Sequence[Program]) -> list[st
     return [f"{name} (launch {at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
 
 
-def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str) -> Prepared:
+def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, label: str, number: int) -> Prepared:
     """Return a launch whose arrays and variables have addresses, but no regions yet."""
     program, sources, tracker = made
     grid, block, cluster = (dim3(getattr(options, name), name) for name in ("grid", "block", "cluster"))
@@ -201,7 +201,7 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
     workspace = buffers.reserve(256, "grid workspace") if options.cooperative else 0
     launch = Launch(
         program, *shape, options.shared, options.max_steps, workspace, options.schedule, options.seed,
-        options.poison, tracker, images=buffers.images, label=label,
+        options.poison, tracker, images=buffers.images, label=label, number=number,
     )  # fmt: skip
     bind_variables(module, program.variables, options.images or {}, buffers.images)
     function = program.entry.function

@@ -25,6 +25,7 @@ from pyptx.ir import (
     opcode_span,
 )
 from pyptx.ir.walk import parts_of
+from pyptx.isa.targets import Target
 from pyptx.sim import rules
 from pyptx.sim.frames import Frame
 from pyptx.sim.registers import Rows
@@ -101,6 +102,7 @@ class Program:
     """Whether it lets the grid behind it start early."""
     dynamic: int | None
     """Where memory of `alloca` starts in local memory, above the frames of all functions; None without any."""
+    where: Target
 
     def code_at(self, address: int) -> Code | None:
         """Return the function that has this address."""
@@ -139,6 +141,7 @@ def prepare(
         pairs,
         triggers,
         dynamic,
+        builder.where,
     )
 
 
@@ -163,8 +166,8 @@ class _Builder:
         names: Scope, single: bool, variables: Globals,
     ) -> None:  # fmt: skip
         self.bodies, self.aliases, self.findings, self.single = bodies, aliases, findings, single
-        number = checker.architecture(module).arch
-        self.variables = Variables(module, names, self.add, RESERVED_SHARED if number >= 90 else 0, variables)
+        self.where = checker.architecture(module)
+        self.variables = Variables(module, names, self.add, RESERVED_SHARED if self.where.arch >= 90 else 0, variables)
         self.codes: list[Code] = []
         self.blocks: list[Block] = []
         self.found: dict[str, Code] = {}

@@ -105,6 +105,13 @@ MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instructi
 IMAGE = _rule(
     30, "illegal use of a texture or surface", "A handle names an image of the instruction's kind and geometry."
 )
+VALUELESS = _rule(
+    31,
+    "special register without a value",
+    "Some special registers hold what a driver, a profiler or a part of the machine that is not simulated puts there.",
+    "mov.u32 %r1, %pm0;",
+    "mov.u32 %r1, %clock;",
+)
 _PRINTS = """\
 .version 8.5
 .target sm_90a

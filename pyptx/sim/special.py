@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
+from pyptx.isa.limits import WARP_SIZE, sm_limits
+from pyptx.isa.targets import Target
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Shape
 
@@ -13,18 +13,39 @@ Dim3 = tuple[int, int, int]
 
 MOVING = frozenset(("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"))
 """Those that change while lanes run."""
+WORKSPACE = ("%envreg1", "%envreg2")
+"""The upper and lower half of the address by which a cooperative grid synchronizes, 0 for other grids."""
 _AXES = "xyz"
+_LACKING = (
+    ("%pm", "a performance counter counts what a profiler has configured"),
+    ("%envreg", "the driver sets it, and no CUDA launch does"),
+    ("%reserved_smem_offset_1", "the driver chooses it"),
+    ("%percta", "the driver places this memory"),
+    ("%locality_domain", "the simulator models one SM, and no locality domains"),
+)
+_OF_MACHINE = ("%nwarpid", "%total_smem_size", "%aggr_smem_size")
 
 
-def launch_values(grid: Dim3, block: Dim3, cluster: Dim3, shared: int, dynamic: int) -> dict[str, int]:
-    """Return the special registers that are equal in all lanes of a launch."""
+def why_without_value(name: str, where: Target) -> str | None:
+    """Return why a special register has no value in the simulator, None if it has one."""
+    if name in WORKSPACE:
+        return None
+    reason = next((why for start, why in _LACKING if name.startswith(start)), None)
+    if reason is None and name.startswith(_OF_MACHINE) and not _machine_values(where, 0):
+        return f"the limits of {where} are not known"
+    return reason
+
+
+def launch_values(
+    grid: Dim3, block: Dim3, cluster: Dim3, explicit: bool, shared: int, dynamic: int, where: Target
+) -> dict[str, int]:
+    """Return the special registers that are equal in all lanes of a launch. `explicit`: clusters were asked for;
+    `shared`: bytes of shared memory, `dynamic` of them dynamic."""
+    vectors = ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
     values = {
-        "%nwarpid": 64, "%nsmid": 1, "%smid": 0, "%gridid": 0, "%is_explicit_cluster": int(cluster != (1, 1, 1)),
-        "%total_smem_size": shared, "%aggr_smem_size": shared + 1024, "%dynamic_smem_size": dynamic,
-        "%cluster_nctarank": cluster[0] * cluster[1] * cluster[2], "%current_graph_exec": 0, "%ntid.w": 0,
-        "%nctaid.w": 0, "%nclusterid.w": 0, "%cluster_nctaid.w": 0, "%tid.w": 0, "%ctaid.w": 0, "%clusterid.w": 0,
-        "%cluster_ctaid.w": 0, "%reserved_smem_offset_begin": 0, "%reserved_smem_offset_end": 1024,
-        "%reserved_smem_offset_cap": 1024, "%reserved_smem_offset_0": 0, "%reserved_smem_offset_1": 0,
+        "%nsmid": 1, "%smid": 0, "%is_explicit_cluster": int(explicit), "%dynamic_smem_size": dynamic,
+        "%cluster_nctarank": cluster[0] * cluster[1] * cluster[2], "%current_graph_exec": 0,
+        **{f"%{name}.w": 0 for name in vectors}, **_machine_values(where, shared),
     }  # fmt: skip
     for at, axis in enumerate(_AXES):
         values[f"%ntid.{axis}"] = block[at]
@@ -32,6 +53,23 @@ def launch_values(grid: Dim3, block: Dim3, cluster: Dim3, shared: int, dynamic: 
         values[f"%cluster_nctaid.{axis}"] = cluster[at]
         values[f"%nclusterid.{axis}"] = grid[at] // cluster[at]
     return values
+
+
+def _machine_values(where: Target, shared: int) -> dict[str, int]:
+    """Return what depends on the machine; nothing for a target whose limits are not known. Where the reserved shared
+    memory lies is what ptxas 13.5 computes: behind the kernel's own before sm_90, in front of it since."""
+    try:
+        limits = sm_limits(where.name)
+    except ValueError:
+        return {}
+    unit, reserved = limits.shared_granularity, limits.reserved_shared
+    total = -(-shared // unit) * unit
+    begin = total if where.arch < 90 else 0
+    return {
+        "%nwarpid": limits.threads // WARP_SIZE, "%total_smem_size": total, "%aggr_smem_size": total + reserved,
+        "%reserved_smem_offset_begin": begin, "%reserved_smem_offset_end": begin + reserved,
+        "%reserved_smem_offset_cap": begin + reserved, "%reserved_smem_offset_0": begin + 64 * (where.arch >= 100),
+    }  # fmt: skip
 
 
 def thread_values(shape: Shape) -> dict[str, Array]:
@@ -59,11 +97,6 @@ def coordinates(numbers: Array, grid: Dim3, cluster: Dim3) -> tuple[Array, Array
     return outer * np.array(cluster)[:, None] + inside, inside
 
 
-def moving(name: str, instructions: int) -> Array:
-    """Return a clock's value now: cycles are instructions, nanoseconds are real."""
-    if name.startswith("%globaltimer"):
-        now = time.perf_counter_ns()
-        return np.array(
-            now >> 32 if name.endswith("hi") else now & 0xFFFFFFFF if name.endswith("lo") else now, np.uint64
-        )
-    return np.array(instructions >> 32 if name.endswith("hi") else instructions, np.uint64)
+def moving(name: str, elapsed: int) -> int:
+    """Return a clock's value: an instruction takes a cycle, a cycle a nanosecond, so that a run repeats."""
+    return elapsed >> 32 if name.endswith("hi") else elapsed & 0xFFFFFFFF if name.endswith(("lo", "clock")) else elapsed

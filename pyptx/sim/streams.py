@@ -237,6 +237,7 @@ def _grids(launches: Sequence[Launch], prepared: Sequence[Prepared], selected: S
         if selected is not None:
             checks = Checks(selected, grids[-1].checks if grids else None, overlaps=before is not None)
         grids.append(_Grid(launch, flight, checks))
+        flight.elapsed = lambda: sum(grid.launch.stats.instructions for grid in grids)
     return grids
 
 

@@ -231,6 +231,8 @@ class Memory:
             if size <= region.size and offsets.max() <= region.size - size:
                 site.region = region
                 return region, offsets
+        if not self.regions:
+            raise self._outside(site, lanes, 0, address, size)
         at = np.searchsorted(np.array(self.starts, np.uint64), address, "right") - 1
         ends = np.array([r.low + r.size for r in self.regions], np.uint64)
         wrong = at < 0
@@ -338,8 +340,6 @@ class Memory:
             return f"the thread has {self.local.size} bytes of local memory"
         if space == "param":
             return f"the kernel has {self.params.size} bytes of parameters"
-        if not self.regions:
-            return "there is no global memory"
         if address < 1 << 16:
             low = self.shared.low
             if low <= address < low + self.shared.size:
@@ -347,6 +347,8 @@ class Memory:
             return "a null pointer"
         if address >> 32 in _WINDOW:
             return f"a generic address of {_WINDOW[address >> 32]} memory"
+        if not self.regions:
+            return "the launch has no global memory: no argument is an array, and the module has no variables there"
         nearest = min(self.regions, key=lambda r: max(r.low - address, address - (r.low + r.size - 1), 0))
         after = address - (nearest.low + nearest.size)
         by = f"{after} bytes after its end" if after >= 0 else f"{nearest.low - address} bytes before its start"

@@ -180,3 +180,28 @@ ld.shared.f32 %f4, [cell];
 cvt.rzi.s32.f32 %r0, %f4;
 {STORE}"""
     assert set(results(body, module=module)) == {sum(range(64))}
+
+
+POINTED = [
+    "ld.global.u32 %r1, [%rd1];", "ld.u32 %r1, [%rd1];", "st.global.u32 [%rd1], %r1;", "st.u32 [%rd1], %r1;",
+    "ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];", "atom.global.add.u32 %r1, [%rd1], 1;", "red.add.u32 [%rd1], 1;",
+    "ld.const.u32 %r1, [%rd1];",
+    "mov.u32 %r1, box; cp.async.ca.shared.global [%r1], [%rd1], 16; cp.async.wait_all;",
+    "mov.u32 %r1, box; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r1], 16;",
+    "mov.u32 %r1, box; cp.async.bulk.tensor.1d.global.shared::cta.tile.bulk_group [%rd1, {%t}], [%r1];",
+    "ldmatrix.sync.aligned.m8n8.x1.b16 {%r1}, [%rd1];",
+    "wmma.store.d.sync.aligned.row.m16n16k16.global.f16 [%rd1], {%r1, %r2, %r3, %r4};",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pointer", [0, 1 << 44])
+@pytest.mark.parametrize("instruction", POINTED)
+def test_an_address_in_a_launch_without_arrays_is_out_of_bounds(instruction: str, pointer: int) -> None:
+    body = f".shared .align 128 .b8 box[256];\nld.param.u64 %rd1, [p];\n{instruction}"
+    reported(kernel(body, params=".param .u64 p"), "PTX1110", block=32, args=[pointer], check="none")
+
+
+@pytest.mark.parametrize(("pointer", "words"), [(0, "a null pointer"), (1 << 44, "no argument is an array")])
+def test_a_launch_without_arrays_says_so(pointer: int, words: str) -> None:
+    text = kernel("ld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];", params=".param .u64 p")
+    reported(text, "PTX1110", words, args=[pointer])

@@ -150,7 +150,7 @@ def load(
 
         size = tensor_bytes(tensor, mode)
         source, targets = checked.units(made), [checked.region_bytes(memory.shared, end, size) for end in ends]
-        layouts.filled(site, ends, size, tensor.swizzle)
+        layouts.filled(site, ends, size, tensor)
         signal, rows = _signal(site, one, bars[lane], size, named, source, targets, maps[lane])
         signal = _reporting(site, one, bars[lane], named, report, (memory.shared, end, size), signal)
         _issue(site, one, land, signal, size, rows)

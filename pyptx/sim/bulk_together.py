@@ -64,7 +64,7 @@ def load(
     found = objects(site, some, "shared", bars)
     barriers = _everywhere(site, some, found, ctas)
     landed = _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
-    layouts.filled(site, [end for part in ends for end in part.tolist()], size, tensor.swizzle)
+    layouts.filled(site, [end for part in ends for end in part.tolist()], size, tensor)
     tells = np.stack([told(site, some, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
 
     def land(those: Array) -> None:

@@ -9,12 +9,14 @@ import numpy as np
 
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.sim import warpgroups as wg
+from pyptx.sim.checks.descriptors import report_overlap
 from pyptx.sim.checks.session import checks_of
+from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group
 from pyptx.sim.hazards.rows import Rows
 from pyptx.sim.lanes import Lanes
-from pyptx.tensormap import Swizzle
+from pyptx.tensormap import Swizzle, TensorMap
 
 if TYPE_CHECKING:
     from pyptx.sim.memory import Site
@@ -23,24 +25,25 @@ _SWIZZLE_AT = 62
 """The swizzle is in the highest bits of the descriptors of wgmma."""
 
 
-def filled(site: Site, starts: list[int], size: int, mode: Swizzle) -> None:
+def filled(site: Site, starts: list[int], size: int, tensor: TensorMap) -> None:
     """A tensor copy fills boxes of shared memory, from offsets in that of the batch."""
     if site.memory.checks is None:
         return
     checks, place = checks_of(site)
     assert checks.grid is not None
-    checks.engine.layouts.filled(checks.grid, place, starts, size, mode)
+    checks.engine.layouts.filled(checks.grid, place, starts, size, tensor.swizzle, tensor.dtype)
 
 
-def taken_by_warpgroups(site: Site, lanes: Lanes, groups: list[Group], rows: Rows, descriptors: Any) -> None:
-    """Warpgroups read an operand each; `rows` and `groups` are in the order of CTAs and warpgroups."""
+def taken_by_warpgroups(site: Site, lanes: Lanes, groups: list[Group], rows: Rows, descriptors: Any, kind: str) -> None:
+    """Warpgroups read an operand each, of elements of a type; `rows` and `groups` are in the order of CTAs and
+    warpgroups."""
     checks, place = checks_of(site)
     values = lanes.each(descriptors)[wg.groups_of(lanes).first]
     modes = {_mode(value) for value in set((values >> _SWIZZLE_AT).tolist())}
     for mode in modes if len(modes) == 1 else ():
-        if checks.engine.layouts.differs(mode):
+        if checks.engine.layouts.differs(mode, kind):
             threads = np.array([group.first for group in groups])
-            checks.engine.layouts.taken(threads, place, rows, mode, site.memory.shared.low)
+            checks.engine.layouts.taken(threads, place, rows, mode, site.memory.shared.low, kind)
 
 
 @cache
@@ -48,9 +51,11 @@ def _mode(bits: int) -> Swizzle:
     return WgmmaDescriptor.decode(bits << _SWIZZLE_AT).swizzle
 
 
-def taken_by_tensor(site: Site, threads: Array, operands: list[Rows], modes: list[Swizzle]) -> None:
+def taken_by_tensor(site: Site, threads: Array, operands: list[Rows], trace: Trace) -> None:
     """Threads issued products in tensor memory; in a pair of CTAs each thread's have rows of both."""
     checks, place = checks_of(site)
-    for rows, mode in zip(operands, modes, strict=False):
-        issuers = threads.repeat(len(rows) // len(threads))
-        checks.engine.layouts.taken(issuers, place, rows, mode, site.memory.shared.low)
+    for matrix in trace.overlapping:
+        report_overlap(checks, place, int(threads[0]), matrix)
+    for rows, matrix in zip(operands, trace.matrices, strict=False):
+        issuers, mode = threads.repeat(len(rows) // len(threads)), matrix.found.swizzle
+        checks.engine.layouts.taken(issuers, place, rows, mode, site.memory.shared.low, matrix.kind)

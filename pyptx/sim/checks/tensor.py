@@ -159,7 +159,7 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         if trace.whole:
             threads, rows = checks.group(some).threads, _rows(checks, site, trace)
             tensor.operate_all(threads, place, *rows, pair)
-            layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace.modes)
+            layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace)
             return
     for _, one in bulk.one_by_one(some):
         trace = checks.trace = Trace()
@@ -170,7 +170,7 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         for at, used in enumerate(trace.used):
             reads[at] = replace(reads[at], length=used)
         tensor.operate(checks.group(one).first, place, reads, writes, pair)
-        layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace.modes)
+        layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace)
 
 
 def _rows(checks: Checks, site: Site, trace: Trace) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pyptx.sim.formats import Array
-from pyptx.tensormap import Swizzle
 
 if TYPE_CHECKING:
     from pyptx.sim.memory import Memory
+    from pyptx.sim.warpgroups import Matrix
 
 _GRANULE = 16
 Cells = list[tuple[Array, Array]]
@@ -53,18 +53,23 @@ class Trace:
     whole: bool = False
     later: bool = False
     shared: Cells = field(default_factory=list[tuple[Array, Array]])
-    modes: list[Swizzle] = field(default_factory=list[Swizzle])
-    """The swizzle of the descriptor of each of `shared`."""
+    matrices: list[Matrix] = field(default_factory=list["Matrix"])
+    """What the descriptor of each of `shared` says."""
+    overlapping: list[Matrix] = field(default_factory=list["Matrix"])
+    """Those whose elements share bytes."""
     used: list[int] = field(default_factory=list[int])
     """How many bytes of its granules each of `shared` reads, from their beginning: padding may follow."""
     read: Cells = field(default_factory=list[tuple[Array, Array]])
     written: Cells = field(default_factory=list[tuple[Array, Array]])
 
-    def reads_shared(self, cta: int | Array, addresses: Array, used: int, mode: Swizzle) -> None:
+    def reads_shared(self, cta: int | Array, addresses: Array, used: int, matrix: Matrix) -> None:
         """Note elements, which never lie across granules; they are in the first `used` bytes of each."""
-        self.shared.append((np.ravel(cta), np.unique(addresses // _GRANULE)))
-        self.modes.append(mode)
+        granules = np.unique(addresses // _GRANULE)
+        self.shared.append((np.ravel(cta), granules))
+        self.matrices.append(matrix)
         self.used.append(used)
+        if matrix.overlaps(len(granules)):
+            self.overlapping.append(matrix)
 
     def touches(self, cta: int | Array, lanes: Array, column: int, count: int, *, writes: bool) -> None:
         """Note columns of tensor memory in some lanes."""

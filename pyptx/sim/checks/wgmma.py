@@ -19,6 +19,7 @@ from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.sim import rules
 from pyptx.sim import warpgroups as wg
 from pyptx.sim.checks import layouts
+from pyptx.sim.checks.descriptors import report_overlap
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Place
@@ -100,14 +101,14 @@ def _multiply(
     kept = product.k // 2 if product.sparse else product.k
     shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
     operands = [
-        _operand(site, lanes, named[name], rows, columns, _BITS[product.types[at]], _across(named, name))
+        _operand(site, lanes, named[name], (name.upper(), product.types[at]), rows, columns, _across(named, name))
         for name, at, rows, columns in shapes
     ]
     shape = f"m64n{product.n}k{product.k}"
     together = warpgroups(checks, lanes)
     checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
-    for rows, (name, *_) in zip(operands, shapes, strict=True):
-        layouts.taken_by_warpgroups(site, lanes, together, rows, named[name])
+    for rows, (name, at, *_) in zip(operands, shapes, strict=True):
+        layouts.taken_by_warpgroups(site, lanes, together, rows, named[name], product.types[at])
 
 
 def _across(named: dict[str, Any], name: str) -> bool:
@@ -130,20 +131,34 @@ class _Operands:
         return _Operands(groups.first[order], groups.cta[order] * (lanes.shape.shared_stride // _GRANULE))
 
 
-def _operand(site: Site, lanes: Lanes, given: Any, rows: int, columns: int, bits: int, across: bool) -> Rows:
-    """Return the granules that an operand of each warpgroup lies in."""
+def _operand(
+    site: Site, lanes: Lanes, given: Any, operand: tuple[str, str], rows: int, columns: int, across: bool
+) -> Rows:
+    """Return the granules that an operand of each warpgroup lies in; `operand` is its name and type."""
     held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.of(lanes))
-    values = lanes.each(given)[held.first]
+    values, bits = lanes.each(given)[held.first], _BITS[operand[1]]
     key = values.tobytes(), rows, columns, bits, across
     found = held.rows.get(key)
     if found is None:
         for value in np.unique(values).tolist():
-            _inside(site, _granules(value, rows, columns, bits, across))
+            granules = _granules(value, rows, columns, bits, across)
+            _inside(site, granules)
+            matrix = wg.Matrix(
+                *operand, WgmmaDescriptor.decode(value), rows, *_elements(columns, bits), across
+            )  # fmt: skip
+            if matrix.overlaps(len(granules)):
+                checks, place = checks_of(site)
+                report_overlap(checks, place, checks.group(lanes).first, matrix)
         found = _rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
         if sum(one.blocks.nbytes for one in held.rows.values()) + found.blocks.nbytes > _KEPT:
             held.rows.clear()
         held.rows[key] = found
     return found
+
+
+def _elements(columns: int, bits: int) -> tuple[int, int]:
+    """Return columns of elements as columns of whole bytes, and the bytes of each."""
+    return (columns // 8, 1) if bits == 1 else (columns, bits // 8)
 
 
 def _inside(site: Site, granules: Array) -> None:
@@ -175,7 +190,7 @@ def _rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: i
 def _granules(bits: int, rows: int, columns: int, width: int, across: bool) -> Array:
     """Return the numbers of the granules that a matrix lies in, by shared addresses."""
     found = WgmmaDescriptor.decode(bits)
-    columns, size = (columns // 8, 1) if width == 1 else (columns, width // 8)
+    columns, size = _elements(columns, width)
     if not across and columns * size % _GRANULE == 0:
         columns, size = columns * size // _GRANULE, _GRANULE
     return np.unique(wg.places(found, rows, columns, size, across) // _GRANULE)

@@ -440,6 +440,21 @@ SWIZZLE = _warning(
     "give the tensor map and the matrix descriptor the same swizzle; only data that was swizzled before may be copied "
     "without one",
 )
+OVERLAPPING_OPERAND = _warning(
+    987,
+    "matrix descriptor whose offsets overlap",
+    "The leading and the stride byte offset (LBO, SBO) of a descriptor put two elements of an operand on the same "
+    "bytes, so that the product reads some of them twice and others never (matrix descriptors; canonical layouts).",
+    "SBO is at least 1024, 512, 256 or 128 bytes: 8 lines of the 128-, 64-, 32-byte swizzle or of none; LBO is ignored "
+    "with a swizzle along K",
+)
+ELEMENT_TYPE = _warning(
+    988,
+    "element type of the tensor map and of the product differ",
+    "A tensor map of floating-point numbers says what its bytes are, and the product takes them for another type.",
+    "encode the tensor map with the type that the product reads, or let the product read the map's; maps of U8, U16 "
+    "and U32 copy bits",
+)
 # Hangs
 DEADLOCK = replace(
     _error(

@@ -78,11 +78,12 @@ def shared_rows(half: Half, bits: int, rows: int, which: int) -> Array:
     """Return rows of A (`which` 0) or columns of B (1), `[row, element of K]`, by descriptor."""
     found = half.found
     name, across = ((found.a, found.transpose_a), (found.b, found.transpose_b))[which]
-    depth = half.stored if which == 0 else found.k
+    depth, operand = half.stored if which == 0 else found.k, ("AB"[which], name.name)
     if found.kind in _FP4_KINDS:
-        raw = _gathered(half, bits, rows, depth // 2, "u1", False)
+        raw = _gathered(half, bits, (rows, depth // 2), "u1", False, _CHUNK, operand)
         return decode(_nibbles(raw), "e2m1")
-    raw = _gathered(half, bits, rows, depth, _RAW.get(name.name, "u1"), across, _USED.get(name.bits, _CHUNK))
+    used = _USED.get(name.bits, _CHUNK)
+    raw = _gathered(half, bits, (rows, depth), _RAW.get(name.name, "u1"), across, used, operand)
     if name.bits == 4:
         return decode(_nibbles(raw.reshape(rows, -1, _CHUNK)[..., : _USED[4]]).reshape(rows, depth), name.name)
     if name.bits == 6:
@@ -90,9 +91,11 @@ def shared_rows(half: Half, bits: int, rows: int, which: int) -> Array:
     return _numbers(raw, name.name)
 
 
-def _gathered(half: Half, bits: int, rows: int, columns: int, dtype: str, across: bool, used: int = _CHUNK) -> Array:
+def _gathered(
+    half: Half, bits: int, shape: tuple[int, int], dtype: str, across: bool, used: int, operand: tuple[str, str]
+) -> Array:
     found = Tcgen05Descriptor.decode(bits)
-    return wg.shared_matrix(half.memory, half.cta, found, rows, columns, dtype, across, used)
+    return wg.shared_matrix(half.memory, half.cta, found, *shape, dtype, across, used, operand)
 
 
 def tensor_rows(half: Half, address: int, shifted: bool) -> Array:

@@ -37,8 +37,8 @@ def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor,
     column, tensor = operands["d"], memory.tensor
     if not tensor.allocated(flat, np.array(column), np.array(column + found.n - 1)).all():
         return False
-    right = _rows(memory, flat, operands["b"], found.b.name, found.n // pair, found.k, found.transpose_b)
-    left = _rows(memory, flat, operands["a"], found.a.name, _ROWS, found.k, found.transpose_a)
+    right = _rows(memory, flat, operands["b"], ("B", found.b.name), found.n // pair, found.k, found.transpose_b)
+    left = _rows(memory, flat, operands["a"], ("A", found.a.name), _ROWS, found.k, found.transpose_a)
     x = left.reshape(groups, pair, _ROWS, found.k)
     y = right.reshape(groups, 1, found.n, found.k).swapaxes(-1, -2)
     x, y = (-x if found.negate_a else x), (-y if found.negate_b else y)
@@ -78,8 +78,12 @@ def _add(cells: Array, ctas: Array, column: int, x: Array, y: Array, kept: bool)
     cells.view(np.float32)[which, :, column : column + shape[-1]] = canonical(sums)
 
 
-def _rows(memory: Memory, ctas: Array, bits: int, name: str, rows: int, depth: int, across: bool) -> Array:
+def _rows(
+    memory: Memory, ctas: Array, bits: int, operand: tuple[str, str], rows: int, depth: int, across: bool
+) -> Array:
     """Return a matrix of every CTA, `[cta, row, element of K]`."""
-    found = Tcgen05Descriptor.decode(bits)
-    raw = wg.shared_matrix(memory, ctas[:, None, None], found, rows, depth, _RAW[name], across)
+    found, name = Tcgen05Descriptor.decode(bits), operand[1]
+    raw = wg.shared_matrix(
+        memory, ctas[:, None, None], found, rows, depth, _RAW[name], across, operand=operand
+    )  # fmt: skip
     return raw if name in ("s8", "u8") else decode(raw, name)

@@ -11,6 +11,7 @@ from pyptx.check.body import Body, Place, Step
 from pyptx.check.symbols import Kind, Scope
 from pyptx.ir import (
     AddressOperand,
+    BinaryOperand,
     ImmediateOperand,
     IndexedOperand,
     LabelOperand,
@@ -174,6 +175,8 @@ def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register]
             todo += [(wanted.parts[1], given.right), (wanted.parts[0], given.left)]
         elif isinstance(given, NegatedOperand | UnaryOperand):
             todo.append((wanted, given.operand))
+        elif isinstance(given, BinaryOperand):
+            todo.append((wanted, given.left))
         elif isinstance(given, IndexedOperand):
             todo.append((wanted, given.index))
 

@@ -9,11 +9,13 @@ from pyptx.ir import (
     BinaryOperand,
     Declarator,
     GenericOperand,
+    ImmediateOperand,
     LabelOperand,
     MaskOperand,
     VarDecl,
     VectorOperand,
     evaluate,
+    fault,
 )
 from pyptx.ir.nodes import has_braces
 from pyptx.ir.operands import Operand, number_value
@@ -83,6 +85,10 @@ def _count(statement: VarDecl, item: Declarator, sizes: list[int], level: int, c
 
 
 def _leaf(value: str | Operand, statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -> str | None:
+    constant = ImmediateOperand(value) if isinstance(value, str) else value
+    wrong = fault(constant.operand if isinstance(constant, MaskOperand) else constant)
+    if wrong is not None:
+        return f"{wrong}, in the value of `{item.name}`"
     undeclared = next((name for name in _names(value) if not known(name)), None)
     if undeclared is not None:
         return f"`{undeclared}` in the value of `{item.name}` is not declared before it"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyptx.check.complaint import Complaint
+from pyptx.check.constants import refused
 from pyptx.check.fits import ADDRESS_REGISTERS, accepted
 from pyptx.check.operand_rules import IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
 from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET, elsewhere
@@ -106,12 +107,20 @@ def _first_misfit(plan: Plan, actual: tuple[Actual, ...], scope: Scope) -> tuple
             symbol = known.get(given.name) or scope.find(given.name)
             if accepts is not None and symbol is not None and symbol.plain in accepts:
                 continue
-        elif isinstance(given, ImmediateOperand) and plan.integers[index] and isinstance(given.value, int):
+        elif isinstance(given, ImmediateOperand) and plan.integers[index] and _is_short_integer(given):
             continue
         found = misfit(plan.signature[index], given, scope)
         if found is not None:
             return index, Complaint(found.rule, found.message, found.help, operand=index)
     return len(actual), None
+
+
+def _is_short_integer(given: ImmediateOperand) -> bool:
+    return len(given.text) < _DIGITS_OF_64_BITS and isinstance(given.value, int)
+
+
+_DIGITS_OF_64_BITS = 18
+"""As many characters no number needs that is too large for 64 bits."""
 
 
 def _miscounted(instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope) -> Complaint:
@@ -284,14 +293,14 @@ def _address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     assert isinstance(given, AddressOperand)
     if wanted.kind is not Kind.ADDRESS:
         return _wrong_kind(wanted, f"`{text_of(given)}`", "an address")
-    found = _address_base(wanted, given, scope)
+    found = _address_base(wanted, given, scope) or refused(given)
     return found or _address_rest(wanted, given.rest, scope)
 
 
 def _address_base(wanted: Operand, given: AddressOperand, scope: Scope) -> Complaint | None:
     name = given.base
     if name and name[0] in "-0123456789":
-        return _absolute(wanted, text_of(given))
+        return _absolute(wanted, text_of(given)) or refused(ImmediateOperand(name))
     symbol = scope.find(name) or scope.find(name.partition(".")[0])
     if symbol is None:
         return _undeclared(name, scope, None)
@@ -301,7 +310,14 @@ def _address_base(wanted: Operand, given: AddressOperand, scope: Scope) -> Compl
         return Complaint(OPERAND_TYPE, f"an address register must be .b32 or .b64, `{name}` is .{symbol.type}")
     if symbol.kind is not Means.VARIABLE:
         return _wrong_kind(wanted, f"`{name}`", f"the name of a {symbol.kind}")
-    return _space(wanted, name, symbol)
+    return _space(wanted, name, symbol) or _only_register(wanted, name, symbol)
+
+
+def _only_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+    if wanted.parts[0].kind is not Kind.REGISTER or symbol.type in _OPAQUE:
+        return None
+    fix = f"move the address into a register first: mov.u32 %r, {name}"
+    return Complaint(OPERAND_KIND, f"the address of this form must be in a register, found the variable `{name}`", fix)
 
 
 _GENERIC = frozenset(("global", "shared", "local"))
@@ -346,8 +362,8 @@ def _other_address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | 
         return _wrong_kind(wanted, f"`{text_of(given)}`", "an address")
     if isinstance(given, IndexedOperand):
         symbol = scope.find(given.name)
-        return _undeclared(given.name, scope, None) if symbol is None else None
-    return _absolute(wanted, text_of(given))
+        return _undeclared(given.name, scope, None) if symbol is None else refused(given.index)
+    return _absolute(wanted, text_of(given)) or refused(given)
 
 
 def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
@@ -379,7 +395,15 @@ def _element(wanted: Operand, element: Actual, scope: Scope) -> Complaint | None
             return None if _holds(wanted, symbol.type) else _wrong_type(wanted, element.name, symbol.type)
         if element.name == "_" and "w" in wanted.access:
             return None
-    return misfit(wanted.scalar(), element, scope)
+    return _sum_in_list(element) or misfit(wanted.scalar(), element, scope)
+
+
+def _sum_in_list(element: Actual) -> Complaint | None:
+    """Refuse `{%r1+4, …}` and `(symbol+4, …)`: ptxas takes sums with a register or a symbol alone only."""
+    if not isinstance(element, BinaryOperand) or not isinstance(element.left, RegisterOperand | LabelOperand):
+        return None
+    fix = "compute it before, into a register of its own"
+    return Complaint(OPERAND_KIND, f"`{text_of(element)}` cannot stand in a list", fix)
 
 
 def _pipe(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
@@ -396,6 +420,9 @@ def _list(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     for element in given.elements:
         if isinstance(element, RegisterOperand | LabelOperand) and not _known(element.name, scope):
             return _undeclared(element.name, scope, None)
+        wrong = _sum_in_list(element) or refused(element)
+        if wrong is not None:
+            return wrong
     return None
 
 
@@ -407,6 +434,9 @@ def _negated(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
 
 
 def _constant(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+    wrong = refused(given)
+    if wrong is not None:
+        return wrong
     value = evaluate(given)
     if value is None:
         return _expression(wanted, given, scope)
@@ -466,7 +496,7 @@ def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | Non
             symbol = scope.find(item.name)
             if symbol is None:
                 return _undeclared(item.name, scope, None)
-            if symbol.kind is Means.REGISTER and not wanted.minus:
+            if symbol.kind is Means.REGISTER and not wanted.minus and not _sums_register(wanted, given, scope):
                 return _wrong_kind(wanted, f"`{text_of(given)}`", "an expression over registers")
             if symbol.kind is Means.VARIABLE and wanted.type in _FLOAT_TYPES:
                 return Complaint(
@@ -475,9 +505,23 @@ def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | Non
                 )  # fmt: skip
     return (
         None
-        if wanted.kind in (Kind.MOVABLE, Kind.VALUE)
+        if wanted.kind in (Kind.MOVABLE, Kind.VALUE) or _sums_register(wanted, given, scope)
         else _wrong_kind(wanted, f"`{text_of(given)}`", "an expression")
     )
+
+
+_SUMMANDS = ADDRESS_REGISTERS - {"b8", "u8", "s8"}
+
+
+def _sums_register(wanted: Operand, given: Actual, scope: Scope) -> bool:
+    """Tell whether this is `register+number` where that may stand: ptxas adds the number to the bits of an integer
+    register before the instruction reads it. Parts of registers have no sums, and other registers crash ptxas."""
+    if not isinstance(given, BinaryOperand) or not isinstance(given.left, RegisterOperand | LabelOperand):
+        return False
+    symbol = scope.find(given.left.name)
+    scalar = wanted.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE) and not wanted.count and not wanted.selectable
+    fits = symbol is not None and symbol.type in _SUMMANDS and not symbol.vector and _holds(wanted, symbol.type)
+    return fits and scalar and wanted.access == "r"
 
 
 _EXPECTED = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyptx.check import (
     calls,
+    constants,
     dataflow,
     header,
     initial_values,
@@ -21,7 +22,7 @@ from pyptx.diagnostics import Rule
 
 _CHECKS = (
     spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, shared_memory,
-    tensor_maps, scopes, redeclarations, initial_values,
+    tensor_maps, scopes, redeclarations, initial_values, constants,
 )  # fmt: skip
 
 RULES: tuple[Rule, ...] = tuple(sorted((rule for c in _CHECKS for rule in c.RULES), key=lambda rule: rule.code))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyptx.ir.base import Node, tokens
-    from pyptx.ir.constants import displacement, evaluate
+    from pyptx.ir.constants import displacement, evaluate, fault, overflows
     from pyptx.ir.directives import (
         AddressSize,
         AliasDirective,
@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "base": "Node tokens",
-    "constants": "displacement evaluate",
+    "constants": "displacement evaluate fault overflows",
     "directives": "AddressSize AliasDirective BranchTargets CallPrototype CallTargets Directive DwarfDirective "
     "FileDirective LabelRange LocDirective Module PragmaDirective Section SectionData SectionLabel SkippedText Target "
     "Version",
@@ -102,6 +102,7 @@ __all__ = [
     "tokens",
     "displacement",
     "evaluate",
+    "fault",
     "AddressSize",
     "AliasDirective",
     "BranchTargets",
@@ -163,6 +164,7 @@ __all__ = [
     "modifier_span",
     "opcode_span",
     "operand_span",
+    "overflows",
     "part_span",
     "token_span",
     "word_span",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isinf
 
 from pyptx.ir.base import Node
 from pyptx.ir.kinds import ScalarType
@@ -16,6 +17,7 @@ from pyptx.ir.operands import (
     ParenthesizedOperand,
     UnaryOperand,
     number_value,
+    text_of,
 )
 
 _ALL = (1 << 64) - 1
@@ -26,21 +28,53 @@ Constant = tuple[int | float, bool]
 
 def evaluate(operand: Operand) -> int | float | None:
     """Return the value of a constant expression; None where it has none: a symbol takes part, a division by zero."""
+    return _value(operand, [])
+
+
+def _value(operand: Operand, faults: list[str]) -> int | float | None:
+    """Return the value of an expression, adding what ptxas has against it."""
     done: list[Constant | None] = []
     todo: list[tuple[Operand, bool]] = [(operand, False)]
     while todo:
         item, ready = todo.pop()
         children = _children(item)
         if children is None:
-            done.append(_literal(item))
+            done.append(_literal(item, faults))
         elif not ready:
             todo.append((item, True))
             todo += [(child, False) for child in reversed(children)]
         else:
             values = [done.pop() for _ in children][::-1]
             known = [value for value in values if value is not None]
+            if isinstance(item, BinaryOperand) and item.operator in ("/", "%") and values[1] and not values[1][0]:
+                faults.append(f"`{text_of(item.right)}` is zero, and something is divided by it")
             done.append(_combine(item, known) if len(known) == len(values) else None)
     return done[0][0] if done[0] is not None else None
+
+
+def fault(operand: Operand) -> str | None:
+    """Return why ptxas refuses a constant expression, or the constants beside a symbol: `1/0`, a number too large."""
+    faults: list[str] = []
+    _value(operand, faults)
+    return faults[0] if faults else None
+
+
+def overflows(text: str) -> bool:
+    """Tell whether ptxas finds a number too large. Of an integer it keeps the low 64 bits, and complains only if the
+    highest of these was set before another digit came; a decimal fraction must be a finite double."""
+    digits = text.removeprefix("-").removesuffix("U")
+    prefix = digits[:2].lower()
+    if prefix in ("0f", "0d") or not digits[:1].isdigit():
+        return False
+    base = {"0x": 16, "0b": 2}.get(prefix, 8 if digits[0] == "0" else 10)
+    if base in (8, 10) and not digits.isdigit():
+        return isinf(float(digits))
+    value = 0
+    for digit in digits[2:] if base in (2, 16) else digits:
+        if value & _TOP:
+            return True
+        value = (value * base + int(digit, 16)) & _ALL
+    return False
 
 
 def displacement(address: AddressOperand) -> int | None:
@@ -64,9 +98,11 @@ def _children(item: Operand) -> tuple[Operand, ...] | None:
     return None
 
 
-def _literal(item: Node) -> Constant | None:
+def _literal(item: Node, faults: list[str]) -> Constant | None:
     if not isinstance(item, ImmediateOperand):
         return None
+    if overflows(item.text):
+        faults.append(f"`{item.text}` is too large for 64 bits")
     try:
         value = item.value
     except ValueError:

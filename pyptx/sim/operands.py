@@ -197,7 +197,21 @@ class Operands:
         if not isinstance(extra, int) or given.operator not in ("+", "-"):
             raise Unreadable("a constant expression without a value")
         extra = -extra if given.operator == "-" else extra
+        found = self.row(given.left.name, scope) if isinstance(given.left, RegisterOperand | LabelOperand) else None
+        if found is not None:
+            return self._register_sum(found[0], found[1], extra, type_name)
         return f"({self.read(given.left, type_name, scope)} + {self.constant(constant(extra, type_name or 'u64'))})"
+
+    def _register_sum(self, row: Row, element: int, extra: int, type_name: str | None) -> str:
+        """Add a number to a register's bits, which wrap, before they are taken as a type."""
+        own = np.dtype(CLASSES[row.letter])
+        dtype = dtype_of(type_name) if type_name is not None else own
+        widens = dtype.kind == "i" and dtype.itemsize > own.itemsize
+        number = self.constant(constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
+        whole = f"({self.view(row, 'i' if widens else '', element)} + {number})"
+        return (
+            f"{whole}.astype('{dtype.str}')" if widens else f"{whole}.astype('u{dtype.itemsize}').view('{dtype.str}')"
+        )
 
     def address(self, given: Actual, space: str | None, step: Step) -> tuple[str, str]:
         """Return the space of an address operand as memory names it, and the expression of its value."""

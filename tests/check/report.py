@@ -14,6 +14,8 @@ HEADER = """\
 .const .u32 c[4];
 .func takes(.param .b32 a) {{ ret; }}
 .func (.reg .b32 y) f(.reg .b32 x) {{ add.s32 y, x, 1; ret; }}
+.func (.reg .b32 y) none {{ mov.b32 y, 1; ret; }}
+.func nothing() {{ ret; }}
 .visible .entry k(.param .u64 p, .param .align 128 .b8 map[128])
 {{
     .reg .pred %p<4>;

@@ -47,6 +47,10 @@ WRONG = [
     ("setp.lt.f32 %r1|%p0, %f0, %f1;", "PTX0203"),
     ("add.f32 %f0, %v, %f1;", "PTX0202"),
     ("add.f32 %f0, %v.x, %v;", "PTX0202"),
+    ("st.global.v2.b32 [%rd0], {%r0+4, %r1};", "PTX0202"),
+    ("call takes, (%r0+4);", "PTX0202"),
+    ("ld.global.b32 %r0+4, [%rd0];", "PTX0202"),
+    ("cvt.u32.u32 %r0, {%r1};", "PTX0202"),
 ]
 RIGHT = [
     "add.s32 %r0, %r1, 0x7fffffff;",
@@ -77,6 +81,17 @@ RIGHT = [
     "mad.wide.s32 %rd0, %r0, %r1, %rd1;",
     "mov.b64 {%r0, _}, %rd0;",
     "bar.sync 15, 64;",
+    "add.u64 %rd0, %rd1+8, %rd2;",
+    "st.global.b32 [%rd0], %r0+-4;",
+    "mov.b32 %r0, %r1+(4*2);",
+    "add.bf16x2 %r0, %r1+1, %r2;",
+    "bar.sync %r0+1;",
+    "ldmatrix.sync.aligned.m8n8.x1.b16 {%r0}, [%rd0];",
+    "stmatrix.sync.aligned.m8n8.x1.b16 [%rd0+16], {%r0};",
+    "mbarrier.arrive.b64 %rd0, [%rd1], {%r0};",
+    "call (%r0), none;",
+    "call (), nothing;",
+    "{ .param .b32 x; P: .callprototype (.param .b32 _) _; call (x), %rd0, P; }",
 ]
 
 
@@ -95,3 +110,25 @@ def test_ptxas_agrees(line: str) -> None:
     text = HEADER.format(target="sm_90a", version="8.6") + f"    {line}\n    ret;\n}}\n"
     errors = [d for d in validate(text) if d.severity is Severity.ERROR]
     assert bool(errors) == (line not in RIGHT)
+
+
+_SCALED = (
+    "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0 "
+    "{%f0, %f1, %f2, %f3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%f4, %f5, %f6, %f7}, "
+    "{%r6}, {%h0, %h1}, {%r7}, {%h2, %h3};"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "target", "found"),
+    [
+        (_SCALED, "sm_120a", []),
+        ("st.bulk.weak.shared::cta [tile], 64, 0;", "sm_100a", ["PTX0202 1"]),
+        ("st.bulk.weak.shared::cta [%r0], 64, 0;", "sm_100a", []),
+        ("st.bulk [tile], 64, 0;", "sm_100a", []),
+    ],
+)
+def test_newer_instructions(line: str, target: str, found: list[str]) -> None:
+    assert report(line, target, "8.7") == found
+    text = HEADER.format(target=target, version="8.7") + f"{line}\nret;\n}}\n"
+    assert bool(found) == any(d.severity is Severity.ERROR for d in validate(text))

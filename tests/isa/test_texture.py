@@ -61,5 +61,5 @@ def test_offset_and_depth_are_optional_and_the_predicate_is_newer() -> None:
     assert all(match.needs[0].since[0][1] == (7, 1) for match in residency)
 
 
-def test_a_call_has_six_shapes() -> None:
-    assert sorted(len(s) for match in matches("call") for s in match.signatures) == [1, 2, 2, 3, 3, 4]
+def test_a_call_has_eight_shapes() -> None:
+    assert sorted(len(s) for match in matches("call") for s in match.signatures) == [1, 2, 2, 2, 3, 3, 3, 4]

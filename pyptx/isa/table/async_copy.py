@@ -75,7 +75,7 @@ FORMS = (
 
     _bulk("cp.async.bulk{.sem}.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}"
           "  [d@shared::cluster:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]"
-          "{?multicast, ctas:val[0..65535].u16}{?hint, policy:.u64}",
+          "{?multicast, ctas:val[0..65535].u16~}{?hint, policy:.u64}",
           sem="weak@9.3", multicast=MULTICAST),
     _bulk("cp.async.bulk{.sem}.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast{.hint}"
           "  [d@shared::cluster:w], [a@global], "
@@ -83,7 +83,7 @@ FORMS = (
           sem="weak@9.3", multicast=_WIDE),
     _bulk("cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}{.multicast}{.hint}"
           ".b128  [d@shared::cluster:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]"
-          "{?multicast, ctas:val[0..65535].u16}{?hint, policy:.u64}",
+          "{?multicast, ctas:val[0..65535].u16~}{?hint, policy:.u64}",
           scope=_SCOPES, multicast=MULTICAST, ptx=(9, 3), sm="sm_90a sm_100f sm_110f"),
     _bulk("cp.async.bulk.relaxed.scope.shared::cluster.global.mbarrier::complete_tx::bytes{.report}.multicast{.hint}"
           ".b128  [d@shared::cluster:w], [a@global], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw], ctas:.u32"
@@ -97,10 +97,10 @@ FORMS = (
           "  [d@shared::cluster:w], [a@shared::cta], size:val[0..1048560/16].u32, [mbar@shared::cluster:rw]",
           scope="cta cluster", ptx=(9, 3)),
     _bulk("cp.async.bulk{.sem}.global.shared::cta.bulk_group{.hint}{.mask}"
-          "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?hint, policy:.u64}{?mask, bytes:.u16}",
+          "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?hint, policy:.u64}{?mask, bytes:.u16~}",
           sem="weak@9.3", mask="cp_mask@8.6,sm_100"),
     _bulk("cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.hint}{.mask}.b128"
-          "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?hint, policy:.u64}{?mask, bytes:.u16}",
+          "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?hint, policy:.u64}{?mask, bytes:.u16~}",
           scope=_SCOPES, mask="cp_mask@8.6,sm_100", ptx=(9, 3)),
 
     _reduce("cp.reduce.async.bulk{.relaxed.scope}.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op"
@@ -116,9 +116,9 @@ FORMS = (
          see=f"{_SEE}-cp-async-bulk-prefetch"),
     _multimem("multimem.cp.async.bulk{.sem}.global.shared::cta.bulk_group{.mask}"
               "  [d@global:w], [a@shared::cta], "
-              "size:val[0..1048560/16].u32{?mask, bytes:.u16}", sem="weak@9.3", ptx=(9, 1)),
+              "size:val[0..1048560/16].u32{?mask, bytes:.u16~}", sem="weak@9.3", ptx=(9, 1)),
     _multimem("multimem.cp.async.bulk.relaxed.scope.global.shared::cta.bulk_group{.mask}.b128"
-              "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?mask, bytes:.u16}", ptx=(9, 3)),
+              "  [d@global:w], [a@shared::cta], size:val[0..1048560/16].u32{?mask, bytes:.u16~}", ptx=(9, 3)),
     form("multimem.cp.reduce.async.bulk{.relaxed.scope}.global.shared::cta.bulk_group.op"
          "  [d@global:rw], [a@shared::cta], size:val[0..1048560/16].u32",
          scope="cta@9.3 cluster@9.3 gpu@9.3 sys@9.3", op=_TO_GLOBAL, ptx=(9, 1), sm="sm_90",

@@ -21,12 +21,13 @@ FORMS = (
     form("brx.idx{.uni}  index:.u32, targets:label", since="5.1,sm_30", see=_BRX),
     form("call{.uni}  function:func", see=_CALL),
     form("call{.uni}  function:func, arguments:list", see=_CALL),
-    form("call{.uni}  result:wlist, function:func, arguments:list", see=_CALL),
+    # The manual lets arguments go only where there are no results; ptxas does not mind.
+    form("call{.uni}  result:wlist, function:func{, arguments:list}", see=_CALL),
     # Through a register: the last operand names a .callprototype, a .calltargets list or a table of functions.
     form("call{.uni}  pointer:reg.u64, prototype:label", ptx=(2, 1), sm="sm_20", see=_CALL),
     form("call{.uni}  pointer:reg.u64, arguments:list, prototype:label", ptx=(2, 1), sm="sm_20", see=_CALL),
     form(
-        "call{.uni}  result:wlist, pointer:reg.u64, arguments:list, prototype:label",
+        "call{.uni}  result:wlist, pointer:reg.u64{, arguments:list}, prototype:label",
         ptx=(2, 1),
         sm="sm_20",
         see=_CALL,

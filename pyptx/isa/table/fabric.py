@@ -46,7 +46,7 @@ FORMS = (
     _fabric(f"fabric.try_get.async.{_FETCH}{{.hint}}{_ORDER}.b128"
             f"  [d@shared::cta:w], [{_HANDLE}], size:.u32, {_MBAR}{_END}", see=f"{_SEE}-try-get"),
     _fabric(f"fabric.try_put.async{{.multimem}}.{_SEND}{{.mask}}{{.hint}}{_ORDER}.b128"
-            f"  [{_HANDLE}], [a@shared::cta], size:.u32, {_MBAR}{{?mask, bytes:.u16}}{_END}",
+            f"  [{_HANDLE}], [a@shared::cta], size:.u32, {_MBAR}{{?mask, bytes:.u16~}}{_END}",
             mask="cp_mask", see=f"{_SEE}-try-put"),
     _fabric(f"fabric.try_put.async{{.multimem}}.{_SEND}.counted::bytes{{.hint}}{_ORDER}.b128"
             f"  [{_COUNTED}], [a@shared::cta], size:.u32, {_MBAR}{_END}", see=f"{_SEE}-try-put"),

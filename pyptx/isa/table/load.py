@@ -99,7 +99,7 @@ _STRONG_LOADS = (
         sem="relaxed acquire", scope=SCOPE, ss=SHARED, vec_type=MEM_VEC, ptx=(6, 0), sm="sm_70", see=_LD,
     ),
     form(
-        "ld.sem.scope.ss.b128  d:w.b128, [a]",
+        "ld.sem.scope.ss.b128  d:w.b128~, [a]",
         sem="relaxed acquire", scope=SCOPE_128, ss=SHARED, ptx=(8, 3), sm="sm_70", see=_LD,
     ),
     form(
@@ -120,7 +120,7 @@ _STRONG_LOADS = (
         ptx=(6, 0), sm="sm_70", see=_LD,
     ),
     form(
-        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.b128  d:w.b128, [a]{?hint, policy:.u64}",
+        "ld.sem.scope{.global}{.evict1}{.hint}{.prefetch}.b128  d:w.b128~, [a]{?hint, policy:.u64}",
         sem="relaxed acquire", scope=SCOPE_128, evict1=L1, hint=HINT, prefetch=PREFETCH,
         ptx=(8, 3), sm="sm_70", see=_LD,
     ),

@@ -42,7 +42,7 @@ FORMS = (
          ptx=(8, 0), sm="sm_90", see=f"{_SEE}-expect-tx"),
 
     _arrive("mbarrier.op{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw]", ss=_SS, ptx=(7, 0), sm="sm_80"),
-    _arrive("mbarrier.op{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..4294967295].u32",
+    _arrive("mbarrier.op{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..4294967295].u32~",
          ss=_SS, ptx=(7, 8), sm="sm_90"),
     _arrive("mbarrier.op{.sem.scope}.shared::cluster.b64  d:sink, [a:rw]{, count:val[1..4294967295].u32}",
          ptx=(8, 0), sm="sm_90"),
@@ -50,7 +50,7 @@ FORMS = (
             ss=_SS, ptx=(8, 0), sm="sm_90"),
     _arrive("mbarrier.op.expect_tx{.sem.scope}.shared::cluster.b64  d:sink, [a:rw], bytes:.u32",
             ptx=(8, 0), sm="sm_90"),
-    form("mbarrier.op.noComplete{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..4294967295].u32",
+    form("mbarrier.op.noComplete{.sem.scope}{.ss}.b64  d:w_.u64, [a:rw], count:val[1..4294967295].u32~",
          op=_BOTH, sem="release@8.0", scope="cta@8.0", ss=_SS, ptx=(7, 0), sm="sm_80", see=_ARRIVE),
     form("cp.async.mbarrier.arrive{.noinc}{.ss}.b64  [a:rw]",
          ss=_SS, ptx=(7, 0), sm="sm_80",

@@ -34,10 +34,10 @@ _MXF8 = "kind::mxf8f6f4.block_scale kind::mxf8f6f4.block_scale.scale_vec::1X"
 _F4, _H2 = "d:w_.f32*4, a:{0}, b:{1}, c:.f32*4", "d:w_.f16x2*2, a:{0}, b:{1}, c:.f16x2*2"
 _S4, _S2 = "d:w_.s32*4, a:{0}, b:{1}, c:.s32*4", "d:w_.s32*2, a:{0}, b:{1}, c:.s32*2"
 _D4, _D2 = "d:w_.f64*4, a:{0}, b:{1}, c:.f64*4", "d:w_.f64*2, a:{0}, b:{1}, c:.f64*2"
-_SCALE = ", scale_a:reg.b32, which_a:val[0..3].u16*2, scale_b:reg.b32, which_b:val[0..3].u16*2"
-_META = ", meta:reg.b32, selector:imm[0..3]"
-_META_1 = ", meta:reg.b32, selector:imm[0..1]"
-_META_0 = ", meta:reg.b32, selector:imm[0..0]"
+_SCALE = ", scale_a:reg.b32~, which_a:val[0..3].u16*2, scale_b:reg.b32~, which_b:val[0..3].u16*2"
+_META = ", meta:reg.b32~, selector:imm[0..3]"
+_META_1 = ", meta:reg.b32~, selector:imm[0..1]"
+_META_0 = ", meta:reg.b32~, selector:imm[0..0]"
 
 
 def _bits(accumulator: str, a: int, b: int) -> str:

@@ -41,7 +41,7 @@ _LOADS = (
         "multimem.ld_reduce{.sem}{.global}.op_type  d:w.op_type/1, [a]",
         sem=_LD, op_type=_INT, since=_90, see=_SEE,
     ),
-    form("multimem.ld_reduce{.sem}{.global}.add.type          d, [a]", sem=_LD, type="f32 f64", since=_90, see=_SEE),
+    form("multimem.ld_reduce{.sem}{.global}.add.type          d:~, [a]", sem=_LD, type="f32 f64", since=_90, see=_SEE),
     form(
         "multimem.ld_reduce{.sem}{.global}.add.vec.f32  d:w_.f32*vec, [a]",
         sem=_LD, vec="v2 v4", since=_90, see=_SEE,
@@ -54,13 +54,13 @@ _LOADS = (
         "multimem.ld_reduce{.sem}{.global}.add{.acc}.vec.type  d:w_.b16*vec, [a]",
         sem=_LD, acc=_ACC32, vec="v2 v4 v8", type=_HALF, since=_90, see=_SEE,
     ),
-    form("multimem.ld_reduce{.sem}{.global}.op.type  d, [a]", sem=_LD, op="min max", type=_HALF2, since=_90, see=_SEE),
+    form("multimem.ld_reduce{.sem}{.global}.op.type d:~, [a]", sem=_LD, op="min max", type=_HALF2, since=_90, see=_SEE),
     form(
         "multimem.ld_reduce{.sem}{.global}.op.vec.type  d:w_.type*vec, [a]",
         sem=_LD, op="min max", vec="v2 v4", type=_HALF2, since=_90, see=_SEE,
     ),
     form(
-        "multimem.ld_reduce{.sem}{.global}.add{.acc}.type  d, [a]",
+        "multimem.ld_reduce{.sem}{.global}.add{.acc}.type  d:~, [a]",
         sem=_LD, acc=_ACC32, type=_HALF2, since=_90, see=_SEE,
     ),
     form(
@@ -83,13 +83,13 @@ _LOADS = (
         "multimem.ld_reduce{.sem}{.global}.add{.acc}.vec.type  d:w_.b16*vec, [a]",
         sem=_LD, acc=_ACC16, vec="v2 v4 v8", type=_E8X2, since=_FP8, see=_SEE,
     ),
-    form("multimem.ld_reduce{.sem}{.global}.op.type  d, [a]", sem=_LD, op="min max", type=_E8X4, since=_FP8, see=_SEE),
+    form("multimem.ld_reduce{.sem}{.global}.op.type d:~, [a]", sem=_LD, op="min max", type=_E8X4, since=_FP8, see=_SEE),
     form(
         "multimem.ld_reduce{.sem}{.global}.op.vec.type  d:w_.type*vec, [a]",
         sem=_LD, op="min max", vec="v2 v4", type=_E8X4, since=_FP8, see=_SEE,
     ),
     form(
-        "multimem.ld_reduce{.sem}{.global}.add{.acc}.type  d, [a]",
+        "multimem.ld_reduce{.sem}{.global}.add{.acc}.type  d:~, [a]",
         sem=_LD, acc=_ACC16, type=_E8X4, since=_FP8, see=_SEE,
     ),
     form(
@@ -106,7 +106,7 @@ _STORES = (
         sem=_ST, vec="v2 v4 v8", type=_HALF, since=_90, see=_SEE,
     ),
     form(
-        "multimem.st{.sem}{.global}{.vec}.type  [a:w], b:reg.type*vec",
+        "multimem.st{.sem}{.global}{.vec}.type  [a:w], b:reg.type~*vec",
         sem=_ST, vec="v2 v4", type=_HALF2, since=_90, see=_SEE,
     ),
     form(
@@ -118,7 +118,7 @@ _STORES = (
         sem=_ST, vec="v2 v4 v8", type=_E8X2, since=_FP8, see=_SEE,
     ),
     form(
-        "multimem.st{.sem}{.global}{.vec}.type  [a:w], b:.type*vec",
+        "multimem.st{.sem}{.global}{.vec}.type  [a:w], b:.type~*vec",
         sem=_ST, vec="v2 v4", type=_E8X4, since=_FP8, see=_SEE,
     ),
     form(

@@ -74,7 +74,7 @@ _STORES = (
         sem="relaxed release", scope=SCOPE, ss=SHARED, vec_type=MEM_VEC, ptx=(6, 0), sm="sm_70", see=_ST,
     ),
     form(
-        "st.sem.scope.ss.b128  [a:w], b",
+        "st.sem.scope.ss.b128  [a:w], b:val~",
         sem="relaxed release", scope=SCOPE_128, ss=SHARED, ptx=(8, 3), sm="sm_70", see=_ST,
     ),
     form(
@@ -92,7 +92,7 @@ _STORES = (
         ptx=(6, 0), sm="sm_70", see=_ST,
     ),
     form(
-        "st.sem.scope{.global}{.evict1}{.hint}.b128  [a:w], b{?hint, policy:.u64}",
+        "st.sem.scope{.global}{.evict1}{.hint}.b128  [a:w], b:val~{?hint, policy:.u64}",
         sem="relaxed release", scope=SCOPE_128, evict1=L1, hint=HINT, ptx=(8, 3), sm="sm_70", see=_ST,
     ),
     # The manual knows .mmio.relaxed only; ptxas takes .release since PTX 9.3.
@@ -104,7 +104,7 @@ _STORES = (
 
 _ASYNC_STORES = (
     form(
-        "st.async{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type  [a:w], b:.type*vec, [mbar:rw]",
+        "st.async{.weak}{.ss}.mbarrier::complete_tx::bytes{.vec}.type  [a:w], b:.type~*vec, [mbar:rw]",
         weak="weak", ss=_ASYNC_SPACE, vec="v2", type="b32 b64 u32 u64 s32 s64 f32 f64", since="8.1,sm_90", see=_ASYNC,
     ),
     form(
@@ -117,7 +117,7 @@ _ASYNC_STORES = (
     ),
     # The scope that the weak store had in PTX 8.1; it changes nothing.
     form(
-        "st.async.cluster{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type  [a:w], b:.type*vec, [mbar:rw]",
+        "st.async.cluster{.shared::cluster}.mbarrier::complete_tx::bytes{.vec}.type  [a:w], b:.type~*vec, [mbar:rw]",
         vec="v2", type="b32 b64 u32 u64 s32 s64 f32 f64", since="8.1,sm_90", see=_ASYNC,
     ),
     form(
@@ -143,17 +143,15 @@ _ASYNC_STORES = (
         "st.async.scope{.ss}.type  [a:w], b",
         scope="gpu sys", ss="global@8.7,sm_100", type=MEM, since="8.1,sm_90", see=_ASYNC,
     ),
-    form(
-        "st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u64, initval:imm[0..0]",
-        weak="weak", since="8.6,sm_100", see=_BULK,
-    ),
-    form(
-        "st.bulk{.weak}{.shared::cta}  [a:w], size:reg.u32, initval:imm[0..0]",
-        weak="weak", since="9.0,sm_100", see=_BULK,
-    ),
-    form(
-        "st.bulk{.weak}{.shared::cta}  [a:w], size:imm[0..16777216/8].u64, initval:imm[0..0]",
-        weak="weak", since="8.6,sm_100", see=_BULK,
+    # With .shared::cta ptxas takes the address in a register only; a generic one may name a variable.
+    *(
+        form(f"st.bulk{{.weak}}{space}, {size}, initval:imm[0..0]", weak="weak", since=since, see=_BULK)
+        for space in ("  [a@generic:w]", ".shared::cta  [a:wreg]")
+        for size, since in (
+            ("size:reg.u64", "8.6,sm_100"),
+            ("size:reg.u32", "9.0,sm_100"),
+            ("size:imm[0..16777216/8].u64", "8.6,sm_100"),
+        )
     ),
 )  # fmt: skip
 

@@ -50,6 +50,6 @@ FORMS = (
             ".multicast::cluster::all.b128  [d:w], [mbar:rw]", sm=FAMILY_100_120),
     _query("clusterlaunchcontrol.query_cancel.is_canceled.pred.b128  d:w.pred, answer:.b128"),
     _query("clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128  d:w_.b32*4, answer:.b128"),
-    _query("clusterlaunchcontrol.query_cancel.dim.b32.b128  d:w.b32, answer:.b128",
+    _query("clusterlaunchcontrol.query_cancel.dim.b32.b128  d:w.b32, answer:.b128~",
            dim="get_first_ctaid::x get_first_ctaid::y get_first_ctaid::z"),
 )  # fmt: skip

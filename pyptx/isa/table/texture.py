@@ -89,7 +89,7 @@ def _tex() -> Iterator[Form]:
         yield from _lookups("{.base}", "1.0", "", geometry)
         if not geometry.gradient:
             continue
-        yield from _lookups(".level", "3.1", f", lod:.{geometry.ctype}", geometry)
+        yield from _lookups(".level", "3.1", f", lod:.{geometry.ctype}~", geometry)
         partials = f", dPdx:.f32{geometry.gradient}, dPdy:.f32{geometry.gradient}"
         yield from _lookups(".grad", "4.3" if "cube" in geometry.names else "3.1", partials, geometry)
 
@@ -128,7 +128,7 @@ FORMS = (
         "txq.query.b32  d, [a:var.samplerref]",
         query="force_unnormalized_coords@2.2 filter_mode addr_mode_0 addr_mode_1 addr_mode_2", ptx=(1, 5), see=_TXQ,
     ),
-    form("txq.level.query.b32  d, [a:var.texref], lod:.u32", query="width height depth", since="4.3,sm_30", see=_TXQ),
+    form("txq.level.query.b32  d, [a:var.texref], lod:.u32~", query="width height depth", since="4.3,sm_30", see=_TXQ),
     form(
         "istypep.kind  p:w.pred, a:.u64",
         kind="texref samplerref surfref", since="4.0,sm_30", see="texture-instructions-istypep",

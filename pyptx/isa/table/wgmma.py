@@ -35,8 +35,8 @@ _BOTH = f"{_SCALED}, transpose_a:imm[0..1], transpose_b:imm[0..1]"
 _ONE = f"{_SCALED}, transpose_b:imm[0..1]"
 _PLAIN = "{!}scale_d:val[0..1].pred"
 _AT, _B = "a:.u64", "b:.u64"
-_META = "meta:reg.b32, selector:imm[0..1]"
-_META_0 = "meta:reg.b32, selector:imm[0..0]"
+_META = "meta:reg.b32~, selector:imm[0..1]"
+_META_0 = "meta:reg.b32~, selector:imm[0..0]"
 
 _dense = partial(form, ptx=(8, 0), sm="sm_90a", see=_DENSE)
 _sparse = partial(form, ptx=(8, 2), sm="sm_90a", see=_SPARSE)

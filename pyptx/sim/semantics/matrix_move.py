@@ -14,6 +14,7 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.semantics import warp_matrices as w
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, lanes, memory
+from pyptx.sim.variables import SHARED_WINDOW
 
 _U4 = np.dtype("u4")
 
@@ -41,7 +42,7 @@ def _load_rows(
     rows = count * (16 if shape == "m16n16" else 8)
     giving = lanes.shape.lane[lanes.sel] < rows
     parts = tuple(np.zeros(lanes.n, np.uint32) for _ in range(4))
-    load(site, lanes, giving, space or "shared", address, _U4, parts)
+    load(site, lanes, giving, "shared", _in_shared(space, address), _U4, parts)
     data = np.ascontiguousarray(w.gathered(lanes, parts).swapaxes(1, 2)).view(np.uint8)
     if packing:
         data = _unpacked(data, packing, signed)
@@ -51,6 +52,15 @@ def _load_rows(
     for out, values in zip(outs, w.scattered(lanes, words), strict=True):
         if out is not None:
             out[...] = values
+
+
+def _in_shared(space: str, address: Value) -> Value:
+    """Return an address within shared memory. Where no state space is named ptxas hands on the low half of the address,
+    which takes a generic one and one of shared memory alike."""
+    if space:
+        return address
+    wide = np.asarray(address)
+    return np.where(wide >> 32 == SHARED_WINDOW >> 32, wide & 0xFFFFFFFF, wide)
 
 
 @cache
@@ -93,7 +103,7 @@ def _store_rows(
     rows[:, _targets(fragment).reshape(-1)] = units
     parts = w.scattered(lanes, rows.view(np.uint32).reshape(len(words), 32, 4).swapaxes(1, 2))
     giving = lanes.shape.lane[lanes.sel] < 8 * count
-    store(site, lanes, giving, space or "shared", address, _U4, parts)
+    store(site, lanes, giving, "shared", _in_shared(space, address), _U4, parts)
 
 
 @cache

@@ -1,0 +1,42 @@
+"""Constants among operands that ptxas refuses whatever the instruction: too large for 64 bits, or divided by zero."""
+
+from __future__ import annotations
+
+from pyptx.check.complaint import Complaint
+from pyptx.diagnostics import Rule
+from pyptx.ir import AddressOperand, ConstantAddressOperand, ImmediateOperand, fault
+from pyptx.ir.operands import Operand
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k()
+{{
+    .reg .b64 %rd<2>;
+    {}
+    ret;
+}}
+"""
+
+CONSTANT = Rule(
+    "PTX0413",
+    "constant without a value",
+    "Constants are integers of 64 bits or doubles; ptxas refuses longer ones, and divisions by zero even where a "
+    "conditional expression does not choose them.",
+    _FRAME.format("mov.b64 %rd0, 99999999999999999999;"),
+    _FRAME.format("mov.b64 %rd0, 9999999999999999999;"),
+)
+
+RULES = (CONSTANT,)
+
+
+def refused(given: Operand) -> Complaint | None:
+    """Return what ptxas has against a constant, or against the one beside the base of an address."""
+    if isinstance(given, AddressOperand):
+        inner = given.offset_expression or (ImmediateOperand(given.offset) if given.offset else None)
+        return refused(inner) if inner is not None else None
+    if isinstance(given, ConstantAddressOperand):
+        given = given.expression
+    why = fault(given)
+    return Complaint(CONSTANT, why) if why else None

@@ -1,0 +1,78 @@
+"""What operands mean that are more than a register or a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.parser import parse
+from tests.sim.lanes import compute
+
+N = np.arange(32, dtype="u4")
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype", "expected"),
+    [
+        ("add.u32 %d, %a+4, %a+-1;", "u4", 2 * N + np.uint32(3)),
+        ("cvt.s64.s32 %d, %a+-4;", "i8", N.astype("i8") - 4),
+        ("cvt.u32.u16 %d, %a+0xffff;", "u4", (N + np.uint32(0xFFFF)) & np.uint32(0xFFFF)),
+        ("add.f32 %d, %a+0x3f800000, 0f00000000;", "f4", (N + np.uint32(0x3F800000)).view("f4")),
+        ("shfl.sync.idx.b32 %d, %a+5, 3, 31, -1;", "u4", 0 * N + np.uint32(8)),
+        ("setp.eq.u32 %p1, %a+1, 2; selp.b32 %d, %a+(2*2), 0, %p1;", "u4", 5 * (N == 1)),
+    ],
+)
+def test_a_number_is_added_to_the_bits_of_the_register_first(code: str, dtype: str, expected: Any) -> None:
+    np.testing.assert_array_equal(compute(code, {"a": N}, {"d": dtype})["d"], expected)
+
+
+def _run(code: str, functions: str = "", target: str = "sm_90a") -> list[int]:
+    module = parse(f""".version 8.7\n.target {target}\n.address_size 64\n{functions}
+.visible .entry k(.param .u64 out)
+{{
+.reg .b64 %rd<6>; .reg .b32 %r<10>; .reg .b16 %h; .reg .f32 %f<6>; .shared .align 128 .b8 tile[128];
+ld.param.u64 %rd1, [out]; mov.u32 %r1, %tid.x; mad.wide.u32 %rd1, %r1, 4, %rd1;
+{code}
+st.global.b32 [%rd1], %r2;
+ret;
+}}
+""")
+    out = np.zeros(32, "u4")
+    sim.run(module, block=32, args=[out])
+    return out.tolist()
+
+
+_F = ".func (.param .b32 y) f { st.param.b32 [y], 7; ret; }"
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["call (x), f;", "call (x), f, ();", "mov.u64 %rd2, f; P: .callprototype (.param .b32 _) _; call (x), %rd2, P;"],
+)
+def test_a_call_may_go_without_a_list_of_arguments(call: str) -> None:
+    assert _run(f"{{ .param .b32 x; {call} ld.param.b32 %r2, [x]; }}", _F) == [7] * 32
+
+
+@pytest.mark.parametrize("at", ["%r3", "%rd3"])
+def test_ldmatrix_and_stmatrix_without_a_state_space_take_generic_and_shared_addresses(at: str) -> None:
+    found = _run(f"""
+mov.u32 %r4, tile; mad.lo.u32 %r5, %r1, 4, %r4; st.shared.b32 [%r5], %r1; bar.sync 0;
+and.b32 %r6, %r1, 7; mad.lo.u32 %r3, %r6, 16, %r4; cvt.u64.u32 %rd2, %r3; cvta.shared.u64 %rd3, %rd2;
+ldmatrix.sync.aligned.m8n8.x1.b16 {{%r2}}, [{at}]; bar.sync 0;
+add.u32 %r2, %r2, 100; stmatrix.sync.aligned.m8n8.x1.b16 [{at}], {{%r2}}; bar.sync 0;
+ld.shared.b32 %r2, [%r5];""")
+    assert found == list(range(100, 132))
+
+
+def test_one_register_of_scales_may_stand_in_braces() -> None:
+    found = _run(
+        "mov.b32 %r2, 0; mov.b32 %r3, 0x7f7f7f7f; mov.b16 %h, 0; mov.f32 %f1, 0f3F800000;"
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+        " {%f2, %f3, %f4, %f5}, {%r2, %r2, %r2, %r2}, {%r2, %r2}, {%f1, %f1, %f1, %f1},"
+        " {%r3}, {%h, %h}, {%r3}, {%h, %h}; mov.b32 %r2, %f2;",
+        target="sm_120a",
+    )
+    assert found == [0x3F800000] * 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +20,12 @@ from pyptx.sim.images.storage import Images
 from pyptx.sim.memory import Region
 from pyptx.sim.multicasts import Multicast, Multicasts
 from pyptx.sim.overlaps import Span, unique
+from pyptx.sim.shapes import shown_number
 from pyptx.sim.variables import GUARD, Allocation
 from pyptx.tensormap import TensorMap, encode, validate
 
 _TENSOR_MAP = 128
+_STRUCTURE = "for a structure pass sim.Struct(…), or its bytes"
 _FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 
 
@@ -32,6 +35,14 @@ class Struct:
 
     size: int
     fields: Sequence[tuple[int, Any]]
+
+    def __post_init__(self) -> None:
+        pairs = isinstance(self.fields, Sequence) and all(isinstance(f, Sequence) and len(f) == 2 for f in self.fields)  # pyright: ignore[reportUnnecessaryIsInstance]
+        numbers = [self.size, *(offset for offset, _ in self.fields)] if pairs else [None]
+        if not all(isinstance(number, int | np.integer) for number in numbers):
+            text = f"a sim.Struct of size {reprlib.repr(self.size)} with fields {reprlib.repr(self.fields)}"
+            help = "give the size, and a list of byte offsets and values: sim.Struct(8, [(0, np.int32(1)), (4, array)])"
+            raise rules.error(rules.ARGUMENTS, None, text, help=help)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +89,13 @@ class Buffers:
     def _placed(self, array: Array, name: str) -> int:
         """Return where the bytes of an array that shares them with no other are placed."""
         address = aligned(self.next, 256)
-        data = np.ascontiguousarray(array)
+        try:
+            data = np.ascontiguousarray(array)
+        except MemoryError:
+            text = f"`{name}`: no memory for a contiguous copy of {array.nbytes} bytes"
+            raise rules.error(
+                rules.OUT_OF_MEMORY, None, text, help="pass a smaller array, or a contiguous one"
+            ) from None
         flat = data.reshape(-1).view(np.uint8)
         lent = bool(np.shares_memory(data, array)) if data.size else False
         writable = array.flags.writeable and unique(array)
@@ -200,12 +217,14 @@ def arrays_in(value: Any) -> Iterator[Array]:
 
 
 def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Origin | None) -> bytes:
+    if isinstance(value, Struct) and value.size != size:
+        raise _missized(param, size, value.size, value, origin)
     if isinstance(value, Struct):
         made = bytearray(value.size)
         for offset, item in value.fields:
             if isinstance(item, int | float) and not isinstance(item, np.generic):
-                text = f"`{param.name}`: the field at byte {offset} is {item}, whose size nobody knows"
-                help = f"give it a type: np.int32({item}), np.float32({item})"
+                text = f"`{param.name}`: the field at byte {offset} is {shown_number(item)}, whose size nobody knows"
+                help = f"give it a type: np.int32({shown_number(item)}), np.float32({shown_number(item)})"
                 raise rules.error(rules.ARGUMENTS, origin, text, help=help)
             part = _plain(item, buffers, param.name, origin)
             if not 0 <= offset <= value.size - len(part):
@@ -218,10 +237,14 @@ def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Orig
     else:
         data = _plain(value, buffers, param.name, origin)
     if len(data) != size:
-        declared = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
-        text = f"`{param.name}` is {declared} of {size} bytes, the argument has {len(data)}"
-        raise rules.error(rules.ARGUMENTS, origin, text, help=_fitting(value, size))
+        raise _missized(param, size, len(data), value, origin)
     return data
+
+
+def _missized(param: Param, size: int, given: int, value: Value, origin: Origin | None) -> PtxError:
+    declared = f"{param.type.ptx}{f'[{param.array_size}]' if param.array_size else ''}"
+    text = f"`{param.name}` is {declared} of {size} bytes, the argument has {shown_number(given)}"
+    return rules.error(rules.ARGUMENTS, origin, text, help=_fitting(value, size))
 
 
 def _fitting(value: Any, size: int) -> str | None:
@@ -251,6 +274,9 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
     if isinstance(value, Tensor):
         if not isinstance(value.array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
             text = f"`{name}`: a tensor map of a {type(value.array).__name__}; sim.Tensor takes an array of NumPy"
+            raise rules.error(rules.ARGUMENTS, origin, text)
+        if not isinstance(value.map, TensorMap):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"`{name}`: a tensor whose map is a {type(value.map).__name__}; sim.Tensor takes a TensorMap"
             raise rules.error(rules.ARGUMENTS, origin, text)
         address = buffers.address(value.array, name) + value.map.address
         try:
@@ -294,15 +320,17 @@ def _number(param: Param, value: float, size: int, origin: Origin | None) -> byt
             data = struct.pack(_FLOATS[size], value)
             (nearest,) = struct.unpack(_FLOATS[size], data)
             if isinstance(value, int) and nearest != value:
-                text = f"`{param.name}` is .{kind}, the nearest to {value} is {nearest:.0f}"
-                raise rules.error(rules.ARGUMENTS, origin, text, help=f"pass float({value}) to round it")
+                text = f"`{param.name}` is .{kind}, the nearest to {shown_number(value)} is {nearest:.0f}"
+                raise rules.error(rules.ARGUMENTS, origin, text, help=f"pass float({shown_number(value)}) to round it")
             return data
         wide = 8 * size
         # Compilers declare signed parameters as `.u32`, so unsigned ones take negative numbers too.
         low, high = -(1 << (wide - 1)), 1 << (wide - (kind[0] == "s"))
         if low <= value < high:
             return (int(value) & ((1 << wide) - 1)).to_bytes(size, "little")
-        help = f"pass a number from {low} to {high - 1}, or declare a wider parameter"
-    except (OverflowError, struct.error):
-        help = None
-    raise rules.error(rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {value!s:.40} does not fit", help=help)
+        help = f"pass a number from {low} to {high - 1}, or declare a wider parameter" if size <= 8 else _STRUCTURE
+    except (OverflowError, struct.error, ValueError):
+        help = None if size <= 8 else _STRUCTURE
+    raise rules.error(
+        rules.ARGUMENTS, origin, f"`{param.name}` is .{kind}, {shown_number(value)} does not fit", help=help
+    )

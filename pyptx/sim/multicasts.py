@@ -5,11 +5,13 @@ Only `multimem` instructions reach them; here every replica is an array of one d
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from pyptx.sim import rules
 from pyptx.sim.formats import Array
 
 
@@ -18,6 +20,12 @@ class Multicast:
     """An argument: arrays of one size, the replicas behind one multimem address."""
 
     arrays: Sequence[Array]
+
+    def __post_init__(self) -> None:
+        arrays = self.arrays
+        if not (isinstance(arrays, Sequence) and arrays and all(isinstance(array, np.ndarray) for array in arrays)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"a sim.Multicast of {reprlib.repr(arrays)}: a list of arrays, one for each device, is expected"
+            raise rules.error(rules.ARGUMENTS, None, text)
 
 
 @dataclass(slots=True)

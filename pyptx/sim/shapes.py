@@ -18,8 +18,19 @@ from pyptx.sim.program import Program
 Dim = int | Sequence[int]
 Dim3 = tuple[int, int, int]
 _MOST = {"grid": (2**31 - 1, 65535, 65535), "block": (THREADS_PER_CTA, THREADS_PER_CTA, 64)}
+_MOST_BITS = 256
+"""Of a number that makes sense for an option; no seed needs more."""
 _MOST_CLUSTER = 16
 """CTAs of a cluster: 8 everywhere, 16 where the launch allows non-portable sizes."""
+
+
+def shown_number(value: float) -> str:
+    """Return a number as a message shows it: Python refuses to print integers of thousands of digits."""
+    return (
+        str(value)
+        if isinstance(value, float) or value.bit_length() <= _MOST_BITS
+        else f"a {value.bit_length()}-bit integer"
+    )
 
 
 def whole_number(value: Any, what: str, least: int | None = None) -> int:
@@ -28,9 +39,10 @@ def whole_number(value: Any, what: str, least: int | None = None) -> int:
         number = index(value)
     except TypeError:
         number = None
-    if number is None or (least is not None and number < least):
+    if number is None or (least is not None and number < least) or number.bit_length() > _MOST_BITS:
         wanted = "a whole number" if least is None else f"a whole number of at least {least}"
-        raise rules.error(rules.LAUNCH_SHAPE, None, f"{what} is {value!r}: {wanted} expected")
+        shown = repr(value) if number is None else shown_number(number)
+        raise rules.error(rules.LAUNCH_SHAPE, None, f"{what} is {shown}: {wanted} expected")
     return number
 
 
@@ -40,8 +52,8 @@ def dim3(value: Any, what: str) -> Dim3:
         values = [index(v) for v in value] if np.iterable(value) else [index(value)]
     except TypeError:
         values = []
-    if not 1 <= len(values) <= 3 or any(v < 1 for v in values):
-        shown = repr(value) if not values or len(values) > 3 else str(tuple(values) if len(values) > 1 else values[0])
+    if not 1 <= len(values) <= 3 or any(v < 1 or v.bit_length() > _MOST_BITS for v in values):
+        shown = ", ".join(map(shown_number, values[:4])) or repr(value)
         raise rules.error(rules.LAUNCH_SHAPE, None, f"{what} is {shown}: one to three positive numbers expected")
     values += [1] * (3 - len(values))
     return values[0], values[1], values[2]

@@ -48,6 +48,14 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "no lanes": ({"batch_lanes": 0}, "PTX1103", "batch_lanes is 0"),
     "no check": ({"check": None}, "PTX1103", "check is None"),
     "a number to watch": ({"watch": 5}, "PTX1102", "watch is 5"),
+    "a grid of many digits": ({"grid": 1 << 20000}, "PTX1103", "grid is a 20001-bit integer"),
+    "shared memory of many digits": ({"shared": 1 << 20000}, "PTX1103", "shared is a 20001-bit integer"),
+    "an argument of many digits": ({"args": [OUT, 1 << 20000]}, "PTX1102", "a 20001-bit integer does not fit"),
+    "an array of many bytes": (
+        {"args": [np.broadcast_to(np.float32(1), (1 << 50,)), 1]},
+        "PTX1107",
+        "no memory for a contiguous copy",
+    ),
     "parts without offsets": ({"parts": ["ring"]}, "PTX1102", "parts is ['ring']"),
     "outputs that are no arrays": ({"outputs": [1], "check": "all,outputs"}, "PTX1102", "`outputs` takes arrays"),
 }
@@ -149,6 +157,11 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "beyond the end": (sim.Struct(128, [(124, OUT)]), "not inside of a structure of 128 bytes"),
     "before the beginning": (sim.Struct(128, [(-8, OUT)]), "the field at byte -8"),
     "an array for a map": (OUT, "sim.Tensor(array, TensorMap(…))"),
+    "an impossible size": (sim.Struct(1 << 60, []), "the argument has 1152921504606846976"),
+    "a negative size": (sim.Struct(-1, []), "the argument has -1"),
+    "a number for a structure": (1 << 20000, "for a structure pass sim.Struct(…)"),
+    "a number of many digits": (sim.Struct(128, [(0, 1 << 20000)]), "is a 20001-bit integer, whose size"),
+    "no map": (sim.Tensor(OUT, cast("Any", None)), "a tensor whose map is a NoneType"),
     "a map of a list": (sim.Tensor(cast("Any", [1]), MAP), "a tensor map of a list"),
 }
 
@@ -156,6 +169,22 @@ FIELDS: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize(("value", "words"), list(FIELDS.values()), ids=list(FIELDS))
 def test_values_of_structures_and_maps(value: Any, words: str) -> None:
     reported(BY_VALUE, "PTX1102", words, args=[value])
+
+
+WRONG_VALUES: dict[str, tuple[Callable[[], Any], str]] = {
+    "fields without offsets": (lambda: sim.Struct(8, cast("Any", [1, 2])), "byte offsets and values"),
+    "no fields": (lambda: sim.Struct(8, cast("Any", None)), "byte offsets and values"),
+    "a size in words": (lambda: sim.Struct(cast("Any", "8"), []), "a sim.Struct of size '8'"),
+    "an offset in words": (lambda: sim.Struct(8, [(cast("Any", "0"), OUT)]), "byte offsets and values"),
+    "no replicas": (lambda: sim.Multicast([]), "one for each device"),
+    "numbers for replicas": (lambda: sim.Multicast(cast("Any", [1])), "a sim.Multicast of \\[1\\]"),
+}
+
+
+@pytest.mark.parametrize(("made", "words"), list(WRONG_VALUES.values()), ids=list(WRONG_VALUES))
+def test_values_that_say_nothing(made: Callable[[], Any], words: str) -> None:
+    with pytest.raises(PtxError, match=words):
+        made()
 
 
 def test_numbers_beyond_every_format() -> None:

@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from pyptx import __version__
 
@@ -28,6 +29,13 @@ COMMANDS = {
     "diff": "say which statements an edited Python or PTX file changed",
     "explain": "print what a diagnostic code means, with a wrong and a right example",
 }
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in a line what is wrong with the command line; `--help` has the rest."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(UNUSABLE, f"pyptx: {message} (`{self.prog} --help` says more)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: list[str]) -> int:
     named = next((word for word in argv if not word.startswith("-")), None)
-    parser = argparse.ArgumentParser(prog="pyptx", description="Read, check, run, assemble and transpile NVIDIA PTX.")
+    parser = _Parser(prog="pyptx", description="Read, check, run, assemble and transpile NVIDIA PTX.")
     parser.add_argument("--version", action="version", version=f"pyptx {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, what in COMMANDS.items():

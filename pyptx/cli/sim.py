@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import shlex
 import sys
@@ -13,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from pyptx import sim
+from pyptx import sim, tensormap
 from pyptx.cli import FINDINGS, OK, UNUSABLE, sim_kernels
 from pyptx.cli import sim_arguments as arguments
 from pyptx.cli.output import complain, has_errors, placed, print_findings, print_json
@@ -24,16 +25,27 @@ from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim import rules
+from pyptx.sim.room import machine_memory
 from pyptx.sim.sweeping import SEEDS, orders
 
 _USAGE = {
-    rule.code for rule in (rules.MISSING_ENTRY, rules.ARGUMENTS, rules.LAUNCH_SHAPE, rules.OUT_OF_MEMORY, ARRAYS, GRID)
+    rule.code
+    for rule in (
+        rules.MISSING_ENTRY,
+        rules.ARGUMENTS,
+        rules.LAUNCH_SHAPE,
+        rules.OUT_OF_MEMORY,
+        ARRAYS,
+        GRID,
+        *tensormap.RULES,
+    )
 }
 """What a launch reports when it was called wrongly."""
 _DEFAULTS = {
     "grid": "1", "block": "1", "cluster": "1", "schedule": "eager", "check": "all", "precision": "float32",
 }  # fmt: skip
 _ALL = "all"
+_COUNT, _POSITIVE = partial(arguments.whole_number, 0), partial(arguments.whole_number, 1)
 _NOT_GIVEN = (None, False, 0, "1")
 _EPILOG = """\
 arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order of the kernel's parameters.
@@ -94,16 +106,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entry", metavar="NAME", help="the kernel; needless when there is only one")
     for name, what in (("grid", "CTAs"), ("block", "threads of a CTA"), ("cluster", "CTAs of a cluster")):
         parser.add_argument(f"--{name}", metavar="X[,Y[,Z]]", default=_DEFAULTS[name], help=f"{what} (1)")
-    parser.add_argument("--shared", metavar="BYTES", type=int, default=0, help="dynamic shared memory")
+    parser.add_argument("--shared", metavar="BYTES", type=_COUNT, default=0, help="dynamic shared memory")
     parser.add_argument("--arg", metavar="SPEC", action="append", default=[], help="an argument; see below")
-    parser.add_argument("--data-seed", metavar="N", type=int, default=0, help="another N, other random arguments (0)")
+    parser.add_argument(
+        "--data-seed", metavar="N", type=_COUNT, default=0, help="another N, other random arguments (0)"
+    )
     parser.add_argument("--schedule", default="eager", metavar="NAME", help="eager, lazy, random, adversarial, or all")
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="of the schedule (0)")
-    parser.add_argument("--repeat", metavar="N", type=int, help="run with N seeds, from --seed on (1; all: 5)")
+    parser.add_argument("--seed", metavar="N", type=_COUNT, default=0, help="of the schedule (0)")
+    parser.add_argument("--repeat", metavar="N", type=_POSITIVE, help="run with N seeds, from --seed on (1; all: 5)")
     checks = "all, none, strict, or classes of hazards (all); all,numerics looks at values too"
     parser.add_argument("--check", default="all", metavar="WHAT", help=checks)
     parser.add_argument("--precision", default="float32", metavar="HOW", help="of matrix products: float32 or hardware")
-    parser.add_argument("--max-steps", metavar="N", type=int, help="give up after so many instructions")
+    parser.add_argument("--max-steps", metavar="N", type=_POSITIVE, help="give up after so many instructions")
     parser.add_argument("--cooperative", action="store_true", help="all CTAs are resident, as grid barriers need")
     parser.add_argument("--expect", metavar="ARG=FILE", action="append", default=[], help="compare with a .npy file")
     parser.add_argument("--tolerance", metavar="X", type=float, default=0.0, help="relative, for --expect (0: equal)")
@@ -142,14 +156,17 @@ def _orders(args: argparse.Namespace) -> list[tuple[str, int]]:
 
 def _request(args: argparse.Namespace) -> Request:
     """Return what is asked for; Unreadable, Unusable, Misused or PtxError (its syntax) when that is not clear."""
-    if (args.repeat is not None and args.repeat < 1) or args.shared < 0 or args.tolerance < 0:
-        raise Misused("--repeat is at least 1, --shared and --tolerance at least 0")
+    if not 0 <= args.tolerance < math.inf:
+        raise Misused(f"--tolerance {args.tolerance:g}: a number of at least 0 is expected")
     if args.timeline and Path(args.timeline).suffix not in (".html", ".htm", ".json"):
         raise Misused(f"--timeline {args.timeline}: a name that ends in .html or .json is needed")
+    if args.timeline and "\0" in args.timeline:
+        raise Misused("--timeline: a file's name holds no NUL")
     if args.timeline and not Path(args.timeline).absolute().parent.is_dir():
         raise Misused(f"--timeline {args.timeline}: there is no folder {Path(args.timeline).parent}")
     dims = {name: _dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parsed(text) for text in args.arg]
+    arguments.require_room(specs, machine_memory())
     sources, kernel, launch, names = _kernel(args.files, args.entry, specs)
     if _path(args.files[0]).endswith(".py"):
         own = [name for name in (*sim_kernels.OF_THE_KERNEL, "entry") if getattr(args, name) not in _NOT_GIVEN]
@@ -212,8 +229,10 @@ def _launched(
 
 def _dims(name: str, text: str) -> tuple[int, ...]:
     parts = text.replace("x", ",").split(",")
-    if not 1 <= len(parts) <= 3 or not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise Misused(f"--{name} {text}: one to three positive numbers expected, for example 4 or 16,16")
+    if not 1 <= len(parts) <= 3 or not all(arguments.is_number(part) and int(part) > 0 for part in parts):
+        raise Misused(
+            f"--{name} {arguments.shortened(text)}: one to three positive numbers expected, for example 4 or 16,16"
+        )
     return tuple(int(part) for part in parts)
 
 
@@ -225,7 +244,9 @@ def _entry(module: Module, name: str | None) -> Function:
     known = ", ".join(entry.name for entry in entries) or "none"
     if name is None and entries:
         raise Misused(f"the file has several kernels, name one with --entry: {known}")
-    raise Misused(f"no kernel `{name}` in the file; its kernels: {known}" if name else "the file has no kernel")
+    raise Misused(
+        f"no kernel `{name}` in the file; its kernels: {known}" if name is not None else "the file has no kernel"
+    )
 
 
 def _fits(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> None:

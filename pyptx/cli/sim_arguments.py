@@ -3,7 +3,12 @@ the two kinds of value that it takes: arrays, and arrays behind a tensor map."""
 
 from __future__ import annotations
 
+import argparse
+import math
 import re
+import tokenize
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +36,17 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "e5m2": np.dtype(ml_dtypes.float8_e5m2),
 }  # fmt: skip
 _MOST_BYTES = 1 << 32
-_SPEC = re.compile(r"(?P<type>\w+)(\[(?P<shape>[\d,x]+)\])?=(?P<value>[^\s].*?)(\s+map\((?P<map>[^)]*)\))?")
+_LONGEST_SHOWN = 100
+"""Characters of what the user typed, in a message."""
+_MOST_DIMENSIONS = 64
+"""Of an array of NumPy."""
+_SPEC = re.compile(r"(?P<type>\w+)(\[(?P<shape>[^\]]*)\])?=(?P<value>[^\s].*?)(\s+map\((?P<map>[^)]*)\))?")
+_FILL = re.compile(r"(?P<name>[a-z]+)(\((?P<bounds>[^()]*)\))?")
+_MAGIC, _ARCHIVE = b"\x93NUMPY", b"PK"
+_BAD_HEADER = (
+    OSError, ValueError, EOFError, TypeError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError,
+)  # fmt: skip
+"""What NumPy raises for headers that lie."""
 _NAMED = ("zeros", "ones", "arange", "randn", "uniform(low,high)", "randint(low,high)", "a number", "a file.npy")
 _ELEMENTS = {
     "u8": ElementType.U8, "u16": ElementType.U16, "u32": ElementType.U32, "i32": ElementType.S32,
@@ -55,19 +70,30 @@ class Spec:
 
 def parsed(text: str) -> Spec:
     """Return what an argument says."""
-    found = _SPEC.fullmatch(text.strip())
+    found, shown = _SPEC.fullmatch(text.strip()), shortened(text)
     if found is None:
-        raise Unusable(f"`{text}`: expected TYPE=VALUE or TYPE[SHAPE]=VALUE, for example f32[1024]=randn or i32=7")
+        raise Unusable(f"`{shown}`: expected TYPE=VALUE or TYPE[SHAPE]=VALUE, for example f32[1024]=randn or i32=7")
     if found["type"] not in DTYPES:
-        raise Unusable(f"`{text}`: `{found['type']}` is no type; {', '.join(DTYPES)} are")
-    shape = None if found["shape"] is None else _numbers(text, found["shape"])
-    dtype = DTYPES[found["type"]]
-    if shape is not None and dtype.itemsize * int(np.prod(shape, dtype=object)) > _MOST_BYTES:
-        raise Unusable(f"`{text}`: more than {_MOST_BYTES >> 30} GiB")
-    options = None if found["map"] is None else _options(text, found["map"])
+        raise Unusable(f"`{shown}`: `{shortened(found['type'])}` is no type; {', '.join(DTYPES)} are")
+    shape = None if found["shape"] is None else _sizes(shown, found["shape"])
+    if shape is not None and DTYPES[found["type"]].itemsize * math.prod(shape) > _MOST_BYTES:
+        raise Unusable(f"`{shown}`: more than {_MOST_BYTES >> 30} GiB")
+    options = None if found["map"] is None else _options(shown, found["map"])
     if options is not None and shape is None:
-        raise Unusable(f"`{text}`: a tensor map needs an array")
-    return Spec(text, found["type"], shape, found["value"], options)
+        raise Unusable(f"`{shown}`: a tensor map needs an array")
+    return Spec(shown, found["type"], shape, found["value"], options)
+
+
+def require_room(specs: Sequence[Spec], available: int) -> None:
+    """Refuse arrays that do not fit into a machine's memory."""
+    needed = sum(DTYPES[spec.type].itemsize * math.prod(spec.shape) for spec in specs if spec.shape is not None)
+    if needed > available:
+        raise Unusable(f"the arrays of --arg take {needed >> 20} MiB, this machine has {available >> 20} MiB of memory")
+
+
+def shortened(text: str) -> str:
+    """Return text for a message: its beginning when it is long."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
 
 
 def made(spec: Spec, seed: tuple[int, int]) -> Value:
@@ -86,66 +112,132 @@ def array_of(value: Value) -> Array | None:
     return None if isinstance(value, np.generic) else value
 
 
-def _numbers(text: str, shape: str) -> tuple[int, ...]:
+def is_number(text: str) -> bool:
+    """Say whether text is a number in ASCII digits, of a length that is a number of something."""
+    return text.isascii() and text.isdecimal() and len(text) <= 18
+
+
+def whole_number(least: int, text: str) -> int:
+    """Return the whole number that an option is, for argparse, which names the option."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdecimal() and len(digits) <= _LONGEST_SHOWN) or int(text) < least:
+        raise argparse.ArgumentTypeError(f"a whole number of at least {least} is expected, found {shortened(text)!r}")
+    return int(text)
+
+
+def _sizes(shown: str, shape: str) -> tuple[int, ...]:
     parts = re.split("[,x]", shape)
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise Unusable(f"`{text}`: the shape [{shape}] is no list of positive numbers")
+    if not all(is_number(part) and int(part) > 0 for part in parts):
+        raise Unusable(f"`{shown}`: the shape [{shortened(shape)}] is no list of positive numbers")
+    if len(parts) > _MOST_DIMENSIONS:
+        raise Unusable(f"`{shown}`: {len(parts)} dimensions; an array has {_MOST_DIMENSIONS} at most")
     return tuple(int(part) for part in parts)
 
 
-def _options(text: str, given: str) -> dict[str, str]:
+def _options(shown: str, given: str) -> dict[str, str]:
     pairs = [part.strip().partition("=") for part in given.split(",")]
     options = {name: value for name, _, value in pairs}
     if not set(options) <= {"box", "swizzle"} or "box" not in options:
-        raise Unusable(f"`{text}`: a map takes box=ROWSxCOLUMNS and swizzle=128B, 64B, 32B or none")
+        raise Unusable(f"`{shown}`: a map takes box=ROWSxCOLUMNS and swizzle=128B, 64B, 32B or none")
     return options
 
 
 def _filled(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any], seed: tuple[int, int]) -> Array:
-    name, _, rest = spec.value.partition("(")
-    random = np.random.default_rng(seed)
+    if spec.value.endswith(".npy"):
+        return _read(spec, shape, dtype)
+    found = _FILL.fullmatch(spec.value)
+    name, bounds = (found["name"], found["bounds"]) if found else ("", None)
+    random, whole = np.random.default_rng(seed), dtype.kind in "iu"
     match name:
-        case "zeros" | "ones" if not rest:
+        case "zeros" | "ones" if bounds is None:
             return np.full(shape, int(name == "ones"), dtype)
-        case "arange" if not rest:
-            return np.arange(int(np.prod(shape))).astype(dtype).reshape(shape)
-        case "randn" | "uniform" if dtype.kind in "iu":
+        case "arange" if bounds is None:
+            return _stored(spec, np.arange(math.prod(shape)), dtype).reshape(shape)
+        case "randn" | "uniform" if whole:
             raise Unusable(f"`{spec.text}`: {name} needs a type with fractions; randint(low,high) fills integers")
-        case "randn" if not rest:
-            return random.standard_normal(shape).astype(dtype)
+        case "randn" if bounds is None:
+            return _stored(spec, random.standard_normal(shape), dtype)
         case "uniform":
-            low, high = _range(spec, rest)
-            return random.uniform(low, high, shape).astype(dtype)
+            low, high = _bounds(spec, name, bounds)
+            if not math.isfinite(high - low):
+                raise Unusable(f"`{spec.text}`: the range from {low:g} to {high:g} is not finite")
+            return _stored(spec, random.uniform(low, high, shape), dtype)
         case "randint":
-            low, high = _range(spec, rest)
-            return random.integers(int(low), int(high), shape).astype(dtype)
-        case _ if spec.value.endswith(".npy"):
-            return _read(spec, shape, dtype)
+            low, high = _integers(spec, *_bounds(spec, name, bounds), dtype)
+            drawn = random.integers(low, high, shape, dtype=np.uint64 if high > 1 << 63 else np.int64)
+            return _stored(spec, drawn, dtype)
         case _:
             return _number(spec, shape, dtype)
 
 
-def _range(spec: Spec, rest: str) -> tuple[float, float]:
+def _stored(spec: Spec, values: Array, dtype: np.dtype[Any]) -> Array:
+    """Return finite values as elements of a type; Unusable when they are too large for it."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        made = values.astype(dtype)
+    if dtype.kind not in "iu" and not np.isfinite(made).all():
+        raise Unusable(f"`{spec.text}`: values up to {float(np.abs(values).max()):g} do not fit into {spec.type}")
+    return made
+
+
+def _bounds(spec: Spec, name: str, bounds: str | None) -> tuple[float, float]:
+    """Return two numbers; integers stay exact."""
+    parts = [part.strip() for part in (bounds or "").split(",")]
     try:
-        low, high = (float(part) for part in rest.removesuffix(")").split(","))
+        if len(parts) != 2 or not all(part.isascii() for part in parts):
+            raise ValueError
+        low, high = (int(p) if re.fullmatch(r"-?[0-9]{1,40}", p) else float(p) for p in parts)
     except ValueError:
-        raise Unusable(
-            f"`{spec.text}`: two numbers expected, for example {spec.value.partition('(')[0]}(0,10)"
-        ) from None
+        raise Unusable(f"`{spec.text}`: two numbers expected, for example {name}(0,10)") from None
     if not low < high:
         raise Unusable(f"`{spec.text}`: {low:g} is not below {high:g}")
     return low, high
 
 
+def _integers(spec: Spec, low: float, high: float, dtype: np.dtype[Any]) -> tuple[int, int]:
+    """Return the bounds of random integers, of which the second is never drawn."""
+    if not (math.isfinite(low) and math.isfinite(high) and low == int(low) and high == int(high)):
+        raise Unusable(f"`{spec.text}`: two integers expected, for example randint(0,10)")
+    least, most = (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-(1 << 63), (1 << 63) - 1)
+    if low < least or high - 1 > most:
+        raise Unusable(f"`{spec.text}`: integers from {low:g} to {high - 1:g} do not fit into {spec.type}")
+    return int(low), int(high)
+
+
 def _number(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    whole = dtype.kind in "iu"
-    try:
-        value = int(spec.value, 0) if whole else float(spec.value)
-    except ValueError:
-        raise Unusable(f"`{spec.text}`: `{spec.value}` is none of {', '.join(_NAMED)}") from None
-    if whole and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
-        raise Unusable(f"`{spec.text}`: {value} does not fit into {spec.type}")
+    value = _whole(spec) if dtype.kind in "iu" else _fraction(spec)
+    if isinstance(value, int):
+        fits = bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            made = float(np.array(value).astype(dtype))
+        fits = math.isnan(value) or (math.isinf(value) == math.isinf(made) and not math.isnan(made))
+    if not fits:
+        raise Unusable(f"`{spec.text}`: {shortened(spec.value)} does not fit into {spec.type}")
     return np.full(shape, value, dtype)
+
+
+def _whole(spec: Spec) -> int:
+    try:
+        if spec.value.isascii() and len(spec.value) <= _LONGEST_SHOWN:
+            return int(spec.value, 0)
+    except ValueError:
+        pass
+    raise _meaningless(spec)
+
+
+def _fraction(spec: Spec) -> float:
+    try:
+        if spec.value.isascii() and len(spec.value) <= _LONGEST_SHOWN:
+            value = float(spec.value)
+            if math.isfinite(value) or not spec.value.lstrip("+-")[:1].isdigit():
+                return value
+    except ValueError:
+        pass
+    raise _meaningless(spec)
+
+
+def _meaningless(spec: Spec) -> Unusable:
+    return Unusable(f"`{spec.text}`: `{shortened(spec.value)}` is none of {', '.join(_NAMED)}")
 
 
 def _read(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -154,25 +246,52 @@ def _read(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         found = found.view(dtype)  # a type that NumPy does not know, such as bf16, comes back as bytes
     if found.dtype != dtype:
         raise Unusable(f"`{spec.text}`: {spec.value} holds {found.dtype}, not {spec.type}")
-    if found.size != int(np.prod(shape)):
+    if found.size != math.prod(shape):
         raise Unusable(f"`{spec.text}`: {spec.value} has shape {found.shape}, not {shape}")
     return np.ascontiguousarray(found).reshape(shape)
 
 
 def read_array(path: Path) -> Array:
-    """Return the array of a .npy file; pickled objects are refused."""
+    """Return the array of numbers of a .npy file, which is as long as its header says; nothing is unpickled."""
+    shown = shortened(str(path))
     try:
-        return np.load(path, allow_pickle=False)
+        if path.exists() and not path.is_file():
+            raise Unusable(f"{shown}: a .npy file is expected, this is no regular file")
+        with path.open("rb") as file:
+            start = file.read(len(_MAGIC))
     except FileNotFoundError:
-        raise Unusable(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError) as why:
-        raise Unusable(f"{path}: {why}") from None
+        raise Unusable(f"{shown}: no such file") from None
+    except (OSError, ValueError) as why:
+        raise Unusable(f"{shown}: {why.strerror if isinstance(why, OSError) else why}") from None
+    if start != _MAGIC:
+        archive = (
+            "an archive (.npz); save one array of it with numpy.save" if start[:2] == _ARCHIVE else "something else"
+        )
+        raise Unusable(f"{shown}: a .npy file is expected, this is {archive}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of headers that Python 2 wrote
+            mapped = np.lib.format.open_memmap(path, mode="r")
+            if mapped.nbytes > _MOST_BYTES:
+                raise Unusable(f"{shown}: more than {_MOST_BYTES >> 30} GiB")
+            found = np.load(path, allow_pickle=False)
+    except Unusable:
+        raise
+    except MemoryError:
+        raise Unusable(f"{shown}: no memory for this array") from None
+    except _BAD_HEADER as why:
+        short = "mmap length" in str(why) or isinstance(why, EOFError)
+        text = "the file is shorter than its header says" if short else "its header describes no array of numbers"
+        raise Unusable(f"{shown}: {why.strerror if isinstance(why, OSError) else text}") from None
+    if found.dtype.kind not in "biufV" or found.dtype.names or not found.dtype.itemsize:
+        raise Unusable(f"{shown}: an array of {shortened(str(found.dtype))}, numbers are expected")
+    return found
 
 
 def _tensor_map(spec: Spec, array: Array) -> TensorMap:
     """Return the map of a whole array, its dimensions innermost first as the hardware counts them."""
     assert spec.map is not None
-    box = _numbers(spec.text, spec.map["box"])
+    box = _sizes(spec.text, spec.map["box"])
     swizzle = _SWIZZLES.get(spec.map.get("swizzle", "none"))
     if len(box) != array.ndim or swizzle is None or spec.type not in _ELEMENTS:
         raise Unusable(f"`{spec.text}`: a box of {array.ndim} sizes and a swizzle of {', '.join(_SWIZZLES)} are needed")

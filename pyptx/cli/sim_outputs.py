@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pyptx.cli.sim_arguments import Unusable, read_array
+from pyptx.cli.sim_arguments import Unusable, is_number, read_array, shortened
 
 Array = NDArray[Any]
 
@@ -35,7 +35,10 @@ class Expectation:
 
 def saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
     """Return what `2=out.npy` or `out=out.npy` asks for."""
-    return Saving(*_named(text, "--save", names, arrays))
+    at, path = _named(text, "--save", names, arrays)
+    if not path.absolute().parent.is_dir():
+        raise Unusable(f"--save {shortened(text)}: there is no folder {path.parent}")
+    return Saving(at, path)
 
 
 def expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expectation:
@@ -46,12 +49,14 @@ def expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expe
 
 def _named(text: str, option: str, names: Sequence[str], arrays: Sequence[bool]) -> tuple[int, Path]:
     name, _, path = text.partition("=")
-    at = int(name) if name.isdecimal() else names.index(name) if name in names else -1
+    at = int(name) if is_number(name) else names.index(name) if name in names else -1
     if not path or not 0 <= at < len(names):
         known = ", ".join(f"{n} or {at}" for at, n in enumerate(names)) or "none"
-        raise Unusable(f"{option} {text}: ARG=FILE expected; the arguments are {known}")
+        raise Unusable(f"{option} {shortened(text)}: ARG=FILE expected; the arguments are {known}")
     if not arrays[at]:
-        raise Unusable(f"{option} {text}: `{names[at]}` is no array")
+        raise Unusable(f"{option} {shortened(text)}: `{names[at]}` is no array")
+    if "\0" in path:
+        raise Unusable(f"{option} {shortened(text)}: a file's name holds no NUL")
     return at, Path(path)
 
 
@@ -60,8 +65,8 @@ def save(item: Saving, array: Array | None) -> None:
     assert array is not None
     try:
         np.save(item.path, array, allow_pickle=False)
-    except OSError as why:
-        raise Unusable(f"{item.path}: {why.strerror or why}") from None
+    except (OSError, ValueError) as why:  # NumPy knows no reason when a disk is full
+        raise Unusable(f"{item.path}: {getattr(why, 'strerror', None) or why}") from None
 
 
 def differing(item: Expectation, array: Array | None, tolerance: float) -> list[str]:

@@ -17,7 +17,7 @@ _CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 def require(launch: Launch, ctas: int) -> None:
     """Refuse a batch of CTAs that does not fit into memory."""
-    needed, there = _needed(launch, ctas), _there()
+    needed, there = _needed(launch, ctas), machine_memory()
     if needed > there:
         threads = ctas * launch.block[0] * launch.block[1] * launch.block[2]
         text = (
@@ -36,7 +36,7 @@ def _needed(launch: Launch, ctas: int) -> int:
     return ctas * (launch.block[0] * launch.block[1] * launch.block[2] * per_thread + shared)
 
 
-def _there() -> int:
+def machine_memory() -> int:
     """Return the memory of this machine, or of the container."""
     found = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     try:

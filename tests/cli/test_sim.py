@@ -301,6 +301,7 @@ def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_pat
     assert pyptx("scale.ptx", "--block", "2048", "--schedule", "all").status == 2
 
 
+TWO = ("--arg", "u32[4]=0", "--arg", "u32[4]=0")
 BAD: dict[str, tuple[list[str], str]] = {
     "no such file": (["none.ptx"], "no such file"),
     "no such kernel": (["scale.ptx", "--entry", "skale"], "no kernel `skale` in the file; its kernels: scale"),
@@ -327,7 +328,22 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no grid": (["loops.ptx", "--grid", "0"], "--grid 0: one to three positive numbers"),
     "four dimensions": (["loops.ptx", "--block", "1,1,1,1"], "--block 1,1,1,1"),
     "too large a block": (["loops.ptx", "--block", "2048"], "a block of 2048 threads"),
-    "no seeds": (["loops.ptx", "--repeat", "0"], "--repeat is at least 1"),
+    "no seeds": (["loops.ptx", "--repeat", "0"], "--repeat: a whole number of at least 1"),
+    "a seed below zero": (["loops.ptx", "--seed", "-1"], "--seed: a whole number of at least 0"),
+    "a data seed below zero": (["loops.ptx", "--data-seed", "-1"], "--data-seed: a whole number of at least 0"),
+    "steps of many digits": (["loops.ptx", "--max-steps", "9" * 5000], "--max-steps: a whole number of at least 1"),
+    "a grid of many digits": (["loops.ptx", "--grid", "9" * 5000], "one to three positive numbers"),
+    "a grid of other digits": (["loops.ptx", "--grid", "٤"], "--grid ٤: one to three positive numbers"),
+    "shared memory in words": (["loops.ptx", "--shared", "1e3"], "--shared: a whole number of at least 0"),
+    "no tolerance": (["loops.ptx", "--tolerance", "nan"], "--tolerance nan: a number of at least 0"),
+    "an endless tolerance": (["loops.ptx", "--tolerance", "inf"], "--tolerance inf: a number of at least 0"),
+    "an empty name": (["loops.ptx", "--entry", ""], "no kernel `` in the file; its kernels: on"),
+    "a timeline with a NUL": (["loops.ptx", "--timeline", "\0.html"], "--timeline: a file's name holds no NUL"),
+    "saving to nowhere": (["copy.ptx", *TWO, "--save", "to=none/x.npy"], "there is no folder none"),
+    "saving to a NUL": (["copy.ptx", *TWO, "--save", "to=\0"], "a file's name holds no NUL"),
+    "an argument of many digits": (["copy.ptx", *TWO, "--save", "9" * 5000 + "=x.npy"], "ARG=FILE expected"),
+    "a map that is too wide": (
+        ["copy.ptx", "--arg", "f32[512]=zeros map(box=512)", "--arg", "u32[4]=0"], "PTX1205"),
     "unknown schedule": (["loops.ptx", "--schedule", "fast"], "'fast'"),
     "unknown check": (["loops.ptx", "--check", "rases"], "'rases'"),
     "unknown precision": (["loops.ptx", "--precision", "double"], "'double'"),
@@ -350,6 +366,7 @@ def test_what_cannot_be_done_is_said_and_is_status_2(
     assert (done.status, done.out) == (2, "")
     assert reason in done.err
     assert "Traceback" not in done.err
+    assert len(done.err.splitlines()) == 1 or "error[PTX" in done.err
 
 
 VECTORS = str(Path(__file__).parents[2] / "examples" / "kernels" / "vector_add.py")

@@ -1,0 +1,153 @@
+"""Arguments as the shell spells them, and files that lie about their arrays: a line says why, nothing is unpickled."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pyptx.cli import sim_arguments
+from pyptx.cli.sim_arguments import Unusable, array_of, made, parsed, read_array, require_room
+
+SPECS: dict[str, tuple[str, str]] = {
+    "infinite bounds": ("f32[4]=uniform(0,inf)", "the range from 0 to inf is not finite"),
+    "bounds too far apart": ("f64[4]=uniform(-1e308,1e308)", "is not finite"),
+    "no number": ("f32[4]=uniform(nan,1)", "nan is not below 1"),
+    "infinite integers": ("u32[4]=randint(0,inf)", "two integers expected"),
+    "fractions of integers": ("i32[4]=randint(0.5,0.7)", "two integers expected"),
+    "negative integers": ("u32[4]=randint(-5,5)", "integers from -5 to 4 do not fit into u32"),
+    "large integers": ("u64[4]=randint(0,1e30)", "do not fit into u64"),
+    "an open parenthesis": ("f32[4]=uniform(0,1", "is none of zeros"),
+    "bounds in other digits": ("f32[4]=uniform(0,٤)", "two numbers expected"),
+    "numbers too large for a type": ("f16[4]=uniform(0,1e9)", "do not fit into f16"),
+    "a count too large for a type": ("e4m3[500]=arange", "values up to 499 do not fit into e4m3"),
+    "a number too large for a type": ("f16[4]=70000", "70000 does not fit into f16"),
+    "an infinity that a type lacks": ("e4m3=inf", "inf does not fit into e4m3"),
+    "a number beyond every type": ("f32=1e999", "`1e999` is none of zeros"),
+    "many digits": ("i32=" + "9" * 5000, "is none of zeros"),
+    "many hexadecimal digits": ("i32=0x" + "f" * 5000, "is none of zeros"),
+    "many digits of a fraction": ("f32=" + "9" * 5000, "is none of zeros"),
+    "other digits": ("i32=٤", "is none of zeros"),
+    "65 dimensions": ("f32[" + ",".join("1" * 65) + "]=zeros", "65 dimensions; an array has 64 at most"),
+    "a dimension of many digits": ("f32[" + "9" * 5000 + "]=zeros", "no list of positive numbers"),
+    "a dimension in other digits": ("f32[٤]=zeros", "no list of positive numbers"),
+    "a power": ("f32[²]=zeros", "no list of positive numbers"),
+    "no dimension": ("f32[]=zeros", "no list of positive numbers"),
+    "a missing dimension": ("f32[4,]=zeros", "no list of positive numbers"),
+    "a dimension of zero": ("f32[2,0]=zeros", "no list of positive numbers"),
+    "a long type": ("t" * 5000 + "=1", "is no type"),
+    "a file with a NUL": ("f32[4]=\0.npy", "embedded null byte"),
+    "a long file name": ("f32[4]=" + "a" * 5000 + ".npy", "File name too long"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), list(SPECS.values()), ids=list(SPECS))
+def test_an_argument_that_means_nothing_is_refused_in_a_line(text: str, words: str) -> None:
+    with pytest.raises(Unusable) as caught:
+        made(parsed(text), (0, 0))
+    assert words in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("text", "least", "most"),
+    [
+        ("u64[64]=randint(0,18446744073709551616)", 0, (1 << 64) - 1),
+        ("i64[2]=randint(-9223372036854775808,-9223372036854775807)", -(1 << 63), -(1 << 63)),
+        ("i8[64]=randint(-128,128)", -128, 127),
+    ],
+)
+def test_bounds_of_integers_reach_to_the_ends_of_a_type(text: str, least: int, most: int) -> None:
+    drawn = array_of(made(parsed(text), (0, 0)))
+    assert drawn is not None
+    assert least <= int(drawn.min()) <= int(drawn.max()) <= most
+
+
+def test_arrays_beyond_the_memory_of_the_machine_are_refused() -> None:
+    specs = [parsed("f32[1024,1024]=zeros")] * 3
+    require_room(specs, 12 << 20)
+    with pytest.raises(Unusable, match="take 12 MiB, this machine has 11 MiB"):
+        require_room(specs, 11 << 20)
+
+
+def npy(header: str, data: bytes = bytes(16)) -> bytes:
+    """Return a file of this header."""
+    text = header.encode() + b" " * (-(11 + len(header)) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
+
+
+def shaped(shape: str, descr: str = "'<f4'") -> bytes:
+    return npy(f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}")
+
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "empty": (b"", "a .npy file is expected"),
+    "another magic": (b"XXXXXX" + shaped("(4,)")[6:], "a .npy file is expected"),
+    "an archive": (b"PK\x03\x04" + bytes(30), "an archive (.npz); save one array"),
+    "a pickle": (pickle.dumps([1, 2]), "a .npy file is expected"),
+    "objects": (shaped("(4,)", "'|O'"), "no array of numbers"),
+    "a cut header": (shaped("(4,)")[:40], "describes no array"),
+    "a cut array": (shaped("(4,)")[:-1], "shorter than its header says"),
+    "terabytes": (shaped("(1000000000000,)"), "shorter than its header says"),
+    "sizes that overflow": (shaped("(1099511627776, 1099511627776, 1099511627776)"), "describes no array"),
+    "a size of many digits": (shaped("(1" + "0" * 30 + ",)"), "describes no array"),
+    "a negative size": (shaped("(-4,)"), "describes no array"),
+    "a fraction": (shaped("(4.5,)"), "describes no array"),
+    "truths": (shaped("(True, True)"), "describes no array"),
+    "70 dimensions": (shaped("(" + "1," * 70 + ")"), "describes no array"),
+    "no type": (shaped("(4,)", "None"), "describes no array"),
+    "an empty type": (shaped("(4,)", "[]"), "numbers are expected"),
+    "texts": (shaped("(4,)", "'<U1'"), "an array of <U1, numbers are expected"),
+    "huge texts": (shaped("(4,)", "'<U400000000'"), "shorter than its header says"),
+    "complex numbers": (shaped("(2,)", "'<c8'"), "an array of complex64, numbers are expected"),
+    "a call": (npy("__import__('os').abort()"), "describes no array"),
+    "open braces": (npy("{" * 3000), "describes no array"),
+    "keys of two types": (npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), 1: 2}"), "describes no array"),
+    "another version": (b"\x93NUMPY\x09\x00" + shaped("(4,)")[8:], "describes no array"),
+}
+
+
+@pytest.mark.parametrize(("data", "words"), list(FILES.values()), ids=list(FILES))
+def test_a_file_that_lies_is_refused(tmp_path: Path, data: bytes, words: str) -> None:
+    path = tmp_path / "in.npy"
+    path.write_bytes(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(Unusable) as caught:
+            read_array(path)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+PLACES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a folder": (os.mkdir, "no regular file"),
+    "a pipe": (os.mkfifo, "no regular file"),
+    "a link to itself": (lambda path: path.symlink_to(path), "Too many levels"),
+}
+
+
+@pytest.mark.parametrize(("make", "words"), list(PLACES.values()), ids=list(PLACES))
+def test_what_is_no_file_is_not_read(tmp_path: Path, make: Callable[[Path], object], words: str) -> None:
+    make(tmp_path / "in.npy")
+    with pytest.raises(Unusable, match=words):
+        read_array(tmp_path / "in.npy")
+
+
+def test_files_beyond_the_limit_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    np.save(tmp_path / "in.npy", np.zeros(100))
+    monkeypatch.setattr(sim_arguments, "_MOST_BYTES", 99)
+    with pytest.raises(Unusable, match="more than"):
+        read_array(tmp_path / "in.npy")
+
+
+def test_columns_first_and_bytes_are_read(tmp_path: Path) -> None:
+    values = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "in.npy", np.asfortranarray(values))
+    assert np.array_equal(read_array(tmp_path / "in.npy"), values)

@@ -54,13 +54,15 @@ class PythonFrame(NamedTuple):
 
     @property
     def length(self) -> int:
-        return 1
+        return self._position()[2]
 
-    def _position(self) -> tuple[int, int]:
-        for index, (line, _, col, _) in enumerate(self.code.co_positions()):
+    def _position(self) -> tuple[int, int, int]:
+        """Return line, column and length of the expression; of several lines, what stands on the first."""
+        for index, (line, end_line, col, end_col) in enumerate(self.code.co_positions()):
             if index == self.lasti // 2:
-                return line or self.code.co_firstlineno, (col or 0) + 1
-        return self.code.co_firstlineno, 1
+                length = (end_col or 0) - (col or 0) if line == end_line else _WIDEST_LINE
+                return line or self.code.co_firstlineno, (col or 0) + 1, max(1, length)
+        return self.code.co_firstlineno, 1, 1
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
@@ -71,7 +73,8 @@ Origin = Span | PythonFrame
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: `message` says what was expected and what was found, `help` how to mend it, as PTX spells it."""
+    """One finding: `message` says what was expected and what was found, `help` how to fix it, as PTX spells it. `other`
+    is a second place that takes part, which the first note names."""
 
     severity: Severity
     code: str
@@ -79,6 +82,7 @@ class Diagnostic:
     message: str
     notes: tuple[str, ...] = ()
     help: str | None = None
+    other: Origin | None = None
 
     @property
     def line(self) -> int:
@@ -124,10 +128,11 @@ class Rule:
     severity: Severity = Severity.ERROR
 
     def found(
-        self, origin: Origin | None, message: str, *, notes: Sequence[str] = (), help: str | None = None
-    ) -> Diagnostic:
+        self, origin: Origin | None, message: str, *, notes: Sequence[str] = (), help: str | None = None,
+        other: Origin | None = None,
+    ) -> Diagnostic:  # fmt: skip
         """Return a finding of this rule."""
-        return Diagnostic(self.severity, self.code, origin, message, tuple(notes), help)
+        return Diagnostic(self.severity, self.code, origin, message, tuple(notes), help, other)
 
 
 class PtxError(Exception):
@@ -148,7 +153,8 @@ _WIDEST_LINE = 160
 
 
 def render(diagnostics: Iterable[Diagnostic], source: str | None = None, *, colour: bool = False) -> str:
-    """Show findings for people: place, message, the source line with a caret, notes and the remedy."""
+    """Show findings for people: place, message, the source line with carets, notes and the remedy. `source` is the text
+    that places in PTX lie in; lines of Python come from its files."""
     # Only a line feed ends a line of PTX; `splitlines` knows more ends, which comments may hold.
     lines = [line.removesuffix("\r") for line in source.split("\n")] if source is not None else []
     return "\n".join(part for d in diagnostics for part in _render_one(d, lines, colour))
@@ -158,15 +164,36 @@ def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[s
     paint, bold, dim, reset = (_COLOUR[d.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
     place = f"{d.origin}: " if d.origin else ""
     yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {d.message}{reset}"
-    if isinstance(d.origin, Span) and 0 < d.origin.line <= len(lines):
-        yield from _excerpt(d.origin, lines[d.origin.line - 1], paint, dim, reset)
-    for note in d.notes:
+    yield from _excerpt(d.origin, d, lines, paint, dim, reset)
+    for at, note in enumerate(d.notes):
         yield f"  {dim}note:{reset} {note}"
+        if at == 0 and d.other is not None:
+            yield from _excerpt(d.other, d, lines, paint, dim, reset)
     if d.help:
         yield f"  {dim}help:{reset} {d.help}"
 
 
-def _excerpt(span: Span, line: str, paint: str, dim: str, reset: str) -> Iterator[str]:
+def _source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:
+    """Return the line of a place, empty if it is not known: `lines` are those of the finding's own file."""
+    if isinstance(origin, PythonFrame):
+        import linecache  # reads Python's tokenizer, and only errors of kernels in Python need it
+
+        return linecache.getline(origin.file, origin.line).rstrip()
+    own = d.origin.file if isinstance(d.origin, Span) else None
+    known = origin is not None and origin.file == own and 0 < origin.line <= len(lines)
+    return lines[origin.line - 1] if origin is not None and known else ""
+
+
+def _excerpt(
+    origin: Origin | None, d: Diagnostic, lines: Sequence[str], paint: str, dim: str, reset: str
+) -> Iterator[str]:
+    """Yield the source line of a place, and carets."""
+    line = _source_line(origin, d, lines)
+    if origin is not None and line:
+        yield from _marked(Span(origin.line, origin.col, origin.length), line, paint, dim, reset)
+
+
+def _marked(span: Span, line: str, paint: str, dim: str, reset: str) -> Iterator[str]:
     """Yield the source line and a caret line; a very long line is cut around the place, tabs count as one column."""
     first = max(0, span.col - 1 - _WIDEST_LINE // 2) if len(line) > _WIDEST_LINE else 0
     shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WIDEST_LINE])

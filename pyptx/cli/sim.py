@@ -20,11 +20,12 @@ from pyptx.cli import sim_arguments as arguments
 from pyptx.cli.output import complain, has_errors, placed, print_findings, print_json
 from pyptx.cli.sim_outputs import Expectation, Saving, differing, expectation, save, saving
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, Origin, PtxError, Span
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim import rules
+from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.room import machine_memory
 from pyptx.sim.sweeping import SEEDS, orders
 
@@ -272,7 +273,7 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
         outcome.timeline = getattr(why, "timeline", None)
         return outcome
     outcome.result, outcome.timeline = result, result.timeline
-    outcome.found = _named([finding.diagnostic() for finding in result.hazards], request.sources)
+    outcome.found = _named([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
     if "strict" in args.check.split(","):
         outcome.wrong = [f"{len(outcome.found)} findings, --check strict"] if outcome.found else []
     try:
@@ -286,13 +287,19 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
 
 
 def _named(found: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagnostic]:
-    """Return findings that name their file, in the notes too, which tell of other places: file by file, in the order of
-    the text. Where several files are linked, all but the header's findings name it already."""
-    first = sources[0]
-    named = [replace(d, notes=tuple(note.replace("<ptx>:", f"{first.name}:") for note in d.notes)) for d in found]
-    by_file = {source.name: [d for d in named if _file(d) == source.name] for source in sources[1:]}
-    rest = [d for d in named if _file(d) not in by_file]
-    return [*placed(rest, first), *(d for source in sources[1:] for d in placed(by_file[source.name], source))]
+    """Return findings that name their file, in the notes too, in the order in which they occurred."""
+    names, first = {source.name for source in sources}, sources[0].name
+
+    def in_file(origin: Origin | None) -> Origin | None:
+        return origin._replace(file=first) if isinstance(origin, Span) and origin.file not in names else origin
+
+    return [
+        replace(
+            d, origin=in_file(d.origin), other=in_file(d.other),
+            notes=tuple(note.replace("<ptx>:", f"{first}:") for note in d.notes),
+        )
+        for d in found
+    ]  # fmt: skip
 
 
 def _print_findings(found: Iterable[Diagnostic], sources: Sequence[Source]) -> None:

@@ -16,6 +16,7 @@ from pyptx.sim.checks.choice import Check
 from pyptx.sim.checks.outputs import report_unwritten
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
@@ -24,7 +25,7 @@ from pyptx.sim.progress import interrupted, progress
 from pyptx.sim.results import Result
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
-from pyptx.sim.source_lines import source_lines
+from pyptx.sim.source_lines import source_lines, text_of
 from pyptx.sim.timeline.recorder import Recorder, recording
 
 _WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
@@ -129,7 +130,7 @@ def _stopped(why: PtxError, recorder: Recorder | None, checks: Checks | None) ->
     """Return the error that ended a run, with the timeline up to there if one was asked for."""
     if recorder is None:
         return why
-    return recorder.stopped(why, [] if checks is None else checks.selected.chosen(checks.engine.findings))
+    return recorder.stopped(why, [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings)))
 
 
 def repeatable(why: PtxError, schedule: str, seed: int) -> PtxError:
@@ -149,13 +150,18 @@ def _again(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
 def judged(modules: Sequence[Module], selected: Selection, checks: Checks) -> list[Finding]:
     """Return what was found; PtxError when something of it is an error."""
     found = selected.chosen(checks.engine.findings)
+    text = None
     if found:
         lines = source_lines(*modules)
         for finding in found:
             lines.cite(finding)
+        places = [place for finding in found for place in (finding.place, finding.other)]
+        text = text_of(modules[0], places) if len(modules) == 1 else None
+        for finding in found:
+            finding.source = text
     fatal = selected.fatal(found)
     if fatal:
-        raise PtxError(finding.diagnostic() for finding in fatal)
+        raise PtxError((finding.diagnostic() for finding in by_cause(fatal)), text)
     return found
 
 
@@ -168,7 +174,7 @@ def cited(module: Module, why: PtxError, *others: Module) -> PtxError:
 def with_findings(why: PtxError, checks: Checks | None) -> PtxError:
     """Return the error that ended a run, behind the hazards that may have caused it, wrapped addresses among them;
     behind a hang stand the phases that nobody observed, which often are its beginning."""
-    found = [] if checks is None else checks.selected.chosen(checks.engine.findings)
+    found = [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings))
     causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
     errors = [finding.diagnostic() for finding in causes]
     lost = [finding.diagnostic() for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]

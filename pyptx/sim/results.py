@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.machine import Stats
 from pyptx.sim.timeline import Timeline
 from pyptx.sim.watching import Change
@@ -30,12 +31,12 @@ class Result:
 
     def __str__(self) -> str:
         """Return counts and arrays in a line, then the findings as the command line prints them."""
-        return "\n".join([", ".join(self._parts()), *(str(finding.diagnostic()) for finding in self.hazards)])
+        return "\n".join([", ".join(self._parts()), *map(str, by_cause(self.hazards))])
 
     def _repr_html_(self) -> str:
         """Return the cell of a notebook: the findings, what was printed, and the timeline if one was recorded."""
         shown = [f"<p>{html.escape(', '.join(self._parts()))}</p>"]
-        shown += [f"<pre>{html.escape(str(finding.diagnostic()))}</pre>" for finding in self.hazards]
+        shown += [f"<pre>{html.escape(str(finding))}</pre>" for finding in by_cause(self.hazards)]
         if self.printed:
             more = (
                 f"\n… {len(self.printed) - _MOST_PRINTED} more characters" if len(self.printed) > _MOST_PRINTED else ""
@@ -48,6 +49,7 @@ class Result:
     def _parts(self) -> list[str]:
         arrays = [f"{name} {array.dtype}{list(array.shape)}" for name, array in self.outputs.items()]
         counted = f"{self.stats.lanes} threads, {self.stats.lane_instructions} instructions"
-        found = f"{len(self.hazards)} hazard{'' if len(self.hazards) == 1 else 's'}"
+        count = len(by_cause(self.hazards))
+        found = f"{count} hazard{'' if count == 1 else 's'}"
         codes = ", ".join(dict.fromkeys(finding.rule.code for finding in self.hazards))
         return [f"result: {counted}", f"{found} ({codes})" if codes else found, *arrays]

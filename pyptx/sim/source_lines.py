@@ -5,15 +5,30 @@ errors that name them. Text that a kernel was traced from needs none: its places
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from pyptx.diagnostics import Diagnostic, Origin, Span
+from pyptx.emitter import emit
 from pyptx.ir import FileDirective, Function, Instruction, LocDirective, Module, visit
-from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards import Finding, Place
 
 _Loc = tuple[int, int, int]
 _MOST_CALLERS = 8
+
+
+def text_of(module: Module, places: Iterable[Place | None]) -> str | None:
+    """Return a module's text if these places lie in it: a module that was edited prints on other lines."""
+    text = emit(module)
+    lines = text.split("\n")
+    for place in places:
+        span = place.origin if place is not None else None
+        if not isinstance(span, Span) or place is None:
+            continue
+        if span.line > len(lines) or not lines[span.line - 1].startswith(place.text, span.col - 1):
+            return None
+    return text
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pyptx.sim.checks.choice import Check
 from pyptx.sim.checks.outputs import report_unwritten
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import Options, prepared
@@ -205,7 +206,7 @@ class Machine:
         new = [finding for finding in new if id(finding) not in self._raised]
         if new:
             self._raised |= {id(finding) for finding in new}
-            raise self._repeatable(PtxError(finding.diagnostic() for finding in new))
+            raise self._repeatable(PtxError(finding.diagnostic() for finding in by_cause(new)))
 
     def _repeatable(self, why: PtxError) -> PtxError:
         return repeatable(cited(self._module, why), self._options.schedule, self._options.seed)

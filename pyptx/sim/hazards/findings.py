@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from pyptx.diagnostics import Diagnostic, PtxError, Rule, Severity, render
 from pyptx.sim.hazards.events import Place
@@ -56,7 +56,7 @@ class Agent:
         return {"cta": self.cta, "warp": self.warp, "lane": self.lane, "engine": self.engine or None, **grid}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Finding:
     """One hazard. `place` is where it came to light, `other` the earlier access or the barrier's last event."""
 
@@ -71,13 +71,25 @@ class Finding:
     count: int = 1
     help: str = ""
     """What to do here; what the rule says if empty."""
+    source: str | None = None
+    """The text that the places lie in."""
 
     @property
     def severity(self) -> Severity:
         return self.rule.severity
 
+    @property
+    def agents_grids(self) -> tuple[str, str]:
+        """The names of the grids that take part."""
+        return self.agent.grid if self.agent else "", self.other_agent.grid if self.other_agent else ""
+
     def __str__(self) -> str:
-        return str(self.diagnostic())
+        """Return the finding as the command line prints it, with the source lines of both places."""
+        return render([self.diagnostic()], self.source)
+
+    def __repr__(self) -> str:
+        other = f", other place {self.other}" if self.other else ""
+        return f"<{self.severity} {self.rule.code} ({self.rule.title}) at {self.place}{other}, {_times(self.count)}>"
 
     def diagnostic(self) -> Diagnostic:
         """Return the finding in the currency of the package."""
@@ -88,8 +100,9 @@ class Finding:
         notes = [*(["; ".join(who)] if who else []), *self.notes, self.rule.why]
         message = f"{self.rule.title}: {self.what}"
         if self.count > 1:
-            message += f" ({self.count} times)"
-        return self.rule.found(self.place.origin, message, notes=notes, help=self.help or REMEDIES[self.rule.code])
+            message += f" ({_times(self.count)})"
+        help, other = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
+        return self.rule.found(self.place.origin, message, notes=notes, help=help, other=other)
 
     def as_json(self) -> dict[str, object]:
         """Return plain values."""
@@ -123,9 +136,8 @@ class Ledger:
 
     def add(self, finding: Finding) -> None:
         """Keep a finding, or count it when its rule, both places and their grids are known already."""
-        grids = (finding.agent.grid if finding.agent else "", finding.other_agent.grid if finding.other_agent else "")
         what = "" if finding.agent else finding.where
-        key = finding.rule.code, finding.place, finding.other, *grids, what
+        key = finding.rule.code, finding.place, finding.other, *finding.agents_grids, what
         known = self._found.get(key)
         if known is not None:
             known.count += finding.count
@@ -151,6 +163,78 @@ class Ledger:
         found = list(self) if strict else self.errors
         if found:
             raise PtxError((finding.diagnostic() for finding in found), source)
+
+
+def _times(count: int) -> str:
+    return f"{count} times" if count > 1 else "once"
+
+
+_MOST_LISTED = 8
+
+
+def by_cause(findings: Iterable[Finding]) -> list[Finding]:
+    """Return one finding for each cause, in the order of appearance. Findings of one rule have one cause if one point
+    of the program lies between the two places of each, where a barrier or fence is missing: they become the first of
+    them, with a note."""
+    groups: dict[object, list[_Cause]] = {}
+    causes: list[_Cause] = []
+    for finding in findings:
+        found = _Cause.of(finding)
+        known = groups.setdefault(found.key, [])
+        if not any(cause.takes(found) for cause in known):
+            known.append(found)
+            causes.append(found)
+    return [_merged(cause.findings) for cause in causes]
+
+
+_Point = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Cause:
+    """Findings of one cause, and the stretch of the program in which it lies: from `first` to `last`."""
+
+    key: object
+    findings: list[Finding]
+    first: _Point
+    last: _Point
+
+    @classmethod
+    def of(cls, finding: Finding) -> _Cause:
+        one, other = finding.place.origin, finding.other.origin if finding.other else None
+        if one is None or other is None:
+            return cls(id(finding), [finding], (0, 0), (0, 0))
+        first, last = (other.line, other.col), (one.line, one.col)
+        # Around a loop, what is missing lies before the one place and behind the other.
+        around = last <= first
+        where = one.file if one.file == other.file else finding.place
+        key = finding.rule.code, where, around, finding.agents_grids
+        return cls(key, [finding], *((last, first) if around else (first, last)))
+
+    def takes(self, other: _Cause) -> bool:
+        """Add findings if the stretches have a part in common; say whether they have."""
+        first, last = max(self.first, other.first), min(self.last, other.last)
+        if first > last:
+            return False
+        self.findings += other.findings
+        self.first, self.last = first, last
+        return True
+
+
+def _merged(group: Sequence[Finding]) -> Finding:
+    """Return the first finding of a cause, which tells of the others."""
+    first = group[0]
+    if len(group) == 1:
+        return first
+    pairs = [f"{_short(one.place)} after {_short(one.other)}" for one in group[1:] if one.other]
+    more = f" and {len(pairs) - _MOST_LISTED} more" if len(pairs) > _MOST_LISTED else ""
+    pairs_of = "pair" if len(pairs) == 1 else "pairs"
+    note = f"the same at {len(pairs)} more {pairs_of} of places: {', '.join(pairs[:_MOST_LISTED])}{more}"
+    return replace(first, notes=(*first.notes, note), count=sum(one.count for one in group))
+
+
+def _short(place: Place) -> str:
+    return f"line {place.origin.line}" if place.origin else f"`{place.text}`"
 
 
 def show(findings: Iterable[Finding], source: str | None = None, *, colour: bool = False) -> str:

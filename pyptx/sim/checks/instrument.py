@@ -12,7 +12,18 @@ from typing import Any
 
 from pyptx.check.body import Step
 from pyptx.ir import VectorOperand
-from pyptx.sim.checks import convergence, copies, fences, mbarriers, numerics, products, tensor, tensormaps, wgmma
+from pyptx.sim.checks import (
+    convergence,
+    copies,
+    fences,
+    matrix_rows,
+    mbarriers,
+    numerics,
+    products,
+    tensor,
+    tensormaps,
+    wgmma,
+)  # fmt: skip
 from pyptx.sim.checks.integers import Integers
 from pyptx.sim.checks.session import place_of
 from pyptx.sim.operands import Operands
@@ -119,6 +130,8 @@ def _event(step: Step, program: Program) -> Function | None:
             return wgmma.told(step)
         case "tcgen05":
             return tensor.told(step)
+        case "ldmatrix" | "stmatrix":
+            return matrix_rows.told(step)
         case "shfl" | "vote" | "match" | "redux" | "elect" | "setmaxnreg":
             return convergence.told(step, program)
         case _:

@@ -16,6 +16,9 @@ from pyptx.sim.hazards.state import Grid, State
 from pyptx.tensormap import ElementType, Swizzle
 
 _GRANULE = 16
+_WRITERS = (Family.BULK_LOAD, Family.THREAD)
+_SOME_ROWS = 4
+"""Of the eight rows of a matrix, the mode of so many is known."""
 
 
 _KINDS = {
@@ -24,6 +27,8 @@ _KINDS = {
 }  # fmt: skip
 """The types of elements that products read maps of floating-point numbers as. Integers stand for any bits."""
 _Filler = tuple[Place, Swizzle, ElementType | None]
+_READABLE = (Swizzle.NONE, Swizzle.B128, Swizzle.B64, Swizzle.B32, Swizzle.B128_ATOM_32B, Swizzle.B128_ATOM_64B)
+"""The modes that addresses of matrix rows are compared with."""
 
 
 class Layouts:
@@ -37,14 +42,14 @@ class Layouts:
         self._filled: dict[int, Ints] = {}
         self._modes: set[Swizzle] = set()
         self._kinds: set[str] = set()
+        self._by_rows: set[int] = {0}
+        """The numbers of those that no product is compared with: their addresses alone show their mode."""
 
     def filled(
         self, grid: Grid, place: Place, starts: list[int], size: int, mode: Swizzle, dtype: ElementType | None = None
     ) -> None:
         """A tensor copy with this mode and type fills `size` bytes of shared memory from each of these places."""
-        key = place, mode, dtype
-        number = self._numbers.setdefault(key, len(self._copies) + 1)
-        self._copies[number] = key
+        number = self._number(place, mode, dtype)
         self._modes.add(mode)
         if dtype is not None and dtype in _KINDS:
             self._kinds.add(_KINDS[dtype])
@@ -53,6 +58,13 @@ class Layouts:
             held = self._filled[grid.number] = np.zeros(grid.shared.granules, np.int64)
         for start in starts:
             held[start // _GRANULE : (start + size) // _GRANULE] = number
+
+    def _number(self, place: Place, mode: Swizzle, dtype: ElementType | None) -> int:
+        """Return the number of an instruction that fills memory."""
+        key = place, mode, dtype
+        number = self._numbers.setdefault(key, len(self._copies) + 1)
+        self._copies[number] = key
+        return number
 
     def differs(self, mode: Swizzle, kind: str = "") -> bool:
         """Say whether any copy so far had another mode or type: in most kernels none has."""
@@ -69,7 +81,7 @@ class Layouts:
         ends[:, 1] += rows.width - 1
         numbers = held[ends]
         for at in np.flatnonzero((numbers != 0).any(1)).tolist():
-            fillers = [self._copies[number] for number in set(numbers[at].tolist()) if number]
+            fillers = [self._copies[number] for number in set(numbers[at].tolist()) - self._by_rows]
             if any(other is not mode or _mistyped(dtype, kind) for _, other, dtype in fillers):
                 cells = (rows.blocks[at][:, None] * rows.width + np.arange(rows.width)).ravel()
                 self._compare(grid, int(threads[at]), place, cells, mode, low, kind)
@@ -79,9 +91,7 @@ class Layouts:
     ) -> None:  # fmt: skip
         """Report granules that the copy put elsewhere than the descriptor looks for them, or that have another type."""
         numbers, inside = self._filled[grid.number][cells], cells * _GRANULE % grid.shared_stride + low
-        for number in np.unique(numbers).tolist():
-            if not number:
-                continue
+        for number in set(numbers.tolist()) - self._by_rows:
             filler, other, dtype = self._copies[number]
             mine = numbers == number
             still = self._still_of(grid, filler, cells[mine & _differ(inside, mode, other)])
@@ -103,8 +113,53 @@ class Layouts:
         help = f"encode the map with ElementType.{right}, or multiply as `.{_KINDS[dtype]}`; U8, U16, U32 are any bits"
         self.state.report(rules.ELEMENT_TYPE, place, what, thread=thread, other=filler, where=where, help=help)
 
+    # Rows of ldmatrix and stmatrix
+
+    def fillers(self, grid: Grid) -> bool:
+        """Say whether anybody has filled shared memory by a swizzle that is known."""
+        return grid.number in self._filled
+
+    def stored(self, grid: Grid, place: Place, addresses: Ints, cells: Ints) -> None:
+        """`stmatrix` writes rows to these addresses, a row of eight for each matrix; `cells` are those of the engine.
+        Where they fit one mode only, that one is known."""
+        modes = _modes_of(addresses)
+        if len(modes) != 1 and grid.number not in self._filled:
+            return
+        held = self._filled.setdefault(grid.number, np.zeros(grid.shared.granules, np.int64))
+        number = self._number(place, modes[0], None) if len(modes) == 1 else 0
+        self._by_rows.add(number)
+        held[cells // _GRANULE] = number
+
+    def rows_read(self, grid: Grid, threads: Ints, place: Place, addresses: Ints, cells: Ints) -> None:
+        """`ldmatrix` reads rows at these addresses, a row of eight for each matrix, by a thread of its warp."""
+        granules = cells // _GRANULE
+        numbers = self._filled[grid.number][granules]
+        every, which = np.unique(numbers, return_inverse=True)
+        writers = [self._copies[number][1] if number else None for number in every.tolist()]
+        modes = [mode for mode in dict.fromkeys(writers) if mode is not None]
+        written = np.array([modes.index(mode) if mode is not None else -1 for mode in writers])[which].reshape(-1, 8)
+        # Rows of which no mode is known stand between others where the pattern happens to be even.
+        at = np.arange(len(written)), np.argmax(written >= 0, axis=1)
+        numbers, granules, written_by = numbers[at], granules[at], written[at]
+        wrong = ((written == written_by[:, None]) | (written < 0)).all(1) & ((written >= 0).sum(1) >= _SOME_ROWS)
+        for number, mode in enumerate(modes):
+            mine = written_by == number
+            wrong[mine] &= ~_even(addresses[mine], mode)
+        meant = _modes_of(addresses) if wrong.any() else []
+        for number in np.unique(numbers[wrong]).tolist() if meant else ():
+            filler, mode, _ = self._copies[number]
+            mine = np.flatnonzero(wrong & (numbers == number))
+            still = mine[np.isin(granules[mine], self._still_of(grid, filler, granules[mine]))]
+            if mode not in meant and len(still):
+                where = self.state.location(Space.SHARED, grid, int(granules[still[0]]) * _GRANULE, _GRANULE)
+                what = f"{where} were written by {_named(mode)}, these addresses are those of {_named(meant[0])}"
+                self.state.report(
+                    rules.ROW_SWIZZLE, place, what, thread=int(threads[still[0]]), other=filler, where=where,
+                    count=len(still), help=_reading(mode),
+                )  # fmt: skip
+
     def _still_of(self, grid: Grid, place: Place, cells: Ints) -> Ints:
-        """Return the granules that nobody has written since a copy by an instruction did."""
+        """Return the granules that nobody has written since an instruction did."""
         if not len(cells):
             return cells
         whole = cells[grid.shared.level[cells] == 0]
@@ -113,7 +168,7 @@ class Layouts:
         mine = [
             number
             for number in np.unique(refs >> 6).tolist()
-            if number and records.place(number).place == place and records.place(number).family is Family.BULK_LOAD
+            if number and records.place(number).place == place and records.place(number).family in _WRITERS
         ]
         return whole[np.isin(refs >> 6, mine)]
 
@@ -121,6 +176,25 @@ class Layouts:
 def _mistyped(dtype: ElementType | None, kind: str) -> bool:
     """Say whether a product reads other floating-point numbers than the map has."""
     return bool(kind) and dtype is not None and _KINDS.get(dtype, kind) != kind
+
+
+def _even(addresses: Ints, mode: Swizzle) -> Mask:
+    """Return which rows of addresses have equal distances where a mode's pattern is taken out."""
+    steps = np.diff(_plain(addresses, mode), axis=1)
+    return np.asarray((steps == steps[:, :1]).all(1))
+
+
+def _modes_of(addresses: Ints) -> list[Swizzle]:
+    """Return the modes by which all rows of addresses have equal distances."""
+    return [mode for mode in _READABLE if _even(addresses, mode).all()]
+
+
+def _reading(mode: Swizzle) -> str:
+    """Return how to read what a mode has written."""
+    if mode is Swizzle.NONE:
+        return "read plain addresses, or write with the swizzle that is read: Swizzle.B128 in the tensor map, say"
+    terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(mode))
+    return f"read at `addr{terms}`, where `addr` is the plain shared address, or write without a swizzle"
 
 
 def _differ(addresses: Ints, mode: Swizzle, other: Swizzle) -> Mask:

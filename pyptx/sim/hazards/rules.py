@@ -455,6 +455,13 @@ ELEMENT_TYPE = _warning(
     "encode the tensor map with the type that the product reads, or let the product read the map's; maps of U8, U16 "
     "and U32 copy bits",
 )
+ROW_SWIZZLE = _warning(
+    989,
+    "rows read by another swizzle than they were written",
+    "The eight addresses of a matrix show which swizzle `ldmatrix` expects; the tensor copy or `stmatrix` that wrote "
+    "the rows used another (Tensor swizzling modes; ldmatrix).",
+    "apply the swizzle of the writer to the addresses, or write without one",
+)
 # Hangs
 DEADLOCK = replace(
     _error(

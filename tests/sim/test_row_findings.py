@@ -1,0 +1,109 @@
+"""`ldmatrix` whose addresses mean another swizzle than the tensor copy or the `stmatrix` that wrote the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.isa.swizzle import xor_terms
+from pyptx.parser import parse
+from pyptx.sim.hazards import Finding
+from pyptx.tensormap import ElementType, Swizzle, TensorMap
+from tests.sim.kernels import HEAD
+
+Array = np.ndarray[Any, Any]
+MODES = [Swizzle.NONE, Swizzle.B32, Swizzle.B64, Swizzle.B128]
+ROWS = 32
+KERNEL = """.visible .entry k(.param .align 128 .b8 a[128], .param .u64 out)
+{
+.reg .b32 %t, %r<12>, %v<8>, %at, %to, %x; .reg .b64 %s, %out; .reg .pred %p0, %p1;
+.shared .align 1024 .b8 tile[8192]; .shared .align 8 .b64 bar;
+mov.u32 %t, %tid.x; setp.eq.u32 %p0, %t, 0;
+ld.param.u64 %out, [out]; mad.wide.u32 %out, %t, 16, %out;
+@%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+mov.b64 %s, a; cvta.param.u64 %s, %s;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], BYTES;
+@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%s, {0, 0}], [bar];
+w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;
+mad.lo.u32 %at, %t, PITCH, OFFSET;
+mov.u32 %r1, tile; add.u32 %at, %at, %r1;
+STORE
+READ
+ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%v0, %v1, %v2, %v3}, [%at];
+st.global.v4.u32 [%out], {%v0, %v1, %v2, %v3};
+ret;
+}
+"""
+WRITTEN = """mad.lo.u32 %to, %t, PITCH, COLUMN; add.u32 %to, %to, %r1;
+SWIZZLE
+stmatrix.sync.aligned.m8n8.x4.shared.b16 [%to], {%t, %t, %t, %t};
+"""
+
+
+def swizzled(register: str, mode: Swizzle) -> str:
+    """Return PTX that applies a mode to an address."""
+    return "\n".join(f"and.b32 %x, {register}, {mask}; shr.u32 %x, %x, {shift}; xor.b32 {register}, {register}, %x;"
+                     for mask, shift in xor_terms(mode))  # fmt: skip
+
+
+def found(
+    copied: Swizzle, read: Swizzle, *, stored: Swizzle | None = None, offset: int = 16, **options: Any
+) -> tuple[list[Finding], Array, Array]:
+    """Copy 32 rows by one mode, perhaps store others by `stmatrix`, and read them by `ldmatrix`; return the rows that
+    were read and those that were copied."""
+    pitch = copied.span or 128
+    given = np.arange(ROWS * pitch // 2, dtype="u2").reshape(ROWS, -1)
+    made = np.zeros((ROWS, 4), "u4")
+    tensor = TensorMap(ElementType.U16, 0, given.shape[::-1], (pitch,), (pitch // 2, ROWS), swizzle=copied)
+    store = "" if stored is None else WRITTEN.replace("SWIZZLE", swizzled("%to", stored))
+    stores = "".join(store.replace("COLUMN", str(column)) for column in range(0, pitch, 16))
+    text = KERNEL.replace("STORE", stores + "bar.warp.sync 0xffffffff;").replace("READ", swizzled("%at", read))
+    text = text.replace("BYTES", str(given.nbytes)).replace("PITCH", str(pitch)).replace("OFFSET", str(offset))
+    module = parse(HEAD + text)
+    return sim.run(module, block=32, args=[sim.Tensor(given, tensor), made], **options).hazards, made, given
+
+
+def line_of(finding: Finding) -> str:
+    return finding.place.text.partition(".")[0] + " after " + (finding.other.text if finding.other else "")[:8]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("schedule", ["eager", "random"])
+def test_the_same_swizzle_is_fine(mode: Swizzle, schedule: str) -> None:
+    hazards, made, given = found(mode, mode, schedule=schedule)
+    assert hazards == []
+    chunk = given[:, 8:16].reshape(4, 8, 4, 2)
+    np.testing.assert_array_equal(made.view("u2").reshape(8, 4, 4, 2), chunk.transpose(1, 2, 0, 3))
+
+
+@pytest.mark.parametrize("copied", MODES)
+@pytest.mark.parametrize("read", MODES)
+def test_another_swizzle_is_found_with_both_places(copied: Swizzle, read: Swizzle) -> None:
+    hazards, made, given = found(copied, read)
+    right = (made.view("u2").reshape(8, 4, 4, 2) == given[:, 8:16].reshape(4, 8, 4, 2).transpose(1, 2, 0, 3)).all()
+    assert [finding.rule.code for finding in hazards] == ([] if right else ["PTX0989"])
+    assert bool(right) is (copied is read)
+    for finding in hazards:
+        assert line_of(finding) == "ldmatrix after cp.async"
+        assert finding.count >= 2
+        named = "no swizzle" if copied is Swizzle.NONE else f"the {copied.span}-byte swizzle"
+        assert f"were written by {named}, these addresses are those of " in finding.what
+        terms = "".join(f" ^ ((addr & {mask:#x}) >> {shift})" for mask, shift in xor_terms(copied))
+        assert (f"`addr{terms}`" if terms else "read plain addresses") in finding.help
+
+
+def test_rows_that_stmatrix_wrote() -> None:
+    assert found(Swizzle.B128, Swizzle.B128, stored=Swizzle.B128)[0] == []
+    assert found(Swizzle.B128, Swizzle.NONE, stored=Swizzle.NONE)[0] == []
+    (finding,) = found(Swizzle.NONE, Swizzle.NONE, stored=Swizzle.B128)[0]
+    assert (finding.rule.code, line_of(finding)) == ("PTX0989", "ldmatrix after stmatrix")
+    (finding,) = found(Swizzle.B128, Swizzle.B128, stored=Swizzle.NONE)[0]
+    assert (finding.rule.code, line_of(finding)) == ("PTX0989", "ldmatrix after stmatrix")
+
+
+def test_it_belongs_to_the_layouts() -> None:
+    assert found(Swizzle.B128, Swizzle.NONE, check="races,async")[0] == []
+    assert len(found(Swizzle.B128, Swizzle.NONE, check="layouts")[0]) == 1

@@ -16,7 +16,7 @@ from pyptx.sim.numerics.formats import FORMATS, decode, table
 from pyptx.sim.numerics.plain_dots import binary_dot, double_dot, integer_dot
 from pyptx.sim.numerics.products import product, scaled_product
 from pyptx.sim.numerics.sparse import expand
-from pyptx.sim.numerics.tensor_core import rule
+from pyptx.sim.numerics.tensor_core import Lowering, lowering, rule
 from tests.sim.numerics import slow_dot
 
 Array = NDArray[Any]
@@ -25,11 +25,11 @@ HALVES, BYTES = ("f16", "bf16"), ("e4m3", "e5m2")
 SMALL = (*BYTES, "e2m3", "e3m2", "e2m1")
 TARGETS: dict[str, dict[int, tuple[str, ...]]] = {
     "mma": {70: ("f16",), 75: ("f16",), 80: (*HALVES, "tf32"), 89: (*HALVES, "tf32", *BYTES),
-            90: (*HALVES, "tf32", *BYTES), 120: (*HALVES, "tf32", *SMALL)},
+            90: (*HALVES, "tf32", *BYTES), 100: BYTES, 110: BYTES, 120: (*HALVES, "tf32", *SMALL)},
     "wgmma": {90: (*HALVES, "tf32", *BYTES)},
     "tcgen05": {100: (*HALVES, "tf32", *SMALL)},
 }  # fmt: skip
-SPARSE = (("mma", 80, "f16"), ("mma", 89, "e4m3"), ("wgmma", 90, "bf16"), ("tcgen05", 100, "e5m2"))
+SPARSE = (("mma", 80, "f16"), ("mma", 89, "e4m3"), ("mma", 90, "e4m3"), ("wgmma", 90, "bf16"), ("tcgen05", 100, "e5m2"))
 SCALED = (("e4m3", "ue8m0", 1), ("e3m2", "ue8m0", 1), ("e2m1", "ue8m0", 2), ("e2m1", "ue4m3", 4))
 
 
@@ -59,7 +59,8 @@ def codes(random: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDA
 
 
 def addend(random: np.random.Generator, side: int, output: str) -> NDArray[np.float32]:
-    c = (random.standard_normal((side, side)) * 2.0 ** random.integers(-12, 12, (side, side))).astype(np.float32)
+    least = -24 if output == "f16" else -12
+    c = (random.standard_normal((side, side)) * 2.0 ** random.integers(least, 12, (side, side))).astype(np.float32)
     return c.astype(np.float16).astype(np.float32) if output == "f16" else c
 
 
@@ -73,13 +74,27 @@ def _sums(side: int, instruction: str, sm: int, name: str, output: str) -> Row:
     depth = 2 * how.step
     a, b, c = codes(random, name, (side, depth)), codes(random, name, (depth, side)), addend(random, side, output)
     got = product(a, b, c, (output, name, name), instruction=instruction, sm=sm)
-    columns = b.T.tolist()
-    wanted = [
-        [slow_dot.chain(row, column, float(c[i, j]), (name, name), how.fraction, how.step, how.output)
-         for j, column in enumerate(columns)]
-        for i, row in enumerate(a.tolist())
-    ]  # fmt: skip
+    wanted = _wanted(a, b, c, (instruction, sm, name, output), sparse=False)
     return f"{instruction} sm_{sm} {output}.{name}", side * side, _wrong(got, wanted)
+
+
+def _wanted(a: Array, b: Array, c: Array, form: tuple[str, int, str, str], *, sparse: bool) -> list[list[float]]:
+    """Return every element in rationals."""
+    instruction, sm, name, output = form
+    unpacked = lowering(instruction, sm, name, a.shape[-1]) is Lowering.UNPACKED
+    how = rule(instruction, sm, "f16" if unpacked else name, output, sparse=sparse)
+    made: list[list[float]] = []
+    for i, row in enumerate(a.tolist()):
+        made.append([])
+        for j, column in enumerate(b.T.tolist()):
+            start = float(c[i, j])
+            if unpacked:
+                span = 8 if sparse else 4
+                total = slow_dot.unpacked(row, column, start, span, how.fraction, how.step, how.output)
+            else:
+                total = slow_dot.chain(row, column, start, (name, name), how.fraction, how.step, how.output)
+            made[-1].append(total)
+    return made
 
 
 def _sparse(side: int, instruction: str, sm: int, name: str) -> Row:
@@ -90,12 +105,7 @@ def _sparse(side: int, instruction: str, sm: int, name: str) -> Row:
     a = expand(codes(random, name, (side, depth // 2)), meta, "2:4")
     b, c = codes(random, name, (depth, side)), addend(random, side, "f32")
     got = product(a, b, c, ("f32", name, name), instruction=instruction, sm=sm, sparse=True)
-    columns = b.T.tolist()
-    wanted = [
-        [slow_dot.chain(row, column, float(c[i, j]), (name, name), how.fraction, how.step, how.output)
-         for j, column in enumerate(columns)]
-        for i, row in enumerate(a.tolist())
-    ]  # fmt: skip
+    wanted = _wanted(a, b, c, (instruction, sm, name, "f32"), sparse=True)
     return f"{instruction}.sp sm_{sm} f32.{name}", side * side, _wrong(got, wanted)
 
 

@@ -151,6 +151,8 @@ def _sum_finite(a: Operand, b: Operand, c: F32, of_c: I16, rule: Rule, sums: _Su
     lowest, highest = int(top.min(initial=0)) - rule.fraction, int(top.max(initial=0))
     threshold = np.subtract(top, np.int16(rule.fraction), out=top)
     lossy = _may_lose(sums, threshold, rule.step)
+    if rule.output == "f16":
+        of_c = addend_exponents(c, exponent_fields(c), "f32")
     cut = _cut_addend(c, of_c, threshold)
     count = int(np.count_nonzero(lossy))
     narrow = sums.narrow and lowest > -100 and highest < 100
@@ -176,7 +178,7 @@ def _may_lose(sums: _Sums, threshold: I16, terms: int) -> Mask:
 
 
 def _cut_addend(c: F32, of_c: I16, threshold: I16) -> F64:
-    """Drop the bits of C below the threshold, toward zero. Uses up `of_c`."""
+    """Drop the bits of C below the threshold, toward zero. Uses up `of_c`, the exponents that C has as f32."""
     drop = np.subtract(threshold, of_c, out=of_c)
     drop += np.int16(23)
     np.clip(drop, np.int16(0), np.int16(31), out=drop)

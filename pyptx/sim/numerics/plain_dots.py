@@ -1,11 +1,12 @@
-"""Dot products that round nothing, or every term: integers, single bits, double precision."""
+"""Dot products that round nothing, or every term: integers, single bits, double precision, four terms in f32."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from pyptx.sim.numerics import double
-from pyptx.sim.numerics.arrays import F64, Array
+from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
+from pyptx.sim.numerics.rounding import canonical, to_odd, two_sum
 
 _S32 = np.iinfo(np.int32)
 
@@ -16,6 +17,21 @@ def double_dot(a: F64, b: F64, c: F64) -> F64:
         left, right, c = np.broadcast_arrays(a[..., :, k, None], b[..., None, k, :], c)
         c = double.fma(left, right, c)
     return c
+
+
+def scalar_dot(a: Array, b: Array, c: F32, output: str) -> F32:
+    """Return a @ b + c of four f16 products as ptxas has threads compute it in f32 since sm_80: one after the other,
+    the addend last; for an f16 result in pairs, each added to the addend, and rounded to f16 in the end."""
+    terms = [(a[..., :, k, None].astype(np.float64), b[..., None, k, :].astype(np.float64)) for k in range(4)]
+    groups = [terms[:2], terms[2:]] if output == "f16" else [terms]
+    total = c.astype(np.float32)
+    with quiet():
+        for group in groups:
+            made: F32 = np.zeros_like(total)
+            for x, y in group:
+                made = to_odd(*two_sum(x * y, made.astype(np.float64))).astype(np.float32)
+            total = total + made
+        return canonical(total.astype(np.float16).astype(np.float32) if output == "f16" else total)
 
 
 def integer_dot(a: Array, b: Array, c: Array, *, satfinite: bool = False) -> Array:

@@ -11,8 +11,9 @@ from pyptx.sim.numerics.arrays import F32, F64, I16, Array, quiet
 from pyptx.sim.numerics.blocks import block_dot
 from pyptx.sim.numerics.dot import Operand, dot, operand
 from pyptx.sim.numerics.fast_dot import fast_dot
+from pyptx.sim.numerics.plain_dots import scalar_dot
 from pyptx.sim.numerics.rounding import canonical
-from pyptx.sim.numerics.tensor_core import rule
+from pyptx.sim.numerics.tensor_core import Lowering, Rule, lowering, rule
 
 
 def product(
@@ -25,8 +26,27 @@ def product(
         return (
             fast_dot(left, right, c, names[0]) if left.dtype == right.dtype == np.float32 else _wide_dot(left, right, c)
         )
-    made = rule(instruction, sm, names[1], names[0], sparse=sparse)
-    return dot(operand(left, names[1]), operand(right, names[2]), c, made)
+    match lowering(instruction, sm, names[1], left.shape[-1]):
+        case Lowering.UNPACKED:
+            return _unpacked_dot(left, right, c, rule("mma", sm, "f16", names[0], sparse=sparse), 8 if sparse else 4)
+        case Lowering.SCALAR:
+            return scalar_dot(left, right, c, names[0])
+        case Lowering.MATRIX:
+            made = rule(instruction, sm, names[1], names[0], sparse=sparse)
+            return dot(operand(left, names[1]), operand(right, names[2]), c, made)
+
+
+def _unpacked_dot(left: Array, right: Array, c: F32, made: Rule, span: int) -> F32:
+    """Return the sum of f16 factors whose registers hold `span` elements of K: of the lower halves, then of the upper
+    halves, then of the addend."""
+    total: F32 = np.zeros_like(c)
+    depth = left.shape[-1]
+    for upper in (False, True):
+        half = [k for k in range(depth) if (k % span >= span // 2) is upper]
+        total = dot(operand(left[..., half], "f16"), operand(right[..., half, :], "f16"), total, made)
+    with quiet():
+        exact = total.astype(np.float64) + c
+        return canonical((exact.astype(np.float16) if made.output == "f16" else exact).astype(np.float32))
 
 
 def _wide_dot(left: Array, right: Array, c: F32) -> F32:

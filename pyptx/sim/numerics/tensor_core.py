@@ -1,17 +1,20 @@
-"""Which sum each tensor core makes: fraction bits, products taken at once, rounding of the result.
+"""Which sum each tensor core makes: fraction bits, products taken at once, rounding of the result; and of which
+machine instructions ptxas 13.5 makes the products that a target's tensor cores do not have.
 
 Facts of MMA-Sim (arXiv 2511.10909), measured there on hardware. What it does not cover takes the rule of its kin:
-fp8 of `mma` on Hopper and later, 6-bit types, sparse and weight-stationary forms, `cta_group::2`.
+6-bit types, sparse and weight-stationary forms, `cta_group::2`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 ELEMENT_BITS = {
     "f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e2m3": 8, "e3m2": 8, "e2m1": 8,
 }  # fmt: skip
 """Bits that an element takes in the tensor core: the 4- and 6-bit types of kind f8f6f4 travel as bytes."""
+BYTES = ("e4m3", "e5m2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,36 @@ def rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, spar
 
     A sparse A is given expanded: a step spans twice as much of K.
     """
-    fp8 = name in ("e4m3", "e5m2")
-    narrow = fp8 and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
+    narrow = name in BYTES and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
     fraction = 13 if narrow else 23 if sm < 75 else 24 if sm < 90 else 25
     output = "f32_13" if narrow and accumulator == "f32" else accumulator
-    return Rule(fraction, _step(sm, name) * (2 if sparse else 1), output)
+    step = _step(sm, name) if instruction != "wmma" else min(_step(sm, name), WMMA_DEPTH.get(name, 16))
+    return Rule(fraction, step * (2 if sparse else 1), output)
+
+
+WMMA_DEPTH = {"tf32": 4}
+"""How much of K one machine instruction of `wmma` spans where that is less than the tensor core's own step."""
+
+
+class Lowering(StrEnum):
+    """What ptxas 13.5 makes a matrix product of."""
+
+    MATRIX = "matrix"
+    """Matrix instructions for these very types."""
+    UNPACKED = "unpacked"
+    """The factors become f16. Matrix instructions sum what stands in the lower halves of registers, then add what
+    stands in the upper halves; the addend comes last, rounded to nearest."""
+    SCALAR = "scalar"
+    """Multiplications and additions of f32 by every thread."""
+
+
+def lowering(instruction: str, sm: int, name: str, depth: int) -> Lowering:
+    """Return what a product of operands of this format with `depth` elements of K is made of on sm_`sm`."""
+    if instruction == "mma" and name in BYTES and 90 <= sm < 120:
+        return Lowering.UNPACKED
+    if instruction == "mma" and name == "f16" and depth == 4 and sm >= 80:
+        return Lowering.SCALAR
+    return Lowering.MATRIX
 
 
 def _step(sm: int, name: str) -> int:

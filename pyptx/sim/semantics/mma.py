@@ -81,7 +81,7 @@ def _result(dtype: str) -> str:
 
 def accumulated(
     left: Array, right: Array, start: Array, names: tuple[str, str, str], flags: frozenset[str], sm: int,
-    sparse: bool = False,
+    sparse: bool = False, instruction: str = "mma",
 ) -> Array:  # fmt: skip
     """Return left @ right + start for every warp, as the type of the accumulator does it. `names` are the types of D, A
     and B; `sm` is the target whose sums are imitated, or 0."""
@@ -94,7 +94,7 @@ def accumulated(
             summed = double.fma(x, y, summed, mode)
         return summed
     if sm and dtype in ("f16", "f32"):
-        return product(left, right, start, names, instruction="mma", sm=sm, sparse=sparse)
+        return product(left, right, start, names, instruction=instruction, sm=sm, sparse=sparse)
     if "xor" in flags:
         return left.sum(2)[:, :, None] + right.sum(1)[:, None, :] - 2 * np.matmul(left, right) + start
     total = np.matmul(left, right) + start

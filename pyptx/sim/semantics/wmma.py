@@ -116,7 +116,9 @@ def _multiply(
         for rows, cols, kind, operand in ((m, k, atype, a), (n, k, btype, b), (m, n, ctype, c))
     ]
     x, y, z = (w.numbers(w.elements(p, e), kind) for p, e, kind in zip(parts, maps, (atype, btype, ctype), strict=True))
-    total = accumulated(x, y.swapaxes(1, 2), z, (dtype, atype, btype), flags, machine.memory.tensor.exact)
+    # An f32 addend is summed in f32, also where D is f16.
+    names = ctype if dtype == "f16" else dtype, atype, btype
+    total = accumulated(x, y.swapaxes(1, 2), z, names, flags, machine.memory.tensor.exact, instruction="wmma")
     registers = m * n // 32 * _bits(dtype) // max(32, _bits(dtype))
     out = f.wmma_fragment(m, n, _bits(dtype), registers)
     words = w.filled(w.encoded(total, dtype), out, registers)

@@ -90,6 +90,25 @@ def chain(
     return c
 
 
+def unpacked(a: list[float], b: list[float], c: float, span: int, fraction: int, step: int, output: str) -> float:
+    """Return a dot product of f16 factors, `span` in a register: lower halves, upper halves, then the addend."""
+    order = [k for half in (0, 1) for k in range(len(a)) if k % span // (span // 2) == half]
+    total = chain([a[k] for k in order], [b[k] for k in order], 0.0, ("f16", "f16"), fraction, step, output)
+    if not (isfinite(total) and isfinite(c)):
+        return total + c
+    exact_sum = Fraction(total) + Fraction(c)
+    if output == "f16":
+        return value(exact.encode(exact_sum, "f16", "rn"), 10, 15)
+    code = exact.encode(exact_sum, "f32", "rn")
+    return inf if code == 0x7F800000 else -inf if code == 0xFF800000 else float(_single(code))
+
+
+def _single(code: int) -> Fraction:
+    field, fraction = code >> 23 & 255, code & 0x7FFFFF
+    size = Fraction(fraction | bool(field) << 23) * Fraction(2) ** (max(field, 1) - 150)
+    return -size if code >> 31 else size
+
+
 def block(a: list[float], b: list[float], scale_a: list[float], scale_b: list[float], c: float, least: int) -> float:
     """Return the block-scaled product of 4-bit factors: exact runs of 16, cut by the exponents of their scales."""
     size = len(a) // len(scale_a)

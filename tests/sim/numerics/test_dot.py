@@ -95,6 +95,30 @@ def test_hardware_precision(instruction: str, sm: int, left: str, right: str, ou
     np.testing.assert_array_equal(got, reference(a, b, c, (left, right), how))
 
 
+@pytest.mark.parametrize(
+    ("instruction", "sm", "left", "right", "output"), [case for case in CASES if case[-1] == "f16"]
+)
+def test_a_subnormal_f16_addend_is_cut_at_its_own_bits(
+    instruction: str, sm: int, left: str, right: str, output: str
+) -> None:
+    """It counts with the exponent of the smallest normal number, and loses the bits below the threshold."""
+    generator = np.random.default_rng(sm)
+    how = rule(instruction, sm, left, output)
+    cut = 0
+    for power in (-8, -5, -2, 1, 4):
+        a, b = draw(generator, (SIDE, how.step), left, "normal"), draw(generator, (how.step, SIDE), right, "normal")
+        a[:, 1], b[1] = a[:, 0], -b[0]
+        a[:, 2:], b[2:] = a[:, 2:] * 2.0**-8, b[2:] * 2.0**-8
+        a[:, :2], b[:2] = a[:, :2] * 2.0 ** (power / 2), b[:2] * 2.0 ** (power - power / 2)
+        a, b = (decode(encode(x.astype(np.float64), name), name).astype("f4") for x, name in ((a, left), (b, right)))
+        codes = generator.integers(1, 0x400, (SIDE, SIDE)) | generator.integers(0, 2, (SIDE, SIDE)) << 15
+        c = codes.astype(np.uint16).view(np.float16).astype(np.float32)
+        got = dots.dot(dots.operand(a, left), dots.operand(b, right), c, how)
+        np.testing.assert_array_equal(got, reference(a, b, c, (left, right), how))
+        cut += int((got != (a.astype("f8") @ b + c).astype("f2")).sum())
+    assert cut
+
+
 def test_both_ways_of_summing_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(4)
     how = rule("wgmma", 90, "bf16")

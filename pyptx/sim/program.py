@@ -122,7 +122,7 @@ def prepare(
     builder = _Builder(module, by_name, aliases, findings, names, single, variables or Globals())
     builder.add(chosen)
     builder.run()
-    builder.variables.settle()
+    builder.variables.settle(builder.codes[0].function)
     _mark_recursion(builder.codes)
     communicates = _communicates(builder.blocks)
     cancels = any(".try_cancel" in step.instruction.modifiers for b in builder.blocks for step in b.steps)
@@ -239,7 +239,7 @@ class _Builder:
                 if not code.frame.has(name, symbol):
                     code.frame.add(name, symbol)
             else:
-                self.variables.address(name, symbol)
+                self.variables.use(name, symbol)
 
 
 def names_in(operand: object) -> Iterator[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 
 from pyptx.check.symbols import Kind, Scope, Symbol
 from pyptx.ir import (
     BinaryOperand,
+    Function,
     GenericOperand,
     ImmediateOperand,
     LabelOperand,
@@ -20,6 +22,7 @@ from pyptx.ir import (
     VarDecl,
     VectorOperand,
     evaluate,
+    visit,
 )
 from pyptx.ir.nodes import Declarator
 from pyptx.ir.operands import Operand, number_value
@@ -98,12 +101,22 @@ class Variables:
     """The same by name and declaration."""
     parts: dict[str, int] = field(default_factory=dict[str, int])
     """Names that the caller has for places behind the dynamic symbol."""
+    waiting: dict[tuple[str, int], Symbol] = field(default_factory=dict[tuple[str, int], Symbol])
+    """Variables of shared memory that the program names: where they lie depends on all of them."""
 
     def __post_init__(self) -> None:
         self.next_shared = self.shared_base
 
+    def use(self, name: str, symbol: Symbol) -> None:
+        """Note that the program names a variable."""
+        if symbol.space == "shared":
+            self.waiting[name, id(symbol)] = symbol
+        else:
+            self.address(name, symbol)
+
     def address(self, name: str, symbol: Symbol) -> int:
-        """Return a variable's address in its space, placing it on first sight."""
+        """Return a variable's address in its space, placing it on first sight. One of shared memory has an address only
+        when all are settled."""
         key = (name, id(symbol))
         found = self.placed.get(key)
         if found is None:
@@ -115,8 +128,11 @@ class Variables:
         """Return where dynamic shared memory starts."""
         return aligned(self.next_shared, self.dynamic_alignment)
 
-    def settle(self) -> None:
-        """Give the arrays of dynamic shared memory their address, once every other one has its own."""
+    def settle(self, entry: Function) -> None:
+        """Place the shared variables that the program of an entry names, those of dynamic shared memory last."""
+        order = _order_of_shared(self.module, entry)
+        for key, symbol in sorted(self.waiting.items(), key=lambda item: order[id(item[1].declaration), item[0][0]]):
+            self.address(key[0], symbol)
         for key in self.dynamic:
             self.placed[key] = self.dynamic_base()
             self.shared.append((self.dynamic_base(), key[0]))
@@ -175,7 +191,7 @@ class Variables:
         return None
 
     def _place_shared(self, key: tuple[str, int], declared: VarDecl, size: int, alignment: int) -> None:
-        if declared.linking is not None and declared.linking.ptx == ".extern":
+        if not size:
             self.dynamic_alignment = max(self.dynamic_alignment, alignment)
             self.dynamic.append(key)
             self.placed[key] = self.shared_base
@@ -244,7 +260,7 @@ class Variables:
             except ValueError:
                 return self._symbol(value)
         if isinstance(value, GenericOperand):
-            return self._symbol(value.symbol, generic=True)
+            return self._symbol(value.symbol)
         if isinstance(value, LabelOperand | RegisterOperand):
             return self._symbol(value.name)
         if isinstance(value, BinaryOperand) and value.operator in "+-":
@@ -257,12 +273,38 @@ class Variables:
             raise Valueless("a constant expression without a value")
         return found
 
-    def _symbol(self, name: str, generic: bool = False) -> int:
+    def _symbol(self, name: str) -> int:
         symbol = self.names.find(name)
         if symbol is None:
             raise Valueless(f"`{name}` is not declared")
         if symbol.kind is Kind.FUNCTION:
             number = self.functions(name)
             return FUNCTION_BASE + FUNCTION_STEP * number if number >= 0 else 0
-        address = self.address(name, symbol)
-        return address + SHARED_WINDOW if generic and symbol.space == "shared" else address
+        if symbol.space == "shared":
+            raise Valueless(f"`{name}` is shared memory, an initialiser names global memory and constants")
+        return self.address(name, symbol)
+
+
+def _order_of_shared(module: Module, entry: Function) -> dict[tuple[int, str], int]:
+    """Return the order in which ptxas 13.5 places shared variables, for every target: those that other modules may see,
+    the entry's own, the module's, those of functions. Each lies at the next multiple of its own alignment; those that
+    nothing names take no addresses. Functions count from their first declaration."""
+    at_module = [statement for statement in module.directives if isinstance(statement, VarDecl)]
+    functions: dict[str, list[VarDecl]] = {}
+    for function in module.directives:
+        if isinstance(function, Function) and function is not entry:
+            functions.setdefault(function.name, []).extend(_declared_in(function))
+    order: dict[tuple[int, str], int] = {}
+    for declared in (
+        *(item for item in at_module if item.linking is not None),
+        *_declared_in(entry),
+        *at_module,
+        *chain.from_iterable(functions.values()),
+    ):
+        for item in declared.declarators:
+            order.setdefault((id(declared), item.name), len(order))
+    return order
+
+
+def _declared_in(function: Function) -> list[VarDecl]:
+    return [statement for statement in visit(function) if isinstance(statement, VarDecl)]

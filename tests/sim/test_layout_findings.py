@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from examples.kernels import tcgen05_gemm, tcgen05_tile
-from pyptx import sim
-from pyptx.diagnostics import Span
+from pyptx import kernel, ptx, reg, sim, smem, types
+from pyptx.diagnostics import Severity, Span
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.sim.hazards import Bytes, Finding, Group, Hazards, Place, Space, store
 from pyptx.sim.hazards.rows import rows_of
 from pyptx.tensormap import ElementType, Swizzle, TensorMap
+from pyptx.types import b32, f32
 
 Array = np.ndarray[Any, Any]
 GEMM = (Path(__file__).parents[2] / "examples" / "hopper_gemm.ptx").read_text("utf-8")
@@ -89,13 +90,13 @@ def entry(module: Module) -> Function:
     return next(f for f in module.directives if isinstance(f, Function) and f.is_entry)
 
 
-def blackwell(a: Swizzle, b: Swizzle) -> tuple[list[Finding], Array]:
-    """Run the product in tensor memory, whose descriptors say 128 bytes."""
+def blackwell(a: Swizzle, b: Swizzle, second: str = "sa+32") -> tuple[list[Finding], Array]:
+    """Run the product in tensor memory, whose descriptors say 128 bytes; the second of A starts at `second`."""
     made = tcgen05_tile.make()
     random = np.random.default_rng(2)
     x, y = bf16(random, SIZE, 64), bf16(random, SIZE, 64)
     d = np.zeros((SIZE, SIZE), "f4")
-    module = made.module()
+    module = parse(made.ptx().replace("sa+32;", f"{second};"))
     values: dict[str, Any] = {"a": x, "b": y, "c": d}
     maps = {"a": tensor(x, a, (64, SIZE)), "b": tensor(y, b, (64, SIZE))}
     args = {p.name: (maps if p.name.endswith("desc") else values)[p.name[0]] for p in entry(module).params}
@@ -191,3 +192,52 @@ def test_patterns_go_by_addresses() -> None:
 
 def test_copies_that_are_recorded_one_by_one_count() -> None:
     assert {f.rule.code for f in multiplied(Swizzle.B128, Swizzle.NONE, statistics=True)[0]} == {"PTX0985"}
+
+
+def started(swizzle: int, start: int, base_offset: int = 0) -> list[Finding]:
+    """Multiply zeros by descriptors of a swizzled tile that start so many bytes into it."""
+
+    @kernel(arch="sm_90a", block=(128, 1, 1))
+    def product() -> None:
+        tile = smem.alloc(b32, (2560,), align=1024, name="tile")
+        for at in range(20):
+            smem.store(b32, tile + ptx.special.tid.x() * 4 + 512 * at, 0)
+        ptx.fence.proxy_async()
+        ptx.bar.sync(0)
+        found = ptx.wgmma.make_descriptor(
+            tile, leading_byte_offset=16, stride_byte_offset=1024, swizzle=swizzle, addr_byte_offset=start,
+            base_offset=base_offset,
+        )  # fmt: skip
+        sums = reg.array(f32, 4)
+        ptx.wgmma.fence()
+        ptx.wgmma.mma_async(
+            shape=(64, 8, 16), dtype_d=f32, dtype_a=types.bf16, dtype_b=types.bf16, d=sums, a=found, b=found
+        )
+        ptx.wgmma.commit_group()
+        ptx.wgmma.wait_group(0)
+
+    return product.simulate(grid=(1,), on_hazard="report").hazards
+
+
+@pytest.mark.parametrize(
+    ("swizzle", "start", "base_offset"),
+    [(1, 0, 0), (1, 96, 0), (1, 1024, 0), (1, 128, 1), (2, 48, 0), (2, 512, 0), (3, 16, 0), (3, 256, 0)],
+)
+def test_a_descriptor_may_start_in_the_first_line_of_its_pattern(swizzle: int, start: int, base_offset: int) -> None:
+    assert started(swizzle, start, base_offset) == []
+
+
+@pytest.mark.parametrize(("swizzle", "start", "size"), [(1, 128, 1024), (1, 992, 1024), (2, 64, 512), (3, 32, 256)])
+def test_a_descriptor_that_starts_inside_its_pattern_is_reported(swizzle: int, start: int, size: int) -> None:
+    first, *others = started(swizzle, start)
+    assert (first.rule.code, first.severity, others) == ("PTX0914", Severity.WARNING, [])
+    assert f"B starts at `tile`+{start} of CTA 0" in first.what
+    assert f"byte {start} of a pattern of {size} bytes" in first.what
+    assert first.place.text.startswith("wgmma.mma_async")
+
+
+def test_a_descriptor_of_tensor_memory_products_that_starts_inside_its_pattern_is_reported() -> None:
+    found, _ = blackwell(Swizzle.B128, Swizzle.B128, "sa+160")
+    assert [finding.rule.code for finding in found] == ["PTX0914"]
+    assert "A starts at `sa`+160 of CTA 0" in found[0].what
+    assert found[0].place.text.startswith("tcgen05.mma")

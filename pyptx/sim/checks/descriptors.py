@@ -1,4 +1,5 @@
-"""Matrix descriptors whose offsets put two elements of an operand on the same bytes: what they say, and what to write.
+"""Matrix descriptors whose offsets put two elements of an operand on the same bytes, or that start inside a swizzle
+pattern: what they say, and what to write.
 
 Knows descriptors and where they put elements, not who reads them.
 """
@@ -9,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from pyptx.isa.swizzle import period
 from pyptx.sim import warpgroups as wg
 from pyptx.sim.checks.session import Checks
 from pyptx.sim.hazards import Place, rules
@@ -21,6 +23,22 @@ def report_overlap(checks: Checks, place: Place, thread: int, matrix: wg.Matrix)
     """Report a matrix whose elements overlap."""
     what, help = _mistake(matrix)
     checks.engine.state.report(rules.OVERLAPPING_OPERAND, place, what, thread=thread, help=help)
+
+
+def report_start(checks: Checks, place: Place, thread: int, matrix: wg.Matrix, low: int) -> None:
+    """Report a matrix that starts behind the first line of its swizzle pattern without saying so by its base offset;
+    shared memory begins at the address `low`."""
+    found, mode = matrix.found, matrix.found.swizzle
+    inside = found.address % period(mode)
+    if not mode.span or found.base_offset or inside < mode.span:
+        return
+    grid = checks.engine.state.grid_of(thread)
+    where = f"{grid.names(found.address - low)} of CTA {grid.cta(grid.slot_of(thread))}"
+    what = (
+        f"{matrix.name} starts at {where} (0x{found.address:x}), byte {inside} of a pattern of {period(mode)} bytes "
+        f"({mode.span}-byte swizzle), and the base offset of its descriptor is 0"
+    )
+    checks.engine.state.report(rules.PATTERN_START, place, what, thread=thread, where=where)
 
 
 def _mistake(matrix: wg.Matrix) -> tuple[str, str]:

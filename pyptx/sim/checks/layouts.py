@@ -9,7 +9,7 @@ import numpy as np
 
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.sim import warpgroups as wg
-from pyptx.sim.checks.descriptors import report_overlap
+from pyptx.sim.checks.descriptors import report_overlap, report_start
 from pyptx.sim.checks.session import checks_of
 from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
@@ -57,5 +57,6 @@ def taken_by_tensor(site: Site, threads: Array, operands: list[Rows], trace: Tra
     for matrix in trace.overlapping:
         report_overlap(checks, place, int(threads[0]), matrix)
     for rows, matrix in zip(operands, trace.matrices, strict=False):
+        report_start(checks, place, int(threads[0]), matrix, site.memory.shared.low)
         issuers, mode = threads.repeat(len(rows) // len(threads)), matrix.found.swizzle
         checks.engine.layouts.taken(issuers, place, rows, mode, site.memory.shared.low, matrix.kind)

@@ -19,7 +19,7 @@ from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.sim import rules
 from pyptx.sim import warpgroups as wg
 from pyptx.sim.checks import layouts
-from pyptx.sim.checks.descriptors import report_overlap
+from pyptx.sim.checks.descriptors import report_overlap, report_start
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Place
@@ -146,8 +146,9 @@ def _operand(
             matrix = wg.Matrix(
                 *operand, WgmmaDescriptor.decode(value), rows, *_elements(columns, bits), across
             )  # fmt: skip
+            checks, place = checks_of(site)
+            report_start(checks, place, checks.group(lanes).first, matrix, site.memory.shared.low)
             if matrix.overlaps(len(granules)):
-                checks, place = checks_of(site)
                 report_overlap(checks, place, checks.group(lanes).first, matrix)
         found = _rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
         if sum(one.blocks.nbytes for one in held.rows.values()) + found.blocks.nbytes > _KEPT:

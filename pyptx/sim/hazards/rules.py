@@ -432,6 +432,13 @@ ABSENT_CTA = _error(
     984, "multicast to an absent CTA", "The mask names ranks of the cluster.", "mask off ranks beyond the cluster"
 )
 # Layouts
+PATTERN_START = _warning(
+    914,
+    "matrix descriptor that starts inside a swizzle pattern",
+    "The pattern of a swizzle goes by address bits: it repeats every 1024, 512 or 256 bytes (128B, 64B, 32B). A matrix "
+    "starts in its first line, or the descriptor's base offset says in which (Matrix Descriptor Format).",
+    "align the tile to the pattern, start on a multiple of 8 rows, or set the base offset",
+)
 SWIZZLE = _warning(
     985,
     "swizzle of the copy and of the descriptor differ",

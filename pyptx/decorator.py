@@ -100,7 +100,9 @@ class Kernel:
     def ptx(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> str:
         """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
         profilers and debuggers show the Python lines; `annotate` puts each Python line behind its statements."""
-        return self._written(self._specialised(kwargs), lineinfo, annotate)[1]
+        made = self._specialised(kwargs)
+        _warn(made.traced, 3)
+        return self._written(made, lineinfo, annotate)[1]
 
     def module(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> Module:
         """Return the same as nodes."""
@@ -220,8 +222,7 @@ class Kernel:
         module = self.module(**known, **template)
         memory: dict[str, Any] = dict(zip((name for name, _ in tensors), (*views, *made), strict=True))
         traced = self._specialised({**known, **template}).traced
-        for found in traced.warnings:
-            warnings.warn(f"{found}; {found.help}", stacklevel=depth)
+        _warn(traced, depth + 1)
         launch = simulation.launch_of(
             module, self._definition, memory, scalars, known,
             grid=arguments.grid_of(self.grid if grid is None else grid, known), shared=traced.dynamic_shared,
@@ -316,6 +317,12 @@ class Kernel:
                 module = with_line_information(module, fixed=self.version is not None) if lineinfo else module
                 known = made.texts[lineinfo, annotate] = module, emit(module)
         return known
+
+
+def _warn(traced: Traced, depth: int) -> None:
+    """Show what is probably not meant. `depth`: how many calls away the caller is whom it is for."""
+    for found in traced.warnings:
+        warnings.warn(f"{found}; {found.help}", stacklevel=depth)
 
 
 def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:

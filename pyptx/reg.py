@@ -7,7 +7,8 @@ from typing import Any
 from pyptx.dsl import rules
 from pyptx.dsl.declared import register
 from pyptx.dsl.emit import shown
-from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, RegArray, check_type, fresh, fresh_range, move
+from pyptx.dsl.ranges import RegArray, fresh_range
+from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, check_type, fresh, move
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import is_integer
 from pyptx.types import PtxType, from_name

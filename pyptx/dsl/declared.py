@@ -9,7 +9,8 @@ from typing import Any, cast
 from pyptx.dsl import rules
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import checked_name
-from pyptx.dsl.registers import Reg, RegArray
+from pyptx.dsl.ranges import RegArray
+from pyptx.dsl.registers import Reg
 from pyptx.dsl.trace import CURRENT, fail
 from pyptx.ir.directives import SectionLabel
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -61,18 +61,6 @@ class Given:
         return None
 
 
-class _Only(Given):
-    """One name, for whatever is made first."""
-
-    def __init__(self, exact: Exact, name: str) -> None:
-        super().__init__(exact, (), ())
-        self.only: str | None = name
-
-    def take(self, dtype: PtxType) -> str | None:
-        name, self.only = self.only, None
-        return name
-
-
 def _classes(dtype: PtxType) -> tuple[tuple[str, int], ...]:
     """Return which declared registers hold a value: floats prefer float registers, everything fits untyped ones."""
     if dtype.name == "pred":
@@ -121,15 +109,6 @@ class Exact:
     def take(self, dtype: PtxType) -> str | None:
         """Return the name that a fresh register gets, None for a really fresh one."""
         return self.given[-1].take(dtype) if self.given else None
-
-    def into(self, register: Any, make: Callable[[], Any]) -> Any:
-        """Emit what an operator in place makes, `x += y`, with the register itself as destination."""
-        self.given.append(_Only(self, register.name))
-        try:
-            make()
-        finally:
-            self.given.pop()
-        return register
 
     def label(self, kind: str) -> str:
         """Return the next label that was given, or a fresh one."""

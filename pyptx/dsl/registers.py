@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NoReturn, cast, overload
+from typing import Any, NoReturn, cast
 
 from pyptx.dsl import rules
-from pyptx.dsl.arithmetic import check_operand, common_type, signed, unsigned, untyped
+from pyptx.dsl.arithmetic import cast_hint, check_operand, common_type, signed, unsigned, untyped
 from pyptx.dsl.emit import Spelling, emit, foreign, remedy_of, shown, spelled
 from pyptx.dsl.trace import CURRENT, Trace, current, fail, prefixed
 from pyptx.dsl.values import (
     Negation,
     Pair,
     Register,
-    RegisterRange,
-    is_integer,
     literal,
     plain,
     storage,
@@ -30,17 +27,26 @@ def _view(name: str) -> property:
         """Return the same register read as this type; emits nothing."""
         return register.view(from_name(name))
 
-    return property(read)
+    def write(register: Reg, value: Any) -> None:
+        """Take back what `x.s32 += y` wrote."""
+        if not isinstance(value, Register) or value.name != register.name:
+            fail(rules.TYPES, f"`{register.name}` read as .{name} is no variable of its own",
+                 help=f"write ptx.mov({name}, x, value)")  # fmt: skip
+
+    return property(read, write)
 
 
 class Reg(Register):
-    """A register of the kernel being traced. Operators add instructions and return fresh registers."""
+    """A register of the kernel being traced. Operators add instructions and return fresh registers; those in place,
+    `x += y`, write the register itself."""
 
-    __slots__ = ("views",)
+    __slots__ = ("held", "views")
 
     def __init__(self, name: str, dtype: PtxType) -> None:
         super().__init__(name, dtype, CURRENT.get())
         self.views: dict[str, Reg] = {}
+        self.held: str | None = None
+        """What this package reads it for again, so that operators in place must not write it."""
 
     __hash__ = object.__hash__
 
@@ -140,28 +146,37 @@ class Reg(Register):
         return shift("shr", ">>", other, self)
 
     def __iadd__(self, other: Any) -> Reg:
-        return _in_place("+=", self, lambda: self + other)
+        return binary("add", "+=", self, other, _changeable(self, "+="))
 
     def __isub__(self, other: Any) -> Reg:
-        return _in_place("-=", self, lambda: self - other)
+        return binary("sub", "-=", self, other, _changeable(self, "-="))
 
     def __imul__(self, other: Any) -> Reg:
-        return _in_place("*=", self, lambda: self * other)
+        return binary("mul", "*=", self, other, _changeable(self, "*="))
+
+    def __ifloordiv__(self, other: Any) -> Reg:
+        return binary("div", "//=", self, other, _changeable(self, "//="))
+
+    def __itruediv__(self, other: Any) -> Reg:
+        return binary("truediv", "/=", self, other, _changeable(self, "/="))
+
+    def __imod__(self, other: Any) -> Reg:
+        return binary("rem", "%=", self, other, _changeable(self, "%="))
 
     def __iand__(self, other: Any) -> Reg:
-        return _in_place("&=", self, lambda: self & other)
+        return logic("and", "&=", self, other, _changeable(self, "&="))
 
     def __ior__(self, other: Any) -> Reg:
-        return _in_place("|=", self, lambda: self | other)
+        return logic("or", "|=", self, other, _changeable(self, "|="))
 
     def __ixor__(self, other: Any) -> Reg:
-        return _in_place("^=", self, lambda: self ^ other)
+        return logic("xor", "^=", self, other, _changeable(self, "^="))
 
     def __ilshift__(self, other: Any) -> Reg:
-        return _in_place("<<=", self, lambda: self << other)
+        return shift("shl", "<<=", self, other, _changeable(self, "<<="))
 
     def __irshift__(self, other: Any) -> Reg:
-        return _in_place(">>=", self, lambda: self >> other)
+        return shift("shr", ">>=", self, other, _changeable(self, ">>="))
 
     def __neg__(self) -> Reg:
         check_operand("neg", self.dtype, "-")
@@ -203,7 +218,7 @@ class Reg(Register):
         known = self.views.get(dtype.name)
         if known is None:
             known = self.views[dtype.name] = Reg(self.name, dtype)
-        known.trace, known.serial = self.trace, self.serial
+        known.trace, known.held = self.trace, self.held
         return known
 
     b16, u16, s16 = _view("b16"), _view("u16"), _view("s16")
@@ -271,64 +286,6 @@ class PipeRef(Pair):
         return f"PipeRef({self.left!r}, {self.right!r})"
 
 
-class RegArray(RegisterRange):
-    """Registers declared as one range; as an operand, the vector of all of them."""
-
-    __slots__ = ()
-    members: tuple[Reg, ...]
-
-    def __init__(self, base: str, count: int, dtype: PtxType) -> None:
-        super().__init__(base, dtype, tuple([Reg(f"{base}{i}", dtype) for i in range(count)]), CURRENT.get())
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __iter__(self) -> Any:
-        return iter(self.members)
-
-    def __repr__(self) -> str:
-        return f"RegArray({self.base!r}, {self.count}, {self.dtype})"
-
-    @overload
-    def __getitem__(self, idx: int) -> Reg: ...
-    @overload
-    def __getitem__(self, idx: slice) -> list[Reg]: ...
-    def __getitem__(self, idx: int | slice) -> Reg | list[Reg]:
-        if isinstance(idx, slice):
-            return list(self.members[idx])
-        return self.members[self._checked(idx)]
-
-    def __setitem__(self, idx: int, value: Any) -> None:
-        target = self.members[self._checked(idx)]
-        trace = current()
-        if isinstance(value, Register) and value.trace is not trace:
-            foreign(value)
-        if trace.exact is not None and isinstance(value, Register) and value.name == target.name:
-            # What `r[i] += x` assigns: the register itself, which is written already.
-            return
-        move(target, value)
-        if isinstance(value, Register) and value is not target and storage(value.dtype) == storage(self.dtype):
-            trace.folds[id(trace.body[-1])] = value.name
-
-    def _checked(self, idx: int) -> int:
-        if isinstance(idx, Register):
-            idx.__index__()
-        if not is_integer(idx) or not -self.count <= idx < self.count:
-            more = f"reg.array({self.dtype}, {idx + 1}) has it" if is_integer(idx, 0) else "a slice gives a list"
-            fail(
-                rules.INDEX, f"`{self.base}` has the registers 0 to {self.count - 1}, found index {idx!r}", help=more
-            )  # fmt: skip
-        return idx
-
-    def regs(self) -> list[Reg]:
-        """Return the registers."""
-        return list(self.members)
-
-    def hw_order(self, *, reverse: bool = False) -> list[Reg]:
-        """Return the registers in order, or reversed."""
-        return list(reversed(self.members)) if reverse else list(self.members)
-
-
 def fresh(dtype: PtxType, name: str | None = None, trace: Trace | None = None) -> Reg:
     """Return a new register of the trace; a name is made unique."""
     trace = trace or current()
@@ -362,35 +319,6 @@ def destination(value: Any) -> Any:
     return value
 
 
-def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
-    """Return new registers declared as one range."""
-    trace = current()
-    check_type(dtype)
-    if not is_integer(count, 1):
-        fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
-    _, kept = storage(dtype)
-    wanted = None if name is None else prefixed(name)
-    base = _range_base(trace, wanted, count)
-    trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
-    trace.declarations.ranges.append((kept, base, count))
-    made = RegArray(base, count, dtype)
-    symbol = symbol_of(dtype)
-    for register in made.members:
-        trace.scope.names[register.name] = symbol
-    if trace.declarations is not trace.top:
-        trace.declarations.owned += [made, *made.members]
-    return made
-
-
-def _range_base(trace: Trace, wanted: str | None, count: int) -> str:
-    """Return a base that gives `count` new names. One that ends in a digit could meet another's: it gets a `_`."""
-    while True:
-        base = trace.name_for(wanted, "%v")
-        base = f"{base}_" if base[-1].isdigit() else base
-        if not any(f"{base}{i}" in trace.taken for i in range(count)):
-            return base
-
-
 def check_type(dtype: Any) -> None:
     """Refuse what is no scalar type."""
     if not isinstance(dtype, PtxType):
@@ -421,26 +349,28 @@ def _source(dst: Reg, src: Any) -> Any:
     return int(src) if isinstance(src, bool) else src
 
 
-def _result(opcode: str, kind: PtxType, dtype: PtxType, *sources: Any, modifiers: tuple[str, ...] = ()) -> Reg:
-    made = fresh(dtype)
-    emit(spelled(opcode, *modifiers, kind.name), (made, *sources))
+def _result(opcode: str, kind: PtxType, into: Reg | PtxType, *sources: Any) -> Reg:
+    made = into if isinstance(into, Reg) else fresh(into)
+    emit(spelled(opcode, kind.name), (made, *sources))
     return made
 
 
-def _in_place(symbol: str, old: Reg, make: Callable[[], Reg]) -> Reg:
-    trace = current()
-    if trace.exact is not None:
-        return trace.exact.into(old, make)
-    serial = old.serial
-    new = make()
-    if trace.loops and serial <= trace.loops[-1].serial:
-        found = rules.LOST_UPDATE.found(
-            trace.here(3),
-            f"`{symbol}` makes a fresh register: the next round reads the old `{old.name}` again",
-            help=f"to change `{old.name}` itself, write it as destination: ptx.add({old.type_name}, x, x, …)",
+def _changeable(register: Reg, symbol: str) -> Reg:
+    """Return the register that an operator in place writes; refuse one that this package reads again."""
+    if register.held is not None:
+        fail(rules.HELD, f"`{symbol}` would change `{register.name}`, which is {register.held}",
+             help=f"change a copy: x = reg.from_(x, {register.type_name})")  # fmt: skip
+    return register
+
+
+def _refuse_widening(into: Reg | None, dtype: PtxType, other: Any, symbol: str) -> None:
+    """Refuse an operator in place whose result is wider than the register that it writes."""
+    if into is not None and dtype is not into.dtype:
+        fail(
+            rules.TYPES,
+            f"`{symbol}` of .{into.dtype} and .{other.dtype}: `{into.name}` cannot hold the result, which is .{dtype}",
+            help=f"narrow the other one first: {cast_hint(other.dtype, into.dtype)}",
         )
-        trace.warnings.append(found)
-    return new
 
 
 @lru_cache(maxsize=4096)
@@ -461,10 +391,11 @@ def _arithmetic(operation: str, symbol: str, left: PtxType, right: PtxType | Non
     return dtype, spelled("div", "rn", dtype.name)
 
 
-def binary(operation: str, symbol: str, left: Any, right: Any) -> Reg:
-    """Emit an arithmetic instruction typed by its registers."""
+def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
+    """Emit an arithmetic instruction typed by its registers. It writes `into`, or a fresh register."""
     if isinstance(left, Register) and isinstance(right, Register):
         dtype, spelling = _arithmetic(operation, symbol, left.dtype, right.dtype)
+        _refuse_widening(into, dtype, right, symbol)
         if left.dtype is not dtype or right.dtype is not dtype:
             left, right = _widened(left, dtype), _widened(right, dtype)
     elif isinstance(left, Register):
@@ -476,7 +407,7 @@ def binary(operation: str, symbol: str, left: Any, right: Any) -> Reg:
         dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
         left = constant(right, left, symbol)
     trace = current()
-    made = fresh(dtype, None, trace)
+    made = fresh(dtype, None, trace) if into is None else into
     emit(spelling, (made, left, right), None, trace)
     return made
 
@@ -496,8 +427,8 @@ def compare(operation: str, symbol: str, left: Any, right: Any) -> Reg:
     return made
 
 
-def logic(operation: str, symbol: str, left: Any, right: Any) -> Reg:
-    """Emit `and`, `or`, `xor` on bits or predicates."""
+def logic(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
+    """Emit `and`, `or`, `xor` on bits or predicates. It writes `into`, or a fresh register."""
     if _is_pred(left) or _is_pred(right):
         sides: list[Any] = []
         for side in (left, right):
@@ -507,15 +438,16 @@ def logic(operation: str, symbol: str, left: Any, right: Any) -> Reg:
                 sides.append(side)
             else:
                 fail(rules.TYPES, f"`{symbol}` of a predicate and {shown(side)}", help="compare it first: x != 0")
-        made = fresh(pred)
+        made = fresh(pred) if into is None else into
         emit(spelled(operation, "pred"), (made, *sides))
         return made
-    left, right, dtype = _operands(operation, symbol, left, right)
-    return _result(operation, untyped(dtype), dtype, left, right)
+    left, right, dtype = _operands(operation, symbol, left, right, into)
+    return _result(operation, untyped(dtype), dtype if into is None else into, left, right)
 
 
-def shift(operation: str, symbol: str, left: Any, right: Any) -> Reg:
-    """Emit `shl` or `shr`; the type is that of the shifted register, the amount is 32 bits."""
+def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
+    """Emit `shl` or `shr`; the type is that of the shifted register, the amount is 32 bits. It writes `into`, or a
+    fresh register."""
     dtype = left.dtype if isinstance(left, Register) else right.dtype
     check_operand(operation, dtype, symbol)
     if not isinstance(left, Register):
@@ -530,7 +462,8 @@ def shift(operation: str, symbol: str, left: Any, right: Any) -> Reg:
         if not 0 <= right < dtype.bits:
             fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}",
                  help="shifting all bits out gives 0, or -1 for negative numbers: write that")  # fmt: skip
-    return _result(operation, untyped(dtype) if operation == "shl" else unsigned(dtype), dtype, left, right)
+    kind = untyped(dtype) if operation == "shl" else unsigned(dtype)
+    return _result(operation, kind, dtype if into is None else into, left, right)
 
 
 def widen(source: Register, to: PtxType) -> Reg:
@@ -554,13 +487,14 @@ def _integer(value: Any, symbol: str) -> int:
     return value
 
 
-def _operands(operation: str, symbol: str, left: Any, right: Any) -> tuple[Any, Any, PtxType]:
+def _operands(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> tuple[Any, Any, PtxType]:
     """Return both sides as instruction operands of one type."""
     for side in (left, right):
         if isinstance(side, Register) and side.trace is not current():
             foreign(side)
     if isinstance(left, Register) and isinstance(right, Register):
         dtype = common_type(operation, left.dtype, right.dtype, symbol)
+        _refuse_widening(into, dtype, right, symbol)
         return _widened(left, dtype), _widened(right, dtype), dtype
     known, other = (left, right) if isinstance(left, Register) else (right, left)
     check_operand(operation, known.dtype, symbol)

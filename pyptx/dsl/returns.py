@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules
+from pyptx.dsl.origin import lines_of
 
 if TYPE_CHECKING:
     from pyptx.dsl.trace import Trace
@@ -49,10 +50,11 @@ class Exit(NamedTuple):
 
 def note_exit(trace: Trace, frame: FrameType, what: str, place: PythonFrame | None, before: int) -> None:
     """Remember that a block ended, in a function that may have left it by `return`."""
-    line = frame.f_lineno
-    around = [
-        block for block in blocks_of(frame.f_code.co_filename, frame.f_code) if block.first <= line <= block.items
-    ]
+    blocks, lines = _known(frame.f_code)
+    if not blocks:
+        return
+    line = lines[frame.f_lasti // 2][0]
+    around = [block for block in blocks if block.first <= line <= block.items]
     if not around:
         return
     exits = trace.exits.setdefault(id(frame), (frame, []))[1]
@@ -82,12 +84,27 @@ def refuse_returns(trace: Trace) -> None:
             )])  # fmt: skip
 
 
-@lru_cache(maxsize=1024)
-def blocks_of(filename: str, code: CodeType) -> tuple[Block, ...]:
-    """Return the `with` statements of a function that hold a `return`, outer ones first. Equal code objects may come
-    from different files."""
-    linecache.checkcache(filename)
-    lines = linecache.getlines(filename)
+def _known(code: CodeType) -> tuple[tuple[Block, ...], list[tuple[int, int]]]:
+    """Return the blocks of a function and the lines of its instructions, found once: hashing a code object takes time
+    in proportion to the function, and so does asking a frame for its line."""
+    known = _KNOWN.get(id(code))
+    if known is None:
+        if len(_KNOWN) >= _MOST:
+            _KNOWN.clear()
+        blocks = blocks_of(code)
+        known = _KNOWN[id(code)] = code, blocks, lines_of(code) if blocks else []
+    return known[1], known[2]
+
+
+_KNOWN: dict[int, tuple[CodeType, tuple[Block, ...], list[tuple[int, int]]]] = {}
+"""By identity of the code object, which the entry keeps alive."""
+_MOST = 1024
+
+
+def blocks_of(code: CodeType) -> tuple[Block, ...]:
+    """Return the `with` statements of a function that hold a `return`, outer ones first."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename)
     if not any("return" in line for line in lines[code.co_firstlineno - 1 :]):
         return ()
     function = _functions("".join(lines)).get((code.co_name, code.co_firstlineno))

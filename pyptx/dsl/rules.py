@@ -144,17 +144,26 @@ EXACT = Rule(
     "ptx.layout(before='')",
     "ptx.ret()",
 )
+HELD = Rule(
+    "PTX0823",
+    "operator in place on a register that pyptx reads again",
+    "`x += 1` writes the register itself. The counter of `ptx.range_`, the stage and phase of a ring, the address of a "
+    "tensor map and descriptors made once belong to pyptx, which would go on with the changed value.",
+    "for i in ptx.range_(0, 8):\n    i += 1",
+    "for i in ptx.range_(0, 8):\n    j = reg.from_(i, s32)\n    j += 1",
+)
+
 LOST_UPDATE = Rule(
-    "PTX0830",
-    "in-place operator inside a loop",
-    "`x += 1` makes a fresh register, so the next round of the loop reads the old `x` again. To change a register, "
-    "name it as the destination.",
-    "i = reg.scalar(s32, 0)\nwith ptx.loop('top'):\n    i += 1\n    ptx.break_(pred=i > 4)",
-    "i = reg.scalar(s32, 0)\nwith ptx.loop('top'):\n    ptx.add(s32, i, i, 1)\n    ptx.break_(pred=i > 4)",
+    "PTX0831",
+    "name rebound inside a loop of the GPU",
+    "Python runs the body of a GPU loop once. `s = s + x` makes a fresh register and binds the name to it; the next "
+    "round reads the old register again. `s += x` writes the register itself.",
+    "s = reg.scalar(s32, 0)\nfor i in ptx.range_(0, 8):\n    s = s + i",
+    "s = reg.scalar(s32, 0)\nfor i in ptx.range_(0, 8):\n    s += i",
     Severity.WARNING,
 )
 
 RULES = (
     OUTSIDE, FOREIGN, TRUTH, TYPES, LITERAL, OPERAND, NESTING, UNCLOSED, PYTHON_EXIT, LABEL, INVARIANT, NAME, INDEX,
-    SHARED_SIZE, ARGUMENT, PTX_TEXT, SPECIALISATION, DECLARATION, EXACT, LOST_UPDATE,
+    SHARED_SIZE, ARGUMENT, PTX_TEXT, SPECIALISATION, DECLARATION, EXACT, HELD, LOST_UPDATE,
 )  # fmt: skip

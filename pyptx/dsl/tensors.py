@@ -138,5 +138,6 @@ def descriptor_address(trace: Trace, tensor: str) -> Reg:
         plain, made = fresh(b64), fresh(b64)
         emit(spelled("mov", "b64"), (plain, LabelOperand(name)))
         emit(spelled("cvta", "param", "u64"), (made, plain))
+    made.held = f"the address of the tensor map of `{tensor}`, made once for the kernel"
     trace.once[key] = made
     return made

@@ -143,7 +143,6 @@ class Trace:
         self.exits: dict[int, tuple[FrameType, list[Exit]]] = {}
         """Blocks that ended in functions that may have left them by `return`, by identity of the frame."""
         self.pure = 0
-        self.serial = 0
         self.loops: list[Any] = []
         self.facts: dict[str, Any] = {}
         """What helpers remember of this trace, by their own keys."""
@@ -185,11 +184,6 @@ class Trace:
             f"the kernel asks for version=({self.wanted[0]}, {self.wanted[1]})",
             help=f"write version=({version[0]}, {version[1]}) or leave it out",
         )
-
-    def next_serial(self) -> int:
-        """Count registers, in the order in which they were made."""
-        self.serial += 1
-        return self.serial
 
     def number(self, kind: str) -> int:
         """Count things of one kind, from 1."""

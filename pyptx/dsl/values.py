@@ -57,13 +57,12 @@ class Value:
 class Register(Value):
     """A register: name, type, and the trace that it belongs to. Hashed by identity."""
 
-    __slots__ = ("_bracketed", "_guards", "dtype", "name", "operand", "serial", "trace", "type_name")
+    __slots__ = ("_bracketed", "_guards", "dtype", "name", "operand", "trace", "type_name")
 
     def __init__(self, name: str, dtype: PtxType, trace: Trace | None) -> None:
         self.name, self.dtype, self.trace = name, dtype, trace
         self.type_name = dtype.name
         self.operand = RegisterOperand(name)
-        self.serial = 0 if trace is None else trace.next_serial()
         self._bracketed: AddressOperand | None = None
         self._guards: tuple[Predicate, Predicate] | None = None
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, guard_of, shown, spelled
+from pyptx.dsl.rebinding import Bindings, bindings, lost_updates
 from pyptx.dsl.registers import NegPred, Pred
 from pyptx.dsl.scopes import Body, Named, Scope, announced
 from pyptx.dsl.trace import OpenBody, Trace, check_name, current, fail
@@ -221,7 +222,35 @@ def else_(*, label: str | None = None, uni: bool = False, place: bool = True) ->
     return announced(If("ptx.else_"))
 
 
-class Loop(Body):
+class _Round(Body):
+    """A body that the GPU repeats."""
+
+    watched = True
+    """Whether the user's code writes it, which may rebind names."""
+    bound: Sequence[Bindings] = ()
+
+    def watch(self) -> None:
+        """Remember what the user's variables hold before the first round."""
+        self.trace.loops.append(self)
+        if self.watched:
+            self.bound = bindings(self.trace)
+
+    def forget(self) -> None:
+        """Warn of what a second round would not see, and of nothing twice."""
+        trace = self.trace
+        trace.loops.pop()
+        if self.bound:
+            found = lost_updates(trace, self.bound, trace.body[self.opened.mark :], self.opened.origin)
+            trace.warnings += [one for one in found if all(one.origin != known.origin for known in trace.warnings)]
+        self.bound = ()
+
+    def abandoned(self) -> None:
+        self.bound = ()
+        if self in self.trace.loops:
+            del self.trace.loops[self.trace.loops.index(self) :]
+
+
+class Loop(_Round):
     """A loop: where it starts, where `continue_` and `break_` go, and whether they were used."""
 
     def __init__(self, what: str, wanted: str, pred: Any = None, first: Any = None) -> None:
@@ -235,10 +264,9 @@ class Loop(Body):
         check_name(self.wanted, symbol=True)
         self.start = _unique_label(trace, self.wanted)
         self.next, self.done = f"{self.start}_next", f"{self.start}_end"
-        self.serial = trace.serial
         opened = trace.push(self.what)
         _place_label(trace, self.start)
-        trace.loops.append(self)
+        self.watch()
         if self.first is not None:
             self.breaks = True
             jump(trace, self.done, opposite(condition(trace, self.first, self.what)))
@@ -258,15 +286,11 @@ class Loop(Body):
             jump(trace, self.start, self.pred)
         if self.breaks:
             _place_label(trace, self.done)
-        trace.loops.pop()
+        self.forget()
         trace.pop(self.opened)
 
     def step(self) -> None:
         """Emit what stands between the body and the jump back."""
-
-    def abandoned(self) -> None:
-        if self in self.trace.loops:
-            del self.trace.loops[self.trace.loops.index(self) :]
 
     def _refuse_invariant(self, pred: Pred) -> None:
         name = pred.reg.name if isinstance(pred, NegPred) else pred.name
@@ -388,7 +412,7 @@ class ExactElse(ExactIf):
         return opened
 
 
-class ExactLoop(Body):
+class ExactLoop(_Round):
     """`label: … @p bra label;`, as compilers write it."""
 
     what = "ptx.loop"
@@ -409,10 +433,9 @@ class ExactLoop(Body):
 
     def begin(self) -> OpenBody:
         check_name(self.start, symbol=True)
-        self.serial = self.trace.serial
         opened = self.trace.push(self.what)
         _place_label(self.trace, self.start)
-        self.trace.loops.append(self)
+        self.watch()
         return opened
 
     def end(self) -> None:
@@ -422,12 +445,8 @@ class ExactLoop(Body):
         if self.last is not None:
             check_name(self.last, symbol=True)
             _place_label(trace, self.last)
-        trace.loops.pop()
+        self.forget()
         trace.pop(self.opened)
-
-    def abandoned(self) -> None:
-        if self in self.trace.loops:
-            del self.trace.loops[self.trace.loops.index(self) :]
 
 
 def scope() -> Scope:
@@ -480,18 +499,24 @@ def _quotable(text: str) -> str:
     return text
 
 
+class _WaitLoop(Loop):
+    """A loop that holds no code of the user."""
+
+    watched = False
+
+
 def guarded_loop(name: str, pred: Pred | None, again: Callable[[], Pred]) -> None:
     """Emit a wait loop: again and again while the condition holds. A guard that is false skips the whole loop, not
     only the branch back, which would spin for ever."""
     trace = current()
     if pred is None:
-        with Loop(name, f"${name}", again):
+        with _WaitLoop(name, f"${name}", again):
             pass
         return
     done = _unique_label(trace, f"${name}_skip")
     trace.taken.add(done)
     jump(trace, done, opposite(condition(trace, pred, name)))
-    with Loop(name, f"${name}", again):
+    with _WaitLoop(name, f"${name}", again):
         pass
     trace.taken.discard(done)
     _place_label(trace, done)

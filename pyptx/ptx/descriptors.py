@@ -250,4 +250,5 @@ def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
     if known is None:
         with trace.in_prologue(), Named(what, f"{view.name}+{start}" if start else view.name):
             known = trace.once[key] = with_address(view, offset, bits)
+        known.held = f"the descriptor of `{view.name}`, made once for the kernel"
     return known

@@ -97,6 +97,7 @@ class DeviceFunction:
 
         run_function(inner, write)
         outer.need(inner.needed, f"`{self.name}`")
+        outer.warnings += inner.warnings
         return finished_body(inner)
 
     def _leave(self, returns: Sequence[PtxType], result: Any) -> None:

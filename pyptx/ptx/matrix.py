@@ -6,7 +6,8 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, RegArray, destination, fresh
+from pyptx.dsl.ranges import RegArray
+from pyptx.dsl.registers import Pred, Reg, destination, fresh
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedAddress, SharedAlloc, SharedSlice, SharedView, shifted
 from pyptx.dsl.trace import fail

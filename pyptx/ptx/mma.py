@@ -8,7 +8,8 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, RegArray, destination
+from pyptx.dsl.ranges import RegArray
+from pyptx.dsl.registers import Pred, Reg, destination
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import is_integer
 from pyptx.ptx.fragments import hashable, shape_word, type_words, vector

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from pyptx.dsl.arithmetic import unsigned, untyped
-from pyptx.dsl.registers import RegArray, check_type
+from pyptx.dsl.ranges import RegArray
+from pyptx.dsl.registers import check_type
 from pyptx.types import PtxType
 
 HALVES = frozenset(("f16", "bf16", "f16x2", "bf16x2"))

@@ -22,8 +22,8 @@ class PipelineState:
         if not is_integer(n_stages, 1):
             fail(rules.ARGUMENT, f"expected a number of stages, found {shown(n_stages)}")
         self.n_stages = n_stages
-        self.cursor = cursor if cursor is not None else _zero()
-        self.phase = phase if phase is not None else _zero()
+        self.cursor = cursor if cursor is not None else _zero("the stage of a ring: advance() moves it")
+        self.phase = phase if phase is not None else _zero("the phase of a ring: advance() flips it")
 
     @property
     def stage(self) -> Reg:
@@ -32,7 +32,10 @@ class PipelineState:
 
     @intrinsic
     def advance(self) -> tuple[Reg, Reg]:
-        """Go to the next stage: setp, selp, xor, selp, add. Returns (stage, phase), the same registers as before."""
+        """Go to the next stage. Return copies of the old stage and phase: two mov, then setp, selp, xor, selp, add."""
+        old = fresh(self.cursor.dtype), fresh(self.phase.dtype)
+        move(old[0], self.cursor)
+        move(old[1], self.phase)
         kind = unsigned(self.cursor.dtype).name
         wraps, before, flipped = fresh(pred_type), fresh(self.cursor.dtype), fresh(self.phase.dtype)
         emit(spelled("setp", "eq", kind), (wraps, self.cursor, self.n_stages - 1))
@@ -40,12 +43,13 @@ class PipelineState:
         emit(spelled("xor", f"b{self.phase.dtype.bits}"), (flipped, self.phase, 1))
         emit(spelled("selp", f"b{self.phase.dtype.bits}"), (self.phase, flipped, self.phase, wraps))
         emit(spelled("add", kind), (self.cursor, before, 1))
-        return self.cursor, self.phase
+        return old
 
 
-def _zero() -> Reg:
+def _zero(held: str) -> Reg:
     made = fresh(u32)
     move(made, 0)
+    made.held = held
     return made
 
 

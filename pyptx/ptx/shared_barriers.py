@@ -25,6 +25,7 @@ class MbarrierRef(Barrier):
                 base, self.register = fresh(u32), fresh(u32)
                 move(base, symbol_plus(array.name, array.byte_offset))
                 emit(spelled("mad", "lo", "u32"), (self.register, index32(idx), 8, base))
+            self.register.held = f"the address of a barrier of `{array.name}`"
 
     @property
     def name(self) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, RegArray, check_type
+from pyptx.dsl.ranges import RegArray
+from pyptx.dsl.registers import Pred, Reg, check_type
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedSlice, SharedView
 from pyptx.dsl.trace import current, fail

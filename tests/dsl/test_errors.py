@@ -401,17 +401,63 @@ def test_reserved_words_are_no_parameters() -> None:
         kernel(body)
 
 
-def test_an_in_place_operator_in_a_loop_is_a_warning() -> None:
-    @kernel
-    def body() -> None:
-        i = reg.scalar(s32, 0)
-        with ptx.loop("top", pred=lambda: i < 3):
-            i += 1
-            j = i + 1
-            j += 1
+HELD: dict[str, tuple[Callable[[], Any], str]] = {
+    "counter": (lambda: next(ptx.range_(0, 8)), "counter of `ptx.range_`"),
+    "stage": (lambda: ptx.pipeline(2).stage, "stage of a ring"),
+    "phase": (lambda: ptx.pipeline(2).phase, "phase of a ring"),
+    "view": (lambda: ptx.pipeline(2).phase.s32, "phase of a ring"),
+    "barrier": (lambda: smem.mbarrier(2)[ptx.special.laneid()].addr_reg(), "address of a barrier"),
+}
 
-    found = body.check()
-    assert [d.code for d in found if d.code.startswith("PTX08")] == ["PTX0830"]
+
+@pytest.mark.parametrize("name", HELD)
+def test_an_operator_in_place_does_not_change_what_pyptx_reads_again(name: str) -> None:
+    make, words = HELD[name]
+
+    def body() -> None:
+        x = make()
+        x += 1  # here
+
+    refused(body, "PTX0823", words, "reg.from_(x, ")
+
+
+def test_an_operator_in_place_does_not_change_a_tensor_map() -> None:
+    @kernel(in_specs=[Tile(64, 64, f32)])
+    def body(a: Any) -> None:
+        x = a.tma_desc()
+        x ^= 1
+
+    with pytest.raises(PtxError, match=r"PTX0823.*tensor map of `a`"):
+        body.ptx()
+
+
+IN_PLACE_TYPES: list[tuple[Any, Any, str]] = [
+    (u32, u64, "ptx.cvt(u32, u64, dst, src)"), (u16, s32, "ptx.cvt(u16, s32, dst, src)"),
+    (f32, u32, "ptx.cvt(f32, u32, dst, src"), (u32, pred, "predicate"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("have", "other", "words"), IN_PLACE_TYPES, ids=str)
+def test_an_operator_in_place_keeps_the_type_of_its_register(have: Any, other: Any, words: str) -> None:
+    def body() -> None:
+        x, y = reg.scalar(have), reg.scalar(other)
+        x += y  # here
+
+    def bits() -> None:
+        x, y = reg.scalar(have), reg.scalar(other)
+        x |= y  # here
+
+    refused(body, "PTX0804", words)
+    if have.kind == "u":
+        refused(bits, "PTX0804")
+
+
+def test_a_view_is_no_variable() -> None:
+    def body() -> None:
+        x = reg.scalar(u32, 0)
+        x.s32 = reg.scalar(s32, 1)  # here
+
+    refused(body, "PTX0804", "ptx.mov(s32, x, value)")
 
 
 def test_half_precision_needs_its_target() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from pyptx import PtxError, kernel, ptx, reg
+from pyptx import PtxError, Tile, kernel, ptx, reg
 from pyptx.dsl.values import float_bits
 from pyptx.reg import NegPred, PipeRef
 from pyptx.types import b16, b32, b64, bf16, e4m3, f16, f32, f64, pred, s16, s32, s64, tf32, u8, u16, u32, u64
@@ -30,6 +32,78 @@ def test_a_copy_into_an_array_becomes_the_destination_of_the_instruction_before(
         "mul.f32 %acc0, %f0, %f0;", "add.f32 %acc3, %f0, 0f3F800000;", "mul.f32 %f3, %f0, 0f40400000;",
         "mov.f32 %acc1, %f3;", "st.shared.f32 [out], %f3;", "mov.f32 %acc2, 0f40800000;",
     ]  # fmt: skip
+
+
+def _in_place() -> None:
+    """Change registers by every operator in place."""
+    n, b, s, f, p = (reg.alloc(dtype) for dtype in (u32, b32, s32, f32, pred))
+    first = n, b, s, f, p
+    n += 1
+    n -= b
+    n *= 3
+    n //= n
+    n %= 7
+    b &= n
+    b |= -2
+    b ^= b
+    s <<= n
+    s >>= 1
+    f /= 2.0
+    f += f
+    p &= n < 3
+    assert all(now is before for now, before in zip((n, b, s, f, p), first, strict=True))
+
+
+def test_operators_in_place_write_the_register_itself() -> None:
+    assert code(_in_place) == [
+        "add.u32 %r0, %r0, 1;", "sub.u32 %r0, %r0, %r1;", "mul.lo.u32 %r0, %r0, 3;", "div.u32 %r0, %r0, %r0;",
+        "rem.u32 %r0, %r0, 7;", "and.b32 %r1, %r1, %r0;", "or.b32 %r1, %r1, -2;", "xor.b32 %r1, %r1, %r1;",
+        "shl.b32 %r2, %r2, %r0;", "shr.s32 %r2, %r2, 1;", "div.rn.f32 %f0, %f0, 0f40000000;",
+        "add.f32 %f0, %f0, %f0;", "setp.lt.u32 %p1, %r0, 3;", "and.pred %p0, %p0, %p1;",
+    ]  # fmt: skip
+
+
+def test_an_exact_transcript_writes_the_same_operators_in_place() -> None:
+    def body() -> None:
+        x, wide, narrow = ptx.decl.reg(u32, "%x"), ptx.decl.reg(u64, "%w"), ptx.decl.reg(u32, "%n")
+        x += 1
+        wide += narrow
+
+    lines = [line.strip() for line in traced(body, exact=True).ptx().splitlines()]
+    assert [line for line in lines if line.startswith(("add", "cvt"))] == [
+        "add.u32 %x, %x, 1;", "cvt.u64.u32 %fresh_rd0, %n;", "add.u64 %w, %w, %fresh_rd0;",
+    ]  # fmt: skip
+
+
+def test_elements_and_views_change_in_place() -> None:
+    def body() -> None:
+        acc, x, held = reg.array(f32, 2, name="acc"), reg.scalar(u32), [reg.scalar(u32)]
+        acc[1] += 1.0
+        acc[-1] *= acc[0]
+        held[0] += x
+        x.s32 >>= 4
+        y = x
+        y += 2
+
+    assert code(body) == [
+        "add.f32 %acc1, %acc1, 0f3F800000;", "mul.f32 %acc1, %acc1, %acc0;", "add.u32 %r1, %r1, %r0;",
+        "shr.s32 %r0, %r0, 4;", "add.u32 %r0, %r0, 2;",
+    ]  # fmt: skip
+
+
+def test_an_update_in_a_loop_of_the_gpu_reaches_the_next_round() -> None:
+    @kernel(out_specs=[Tile(2, u32)], grid=(1,))
+    def counted(y: Any) -> None:
+        (py,) = ptx.global_ptrs(y)
+        total, acc = reg.scalar(u32, 0), reg.array(u32, 1)
+        ptx.mov(u32, acc[0], 5)
+        for _ in ptx.range_(0, 4):
+            total += 3
+            acc[0] += total
+        ptx.st(u32, ptx.addr(py), total)
+        ptx.st(u32, ptx.addr(py, 4), acc[0])
+
+    assert list(counted()) == [12, 35]
 
 
 def test_a_copy_is_not_folded_past_a_guard_a_label_or_into_a_source() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyptx import kernel, ptx, reg
+from pyptx import Tile, kernel, ptx, reg
 from pyptx.types import f32, pred, s32, s64, u32, u64
 from tests.dsl.tracing import accepted, code, refused, traced
 
@@ -159,16 +159,34 @@ def test_control_flow_inside_an_expression_is_refused_however_it_came() -> None:
         refused(body, "PTX0810", "ptx.expr")
 
 
-def test_a_pipeline_advances_in_place() -> None:
+def test_a_pipeline_returns_where_it_stood_and_moves_on() -> None:
     def body() -> None:
         state = ptx.pipeline(3)
         stage, phase = state.advance()
-        assert (stage is state.cursor, phase is state.phase) == (True, True)
+        assert stage is not state.stage
+        assert phase is not state.phase
+        ptx.st(u32, ptx.addr(reg.scalar(u64)), stage + phase)
 
     assert code(body) == [
-        "mov.u32 %r0, 0;", "mov.u32 %r1, 0;", "setp.eq.u32 %p0, %r0, 2;", "selp.b32 %r2, -1, %r0, %p0;",
-        "xor.b32 %r3, %r1, 1;", "selp.b32 %r1, %r3, %r1, %p0;", "add.u32 %r0, %r2, 1;",
+        "mov.u32 %r0, 0;", "mov.u32 %r1, 0;", "mov.u32 %r2, %r0;", "mov.u32 %r3, %r1;", "setp.eq.u32 %p0, %r0, 2;",
+        "selp.b32 %r4, -1, %r0, %p0;", "xor.b32 %r5, %r1, 1;", "selp.b32 %r1, %r5, %r1, %p0;", "add.u32 %r0, %r4, 1;",
+        "add.u32 %r6, %r2, %r3;", "st.global.u32 [%rd0], %r6;",
     ]  # fmt: skip
+
+
+def test_a_ring_counts_its_stages_from_the_top_of_a_loop_and_at_its_end() -> None:
+    @kernel(out_specs=[Tile(7, u32)], grid=(1,))
+    def stages(y: Any, *, top: bool) -> None:
+        (py,) = ptx.global_ptrs(y)
+        ring = ptx.pipeline(3)
+        for i in ptx.range_(0, 7):
+            stage, phase = ring.advance() if top else (ring.stage, ring.phase)
+            ptx.st(u32, ptx.addr(py, i * 4), phase * 10 + stage)
+            if not top:
+                ring.advance()
+
+    for top in (True, False):
+        assert list(stages(top=top)) == [0, 1, 2, 10, 11, 12, 0]
 
 
 def test_small_statements() -> None:

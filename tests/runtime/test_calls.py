@@ -168,14 +168,12 @@ def test_a_call_warns_of_what_is_probably_not_meant() -> None:
     def lost(x: Any, y: Any) -> None:
         total = reg.scalar(f32, 0)
         for _ in ptx.range_(0, 4):
-            total += 1.0
+            total = total + 1.0
         (py,) = ptx.global_ptrs(y)
         ptx.st(f32, ptx.addr(py), total)
 
     for run in (lost, lost.simulate, lost.stream_launch):
-        with pytest.warns(
-            UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0830\].*write it as destination"
-        ) as caught:
+        with pytest.warns(UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0831\].*`total \+= …`") as caught:
             run(A)
         assert caught[0].filename == __file__
 

@@ -1,0 +1,99 @@
+"""Registers declared as one range, `%r<n>`: `RegArray`, and making one."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import foreign, shown
+from pyptx.dsl.registers import Reg, check_type, move
+from pyptx.dsl.trace import CURRENT, Trace, current, fail, prefixed
+from pyptx.dsl.values import Register, RegisterRange, is_integer, storage, symbol_of
+from pyptx.types import PtxType
+
+
+class RegArray(RegisterRange):
+    """Registers declared as one range; as an operand, the vector of all of them."""
+
+    __slots__ = ()
+    members: tuple[Reg, ...]
+
+    def __init__(self, base: str, count: int, dtype: PtxType) -> None:
+        super().__init__(base, dtype, tuple([Reg(f"{base}{i}", dtype) for i in range(count)]), CURRENT.get())
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Any:
+        return iter(self.members)
+
+    def __repr__(self) -> str:
+        return f"RegArray({self.base!r}, {self.count}, {self.dtype})"
+
+    @overload
+    def __getitem__(self, idx: int) -> Reg: ...
+    @overload
+    def __getitem__(self, idx: slice) -> list[Reg]: ...
+    def __getitem__(self, idx: int | slice) -> Reg | list[Reg]:
+        if isinstance(idx, slice):
+            return list(self.members[idx])
+        return self.members[self._checked(idx)]
+
+    def __setitem__(self, idx: int, value: Any) -> None:
+        target = self.members[self._checked(idx)]
+        trace = current()
+        if isinstance(value, Register) and value.trace is not trace:
+            foreign(value)
+        if isinstance(value, Register) and value.name == target.name:
+            # What `r[i] += x` assigns: the register itself, which is written already.
+            return
+        move(target, value)
+        if isinstance(value, Register) and storage(value.dtype) == storage(self.dtype):
+            trace.folds[id(trace.body[-1])] = value.name
+
+    def _checked(self, idx: int) -> int:
+        if isinstance(idx, Register):
+            idx.__index__()
+        if not is_integer(idx) or not -self.count <= idx < self.count:
+            more = f"reg.array({self.dtype}, {idx + 1}) has it" if is_integer(idx, 0) else "a slice gives a list"
+            fail(
+                rules.INDEX, f"`{self.base}` has the registers 0 to {self.count - 1}, found index {idx!r}", help=more
+            )  # fmt: skip
+        return idx
+
+    def regs(self) -> list[Reg]:
+        """Return the registers."""
+        return list(self.members)
+
+    def hw_order(self, *, reverse: bool = False) -> list[Reg]:
+        """Return the registers in order, or reversed."""
+        return list(reversed(self.members)) if reverse else list(self.members)
+
+
+def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+    """Return new registers declared as one range."""
+    trace = current()
+    check_type(dtype)
+    if not is_integer(count, 1):
+        fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
+    _, kept = storage(dtype)
+    wanted = None if name is None else prefixed(name)
+    base = _range_base(trace, wanted, count)
+    trace.taken.update([base, *(f"{base}{i}" for i in range(count))])
+    trace.declarations.ranges.append((kept, base, count))
+    made = RegArray(base, count, dtype)
+    symbol = symbol_of(dtype)
+    for register in made.members:
+        trace.scope.names[register.name] = symbol
+    if trace.declarations is not trace.top:
+        trace.declarations.owned += [made, *made.members]
+    return made
+
+
+def _range_base(trace: Trace, wanted: str | None, count: int) -> str:
+    """Return a base that gives `count` new names. One that ends in a digit could meet another's: it gets a `_`."""
+    while True:
+        base = trace.name_for(wanted, "%v")
+        base = f"{base}_" if base[-1].isdigit() else base
+        if not any(f"{base}{i}" in trace.taken for i in range(count)):
+            return base

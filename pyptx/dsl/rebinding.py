@@ -1,0 +1,156 @@
+"""Names that the body of a GPU loop binds to other registers: `s = s + x`. Python runs the body once, so the next round
+reads the old register again, and the sum is lost.
+
+Compares what the variables of the user's frames hold where a loop begins and where it ends.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from types import FrameType
+from typing import Any, NamedTuple, cast
+
+from pyptx.diagnostics import Diagnostic, PythonFrame
+from pyptx.dsl import rules
+from pyptx.dsl.origin import is_ours
+from pyptx.dsl.trace import Trace
+from pyptx.dsl.values import Negation, Register
+from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Statement
+from pyptx.ir.operands import AddressOperand, Operand, text_of
+from pyptx.isa import lookup
+
+Path = tuple[object, ...]
+"""A variable's name, then indices and names of fields."""
+
+_NAMES = re.compile(r"[%$\w]+")
+_DEEPEST = 3
+_LONGEST = 4096
+"""Elements of one container that are compared."""
+
+
+class Bindings(NamedTuple):
+    """What the variables of one frame hold."""
+
+    frame: FrameType
+    registers: dict[Path, Register]
+
+
+def bindings(trace: Trace) -> list[Bindings]:
+    """Return which registers the user's variables hold, from the innermost frame to the kernel function's."""
+    made: list[Bindings] = []
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code is not trace.root:
+        if not is_ours(frame.f_code):
+            made.append(Bindings(frame, dict(_registers((), frame.f_locals, 0))))
+        frame = frame.f_back
+    return made
+
+
+def lost_updates(
+    trace: Trace, before: Sequence[Bindings], body: Sequence[Statement], loop: PythonFrame | None
+) -> Iterator[Diagnostic]:
+    """Yield a warning for each name that holds another register at the end, where the body reads the first one and
+    never writes it."""
+    after = {id(frame): registers for frame, registers in bindings(trace)}
+    effects: _Effects | None = None
+    for frame, held in before:
+        now = after.get(id(frame), {})
+        for path, old in held.items():
+            new = now.get(path)
+            if new is None or new.name == old.name or _kept(held, now, path, old):
+                continue
+            effects = effects or _Effects(body)
+            if old.name in effects.reads and old.name not in effects.writes:
+                yield _warning(path, old, effects.writes.get(new.name) or loop)
+
+
+def _kept(held: Mapping[Path, Register], now: Mapping[Path, Register], path: Path, old: Register) -> bool:
+    """Tell whether another variable keeps the old register, so that the body may have read it by that name."""
+    return any(
+        other != path and len(other) == 1 and one.name == old.name and other in now and now[other].name == old.name
+        for other, one in held.items()
+    )
+
+
+def _warning(path: Path, old: Register, place: PythonFrame | None) -> Diagnostic:
+    name = "".join(
+        [str(path[0]), *(f"[{part!r}]" if not isinstance(part, _Field) else f".{part}" for part in path[1:])]
+    )
+    return rules.LOST_UPDATE.found(
+        place,
+        f"`{name}` ends the loop as another register: the next round reads the old one, `{old.name}`, again",
+        help=f"change the register itself: `{name} += …`, or ptx.mov({old.type_name}, {name}, …)",
+    )
+
+
+class _Field(str):
+    """The name of an attribute in a path."""
+
+    __slots__ = ()
+
+
+def _registers(path: Path, held: Mapping[Any, Any], depth: int) -> Iterator[tuple[Path, Register]]:
+    for key, value in _first(held.items()):
+        yield from _inside((*path, key), value, depth)
+
+
+def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Register]]:
+    if isinstance(value, Register):
+        yield path, value
+    elif isinstance(value, Negation):
+        yield path, value.reg
+    elif depth >= _DEEPEST:
+        return
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(_first(cast("Sequence[object]", value))):
+            yield from _inside((*path, index), item, depth + 1)
+    elif isinstance(value, dict):
+        yield from _registers(path, cast("dict[object, object]", value), depth + 1)
+    elif is_dataclass(value) and not isinstance(value, type):
+        held = {_Field(field.name): getattr(value, field.name, None) for field in fields(value)}
+        yield from _registers(path, held, depth + 1)
+
+
+def _first(items: Iterable[Any]) -> list[Any]:
+    """Return the first elements; the list does not mind changes of a container."""
+    return [item for item, _ in zip(items, range(_LONGEST), strict=False)]
+
+
+class _Effects:
+    """The names that statements read, and those that they write with the place that wrote each last."""
+
+    def __init__(self, statements: Iterable[Statement]) -> None:
+        self.reads: set[str] = set()
+        self.writes: dict[str, PythonFrame | None] = {}
+        self._add(statements)
+
+    def _add(self, statements: Iterable[Statement]) -> None:
+        for statement in statements:
+            if isinstance(statement, Block | IntrinsicScope):
+                self._add(statement.body)
+            elif isinstance(statement, Instruction):
+                self._add_instruction(statement)
+
+    def _add_instruction(self, node: Instruction) -> None:
+        if node.predicate is not None:
+            self.reads.add(node.predicate.register)
+        matches = lookup.matches_of(node.opcode, tuple(modifier[1:] for modifier in node.modifiers))
+        signatures = [signature for match in matches for signature in match.signatures]
+        signature = next((one for one in signatures if len(one) == len(node.operands)), None)
+        origin = node.origin if isinstance(node.origin, PythonFrame) else None
+        for index, operand in enumerate(node.operands):
+            access = "r" if signature is None else signature[index].access
+            names = _named(operand)
+            if access == "r" or isinstance(operand, AddressOperand):
+                self.reads.update(names)
+                continue
+            self.writes.update(dict.fromkeys(names, origin))
+            if access == "rw":
+                self.reads.update(names)
+
+
+def _named(operand: Operand) -> list[str]:
+    return _NAMES.findall(text_of(operand))

@@ -1,0 +1,175 @@
+"""Names that a loop of the GPU binds to other registers: the next round would not see them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pyptx import kernel, ptx, reg
+from pyptx.types import f32, s32, u32
+
+
+@dataclass
+class State:
+    """What a kernel may carry along."""
+
+    total: Any
+
+
+def _range() -> None:
+    s = reg.scalar(s32, 0)
+    for i in ptx.range_(0, 8):
+        s = s + i  # here
+
+
+def _while() -> None:
+    n = reg.scalar(u32, 0)
+    with ptx.while_(lambda: n < 4):
+        n = n + 1  # here
+
+
+def _loop() -> None:
+    n = reg.scalar(u32, 0)
+    with ptx.loop("top"):
+        ptx.break_(pred=n > 4)
+        n = n + 1  # here
+
+
+def _kloop() -> None:
+    n, s = reg.scalar(u32, 8), reg.scalar(u32, 0)
+
+    def body() -> None:
+        nonlocal s
+        s = s + 1  # here
+
+    ptx.kloop(n, unroll=1, body=body)
+
+
+def _elements() -> None:
+    acc = [reg.scalar(f32, 0.0) for _ in range(2)]
+    for _ in ptx.range_(0, 8):
+        for j in range(2):
+            acc[j] = acc[j] + 1.0  # here
+
+
+def _fields() -> None:
+    state, table = State(reg.scalar(s32, 0)), {"kept": (reg.scalar(s32, 0), 1)}
+    for i in ptx.range_(0, 8):
+        state.total = state.total + table["kept"][0]  # here
+        ptx.mov(s32, table["kept"][0], i)
+
+
+def _entries() -> None:
+    table = {"sum": [reg.scalar(s32, 0)]}
+    for i in ptx.range_(0, 8):
+        table["sum"][0] = i + table["sum"][0]  # here
+
+
+def _helper() -> None:
+    def count(n: Any) -> None:
+        for _ in ptx.range_(0, 8):
+            n = n + 1  # here
+
+    total = reg.scalar(s32, 0)
+    count(total)
+
+
+def _in_branches() -> None:
+    best, x = reg.scalar(s32, 0), reg.scalar(s32, 1)
+    for _ in ptx.range_(0, 4):
+        for i in ptx.range_(0, 8):
+            with ptx.if_(i > best):
+                best = best + x  # here
+
+
+LOST = (_range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
+
+
+@pytest.mark.parametrize("body", LOST, ids=lambda body: body.__name__)
+def test_an_update_that_the_next_round_does_not_see_is_a_warning(body: Callable[[], None]) -> None:
+    found = [d for d in kernel(body).check() if d.code == "PTX0831"]
+    lines, first = inspect.getsourcelines(body)
+    assert {d.line for d in found} == {first + at for at, line in enumerate(lines) if "# here" in line}
+    with pytest.warns(UserWarning, match=r"test_rebinding\.py:\d+: warning\[PTX0831\]") as caught:
+        kernel(body).ptx()
+    assert caught[0].filename == __file__
+
+
+def _in_place() -> None:
+    s, array, acc = reg.scalar(s32, 0), reg.array(f32, 2), [reg.scalar(s32, 0)]
+    for i in ptx.range_(0, 8):
+        s += i
+        acc[0] += s
+        array[1] = array[1] + array[0]
+
+
+def _written() -> None:
+    s = first = reg.scalar(s32, 0)
+    for i in ptx.range_(0, 8):
+        s = s + i
+        ptx.mov(s32, first, s)
+
+
+def _temporary() -> None:
+    x = reg.scalar(s32, 0) * 3
+    for i in ptx.range_(0, 8):
+        x = i * 2
+        ptx.inst.bar.sync(x.u32)
+
+
+def _from_another_name() -> None:
+    base = reg.scalar(s32, 0)
+    x = base
+    for i in ptx.range_(0, 8):
+        x = base + i
+        ptx.inst.bar.sync(x.u32)
+
+
+def _python_only() -> None:
+    x, n = reg.scalar(s32, 0), reg.scalar(u32, 3)
+    for i in range(4):
+        x = x + i
+    ptx.kloop(4, unroll=1, body=lambda: None)
+    with ptx.if_(n == 3):
+        n = n + 1
+
+
+def _swapped_back() -> None:
+    a, b = reg.scalar(s32, 0), reg.scalar(s32, 1)
+    for _ in ptx.range_(0, 8):
+        for _ in range(2):
+            ptx.inst.bar.sync(a.u32)
+            a, b = b, a
+
+
+def _viewed() -> None:
+    x = reg.scalar(s32, 0)
+    for i in ptx.range_(0, 8):
+        ptx.inst.bar.sync((x + i).u32)
+        x = x.view(u32)
+
+
+RIGHT = (_in_place, _written, _temporary, _from_another_name, _python_only, _swapped_back, _viewed)
+
+
+@pytest.mark.parametrize("body", RIGHT, ids=lambda body: body.__name__)
+def test_what_the_next_round_sees_is_no_warning(body: Callable[[], None]) -> None:
+    assert [d for d in kernel(body).check() if d.code.startswith("PTX08")] == []
+
+
+def test_a_device_function_warns_too() -> None:
+    @ptx.func(params=(s32,), returns=(s32,))
+    def total(n: Any) -> Any:
+        for i in ptx.range_(0, 8):
+            n = n + i
+        return n
+
+    @kernel
+    def body() -> None:
+        total(reg.scalar(s32, 0))
+
+    assert [d.code for d in body.check() if d.code.startswith("PTX08")] == ["PTX0831"]

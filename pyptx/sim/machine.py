@@ -18,6 +18,7 @@ from pyptx.sim.flights import Flight
 from pyptx.sim.formats import CLASSES, VIEWS, Array
 from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
+from pyptx.sim.meetings import Meeting
 from pyptx.sim.memory import Memory, Region, Site
 from pyptx.sim.program import Block, Program
 from pyptx.sim.tracking import POISON, Tracker, poison_registers
@@ -158,6 +159,8 @@ class Batch:
         """What other grids of a stream have to know."""
         self.numbers: Array = np.zeros(ctas, np.int64)
         """The number of each CTA in the grid."""
+        self.meetings: list[Meeting] = []
+        """Lanes that execute a warp-wide instruction together from several places, of which some have yet to run."""
         self.checks: Checks | None = None
         self.instrument: Instrument | None = None
         self.accumulators = accumulators.numbers_of(launch.program)
@@ -188,6 +191,7 @@ class Batch:
             poison_registers(self._registers)
         self._views["w"].fill(0)
         self.memory.reset_batch()
+        self.meetings = []
         self.memory.ensure_local(self.program.entry.frame.size, None)
         self.sp.fill(0)
         self.dynamic.fill(0)

@@ -19,11 +19,14 @@ from pyptx.check.symbols import Kind
 from pyptx.ir import LabelOperand, PipeOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
 from pyptx.sim.formats import Array
+from pyptx.sim.lanes import Lanes
+from pyptx.sim.meetings import present
 from pyptx.sim.program import resolved
 from pyptx.sim.semantics.data_movement import shuffle
 
 if TYPE_CHECKING:
     from pyptx.sim.codegen import Writer
+    from pyptx.sim.machine import Batch
 
 WRITTEN = 0xFF
 """What is known of a register: a bit for each of its bytes, set where that was written; set beyond its end too."""
@@ -65,9 +68,9 @@ def handed_on(writer: Writer, step: Step, found: Transfer, flags: list[str]) -> 
         return _moved(writer, step, flags)
     if opcode == "shfl":
         assert step.plan is not None
-        taken = writer.operands.constant(partial(shuffle, step.plan.match.chosen["mode"]))
+        taken = writer.operands.constant(partial(_shuffled, step.plan.match.chosen["mode"]))
         by, limit = (read(operand, "b32", step.scope) for operand in found.used[:2])
-        return [f"{taken}(M, L, {flags[0]}, {by}, {limit})[0]"]
+        return [f"{taken}(M, L, {flags[0]}, {by}, {limit})"]
     (chosen,) = found.used
     if opcode == "selp":
         return [f"np.where({read(chosen, 'pred', step.scope)}, {flags[0]}, {flags[1]})"]
@@ -76,6 +79,20 @@ def handed_on(writer: Writer, step: Step, found: Transfer, flags: list[str]) -> 
         return [f"np.where({read(chosen, kind, step.scope)} >= 0, {flags[0]}, {flags[1]})"]
     function: Callable[..., Array] = _permuted
     return [f"{writer.operands.constant(function)}({read(chosen, 'u32', step.scope)}, {flags[0]}, {flags[1]})"]
+
+
+def _shuffled(mode: str, machine: Batch, group: Lanes, flags: Array | int, by: Array, limit: Array) -> Array:
+    """Return which bytes `shfl` takes are written; nothing is known of lanes that execute it at another place."""
+    together = present(machine, group)
+    if together is group:
+        return shuffle(mode, machine, group, np.asarray(flags), by, limit)[0]
+    known, here = np.full(together.n, WRITTEN, np.uint8), np.isin(together.index, group.index)
+    known[here] = flags
+    by, limit = (np.asarray(one, np.uint32) for one in (by, limit))
+    spread = [np.zeros(together.n, np.uint32) for _ in range(2)]
+    for one, values in zip(spread, (by, limit), strict=True):
+        one[here] = values
+    return shuffle(mode, machine, together, known, *spread)[0][here]
 
 
 def _moved(writer: Writer, step: Step, flags: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from pyptx.sim.checks.session import Checks, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Place
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.meetings import present
 from pyptx.sim.program import Program
 from pyptx.sim.semantics.data_movement import shuffle_sources
 
@@ -62,7 +63,8 @@ def _members(place: Place, machine: Batch, lanes: Lanes, mask: Any, *operands: A
     checks, some = _some(machine, lanes, mask)
     masks = np.asarray(operands[-1])
     if some is not None and not _whole(checks, some, masks):
-        checks.engine.warps.members(checks.group(some), place, _chosen(masks, lanes, some) & _ALL)
+        among = checks.group(present(machine, some))
+        checks.engine.warps.members(checks.group(some), place, _chosen(masks, lanes, some) & _ALL, among)
 
 
 def _shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
@@ -70,10 +72,10 @@ def _shuffle(place: Place, mode: str, machine: Batch, lanes: Lanes, mask: Any, *
     checks, some = _some(machine, lanes, mask)
     if some is None or _whole(checks, some, masks):
         return
-    group, named = checks.group(some), _chosen(masks, lanes, some) & _ALL
-    checks.engine.warps.members(group, place, named)
+    group, named, among = checks.group(some), _chosen(masks, lanes, some) & _ALL, checks.group(present(machine, some))
+    checks.engine.warps.members(group, place, named, among)
     sources = shuffle_sources(mode, lanes, b, c)
-    checks.engine.warps.sources(group, place, _chosen(sources, lanes, some), named)
+    checks.engine.warps.sources(group, place, _chosen(sources, lanes, some), named, among)
 
 
 def _elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) -> None:
@@ -84,7 +86,8 @@ def _elect(place: Place, machine: Batch, lanes: Lanes, mask: Any, masks: Any) ->
         for named in np.unique(each).tolist():
             chosen = some.subset(each == named)
             assert chosen is not None
-            checks.engine.warps.elect(checks.group(chosen), place, named)
+            among = checks.group(present(machine, chosen))
+            checks.engine.warps.elect(checks.group(chosen), place, named, among)
 
 
 def _entry_registers(program: Program) -> int | None:

@@ -10,6 +10,13 @@ from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, State
 
 
+def _there(group: Group, among: Group | None) -> Ints:
+    """Return, for each warp of a group, the mask of its lanes that take part."""
+    if among is None or among is group:
+        return group.masks
+    return among.masks[np.searchsorted(among.warps, group.warps)]
+
+
 class Warps:
     """Checks of instructions that warps or warpgroups execute as one."""
 
@@ -44,9 +51,10 @@ class Warps:
                 what = f"{size} warps of warpgroup {number % 64}"
                 self.state.report(rules.WARPGROUP, place, what, thread=thread)
 
-    def members(self, group: Group, place: Place, masks: Ints) -> None:
-        """`shfl vote match redux` `.sync`: each lane's mask names it, and only lanes that take part or have exited."""
-        there = group.masks[group.warp_index]
+    def members(self, group: Group, place: Place, masks: Ints, among: Group | None = None) -> None:
+        """`shfl vote match redux` `.sync`: each lane's mask names it, and only lanes that take part or have exited.
+        `among`: those that take part, where some do so from other places."""
+        there = _there(group, among)[group.warp_index]
         outside = np.flatnonzero((masks >> group.lanes & 1) == 0)
         if len(outside):
             at = int(outside[0])
@@ -59,18 +67,18 @@ class Warps:
             what = f"mask 0x{int(masks[at]):08x} names lanes that are elsewhere"
             self.state.report(rules.DIVERGENT, place, what, thread=int(group.threads[at]), count=len(absent))
 
-    def sources(self, group: Group, place: Place, lanes: Ints, masks: Ints) -> None:
+    def sources(self, group: Group, place: Place, lanes: Ints, masks: Ints, among: Group | None = None) -> None:
         """`shfl.sync`: the lane that each lane reads from takes part and is named."""
-        there = group.masks[group.warp_index] & masks
+        there = _there(group, among)[group.warp_index] & masks
         bad = np.flatnonzero((there >> (lanes & 31) & 1) == 0)
         if len(bad):
             at = int(bad[0])
             what = f"lane {int(group.lanes[at])} reads lane {int(lanes[at])}"
             self.state.report(rules.SHFL_SOURCE, place, what, thread=int(group.threads[at]), count=len(bad))
 
-    def elect(self, group: Group, place: Place, mask: int) -> None:
+    def elect(self, group: Group, place: Place, mask: int, among: Group | None = None) -> None:
         """`elect.sync`: the mask is that of the lanes that execute it."""
-        for warp, have in zip(group.warps.tolist(), group.masks.tolist(), strict=True):
+        for warp, have in zip(group.warps.tolist(), _there(group, among).tolist(), strict=True):
             if have != mask & self._alive(warp):
                 what = f"mask 0x{mask:08x}, executing 0x{have:08x}"
                 self.state.report(rules.ELECT, place, what, thread=warp * 32 + have.bit_length() - 1)

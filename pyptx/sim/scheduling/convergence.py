@@ -10,9 +10,12 @@ from pyptx.sim.barriers import Waiting
 from pyptx.sim.checks import barriers as told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.meetings import Meeting, waiting
+from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block
 from pyptx.sim.scheduling.apart import diverged, ended, needs_all
 from pyptx.sim.scheduling.state import State
+from pyptx.sim.semantics.registry import operation
 
 
 def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | None:
@@ -25,9 +28,9 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
         if chosen is None:
             return None
         lanes = chosen
-    waiting = state.converging.pop(block.pc, None)
-    if waiting is not None:
-        lanes = state.shape.merged([lanes, *(item.lanes for item in waiting)])
+    before = state.converging.pop(block.pc, None)
+    if before is not None:
+        lanes = state.shape.merged([lanes, *(item.lanes for item in before)])
     if whole_warps(state, lanes, block.unit):
         unit = block.unit * state.shape.ctas
         here = lanes.positions is None and not lanes.lo % unit and not lanes.hi % unit
@@ -36,7 +39,10 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
     mask = members(state, step, block, lanes)
     if mask is None:
         return lanes
-    chosen, others = lanes.split(complete(state, block, lanes, mask))
+    ready = complete(state, block, lanes, mask)
+    if state.machine.meetings:
+        ready |= waiting(state.machine, lanes)
+    chosen, others = lanes.split(ready)
     if others is not None or block.unit == 32:
         # Of a warpgroup that is complete nobody can be elsewhere or have ended.
         wrong = diverged(state, block, depth, lanes)
@@ -44,6 +50,7 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
             raise wrong
     if others is not None:
         state.converging[block.pc] = [Waiting(others, block.pc, depth, block.pc)]
+        meet(state)
     return chosen
 
 
@@ -51,6 +58,81 @@ def complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Array:
     """Return the lanes whose members are all here, and all of their warpgroup where an instruction wants that."""
     here = together(state, lanes, mask)
     return here if block.unit == 32 else here & _warpgroups(state, lanes)
+
+
+def meet(state: State) -> bool:
+    """Let lanes go on that wait in the same instruction at several places, until which the manual lets them wait: all
+    that their mask names execute it with the same qualifiers and the same mask. Tell whether there were any."""
+    kinds: dict[tuple[str, ...], list[Waiting]] = {}
+    for pc, items in state.converging.items() if len(state.converging) > 1 else ():
+        kind = _kind(state.blocks[pc])
+        if kind is not None:
+            kinds.setdefault(kind, []).extend(items)
+    found = False
+    for items in kinds.values():
+        if len({item.at for item in items}) > 1:
+            found |= _meet(state, items)
+    return found
+
+
+def _kind(block: Block) -> tuple[str, ...] | None:
+    """Return what lanes at several places have to have in common, None where all of them come to one place."""
+    step = block.steps[0]
+    instruction, plan = step.instruction, step.plan
+    if plan is None or ".sync" not in instruction.modifiers or ".aligned" in instruction.modifiers:
+        return None
+    return instruction.opcode, *sorted(instruction.modifiers)
+
+
+def _meet(state: State, items: list[Waiting]) -> bool:
+    shape, index = state.shape, np.concatenate([item.lanes.index for item in items])
+    each = [members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
+    masks = np.concatenate([mask for mask in each if mask is not None])
+    warp, lane = shape.warp[index], np.int64(1) << shape.lane[index].astype(np.int64)
+    _, which = np.unique(warp.astype(np.int64) << 32 | masks, return_inverse=True)
+    here = np.zeros(which.max() + 1, np.int64)
+    np.bitwise_or.at(here, which, lane)
+    living = np.flatnonzero(state.alive)
+    alive = _bits(shape.warp[living], shape.lane[living], shape.warps * shape.ctas)
+    free = (masks & alive[warp] & ~here[which]) == 0
+    if not free.any():
+        return False
+    order = np.argsort(index)
+    operands = zip(*(_sources(state, state.blocks[item.at], item.lanes) for item in items), strict=True)
+    values = [np.concatenate(one)[order][free[order]] for one in operands]
+    together = shape.of(index[order][free[order]])
+    plan = state.blocks[items[0].at].steps[0].plan
+    assert plan is not None
+    made = operation(plan.match, plan.signature)
+    assert made is not None
+    assert made.function is not None
+    result = made.function(state.machine, together, *values)
+    wanted = np.zeros(shape.lanes, np.bool_)
+    wanted[together.sel] = True
+    state.machine.meetings.append(Meeting(together, result, wanted))
+    for item in items:
+        gone, stay = item.lanes.split(wanted[item.lanes.sel])
+        left = [one for one in state.converging[item.at] if one is not item]
+        if stay is not None:
+            left.append(Waiting(stay, item.pc, item.depth, item.at))
+        state.converging[item.at] = left
+        if not left:
+            del state.converging[item.at]
+        if gone is not None:
+            state.push(item.depth, item.at, gone)
+    return True
+
+
+def _sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
+    """Return what the first instruction of a block reads, in every lane."""
+    step, operands = block.steps[0], Operands(state.program, block)
+    assert step.plan is not None
+    found: list[Array] = []
+    for wanted, given in zip(step.plan.signature, step.instruction.operands, strict=True):
+        if wanted.access == "r":
+            expression = operands.read(given, wanted.type, step.scope)
+            found.append(np.broadcast_to(state.evaluated(operands, expression, lanes), lanes.n))
+    return found
 
 
 def _warpgroups(state: State, lanes: Lanes) -> Array:

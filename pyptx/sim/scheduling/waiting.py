@@ -18,7 +18,7 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import DEPENDENTS, Block
 from pyptx.sim.scheduling import apart
-from pyptx.sim.scheduling.convergence import complete, members, release_warps, whole_warps
+from pyptx.sim.scheduling.convergence import complete, meet, members, release_warps, whole_warps
 from pyptx.sim.scheduling.dependents import control, goes_on
 from pyptx.sim.scheduling.state import State
 
@@ -179,6 +179,7 @@ def retry(state: State) -> bool:
                 for again in items:
                     state.push(again.depth, pc, again.lanes)
                 return True
+    meet(state)
     if state.warps_waiting:
         release_warps(state)
     release(state)

@@ -14,6 +14,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.meetings import warp_wide
 from pyptx.sim.memory import RANK_SHIFT, REMOTE
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, lanes, value
 from pyptx.sim.variables import GLOBAL_BASE, LOCAL_WINDOW, PARAM_BASE, SHARED_WINDOW
@@ -158,7 +159,7 @@ _SELECTIONS = {
 
 
 def _shfl(match: Match, signature: Signature) -> Operation | None:
-    return lanes(partial(shuffle, match.chosen["mode"]))
+    return lanes(warp_wide(partial(shuffle, match.chosen["mode"])))
 
 
 def shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Value:

@@ -15,6 +15,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.meetings import warp_wide
 from pyptx.sim.semantics.floating_point import canonical_nan, extreme
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes
 
@@ -33,7 +34,7 @@ def warp_bits(group: Lanes, chosen: Array) -> Array:
 
 def _vote(match: Match, signature: Signature) -> Operation | None:
     mode = "ballot" if "ballot" in match.modifiers else match.chosen["mode"]
-    return lanes(partial(_voted, mode))
+    return lanes(warp_wide(partial(_voted, mode)))
 
 
 def _voted(mode: str, machine: Value, group: Lanes, a: Array, mask: Array | None = None) -> Array:
@@ -54,7 +55,7 @@ def _activemask(match: Match, signature: Signature) -> Operation | None:
 
 
 def _match(match: Match, signature: Signature) -> Operation | None:
-    return lanes(_match_all if "all" in match.modifiers else _match_any)
+    return lanes(warp_wide(_match_all if "all" in match.modifiers else _match_any))
 
 
 def _same(group: Lanes, a: Array, mask: Array) -> Array:
@@ -86,7 +87,7 @@ def _redux(match: Match, signature: Signature) -> Operation | None:
                      "xor": np.bitwise_xor}[op]  # fmt: skip
     if kind == "f32":
         function = extreme(greater=op == "max", nan="NaN" in match.modifiers)
-    return lanes(partial(_reduced, function, "abs" in match.modifiers))
+    return lanes(warp_wide(partial(_reduced, function, "abs" in match.modifiers)))
 
 
 def _reduced(function: Value, absolute: bool, machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
@@ -110,7 +111,7 @@ def _reduced(function: Value, absolute: bool, machine: Value, group: Lanes, a: A
 
 
 def _elect(match: Match, signature: Signature) -> Operation | None:
-    return lanes(_elected)
+    return lanes(warp_wide(_elected))
 
 
 def _elected(machine: Value, group: Lanes, mask: Array) -> tuple[Array, Array]:

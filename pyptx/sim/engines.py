@@ -119,6 +119,16 @@ def firsts(lanes: Lanes) -> Array:
     return lanes.remembered("firsts of warps", lambda: np.unique(lanes.shape.warp[lanes.sel], return_index=True)[1])
 
 
+def of_first(lanes: Lanes, values: Array) -> Array:
+    """Return, for every lane, the value that the first lane of its warp has."""
+
+    def made() -> Array:
+        _, first, which = np.unique(lanes.shape.warp[lanes.sel], return_index=True, return_inverse=True)
+        return first[which]
+
+    return values[lanes.remembered("first lanes of warps", made)]
+
+
 def guarded(lanes: Lanes, mask: Array | None) -> Array:
     """Return the lanes in which an instruction is executed."""
     return lanes.index if mask is None else lanes.index[np.broadcast_to(mask, lanes.n)]

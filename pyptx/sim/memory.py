@@ -72,10 +72,14 @@ class Region:
         self._views.clear()
 
 
+_ONLY_OWN = ((".init",), (".inval",), (".test_wait",), (".try_wait",))
+"""Operations on mbarriers that may name another CTA's in no spelling: the checks report those that do (PTX0958)."""
+
+
 class Site:
     """One instruction that accesses memory: its place, and the region that its last access hit."""
 
-    __slots__ = ("function", "instruction", "memory", "number", "region", "rows")
+    __slots__ = ("function", "instruction", "memory", "number", "own_cta", "region", "rows")
 
     def __init__(
         self, memory: Memory, instruction: Instruction, function: str, number: int = -1,
@@ -86,6 +90,10 @@ class Site:
         """Which accumulators a product goes on with, -1 for other instructions, and the rows of its registers: of D and
         of A."""
         self.region = memory.nothing
+        spaces = [modifier for modifier in instruction.modifiers if modifier.startswith(".shared")]
+        elsewhere = any("::cluster" in space for space in spaces) or instruction.modifiers[:1] in _ONLY_OWN
+        self.own_cta = bool(spaces) and not elsewhere
+        """Whether a shared address has to lie in the window of the executing CTA."""
 
     @property
     def origin(self) -> Origin | None:
@@ -282,6 +290,13 @@ class Memory:
         wrong |= (field < REMOTE) & ((field < 0) | (field > self.pairs))
         if wrong.any():
             raise self._outside(site, lanes, int(np.flatnonzero(wrong)[0]), address, size, "shared")
+        if site.own_cta and (rank != own).any():
+            at = int(np.flatnonzero(rank != own)[0])
+            text = (
+                f"that lies in the shared memory of rank {rank[at]} of the cluster, outside of the window of rank "
+                f"{own[at]}, which executes it: `.shared::cluster` reaches it, `.shared` and `.shared::cta` do not"
+            )
+            raise self._fault(rules.OUT_OF_BOUNDS, site, lanes, at, address, size, text)
         cta = lanes.cta // self.cluster * self.cluster + rank
         return offsets, cta * self.shape.shared_stride
 

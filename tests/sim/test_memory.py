@@ -205,3 +205,22 @@ def test_an_address_in_a_launch_without_arrays_is_out_of_bounds(instruction: str
 def test_a_launch_without_arrays_says_so(pointer: int, words: str) -> None:
     text = kernel("ld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];", params=".param .u64 p")
     reported(text, "PTX1110", words, args=[pointer])
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "mbarrier.arrive.shared::cta.b64 _, [%r4];", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], 16;",
+        "mbarrier.arrive.expect_tx.shared.b64 _, [%r4], 16;", "ld.shared.u32 %r5, [%r4];",
+        "atom.shared::cta.add.u32 %r5, [%r4], 1;",
+    ],
+)  # fmt: skip
+def test_a_peers_address_lies_outside_the_window_of_the_own_cta(what: str) -> None:
+    body = (
+        "mbarrier.init.shared::cta.b64 [bar], 4; mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, 1;\n"
+        "mov.u32 %r2, bar; mapa.shared::cluster.u32 %r4, %r2, %r1;\nbarrier.cluster.arrive; barrier.cluster.wait;\n"
+        f"{what}\nbarrier.cluster.arrive; barrier.cluster.wait;"
+    )
+    text = kernel(body, module=".shared .b64 bar;")
+    out = np.zeros(1, np.uint32)
+    reported(text, "PTX1110", "shared memory of rank 1", "`.shared::cluster` reaches it", grid=2, cluster=2, args=[out])

@@ -40,6 +40,22 @@ def told(step: Step, program: Program) -> Told | None:
     return partial(_elect if step.instruction.opcode == "elect" else _members, place)
 
 
+def matrix(step: Step) -> Told | None:
+    """Return what tells of a load or store of `wmma`, whose lanes name one matrix."""
+    if step.instruction.modifiers[0] not in (".load", ".store"):
+        return None
+    return partial(_matrix, place_of(step.instruction))
+
+
+def _matrix(place: Place, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any, *given: Any) -> None:
+    checks, some = _some(machine, lanes, mask)
+    operands = [("address", address)] + [("stride", one) for one in given if not isinstance(one, tuple)]
+    if some is None:
+        return
+    for name, values in operands:
+        checks.engine.warps.alike(checks.group(some), place, _chosen(values, lanes, some), name)
+
+
 def _some(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
     checks = machine.checks
     assert checks is not None

@@ -132,6 +132,8 @@ def _event(step: Step, program: Program) -> Function | None:
             return tensor.told(step)
         case "ldmatrix" | "stmatrix":
             return matrix_rows.told(step)
+        case "wmma":
+            return convergence.matrix(step)
         case "shfl" | "vote" | "match" | "redux" | "elect" | "setmaxnreg":
             return convergence.told(step, program)
         case _:

@@ -97,6 +97,7 @@ def _alloc(
     inner(site, lanes, mask, space, address, outs, columns)
     checks, place = checks_of(site)
     counts, where = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
+    checks.engine.warps.alike(checks.group(lanes), place, counts.astype(np.int64), "columns")
     refused = {int(lane) for some in site.memory.tensor.refused for lane in some}
     for at, _, group in by_warp(checks, lanes):
         one = lanes.shape.of(lanes.index[at : at + 1])
@@ -111,6 +112,8 @@ def _alloc(
 def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:
     checks, place = checks_of(site)
     where, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
+    for name, values in (("address", where), ("columns", counts)):
+        checks.engine.warps.alike(checks.group(lanes), place, values.astype(np.int64), name)
     for at, _, group in by_warp(checks, lanes):
         checks.engine.tensor.dealloc(group, place, int(where[at]) & 0xFFFF, int(counts[at]))
     inner(site, lanes, mask, outs, address, columns)
@@ -133,6 +136,7 @@ def _move(
     columns *= 2 if move.packed else 1
     where = np.broadcast_to(address, lanes.n)
     split = int(given[0] if stores else given[-1]) if move.split else 0
+    checks.engine.warps.alike(checks.group(lanes), place, where.astype(np.int64), "address")
     first, groups = warps_of(checks, lanes)
     addresses = where[first].astype(np.int64)
     lane, column = addresses >> 16, addresses & 0xFFFF

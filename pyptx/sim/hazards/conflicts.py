@@ -418,20 +418,20 @@ def _unordered_rule(state: State, access: Access, ref: int, thread: int) -> Rule
 def narrow_edge(state: State, ref: int, thread: int) -> NarrowEdge | None:
     """Return what would order an access of a thread after an earlier one, were its scopes wide enough."""
     for edge in state.narrow.values():
-        if _knows_of(state, thread, edge) and _covers(state, edge.release.stamp, ref):
+        if knows(state, thread, edge.thread, edge.time) and _covers(state, edge.release.stamp, ref):
             return edge
     return None
 
 
-def _knows_of(state: State, thread: int, edge: NarrowEdge) -> bool:
-    """Tell whether a thread comes after an acquire in vain: its own, or that of one whose work was handed on to it."""
-    if edge.thread == thread:
+def knows(state: State, thread: int, other: int, time: int) -> bool:
+    """Tell whether a thread comes after what another one did up to a time."""
+    if other == thread:
         return True
     clocks, threads = state.clocks, np.array([thread])
-    stamp, domain = clocks.knowledge(clocks.rows(threads)[0]), int(clocks.domain_of[edge.thread >> 5])
+    stamp, domain = clocks.knowledge(clocks.rows(threads)[0]), int(clocks.domain_of[other >> 5])
     known_at = stamp.known if domain == stamp.domain else stamp.foreign.get(domain)
-    column = int(clocks.columns_of(np.array([edge.thread]))[0])
-    return known_at is not None and column < known_at.shape[1] and int(known_at[SEEN, column]) >= edge.time
+    column = int(clocks.columns_of(np.array([other]))[0])
+    return known_at is not None and column < known_at.shape[1] and int(known_at[SEEN, column]) >= time
 
 
 def _covers(state: State, stamp: Stamp, ref: int) -> bool:

@@ -284,11 +284,12 @@ DEALLOC = _error(
     "Every allocation is freed exactly once, before the CTA exits, when nobody uses the columns any more.",
     "synchronise all users, then one warp deallocates what was allocated",
 )
-WRONG_QUARTER = _error(
+WRONG_QUARTER = _warning(
     948,
     "tensor memory lanes of another warp",
-    "Warp w of a warpgroup reaches lanes 32w … 32w+31 (tcgen05.ld, access restrictions).",
-    "let each warp address its own quarter",
+    "Warp w of a warpgroup reaches lanes 32w … 32w+31 (tcgen05.ld, access restrictions). Hardware ignores which "
+    "quarter an address names, and published kernels rely on it: the access goes to the warp's own quarter.",
+    "add the warp's own quarter to the address, `(warp % 4) << 21`",
 )
 CTA_GROUP = _error(
     949,
@@ -380,6 +381,19 @@ SETMAXNREG = _error(
 ELECT = _error(966, "elect.sync with a wrong mask", "The mask names the executing lanes.", "use the converged mask")
 CTA_PAIR = _error(
     967, "CTA pair mismatch", "`.cta_group::2` needs both CTAs of a pair, alive and in step.", "launch clusters of two"
+)
+OPERANDS_DIFFER = _error(
+    968,
+    "operand differs between the lanes of a warp",
+    "All threads of the warp name one address of tensor memory, one number of columns to allocate or free, one matrix "
+    "and stride of `wmma`; otherwise the behavior is undefined (tcgen05.ld; tcgen05.alloc; wmma.load).",
+    "compute the operand from what all lanes share, such as the warp's number",
+)
+SETMAXNREG_AGAIN = _error(
+    969,
+    "setmaxnreg again before the warpgroup has synchronized",
+    "After a `setmaxnreg` all warps of the warpgroup synchronize explicitly before they execute another (setmaxnreg).",
+    "put a barrier of the warpgroup's 128 threads between the two, `bar.sync 1, 128`",
 )
 # Barriers
 BARRIER_COUNT = _error(

@@ -268,9 +268,10 @@ class TensorMemory:
         thread = group.first
         grid = self.state.grid_of(thread)
         quarter = ((thread - grid.first_thread) % grid.stride >> 5) % 4
-        if not 32 * quarter <= lane <= lane + lanes <= 32 * quarter + 32:
+        if lane >> 5 != quarter:
             what = f"lanes {lane}…{lane + lanes - 1} by the warp of quarter {quarter}"
             self.state.report(rules.WRONG_QUARTER, place, what, thread=thread)
+            lane = 32 * quarter + lane % 32
         self.check_allocated(thread, place, column, columns)
         family = Family.TMEM_ST if stores else Family.TMEM_LD
         where = tensor_cells(grid.tensor_base(grid.slot_of(thread)), column, columns, lane, lanes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.conflicts import knows
 from pyptx.sim.hazards.events import Ints, Place
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.state import Grid, State
@@ -23,7 +24,8 @@ class Warps:
     def __init__(self, state: State) -> None:
         self.state = state
         self._counts: dict[tuple[int, int], int] = {}
-        self._asked: dict[tuple[int, int], list[tuple[int, Place]]] = {}
+        self._asked: dict[tuple[int, int], list[tuple[int, Place, int]]] = {}
+        """The counts that each warp has asked for, where and when."""
         self._increases: dict[tuple[int, int], tuple[Place, int, int]] = {}
 
     def _alive(self, warp: int) -> int:
@@ -83,6 +85,16 @@ class Warps:
                 what = f"mask 0x{mask:08x}, executing 0x{have:08x}"
                 self.state.report(rules.ELECT, place, what, thread=warp * 32 + have.bit_length() - 1)
 
+    def alike(self, group: Group, place: Place, values: Ints, name: str) -> None:
+        """An operand that all lanes of a warp must give alike."""
+        first = values[group.ends[0]][group.warp_index]
+        other = np.flatnonzero(values != first)
+        if len(other):
+            at = int(other[0])
+            what = f"{name} {int(values[at]):#x} in lane {int(group.lanes[at])}, {int(first[at]):#x} in the first"
+            count = len(np.unique(group.warp_index[other]))
+            self.state.report(rules.OPERANDS_DIFFER, place, what, thread=int(group.threads[at]), count=count)
+
     def setmaxnreg(
         self, group: Group, place: Place, count: int, increases: bool, entry: int | None, pool: int | None = None
     ) -> None:
@@ -96,10 +108,27 @@ class Warps:
                 direction = "inc" if increases else "dec"
                 what = f".{direction} from {have or 'the count at entry'} to {count}"
                 self.state.report(rules.SETMAXNREG, place, what, thread=warp * 32)
+            self._check_synchronised(warp, place)
             self._counts[key] = count
-            self._asked.setdefault(key, []).append((count, place))
+            self._asked.setdefault(key, []).append((count, place, self.state.clocks.now))
             if increases and entry is not None and pool is not None:
                 self._increases[key] = place, entry, pool
+
+    def _check_synchronised(self, warp: int, place: Place) -> None:
+        """Report a warp that asks for registers again but does not come after what its warpgroup asked for before."""
+        grid = self.state.grid_of(warp * 32)
+        before = len(self._asked.get((grid.number, warp), []))
+        rank = (warp * 32 - grid.first_thread) % grid.stride >> 5
+        first = warp - rank % 4
+        for other in range(first, first + 4) if before and (rank | 3) * 32 < grid.threads else ():
+            theirs = self._asked.get((grid.number, other), [])
+            came = len(theirs) >= before
+            if not came or not knows(self.state, warp * 32, other * 32, theirs[before - 1][2]):
+                rest = "has not come to the one before" if not came else "is not known to have executed the one before"
+                what = f"warp {rank + other - warp} of the CTA {rest}"
+                where = theirs[before - 1][1] if came else None
+                self.state.report(rules.SETMAXNREG_AGAIN, place, what, thread=warp * 32, other=where)
+                return
 
     def _check_warpgroups(self, grid: Grid, warps: list[int]) -> None:
         """Report warpgroups whose warps did not all ask for the same counts, one after the other. They need not stand
@@ -107,7 +136,7 @@ class Warps:
         for first in range(0, len(warps), 4):
             asked = [self._asked.get((grid.number, warp), []) for warp in warps[first : first + 4]]
             longest = max(asked, key=len)
-            counts = [[count for count, _ in one] for one in asked]
+            counts = [[count for count, _, _ in one] for one in asked]
             if any(one != counts[0] for one in counts) or (longest and len(asked) < 4):
                 place, thread = longest[-1][1], warps[first + asked.index(longest)] * 32
                 what = f"its warps asked for {', '.join(str(one or 'nothing') for one in counts)}"

@@ -15,7 +15,7 @@ from pyptx.isa.model import Match
 from pyptx.sim import bulk
 from pyptx.sim.access import as_tuple, store
 from pyptx.sim.effects import TCGEN05, TENSOR_STORES
-from pyptx.sim.engines import chosen, firsts, guarded, objects, told
+from pyptx.sim.engines import chosen, firsts, guarded, objects, of_first, told
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
@@ -83,15 +83,17 @@ def _places(shape: str, num: int, packed: bool) -> tuple[Array, Array]:
 
 def _cells(move: Move, site: Site, group: Lanes, address: Any, split: int) -> tuple[Array, Array, Array]:
     """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`. In the upper half
-    of the warp they begin `split` columns later."""
-    whole = np.broadcast_to(address, group.n).astype(np.int64)
+    of the warp they begin `split` columns later. The first lane's address is that of its warp, and which quarter of the
+    lanes it names makes no difference."""
+    whole = of_first(group, np.broadcast_to(address, group.n)).astype(np.int64)
+    quarter = group.shape.thread[group.sel] // 32 % 4
+    whole = whole & ~(96 << 16) | quarter.astype(np.int64) << 21
     rows, columns = _places(move.shape, move.num, move.packed)
     packed = move.packed
     lane = group.shape.lane[group.sel]
     row, column = (whole >> 16)[:, None] + rows[lane], (whole & 0xFFFF)[:, None] + columns[lane]
     if split:
         column = column + np.where(lane >= 16, split, 0)[:, None]
-    quarter = group.shape.thread[group.sel] // 32 % 4
     wrong = (row >> 5 != quarter[:, None]).any(1)
     if wrong.any():
         at = int(np.flatnonzero(wrong)[0])

@@ -17,6 +17,7 @@ WARNINGS = {
     "PTX0923": "a generic read before a bulk load: loops fed by ldmatrix leave the fence out",
     "PTX0924": "results of a bulk store read asynchronously by another CTA: the fence is asked for, nobody writes it",
     "PTX0937": "tcgen05 handed over by acquire and release: the thread-sync fences assemble to nothing",
+    "PTX0948": "hardware ignores which quarter of tensor memory an address names: published kernels rely on it",
     "PTX0957": "phases that nobody observed",
     "PTX0963": "bar.warp.sync that names exited lanes: the manual does not say",
     "PTX0983": "the last bulk store still reads at the end of its CTA",

@@ -1,0 +1,86 @@
+"""What a whole warp or warpgroup does together: operands that all lanes give alike, addresses of another quarter of
+tensor memory, setmaxnreg that comes again."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.diagnostics import Severity
+from pyptx.parser import parse
+from tests.sim.kernels import SCHEDULES, by_schedule, codes, kernel
+
+TENSOR = """setp.lt.u32 %p1, %t, 32; and.b32 %r5, %t, 1;
+@!%p1 bra there;
+{alloc}
+there: bar.sync 0;
+ld.shared.u32 %r1, [where];
+shr.u32 %r2, %t, 5; shl.b32 %r2, %r2, 21; add.u32 %r2, %r2, %r1;
+{body}
+tcgen05.wait::st.sync.aligned; tcgen05.wait::ld.sync.aligned;
+st.global.u32 [%o], %r6;
+bar.sync 0;
+@!%p1 bra end;
+{free}
+end:"""
+ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [where], {};"
+FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 {}, 64;"
+PUT = "tcgen05.st.sync.aligned.32x32b.x2.b32 [{}], {{%t, %t}}; tcgen05.wait::st.sync.aligned;\n"
+GET = "tcgen05.ld.sync.aligned.32x32b.x1.b32 {{%r6}}, [{}];"
+
+
+def tensor(body: str, alloc: str = ALLOC.format(64), free: str = FREE.format("%r1")) -> str:
+    text = kernel(TENSOR.format(alloc=alloc, body=body, free=free), module=".shared .b32 where;")
+    return text.replace("sm_90a", "sm_100a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        tensor(PUT.format("%r2") + "add.u32 %r3, %r2, %r5; " + GET.format("%r3")),
+        tensor(PUT.format("%r2") + "shl.b32 %r3, %r5, 21; xor.b32 %r3, %r3, %r2; " + GET.format("%r3")),
+        tensor("add.u32 %r3, %r2, %r5; " + PUT.format("%r3") + GET.format("%r2")),
+        tensor("", alloc="shl.b32 %r3, %r5, 5; sub.u32 %r3, 64, %r3; " + ALLOC.format("%r3")),
+        tensor("", free="shl.b32 %r3, %r5, 5; add.u32 %r3, %r3, %r1; " + FREE.format("%r3")),
+        kernel("shl.b32 %r1, %t, 5; mov.u32 %r2, tile; and.b32 %r1, %r1, 32; add.u32 %r2, %r2, %r1;\n"
+               "wmma.store.d.sync.aligned.row.m16n16k16.shared.f32 [%r2],\n"
+               "{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, 16;",
+               module=".shared .align 32 .b8 tile[2048];"),
+    ],
+)  # fmt: skip
+def test_an_operand_that_differs_between_lanes_is_reported(text: str) -> None:
+    block = 128 if "tcgen05" in text else 32
+    assert all("PTX0968" in some for some in codes(by_schedule(text, words=128, block=block)))
+
+
+def test_operands_that_differ_between_warps_are_fine() -> None:
+    found = by_schedule(tensor(PUT.format("%r2") + GET.format("%r2")), words=128, block=128)
+    assert {code for some in codes(found) for code in some} <= {"PTX0937"}
+
+
+@pytest.mark.parametrize("named", ["%r1", "%r3"])
+def test_a_warp_reaches_its_own_quarter_whichever_the_address_names(named: str) -> None:
+    module = parse(tensor("xor.b32 %r3, %r2, 0x400000;\n" + PUT.format(named) + GET.format("%r2")))
+    for schedule, seed in SCHEDULES:
+        out = np.zeros(128, np.uint32)
+        found = sim.run(module, block=128, args=[out], schedule=schedule, seed=seed).hazards
+        assert out.tolist() == [*range(128)]
+        assert [one.severity for one in found if one.rule.code == "PTX0948"] == [Severity.WARNING]
+
+
+DEC = "setmaxnreg.dec.sync.aligned.u32 {};\n"
+
+
+@pytest.mark.parametrize(
+    ("between", "wanted"),
+    [
+        ("", ("PTX0969",)),
+        ("bar.warp.sync -1;\n", ("PTX0969",)),
+        ("bar.sync 0;\n", ()),
+        ("shr.u32 %r1, %t, 7; add.u32 %r1, %r1, 1; bar.sync %r1, 128;\n", ()),
+    ],
+)
+def test_a_second_setmaxnreg_needs_a_barrier_of_the_warpgroup(between: str, wanted: tuple[str, ...]) -> None:
+    text = kernel(DEC.format(80) + between + DEC.format(40)).replace("u64 out)", "u64 out) .maxnreg 128")
+    assert codes(by_schedule(text, words=256, block=256)) == {wanted}

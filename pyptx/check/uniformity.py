@@ -211,6 +211,8 @@ def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
 def _result(step: Step, reads: list[Register], values: Values) -> Varies:
     instruction = step.instruction
     opcode = instruction.opcode
+    if step.plan is None:
+        return Varies.UNIFORM
     if opcode in _VARYING_RESULTS:
         return Varies.VARYING
     if opcode in _UNIFORM_RESULTS:

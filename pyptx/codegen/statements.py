@@ -123,7 +123,7 @@ class Statements:
             init=self._init(first, scope), align=self._maybe(node.alignment),
             linking=None if node.linking is None else Literal(node.linking.ptx[1:]),
             vector=self._maybe(node.vector), count=self._maybe(node.count), braces=_maybe_bool(node.braces),
-            attributes=_attributes(node.attributes), attributes_first=None if node.attributes_first else FALSE,
+            attributes=self._attributes(node.attributes), attributes_first=None if node.attributes_first else FALSE,
             bank=self._maybe(node.bank),
         )  # fmt: skip
 
@@ -180,7 +180,7 @@ class Statements:
             Attribute(self.module, method), arguments,
             entry=TRUE if node.is_entry and not node.definition else None, returns=returns,
             linking=None if node.linking is None else Literal(node.linking.ptx[1:]),
-            directives=self._directives(node.directives), attributes=_attributes(node.attributes),
+            directives=self._directives(node.directives), attributes=self._attributes(node.attributes),
             parens=None if node.parens or node.params else FALSE,
         )  # fmt: skip
 
@@ -189,6 +189,13 @@ class Statements:
         for item in given:
             values = [Literal(v) if isinstance(v, str) else self.operands.value(v) for v in item.values]
             made.append(Tuple((Literal(item.name), *values)) if values else Literal(item.name))
+        return List(tuple(made)) if made else None
+
+    def _attributes(self, given: Sequence[VariableAttribute]) -> Expr | None:
+        made: list[Expr] = []
+        for item in given:
+            name = Literal(item.name.removeprefix("."))
+            made.append(Tuple((name, *map(self.operands.value, item.values))) if item.values else name)
         return List(tuple(made)) if made else None
 
     def label(self, node: Label, inside: bool) -> Expr:
@@ -297,11 +304,3 @@ def _spelled(count: int) -> str:
 
 def _maybe_bool(value: bool | None) -> Expr | None:
     return None if value is None else Literal(value)
-
-
-def _attributes(given: Sequence[VariableAttribute]) -> Expr | None:
-    made: list[Expr] = []
-    for item in given:
-        name = item.name.removeprefix(".")
-        made.append(Tuple((Literal(name), *[Literal(int(v)) for v in item.values])) if item.values else Literal(name))
-    return List(tuple(made)) if made else None

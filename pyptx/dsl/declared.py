@@ -18,6 +18,7 @@ from pyptx.ir.nodes import Attribute, Declarator, FunctionDirective, Param, RegD
 from pyptx.ir.operands import ImmediateOperand, LabelOperand, Operand, ParenthesizedOperand, VectorOperand, number_value
 from pyptx.types import PtxType
 
+_DOTTED = re.compile(r"\.[\w$]+(?:::[\w$]+)*", re.ASCII)
 _REGISTERS = re.compile(r"([^<>]+)(?:<([0-9A-Za-z]+)>)?")
 
 
@@ -201,7 +202,8 @@ def attributes(given: Sequence[Any]) -> tuple[Attribute, ...]:
     made: list[Attribute] = []
     for item in given:
         name, *values = (item,) if isinstance(item, str) else item
-        made.append(Attribute(f".{checked_name(name)}", tuple([number(value) for value in values])))
+        word = dotted(f".{name}", "an attribute such as 'managed'")
+        made.append(Attribute(word, tuple([number(value) for value in values])))
     return tuple(made)
 
 
@@ -232,15 +234,19 @@ def function_directives(given: Sequence[Any]) -> tuple[FunctionDirective, ...]:
 def label_place(value: Any) -> SectionLabel:
     """Return a place in a section: a label, (label, offset), or (label, "-", label)."""
     if isinstance(value, str):
-        return SectionLabel(checked_name(value) if value[:1] != "." else _dotted(value))
+        return SectionLabel(_label(value))
     name, *rest = value
-    named = checked_name(name) if name[:1] != "." else _dotted(name)
     if len(rest) == 2:
-        return SectionLabel(named, minus=checked_name(rest[1]) if rest[1][:1] != "." else _dotted(rest[1]))
-    return SectionLabel(named, number(rest[0]))
+        return SectionLabel(_label(name), minus=_label(rest[1]))
+    return SectionLabel(_label(name), number(rest[0]))
 
 
-def _dotted(name: str) -> str:
-    if not re.fullmatch(r"\.\w+", name, re.ASCII):
-        fail(rules.NAME, f"expected a label or a section, found {name!r}")
+def _label(name: Any) -> str:
+    return dotted(name, "a label or a section") if str(name)[:1] == "." else checked_name(name)
+
+
+def dotted(name: Any, expected: str) -> str:
+    """Return a word that begins with a dot, as sections, attributes and keywords of DWARF do, or refuse it."""
+    if not isinstance(name, str) or not _DOTTED.fullmatch(name):
+        fail(rules.NAME, f"expected {expected}, found {shown(name)}")
     return name

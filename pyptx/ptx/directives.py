@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyptx.dsl import rules
-from pyptx.dsl.declared import function_directives, label_place, maybe, number, scalar, text
+from pyptx.dsl.declared import dotted, function_directives, label_place, maybe, number, scalar, text
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import checked_name
 from pyptx.dsl.trace import fail
@@ -102,9 +102,7 @@ def _dwarf(keyword: Any, *values: Any) -> Directive:
             made.append(f'"{text(value[1:-1])}"')
         else:
             made.append(label_place(value) if isinstance(value, str | tuple) else number(value))
-    if not isinstance(keyword, str) or not keyword[1:].isidentifier():
-        fail(rules.ARGUMENT, f"expected a keyword such as '.byte', found {shown(keyword)}")
-    return DwarfDirective(keyword, tuple(made))
+    return DwarfDirective(dotted(keyword, "a keyword such as '.byte'"), tuple(made))
 
 
 def _alias(name: str, aliasee: str) -> Directive:

@@ -128,8 +128,9 @@ class ExactModule:
     @contextmanager
     def section(self, name: Any) -> Generator[None, None, None]:
         """Open `.section name { … }`."""
-        if self.inner is not None or not isinstance(name, str) or not name[1:].replace(".", "_").isidentifier():
-            fail(rules.ARGUMENT, f"expected a section such as '.debug_info' at module level, found {shown(name)}")
+        if self.inner is not None:
+            fail(rules.NESTING, f"a section stands at module level, {_NOT_SECTION}")
+        name = declared.dotted(name, "a section such as '.debug_info'")
         origin = place()
         inner: list[Any] = []
         self.inner = inner

@@ -205,6 +205,16 @@ def _declarations() -> Iterator[tuple[str, str]]:
         ),
     )
     yield (
+        "words with dots",
+        HEADER
+        + (
+            ".global .attribute(.unified(0x1, 02), .a::b) .u32 g;\n.func .attribute(.unified(0x1, 2)) f() {ret;}\n"
+            ".section .a$b { $x: .b8 1\n.b64 .a::b+4\n.b64 $x-$x }\n.section .a::b { .b8 1 }\n"
+            "@@DWARF .section .a$b\n@@DWARF .a$b 1\n"
+            ".entry e() {.loc 1 2 3, function_name .a$b, inlined_at 1 2 3\nret;}\n"
+        ),
+    )
+    yield (
         "places",
         kernel(
             ".loc 1 2 3\n.loc 1 2 3, function_name L+4, inlined_at 1 9 3\n.loc_intermediate 1 2 3\n"

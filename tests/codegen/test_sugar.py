@@ -138,6 +138,15 @@ def test_registers_of_the_module_and_of_parameters_stay_names() -> None:
     assert lost_of(source) is None
 
 
+def test_a_predicate_may_be_declared_right_before_its_loop() -> None:
+    assert (
+        lost_of(
+            kernel(".reg .b32 %r<9>;\n.reg .pred %q;\n$L: add.u32 %r1, %r1, 1;\nsetp.lt.u32 %q, %r1, 9;\n@%q bra $L;\n")
+        )
+        is None
+    )
+
+
 def test_registers_may_be_declared_late() -> None:
     late = "mov.u32 %r1, 1;\n.reg .b32 %x, %y<4>;\nmov.u32 %x, %r1;\nL:\nadd.s32 %y1, %x, 2;\nadd.s32 %y2, %y2, %y1;\n"
     assert lost(late + "{\n.reg .b32 %x;\nmov.u32 %x, %y2;\nadd.u32 %x, %x, 1;\n}\nbra L;\n") is None

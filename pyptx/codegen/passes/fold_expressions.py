@@ -28,6 +28,7 @@ from pyptx.codegen.plan import (
     Unary,
 )
 from pyptx.codegen.printer import text_of
+from pyptx.ir.nodes import RegDecl
 
 LONGEST = 76
 """How long an expression may become by folding."""
@@ -97,7 +98,9 @@ class _Folding:
             if not isinstance(last, Line) or not isinstance(last.target, Name) or last.operator or last.comment:
                 break
             name = last.target.id
-            if not last.emits or not self.once(name) or not self.first(value, name):
+            if not last.emits or isinstance(last.emits[-1], RegDecl):
+                break
+            if not self.once(name) or not self.first(value, name):
                 break
             depth = 1 + max(self.depths.get(id(last.value), 0), self.depths.get(id(value), 0) - 1)
             made = replaced(value, name, last.value)

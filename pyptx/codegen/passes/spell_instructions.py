@@ -2,7 +2,8 @@
 
 Contract: fills `draft.lines` in the order of the text; every line was seen on the bench to emit just its instruction,
 with the registers that it has. A register whose definition has no such way is no longer fresh: it stays a
-declared name. What has no way at all has no line and stays as the plain transpiler writes it.
+declared name. What has no way at all, as an instruction that is not legal, has no line and stays as the plain
+transpiler writes it.
 """
 
 from __future__ import annotations
@@ -28,8 +29,12 @@ _WORTH = 0.9
 
 def spell_instructions(draft: Draft) -> None:
     """Write every instruction that has a way."""
-    for step, (_, writes) in zip(draft.usage.steps, draft.usage.access, strict=True):
+    for step, (reads, writes) in zip(draft.usage.steps, draft.usage.access, strict=True):
         written = [draft.variables[register] for register in dict.fromkeys(writes)]
+        if step.plan is None:
+            for register in (*writes, *reads):
+                keep(draft, draft.variables[register])
+            continue
         fresh = bool(written) and all(variable.fresh for variable in written)
         line = _fresh_line(draft, step, written) if fresh else None
         if line is None:

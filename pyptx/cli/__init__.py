@@ -7,9 +7,11 @@ below this package prints.
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -18,6 +20,8 @@ from pyptx import __version__
 OK, FINDINGS, UNUSABLE = 0, 1, 2
 # As a shell reports a program that SIGINT or SIGPIPE ended.
 INTERRUPTED, NOBODY_READS = 130, 141
+
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 COMMANDS = {
     "check": "say what is wrong in PTX files, where, and how to mend it",
@@ -40,22 +44,49 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
-    for stream in (sys.stdout, sys.stderr):
-        # A file name or a string in PTX need not be printable in the user's locale.
-        if reconfigure := getattr(stream, "reconfigure", None):
-            reconfigure(errors="backslashreplace")
+    _open_streams()
     try:
         status = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough (`| head`). Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough (`| head`).
+        _abandon_streams()
         status = NOBODY_READS
+    except OSError as error:
+        if error.filename is not None or error.errno not in _UNWRITABLE:
+            raise
+        _abandon_streams()
+        with suppress(OSError):
+            print(f"pyptx: the output cannot be written: {error.strerror}", file=sys.stderr)
+        _abandon_streams()
+        status = UNUSABLE
+    except MemoryError:
+        print("pyptx: no memory left", file=sys.stderr)
+        status = UNUSABLE
     except KeyboardInterrupt as stopped:
         if str(stopped):  # A simulated run says where its threads were.
             print(stopped, file=sys.stderr)
         status = INTERRUPTED
     return status
+
+
+def _open_streams() -> None:
+    """Make the standard streams take any text; one that is closed (`>&-`) leads nowhere."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
+    for stream in (sys.stdout, sys.stderr):
+        # A file name or a string in PTX need not be printable in the user's locale.
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+
+
+def _abandon_streams() -> None:
+    """Lead streams that cannot be written nowhere: Python would complain again when it flushes at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(argv: list[str]) -> int:

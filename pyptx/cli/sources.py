@@ -30,14 +30,16 @@ _KNOWN = {
 def read(name: str) -> Source:
     """Return the text of a file, or of standard input for `-`; raise Unreadable with the reason."""
     shown = "<stdin>" if name == STDIN else name
+    if name == STDIN and sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
+        raise Unreadable("<stdin>: standard input is closed; name a file instead of -")
     try:
         data = sys.stdin.buffer.read() if name == STDIN else _bytes(name)
     except FileNotFoundError:
         raise Unreadable(f"{shown}: no such file") from None
     except IsADirectoryError:
         raise Unreadable(f"{shown}: is a directory; name PTX files, for example {shown.rstrip('/')}/*.ptx") from None
-    except OSError as error:
-        raise Unreadable(f"{shown}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a name with a NUL
+        raise Unreadable(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
     return Source(shown, _decoded(shown, data))
 
 

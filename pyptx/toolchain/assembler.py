@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pyptx.diagnostics import Diagnostic, PtxError, Span
 from pyptx.isa.targets import ASSEMBLED
 from pyptx.toolchain import nvjitlink, rules
 from pyptx.toolchain.cubin import AssemblyError, Cubin, Engine
+from pyptx.toolchain.elf import ELF_MAGIC
 from pyptx.toolchain.messages import INPUT_NAME, OriginOf, is_error, parse_log
 from pyptx.toolchain.process import DEFAULT_TIMEOUT, private_folder, run
-from pyptx.toolchain.tools import ToolMissing, find_tool
+from pyptx.toolchain.tools import INSTALL, Tool, ToolMissing, find_tool
 
+_UNSUPPORTED = "Unsupported .version"
 _TARGET = re.compile(r"(?:sm|compute)_(\d+[af]?)")
 _DIRECTIVE = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)|\"[^\"\n]*\"|\.target\s+(?:sm|compute)_(\d+[af]?)", re.DOTALL)
 
@@ -64,12 +67,15 @@ def assemble_with_ptxas(
     with private_folder() as folder:
         (folder / INPUT_NAME).write_bytes(text)
         done = run([tool.path, "-arch", name, *flags, "-o", "out.cubin", INPUT_NAME], cwd=folder, timeout=timeout)
-        cubin = (folder / "out.cubin").read_bytes() if done.status == 0 else b""
+        made = folder / "out.cubin"
+        cubin = made.read_bytes() if made.exists() else b""
     found = parse_log(done.messages, ptx, origin_of)
     if done.status != 0:
         if not any(is_error(d) for d in found):
             raise done.failure()
-        raise AssemblyError(found, ptx, done.messages)
+        raise AssemblyError(_with_remedy(found, tool), ptx, done.messages)
+    if not cubin.startswith(ELF_MAGIC[:4]):
+        raise done.useless("machine code")
     return Cubin(cubin, name, str(tool), done.messages, found)
 
 
@@ -115,7 +121,16 @@ def validate(
     found = parse_log(done.messages, ptx, origin_of)
     if done.status != 0 and not any(is_error(d) for d in found):
         raise done.failure()
-    return found
+    return _with_remedy(found, tool)
+
+
+def _with_remedy(found: Sequence[Diagnostic], tool: Tool) -> tuple[Diagnostic, ...]:
+    """Say which ptxas it was, and how to get a newer one, where that is what is missing."""
+    return tuple(
+        replace(d, help=f"this is {tool}, from {tool.source}; {INSTALL} brings the newest")
+        if d.code == rules.BAD_TARGET.code or d.message.startswith(_UNSUPPORTED) else d
+        for d in found
+    )  # fmt: skip
 
 
 def default_target(ptx: str) -> str:

@@ -49,6 +49,8 @@ def sass(
         done = run([tool.path, "--print-code", *places, "in.cubin"], cwd=folder, timeout=timeout)
     if done.status != 0:
         raise done.failure()
+    if not done.output.strip():
+        raise done.useless("text")
     return done.output
 
 

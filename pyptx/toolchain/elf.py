@@ -10,6 +10,8 @@ from typing import NamedTuple
 from pyptx.diagnostics import PtxError
 from pyptx.toolchain import rules
 
+ELF_MAGIC = b"\x7fELF\x02\x01"
+"""How 64-bit little-endian files begin."""
 _NOBITS = 8
 _ENTRY = 0x10
 
@@ -56,7 +58,7 @@ class Elf:
 
 def read_elf(data: bytes) -> Elf:
     """Return the parts of a cubin, or raise PtxError when the bytes are not one."""
-    if data[:6] != b"\x7fELF\x02\x01":
+    if not data.startswith(ELF_MAGIC):
         raise _malformed("expected a cubin (a 64-bit little-endian ELF file)")
     try:
         return _read(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -16,6 +17,9 @@ from pyptx.toolchain import rules
 
 DEFAULT_TIMEOUT = 300.0
 """Seconds. The largest kernels of the field assemble in one to two minutes."""
+
+
+_REINSTALL = "is it a program of NVIDIA's for this machine? pip install '.[tools]' brings one"
 
 
 class ToolFailed(PtxError):
@@ -41,28 +45,49 @@ class Completed:
 
     def failure(self) -> ToolFailed:
         """Return the error for a run that failed and said nothing about the PTX."""
-        tail = (self.messages or self.output).strip()[-2000:]
-        found = rules.TOOL_FAILED.found(
-            None, f"{self.command} failed: {self.ending}", notes=printable(tail).splitlines()
-        )
+        help = "the system kills programs when memory runs out" if self.status == -signal.SIGKILL else None
+        found = rules.TOOL_FAILED.found(None, f"{self.command} failed: {self.ending}", notes=self._last(), help=help)
         return ToolFailed([found])
+
+    def useless(self, wanted: str) -> ToolFailed:
+        """Return the error for a run that succeeded and did not write what it is for."""
+        text = f"{self.command} ended with {self.ending} and wrote no {wanted}"
+        return ToolFailed([rules.TOOL_USELESS.found(None, text, notes=self._last(), help=_REINSTALL)])
+
+    def _last(self) -> list[str]:
+        return printable((self.messages or self.output).strip()[-2000:]).splitlines()
 
 
 @contextmanager
 def private_folder() -> Generator[Path]:
     """Make a folder that only this user can enter, and remove it and all it holds at the end, whatever happens."""
-    with tempfile.TemporaryDirectory(prefix="pyptx-") as name:
+    with _storage(), tempfile.TemporaryDirectory(prefix="pyptx-") as name:
         yield Path(name)
+
+
+@contextmanager
+def _storage() -> Generator[None]:
+    """Report that temporary files cannot be made or written."""
+    try:
+        yield
+    except OSError as why:
+        text = f"temporary files cannot be written: {why.strerror or why}"
+        help = f"set TMPDIR to a folder that can be written and has room (now {tempfile.tempdir or 'none is usable'})"
+        raise ToolFailed([rules.NO_STORAGE.found(None, text, help=help)]) from None
 
 
 def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEFAULT_TIMEOUT) -> Completed:
     """Run a program to its end. Its output goes to unnamed files, not pipes: no size blocks it, and a child that
     outlives it cannot keep us waiting. On timeout its whole process group is killed and ToolFailed is raised."""
     name = os.path.basename(command[0])
-    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
-        process = subprocess.Popen(
-            command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=messages, start_new_session=True
-        )
+    with _storage(), tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+        try:
+            process = subprocess.Popen(
+                command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=messages, start_new_session=True
+            )
+        except OSError as why:
+            text = f"{command[0]} cannot be run: {why.strerror or why}"
+            raise ToolFailed([rules.TOOL_BROKEN.found(None, text, help=_REINSTALL)]) from None
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -73,7 +98,15 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
         finally:
             if process.returncode is None:
                 _kill(process)
+        if _is_full(output.fileno()):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return Completed(name, status, _read(output.fileno()), _read(messages.fileno()))
+
+
+def _is_full(descriptor: int) -> bool:
+    """Say whether a file's disk is full: programs that do not notice leave out a part of what they write."""
+    there = os.fstatvfs(descriptor)
+    return there.f_blocks > 0 and (there.f_bavail if os.geteuid() else there.f_bfree) == 0
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

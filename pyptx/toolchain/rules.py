@@ -45,6 +45,31 @@ BAD_TEXT = Rule(
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r} + '\\0 more')",
     f"from pyptx.toolchain import validate\nvalidate({_GOOD!r} + '\\0')",
 )
+TOOL_BROKEN = Rule(
+    "PTX0706",
+    "NVIDIA tool cannot be run",
+    "The file is there and the system refuses to run it: it is of another architecture, not a program, or on a disk "
+    "that allows none.",
+    "from pyptx.toolchain.process import run\nrun(['/dev/null'])",
+    "from pyptx.toolchain.process import run\nrun(['/bin/true'])",
+)
+NO_STORAGE = Rule(
+    "PTX0707",
+    "no room for temporary files",
+    "NVIDIA's tools read and write files, and ptxas does not report a full disk. TMPDIR is full, or no temporary "
+    "folder can be written.",
+    "import errno\nfrom pyptx.toolchain.process import private_folder\n"
+    "with private_folder():\n    raise OSError(errno.ENOSPC, 'No space left on device')",
+    "from pyptx.toolchain.process import private_folder\nwith private_folder():\n    pass",
+)
+TOOL_USELESS = Rule(
+    "PTX0708",
+    "NVIDIA tool wrote nothing of use",
+    "The program ended as if all were well and wrote no machine code or text: another program has its name, or the "
+    "installation is damaged.",
+    "from pyptx.toolchain.process import run\nraise run(['/bin/true']).useless('machine code')",
+    "from pyptx.toolchain.process import run\nrun(['/bin/true'])",
+)
 REJECTED = Rule(
     "PTX0710",
     "ptxas rejects it",
@@ -90,6 +115,9 @@ RULES = (
     TOOL_TIMEOUT,
     BAD_TARGET,
     BAD_TEXT,
+    TOOL_BROKEN,
+    NO_STORAGE,
+    TOOL_USELESS,
     REJECTED,
     SYNTAX,
     STOPPED,

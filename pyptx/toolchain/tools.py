@@ -111,4 +111,6 @@ def supported_targets() -> tuple[str, ...]:
 def _targets(path: str, changed: int) -> tuple[str, ...]:
     done = run([path, "--help"], timeout=60)
     names = dict.fromkeys(re.findall(r"'(sm_\d+[af]?)'", done.output))
+    if not names:
+        raise done.useless("list of targets")
     return tuple(sorted(names, key=lambda name: (int(name[3:].rstrip("af")), name)))

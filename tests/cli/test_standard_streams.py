@@ -1,0 +1,69 @@
+"""Standard streams that are full, closed or not read: one line, the right status, no traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+KERNEL = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k()
+{
+    .reg .b32 %r<3>;
+    add.s32 %r1, %r2, 1;
+    ret;
+}
+"""
+FULL = "pyptx: the output cannot be written: No space left on device\n"
+SHELL = shutil.which("bash") or "/bin/bash"
+
+
+def run(folder: Path, words: str, streams: str) -> tuple[int, str]:
+    """Run a command with its streams redirected; return its status, and what it wrote on standard error."""
+    (folder / "k.ptx").write_text(KERNEL)
+    command = [SHELL, "-c", f"{sys.executable} -m pyptx {words} {streams}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("words", ["check k.ptx", "fmt k.ptx", "info k.ptx", "sass k.ptx", "explain PTX0501"])
+def test_a_full_disk_is_said_and_is_status_2(tmp_path: Path, words: str) -> None:
+    assert run(tmp_path, words, "> /dev/full") == (2, FULL)
+
+
+def test_a_full_disk_of_a_simulated_run(tmp_path: Path) -> None:
+    assert run(tmp_path, "sim k.ptx --check none", "> /dev/full") == (2, FULL)
+
+
+def test_standard_error_that_cannot_be_written_is_status_2(tmp_path: Path) -> None:
+    assert run(tmp_path, "check missing.ptx", "2> /dev/full") == (2, "")
+
+
+@pytest.mark.parametrize("words", ["check", "sim"])
+def test_a_reader_that_has_seen_enough_ends_the_command(tmp_path: Path, words: str) -> None:
+    (tmp_path / "k.ptx").write_text(KERNEL)
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "pyptx", words, str(tmp_path / "k.ptx")]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert done.returncode == 141
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "streams", "status", "error"),
+    [
+        ("fmt k.ptx", ">&-", 0, ""),
+        ("check missing.ptx", "2>&-", 2, ""),
+        ("check -", "<&-", 2, "pyptx: <stdin>: standard input is closed; name a file instead of -\n"),
+    ],
+)
+def test_a_closed_stream_is_no_traceback(tmp_path: Path, words: str, streams: str, status: int, error: str) -> None:
+    assert run(tmp_path, words, streams) == (status, error)

@@ -50,7 +50,7 @@ class Block:
     """Straight-line code. `ending` says how lanes leave it; the last step is that instruction unless it falls through.
     `converges`: the first step needs the lanes its member mask names, of `unit` threads at least. `suspends`: the only
     step may find that its lanes have to wait. `polls`, `communicates`: it jumps back in a loop that looks at memory
-    which others change, of other CTAs too."""
+    which others change, of other CTAs too. `hands_on`: lanes of a warp may release in it what others acquire in it."""
 
     pc: int
     code: Code
@@ -62,6 +62,7 @@ class Block:
     suspends: bool = False
     polls: bool = False
     communicates: bool = False
+    hands_on: bool = False
     after_call: Step | None = None
     labels: list[str] = field(default_factory=list[str])
 
@@ -299,6 +300,7 @@ def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
     for block in blocks[first:]:
         if block.ending in (BRANCH, TABLE):
             block.targets = _targets(block.steps[-1], places, lists)
+        block.hands_on = _hands_on(block)
     _mark_polling(blocks, first)
 
 
@@ -328,6 +330,19 @@ def _behind(block: Block, step: Step) -> bool:
 def _meet(step: Step) -> bool:
     """Say whether all lanes of the warps that execute a warp-wide step go on together behind it."""
     return ".aligned" in step.instruction.modifiers and step.instruction.predicate is None
+
+
+def _hands_on(block: Block) -> bool:
+    """Say whether lanes of a warp may release what others acquire, with nothing that orders them but their lockstep."""
+    whole = block.converges or any(".aligned" in step.instruction.modifiers for step in block.steps)
+    return not whole and sum(_synchronizes(step.instruction) for step in block.steps) > 1
+
+
+def _synchronizes(instruction: Instruction) -> bool:
+    modifiers = instruction.modifiers
+    if instruction.opcode in ("fence", "membar"):
+        return not any("proxy" in modifier or "mbarrier_init" in modifier for modifier in modifiers)
+    return any(modifier in (".acquire", ".release", ".acq_rel") for modifier in modifiers)
 
 
 def _may_suspend(step: Step) -> bool:

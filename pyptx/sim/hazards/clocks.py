@@ -471,6 +471,17 @@ class Clocks:
                         mine = self._table[row, kind, :width]
                         np.maximum(mine, value[kind, :width], out=mine)
 
+    def acquire_of_others(self, threads: Ints, stamp: Stamp) -> None:
+        """Let threads learn a stamp, but not what lanes of their own warps did: that these came first shows nothing but
+        that the simulated warp runs in lockstep."""
+        rows = np.array(self.own_rows(threads))
+        warps = self.row_warp[rows].astype(np.int64)
+        columns = (warps * 32 - self.first_thread[warps] + 1)[:, None, None] + np.arange(32)
+        at = rows[:, None, None], np.arange(KINDS)[:, None], columns
+        before = self._table[at]
+        self.acquire(threads, stamp)
+        self._table[at] = before
+
     def learn(self, threads: Ints, column: int, time: int, kinds: Sequence[int] = range(BEFORE)) -> None:
         """Let threads know a channel of their own cluster up to a time; tensor-memory fences are still due."""
         self._known.clear()

@@ -83,7 +83,7 @@ class Synchronisation:
         if sem is Sem.SC:
             for key, threads in self._order_of(group, scope):
                 if key in self._sc:
-                    clocks.acquire(threads, self._sc[key])
+                    clocks.acquire_of_others(threads, self._sc[key])
         if sem.releases:
             for thread in group.threads.tolist():
                 self.state.fenced[thread] = Release(clocks.handed_on(thread), scope, thread)

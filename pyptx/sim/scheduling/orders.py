@@ -26,6 +26,8 @@ _REFUSALS = 0.15
 _LANDINGS = 0.3
 _MOST_PARTS = 8
 """Into how many parts the CTAs of a batch fall at most."""
+_STREWN = 4
+"""Into how many parts the lanes of a warp fall at random."""
 _FEW = 2048
 """So many lanes are parted by CTA too: CTAs lie side by side, and parts of such lanes run several times slower."""
 
@@ -81,6 +83,14 @@ class Order:
                 chosen = key
             seen |= warps
         return chosen
+
+    def strewn(self, lanes: Lanes) -> list[Lanes]:
+        """Return the lanes of each warp in parts, which run a block one after the other: lanes are threads, and that
+        one comes to a release before another one comes to its acquire may not be taken for granted."""
+        ranks = [31 - lane if self.down else self.chance.randrange(_STREWN) for lane in range(32)]
+        each = np.array(ranks)[lanes.shape.lane[lanes.sel]]
+        parts = (lanes.subset(each == rank) for rank in np.unique(each))
+        return [part for part in parts if part is not None]
 
     def turn(self) -> int:
         """Return after how many blocks another group may take its turn; 0: when it has to."""

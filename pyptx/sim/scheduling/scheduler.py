@@ -20,7 +20,7 @@ from pyptx.sim.scheduling.convergence import converge
 from pyptx.sim.scheduling.hang import deadlock, no_progress
 from pyptx.sim.scheduling.leaving import leave
 from pyptx.sim.scheduling.mbarrier_waits import land_late, resume, suspend, time_out
-from pyptx.sim.scheduling.orders import PRODUCTS, Key, order_of
+from pyptx.sim.scheduling.orders import PRODUCTS, Key, Order, order_of
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.stalls import Stalls
 from pyptx.sim.scheduling.state import State
@@ -129,8 +129,14 @@ class Scheduler(State):
                 if found is None:
                     return
                 lanes = found
-            run = lanes.bound.get(pc) or machine.runner(pc, lanes)
-            after = run()
+            if block.hands_on and order is not None:
+                found = self._strewn(block, depth, lanes, order)
+                if found is None:
+                    return
+                after = found
+            else:
+                run = lanes.bound.get(pc) or machine.runner(pc, lanes)
+                after = run()
             if machine.recorder is not None:
                 machine.recorder.ran(block, lanes)
             if barriers.turned:
@@ -165,6 +171,21 @@ class Scheduler(State):
                     self.push(depth, after, lanes)
                     return
             pc = after
+
+    def _strewn(self, block: Block, depth: int, lanes: Lanes, order: Order) -> int | None:
+        """Run a block in parts of warps. Return where all of them go on; None, after moving them, if that differs."""
+        parts = order.strewn(lanes)
+        afters = [self.machine.runner(block.pc, part)() for part in parts]
+        if len(set(afters)) == 1:
+            return afters[0]
+        for part, after in zip(parts, afters, strict=True):
+            if after < 0:
+                leave(self, block, depth, part, after)
+            elif after <= block.pc and block.polls:
+                self.park(depth, after, part)
+            else:
+                self.push(depth, after, part)
+        return None
 
     def _too_long(self, block: Block) -> PtxError:
         text = f"more than {self.machine.launch.max_steps} instructions were issued; the kernel may never end"

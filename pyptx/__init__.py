@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pyptx import ptx, reg, smem
     from pyptx.decorator import Kernel, combine, detect_arch, intrinsic, kernel
-    from pyptx.diagnostics import Diagnostic, PtxError, Severity, Span
+    from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, Severity, Span
     from pyptx.dsl.tensors import TensorSpec
     from pyptx.specs import Layout, Tile
     from pyptx.torch_support import differentiable_kernel
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
-    "Diagnostic", "Kernel", "Layout", "PtxError", "Severity", "Span", "TensorSpec", "Tile", "__version__",
-    "combine", "detect_arch", "differentiable_kernel", "intrinsic", "kernel", "ptx", "reg", "smem",
+    "Diagnostic", "HazardWarning", "Kernel", "Layout", "PtxError", "Severity", "Span", "TensorSpec", "Tile",
+    "__version__", "combine", "detect_arch", "differentiable_kernel", "intrinsic", "kernel", "ptx", "reg", "smem",
 ]  # fmt: skip
 
 _HOME = {
     "Diagnostic": "pyptx.diagnostics",
+    "HazardWarning": "pyptx.diagnostics",
     "Kernel": "pyptx.decorator",
     "Layout": "pyptx.specs",
     "PtxError": "pyptx.diagnostics",

@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, hide_frames
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.exact_lines import origins_in
@@ -97,41 +97,49 @@ class Kernel:
         tiles = (*self.in_specs, *self.out_specs)
         return tuple(dict.fromkeys(name for tile in tiles for name in tile.symbolic_dims))
 
+    @hide_frames
     def ptx(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> str:
         """Return the PTX for these template parameters and shape variables. `lineinfo` adds `.file`/`.loc`, so that
         profilers and debuggers show the Python lines; `annotate` puts each Python line behind its statements."""
         made = self._specialised(kwargs)
-        _warn(made.traced, 3)
+        _warn(made.traced, 4)
         return self._written(made, lineinfo, annotate)[1]
 
+    @hide_frames
     def module(self, *, lineinfo: bool = False, annotate: bool = False, **kwargs: Any) -> Module:
         """Return the same as nodes."""
         return self._written(self._specialised(kwargs), lineinfo, annotate)[0]
 
+    @hide_frames
     def check(self, **kwargs: Any) -> list[Diagnostic]:
         """Return what the checks find, at the Python lines; nothing when all is well."""
         found = self._specialised(kwargs)
         findings = lenient(check_module(found.traced.module), found.traced.unchecked)
         return [*grouped(findings), *found.traced.warnings]
 
+    @hide_frames
     def cubin(self, *, lineinfo: bool = False, **kwargs: Any) -> Cubin:
         """Return the machine code. Messages of ptxas are at the Python lines."""
         module, text = self._written(self._specialised(kwargs), lineinfo, False)
         origins = origins_in(text, module) if self._definition.exact else origins_by_line(module)
         return assemble(text, lineinfo=lineinfo, origin_of=lambda line: origins.get(line))
 
+    @hide_frames
     def sass(self, **kwargs: Any) -> str:
         """Return the machine code as text."""
         return sass(self.cubin(**kwargs))
 
+    @hide_frames
     def resources(self, **kwargs: Any) -> Resources:
         """Return what ptxas says that one CTA takes: registers, spills, shared memory."""
         return resources(self.cubin(**kwargs))[self.name]
 
+    @hide_frames
     def dynamic_smem(self, **kwargs: Any) -> int:
         """Return how many bytes of dynamic shared memory a launch needs."""
         return self._specialised(kwargs).traced.dynamic_shared
 
+    @hide_frames
     def simulate(
         self,
         *inputs: Any,
@@ -152,15 +160,22 @@ class Kernel:
         options |= {"schedule": schedule, "seed": seed, "check": check, "on_hazard": on_hazard}
         return self._simulated(inputs, args, out, grid, options, kwargs)[0]
 
+    @hide_frames
     def __call__(
         self, *inputs: Any, out: Any = None, grid: Any = None, args: Sequence[Any] | None = None, **kwargs: Any
     ) -> Any:
         """Run the kernel on arrays of NumPy, PyTorch or JAX in the CPU's memory and return its outputs as arrays of the
-        same library: one, or a tuple of several. Outputs are undefined until the kernel writes them, unless you give
-        arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays."""
-        outputs = self._simulated(inputs, args, out, grid, {}, kwargs)[1]
+        same library: one, or a tuple of several. They are undefined until the kernel writes them, unless you give
+        arrays with values as `out=`. `args` are the raw parameters in their order, scalars and arrays. What is wrong
+        with the run is raised, or shown as a `HazardWarning` if it is a warning."""
+        result, outputs = self._simulated(inputs, args, out, grid, {}, kwargs)
+        from pyptx.runtime.simulation import warnings_of
+
+        for text in warnings_of(result):
+            warnings.warn(text, HazardWarning, stacklevel=3)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
+    @hide_frames
     def stream_launch(
         self,
         *inputs: Any,
@@ -173,7 +188,7 @@ class Kernel:
     ) -> Launch:
         """Return what `sim.stream` takes: a launch of this kernel on arrays, as in a call, that may overlap with the
         one before it if it is `programmatic`. Give arrays that another launch uses as `out=`."""
-        bound = self._bound(inputs, args, out, grid, kwargs, depth=3)
+        bound = self._bound(inputs, args, out, grid, kwargs, depth=4)
         return replace(bound.launch, programmatic=programmatic, label=label)
 
     def _simulated(
@@ -187,7 +202,7 @@ class Kernel:
     ) -> tuple[Result, list[Any]]:
         from pyptx.runtime import arrays, simulation
 
-        bound = self._bound(args, listed, out, grid, kwargs, depth=4)
+        bound = self._bound(args, listed, out, grid, kwargs, depth=5)
         result = simulation.simulate(bound.launch, outputs=bound.made, **options)
         arrays.note_written(bound.given)
         return result, bound.given or arrays.given_back(bound.library, bound.made)
@@ -241,6 +256,7 @@ class Kernel:
             return f"<pre>{escape(repr(self))}\n{escape(str(error))}</pre>"
         return html(self._written(made, False, False)[1])
 
+    @hide_frames
     def for_arch(self, arch: str) -> Kernel:
         """Return the kernel of the same function, with everything else alike, for another target."""
         definition = self._definition._replace(
@@ -251,6 +267,7 @@ class Kernel:
             template_params=self.template_params,
         )  # fmt: skip
 
+    @hide_frames
     def entry_in(self, unit: Unit, **kwargs: Any) -> tuple[Trace, Function]:
         """Trace the kernel into a module that others share; `combine` does this."""
         dims, template = self._arguments(kwargs)
@@ -325,6 +342,7 @@ def _warn(traced: Traced, depth: int) -> None:
         warnings.warn(f"{found}; {found.help}", stacklevel=depth)
 
 
+@hide_frames
 def combine(*kernels: Kernel | tuple[Kernel, Mapping[str, Any]]) -> Module:
     """Return one module with several kernels, each alone or as (kernel, arguments); they share device functions, tables
     and texts."""
@@ -364,6 +382,7 @@ def kernel(
     raw_directives: Sequence[tuple[str, tuple[int | str, ...]]] | None = None,
     exact: bool = False,
 ) -> Callable[[Callable[..., Any]], Kernel]: ...
+@hide_frames
 def kernel(
     fn: Callable[..., Any] | None = None,
     *,
@@ -395,6 +414,7 @@ def kernel(
         "grid": grid,
     }  # fmt: skip
 
+    @hide_frames
     def decorate(function: Callable[..., Any]) -> Kernel:
         tiles = (*given["in_specs"], *given["out_specs"])
         names, template = _signature(function, len(tiles), tiles)

@@ -5,11 +5,13 @@ Knows nothing of PTX. Parsing and checking return diagnostics; only public entry
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from types import CodeType
-from typing import NamedTuple
+from functools import wraps
+from types import CodeType, TracebackType
+from typing import NamedTuple, ParamSpec, TypeVar
 
 
 class Severity(StrEnum):
@@ -135,8 +137,14 @@ class Rule:
         return Diagnostic(self.severity, self.code, origin, message, tuple(notes), help, other)
 
 
+class HazardWarning(UserWarning):
+    """A warning among the hazards of a kernel that was called with arrays."""
+
+
 class PtxError(Exception):
-    """Raised by public entry points; carries every diagnostic that led to it."""
+    """Raised by public entry points; carries every diagnostic that led to it, and what a kernel had `printed`."""
+
+    printed = ""
 
     def __init__(self, diagnostics: Iterable[Diagnostic], source: str | None = None) -> None:
         self.diagnostics = tuple(diagnostics)
@@ -145,6 +153,44 @@ class PtxError(Exception):
 
     def __str__(self) -> str:
         return render(self.diagnostics, self.source)
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_PACKAGE = os.path.dirname(__file__) + os.sep
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
+
+
+def hide_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Make a public entry point whose errors show the user's frames and none of the package's."""
+
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        __tracebackhide__ = True  # for pytest and IPython
+        try:
+            return function(*args, **kwargs)
+        except PtxError as why:
+            raise why.with_traceback(_user_frames(why.__traceback__)) from why.__cause__
+
+    return call
+
+
+def _user_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without the frames of this package, of what it generates and of the standard library."""
+    frames: list[TracebackType] = []
+    while traceback is not None:
+        if not _is_internal(traceback.tb_frame.f_code.co_filename):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    made = None
+    for frame in reversed(frames):
+        made = TracebackType(made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return made
+
+
+def _is_internal(file: str) -> bool:
+    library = file.startswith(_LIBRARY) and "site-packages" not in file
+    return file.startswith((_PACKAGE, "<block ")) or library
 
 
 _COLOUR = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}

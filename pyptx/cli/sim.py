@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
@@ -91,6 +92,7 @@ class Outcome:
     usage: bool = False
     result: sim.Result | None = None
     timeline: Any = None
+    printed: str = ""
 
     @property
     def failed(self) -> bool:
@@ -261,18 +263,21 @@ def _fits(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> 
 def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: int) -> Outcome:
     """Run the kernel on fresh arguments, and compare."""
     outcome = Outcome(schedule, seed)
+    # Of many runs, only the output of the one that is reported is shown.
+    silent = redirect_stdout(None) if args.json or len(_orders(args)) > 1 else nullcontext()
     try:
         values = [arguments.made(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
-        result, values = request.launch(values, {**request.options, "schedule": schedule, "seed": seed})
+        with silent:
+            result, values = request.launch(values, {**request.options, "schedule": schedule, "seed": seed})
     except arguments.Unusable as why:
         outcome.wrong, outcome.usage = [str(why)], True
         return outcome
     except PtxError as why:
         outcome.found = _named(why.diagnostics, request.sources)
         outcome.usage = any(d.code in _USAGE for d in why.diagnostics)
-        outcome.timeline = getattr(why, "timeline", None)
+        outcome.timeline, outcome.printed = getattr(why, "timeline", None), why.printed
         return outcome
-    outcome.result, outcome.timeline = result, result.timeline
+    outcome.result, outcome.timeline, outcome.printed = result, result.timeline, result.printed
     outcome.found = _named([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
     if "strict" in args.check.split(","):
         outcome.wrong = [f"{len(outcome.found)} findings, --check strict"] if outcome.found else []
@@ -338,13 +343,14 @@ def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) 
     if told.usage and told.wrong:
         complain(told.wrong[0])
         return
+    if len(_orders(args)) > 1:
+        print(told.printed, end="", flush=True)
     _print_findings(told.found, request.sources)
     for text in told.wrong:
         print(f"{request.sources[0].name}: {text}", file=sys.stderr)
     if told.usage:
         return
     if told.result is not None:
-        print(told.result.printed, end="")
         print(_summary(request, args, outcomes))
         if args.stats:
             print(told.result.stats.statistics)
@@ -403,7 +409,7 @@ def _document(request: Request, args: argparse.Namespace, outcomes: Sequence[Out
         "runs": [_as_json(args, outcome) for outcome in outcomes],
         "failed_seed": last.seed if last.failed else None,
         "repeat": _command(args, last) if last.failed else None,
-        "printed": last.result.printed if last.result else "",
+        "printed": last.printed,
     }  # fmt: skip
 
 

@@ -45,11 +45,9 @@ def tried(module: Module, entry: Function, grid: int, block: int | None, size: i
         changed = int((arguments[name] != old).sum())
         if changed:
             yield f"  {name}: {changed} of {old.nbytes} bytes changed"
-    if result.printed:
-        yield result.printed.rstrip("\n")
     yield f"it ended; {len(result.hazards)} hazards found"
     for finding in result.hazards[:10]:
-        yield f"  {finding}"
+        yield f"  {finding.diagnostic()}"
 
 
 def _buffer(random: np.random.Generator, size: int) -> Array:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyptx import sim
+from pyptx.diagnostics import Severity
 from pyptx.dsl.run import Definition
 from pyptx.ir import Function, Module
 from pyptx.runtime.arguments import Array
+from pyptx.sim.hazards.findings import by_cause
 from pyptx.tensormap import tensor_map
 
 _MAP = "_tma_desc"
@@ -44,3 +46,9 @@ def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
         launch.module, launch.entry, args=launch.args, grid=launch.grid, block=launch.block, cluster=launch.cluster,
         shared=launch.shared, parts=launch.parts, fresh=launch.fresh, **options,
     )  # fmt: skip
+
+
+def warnings_of(result: sim.Result) -> list[str]:
+    """Return the text of each warning among the hazards of a run, one for each cause."""
+    found = [finding.diagnostic() for finding in by_cause(result.hazards)]
+    return [f"{d}; {d.help}" for d in found if d.severity is Severity.WARNING]

@@ -64,7 +64,7 @@ def _vprintf(machine: Batch, site: Site, lanes: Lanes, base: Value, origin: Orig
                 texts[member] = formatted(parts, [column[at] for column in columns], partial(_string, site, one))
             except Unprintable as why:
                 raise _unprintable(machine, some, at, origin, why) from None
-    machine.printed.extend(texts)
+    machine.printed.show(texts)
     machine.stats.printed += sum(map(len, texts))
     if machine.stats.printed > MOST_PRINTED:
         text = f"the launch printed more than {MOST_PRINTED >> 20} MiB; its output ends here"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.diagnostics import Diagnostic, PtxError, Severity
+from pyptx.diagnostics import Diagnostic, PtxError, Severity, hide_frames
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, Selection, selection
@@ -21,7 +21,7 @@ from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
-from pyptx.sim.progress import interrupted, progress
+from pyptx.sim.progress import attach, interrupted, progress
 from pyptx.sim.results import Result
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
@@ -31,6 +31,7 @@ from pyptx.sim.timeline.recorder import Recorder, recording
 _WRAPPED = (ADDRESS_OVERFLOW, NARROWED)
 
 
+@hide_frames
 def run(
     module: Module | Sequence[Module],
     entry: str | None = None,
@@ -83,22 +84,23 @@ def run(
     watched = watching.watch(launch, watch) if watch else None
     checks = Checks(selected) if selected is not None else None
     recorder = recording(launch.launch, schedule, timeline, statistics) if timeline or statistics else None
-    try:
-        _run(launch, checks, recorder, watched)
-    except PtxError as why:
-        why = cited(module, with_findings(why, checks))
-        raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
-    if checks is not None:
-        report_unwritten(checks, launch.buffers, outputs, fresh)
-    try:
-        hazards = [] if selected is None or checks is None else judged([module], selected, checks)
-    except PtxError as why:
-        raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
+    with attach([launch.printed]):
+        try:
+            _run(launch, checks, recorder, watched)
+        except PtxError as why:
+            why = cited(module, with_findings(why, checks))
+            raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
+        if checks is not None:
+            report_unwritten(checks, launch.buffers, outputs, fresh)
+        try:
+            hazards = [] if selected is None or checks is None else judged([module], selected, checks)
+        except PtxError as why:
+            raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
     launch.write_back()
     drawn = None if recorder is None else recorder.drawn(launch.stats, hazards)
     shown = drawn if timeline else None
     changes = [] if watched is None else watched.changes
-    return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, shown, changes)
+    return Result(launch.outputs, launch.stats, str(launch.printed), hazards, shown, changes)
 
 
 def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, watched: watching.Watch | None) -> None:
@@ -144,7 +146,9 @@ def repeatable(why: PtxError, schedule: str, seed: int) -> PtxError:
 
 def _again(why: PtxError, diagnostics: list[Diagnostic]) -> PtxError:
     """Return an error of the same kind with other diagnostics."""
-    return Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics, why.source)
+    made = Hang(diagnostics, why.report) if isinstance(why, Hang) else PtxError(diagnostics)
+    made.source = why.source
+    return made
 
 
 def judged(modules: Sequence[Module], selected: Selection, checks: Checks) -> list[Finding]:
@@ -155,8 +159,9 @@ def judged(modules: Sequence[Module], selected: Selection, checks: Checks) -> li
         lines = source_lines(*modules)
         for finding in found:
             lines.cite(finding)
-        places = [place for finding in found for place in (finding.place, finding.other)]
-        text = text_of(modules[0], places) if len(modules) == 1 else None
+        text = text_of(
+            modules, [place.origin for finding in found for place in (finding.place, finding.other) if place]
+        )
         for finding in found:
             finding.source = text
     fatal = selected.fatal(found)
@@ -168,7 +173,9 @@ def judged(modules: Sequence[Module], selected: Selection, checks: Checks) -> li
 def cited(module: Module, why: PtxError, *others: Module) -> PtxError:
     """Return an error that says which lines of the kernel's source its places come from."""
     lines = source_lines(module, *others)
-    return _again(why, [lines.cited(diagnostic) for diagnostic in why.diagnostics])
+    made = _again(why, [lines.cited(diagnostic) for diagnostic in why.diagnostics])
+    made.source = text_of([module, *others], [d.origin for d in made.diagnostics])
+    return made
 
 
 def with_findings(why: PtxError, checks: Checks | None) -> PtxError:

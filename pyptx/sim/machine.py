@@ -20,6 +20,7 @@ from pyptx.sim.images.storage import Images
 from pyptx.sim.lanes import Lanes, Shape
 from pyptx.sim.meetings import Meeting
 from pyptx.sim.memory import Memory, Region, Site
+from pyptx.sim.printing import Printed
 from pyptx.sim.program import Block, Program
 from pyptx.sim.tracking import POISON, Tracker, poison_registers
 
@@ -116,7 +117,7 @@ class Batch:
 
     def __init__(
         self, launch: Launch, ctas: int, regions: list[Region], params: Region, sources: dict[int, Source],
-        stats: Stats, printed: list[str],
+        stats: Stats, printed: Printed,
     ) -> None:  # fmt: skip
         self.launch, self.program, self.sources = launch, launch.program, sources
         self.stats, self.printed = stats, printed

@@ -23,6 +23,7 @@ from pyptx.sim.images.binding import bind_variables
 from pyptx.sim.machine import Batch, Launch, Stats
 from pyptx.sim.memory import Region, regions_of
 from pyptx.sim.overlaps import Span, entangled, spans
+from pyptx.sim.printing import Printed
 from pyptx.sim.program import Program, prepare
 from pyptx.sim.room import require
 from pyptx.sim.scheduling.orders import SCHEDULES, reversed_ctas
@@ -73,7 +74,7 @@ class Prepared:
     exact: int
     at_once: int
     stats: Stats = field(default_factory=Stats)
-    printed: list[str] = field(default_factory=list[str])
+    printed: Printed = field(default_factory=Printed)
     unstarted: Unstarted = field(default_factory=Unstarted)
 
     @property

@@ -1,10 +1,14 @@
-"""Formats what a kernel prints, as C's `printf` does, from arguments as CUDA packs them. Knows no memory."""
+"""Formats what a kernel prints, as C's `printf` does, from arguments as CUDA packs them, and shows it.
+
+Knows no memory.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -210,3 +214,25 @@ def _hexadecimal(value: float, precision: int | None, point: bool) -> str:
     lead, rest = fraction >> (4 * digits), fraction & ((1 << (4 * digits)) - 1)
     tail = (f"{rest:0{digits}x}" if digits else "").ljust(precision or 0, "0")
     return f"{lead:x}{'.' if tail or point else ''}{tail}p{exponent:+d}"
+
+
+class Printed:
+    """The text that a launch has printed so far."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+
+    def show(self, texts: Sequence[str]) -> None:
+        """Print texts and keep them. `contextlib.redirect_stdout` sends them elsewhere, to None for silence."""
+        self._texts += texts
+        if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
+            return
+        text = "".join(texts)
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError:
+            sys.stdout.write(text.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding))
+        sys.stdout.flush()
+
+    def __str__(self) -> str:
+        return "".join(self._texts)

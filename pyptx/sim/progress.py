@@ -1,11 +1,13 @@
-"""A bar that shows how far a long run is, on a terminal only; and what a run says that was interrupted."""
+"""A bar that shows how far a long run is, on a terminal only; and what an error says of a run that it ended."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
+from pyptx.diagnostics import PtxError
+from pyptx.sim.printing import Printed
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.state import State
 
@@ -17,6 +19,8 @@ Tell = Callable[[State], None]
 
 class Interrupted(KeyboardInterrupt):
     """Control-C stopped a run. The message says where its threads were; the callers' arrays are as they were."""
+
+    printed = ""
 
 
 def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
@@ -48,3 +52,13 @@ def progress(threads: int) -> Generator[Tell | None]:
                 bar.update(before + state.shape.lanes - state.live - bar.n)
 
         yield tell
+
+
+@contextmanager
+def attach(printed: Iterable[Printed]) -> Generator[None]:
+    """Let an error that ends a run carry what the run has printed."""
+    try:
+        yield
+    except (PtxError, Interrupted) as why:
+        why.printed = "".join(map(str, printed))
+        raise

@@ -5,28 +5,32 @@ errors that name them. Text that a kernel was traced from needs none: its places
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from pyptx.diagnostics import Diagnostic, Origin, Span
 from pyptx.emitter import emit
-from pyptx.ir import FileDirective, Function, Instruction, LocDirective, Module, visit
-from pyptx.sim.hazards import Finding, Place
+from pyptx.ir import FileDirective, Function, Instruction, LocDirective, Module, opcode_span, visit
+from pyptx.sim.hazards import Finding
 
 _Loc = tuple[int, int, int]
 _MOST_CALLERS = 8
 
 
-def text_of(module: Module, places: Iterable[Place | None]) -> str | None:
-    """Return a module's text if these places lie in it: a module that was edited prints on other lines."""
-    text = emit(module)
+def text_of(modules: Sequence[Module], places: Iterable[Origin | None]) -> str | None:
+    """Return the text of one module if the instructions at these places lie there: an edited module prints on other
+    lines."""
+    spans = {place for place in places if isinstance(place, Span)}
+    if len(modules) > 1 or not spans:
+        return None
+    text = emit(modules[0])
     lines = text.split("\n")
-    for place in places:
-        span = place.origin if place is not None else None
-        if not isinstance(span, Span) or place is None:
+    for node in visit(modules[0]):
+        span = opcode_span(node) if isinstance(node, Instruction) else None
+        if span is None or span not in spans or not isinstance(node, Instruction):
             continue
-        if span.line > len(lines) or not lines[span.line - 1].startswith(place.text, span.col - 1):
+        if span.line > len(lines) or not lines[span.line - 1].startswith(node.full_opcode, span.col - 1):
             return None
     return text
 

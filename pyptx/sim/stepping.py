@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, hide_frames
 from pyptx.ir import Module
 from pyptx.sim import rules, watching
 from pyptx.sim.checks import Checks, selection
@@ -21,6 +21,7 @@ from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
+from pyptx.sim.progress import attach
 from pyptx.sim.registers import Row
 from pyptx.sim.results import Result
 from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
@@ -59,6 +60,7 @@ class Machine:
     `check` is `none` unless given. An error that is found is raised at the step at which it comes to light, once, and
     the machine shows what led to it; with `on_hazard="report"` it is one of `hazards` only."""
 
+    @hide_frames
     def __init__(
         self, module: Module | Sequence[Module], entry: str | None = None, *, watch: Sequence[str] = (),
         check: Check = "none", on_hazard: str = "raise", outputs: Sequence[Array] | None = None, **options: Any,
@@ -88,6 +90,7 @@ class Machine:
         """What has been found so far of what `check` asks for."""
         return [] if self._checks is None else self._checks.selected.chosen(self._checks.engine.findings)
 
+    @hide_frames
     def step(self, count: int = 1) -> bool:
         """Run instructions, each of one group of lanes; say whether any is left."""
         for _ in range(count):
@@ -96,6 +99,7 @@ class Machine:
             self._advance(self._batch)
         return self._batch is not None
 
+    @hide_frames
     def run(self, until: Until | None = None) -> bool:
         """Run until a group of lanes is about to execute a label's or a line's first instruction, or until a condition
         holds; say whether it stopped there, False at the end."""
@@ -106,6 +110,7 @@ class Machine:
                 return True
         return False
 
+    @hide_frames
     def finish(self) -> Result:
         """Run to the end and give the callers what the kernel wrote, unless there was an error among the findings."""
         self.run()
@@ -113,21 +118,24 @@ class Machine:
         if checks is not None and not self._looked:
             self._looked = True
             report_unwritten(checks, launch.buffers, self._outputs, self._options.fresh)
-        hazards = [] if checks is None else judged([self._module], checks.selected, checks)
+        with attach([launch.printed]):
+            hazards = [] if checks is None else judged([self._module], checks.selected, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes
-        return Result(launch.outputs, launch.stats, "".join(launch.printed), hazards, watched=watched)
+        return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=watched)
 
     def where(self) -> list[Stand]:
         """Return where each warp of the CTAs that run now is."""
         return [] if self._batch is None else stands(self._batch)
 
+    @hide_frames
     def registers(self, cta: int = 0, thread: int | tuple[int, ...] = 0) -> dict[str, Any]:
         """Return the registers of the function in which a thread is, in the types that they are declared with."""
         batch, lane = self._lane(cta, thread)
         code = self._code(batch, lane)
         return {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.of.items())}
 
+    @hide_frames
     def shared(
         self, cta: int = 0, at: str | int | None = None, dtype: Any = "u1", count: int | None = None
     ) -> Array:  # fmt: skip
@@ -145,6 +153,7 @@ class Machine:
         first = int(batch.shape.shared_base[lane]) + begin - low
         return memory.shared.data[first : first + size * kind.itemsize].copy().view(kind)
 
+    @hide_frames
     def memory(self, name: str) -> Array:
         """Return a copy of an array argument or a variable of global memory as the kernel sees it now."""
         given = self._launch.outputs.get(name)
@@ -158,6 +167,7 @@ class Machine:
         known = ", ".join(region.name for region in self._launch.regions)
         raise rules.error(rules.ARGUMENTS, None, f"no memory `{name}`; there are {known}")
 
+    @hide_frames
     def barriers(self, cta: int = 0) -> list[MBarrier | Barrier]:
         """Return the live mbarriers of a CTA, and its barriers at which somebody waits."""
         batch, lane = self._lane(cta, 0)
@@ -191,7 +201,11 @@ class Machine:
         return batch
 
     def _advance(self, batch: Scheduler) -> None:
-        """Run one instruction of one group."""
+        """Run one instruction of one group; an error carries what was printed."""
+        with attach([self._launch.printed]):
+            self._run_instruction(batch)
+
+    def _run_instruction(self, batch: Scheduler) -> None:
         try:
             with np.errstate(all="ignore"):
                 more = batch.step()

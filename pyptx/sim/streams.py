@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, hide_frames
 from pyptx.ir import Module
 from pyptx.sim import rules
 from pyptx.sim.checks import Checks, Selection, selection
@@ -24,7 +24,7 @@ from pyptx.sim.hazards import Finding
 from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import told_apart, whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
-from pyptx.sim.progress import interrupted
+from pyptx.sim.progress import attach, interrupted
 from pyptx.sim.results import Result
 from pyptx.sim.scheduling.dependents import go_on
 from pyptx.sim.scheduling.grids import stuck
@@ -170,6 +170,7 @@ class _Stream:
             batch.unpark()
 
 
+@hide_frames
 def stream(
     launches: Sequence[Launch],
     *,
@@ -210,13 +211,14 @@ def stream(
     ]
     grids = _grids(launches, prepared_together(wanted, checked=selected is not None), selected)
     checks = grids[-1].checks
-    try:
-        _run(_Stream(grids, turns_of(schedule, seed)))
-        if checks is not None:
-            report_unwritten(checks, grids[0].launch.buffers, outputs, [a for one in launches for a in one.fresh])
-        hazards = [] if selected is None or checks is None else judged(_distinct(modules), selected, checks)
-    except PtxError as why:
-        raise repeatable(why, schedule, seed) from None
+    with attach(grid.launch.printed for grid in grids):
+        try:
+            _run(_Stream(grids, turns_of(schedule, seed)))
+            if checks is not None:
+                report_unwritten(checks, grids[0].launch.buffers, outputs, [a for one in launches for a in one.fresh])
+            hazards = [] if selected is None or checks is None else judged(_distinct(modules), selected, checks)
+        except PtxError as why:
+            raise repeatable(why, schedule, seed) from None
     grids[0].launch.write_back()
     return [_result(grid, hazards) for grid in grids]
 
@@ -268,4 +270,4 @@ def _result(grid: _Grid, hazards: Sequence[Finding]) -> Result:
     launch, label = grid.launch, grid.flight.label
     agents = [(finding, [agent for agent in (finding.agent, finding.other_agent) if agent]) for finding in hazards]
     own = [finding for finding, who in agents if not who or any(agent.grid == label for agent in who)]
-    return Result(launch.outputs, launch.stats, "".join(launch.printed), own)
+    return Result(launch.outputs, launch.stats, str(launch.printed), own)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pyptx import Tile, kernel, ptx, reg, sim, smem
+from pyptx import HazardWarning, Tile, kernel, ptx, reg, sim, smem
 from pyptx.diagnostics import PtxError
 from pyptx.types import f32, s32, u32, u64
 
@@ -174,7 +176,7 @@ def test_a_call_warns_of_what_is_probably_not_meant() -> None:
 
     for run in (lost, lost.simulate, lost.stream_launch):
         with pytest.warns(UserWarning, match=r"test_calls\.py:\d+: warning\[PTX0831\].*`total \+= …`") as caught:
-            run(A)
+            run(A[:1])
         assert caught[0].filename == __file__
 
 
@@ -254,7 +256,7 @@ def test_counting_down_without_a_sign_ends_where_python_does(start: int, stop: i
             ptx.add(u32, n, n, 1)
         ptx.st(u32, total, n)
 
-    values, rounds = count(args=[start, stop])
+    values, rounds = count(args=[start, stop], out=(np.zeros(16, np.uint32), np.zeros(1, np.uint32)))
     assert values[: rounds[0]].tolist() == list(range(start, stop, step))
 
 
@@ -314,3 +316,20 @@ def test_a_launch_for_a_stream_is_checked_as_a_call_is() -> None:
         sim.stream([scaled_sum.stream_launch(A, B)])
     with pytest.raises(PtxError, match=r"\bb\b"):
         scaled_sum.stream_launch(A, B[:10], scale=1.0)
+
+
+def test_a_call_shows_the_warnings_of_its_run_at_the_line_that_calls() -> None:
+    first = np.zeros(48, np.int32)
+
+    @kernel(in_specs=[Tile("n", s32)], out_specs=[Tile("n", s32)], grid=(1,), block=(32, 1, 1))
+    def half(a: Any, b: Any) -> None:
+        ptx.st(s32, ptx.addr(ptx.global_ptrs(a, b)[1], ptx.special.tid.x() * 4), 1)
+
+    with pytest.warns(HazardWarning, match=r"PTX0998.*`b`: 16 of 48 elements, the first at \[32\]; let the") as shown:
+        half(first)
+    assert [Path(one.filename).name for one in shown] == ["test_calls.py"]
+    with warnings.catch_warnings(record=True, action="default") as shown:
+        for _ in range(3):
+            half(first)
+    assert len(shown) == 1
+    half(first, out=np.zeros(48, np.int32))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import random
 import struct
+from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 
 from pyptx import kernel as python_kernel
 from pyptx import ptx, reg, sim
+from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim import printing
 from pyptx.sim.printing import Unprintable, formatted, parse_format
@@ -169,3 +172,24 @@ def test_printf_of_python_packs_as_nvcc_does() -> None:
         ptx.printf("%d %d %llu %d %.1f %d\n", reg.scalar(s32, 1), 2, reg.scalar(u64, 3), 4, reg.scalar(f32, 5.0), 6)
 
     assert sim.run(parse(body.ptx())).printed == "1 2 3 4 5.0 6\n"
+
+
+def test_text_appears_as_it_is_produced_and_is_attached_to_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+    text = printing_kernel("%d\n", "st.local.u32 [pack], 5;").replace("ret;\n", "trap;\n")
+    with pytest.raises(PtxError) as caught:
+        sim.run(parse(text), block=2, args=[np.zeros(2, np.int32)])
+    assert caught.value.printed == capsys.readouterr().out == "5\n5\n"
+    machine = sim.Machine(parse(text), args=[np.zeros(2, np.int32)])
+    with pytest.raises(PtxError) as caught:
+        machine.run()
+    assert caught.value.printed == capsys.readouterr().out == "5\n"
+
+
+def test_output_may_be_redirected_silenced_or_not_encodable(capsys: pytest.CaptureFixture[str]) -> None:
+    with redirect_stdout(None):
+        assert run("hello\n", "")[0] == "hello\n"
+    written = io.TextIOWrapper(io.BytesIO(), "ascii")
+    with redirect_stdout(written):
+        assert run("é\n", "")[0] == "é\n"
+    assert capsys.readouterr().out == ""
+    assert written.buffer.getvalue() == b"\\xe9\n"  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]

@@ -99,7 +99,7 @@ class Finding:
             who.append(f"the other place: {self.other}{by}")
         notes = [*(["; ".join(who)] if who else []), *self.notes, self.rule.why]
         message = f"{self.rule.title}: {self.what}"
-        if self.count > 1:
+        if self.count > 1 and self.agent:
             message += f" ({_times(self.count)})"
         help, other = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
         return self.rule.found(self.place.origin, message, notes=notes, help=help, other=other)

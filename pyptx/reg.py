@@ -79,3 +79,7 @@ def alloc(dtype: PtxType) -> Reg:
 def alloc_array(dtype: PtxType, count: int) -> RegArray:
     """Return `count` registers without values."""
     return fresh_range(dtype, count)
+
+
+def __dir__() -> list[str]:
+    return __all__

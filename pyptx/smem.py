@@ -77,3 +77,7 @@ def store(dtype: PtxType, address: Any, value: Any) -> None:
 def apply_swizzle(logical_offset: Reg, swizzle: str | None) -> Reg:
     """Return where a linear offset of so many bytes lies in this swizzle mode (`32B`, `64B`, `128B`): and, shr, xor."""
     return _shared.swizzled(logical_offset, swizzle)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -75,3 +75,7 @@ def from_name(name: str) -> PtxType:
         return _BY_NAME[name.removeprefix(".")]
     except KeyError:
         raise ValueError(f"PTX has no scalar type {name!r}; the types are {', '.join(_BY_NAME)}") from None
+
+
+def __dir__() -> list[str]:
+    return ["PtxType", "from_name", *(t.name for t in ALL)]

@@ -33,6 +33,12 @@ def test_the_extra_test_pins_whatever_the_type_check_reads() -> None:
     assert read <= pinned
 
 
+def test_an_editable_install_is_a_path_that_type_checkers_follow() -> None:
+    """setuptools writes an import hook instead, which they cannot follow, unless the root has its place by name."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    assert settings["package-dir"] == {"": "."}
+
+
 def test_no_requirement_names_this_package() -> None:
     lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra)]
     assert [line for line in lines if line.startswith("pyptx")] == []

@@ -13,6 +13,8 @@ from pyptx.dsl.registers import Pred, destination
 from pyptx.ptx.orders import HALVES, given, operand_type, vector_words
 from pyptx.types import PtxType
 
+__all__ = ["add", "and_", "cas", "dec", "exch", "inc", "max", "min", "or_", "xor_"]
+
 
 def emit_atomic(
     opcode: str, op: str, dtype: PtxType, operands: tuple[Any, ...], order: tuple[str | None, ...], hint: Any, pred: Any
@@ -25,7 +27,7 @@ def emit_atomic(
     emit(spelled(opcode, *words), operands if hint is None else (*operands, hint), pred)
 
 
-class Atom:
+class _Atom:
     """One operation of `atom`; calling it emits one instruction."""
 
     def __init__(self, op: str) -> None:
@@ -54,10 +56,10 @@ class Atom:
         return f"ptx.atom.{self._op}"
 
 
-add, exch = Atom("add"), Atom("exch")
-min, max = Atom("min"), Atom("max")
-inc, dec = Atom("inc"), Atom("dec")
-and_, or_, xor_ = Atom("and"), Atom("or"), Atom("xor")
+add, exch = _Atom("add"), _Atom("exch")
+min, max = _Atom("min"), _Atom("max")
+inc, dec = _Atom("inc"), _Atom("dec")
+and_, or_, xor_ = _Atom("and"), _Atom("or"), _Atom("xor")
 
 
 def cas(
@@ -77,3 +79,7 @@ def cas(
     made = destination(dst)
     emit_atomic("atom", "cas", dtype, (made, addr, compare, value), (sem, scope, space), None, pred)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,6 +9,8 @@ from pyptx.dsl.registers import Pred, Reg, fresh
 from pyptx.types import pred as pred_type
 from pyptx.types import u32
 
+__all__ = ["arrive", "red_and", "red_or", "red_popc", "sync", "warp_sync"]
+
 
 def _numbered(n: Any, count: Any) -> tuple[Any, ...]:
     return (n,) if count is None else (n, count)
@@ -51,3 +53,7 @@ def red_or(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | No
 def warp_sync(membermask: Any = 0xFFFFFFFF, *, pred: Pred | None = None) -> None:
     """Emit `bar.warp.sync mask`."""
     emit(spelled("bar", "warp", "sync"), (membermask,), pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,6 +4,7 @@ A type where the destination stands makes a fresh register: `x = ptx.inst.bfe.u3
 
 from __future__ import annotations
 
+from keyword import iskeyword
 from typing import Any
 
 from pyptx.dsl import rules
@@ -11,6 +12,7 @@ from pyptx.dsl.emit import Spelling, emit, emit_unchecked, shown, spelled
 from pyptx.dsl.registers import Reg, destination
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Pair, Register, RegisterRange
+from pyptx.isa.table import opcodes
 from pyptx.types import PtxType
 
 
@@ -77,6 +79,9 @@ class Root:
     def __getitem__(self, spelling: str) -> Chain:
         opcode, *modifiers = modifier_words(spelling)
         return Chain(spelled(opcode, *modifiers))
+
+    def __dir__(self) -> list[str]:
+        return [f"{name}_" if iskeyword(name) else name for name in opcodes()]
 
     def __repr__(self) -> str:
         return "ptx.inst"

@@ -10,12 +10,14 @@ from pyptx.dsl.registers import Pred, Reg, fresh, move
 from pyptx.dsl.scopes import Scope, intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, Value, is_integer
-from pyptx.ptx import special
 from pyptx.ptx.control import while_
 from pyptx.ptx.orders import barrier_order
+from pyptx.ptx.scalar import sreg
 from pyptx.types import u32
 
-LARGEST = 16
+__all__ = ["arrive", "arrive_multicast", "arrive_remote", "getctarank", "map_shared_u32", "rank", "sync", "wait"]
+
+_LARGEST = 16
 """CTAs in a cluster at most."""
 
 
@@ -51,7 +53,7 @@ def rank(cta_rank: int | Reg) -> Reg:
     """Return a predicate: whether this is the CTA of that rank. Emits `mov` of `%cluster_ctarank` and `setp.eq`."""
     if not isinstance(cta_rank, Register) and not is_integer(cta_rank, 0):
         fail(rules.ARGUMENT, f"a rank is an integer or a register, found {shown(cta_rank)}")
-    return special.read("%cluster_ctarank") == cta_rank
+    return sreg("%cluster_ctarank") == cta_rank
 
 
 def map_shared_u32(bar_addr: Any, cta_id: Reg | int, *, pred: Pred | None = None) -> Reg:
@@ -120,9 +122,9 @@ def arrive_multicast(
     """
     address = _address(bar_addr)
     if not isinstance(mask, Reg):
-        if not is_integer(mask, 1) or mask >> LARGEST:
-            fail(rules.ARGUMENT, f"a mask of CTAs is 1 to {(1 << LARGEST) - 1:#x} or a register, found {shown(mask)}")
-        for cta in range(LARGEST):
+        if not is_integer(mask, 1) or mask >> _LARGEST:
+            fail(rules.ARGUMENT, f"a mask of CTAs is 1 to {(1 << _LARGEST) - 1:#x} or a register, found {shown(mask)}")
+        for cta in range(_LARGEST):
             if mask >> cta & 1:
                 _arrive(address, cta, count, sem, scope, pred)
         return
@@ -137,3 +139,7 @@ def arrive_multicast(
         _arrive(address, cta, count, sem, scope, None)
         emit(spelled("sub", "u32"), (rest, left, 1))
         emit(spelled("and", "b32"), (left, left, rest))
+
+
+def __dir__() -> list[str]:
+    return __all__

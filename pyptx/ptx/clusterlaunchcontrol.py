@@ -9,6 +9,8 @@ from pyptx.dsl.registers import Pred, Reg, fresh
 from pyptx.types import pred as pred_type
 from pyptx.types import u32
 
+__all__ = ["get_first_ctaid", "get_first_ctaid_dim", "is_canceled", "try_cancel"]
+
 
 def try_cancel(dst: Any, mbar: Any, *, multicast: bool = False, pred: Pred | None = None) -> None:
     """Emit `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes[.multicast::cluster::all]
@@ -39,3 +41,7 @@ def get_first_ctaid_dim(answer: Reg, dim: str, *, pred: Pred | None = None) -> R
     words = ("query_cancel", f"get_first_ctaid::{dim}", "b32", "b128")
     emit(spelled("clusterlaunchcontrol", *words), (made, answer), pred)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,6 +9,11 @@ from pyptx.dsl.registers import Pred, Reg, fresh
 from pyptx.types import b64
 from pyptx.types import pred as pred_type
 
+__all__ = [
+    "const", "global_", "isspacep", "local", "param", "shared", "to_const", "to_global", "to_local", "to_param",
+    "to_shared",
+]  # fmt: skip
+
 
 def _converted(words: tuple[str, ...], src: Any, dst: Reg | None, pred: Pred | None) -> Reg:
     made = fresh(b64) if dst is None else dst
@@ -71,3 +76,7 @@ def isspacep(space: str, address: Reg, *, pred: Pred | None = None) -> Reg:
     made = fresh(pred_type)
     emit(spelled("isspacep", space), (made, address), pred)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -107,3 +107,7 @@ def param(
         dtype, name, shape, space=space, align=align, ptr=ptr, ptr_align=ptr_align, vector=vector,
         trailing_align=trailing_align,
     )  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

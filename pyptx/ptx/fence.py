@@ -7,6 +7,13 @@ from typing import Any
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Pred
 
+__all__ = [
+    "acq_rel", "acquire", "acquire_shared_cluster", "mbarrier_init", "membar", "proxy_alias", "proxy_async",
+    "proxy_async_generic_acquire_shared_cluster", "proxy_async_generic_release_shared_cta", "proxy_async_global",
+    "proxy_async_shared_cluster", "proxy_async_shared_cta", "proxy_tensormap_acquire", "proxy_tensormap_release",
+    "release", "release_shared_cta", "sc",
+]  # fmt: skip
+
 
 def proxy_async(*, pred: Pred | None = None) -> None:
     """Emit `fence.proxy.async`."""
@@ -94,3 +101,7 @@ def release_shared_cta(*, pred: Pred | None = None) -> None:
 def membar(level: str = "gl", *, pred: Pred | None = None) -> None:
     """Emit `membar.cta`, `.gl` or `.sys`: the older names of `fence.sc`."""
     emit(spelled("membar", level), (), pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

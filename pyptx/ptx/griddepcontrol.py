@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Pred
 
+__all__ = ["launch_dependents", "wait"]
+
 
 def launch_dependents(*, pred: Pred | None = None) -> None:
     """Emit `griddepcontrol.launch_dependents`: dependent grids may start; it makes no memory visible."""
@@ -14,3 +16,7 @@ def launch_dependents(*, pred: Pred | None = None) -> None:
 def wait(*, pred: Pred | None = None) -> None:
     """Emit `griddepcontrol.wait`: until the grids that this one depends on have ended."""
     emit(spelled("griddepcontrol", "wait"), (), pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -24,6 +24,12 @@ from pyptx.ptx.waits import WaitLoop, exact_wait
 from pyptx.types import b64, u32
 from pyptx.types import pred as pred_type
 
+__all__ = [
+    "Barrier", "BarrierArray", "BarrierSlot", "array", "arrive", "arrive_drop", "arrive_drop_expect_tx",
+    "arrive_drop_no_complete", "arrive_expect_tx", "arrive_expect_tx_mapped", "arrive_mapped", "arrive_no_complete",
+    "check_layout", "complete_tx", "expect_tx", "init", "inval", "pending_count", "test_wait", "try_wait", "wait",
+]  # fmt: skip
+
 
 def _arrival(*words: str, sem: str | None, scope: str | None, space: str) -> Spelling:
     return spelled("mbarrier", *words, *barrier_order(sem, scope, "release"), space, "b64")
@@ -441,3 +447,7 @@ def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
     if base.trace is not current():
         foreign(base)
     return BarrierArray(base, byte_offset, count)
+
+
+def __dir__() -> list[str]:
+    return __all__

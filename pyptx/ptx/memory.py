@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, TypeVar, cast, overload
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import convert, emit, foreign, shown, spelled
@@ -17,6 +17,9 @@ from pyptx.ir.nodes import VarDecl
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, LabelOperand, Operand, RegisterOperand, VectorOperand
 from pyptx.ptx.scalar import FRESH
 from pyptx.types import PtxType, b64
+
+_D = TypeVar("_D")
+"""Where a load puts its values: a register, a list, a range."""
 
 
 def global_ptrs(*params: Any) -> tuple[Reg, ...]:
@@ -170,6 +173,25 @@ def _vector(value: Any) -> tuple[tuple[str, ...], Any]:
     return (), value
 
 
+@overload
+def ld(
+    dtype: PtxType,
+    addr: Any,
+    /,
+    *,
+    vec: None = None,
+    space: str = "global",
+    cache: str | None = None,
+    pred: Pred | None = None,
+) -> Reg: ...
+@overload
+def ld(
+    dtype: PtxType, addr: Any, /, *, vec: int, space: str = "global", cache: str | None = None, pred: Pred | None = None
+) -> list[Reg]: ...
+@overload
+def ld(
+    dtype: PtxType, dst: _D, addr: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
+) -> _D: ...
 def ld(
     dtype: PtxType,
     dst: Any,

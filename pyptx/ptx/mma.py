@@ -16,7 +16,9 @@ from pyptx.ptx.fragments import hashable, shape_word, type_words, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.types import PtxType
 
-Fragment = RegArray | list[Any] | tuple[Reg, ...] | Reg
+__all__ = ["sync"]
+
+_Fragment = RegArray | list[Any] | tuple[Reg, ...] | Reg
 
 
 def sync(
@@ -26,9 +28,9 @@ def sync(
     dtype_a: PtxType,
     dtype_b: PtxType,
     dtype_c: PtxType,
-    d: Fragment,
-    a: Fragment,
-    b: Fragment,
+    d: _Fragment,
+    a: _Fragment,
+    b: _Fragment,
     c: Any,
     a_layout: str = "row",
     b_layout: str = "col",
@@ -140,3 +142,7 @@ def _scale_words(kind: str | None, scaled: bool, dtype: PtxType | None, scale_ve
     if dtype is not None:
         return [dtype.name]
     return ["ue4m3" if kind == "mxf4nvf4" and scale_vec in (None, 4) else "ue8m0"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,6 +13,8 @@ from pyptx.dsl.registers import Pred
 from pyptx.ptx.orders import bulk_operation, given, operand_type, vector_words
 from pyptx.types import PtxType
 
+__all__ = ["cp_async_bulk", "cp_reduce_async_bulk", "ld_reduce", "red", "st"]
+
 
 def ld_reduce(
     op: str,
@@ -78,3 +80,7 @@ def cp_reduce_async_bulk(
     in bytes, a multiple of 16."""
     words = ("cp", "reduce", "async", "bulk", "global", "shared::cta", "bulk_group", *bulk_operation(op, dtype))
     emit(spelled("multimem", *words), (dst, src, size), pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

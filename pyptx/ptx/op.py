@@ -34,6 +34,11 @@ from pyptx.ir.operands import (
 )
 from pyptx.types import PtxType
 
+__all__ = [
+    "address", "bare", "binary", "cast", "conditional", "field", "generic", "index", "mask", "negated", "operand",
+    "paren", "pipe", "plus", "unary", "vector",
+]  # fmt: skip
+
 _BINARY = frozenset("+ - * / % << >> < > <= >= == != & ^ | && ||".split())
 _UNARY = frozenset("- + ~ !".split())
 
@@ -145,3 +150,7 @@ def _known(operator: str, known: frozenset[str]) -> str:
     if operator not in known:
         fail(rules.OPERAND, f"expected an operator of PTX, one of {' '.join(sorted(known))}, found {shown(operator)}")
     return operator
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,8 +9,10 @@ from pyptx.dsl.registers import Pred
 from pyptx.ptx.atom import emit_atomic
 from pyptx.types import PtxType
 
+__all__ = ["add", "and_", "dec", "inc", "max", "min", "or_", "xor_"]
 
-class Red:
+
+class _Red:
     """One operation of `red`; calling it emits one instruction."""
 
     def __init__(self, op: str) -> None:
@@ -36,7 +38,11 @@ class Red:
         return f"ptx.red.{self._op}"
 
 
-add = Red("add")
-min, max = Red("min"), Red("max")
-inc, dec = Red("inc"), Red("dec")
-and_, or_, xor_ = Red("and"), Red("or"), Red("xor")
+add = _Red("add")
+min, max = _Red("min"), _Red("max")
+inc, dec = _Red("inc"), _Red("dec")
+and_, or_, xor_ = _Red("and"), _Red("or"), _Red("xor")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import Any
 
+from pyptx.check.operands import UNDECLARED
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned, untyped
-from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.emit import emit, need_special, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, check_type, fresh, move_type
-from pyptx.dsl.trace import fail
+from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Pair, Register, is_integer, literal
-from pyptx.ptx import special
+from pyptx.ir.operands import RegisterOperand
+from pyptx.isa.special import SPECIAL_REGISTERS, special_register
 from pyptx.types import PtxType, from_name
 
 
 def sreg(name: str) -> Reg:
-    """Read any special register, typed by the table."""
-    return special.read(name)
+    """Read any special register into a fresh register: one `mov`, typed by the table."""
+    trace = current()
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        fail(UNDECLARED, f"the name of a special register is a string, found {shown(name)}", help="write %tid.x")
+    full = name if name.startswith("%") else f"%{name}"
+    found = special_register(full)
+    if found is None or (found.vector and "." not in full):
+        names = [register.name for register in SPECIAL_REGISTERS]
+        close = get_close_matches(full, names, 1)
+        help = f"name a component: {full}.x" if found is not None else f"did you mean `{close[0]}`?" if close else None
+        fail(UNDECLARED, f"`{full}` is no special register that can be read", help=help)
+    need_special(trace, found)
+    made = fresh(found.type)
+    emit(spelled("mov", found.type.name), (made, RegisterOperand(full)), None, trace)
+    return made
 
 
 def ctaid_x() -> Reg:
     """Read %ctaid.x."""
-    return special.read("%ctaid.x")
+    return sreg("%ctaid.x")
 
 
 def ctaid_y() -> Reg:
     """Read %ctaid.y."""
-    return special.read("%ctaid.y")
+    return sreg("%ctaid.y")
 
 
 FRESH: Any = object()

@@ -10,6 +10,8 @@ from typing import Any
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Pred
 
+__all__ = ["cp_fenceproxy", "replace"]
+
 _WIDE = ("global_address", "global_stride")
 
 
@@ -30,3 +32,7 @@ def cp_fenceproxy(dst: Any, src: Any, *, scope: str = "gpu", size: int = 128, pr
     128`: the whole warp copies a map and releases it. `size` is in bytes."""
     words = ("global", "shared::cta", "tensormap::generic", "release", scope, "sync", "aligned")
     emit(spelled("tensormap", "cp_fenceproxy", *words), (dst, src, size), pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

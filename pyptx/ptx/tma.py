@@ -14,7 +14,9 @@ from pyptx.dsl.values import is_integer
 from pyptx.ptx import cluster
 from pyptx.ptx.cp.bulk import tensor_3d
 
-WIDTH = 64
+__all__ = ["load_3d", "load_3d_multicast", "store_3d"]
+
+_WIDTH = 64
 """Elements of the innermost dimension: 128 bytes of 16-bit values."""
 
 
@@ -28,11 +30,11 @@ def _coordinates(row: Any, col: Any, coords: tuple[Any, ...] | None) -> tuple[An
     if row is None or col is None:
         fail(rules.ARGUMENT, "a tensor copy needs the coordinates of its box", help="give row= and col=, or coords=")
     if isinstance(col, Reg):
-        return 0, row, col >> WIDTH.bit_length() - 1
-    if not is_integer(col) or col % WIDTH:
-        fail(rules.ARGUMENT, f"`col` is a register or a multiple of {WIDTH}, found {shown(col)}",
+        return 0, row, col >> _WIDTH.bit_length() - 1
+    if not is_integer(col) or col % _WIDTH:
+        fail(rules.ARGUMENT, f"`col` is a register or a multiple of {_WIDTH}, found {shown(col)}",
              help="the view is in blocks of 64 columns: give its coordinates by coords=")  # fmt: skip
-    return 0, row, col // WIDTH
+    return 0, row, col // _WIDTH
 
 
 def _scope(name: str, *args: Any) -> AbstractContextManager[Any]:
@@ -96,3 +98,7 @@ def store_3d(
     `col` as in `load_3d`. `row` and `col` count elements."""
     with _scope("store_3d", dst, src, row, col):
         tensor_3d.store_tile(dst, src, _coordinates(row, col, coords), pred=pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

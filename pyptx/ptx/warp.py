@@ -19,7 +19,13 @@ from pyptx.isa import lookup
 from pyptx.types import PtxType, b32
 from pyptx.types import pred as pred_type
 
-ALL = 0xFFFFFFFF
+__all__ = [
+    "activemask", "all_reduce", "all_reduce_max", "all_reduce_min", "all_reduce_sum", "ballot", "elect", "match_all",
+    "match_any", "reduce", "reduce_max", "reduce_min", "reduce_sum", "redux", "shfl", "shfl_bfly", "shfl_down",
+    "shfl_idx", "shfl_up", "sync", "vote_all", "vote_any", "vote_uni",
+]  # fmt: skip
+
+_ALL = 0xFFFFFFFF
 """All lanes."""
 _WIDTHS = (2, 4, 8, 16, 32)
 _OPERATIONS = {"sum": "add", "add": "add", "max": "max", "min": "min", "and": "and", "or": "or", "xor": "xor"}
@@ -53,7 +59,7 @@ def _exchange(mode: str, value: Any, lane: Any, clamp: int, valid: Reg | None, m
 
 
 def shfl(
-    mode: str, value: Any, lane: Any, clamp: Any, mask: Any = ALL, *, valid: bool = False, pred: Any = None
+    mode: str, value: Any, lane: Any, clamp: Any, mask: Any = _ALL, *, valid: bool = False, pred: Any = None
 ) -> Any:
     """Emit `shfl.sync.mode.b32 d[|p], a, b, c, mask` as PTX writes it: `clamp` is the operand that `width` makes in
     `shfl_bfly`. Returns the fresh register; with `valid`, also the predicate whether the other lane took part."""
@@ -71,7 +77,7 @@ def _clamp(mode: str, width: int) -> int:
 
 
 def shfl_bfly(
-    value: Reg, lane_mask: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+    value: Reg, lane_mask: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
     """Emit `shfl.sync.bfly.b32 d[|valid], a, b, c, mask`; return what the lane `lane ^ lane_mask` has. `width` counts
     lanes, a power of two from 2 to 32.
@@ -82,7 +88,7 @@ def shfl_bfly(
 
 
 def shfl_up(
-    value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+    value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
     """Emit `shfl.sync.up.b32`: what the lane `delta` below has; the lowest keep theirs. Sizes as `shfl_bfly`. `delta`
     and `width` count lanes."""
@@ -90,7 +96,7 @@ def shfl_up(
 
 
 def shfl_down(
-    value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+    value: Reg, delta: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
     """Emit `shfl.sync.down.b32`: what the lane `delta` above has; the highest keep theirs. Sizes as `shfl_bfly`.
     `delta` and `width` count lanes."""
@@ -98,13 +104,13 @@ def shfl_down(
 
 
 def shfl_idx(
-    value: Reg, lane: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = ALL, pred: Any = None
+    value: Reg, lane: int | Reg, *, width: int = 32, valid: Reg | None = None, mask: Any = _ALL, pred: Any = None
 ) -> Reg:
     """Emit `shfl.sync.idx.b32`: what one lane has. Sizes as `shfl_bfly`. `lane` counts within every `width` lanes."""
     return _exchange("idx", value, lane, _clamp("idx", width), valid, mask, pred)
 
 
-def elect(mask: Any = ALL, *, leader: bool = True, pred: Any = None) -> Any:
+def elect(mask: Any = _ALL, *, leader: bool = True, pred: Any = None) -> Any:
     """Emit `elect.sync d|p, mask`: return the lane that was elected and whether this is it; with `leader=False` only
     the second, `elect.sync _|p, mask`."""
     made = PipeRef(fresh(b32) if leader else None, fresh(pred_type))
@@ -118,34 +124,34 @@ def _vote(mode: str, value: Pred, mask: Any, pred: Pred | None) -> Reg:
     return made
 
 
-def vote_all(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+def vote_all(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.all.pred d, p, mask`; return the predicate."""
     return _vote("all", value, mask, pred)
 
 
-def vote_any(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+def vote_any(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.any.pred d, p, mask`; return the predicate."""
     return _vote("any", value, mask, pred)
 
 
-def vote_uni(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+def vote_uni(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.uni.pred d, p, mask`: whether all lanes agree."""
     return _vote("uni", value, mask, pred)
 
 
-def ballot(value: Pred, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+def ballot(value: Pred, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `vote.sync.ballot.b32 d, p, mask`; return the mask of the lanes where the predicate holds."""
     return _vote("ballot", value, mask, pred)
 
 
-def match_any(value: Reg, *, mask: Any = ALL, pred: Pred | None = None) -> Reg:
+def match_any(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> Reg:
     """Emit `match.any.sync.bN d, a, mask`; return the mask of the lanes that hold the same value."""
     made = fresh(b32)
     emit(spelled("match", "any", "sync", untyped(value.dtype).name), (made, value, mask), pred)
     return made
 
 
-def match_all(value: Reg, *, mask: Any = ALL, pred: Pred | None = None) -> tuple[Reg, Reg]:
+def match_all(value: Reg, *, mask: Any = _ALL, pred: Pred | None = None) -> tuple[Reg, Reg]:
     """Emit `match.all.sync.bN d|p, a, mask`; return the mask (0 if any differs) and the predicate."""
     made, same = fresh(b32), fresh(pred_type)
     emit(spelled("match", "all", "sync", untyped(value.dtype).name), (Pair(made, same), value, mask), pred)
@@ -159,7 +165,7 @@ def activemask() -> Reg:
     return made
 
 
-def sync(mask: Any = ALL, *, pred: Pred | None = None) -> None:
+def sync(mask: Any = _ALL, *, pred: Pred | None = None) -> None:
     """Emit `bar.warp.sync mask`."""
     emit(spelled("bar", "warp", "sync"), (mask,), pred)
 
@@ -171,7 +177,7 @@ def redux(
     dst: Reg | None = None,
     abs_: bool = False,
     nan: bool = False,
-    mask: Any = ALL,
+    mask: Any = _ALL,
     pred: Pred | None = None,
 ) -> Reg:
     """Emit `redux.sync.op[.abs][.NaN].T d, a, mask`: integers, and `min`, `max` of f32 where the target has them."""
@@ -207,7 +213,7 @@ def _butterfly(op: str, value: Any, width: int, *, direct: bool = False) -> Reg:
     _clamp("bfly", width)
     distance = width // 2
     while distance:
-        other = _exchange("bfly", value, distance, 31, None, ALL, None)
+        other = _exchange("bfly", value, distance, 31, None, _ALL, None)
         emit(spelled(word, kind.name), (value, value, other))
         distance //= 2
     return value
@@ -252,3 +258,7 @@ def _has(spelling: Spelling) -> bool:
 
 
 all_reduce, all_reduce_sum, all_reduce_max, all_reduce_min = reduce, reduce_sum, reduce_max, reduce_min
+
+
+def __dir__() -> list[str]:
+    return __all__

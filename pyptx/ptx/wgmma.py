@@ -29,6 +29,11 @@ from pyptx.tensormap import Swizzle
 from pyptx.types import PtxType, from_name
 from pyptx.wgmma_layout import GmmaLayout, LayoutType, Major
 
+__all__ = [
+    "MASKED_DESC_B128", "SWIZZLE_128B", "SWIZZLE_32B", "SWIZZLE_64B", "SWIZZLE_NONE", "auto_descriptor", "commit_group",
+    "fence", "make_descriptor", "masked_descriptor", "mma_async", "wait_group",
+]  # fmt: skip
+
 SWIZZLE_NONE, SWIZZLE_128B, SWIZZLE_64B, SWIZZLE_32B = (
     int(kind) for kind in (LayoutType.INTERLEAVE, LayoutType.B128, LayoutType.B64, LayoutType.B32)
 )
@@ -216,3 +221,7 @@ def masked_descriptor(
     """Return a register with `((smem_addr + byte_offset) & mask) >> 4 | const_bits`. Emits what `make_descriptor`
     emits. `byte_offset` is in bytes."""
     return with_address(smem_addr, byte_offset, const_bits, mask)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -101,7 +101,8 @@ def wrappers() -> Iterator[str]:
         module: Any = ptx
         for name in family.split("."):
             module = getattr(module, name)
-        for name in dir(module):
+        names: list[str] = list(vars(module))
+        for name in names:
             value: Any = getattr(module, name)
             here = getattr(value, "__module__", None) == module.__name__
             if callable(value) and here and not name.startswith("_") and not isinstance(value, type | ModuleType):

@@ -37,6 +37,12 @@ ptx.inst.cp.async_.bulk.commit_group()
 ptx.pipe(x).add.s32(y, 1).shl.b32(x, 2).mul.lo.u32(y, 3)
 ptx.pipe(x).ld.global_.u32(y).reg.dtype
 ptx.pipe(x)[u32].anything(y).add[u32](x, 1)
+ptx.ld(u32, x).max(y).dtype
+ptx.ld(u32, x, vec=2)[1].dtype
+ptx.ld(u32, y, x).dtype
+ptx.ld(u32, [x, y], x)[1].dtype
+ptx.special.tid.x().dtype
+ptx.special.laneid().dtype
 """.strip().splitlines()
 SPARSITIES = "sp::1:2 sp::1:4 sp::1:8 sp::1:16 sp::2:4 sp::2:8 sp::2:16 sp::4:8 sp::4:16"
 MISTAKES = [
@@ -59,6 +65,10 @@ MISTAKES = [
     ("ptx.pipe(x).add.s32.sat(y, 1)", 'Cannot access attribute "sat" for class "pipe_complete"'),
     ("ptx.pipe(x).add.s32(y, 1).shl.s32(x, 2)", 'Cannot access attribute "s32" for class "pipe_expects_b16_b32_b64'),
     ("ptx.pipe(1).add.s32(y, 1)", 'Argument of type "Literal[1]"'),
+    ("ptx.ld(u32, x).nothing", 'Cannot access attribute "nothing" for class "Reg"'),
+    ("ptx.ld(u32, [x, y], x).dtype", 'Cannot access attribute "dtype" for class "list[Reg]"'),
+    ("ptx.special.tid()", 'Object of type "_Vector" is not callable'),
+    ("ptx.special.tidd.x()", '"tidd" is not a known attribute of module'),
 ]
 
 

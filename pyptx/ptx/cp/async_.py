@@ -13,6 +13,8 @@ from pyptx.ir.operands import ImmediateOperand
 from pyptx.ptx.cp import bulk as bulk
 from pyptx.ptx.orders import given
 
+__all__ = ["bulk", "ca", "cg", "commit_group", "mbarrier_arrive", "wait_all", "wait_group"]
+
 
 def cg(
     smem_dst: Any,
@@ -84,3 +86,7 @@ def mbarrier_arrive(mbar: Any, *, noinc: bool = False, pred: Pred | None = None)
     `noinc` the pending count is raised by 1 first."""
     words = given("async", "mbarrier", "arrive", "noinc" if noinc else None, "shared", "b64")
     emit(spelled("cp", *words), (mbar,), pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

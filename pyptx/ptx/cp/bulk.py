@@ -14,9 +14,15 @@ from pyptx.ptx.cp import tensor as tensor
 from pyptx.ptx.orders import bulk_operation, given
 from pyptx.types import PtxType
 
+__all__ = [
+    "commit_group", "global_to_shared", "global_to_shared_cta", "prefetch", "reduce_to_global", "reduce_to_shared",
+    "shared_to_global", "shared_to_shared", "tensor", "tensor_1d", "tensor_2d", "tensor_3d", "tensor_4d", "tensor_5d",
+    "wait_group",
+]  # fmt: skip
+
 tensor_1d, tensor_2d, tensor_3d, tensor_4d, tensor_5d = tensor.BOXES
 
-SIGNAL, HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
+_SIGNAL, _HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
 
 
 def _operands(*values: Any) -> tuple[Any, ...]:
@@ -36,8 +42,8 @@ def global_to_shared(
     """Emit `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes[.multicast::cluster][.L2::cache_hint]
     [dst], [src], size, [mbar][, mask][, policy]`. `size` is in bytes, a multiple of 16."""
     cast = None if multicast_mask is None else "multicast::cluster"
-    level = None if cache_hint is None else HINT
-    words = given("async", "bulk", "shared::cluster", "global", SIGNAL, cast, level)
+    level = None if cache_hint is None else _HINT
+    words = given("async", "bulk", "shared::cluster", "global", _SIGNAL, cast, level)
     emit(spelled("cp", *words), (dst, src, size, mbar, *_operands(multicast_mask, cache_hint)), pred)
 
 
@@ -54,15 +60,16 @@ def global_to_shared_cta(
     """Emit `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes[.L2::cache_hint][.ignore_oob] [dst], [src],
     size[, left, right], [mbar][, policy]`. `ignore_bytes=(left, right)` leaves out bytes at either end. `size` is
     in bytes, a multiple of 16."""
-    level, out = (None if value is None else word for value, word in ((cache_hint, HINT), (ignore_bytes, "ignore_oob")))
-    words = given("async", "bulk", "shared::cta", "global", SIGNAL, level, out)
+    pairs = (cache_hint, _HINT), (ignore_bytes, "ignore_oob")
+    level, out = (None if value is None else word for value, word in pairs)
+    words = given("async", "bulk", "shared::cta", "global", _SIGNAL, level, out)
     emit(spelled("cp", *words), (dst, src, size, *(ignore_bytes or ()), mbar, *_operands(cache_hint)), pred)
 
 
 def shared_to_shared(dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`: into
     another CTA, whose barrier is signalled. `size` is in bytes, a multiple of 16."""
-    emit(spelled("cp", "async", "bulk", "shared::cluster", "shared::cta", SIGNAL), (dst, src, size, mbar), pred)
+    emit(spelled("cp", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL), (dst, src, size, mbar), pred)
 
 
 def shared_to_global(
@@ -70,7 +77,7 @@ def shared_to_global(
 ) -> None:
     """Emit `cp.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint][.cp_mask] [dst], [src], size[, policy] [,
     mask]`. Bit i of `byte_mask` lets byte i of every 16 be written. `size` is in bytes, a multiple of 16."""
-    level, masked = (None if value is None else word for value, word in ((cache_hint, HINT), (byte_mask, "cp_mask")))
+    level, masked = (None if value is None else word for value, word in ((cache_hint, _HINT), (byte_mask, "cp_mask")))
     words = given("async", "bulk", "global", "shared::cta", "bulk_group", level, masked)
     emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint, byte_mask)), pred)
 
@@ -80,7 +87,7 @@ def reduce_to_global(
 ) -> None:
     """Emit `cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].op[.noftz].T [dst], [src], size [,
     policy]`; sums of halves have `.noftz`. `size` is in bytes, a multiple of 16."""
-    level = None if cache_hint is None else HINT
+    level = None if cache_hint is None else _HINT
     words = given("reduce", "async", "bulk", "global", "shared::cta", "bulk_group", level, *bulk_operation(op, dtype))
     emit(spelled("cp", *words), (dst, src, size, *_operands(cache_hint)), pred)
 
@@ -90,14 +97,14 @@ def reduce_to_shared(
 ) -> None:
     """Emit `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.T [dst], [src], size,
     [mbar]`. `size` is in bytes, a multiple of 16."""
-    words = ("reduce", "async", "bulk", "shared::cluster", "shared::cta", SIGNAL, *bulk_operation(op, dtype))
+    words = ("reduce", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL, *bulk_operation(op, dtype))
     emit(spelled("cp", *words), (dst, src, size, mbar), pred)
 
 
 def prefetch(src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.prefetch.L2.global[.L2::cache_hint] [src], size[, policy]`. `size` is in bytes, a multiple of
     16."""
-    level = None if cache_hint is None else HINT
+    level = None if cache_hint is None else _HINT
     words = given("async", "bulk", "prefetch", "L2", "global", level)
     emit(spelled("cp", *words), (src, size, *_operands(cache_hint)), pred)
 
@@ -110,3 +117,7 @@ def commit_group(*, pred: Pred | None = None) -> None:
 def wait_group(n: int, *, read: bool = False, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.wait_group[.read] n`; with `read`, only until the sources have been read."""
     emit(spelled("cp", *given("async", "bulk", "wait_group", "read" if read else None)), (n,), pred)
+
+
+def __dir__() -> list[str]:
+    return __all__

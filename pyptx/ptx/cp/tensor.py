@@ -20,6 +20,13 @@ from pyptx.ir.operands import AddressOperand
 from pyptx.ptx.memory import addr
 from pyptx.ptx.orders import given
 
+__all__ = [
+    "gather4_2d", "im2col_3d", "im2col_4d", "im2col_5d", "prefetch_1d", "prefetch_2d", "prefetch_3d", "prefetch_4d",
+    "prefetch_5d", "reduce_1d", "reduce_2d", "reduce_3d", "reduce_4d", "reduce_5d", "scatter4_2d", "store_1d",
+    "store_2d", "store_3d", "store_4d", "store_5d", "store_im2col_3d", "store_im2col_4d", "store_im2col_5d", "tile_1d",
+    "tile_2d", "tile_3d", "tile_4d", "tile_5d",
+]  # fmt: skip
+
 _SIGNAL, _HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
 
 
@@ -245,3 +252,7 @@ store_1d, store_2d, store_3d, store_4d, store_5d = (box.store_tile for box in BO
 store_im2col_3d, store_im2col_4d, store_im2col_5d = (box.store_im2col for box in BOXES[2:])
 reduce_1d, reduce_2d, reduce_3d, reduce_4d, reduce_5d = (box.reduce for box in BOXES)
 prefetch_1d, prefetch_2d, prefetch_3d, prefetch_4d, prefetch_5d = (box.prefetch for box in BOXES)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -39,3 +39,7 @@ __all__ = [
     "make_instr_desc_mxf8f6f4", "masked_descriptor", "mma", "relinquish_alloc_permit", "shift", "st", "wait_ld",
     "wait_st", "zero_column_mask",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

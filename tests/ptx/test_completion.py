@@ -1,0 +1,91 @@
+"""What `dir()` offers, in notebooks and consoles: the interface and nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from types import ModuleType, UnionType
+from typing import Any
+
+import pytest
+
+import pyptx
+from pyptx import ptx, reg, smem, types
+from pyptx.isa.special import SPECIAL_REGISTERS
+from pyptx.isa.table import opcodes
+from tests.ptx.test_interface import entries, path_of
+
+
+def _modules() -> list[ModuleType]:
+    """Return the package, `ptx`, `reg`, `smem`, `types`, and the families at any depth."""
+    found: list[ModuleType] = [pyptx, reg, smem, types]
+    for module in found:
+        inner = [getattr(module, name) for name in dir(module)]
+        found += [value for value in inner if inspect.ismodule(value) and value not in found]
+    return found
+
+
+MODULES = _modules()
+
+
+def test_the_families_are_reached() -> None:
+    names = {module.__name__ for module in MODULES}
+    assert {"pyptx.ptx.mbarrier", "pyptx.ptx.cp.tensor", "pyptx.ptx.tcgen05", "pyptx.ptx.special"} <= names
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_a_module_offers_no_imports_and_no_internals(module: ModuleType) -> None:
+    shown = dir(module)
+    assert [name for name in shown if name.startswith("_") and name != "__version__"] == []
+    for name in shown:
+        value: Any = getattr(module, name)
+        if isinstance(value, UnionType):
+            continue
+        home = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", module.__name__)
+        assert home.startswith("pyptx"), f"{module.__name__}.{name} is {home}'s"
+        assert not home.startswith(("pyptx.dsl.emit", "pyptx.dsl.trace", "pyptx.dsl.rules")), f"{name} is internal"
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if hasattr(m, "__all__")], ids=lambda module: module.__name__)
+def test_a_module_offers_what_it_exports(module: ModuleType) -> None:
+    assert dir(module) == sorted(module.__all__)
+
+
+SHARED = {
+    "pyptx.ptx.atom.emit_atomic", "pyptx.ptx.cp.tensor.TensorCopy", "pyptx.ptx.cp.tensor.group_words",
+    "pyptx.ptx.cp.tensor.map_address", "pyptx.ptx.decl.variable", "pyptx.ptx.special.Special",
+}  # fmt: skip
+"""What other modules use, and classes whose only objects are offered."""
+
+
+def test_a_module_offers_what_it_defines() -> None:
+    hidden = {
+        f"{module.__name__}.{name}"
+        for module in MODULES
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ and not name.startswith("_") and name not in dir(module)
+    }
+    assert hidden == SHARED
+
+
+def test_the_public_interface_is_offered() -> None:
+    for name, entry in entries():
+        owner: Any = sys.modules.get(name)
+        if owner is pyptx or owner not in MODULES:
+            continue
+        for step in path_of(entry).split("."):
+            assert step in dir(owner), f"{name}: {entry}"
+            owner = getattr(owner, step, None)
+            if not inspect.ismodule(owner):
+                break
+
+
+def test_special_registers_and_their_components_are_offered() -> None:
+    assert dir(ptx.special) == sorted(register.name[1:] for register in SPECIAL_REGISTERS)
+    assert dir(ptx.special.tid) == ["w", "x", "y", "z"]
+    assert dir(ptx.special.laneid) == dir(ptx.special.tid.x) == []
+
+
+def test_opcodes_are_offered() -> None:
+    assert len(dir(ptx.inst)) == len(opcodes())
+    assert {"add", "wgmma", "and_"} <= set(dir(ptx.inst))

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import pyptx
-from pyptx import PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx import HazardWarning, PtxError, TensorSpec, Tile, intrinsic, kernel, ptx, reg, smem
 from pyptx.emitter import emit
 from pyptx.ir.nodes import Function, Instruction
 from pyptx.ir.operands import ImmediateOperand
@@ -340,7 +340,8 @@ def test_15_wrong_arrays_are_named_before_anything_runs() -> None:
 
 
 def test_16_outputs_of_bits_are_integers() -> None:
-    assert nothing(np.zeros(4, np.float32)).dtype == np.uint32
+    with pytest.warns(HazardWarning, match="`y`: 4 of 4 elements"):
+        assert nothing(np.zeros(4, np.float32)).dtype == np.uint32
 
 
 def test_17_each_launch_has_tensor_maps_of_its_own() -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pyptx.sim.numerics import double
 from pyptx.sim.numerics.arrays import quiet
 from pyptx.sim.numerics.formats import FORMATS, decode
-from pyptx.sim.semantics import narrow
+from pyptx.sim.numerics.rounding import encode
 from pyptx.sim.semantics import rounding as single
 from tests.sim.lanes import compute
 from tests.sim.numerics import exact, precise, samples
@@ -54,7 +54,7 @@ def encodings(every: int) -> Iterator[Row]:
     fractions = [Fraction(value) for value in values.tolist()]
     for name in SMALL:
         for rounding in (*DIRECTIONS, "rna"):
-            got = narrow.encode(narrow.rounded(values, name, rounding, satfinite=True), name).tolist()
+            got = encode(values, name, rounding, satfinite=True).tolist()
             wanted = [exact.encode(value, name, rounding, satfinite=True) for value in fractions]
             yield f"cvt.{rounding}.satfinite.{name}", len(got), sum(x != y for x, y in zip(got, wanted, strict=True))
     for name, dtype in (("f16", np.float16), ("bf16", ml_dtypes.bfloat16)):

@@ -20,10 +20,11 @@ from pyptx.sim.checks.addresses import SIGNED, UNSIGNED, WHOLE
 from pyptx.sim.checks.session import place_of
 from pyptx.sim.formats import Array, dtype_of
 from pyptx.sim.hazards import Place
+from pyptx.sim.numerics.rounding import rounded
 from pyptx.sim.program import Block, Code, Program
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.conversion import WHOLE as ROUNDING
-from pyptx.sim.semantics.narrow import FORMATS, decode, rounded
+from pyptx.sim.semantics.narrow import FORMATS, decode
 from pyptx.types import ALL
 
 if TYPE_CHECKING:

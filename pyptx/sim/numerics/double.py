@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.numerics.arrays import F64, I64, Array, Mask, quiet
-from pyptx.sim.numerics.rounding import to_odd, two_sum
+from pyptx.sim.numerics.rounding import directed, to_odd, two_sum
 
 _SPLIT = 2.0**27 + 1.0
 _FAR = 300
@@ -23,7 +23,7 @@ def add(a: F64, b: F64, rounding: str = "rn") -> F64:
         total, error = two_sum(a, b)
         if rounding == "rn":
             return total
-        result = _directed(total, error, rounding)
+        result = directed(total, error, rounding)
         result = np.where(np.isinf(total) & np.isfinite(a) & np.isfinite(b), _overflow(total, rounding), result)
     return _zero_sign(result, a, b, rounding)
 
@@ -135,20 +135,6 @@ def _sum_product(high: F64, low: F64, c: F64) -> tuple[F64, F64]:
     return result, np.where(rest != 0, rest, tail_error)
 
 
-def _directed(nearest: F64, rest: F64, rounding: str) -> F64:
-    """Move the nearest number to its neighbour where the exact value lies on the other side."""
-    match rounding:
-        case "rz":
-            move = ((rest < 0) & (nearest > 0)) | ((rest > 0) & (nearest < 0))
-            return np.where(move, np.nextafter(nearest, 0.0), nearest)
-        case "rm":
-            return np.where(rest < 0, np.nextafter(nearest, -np.inf), nearest)
-        case "rp":
-            return np.where(rest > 0, np.nextafter(nearest, np.inf), nearest)
-        case _:
-            return nearest
-
-
 def _overflow(x: F64, rounding: str) -> F64:
     """Return what a finite value past the range becomes."""
     match rounding:
@@ -167,7 +153,7 @@ def _round(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
     _, position = np.frexp(nearest)
     power = position + exponent
     inside = np.clip(exponent, -5000, 5000).astype(np.int32)
-    result = _scale(_directed(nearest, rest, rounding), inside)
+    result = _scale(directed(nearest, rest, rounding), inside)
     result = np.where(np.isinf(result) | (power > 1024), _overflow(np.copysign(np.inf, nearest), rounding), result)
     low = power <= -1021
     return np.where(low, _round_subnormal(nearest, rest, inside, rounding), result) if low.any() else result

@@ -8,16 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyptx.sim.numerics.arrays import F32, F64, U32, U64, Array, Mask, quiet
+from pyptx.sim.numerics.arrays import F32, F64, Array, quiet
 from pyptx.sim.numerics.formats import FORMATS, Format
 
 ROUNDINGS = ("rn", "rz", "rm", "rp", "rna", "rs")
 """To nearest even, toward zero, down, up, to nearest away from zero, stochastic."""
-
-_ONE = np.uint64(1)
-_FRACTION = np.uint64((1 << 52) - 1)
-_HIDDEN = np.uint64(1 << 52)
-_SIGN = np.uint64(1 << 63)
 
 
 def to_odd(nearest: F64, error: F64) -> F64:
@@ -49,42 +44,86 @@ def flush_half(codes: Array) -> Array:
     return np.where((codes & np.uint16(0x7C00)) == 0, codes & np.uint16(0x8000), codes)
 
 
-def encode(
-    x: F64,
-    name: str,
-    rounding: str = "rn",
-    *,
-    satfinite: bool = False,
-    relu: bool = False,
-    random: U64 | None = None,
-    random_bits: int = 0,
-) -> Array:
-    """Return the codes of `x` rounded once (f32, tf32: floats).
+def directed(near: Array, error: Array, rounding: str) -> Array:
+    """Return the value rounded in a direction, from the one rounded to nearest and the sign of what it lacks."""
+    if rounding == "rn":
+        return near
+    down, up = error < 0, error > 0
+    zero, infinity = near.dtype.type(0), near.dtype.type(np.inf)
+    if rounding == "rz":
+        return np.where((down & (near > 0)) | (up & (near < 0)), np.nextafter(near, zero), near)
+    if rounding == "rm":
+        return np.where(down, np.nextafter(near, -infinity), near)
+    return np.where(up, np.nextafter(near, infinity), near)
 
-    NaN becomes the format's canonical one, or its largest number if it has none. `satfinite` holds infinities and what
-    overflows at the largest number. `random` gives `random_bits` bits a number for `rs`: they are added to the first
-    bits that are cut off.
-    """
-    if name == "f64":
-        return _finish_f64(x, relu)
-    if name == "f32" and rounding == "rn" and not satfinite:
-        return _nearest_f32(x, relu)
+
+def to_f32(x: Array, rounding: str) -> F32:
+    """Round f64 values to f32, in the directions that its arithmetic knows."""
+    near = x.astype(np.float32)
+    return near if rounding == "rn" else directed(near, x - near.astype(np.float64), rounding)
+
+
+def rounded(x: Array, name: str, rounding: str = "rn", *, satfinite: bool = False, noise: Array | None = None) -> F64:
+    """Round f64 values once to a format, kept as f64. Past the largest number lies an infinity, else NaN, else that
+    number again; with `satfinite` it holds infinities too. `noise` gives `rs` its random bits, as fractions of one."""
     form = FORMATS[name]
+    exponent = np.maximum(np.frexp(np.where(np.isfinite(x), x, 0.0))[1] - 1, form.least_exponent) - form.mantissa
+    scaled = np.ldexp(x, -exponent)
+    match rounding:
+        case "rn":
+            whole = np.rint(scaled)
+        case "rna":
+            size = np.abs(scaled)
+            whole = np.floor(size)
+            whole = np.copysign(whole + (size - whole >= 0.5), scaled)
+        case "rz":
+            whole = np.trunc(scaled)
+        case "rs":
+            assert noise is not None
+            whole = np.copysign(np.floor(np.abs(scaled) + noise), scaled)
+        case "rm":
+            whole = np.floor(scaled)
+        case "rp":
+            whole = np.ceil(scaled)
+        case _:
+            raise ValueError(f"rounding {rounding!r}: expected one of {', '.join(ROUNDINGS)}")
+    made, largest = np.copysign(np.ldexp(whole, exponent), x), form.maximum
+    over = np.abs(made) > largest
+    return np.where(over, np.copysign(_beyond(x, form, rounding, satfinite), x), made) if over.any() else made
+
+
+def _beyond(x: Array, form: Format, rounding: str, satfinite: bool) -> Array | float:
+    """Return what numbers past the largest become, without their sign."""
+    if satfinite or form.infinity is form.nan is None:
+        return form.maximum
+    inward = (rounding == "rz") | ((rounding == "rm") & (x > 0)) | ((rounding == "rp") & (x < 0))
+    return np.where(inward & np.isfinite(x), form.maximum, np.nan if form.infinity is None else np.inf)
+
+
+def encode(
+    x: F64, name: str, rounding: str = "rn", *, satfinite: bool = False, relu: bool = False, noise: Array | None = None
+) -> Array:
+    """Return the codes of `x` rounded once (f32, tf32, f64: floats)."""
     if relu:
-        x = np.where(x > 0, x, np.where(np.isnan(x), x, 0.0))
-    bits = np.ascontiguousarray(x, dtype=np.float64).view(np.uint64)
-    negative = bits >= _SIGN
-    magnitude = bits & ~_SIGN
-    code = _round_magnitude(magnitude, form, rounding, negative, random, random_bits)
-    code = _limit(code, magnitude, form, rounding, negative, satfinite)
-    nan = magnitude > np.uint64(0x7FF0000000000000)
-    code = np.where(nan, np.uint64(form.largest if form.nan is None else form.nan), code)
-    code = np.where(negative & ~nan, code | np.uint64(form.sign), code)
-    return _stored(code, form, nan)
+        x = np.where((x > 0) | np.isnan(x), x, 0.0)
+    with quiet():
+        if name == "f64":
+            return x
+        if name == "f32" and rounding == "rn" and not satfinite:
+            return canonical(x.astype(np.float32))
+        made = rounded(x, name, rounding, satfinite=satfinite, noise=noise)
+        code = held(made, name)
+        if FORMATS[name].infinity is None and not satfinite:
+            # NaN that stands for a number past the range keeps its sign.
+            code = np.where(np.isnan(made) & (x < 0), code | code.dtype.type(FORMATS[name].sign), code)
+    return code.view(np.float32) if name in ("f32", "tf32") else code
 
 
-def held(x: F64, name: str) -> Array:
-    """Return the codes of numbers that a format narrower than f32 holds exactly; NaN as in `encode`."""
+def held(x: Array, name: str) -> Array:
+    """Return the bits of f64 values that a format holds exactly, in its container. NaN becomes the canonical one, the
+    largest number where there is none."""
+    if name in ("f32", "tf32"):
+        return canonical(x.astype(np.float32)).view(np.uint32)
     form = FORMATS[name]
     nan = np.isnan(x)
     if name == "f16":
@@ -115,81 +154,9 @@ def _short(x: F64, form: Format) -> Array:
     return code | ((bits >> np.uint32(31)) * np.uint32(form.sign)).astype(np.uint8)
 
 
-def _stored(code: U64, form: Format, nan: Mask) -> Array:
-    if form.name == "f32":
-        return code.astype(np.uint32).view(np.float32)
-    if form.name == "tf32":
-        wide: U32 = code.astype(np.uint32) << np.uint32(13)
-        return np.where(nan, np.uint32(0x7FFFFFFF), wide).view(np.float32)
-    return code.astype(form.dtype)
-
-
-def _finish_f64(x: F64, relu: bool) -> F64:
-    return np.where(x > 0, x, np.where(np.isnan(x), x, 0.0)) if relu else x
-
-
-def _nearest_f32(x: F64, relu: bool) -> F32:
-    with quiet():
-        result = x.astype(np.float32)
-    if relu:
-        result = np.where(result > 0, result, np.where(np.isnan(result), result, np.float32(0)))
-    return canonical(result)
-
-
 def canonical(x: F32) -> F32:
     """Give every NaN the code that single precision produces, in place."""
     nan = x != x
     if nan.any():
         np.putmask(x.view(np.uint32), nan, np.uint32(0x7FFFFFFF))
     return x
-
-
-def _round_magnitude(
-    magnitude: U64, form: Format, rounding: str, negative: Mask, random: U64 | None, random_bits: int
-) -> U64:
-    biased = (magnitude >> np.uint64(52)).astype(np.int64)
-    significand = (magnitude & _FRACTION) | np.where(biased > 0, _HIDDEN, np.uint64(0))
-    exponent = biased - 1023 - form.least_exponent
-    shift = (52 - form.mantissa + np.clip(-exponent, 0, 54)).clip(0, 60).astype(np.uint64)
-    kept = significand >> shift
-    rest = significand & ((_ONE << shift) - _ONE)
-    match rounding:
-        case "rn":
-            half = _ONE << (shift - _ONE)
-            up = (rest > half) | ((rest == half) & (kept & _ONE == _ONE))
-        case "rna":
-            up = rest >= (_ONE << (shift - _ONE))
-        case "rz":
-            up = np.zeros_like(negative)
-        case "rm":
-            up = negative & (rest != 0)
-        case "rp":
-            up = ~negative & (rest != 0)
-        case "rs":
-            assert random is not None
-            first = rest >> (shift - np.uint64(random_bits))
-            up = first + random >= np.uint64(1 << random_bits)
-        case _:
-            raise ValueError(f"rounding {rounding!r}: expected one of {', '.join(ROUNDINGS)}")
-    steps = np.clip(exponent, 0, None).astype(np.uint64) << np.uint64(form.mantissa)
-    return kept + steps + up
-
-
-def _limit(code: U64, magnitude: U64, form: Format, rounding: str, negative: Mask, satfinite: bool) -> U64:
-    """Apply what happens past the largest number."""
-    over = code > np.uint64(form.largest)
-    if satfinite:
-        return np.where(over, np.uint64(form.largest), code)
-    beyond = form.largest if form.infinity is form.nan is None else form.infinity or form.nan
-    assert beyond is not None
-    infinite = magnitude >= np.uint64(0x7FF0000000000000)
-    match rounding:
-        case "rz":
-            stays = over & ~infinite
-        case "rm":
-            stays = over & ~infinite & ~negative
-        case "rp":
-            stays = over & ~infinite & negative
-        case _:
-            stays = np.zeros_like(over)
-    return np.where(stays, np.uint64(form.largest), np.where(over, np.uint64(beyond), code))

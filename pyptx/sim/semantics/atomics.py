@@ -18,9 +18,9 @@ from pyptx.sim.engines import signalling
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Mixed, Site
-from pyptx.sim.numerics.rounding import flush
+from pyptx.sim.numerics.rounding import flush, held, rounded
 from pyptx.sim.semantics.floating_point import extreme
-from pyptx.sim.semantics.narrow import decode, encode, rounded
+from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.replicas import replicated
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, memory
 
@@ -124,7 +124,7 @@ def _update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
 def _narrow(op: str, name: str, old: Array, b: Array) -> Array:
     x, y = (decode(np.ascontiguousarray(v).view("u2"), name) for v in (old, b))
     made = x + y if op == "add" else extreme(greater=op == "max", nan=False)(x, y)
-    return encode(rounded(made, name, "rn"), name).view(old.dtype)
+    return held(rounded(made, name, "rn"), name).view(old.dtype)
 
 
 def _run(

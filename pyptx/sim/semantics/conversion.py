@@ -10,11 +10,11 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value, dtype_of
-from pyptx.sim.numerics.rounding import flush, to_odd
+from pyptx.sim.numerics.rounding import directed, flush, held, rounded, to_f32, to_odd
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.bits import limits
 from pyptx.sim.semantics.floating_point import canonical_nan
-from pyptx.sim.semantics.narrow import FORMATS, decode, element_of, encode, packed, rounded, unpacked
+from pyptx.sim.semantics.narrow import FORMATS, decode, element_of, packed, unpacked
 from pyptx.sim.semantics.vocabulary import COPY, Builder, Operation, Signature, value
 from pyptx.types import ALL
 
@@ -43,11 +43,11 @@ def _from_integer(match: Match, target: str, source: str) -> Operation | None:
         exact = a.astype(np.longdouble)
         if target in ("f32", "f64"):
             near = a.astype(dtype_of(target))
-            made = near if mode == "rn" else r.directed(near, exact - near, mode)
+            made = near if mode == "rn" else directed(near, exact - near, mode)
             return r.saturate(made) if sat else made
         near = a.astype(np.float64)
         made = rounded(to_odd(near, (exact - near).astype(np.float64)), target, mode)
-        return encode(r.saturate(made) if sat else made, target)
+        return held(r.saturate(made) if sat else made, target)
 
     return value(convert)
 
@@ -122,7 +122,7 @@ def _finished(x: Array, target: str, mode: str, flags: set[str]) -> Array:
     if target == "f64":
         made = x
     elif target == "f32":
-        made = r.to_f32(x, mode)
+        made = to_f32(x, mode)
     else:
         made = rounded(x, target, mode, satfinite=satfinite)
     made = _clamped(made, flags)
@@ -132,7 +132,7 @@ def _finished(x: Array, target: str, mode: str, flags: set[str]) -> Array:
         return np.where(nan, canonical_nan("f4"), made) if nan.any() else made
     if target == "f64":
         return made
-    bits = encode(made, target)
+    bits = held(made, target)
     return bits & np.uint32(0xFFFFE000) if target == "tf32" else bits
 
 

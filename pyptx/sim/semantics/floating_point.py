@@ -13,7 +13,7 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.numerics import double
-from pyptx.sim.numerics.rounding import flush
+from pyptx.sim.numerics.rounding import flush, to_f32
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
@@ -120,7 +120,7 @@ def _rsqrt64(a: Array, mode: str) -> Array:
 
 
 def _in_double(function: Callable[[Array], Array]) -> Function:
-    return lambda a, mode: r.to_f32(function(a.astype(np.float64)), mode)
+    return lambda a, mode: to_f32(function(a.astype(np.float64)), mode)
 
 
 def _abs(match: Match, signature: Signature) -> Operation | None:

@@ -14,9 +14,10 @@ import numpy as np
 from pyptx.isa.model import Match
 from pyptx.sim.copies.plans import NAN_OF
 from pyptx.sim.formats import Array
+from pyptx.sim.numerics.rounding import held, rounded
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import extreme, mode_of
-from pyptx.sim.semantics.narrow import decode, encode, rounded
+from pyptx.sim.semantics.narrow import decode
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 Function = Callable[..., Array]
@@ -41,7 +42,7 @@ def _computed(match: Match, function: Function) -> Operation:
             made = r.saturate(made)
         if "relu" in flags:
             made = np.where(made > 0, made, np.where(np.isnan(made), made, 0.0))
-        coded = encode(made, name)
+        coded = held(made, name)
         return flushed_half(coded, name) if "ftz" in flags else coded
 
     return value(_elements(kind, apply))
@@ -107,7 +108,7 @@ def _computed_plain(match: Match, name: str) -> Function:
 
     def apply(*values: Array) -> Array:
         made = rounded(fused(mode)(*[decode(v, name) for v in values]), name, mode)
-        return encode(np.where((made <= 0) & relu, 0.0, made), name)
+        return held(np.where((made <= 0) & relu, 0.0, made), name)
 
     return apply
 

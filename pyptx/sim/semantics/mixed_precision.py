@@ -6,15 +6,15 @@ import numpy as np
 
 from pyptx.isa.model import Match
 from pyptx.sim.formats import Array
-from pyptx.sim.numerics.rounding import to_odd, two_sum
+from pyptx.sim.numerics.rounding import rounded, to_f32, to_odd, two_sum
 from pyptx.sim.semantics import rounding as r
 from pyptx.sim.semantics.floating_point import mode_of
-from pyptx.sim.semantics.narrow import decode, packed, rounded, unpacked
+from pyptx.sim.semantics.narrow import decode, packed, unpacked
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 
 def _finished(match: Match, x: Array) -> Array:
-    made = r.to_f32(x, mode_of(match))
+    made = to_f32(x, mode_of(match))
     return r.saturate(made) if "sat" in match.modifiers else made
 
 

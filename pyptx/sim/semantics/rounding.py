@@ -9,35 +9,13 @@ from __future__ import annotations
 import numpy as np
 
 from pyptx.sim.formats import Array
-from pyptx.sim.numerics.rounding import to_odd, two_sum
+from pyptx.sim.numerics.rounding import to_f32, to_odd, two_sum
 
 
 def exact_sum(a: Array, b: Array, mode: str) -> Array:
     """Return an f64 sum rounded to odd; rounded down, the zero that opposite numbers leave is negative."""
     total = to_odd(*two_sum(a, b))
     return total if mode != "rm" else np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
-
-
-def to_f32(x: Array, mode: str) -> Array:
-    """Round f64 values to f32."""
-    near = x.astype(np.float32)
-    if mode == "rn":
-        return near
-    return directed(near, x - near.astype(np.float64), mode)
-
-
-def directed(near: Array, error: Array, mode: str) -> Array:
-    """Return the value rounded in a direction, from the one rounded to nearest and the sign of what it lacks."""
-    if mode == "rn":
-        return near
-    down = error < 0
-    up = error > 0
-    zero, infinity = near.dtype.type(0), near.dtype.type(np.inf)
-    if mode == "rz":
-        return np.where((down & (near > 0)) | (up & (near < 0)), np.nextafter(near, zero), near)
-    if mode == "rm":
-        return np.where(down, np.nextafter(near, -infinity), near)
-    return np.where(up, np.nextafter(near, infinity), near)
 
 
 def add32(a: Array, b: Array, mode: str) -> Array:

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from pyptx.sim.numerics.formats import FORMATS, decode, table
-from pyptx.sim.numerics.rounding import encode, held
+from pyptx.sim.numerics.rounding import encode, held, rounded
 from tests.sim.numerics import exact
 
 _ML_DTYPES = {
@@ -116,7 +116,7 @@ def test_stochastic_rounding_goes_up_as_often_as_the_fraction_says(name: str, bi
     random = np.arange(1 << bits, dtype=np.uint64)
     for fraction in (0.0, 0.25, 0.5, 0.8125):
         value = 1.0 + fraction * 2.0 ** -FORMATS[name].mantissa
-        codes = encode(np.full(random.shape, value), name, "rs", random=random, random_bits=bits, satfinite=True)
+        codes = encode(np.full(random.shape, value), name, "rs", noise=random / (1 << bits), satfinite=True)
         ups = int((codes != encode(np.array([1.0]), name)[0]).sum())
         assert ups == fraction * (1 << bits)
 
@@ -131,3 +131,41 @@ def test_a_value_of_a_format_has_its_code_back_without_rounding(name: str) -> No
     number = ~np.isnan(values)
     np.testing.assert_array_equal(found[number], codes[number])
     np.testing.assert_array_equal(found, encode(values, name))
+
+
+def _around_the_largest(name: str) -> NDArray[np.float64]:
+    """Return the largest number, half a step and a step past it, their neighbors, and numbers far beyond."""
+    form = FORMATS[name]
+    largest = form.maximum
+    step = largest - _from_code(form.largest - 1, name)
+    points = largest + step * np.array([-1, -0.5, 0, 0.25, 0.5, 0.75, 1, 1.5, 2])
+    points = np.concatenate([points, np.nextafter(points, 0), np.nextafter(points, np.inf), [largest * 4, 1e300]])
+    return np.concatenate([points, -points])
+
+
+@pytest.mark.parametrize("satfinite", [False, True])
+@pytest.mark.parametrize("rounding", ["rn", "rz", "rm", "rp", "rna"])
+@pytest.mark.parametrize("name", ["f32", "tf32", "f16", "bf16", *SMALL])
+def test_rounding_past_the_range(name: str, rounding: str, satfinite: bool) -> None:
+    """Values and codes agree with each other and with fractions."""
+    points = _around_the_largest(name)
+    expected = [exact.encode(Fraction(x), name, rounding, satfinite=satfinite) for x in points.tolist()]
+    codes = encode(points, name, rounding, satfinite=satfinite)
+    if name in ("f32", "tf32"):
+        codes = codes.view(np.uint32) >> np.uint32(13 if name == "tf32" else 0)
+    assert codes.tolist() == expected
+    with np.errstate(all="ignore"):
+        values = rounded(points, name, rounding, satfinite=satfinite)
+    beyond = exact.BEYOND.get(name, 0x7F if name == "e4m3" else -1)
+    for value, code in zip(values.tolist(), expected, strict=True):
+        magnitude = code & ~FORMATS[name].sign
+        past = np.nan if name == "e4m3" else np.inf
+        size = past if magnitude == beyond else _from_code(magnitude, name)
+        assert np.array_equal(value, -size if code & FORMATS[name].sign else size, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ["f32", "f16", "e5m2", "e2m1"])
+def test_away_from_zero_means_at_half_and_not_just_below(name: str) -> None:
+    unit = _from_code(1, name)
+    below = np.nextafter(unit / 2, 0)
+    assert rounded(np.array([unit / 2, below, -unit / 2, -below]), name, "rna").tolist() == [unit, 0, -unit, 0]

@@ -193,6 +193,14 @@ def _is_internal(file: str) -> bool:
     return file.startswith((_PACKAGE, "<block ")) or library
 
 
+def visible(text: str) -> str:
+    """Return text that no terminal obeys: what is not printable is shown as `\\x1b`, but for tabs and line breaks. PTX,
+    the names in it and what its kernels print are untrusted."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\t\n" else repr(c)[1:-1] for c in text)
+
+
 _COLOUR = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _WIDEST_LINE = 160
@@ -208,15 +216,15 @@ def render(diagnostics: Iterable[Diagnostic], source: str | None = None, *, colo
 
 def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[str]:
     paint, bold, dim, reset = (_COLOUR[d.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
-    place = f"{d.origin}: " if d.origin else ""
-    yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {d.message}{reset}"
+    place = visible(f"{d.origin}: ") if d.origin else ""
+    yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {visible(d.message)}{reset}"
     yield from _excerpt(d.origin, d, lines, paint, dim, reset)
     for at, note in enumerate(d.notes):
-        yield f"  {dim}note:{reset} {note}"
+        yield f"  {dim}note:{reset} {visible(note)}"
         if at == 0 and d.other is not None:
             yield from _excerpt(d.other, d, lines, paint, dim, reset)
     if d.help:
-        yield f"  {dim}help:{reset} {d.help}"
+        yield f"  {dim}help:{reset} {visible(d.help)}"
 
 
 def _source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:

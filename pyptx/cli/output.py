@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from pyptx.cli.sources import Source
-from pyptx.diagnostics import Diagnostic, Severity, Span, render
+from pyptx.diagnostics import Diagnostic, Severity, Span, render, visible
 
 
 def wants_colour(stream: TextIO) -> bool:
@@ -38,7 +38,12 @@ def print_json(value: object) -> None:
 
 def complain(message: str) -> None:
     """Print an error of usage on standard error."""
-    print(f"pyptx: {message}", file=sys.stderr)
+    print(f"pyptx: {visible(message)}", file=sys.stderr)
+
+
+def print_foreign(text: str) -> None:
+    """Print what a kernel or a tool wrote: as it is into files and pipes, without control characters on a terminal."""
+    print(visible(text) if sys.stdout.isatty() else text, end="", flush=True)
 
 
 def has_errors(found: Iterable[Diagnostic]) -> bool:

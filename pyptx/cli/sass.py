@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, placed, print_findings
+from pyptx.cli.output import complain, placed, print_findings, print_foreign
 from pyptx.cli.sources import Unreadable, add_files, read
 from pyptx.diagnostics import PtxError
 from pyptx.toolchain import AssemblyError, sass
@@ -29,7 +29,7 @@ def _one(name: str, target: str | None, lines: bool) -> int:
         complain(str(error))
         return UNUSABLE
     try:
-        print(sass(source.text, target, lines=lines), end="")
+        print_foreign(sass(source.text, target, lines=lines))
     except AssemblyError as error:
         print_findings(placed(error.diagnostics, source), source, sys.stderr)
         return FINDINGS

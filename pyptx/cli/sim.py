@@ -18,10 +18,10 @@ from typing import Any
 from pyptx import sim, tensormap
 from pyptx.cli import FINDINGS, OK, UNUSABLE, sim_kernels
 from pyptx.cli import sim_arguments as arguments
-from pyptx.cli.output import complain, has_errors, placed, print_findings, print_json
+from pyptx.cli.output import complain, has_errors, placed, print_findings, print_foreign, print_json
 from pyptx.cli.sim_outputs import Expectation, Saving, differing, expectation, save, saving
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
-from pyptx.diagnostics import Diagnostic, Origin, PtxError, Span
+from pyptx.diagnostics import Diagnostic, Origin, PtxError, Span, visible
 from pyptx.ir import Function, Module
 from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
@@ -344,20 +344,20 @@ def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) 
         complain(told.wrong[0])
         return
     if len(_orders(args)) > 1:
-        print(told.printed, end="", flush=True)
+        print_foreign(told.printed)
     _print_findings(told.found, request.sources)
     for text in told.wrong:
-        print(f"{request.sources[0].name}: {text}", file=sys.stderr)
+        print(visible(f"{request.sources[0].name}: {text}"), file=sys.stderr)
     if told.usage:
         return
     if told.result is not None:
-        print(_summary(request, args, outcomes))
+        print(visible(_summary(request, args, outcomes)))
         if args.stats:
             print(told.result.stats.statistics)
     if args.schedule == _ALL:
         _print_failed(args, outcomes)
     elif told.failed and (len(_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
-        print(f"seed {told.seed} failed; to repeat it: {_command(args, told)}", file=sys.stderr)
+        print(visible(f"seed {told.seed} failed; to repeat it: {_command(args, told)}"), file=sys.stderr)
 
 
 def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None:
@@ -366,7 +366,8 @@ def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None
     for outcome in failed:
         codes = ", ".join(dict.fromkeys([d.code for d in outcome.found if has_errors([d])]))
         order = f"{outcome.schedule}, seed {outcome.seed}"
-        print(f"{order} failed ({codes or 'wrong results'}); to repeat it: {_command(args, outcome)}", file=sys.stderr)
+        failure = f"{order} failed ({codes or 'wrong results'}); to repeat it: {_command(args, outcome)}"
+        print(visible(failure), file=sys.stderr)
     if failed:
         print(f"{len(failed)} of {len(outcomes)} orders failed; the first one's findings are above", file=sys.stderr)
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from pyptx.diagnostics import visible
+
 LONGEST = 1 << 16
 """Bytes of one string, and characters of one field."""
 MOST_PRINTED = 1 << 24
@@ -217,7 +219,7 @@ def _hexadecimal(value: float, precision: int | None, point: bool) -> str:
 
 
 class Printed:
-    """The text that a launch has printed so far."""
+    """The text that a launch has printed so far; a terminal gets no control characters."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -227,7 +229,7 @@ class Printed:
         self._texts += texts
         if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]
             return
-        text = "".join(texts)
+        text = visible("".join(texts)) if sys.stdout.isatty() else "".join(texts)
         try:
             sys.stdout.write(text)
         except UnicodeEncodeError:

@@ -41,7 +41,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "of another machine": ("\x7fELF and nothing", "PTX0706", "cannot be run: Exec format error"),
     "of an interpreter that is missing": ("#!/nonexistent/sh\n", "PTX0706", "cannot be run: No such file"),
     "silent": ("#!/bin/sh\n", "PTX0708", "ended with exit status 0 and wrote no machine code"),
-    "writing something else": ("#!/bin/sh\n[ $1 = -arch ] && echo text > out.cubin\n", "PTX0708", "wrote no machine code"),
+    "writing something else": ("#!/bin/sh\n[ $1 = -arch ] && echo text > out.cubin\n", "PTX0708", "wrote no machine"),
     "failing silently": ("#!/bin/sh\nexit 3\n", "PTX0702", "failed: exit status 3"),
     "failing loudly": ("#!/bin/sh\nprintf 'gar\\033[31mbage' >&2; exit 1\n", "PTX0702", "gar\ufffd[31mbage"),
     "out of memory": ("#!/bin/sh\nkill -KILL $$\n", "PTX0702", "kills programs when memory runs out"),

@@ -44,8 +44,6 @@ EXPLAINED = (
             "the accumulators are cleared between wgmma.fence and the product: the fence has to come after every other "
             "access to its registers (wgmma.fence)"),
     _kernel("triton", "locked_sum", "0901 0902", "all threads load what one stores, and drop the value: " + _RACE),
-    _kernel("triton", "matmul_tma.sm_100a.ptx", "0921",
-            "a copy overwrites the word that tcgen05.alloc wrote, a weak store, with no proxy fence (Async proxy)"),
     _kernel("cub", "block_radix_sort", "0911", _UNUSED),
     _kernel("cub", "merge_sort", "0910", "the merge loads one key past the end of a list and drops it"),
 )  # fmt: skip

@@ -51,11 +51,9 @@ def description(instruction: Instruction, shared: bool, size: int, kind: str) ->
 
 def _plain(instruction: Instruction) -> bool:
     """Say whether the lanes themselves access memory, in order."""
-    opcode, first = instruction.opcode, instruction.modifiers[:1]
-    if opcode in ("mbarrier", "cp", "tensormap", "clusterlaunchcontrol", "fence", "prefetch"):
+    opcode = instruction.opcode
+    if opcode in ("mbarrier", "cp", "tensormap", "clusterlaunchcontrol", "fence", "prefetch", "tcgen05"):
         return False
-    if opcode == "tcgen05":
-        return first == (".alloc",)
     if opcode in ("st", "red", "multimem"):
         return ".async" not in instruction.modifiers
     return opcode != "wgmma"

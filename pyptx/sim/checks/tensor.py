@@ -107,6 +107,7 @@ def _alloc(
         offset = int(np.atleast_1d(offsets)[0])
         column = int(region.data[offset : offset + 4].view(np.uint32)[0]) & 0xFFFF
         checks.engine.tensor.alloc(group, place, column, int(counts[at]), pair, exclusive)
+        checks.engine.tensor.writes_address(group, place, offset)
 
 
 def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, address: Any, columns: Any) -> None:

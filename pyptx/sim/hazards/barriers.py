@@ -143,7 +143,7 @@ class Barriers:
         now = self.rounds.get(key)
         if now is None:
             now = self.rounds[key] = Round(slot, grid, number, count, kind, place)
-        elif now.count != count:
+        elif (now.count or self._all(grid, slot)) != (count or self._all(grid, slot)):
             what = f"barrier {number} was begun with count {_count(now.count)}, here {_count(count)}"
             state.report(rules.BARRIER_COUNT, place, what, thread=first, other=now.place)
         if (now.kind == "red") != (kind == "red"):
@@ -163,7 +163,7 @@ class Barriers:
     def _complete(self, key: tuple[int, int, int], now: Round) -> list[int]:
         first = now.grid.thread(now.slot)
         live = self.state.live[first : first + now.grid.stride]
-        needed = now.count // 32 if now.count else int(live.reshape(-1, 32).any(axis=1).sum())
+        needed = (now.count or self._all(now.grid, now.slot)) // 32
         if len(now.warps) < needed:
             return []
         del self.rounds[key]
@@ -180,6 +180,11 @@ class Barriers:
             clocks.acquire(threads, now.handed)
             clocks.synchronise(threads, None)
         return threads.tolist()
+
+    def _all(self, grid: Grid, slot: int) -> int:
+        """Return what a barrier without a count waits for: the CTA's threads, in whole warps that have not exited."""
+        first = grid.thread(slot)
+        return int(self.state.live[first : first + grid.stride].reshape(-1, 32).any(axis=1).sum()) * 32
 
     def _live(self, grid: Grid, slot: int) -> Ints:
         threads = grid.all_threads(slot)

@@ -163,7 +163,8 @@ def clashes(state: State, access: Access, refs: Ints, threads: Ints) -> Mask:
     records, record = state.records, refs >> 6
     flags = records.flags(record)
     if access.space is Space.TENSOR:
-        good = known(state, refs, threads, AFTER)
+        # What frees the columns is synchronous: an ordinary barrier orders it, with no fence of tcgen05.
+        good = known(state, refs, threads, SEEN if access.family is Family.THREAD else AFTER)
         good |= _in_order(state, access, refs, threads)
         return ~good
     if access.strong and not access.readonly:

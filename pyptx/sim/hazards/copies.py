@@ -45,6 +45,23 @@ class CpAsync:
     groups: Ints
 
 
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A bulk load whose bytes are there, and the phase of the mbarrier that counts them."""
+
+    record: int
+    place: Place
+    barrier: Barrier | None
+    phase: int
+
+    def waited_for_elsewhere(self, slot: int) -> bool:
+        """Tell whether its barrier lies in another CTA than the bytes, where somebody has waited for them: the leader
+        of a pair waits for both halves of an operand."""
+        if self.barrier is None or self.barrier.address // self.barrier.grid.shared_stride == slot:
+            return False
+        return self.barrier.observed >= self.phase
+
+
 class Copies:
     """Everything that copies by itself."""
 
@@ -55,7 +72,7 @@ class Copies:
         self.stores: dict[int, Stores] = {}
         self._cp: list[CpAsync] = []
         self._cp_groups = np.zeros(0, np.int64)
-        self._landed: dict[tuple[int, int], dict[int, tuple[int, Place]]] = {}
+        self._landed: dict[tuple[int, int], dict[int, Landed]] = {}
         """The last bulk load that each channel has brought into the shared memory of a CTA."""
         self._st: dict[int, tuple[Barrier | None, Place, int, int, int]] = {}
         self._accesses: dict[tuple[object, ...], Access] = {}
@@ -132,7 +149,7 @@ class Copies:
         """The bytes of a load are at one of its targets."""
         record, barrier, size = load.writes[index]
         held = self._landed.setdefault((self.state.grid_of(load.thread).number, load.slots[index]), {})
-        held[column] = record, load.place
+        held[column] = Landed(record, load.place, barrier, barrier.phase if barrier is not None else 0)
         load.slots[index] = -1
         if barrier is not None:
             self.mbarriers.complete_bytes(barrier, load.place, load.thread, size)
@@ -336,9 +353,10 @@ class Copies:
         for load in self.landing_in(grid_number, slot):
             what = "the bytes have not been waited for"
             self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=load.place)
-        for _, load_place in self._landed.pop((grid_number, slot), {}).values():
-            what = "nobody has waited for the bytes"
-            self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=load_place)
+        for landed in self._landed.pop((grid_number, slot), {}).values():
+            if not landed.waited_for_elsewhere(slot):
+                what = "nobody has waited for the bytes"
+                self.state.report(rules.LANDS_AFTER_EXIT, place, what, thread=thread, other=landed.place)
 
     def observed(self, grid_number: int, slot: int, threads: Ints) -> None:
         """Forget the loads into a CTA's shared memory that some of its threads, which exit, have waited for."""
@@ -349,5 +367,5 @@ class Copies:
         rows, columns = np.unique(clocks.row_of[threads]), np.array(list(landed))
         known = clocks.table[rows[:, None, None], np.array([SEEN, RAN])[:, None], columns].max(axis=(0, 1))
         for column, most in zip(columns.tolist(), known.tolist(), strict=True):
-            if most >= self.state.records.time[landed[column][0]]:
+            if most >= self.state.records.time[landed[column].record]:
                 del landed[column]

@@ -10,8 +10,9 @@ from functools import partial
 
 import numpy as np
 
+from pyptx.diagnostics import Rule
 from pyptx.sim.hazards import rules
-from pyptx.sim.hazards.clocks import CTA, SEEN
+from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
 from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, narrow_edge, rules_of
 from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
 from pyptx.sim.hazards.footprints import Footprint, Footprints
@@ -27,6 +28,7 @@ _WARPS = 64
 """More lanes than these are worth looking at by warp first."""
 Benign = bool | Callable[[], bool]
 """Whether lanes that store to the same bytes store the same values, or what tells it when that is asked."""
+_WAITS = {rules.TENSOR_LOAD_PENDING.code: "tcgen05.wait::ld", rules.TENSOR_STORE_PENDING.code: "tcgen05.wait::st"}
 Unchanged = Callable[[Ints], Mask]
 """Tells which threads store what their bytes hold already."""
 
@@ -339,9 +341,22 @@ class Memory:
             count = int(((refs >> 6 == record) & (near == close)).sum())
             for rule in found:
                 notes = self._scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
+                waited, help = self._waited(rule, record)
                 self.state.report(
-                    rule, access.place, what, thread=thread, ref=ref, where=where, count=count, notes=notes
+                    rule, access.place, what + waited, thread=thread, ref=ref, where=where, count=count, notes=notes,
+                    help=help,
                 )  # fmt: skip
+
+    def _waited(self, rule: Rule, record: int) -> tuple[str, str]:
+        """Return what is missing, and what to do, where a warp has waited for its load or store of tensor memory and
+        has not handed that on."""
+        wait = _WAITS.get(rule.code)
+        if wait is None or int(self.state.records.time[record]) == NEVER:
+            return "", ""
+        return (
+            f"; that warp has executed `{wait}`, but no barrier orders it before this",
+            f"put a barrier between `{wait}` of that warp and this, `bar.sync` or an mbarrier's arrive and wait",
+        )
 
     def _scopes(self, access: Access, ref: int, thread: int) -> tuple[str, ...]:
         """Say which scopes are too narrow for an access after an earlier one."""

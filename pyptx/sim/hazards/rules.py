@@ -221,19 +221,22 @@ TCGEN05_FENCE_RELAXED = _error(
 TCGEN05_FENCE = _warning(
     937,
     "tcgen05 hand-over without tcgen05.fence",
-    "The manual pairs every hand-over with before/after_thread_sync; CUTLASS omits them with acquire/release edges.",
+    "The manual pairs every hand-over with before/after_thread_sync; CUTLASS omits them with acquire/release edges. "
+    "`tcgen05.dealloc` is synchronous (tcgen05 memory consistency): a barrier behind the waits is enough for it.",
     "`tcgen05.fence::before_thread_sync` before the arrive and `::after_thread_sync` after the wait",
 )
 TENSOR_LOAD_PENDING = _error(
     938,
-    "tensor memory overwritten or handed back before tcgen05.wait::ld",
-    "`tcgen05.ld` reads asynchronously; only `tcgen05.wait::ld` says that it is done with the columns.",
+    "tensor memory overwritten or handed back while tcgen05.ld may still read it",
+    "`tcgen05.ld` reads asynchronously; only `tcgen05.wait::ld` says that it is done with the columns, to its own "
+    "warp; others learn it by a barrier behind that.",
     "`tcgen05.wait::ld.sync.aligned` before the arrive, store, MMA or dealloc",
 )
 TENSOR_STORE_PENDING = _error(
     939,
-    "tensor memory used before tcgen05.wait::st",
-    "`tcgen05.st` writes asynchronously; only `tcgen05.wait::st` says that the columns are written.",
+    "tensor memory used while tcgen05.st may still write it",
+    "`tcgen05.st` writes asynchronously; only `tcgen05.wait::st` says that the columns are written, to its own warp; "
+    "others learn it by a barrier behind that.",
     "`tcgen05.wait::st.sync.aligned` before the columns are used",
 )
 # Asynchronous sources reused too early

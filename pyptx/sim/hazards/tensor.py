@@ -11,6 +11,7 @@ from pyptx.sim.hazards.events import Access, Bytes, Family, Ints, Place, Space, 
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.mbarriers import Barrier, MBarriers
 from pyptx.sim.hazards.rows import Rows, bytes_of, rows_of
+from pyptx.sim.hazards.stamps import ORDER, RAN
 from pyptx.sim.hazards.state import State
 from pyptx.sim.hazards.tiles import Ready, Tiles
 
@@ -93,6 +94,17 @@ class TensorMemory:
         mine.smallest = min(mine.smallest, columns)
         grid = self.state.grid_of(thread)
         grid.tensor.clear(grid.tensor_base(grid.slot_of(thread)) + column * 128, columns * 128)
+
+    def writes_address(self, group: Group, place: Place, address: int) -> None:
+        """`tcgen05.alloc` writes the address of its columns to shared memory: a weak store that all of its own warp may
+        read at once, and nobody else."""
+        state, one = self.state, group[[0]]
+        access = self._access(place, Space.SHARED, 4, True, Family.THREAD)
+        operation, column = state.begin_operation(), state.channel(state.domain_of(group.first), "alloc", group.first)
+        state.column_for(operation, column)
+        self.tiles.memory.access(access, one, np.array([address], np.int64), operation=operation)
+        state.finish(operation)
+        state.clocks.learn(group.threads, column, state.clocks.tick(), [*ORDER, RAN])
 
     def relinquish(self, group: Group) -> None:
         """`tcgen05.relinquish_alloc_permit`."""
@@ -243,10 +255,15 @@ class TensorMemory:
             what = f"the operations were issued by {self.state.agent(other_thread)}"
             self.state.report(rules.FOREIGN_COMMIT, place, what, thread=thread, other=other)
         found = [self.mbarriers.find(place, thread, address, "tcgen05.commit") for address in barriers]
-        operation = self.state.begin_operation()
+        operation, column = self.state.begin_operation(), self._column(thread)
         records = list(self._pending.get(thread, []))
+        for address in barriers if self.state.grid_of(thread).cluster > 1 else ():
+            access = self._access(place, Space.SHARED, 8, True, Family.TCGEN05)
+            arrival = self._record(access, thread, column, operation)
+            self.mbarriers.lifetimes.remote(place, thread, Bytes.run(Space.SHARED, address, 8), arrival * 64)
+            records.append(arrival)
         live = [barrier for barrier in found if barrier is not None]
-        self._commits[operation] = Commit(thread, place, records, live, self._column(thread))
+        self._commits[operation] = Commit(thread, place, records, live, column)
         return operation
 
     def land_commit(self, commit: int) -> None:

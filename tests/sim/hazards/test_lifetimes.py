@@ -1,0 +1,72 @@
+"""Exits of CTAs whose memory others use: what is over when a CTA ends, and what is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx.diagnostics import Span
+from pyptx.sim.hazards import Bytes, Group, Hazards, Place, Space
+from pyptx.sim.hazards.state import Grid
+
+
+def place(line: int) -> Place:
+    return Place(Span(line, 1), f"line {line}")
+
+
+def pair() -> tuple[Hazards, Grid, list[Group], list[int]]:
+    """Return a cluster of two CTAs of a warp each, in step, with an mbarrier at the start of each one's memory."""
+    engine = Hazards()
+    grid = engine.launch(place(1), 32, slots=2, cluster=2, shared_bytes=1024, tensor=True)
+    engine.start(grid, [0, 1], [0, 1])
+    ctas, barriers = [Group(grid.all_threads(slot)) for slot in (0, 1)], [grid.shared_base(slot) for slot in (0, 1)]
+    for group, address in zip(ctas, barriers, strict=True):
+        engine.mbarriers.init(group.first, place(2), address, 1)
+    for group in ctas:
+        engine.barriers.cluster_arrive(group, place(3))
+    for group in ctas:
+        engine.barriers.cluster_wait(group, place(4))
+    return engine, grid, ctas, barriers
+
+
+def codes(engine: Hazards) -> list[str]:
+    return sorted({finding.rule.code for finding in engine.findings})
+
+
+@pytest.mark.parametrize(
+    ("commits", "waits", "wanted"), [(1, 1, []), (2, 2, []), (2, 1, ["PTX0981"]), (1, 0, ["PTX0981"])]
+)
+def test_a_multicast_commit_that_the_exiting_cta_has_observed_is_over(
+    commits: int, waits: int, wanted: list[str]
+) -> None:
+    engine, _, ctas, barriers = pair()
+    for at in range(commits):
+        number = engine.tensor.commit(ctas[0].first, place(5), barriers)
+        if at < waits:
+            engine.tensor.land_commit(number)
+            for group, address in zip(ctas, barriers, strict=True):
+                engine.mbarriers.wait(group, place(6), address, at & 1)
+    engine.exit(ctas[1], place(7))
+    assert codes(engine) == wanted
+
+
+@pytest.mark.parametrize(("waits", "wanted"), [(True, []), (False, ["PTX0982"])])
+def test_bytes_that_the_leader_of_the_pair_waited_for_have_landed(waits: bool, wanted: list[str]) -> None:
+    engine, grid, ctas, barriers = pair()
+    target = Bytes.run(Space.SHARED, grid.shared_base(1) + 512, 128)
+    engine.mbarriers.arrive(Group(ctas[0].threads[:1]), place(5), barriers[0], expect=128)
+    engine.copies.land(engine.copies.bulk_load(ctas[1].first, place(6), None, [(target, barriers[0])]))
+    if waits:
+        engine.mbarriers.wait(ctas[0], place(7), barriers[0], 0)
+    engine.exit(ctas[1], place(8))
+    assert [code for code in codes(engine) if code != "PTX0981"] == wanted
+
+
+def test_bytes_of_the_own_barrier_have_to_be_waited_for_by_the_own_cta() -> None:
+    engine, grid, ctas, barriers = pair()
+    target = Bytes.run(Space.SHARED, grid.shared_base(1) + 512, 128)
+    engine.mbarriers.arrive(Group(ctas[1].threads[:1]), place(5), barriers[1], expect=128)
+    engine.copies.land(engine.copies.bulk_load(ctas[1].first, place(6), None, [(target, barriers[1])]))
+    engine.exit(Group(np.array([ctas[1].first])), place(7))
+    engine.exit(Group(ctas[1].threads[1:]), place(8))
+    assert codes(engine) == ["PTX0982"]

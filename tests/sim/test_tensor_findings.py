@@ -1,0 +1,90 @@
+"""Tensor memory handed from instruction to instruction: what the manual's own examples and CUTLASS do is no finding,
+and what is missing is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyptx.diagnostics import PtxError, Severity
+from tests.sim.kernels import by_schedule, codes, kernel
+
+ALLOC = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [{}], 64;\n"
+FREE = "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r1, 64;\n"
+MOVE = """shr.u32 %r2, %t, 5; shl.b32 %r2, %r2, 21; add.u32 %r2, %r2, %r1;
+tcgen05.st.sync.aligned.32x32b.x1.b32 [%r2], {%t}; tcgen05.wait::st.sync.aligned;
+tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r3}, [%r2]; tcgen05.wait::ld.sync.aligned;
+"""
+SPACE = ".shared .align 128 .b8 box[128]; .shared .b32 where; .shared .b64 bar;"
+
+
+def tensor(body: str) -> str:
+    head = "setp.lt.u32 %p1, %t, 32; setp.eq.u32 %p2, %t, 0; ld.param.u64 %o, [out];\n"
+    return kernel(head + body, module=SPACE).replace("sm_90a", "sm_100a")
+
+
+def allocated(body: str, where: str = "where") -> str:
+    return tensor(f"@!%p1 bra there;\n{ALLOC.format(where)}there: bar.sync 0;\nld.shared.u32 %r1, [{where}];\n{body}")
+
+
+def test_the_warp_that_allocates_may_read_the_address_at_once() -> None:
+    text = tensor(ALLOC.format("where") + "ld.shared.u32 %r1, [where];\n" + MOVE + FREE)
+    assert codes(by_schedule(text, block=32)) == {()}
+
+
+def test_other_warps_need_a_barrier_to_read_the_address() -> None:
+    text = allocated("bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:").replace("there: bar.sync 0;", "there:")
+    assert all("PTX0901" in some for some in codes(by_schedule(text, block=128)))
+
+
+COPY = """bar.sync 0;
+@%p2 mbarrier.init.shared::cta.b64 [bar], 1;
+@%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
+@%p2 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%o], 128, [bar];
+bar.sync 0;
+w: mbarrier.try_wait.parity.shared::cta.b64 %p3, [bar], 0; @!%p3 bra w;
+@!%p1 bra end;
+"""
+
+
+def test_a_copy_over_the_address_that_all_have_read_is_a_warning() -> None:
+    found = by_schedule(allocated(COPY + FREE + "end:", "box"), block=64)
+    assert codes(found) == {("PTX0923",)}
+    assert {one.severity for some in found.values() for one in some} == {Severity.WARNING}
+
+
+def test_a_copy_over_the_address_that_nobody_has_read_is_an_error() -> None:
+    text = allocated(COPY + "mov.u32 %r1, 0;\n" + FREE + "end:", "box").replace("ld.shared.u32 %r1, [box];\n", "")
+    assert codes(by_schedule(text, block=64)) == {("PTX0921",)}
+
+
+def test_a_barrier_before_dealloc_is_enough() -> None:
+    text = allocated(MOVE + "bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:")
+    assert codes(by_schedule(text, words=128, block=128)) == {()}
+
+
+@pytest.mark.parametrize(
+    ("left_out", "code", "says"),
+    [
+        ("tcgen05.wait::ld.sync.aligned;", "PTX0938", "`tcgen05.wait::ld.sync.aligned` before the arrive"),
+        ("bar.sync 0;\n@!%p1", "PTX0938", "put a barrier between `tcgen05.wait::ld` of that warp and this"),
+    ],
+)
+def test_what_is_missing_before_dealloc_is_named(left_out: str, code: str, says: str) -> None:
+    text = allocated(MOVE + "bar.sync 0;\n@!%p1 bra end;\n" + FREE + "end:")
+    text = text.replace(left_out, "@!%p1" if "@" in left_out else "")
+    for some in by_schedule(text, words=128, block=128).values():
+        helps = [one.diagnostic().help or "" for one in some if one.rule.code == code]
+        assert all(says in help for help in helps)
+        assert helps or {one.rule.code for one in some} <= {"PTX0939", "PTX0947"}
+
+
+@pytest.mark.parametrize("counts", [("", ", 64"), (", 64", ""), (", 64", ", 64")])
+def test_a_count_of_the_whole_cta_is_no_count(counts: tuple[str, str]) -> None:
+    body = "@%p1 bra low;\nbar.sync 0{}; bra.uni end;\nlow: bar.sync 0{};\nend:"
+    assert codes(by_schedule(tensor(body.format(*counts)), block=64)) == {()}
+
+
+def test_a_count_of_less_than_the_cta_is_another_count() -> None:
+    text = tensor("setp.lt.u32 %p3, %t, 64; @%p3 bra low;\nbar.sync 0; bra.uni end;\nlow: bar.sync 0, 96;\nend:")
+    with pytest.raises(PtxError, match="PTX0970"):
+        by_schedule(text, words=128, block=128, on_hazard="raise")

@@ -15,8 +15,8 @@ import numpy as np
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.sim import bulk_together, copies, rules
+from pyptx.sim.checks import boxes, layouts, numerics
 from pyptx.sim.checks import bulk as checked
-from pyptx.sim.checks import layouts, numerics
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.copies.overrides import Change, overriding
 from pyptx.sim.copies.reports import Test
@@ -143,6 +143,8 @@ def load(
         ends = [end] if named is None else everywhere(site, one, end, named)
         made = _plan(site, one, mode, tensor, _numbers(places, lane), _numbers(taps, lane), end)
         region = _tensor_bytes(site, one, tensor, made)
+        if mode == "tile":
+            boxes.copied(site, one, tensor, _numbers(places, lane), made.inside)
 
         def land(made: copies.Copy = made, region: Region = region, ends: list[int] = ends) -> None:
             for end in ends:
@@ -179,6 +181,8 @@ def store(
         begin = int(memory.resolve(site, of, one, here[lane : lane + 1], _CHUNK, "r")[1][0])
         made = _plan(site, one, mode, tensor, _numbers(places, lane), (), begin)
         region = _tensor_bytes(site, one, tensor, made)
+        if mode == "tile":
+            boxes.copied(site, one, tensor, _numbers(places, lane), made.inside)
         if not region.writable:
             raise _wrong(site, one, f"`{region.name}` is read-only", rules.READ_ONLY)
         if region.lent:

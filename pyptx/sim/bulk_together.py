@@ -13,8 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.isa.swizzle import period
+from pyptx.sim.checks import boxes, layouts
 from pyptx.sim.checks import bulk as checked
-from pyptx.sim.checks import layouts
 from pyptx.sim.copies.boxes import together
 from pyptx.sim.effects import BULK, Effects
 from pyptx.sim.engines import objects, told
@@ -64,6 +64,7 @@ def load(
     found = objects(site, some, "shared", bars)
     barriers = _everywhere(site, some, found, ctas)
     landed = _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
+    boxes.copied(site, some, tensor, at, None)
     layouts.filled(site, [end for part in ends for end in part.tolist()], size, tensor)
     tells = np.stack([told(site, some, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
 
@@ -120,6 +121,7 @@ def store(
         return False
     if made.region.lent:
         made.region.own()
+    boxes.copied(site, some, tensor, at, None)
     if site.memory.checks is not None and not checked.stores_issued(site, some, offsets, size, made.runs, maps[0]):
         seen = set[bytes]()
         for lane, begin in enumerate(offsets.tolist()):

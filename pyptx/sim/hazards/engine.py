@@ -11,6 +11,7 @@ import numpy as np
 
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.barriers import Barriers
+from pyptx.sim.hazards.boxes import Boxes
 from pyptx.sim.hazards.copies import Copies
 from pyptx.sim.hazards.events import Access, Ints, Place, Space
 from pyptx.sim.hazards.findings import Ledger
@@ -60,6 +61,7 @@ class Hazards:
         self.warps = Warps(self.state)
         self.numerics = Numerics(self.state)
         self.layouts = Layouts(self.state)
+        self.boxes = Boxes(self.state)
         self.hangs = Hangs(self.state, self.barriers, self.mbarriers)
 
     @property
@@ -196,6 +198,7 @@ class Hazards:
         records.time[late[np.isin(records.domain(late), domains)]] = now
         self.maps.grid_done()
         self.lifetimes.grid_done(grid)
+        self.boxes.finish(grid)
 
     # Accesses of threads
 

@@ -420,6 +420,13 @@ CLUSTER_BARRIER = _error(
     "Each thread arrives once, then waits, per round.",
     "pair every arrive with a wait",
 )
+# Unused: looked for only when asked for by name
+EMPTY_COPY = _warning(
+    978,
+    "tensor copy of a box outside its tensor",
+    "No element of the box lies inside the tensor: a load brings only fill, a store writes nothing (Tensor copy).",
+    "leave the copy out, or correct its coordinates",
+)
 # Lifetimes
 PEER_NOT_STARTED = _error(
     980,
@@ -463,6 +470,13 @@ SWIZZLE = _warning(
     "another mode put them elsewhere (Tensor swizzling modes; matrix descriptors).",
     "give the tensor map and the matrix descriptor the same swizzle; only data that was swizzled before may be copied "
     "without one",
+)
+LOST_BOX = _warning(
+    986,
+    "coordinates of a tensor copy that look exchanged or scaled",
+    "A box without any element inside the tensor loads only fill, or stores nothing; the coordinates of all boxes "
+    "would fit in another order or unit (Tensor copy; Tiled mode).",
+    "give coordinates in elements, that of the fastest dimension first",
 )
 OVERLAPPING_OPERAND = _warning(
     987,

@@ -1,0 +1,101 @@
+"""Boxes of tensor copies that lie wholly outside their tensor, and what coordinates would bring them back.
+
+Such a box may be meant: a grid is rounded up. It is a mistake where the same coordinates in another order, or counted
+in elements instead of bytes, put every box of the tensor inside, while those that are inside leave a part of it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.events import Ints, Mask, Place
+from pyptx.sim.hazards.state import Grid, State
+from pyptx.tensormap import TensorMap
+
+
+@dataclass(slots=True)
+class Seen:
+    """The coordinates of the boxes of one map: the least and the greatest, what all are multiples of, and those of the
+    first box outside, with the instruction and the thread."""
+
+    low: Ints
+    high: Ints
+    step: Ints
+    first: tuple[Place, int, Ints] | None = None
+    count: int = 0
+
+
+class Boxes:
+    """The boxes of the tensor copies of each grid."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self._seen: dict[tuple[int, TensorMap], Seen] = {}
+
+    def copied(
+        self, grid: Grid, threads: Ints, place: Place, tensor: TensorMap, at: Ints, outside: Mask | None
+    ) -> None:
+        """Threads copy a box each, at these coordinates, a row of them for each dimension; `outside` says which have no
+        element inside, None that all have."""
+        seen = self._seen.get((grid.number, tensor))
+        low, high, step = at.min(1), at.max(1), np.gcd.reduce(at, axis=1)
+        if seen is None:
+            seen = self._seen[grid.number, tensor] = Seen(low, high, step)
+        else:
+            seen.low, seen.high = np.minimum(seen.low, low), np.maximum(seen.high, high)
+            seen.step = np.gcd(seen.step, step)
+        if outside is not None and outside.any():
+            if seen.first is None:
+                first = int(np.argmax(outside))
+                seen.first = place, int(threads[first]), at[:, first]
+            seen.count += int(outside.sum())
+
+    def report_outside(self, place: Place, thread: int, tensor: TensorMap, at: Ints) -> None:
+        """Report a box as a copy that moves nothing."""
+        self.state.report(rules.EMPTY_COPY, place, f"{_where(tensor, at)} lies outside", thread=thread)
+
+    def finish(self, grid: Grid) -> None:
+        """The grid has ended: report coordinates that look mistaken."""
+        for key in [key for key in self._seen if key[0] == grid.number]:
+            seen, tensor = self._seen.pop(key), key[1]
+            cause = next(_causes(tensor, seen), None) if seen.first is not None else None
+            if seen.first is not None and cause is not None:
+                place, thread, at = seen.first
+                what = f"{_where(tensor, at)} lies outside, {cause[0]}"
+                self.state.report(rules.LOST_BOX, place, what, thread=thread, count=seen.count, help=cause[1])
+
+
+def _where(tensor: TensorMap, at: Ints) -> str:
+    box, size = (" x ".join(map(str, values)) for values in (tensor.box, tensor.dims))
+    return f"the box of {box} elements at ({', '.join(map(str, at.tolist()))}) of a tensor of {size}"
+
+
+def _causes(tensor: TensorMap, seen: Seen) -> Iterator[tuple[str, str]]:
+    """Yield what would put all boxes inside, and how to write it."""
+    dims, box = np.array(tensor.dims), np.array(tensor.box)
+    covered = bool(((seen.low <= 0) & (seen.high + box >= dims)).all())
+    for one, other in combinations(range(len(dims)), 2) if not covered else ():
+        order = np.arange(len(dims))
+        order[[one, other]] = other, one
+        if _inside(seen.low[order], seen.high[order], dims, box):
+            yield (
+                f"while all would lie inside with coordinates {one} and {other} exchanged",
+                "the coordinate of the fastest dimension comes first, in the order of the tensor map's sizes: exchange "
+                f"coordinates {one} and {other}",
+            )
+    size = tensor.dtype.bits // 8
+    scale = np.array([max(size, 1), *[1] * (len(dims) - 1)])
+    if size > 1 and seen.step[0] % (box[0] * size) == 0 and _inside(seen.low // scale, seen.high // scale, dims, box):
+        yield (
+            f"while all would lie inside with coordinate 0 divided by {size}",
+            f"coordinates count elements, not bytes: divide coordinate 0 by {size}",
+        )
+
+
+def _inside(low: Ints, high: Ints, dims: Ints, box: Ints) -> bool:
+    return bool((low >= 0).all() and (high + box <= dims).all())

@@ -1,0 +1,93 @@
+"""Boxes of tensor copies that lie wholly outside their tensor: exchanged coordinates, coordinates in bytes, nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyptx import sim
+from pyptx.parser import parse
+from pyptx.sim.hazards import Finding
+from pyptx.tensormap import ElementType, TensorMap
+from tests.sim.kernels import HEAD
+
+KERNEL = """.visible .entry k(.param .align 128 .b8 a[128], .param .align 128 .b8 b[128])
+{
+.reg .b32 %t, %x, %y, %c, %r; .reg .b64 %a, %b; .reg .pred %p0, %p1;
+.shared .align 128 .b8 tile[4096]; .shared .align 8 .b64 bar;
+mov.u32 %t, %tid.x; setp.eq.u32 %p0, %t, 0;
+mov.u32 %x, %ctaid.x; mul.lo.u32 %x, %x, XSTEP;
+mov.u32 %y, %ctaid.y; mul.lo.u32 %y, %y, YSTEP;
+@%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;
+mov.b64 %a, a; cvta.param.u64 %a, %a; mov.b64 %b, b; cvta.param.u64 %b, %b;
+@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 4096;
+@%p0 cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [tile], [%a, {LOAD}], [bar];
+w: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra w;
+@%p0 cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%b, {STORE}], [tile];
+cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;
+ret;
+}
+"""
+BOX = (32, 64)
+
+
+def found(
+    size: tuple[int, int], grid: tuple[int, int], *, load: str = "%x, %y", store: str = "%x, %y",
+    steps: tuple[int, int] = BOX, check: str = "all", **options: Any,
+) -> list[Finding]:  # fmt: skip
+    """Copy a tensor of u16, of this size with the fastest dimension first, in boxes of 32 by 64, one for each CTA."""
+    given, made = np.zeros(size[::-1], "u2"), np.zeros(size[::-1], "u2")
+    tensor = TensorMap(ElementType.U16, 0, size, (2 * size[0],), BOX)
+    text = KERNEL.replace("LOAD", load).replace("STORE", store)
+    text = text.replace("XSTEP", str(steps[0])).replace("YSTEP", str(steps[1]))
+    args = [sim.Tensor(given, tensor), sim.Tensor(made, tensor)]
+    hazards = sim.run(
+        parse(HEAD + text), grid=grid, block=32, args=args, check=check, on_hazard="report", **options
+    ).hazards  # fmt: skip
+    # Boxes that are stored to the wrong places overlap, which other findings say.
+    return [finding for finding in hazards if finding.rule.code not in ("PTX0901", "PTX0932")]
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy", "random", "adversarial"])
+@pytest.mark.parametrize("options", [{}, {"statistics": True}, {"batch_lanes": 32}])
+def test_boxes_of_the_whole_tensor_are_fine(schedule: str, options: dict[str, Any]) -> None:
+    assert found((64, 256), (2, 4), schedule=schedule, check="all,unused", **options) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"statistics": True}, {"batch_lanes": 32}])
+@pytest.mark.parametrize("copy", ["load", "store"])
+def test_exchanged_coordinates(copy: str, options: dict[str, Any]) -> None:
+    (finding,) = found((64, 256), (2, 4), **{copy: "%y, %x"}, **options)
+    assert finding.rule.code == "PTX0986"
+    assert ("global.shared::cta" in finding.place.text) == (copy == "store")
+    assert finding.count == 2 * 3
+    assert "the box of 32 x 64 elements at (64, 0) of a tensor of 64 x 256 lies outside" in finding.what
+    assert "all would lie inside with coordinates 0 and 1 exchanged" in finding.what
+    assert "exchange coordinates 0 and 1" in finding.help
+
+
+def test_coordinates_in_bytes() -> None:
+    for finding in found((128, 128), (4, 2), steps=(64, 64)):
+        assert (finding.rule.code, finding.count) == ("PTX0986", 2 * 2)
+        assert "with coordinate 0 divided by 2" in finding.what
+        assert "divide coordinate 0 by 2" in finding.help
+    assert len(found((128, 128), (4, 2), steps=(64, 64))) == 2
+
+
+@pytest.mark.parametrize("size", [(64, 256), (32, 64), (32, 128), (64, 64)])
+@pytest.mark.parametrize("more", [(1, 0), (0, 1), (2, 3)])
+def test_a_grid_that_is_rounded_up_is_reported_only_to_who_asks(size: tuple[int, int], more: tuple[int, int]) -> None:
+    whole = size[0] // BOX[0], size[1] // BOX[1]
+    grid = whole[0] + more[0], whole[1] + more[1]
+    assert found(size, grid) == []
+    outside = grid[0] * grid[1] - whole[0] * whole[1]
+    hazards = found(size, grid, check="all,unused")
+    assert {(finding.rule.code, finding.count) for finding in hazards} == {("PTX0978", outside)}
+    assert len(hazards) == 2
+
+
+def test_who_asks_for_other_classes_hears_nothing() -> None:
+    assert found((64, 256), (2, 4), load="%y, %x", check="races") == []
+    assert [finding.rule.code for finding in found((64, 256), (2, 5), check="unused")] == ["PTX0978"] * 2

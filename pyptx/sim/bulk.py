@@ -15,7 +15,7 @@ import numpy as np
 from pyptx import tensormap
 from pyptx.diagnostics import PtxError
 from pyptx.sim import bulk_together, copies, rules
-from pyptx.sim.checks import boxes, layouts, numerics
+from pyptx.sim.checks import boxes, layouts, numerics, unread
 from pyptx.sim.checks import bulk as checked
 from pyptx.sim.copies.movement import combine
 from pyptx.sim.copies.overrides import Change, overriding
@@ -85,6 +85,8 @@ def copy(
             targets = [checked.region_bytes(last, end, count) for end in ends]
             signal, rows = _signal(site, one, bars[lane], count, ranks, whole, targets)
             signal = _reporting(site, one, bars[lane], ranks, report, (last, end, count), signal)
+            for target in ends if last.space == "shared" else ():
+                unread.bring(site, one, target + np.arange(edges[0], count - edges[1], dtype=np.int64), count)
         else:
             targeted = checked.written(last, end, kept)
             checked.store_issued(site, one, whole, targeted, _element_size(operation), seen)
@@ -155,6 +157,7 @@ def load(
         layouts.filled(site, ends, size, tensor)
         signal, rows = _signal(site, one, bars[lane], size, named, source, targets, maps[lane])
         signal = _reporting(site, one, bars[lane], named, report, (memory.shared, end, size), signal)
+        unread.bring_box(site, one, made, ends, size)
         _issue(site, one, land, signal, size, rows)
 
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from pyptx.isa.swizzle import period
-from pyptx.sim.checks import boxes, layouts
+from pyptx.sim.checks import boxes, layouts, unread
 from pyptx.sim.checks import bulk as checked
 from pyptx.sim.copies.boxes import together
 from pyptx.sim.effects import BULK, Effects
@@ -66,6 +66,7 @@ def load(
     landed = _tell_loads(site, some, made, np.array(ends), np.array(barriers), size, maps)
     boxes.copied(site, some, tensor, at, None)
     layouts.filled(site, [end for part in ends for end in part.tolist()], size, tensor)
+    unread.bring_boxes(site, some, made.inside, made.unit, ends, size)
     tells = np.stack([told(site, some, lambda m, part=part: m.rows(part)) for part in barriers], axis=1)
 
     def land(those: Array) -> None:

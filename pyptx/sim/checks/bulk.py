@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyptx.sim.checks import unread
 from pyptx.sim.checks.session import Checks, checks_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes, Place, Space, copies_together
@@ -54,6 +55,7 @@ def load_issued(
         return _nothing
     checks, place = checks_of(site)
     thread = checks.group(one).first
+    unread.read(site, source)
     number = checks.engine.copies.bulk_load(thread, place, source, targets)
     _uses(checks, place, site, thread, tensor_map, number)
     return partial(checks.engine.copies.land, number)
@@ -77,6 +79,7 @@ def store_issued(
     the copies of the same instruction so far: lanes that write the same bytes from the same bytes write the same."""
     if site.memory.checks is None:
         return
+    unread.read(site, source)
     key = source.starts.tobytes() + target.starts.tobytes()
     if not reduces and key in seen:
         return
@@ -112,6 +115,7 @@ def stores_issued(site: Site, some: Lanes, sources: Array, size: int, target: Ru
     """Bulk copies to global memory are issued by some lanes; say whether they could be told of as one."""
     checks, place = checks_of(site)
     threads = checks.group(some).threads
+    unread.read(site, Bytes(Space.SHARED, sources, size))
     numbers = copies_together.bulk_stores(checks.engine.copies, threads, place, sources, size, target)
     for thread, number in zip(threads.tolist(), numbers or [], strict=numbers is not None):
         if not _uses(checks, place, site, thread, tensor_map, number):

@@ -10,10 +10,12 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.sim.access import as_tuple
+from pyptx.sim.checks import unread
 from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.checks.objects import barriers
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.engines import chosen, objects
+from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Bytes, Family, Group, Place, Scope, Sem, Space
 from pyptx.sim.lanes import Lanes
 
@@ -58,10 +60,20 @@ def _copy(
         read = (extra == 0) if ignores else (extra != 0) if partly else np.ones(some.n, np.bool_)
         writes, reads = _both(place, whole)
         checks.engine.copies.cp_async(checks.group(some), writes, targets)
+        _bring(site, some, targets, extra if partly else np.where(extra != 0, 0, whole) if ignores else None, whole)
         if read.any():
             reading = some if read.all() else some.shape.of(some.index[read])
             checks.engine.copies.cp_async(checks.group(reading), reads, here[read].astype(np.int64))
     inner(site, lanes, mask, to, target, of, source, outs, size, *rest)
+
+
+def _bring(site: Site, lanes: Lanes, targets: Array, counts: Array | None, whole: int) -> None:
+    """Lanes copy the first bytes of `whole` each, all of them if no counts are given; the rest is filled."""
+    if unread.of(site) is not None:
+        cells, kept = targets[:, None] + np.arange(whole), np.ones((lanes.n, whole), np.bool_)
+        if counts is not None:
+            kept = np.arange(whole) < counts[:, None]
+        unread.bring(site, lanes, cells[kept], int(kept.sum()))
 
 
 def _arrive(

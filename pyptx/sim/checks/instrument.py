@@ -6,7 +6,7 @@ its guard.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,7 @@ class Instrument:
         self.program, self.numerics = program, numerics
         self._integers = Integers(program)
         self._products: dict[int, frozenset[int]] = {}
+        self._reads: dict[int, frozenset[int]] = {}
 
     def wrapped(self, step: Step, operation: Operation, block: Block) -> Function | None:
         """Return the function of an instruction that accesses memory, telling of it, and looking for NaN and infinity
@@ -65,7 +66,7 @@ class Instrument:
             case "tensormap":
                 return tensormaps.hook(step, inner)
             case "wgmma":
-                return wgmma.hook(step, inner, lambda name: self._number(name, step, block))
+                return wgmma.hook(step, inner, lambda name: self._number(name, step, block), self._read(block.code))
             case "tcgen05":
                 return tensor.hook(step, inner)
             case _:
@@ -114,10 +115,29 @@ class Instrument:
             found = self._products[code.number] = frozenset(n for n in numbers if n is not None)
         return found
 
+    def _read(self, code: Code) -> frozenset[int]:
+        """Return the registers of a function that instructions read, products their accumulators apart."""
+        found = self._reads.get(code.number)
+        if found is None:
+            numbers: set[int | None] = set()
+            for block in self.program.blocks:
+                for step in block.steps if block.code is code else ():
+                    numbers |= {self._number(name, step, block) for name in _sources(step)}
+            found = self._reads[code.number] = frozenset(n for n in numbers if n is not None)
+        return found
+
     def _number(self, name: str, step: Step, block: Block) -> int | None:
         """Return the number of a 32-bit register."""
         found = Operands(self.program, block).row(name, step.scope)
         return found[0].index + found[1] if found is not None and found[0].letter == "r" else None
+
+
+def _sources(step: Step) -> Iterator[str]:
+    """Yield the names of the registers that an instruction reads, but for accumulators."""
+    signature = step.plan.signature if step.plan is not None else ()
+    for wanted, given in zip(signature, step.instruction.operands, strict=False):
+        if wanted.access == "r" or (wanted.access != "w" and step.instruction.opcode != "wgmma"):
+            yield from names_in(given)
 
 
 def _event(step: Step, program: Program) -> Function | None:

@@ -20,6 +20,7 @@ from pyptx.sim.hazards import Access, Finding, Group, Hazards, Place
 from pyptx.sim.hazards.barriers import BarKind
 from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.hazards.state import Grid
+from pyptx.sim.hazards.unread import Unread
 from pyptx.sim.lanes import Lanes
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ class Checks:
         """What the latest store writes: lanes that hit the same bytes may write the same."""
         self.trace: Trace | None = None
         """What an operation of tcgen05 touches while it runs."""
+        self.unread: Unread | None = None
+        """What copies and products have brought that nobody has read, where somebody asks."""
         self.arriving: dict[tuple[int, int], tuple[Array, Step, int | None, BarKind]] = {}
         """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
         self.parted: set[int] = set()
@@ -94,6 +97,9 @@ class Checks:
         x, y, z = machine.ctaid
         width, height, _ = machine.launch.grid
         numbers = [Cta(number, machine.launch.grid) for number in (x + width * (y + height * z)).tolist()]
+        if "unused" in self.selected.optional:
+            self._end_unread()
+            self.unread = Unread(self.engine.state, self.grid)
         self.engine.start(self.grid, range(machine.shape.ctas), numbers)
         self.arriving.clear()
         self.parted.clear()
@@ -101,7 +107,12 @@ class Checks:
     def finish(self) -> None:
         """The grid has ended."""
         if self.grid is not None:
+            self._end_unread()
             self.engine.finish(self.grid)
+
+    def _end_unread(self) -> None:
+        if self.unread is not None:
+            self.unread.end()
 
     # Lanes and places
 
@@ -187,6 +198,8 @@ class Checks:
             if known is None:
                 return
         where = offsets if shared else offsets + region.low
+        if shared and self.unread is not None:
+            self.unread.access(offsets, size, kind)
         stored = self.stored
         if stored is None or stored.lanes is not lanes:
             self.engine.access(known, self.group(lanes), where)

@@ -115,8 +115,10 @@ def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, addre
     where, counts = np.broadcast_to(address, lanes.n), np.broadcast_to(columns, lanes.n)
     for name, values in (("address", where), ("columns", counts)):
         checks.engine.warps.alike(checks.group(lanes), place, values.astype(np.int64), name)
-    for at, _, group in by_warp(checks, lanes):
+    for at, cta, group in by_warp(checks, lanes):
         checks.engine.tensor.dealloc(group, place, int(where[at]) & 0xFFFF, int(counts[at]))
+        if checks.unread is not None:
+            checks.unread.free(cta, int(where[at]) & 0xFFFF, int(counts[at]))
     inner(site, lanes, mask, outs, address, columns)
 
 
@@ -141,6 +143,9 @@ def _move(
     first, groups = warps_of(checks, lanes)
     addresses = where[first].astype(np.int64)
     lane, column = addresses >> 16, addresses & 0xFFFF
+    if checks.unread is not None:
+        for at in (column, column + split)[: 2 if split else 1]:
+            checks.unread.move(lanes.cta[first], at, columns, lane, 16 if split else rows, stores=stores)
     if split:
         checks.engine.tensor.move_all(groups, place, column, columns, lane, 16, stores=stores)
         checks.engine.tensor.move_all(groups, place, column + split, columns, lane, 16, stores=stores)
@@ -164,6 +169,8 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         if trace.whole:
             threads, rows = checks.group(some).threads, _rows(checks, site, trace)
             tensor.operate_all(threads, place, *rows, pair)
+            if checks.unread is not None:
+                checks.unread.operate(place, int(threads[0]), *rows, multiplies)
             layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace)
             return
     for _, one in bulk.one_by_one(some):
@@ -175,6 +182,8 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         for at, used in enumerate(trace.used):
             reads[at] = replace(reads[at], length=used)
         tensor.operate(checks.group(one).first, place, reads, writes, pair)
+        if checks.unread is not None:
+            checks.unread.operate(place, checks.group(one).first, *rows, multiplies)
         layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace)
 
 

@@ -23,9 +23,11 @@ from pyptx.sim.checks.descriptors import report_overlap, report_start
 from pyptx.sim.checks.session import Checks, checks_of, place_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Place
+from pyptx.sim.hazards import rules as hazards
 from pyptx.sim.hazards.rows import Rows, side_by_side, spread
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
+from pyptx.sim.program import names_in
 from pyptx.sim.semantics.wgmma import Spelling
 
 if TYPE_CHECKING:
@@ -41,15 +43,18 @@ Numbered = Callable[[str], int | None]
 """Returns the number of a register."""
 
 
-def hook(step: Step, inner: Inner, numbered: Numbered) -> Inner | None:
-    """Return what runs a product and tells of it."""
+def hook(step: Step, inner: Inner, numbered: Numbered, read: Registers) -> Inner | None:
+    """Return what runs a product and tells of it. `read` are the registers that other instructions read."""
     if ".mma_async" not in step.instruction.modifiers:
         return None
     product: Spelling = inner.args[0]  # pyright: ignore[reportFunctionMemberAccess]
     operands = step.instruction.operands
     accumulators = registers_in(operands[0], numbered)
     factors = registers_in(operands[1], numbered) if product.in_registers else frozenset[int]()
-    return partial(_multiply, inner, product, accumulators, factors)
+    names = list(names_in(operands[0]))
+    lost = [name for name in names if numbered(name) not in read]
+    unread = f"{len(lost)} of {len(names)} registers, the first is {lost[0]}" if lost else ""
+    return partial(_multiply, inner, product, accumulators, factors, unread)
 
 
 def told(step: Step) -> Callable[..., None] | None:
@@ -92,11 +97,14 @@ def warpgroups(checks: Checks, lanes: Lanes) -> list[Group]:
 
 
 def _multiply(
-    inner: Inner, product: Spelling, accumulators: Registers, factors: Registers, site: Site, lanes: Lanes, mask: Any,
-    outs: Any, d: Any, *given: Any,
+    inner: Inner, product: Spelling, accumulators: Registers, factors: Registers, unread: str, site: Site,
+    lanes: Lanes, mask: Any, outs: Any, d: Any, *given: Any,
 ) -> None:  # fmt: skip
     inner(site, lanes, mask, outs, d, *given)
     checks, place = checks_of(site)
+    if unread and checks.unread is not None:
+        thread = checks.group(lanes).first
+        checks.engine.state.report(hazards.UNREAD_ACCUMULATOR, place, unread, thread=thread)
     named = dict(zip(product.names, given, strict=True))
     kept = product.k // 2 if product.sparse else product.k
     shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
@@ -108,6 +116,8 @@ def _multiply(
     together = warpgroups(checks, lanes)
     checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
     for rows, (name, at, *_) in zip(operands, shapes, strict=True):
+        if checks.unread is not None:
+            checks.unread.read_rows(rows)
         layouts.taken_by_warpgroups(site, lanes, together, rows, named[name], product.types[at])
 
 

@@ -421,6 +421,19 @@ CLUSTER_BARRIER = _error(
     "pair every arrive with a wait",
 )
 # Unused: looked for only when asked for by name
+UNREAD_COPY = _warning(
+    976,
+    "copied bytes that nobody read",
+    "A copy brought bytes into shared memory that were overwritten, or lost at the end, before anybody read them; fill "
+    "outside a tensor and padding do not count.",
+    "copy only what is read, or read the part that is left: check the box, the bytes, the stages and the offsets",
+)
+UNREAD_ACCUMULATOR = _warning(
+    977,
+    "accumulators that nobody read",
+    "A product wrote columns of tensor memory, or registers, that nobody reads before they are overwritten or gone.",
+    "read every column by `tcgen05.ld`, every register in the epilogue, or make N smaller",
+)
 EMPTY_COPY = _warning(
     978,
     "tensor copy of a box outside its tensor",

@@ -1,0 +1,140 @@
+"""Bytes that copies bring into shared memory and columns that products write which nobody reads: `check="unused"`.
+
+Knows who brought each byte last, not whether whoever reads it may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pyptx.diagnostics import Rule
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.events import Bytes, Clock, Ints, Place, Space
+from pyptx.sim.hazards.rows import Rows
+from pyptx.sim.hazards.state import Grid, State
+
+_GRANULE = 16
+_COLUMN = 8
+"""Cells of a column of tensor memory: 16 lanes each."""
+_COLUMNS = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What an operation brings: `size` bytes or columns, counted from the first."""
+
+    rule: Rule
+    place: Place
+    thread: int
+    first: int
+    size: int
+
+
+class Unread:
+    """Who brought each byte of shared memory, and each 16 lanes of a column, of a batch; 0 where it was read since."""
+
+    def __init__(self, state: State, grid: Grid) -> None:
+        self._state, self._grid = state, grid
+        self._shared: Clock = np.zeros(grid.slots * grid.shared_stride, np.int32)
+        self._tensor: Clock = np.zeros(grid.slots * _COLUMNS * _COLUMN, np.int32)
+        self._brought: list[Brought] = []
+
+    def end(self) -> None:
+        """The batch has ended: what nobody has read nobody will."""
+        for held in (self._shared, self._tensor):
+            cells = np.flatnonzero(held)
+            self._report(cells, held[cells], "")
+
+    # Shared memory
+
+    def bring(self, place: Place, thread: int, cells: Ints, size: int) -> None:
+        """A copy brings these bytes."""
+        self._overwrite(self._shared, cells)
+        if len(cells):
+            self._brought.append(Brought(rules.UNREAD_COPY, place, thread, int(cells.min()), size))
+            self._shared[cells] = len(self._brought)
+
+    def access(self, offsets: Ints, size: int, kind: str) -> None:
+        """Lanes access bytes from these offsets on."""
+        cells = (offsets[:, None] + np.arange(size)).reshape(-1)
+        if "r" in kind:
+            self._shared[cells] = 0
+        else:
+            self._overwrite(self._shared, cells)
+
+    def read(self, where: Bytes) -> None:
+        """An engine reads bytes."""
+        if where.space is Space.SHARED:
+            self.access(where.starts, where.length, "r")
+
+    def read_rows(self, rows: Rows) -> None:
+        """Products read granules."""
+        self._shared.reshape(-1, _GRANULE)[_cells(rows)] = 0
+
+    # Tensor memory
+
+    def operate(
+        self, place: Place, thread: int, reads: list[tuple[Space, Rows]], writes: list[tuple[Space, Rows]],
+        product: bool,
+    ) -> None:  # fmt: skip
+        """A product or copy, or like ones, read and write granules."""
+        for space, rows in reads:
+            if space is Space.SHARED:
+                self.read_rows(rows)
+            else:
+                self._tensor[_cells(rows)] = 0
+        for _, rows in writes:
+            cells = _cells(rows)
+            self._overwrite(self._tensor, cells)
+            if product:
+                columns = np.unique(cells // _COLUMN % _COLUMNS)
+                made = Brought(rules.UNREAD_ACCUMULATOR, place, thread, int(columns[0]), len(columns))
+                self._brought.append(made)
+                self._tensor[cells] = len(self._brought)
+
+    def move(self, ctas: Ints, column: Ints, columns: int, lane: Ints, lanes: int, *, stores: bool) -> None:
+        """Warps load or store columns in some of their lanes."""
+        within = (np.arange(columns)[:, None] * _COLUMN + np.arange(-(-lanes // _GRANULE))).reshape(-1)
+        cells = ((ctas * _COLUMNS + column) * _COLUMN + lane // _GRANULE)[:, None] + within
+        if stores:
+            self._overwrite(self._tensor, cells.reshape(-1))
+        else:
+            self._tensor[cells] = 0
+
+    def free(self, cta: int, column: int, columns: int) -> None:
+        """Columns are handed back."""
+        first = (cta * _COLUMNS + column) * _COLUMN
+        self._overwrite(self._tensor, np.arange(first, first + columns * _COLUMN), " before they are handed back")
+
+    # Findings
+
+    def _overwrite(self, held: Clock, cells: Ints, when: str = " before they are overwritten") -> None:
+        found = held[cells]
+        if np.count_nonzero(found):
+            self._report(cells[found != 0], found[found != 0], when)
+            held[cells] = 0
+
+    def _report(self, cells: Ints, numbers: Clock, when: str) -> None:
+        """Report what nobody has read, by the operation that brought it."""
+        for number in map(int, np.unique(numbers)):
+            made, mine = self._brought[number - 1], np.sort(cells[numbers == number])
+            shared = made.rule is rules.UNREAD_COPY
+            what, where = (self._bytes if shared else self._columns)(made, mine)
+            self._state.report(made.rule, made.place, what + when, thread=made.thread, where=where)
+
+    def _bytes(self, made: Brought, cells: Ints) -> tuple[str, str]:
+        where = self._state.location(Space.SHARED, self._grid, int(cells[0]), 1)
+        where = where.removeprefix("1 bytes at ")
+        at = int(cells[0]) - made.first
+        return f"{len(cells)} of {made.size} bytes, the first is byte {at} of the copy, at {where}", where
+
+    def _columns(self, made: Brought, cells: Ints) -> tuple[str, str]:
+        columns, lane = np.unique(cells // _COLUMN % _COLUMNS), int(cells[0]) % _COLUMN * _GRANULE
+        where = f"column {int(columns[0])}, lanes from {lane}"
+        return f"{len(columns)} of {made.size} columns, the first is {where}", where
+
+
+def _cells(rows: Rows) -> Ints:
+    return np.unique(rows.blocks[..., None] * rows.width + np.arange(rows.width))

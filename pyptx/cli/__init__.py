@@ -10,12 +10,14 @@ import argparse
 import errno
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
 from pyptx import __version__
+from pyptx.diagnostics import visible
 
 OK, FINDINGS, UNUSABLE = 0, 1, 2
 # As a shell reports a program that SIGINT or SIGPIPE ended.
@@ -46,7 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
     _open_streams()
     try:
-        status = _run(sys.argv[1:] if argv is None else list(argv))
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = _run(sys.argv[1:] if argv is None else list(argv))
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader has seen enough (`| head`).
@@ -68,6 +72,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(stopped, file=sys.stderr)
         status = INTERRUPTED
     return status
+
+
+def _show_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """Print a warning of Python as a line: the user of a command has no use for its place in this package."""
+    print(f"pyptx: {visible(str(message))}", file=sys.stderr)
 
 
 def _open_streams() -> None:

@@ -21,7 +21,7 @@ from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
-from pyptx.sim.progress import attach, interrupted, progress
+from pyptx.sim.progress import Pace, attach, interrupted, progress
 from pyptx.sim.results import Result
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
@@ -106,13 +106,15 @@ def run(
 def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, watched: watching.Watch | None) -> None:
     """Run all batches of a launch."""
     batch: Scheduler | None = None
+    pace = Pace(-(-launch.ctas // launch.at_once), f"a grid of {launch.ctas} CTAs of {launch.threads} threads")
     try:
-        with np.errstate(all="ignore"), progress(launch.ctas * launch.threads) as tell:
+        with np.errstate(all="ignore"), progress(launch.ctas * launch.threads, pace) as tell:
             for batch in launch.batches(checks, recorder):
                 if watched is not None:
                     _watched(batch, watched)
                 else:
                     batch.run(tell)
+                pace.end_batch()
     except MemoryError as why:
         text = f"no memory for a grid of {launch.ctas * launch.threads} threads: {why}"
         raise rules.error(rules.OUT_OF_MEMORY, launch.launch.program.entry.function.origin, text) from None

@@ -1,8 +1,11 @@
-"""A bar that shows how far a long run is, on a terminal only; and what an error says of a run that it ended."""
+"""A bar that shows how far a long run is, on a terminal only; a note when it takes very long; and what an error says of
+a run that it ended."""
 
 from __future__ import annotations
 
 import sys
+import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
@@ -14,6 +17,10 @@ from pyptx.sim.scheduling.state import State
 _DELAY = 1.0
 """Seconds after which the bar appears."""
 _EVERY = 64
+_SETTLED = 2.0
+"""Seconds after which the rate of a run says something."""
+_VERY_LONG = 600.0
+"""Seconds that a run may take without a note."""
 Tell = Callable[[State], None]
 
 
@@ -29,8 +36,47 @@ def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
     return Interrupted("\n  ".join([f"stopped after {instructions} instructions; arrays are unchanged", *rows]))
 
 
+class Pace:
+    """How long a launch of many batches will take, as its first batches show: said once, when it is very long."""
+
+    def __init__(self, batches: int, launch: str) -> None:
+        self._batches, self._launch = batches, launch
+        self._begun, self._ended, self._said = time.monotonic(), 0, False
+
+    def end_batch(self) -> None:
+        """Count a batch that has ended."""
+        self._ended += 1
+        self.look()
+
+    def look(self) -> None:
+        """Say so if the batches that are left take very long; while the first one runs, they take longer still."""
+        elapsed, complete = time.monotonic() - self._begun, max(1, self._ended)
+        left = elapsed / complete * (self._batches - complete)
+        if self._said or elapsed < _SETTLED or left <= _VERY_LONG:
+            return
+        self._said = True
+        text = (
+            f"{self._launch} takes {duration(left)} more or longer: {complete} of {self._batches} batches took "
+            f'{duration(elapsed)}; take a smaller grid, or check="none" (--check none); Control-C stops the run'
+        )
+        if sys.stderr.isatty():
+            from tqdm import tqdm
+
+            tqdm.write(f"note: {text}", file=sys.stderr)
+        else:
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def duration(seconds: float) -> str:
+    """Return a time in the largest unit of which there are at least two: `3 hours`."""
+    for unit, size in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.1f} seconds"
+
+
 @contextmanager
-def progress(threads: int) -> Generator[Tell | None]:
+def progress(threads: int, pace: Pace) -> Generator[Tell | None]:
     """Show how many of a launch's threads have ended while the block runs; None where nobody looks."""
     if not sys.stderr.isatty():
         yield None
@@ -48,6 +94,7 @@ def progress(threads: int) -> Generator[Tell | None]:
                 before += 0 if current is None else current.shape.lanes
                 current = state
             if turns % _EVERY == 0:
+                pace.look()
                 bar.set_postfix_str(f"{state.machine.stats.instructions} instructions", refresh=False)
                 bar.update(before + state.shape.lanes - state.live - bar.n)
 

@@ -54,6 +54,7 @@ def dim3(value: Any, what: str) -> Dim3:
         values = []
     if not 1 <= len(values) <= 3 or any(v < 1 or v.bit_length() > _MOST_BITS for v in values):
         shown = ", ".join(map(shown_number, values[:4])) or repr(value)
+        shown = f"({shown})" if len(values) > 1 else shown
         raise rules.error(rules.LAUNCH_SHAPE, None, f"{what} is {shown}: one to three positive numbers expected")
     values += [1] * (3 - len(values))
     return values[0], values[1], values[2]

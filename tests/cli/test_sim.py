@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -491,3 +492,17 @@ def test_files_that_do_not_link_are_reported(pyptx: Command, tmp_path: Path) -> 
     assert done.err.startswith("wrong.ptx:4:")
     done = pyptx("main.ptx", "here.py:kernel", "--arg", "u32[1]=ones")
     assert (done.status, "a Python kernel runs alone" in done.err) == (2, True)
+
+
+def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
+    pyptx: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyptx.sim.progress._SETTLED", 0)
+    monkeypatch.setattr("pyptx.sim.progress._VERY_LONG", 1e-9)
+    words = ("scale.ptx", "--grid", "512", "--block", "32", "--arg", "f32[16384]=zeros", "--arg", "f32=1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = pyptx(*words, "--json")
+    assert done.status == 0
+    assert done.document["runs"][0]["ok"]
+    assert re.fullmatch(r"pyptx: a grid of 512 CTAs of 32 threads takes .*; Control-C stops the run\n", done.err)

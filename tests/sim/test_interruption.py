@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +110,43 @@ def test_a_bar_is_shown_on_a_terminal_only(stream: io.StringIO, shown: bool, mon
     out = np.zeros(64 * 40, np.int32)
     sim.run(parse(LOOP), grid=40, block=64, args=(out,), batch_lanes=64)
     assert ("threads" in stream.getvalue()) is shown
+
+
+@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()])
+def test_a_launch_that_takes_very_long_says_so_once(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SETTLED", 0)
+    monkeypatch.setattr(progress, "_VERY_LONG", 0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    options: dict[str, Any] = {
+        "grid": 40, "block": 64, "args": (np.zeros(64 * 40, np.int32),), "batch_lanes": 64,
+    }  # fmt: skip
+    if stream.isatty():
+        sim.run(parse(LOOP), **options)
+        notes = [line for line in stream.getvalue().splitlines() if "note: " in line]
+    else:
+        with pytest.warns(RuntimeWarning) as caught:
+            sim.run(parse(LOOP), **options)
+        notes = [str(warning.message) for warning in caught]
+        assert stream.getvalue() == ""
+    (note,) = notes
+    assert re.search(r"a grid of 40 CTAs of 64 threads takes [\d.]+ \w+ more or longer: 1 of 40 batches took", note)
+    assert "take a smaller grid, or check=" in note
+
+
+def test_a_launch_of_one_batch_or_of_seconds_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SETTLED", 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sim.run(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64)
+        monkeypatch.setattr(progress, "_VERY_LONG", 1e-9)
+        sim.run(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(5, "5.0 seconds"), (150, "2 minutes"), (7200, "2 hours"), (1e6, "12 days")]
+)
+def test_durations_are_in_the_largest_unit(seconds: float, text: str) -> None:
+    assert progress.duration(seconds) == text
 
 
 OUT_OF_BOUNDS = "mov.u32 %r0, 1;\nst.global.u32 [%o], %r0;\nbar.sync 0;\nst.global.u32 [%o+4096], %r0;"

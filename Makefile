@@ -17,7 +17,7 @@ demo: $(VENV)/.tools  ## run a Hopper GEMM on the simulator against NumPy, assem
 	$(BIN)/python examples/demo.py
 
 test: lint  ## the whole suite: lint, types, layers, tidy, generated files, tests
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal
 
 lint: $(VENV)/.test  ## everything of `make test` but the tests
 	$(BIN)/ruff check .

@@ -239,7 +239,7 @@ $end: mov.u32 %r0, 3;
     ("body", "code", "words"),
     [
         ("add.u32 %r0, %t, 16;\nbar.sync %r0;", "PTX0970", "a CTA has the barriers 0 to 15"),
-        ("bar.sync 1/0;", "PTX1105", "without a value"),
+        ("bar.sync 1/0;", "PTX1106", "divided by"),
     ],
 )
 def test_barriers_that_no_cta_has(body: str, code: str, words: str) -> None:

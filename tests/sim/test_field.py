@@ -372,7 +372,7 @@ _LOOP = (
     bar.sync 0;
     shr.u32 %r3, %r3, 4;
     cvt.u64.u32 %rd1, %r3;
-    or.b64 %rd1, %rd1, 0x4000800080000;
+    or.b64 %rd1, %rd1, 0x1000080000;
     mov.u32 %r5, 0;
     setp.ne.u32 %p2, %r5, 0;
 again:

@@ -21,7 +21,7 @@ from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
 from pyptx.dsl.report import grouped, lenient
 from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
-from pyptx.dsl.scopes import intrinsic
+from pyptx.dsl.scopes import intrinsic, refuse_deferred
 from pyptx.dsl.trace import CURRENT, Trace, Unit, fail
 from pyptx.emitter import emit
 from pyptx.highlighting import html
@@ -435,6 +435,7 @@ def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
     if not _NAME.fullmatch(getattr(function, "__name__", "")):
         found = getattr(function, "__name__", function)
         fail(rules.DECLARATION, f"a kernel needs a name that PTX allows, found {found!r}", help="write it with def")
+    refuse_deferred(function, "kernel")
     parameters = inspect.signature(function).parameters.values()
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):

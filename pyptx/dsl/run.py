@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -84,7 +85,11 @@ def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwarg
     trace.root = run_function.__code__
     token = CURRENT.set(trace)
     try:
-        function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if inspect.isgenerator(result) or inspect.iscoroutine(result):
+            result.close()
+            fail(rules.DECLARATION, f"`{trace.name}` returned a {type(result).__name__} and ran nothing",
+                 help="a decorator around it calls a function with `yield` or `async`: call a plain one")  # fmt: skip
     finally:
         CURRENT.reset(token)
 

@@ -4,6 +4,7 @@ they share: a body that an exception leaves is removed, a body that Python's `re
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -13,7 +14,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.origin import frame_here, is_ours
 from pyptx.dsl.returns import note_exit
-from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current
+from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
 from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
 from pyptx.isa.control import ENDS, JUMPS
@@ -131,8 +132,20 @@ def _control(statements: Sequence[Statement]) -> Instruction | Label | None:
     return None
 
 
+def refuse_deferred(function: object, what: str) -> None:
+    """Refuse a function whose call runs nothing yet: with `yield`, or `async`. It would emit nothing."""
+    name = getattr(function, "__name__", repr(function))
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        fail(rules.DECLARATION, f"`{name}` is `async`: calling it runs nothing, so the {what} would be empty",
+             help="write `def`: the function is run once, while the kernel is traced")  # fmt: skip
+    if inspect.isgeneratorfunction(function):
+        fail(rules.DECLARATION, f"`{name}` has a `yield`: calling it runs nothing, so the {what} would be empty",
+             help="leave the `yield` out, or move it to a helper that the function iterates over")  # fmt: skip
+
+
 def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
     """Make the statements that one call of a helper emits a named scope: `// BEGIN name(args)`, `// END name`."""
+    refuse_deferred(fn, "scope")
     name = getattr(fn, "__name__", "intrinsic")
     if not (name.isidentifier() and name.isascii()):
         name = "intrinsic"

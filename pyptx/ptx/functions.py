@@ -13,7 +13,7 @@ from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.finish import finished_body
 from pyptx.dsl.registers import Pred, Reg, fresh, move, widen
 from pyptx.dsl.run import run_function
-from pyptx.dsl.scopes import Named, Scope, intrinsic
+from pyptx.dsl.scopes import Named, Scope, intrinsic, refuse_deferred
 from pyptx.dsl.shared import SharedMemory, memory_type
 from pyptx.dsl.trace import Trace, check_name, current, fail
 from pyptx.dsl.values import Register, literal, storage
@@ -32,6 +32,7 @@ class DeviceFunction:
     def __init__(
         self, function: Callable[..., Any], params: Sequence[PtxType] | None, returns: Sequence[PtxType] | None
     ) -> None:
+        refuse_deferred(function, "device function")
         functools.update_wrapper(self, function)  # pyright: ignore[reportArgumentType]
         self.function, self.name = function, function.__name__
         check_name(self.name, symbol=True)

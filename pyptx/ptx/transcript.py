@@ -15,6 +15,7 @@ from pyptx.dsl.exact_layout import settled
 from pyptx.dsl.exact_lines import origins_in
 from pyptx.dsl.finish import finished_body
 from pyptx.dsl.run import run_function
+from pyptx.dsl.scopes import refuse_deferred
 from pyptx.dsl.shared import SharedMemory
 from pyptx.dsl.trace import Trace, fail, place
 from pyptx.emitter import emit
@@ -44,6 +45,7 @@ class ExactFunction:
     """A function of an exact module; its body is traced when the module is asked for its text."""
 
     def __init__(self, owner: ExactModule, body: Callable[[], object], head: Function) -> None:
+        refuse_deferred(body, "function")
         self.owner, self.body, self.head = owner, body, head
         self.__name__, self.__doc__ = body.__name__, body.__doc__
 

@@ -445,3 +445,35 @@ def test_setmaxnreg_brings_what_fixes_the_registers_at_entry() -> None:
     line = body.__code__.co_firstlineno + 1
     with pytest.raises(PtxError, match=rf"py:{line}: .*registers at entry[\s\S]*block=\(384, 1, 1\)"):
         traced(body).ptx()
+
+
+def _yields() -> Any:
+    ptx.bar.sync(0)
+    yield
+
+
+async def _awaits() -> None:
+    ptx.bar.sync(0)
+
+
+async def _yields_later() -> Any:
+    ptx.bar.sync(0)
+    yield
+
+
+@pytest.mark.parametrize("function", [_yields, _awaits, _yields_later], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "make", [kernel, kernel(arch="sm_80"), intrinsic, ptx.func, ptx.module((8, 0), "sm_80").entry("k")]
+)
+def test_a_function_that_runs_nothing_when_it_is_called_is_no_kernel(make: Any, function: Any) -> None:
+    with pytest.raises(PtxError, match=rf"PTX0821.*`{function.__name__}`[\s\S]*help: "):
+        make(function)
+
+
+def test_a_decorated_generator_is_no_kernel() -> None:
+    @kernel
+    def body() -> Any:
+        return _yields()
+
+    with pytest.raises(PtxError, match=r"PTX0821.*`body` returned a generator"):
+        body.ptx()

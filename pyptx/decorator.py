@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -247,6 +248,24 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.name} for {self.arch}>"
+
+    def __deepcopy__(self, memo: object) -> Kernel:
+        """Return the kernel itself, as copying a function does."""
+        return self
+
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __reduce__(self) -> str:
+        """Let a kernel be pickled by its name, as a function is."""
+        name = self._definition.function.__qualname__
+        place: object = sys.modules.get(self.__module__)
+        for part in name.split("."):
+            place = getattr(place, part, None)
+        if place is not self:
+            fail(rules.COPY, f"the kernel `{self.name}` is pickled by its name, and {self.__module__}.{name} is not it",
+                 help="define it at the top of a module, or pass what it makes: k.ptx(…)")  # fmt: skip
+        return name
 
     def _repr_html_(self) -> str:
         """Show the PTX in a notebook: of the newest trace, or of the first where the kernel takes no arguments."""

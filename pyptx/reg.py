@@ -29,8 +29,9 @@ __all__ = [
 ]
 
 
-def scalar(dtype: PtxType, init: int | float | None = None, name: str | None = None) -> Reg:
-    """Return one register; with `init`, one `mov` gives it a value."""
+def scalar(dtype: PtxType, init: int | float | tuple[float, float] | None = None, name: str | None = None) -> Reg:
+    """Return one register; with `init`, one `mov` gives it a value. Pair types such as f16x2 take (low, high) or one
+    number for both halves."""
     made = fresh(dtype, name)
     if init is not None:
         move(made, init)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NoReturn, cast
 
@@ -13,13 +15,14 @@ from pyptx.dsl.values import (
     Negation,
     Pair,
     Register,
+    is_pair,
     literal,
     plain,
     storage,
     symbol_of,
 )
 from pyptx.ir.operands import ImmediateOperand
-from pyptx.types import PtxType, b16, b32, from_name, pred, u32
+from pyptx.types import PtxType, from_name, pred, u32
 
 
 def _view(name: str) -> property:
@@ -70,12 +73,30 @@ class Reg(Register):
         return repr(self)
 
     def __pow__(self, other: Any) -> NoReturn:
-        fail(rules.TYPES, f"`**` on .{self.dtype}: PTX has no power", help="multiply, or use ptx.inst.ex2 and lg2")
+        fail(rules.TYPES, f"`**` on .{self.dtype}: PTX has no power", help="multiply, or use ptx.ex2 and ptx.lg2")
 
     __rpow__ = __pow__
 
     def __iter__(self) -> NoReturn:
         fail(rules.TRUTH, f"`{self.name}` is one register, not a sequence", help="reg.array makes several")
+
+    def __len__(self) -> NoReturn:
+        fail(rules.TRUTH, f"`{self.name}` is one register, it has no length", help="reg.array makes several")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Let NumPy's numbers and arrays be the left side of an operator; refuse NumPy's functions."""
+        found = method == "__call__" and hasattr(inputs[0], "ndim") and not options
+        operation = _OF_NUMPY.get(ufunc.__name__) if found else None
+        if operation is None:
+            name = ufunc.__name__
+            fail(rules.TRUTH, f"`np.{name}` computes in Python, where `{self.name}` has no value",
+                 help="write an operator, a method or an instruction: x.max(y), abs(x), ptx.sin(f32, x)")  # fmt: skip
+        if not inputs[0].ndim:
+            return operation(inputs[0].item(), self)
+        made = inputs[0].astype(object)
+        for at, value in enumerate(made.flat):
+            made.flat[at] = operation(value, self)
+        return made
 
     def __enter__(self) -> NoReturn:
         fail(rules.TRUTH, f"`{self.name}` is a register, no block", help="write `with ptx.if_(p):`")
@@ -236,6 +257,18 @@ class Reg(Register):
         return binary("min", "min", self, other)
 
 
+_OPERATORS: Any = operator
+"""Python's operators; their stubs do not say enough for registers."""
+_OF_NUMPY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": _OPERATORS.add, "subtract": _OPERATORS.sub, "multiply": _OPERATORS.mul, "divide": _OPERATORS.truediv,
+    "floor_divide": _OPERATORS.floordiv, "remainder": _OPERATORS.mod, "bitwise_and": _OPERATORS.and_,
+    "bitwise_or": _OPERATORS.or_, "bitwise_xor": _OPERATORS.xor, "left_shift": _OPERATORS.lshift,
+    "right_shift": _OPERATORS.rshift, "less": _OPERATORS.lt, "less_equal": _OPERATORS.le,
+    "greater": _OPERATORS.gt, "greater_equal": _OPERATORS.ge, "equal": _OPERATORS.eq, "not_equal": _OPERATORS.ne,
+}  # fmt: skip
+"""What NumPy's numbers call for an operator with something on its right."""
+
+
 class NegPred(Negation):
     """`~p`: emits nothing; instructions and guards read the predicate negated."""
 
@@ -341,6 +374,8 @@ def move_type(dtype: PtxType) -> str:
 
 def _source(dst: Reg, src: Any) -> Any:
     src = plain(src)
+    if is_pair(src, dst.dtype):
+        return literal(src, dst.dtype)
     if isinstance(src, list | tuple):
         fail(rules.TYPES, f"`{dst.name}` is one register, found {shown(cast('object', src))}",
              help="reg.array makes several; ptx.inst.mov.b64(x, [low, high]) packs")  # fmt: skip
@@ -498,34 +533,42 @@ def _operands(operation: str, symbol: str, left: Any, right: Any, into: Reg | No
         return _widened(left, dtype), _widened(right, dtype), dtype
     known, other = (left, right) if isinstance(left, Register) else (right, left)
     check_operand(operation, known.dtype, symbol)
-    value = constant(known, other, symbol)
+    value = constant(known, other, symbol, operation in _BITWISE)
     return (left, value, known.dtype) if known is left else (value, right, known.dtype)
 
 
-def constant(known: Register, other: Any, symbol: str) -> Any:
-    """Return the number beside a register as an operand; half precision has no immediates, so it gets a register."""
-    if not isinstance(other, int | float):
-        other = plain(other)
-    if isinstance(other, ImmediateOperand):
-        return other
-    if not isinstance(other, int | float):
-        if isinstance(other, Negation):
+_BITWISE = frozenset(("eq", "ne", "and", "or", "xor"))
+"""Operations that see the bits of a constant only, which ptxas takes of either sign."""
+
+
+def constant(known: Register, other: Any, symbol: str, lenient: bool = False) -> Any:
+    """Return the number beside a register as an operand; `lenient` takes either sign. Half precision has no immediates,
+    so it gets a register; a pair type takes a pair of numbers, the low half first."""
+    value: Any = other if isinstance(other, int | float) else plain(other)
+    if isinstance(value, ImmediateOperand):
+        return value
+    pair = is_pair(value, known.dtype)
+    if not isinstance(value, int | float) and not pair:
+        if isinstance(value, Negation):
             check_operand(symbol, pred, symbol)
-        help = "write `is None`" if other is None else remedy_of(other) or "operators take registers and numbers"
-        fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(other)}", help=help)
+        help = "write `is None`" if value is None else remedy_of(value) or "operators take registers and numbers"
+        fail(rules.TYPES, f"`{symbol}` of `{known.name}` and {shown(value)}", help=help)
     dtype = known.dtype
-    number = _literal(type(other), other, dtype) if other else literal(other, dtype)
+    # 0.0 and -0.0 are one key and two numbers, also inside a pair.
+    remembered = not pair and value != 0
+    kind = cast("type", type(value))
+    number = _literal(kind, value, dtype, lenient) if remembered else literal(value, dtype, lenient=lenient)
     if dtype.kind != "f" or dtype.name in ("f32", "f64"):
         return number
     made = fresh(dtype)
-    emit(spelled("mov", (b16 if dtype.bits == 16 else b32).name), (made, number))
+    emit(spelled("mov", untyped(dtype).name), (made, number))
     return made
 
 
 @lru_cache(maxsize=4096)
-def _literal(kind: type, value: int | float, dtype: PtxType) -> ImmediateOperand:
+def _literal(kind: type, value: int | float, dtype: PtxType, lenient: bool) -> ImmediateOperand:
     """Memoised by type too: 1, True and 1.0 are one key."""
-    return literal(value, dtype)
+    return literal(value, dtype, lenient=lenient)
 
 
 def _widened(side: Any, dtype: PtxType) -> Any:

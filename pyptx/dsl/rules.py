@@ -153,6 +153,14 @@ HELD = Rule(
     "for i in ptx.range_(0, 8):\n    j = reg.from_(i, s32)\n    j += 1",
 )
 
+COPY = Rule(
+    "PTX0824",
+    "neither copied nor pickled",
+    "Registers, allocations and tensors belong to the trace of one kernel. A kernel is pickled by its name, like a "
+    "function.",
+    "import copy\nx = copy.copy(reg.scalar(u32, 1))",
+    "x = reg.from_(reg.scalar(u32, 1), u32)",
+)
 LOST_UPDATE = Rule(
     "PTX0831",
     "name rebound inside a loop of the GPU",
@@ -165,5 +173,5 @@ LOST_UPDATE = Rule(
 
 RULES = (
     OUTSIDE, FOREIGN, TRUTH, TYPES, LITERAL, OPERAND, NESTING, UNCLOSED, PYTHON_EXIT, LABEL, INVARIANT, NAME, INDEX,
-    SHARED_SIZE, ARGUMENT, PTX_TEXT, SPECIALISATION, DECLARATION, EXACT, HELD, LOST_UPDATE,
+    SHARED_SIZE, ARGUMENT, PTX_TEXT, SPECIALISATION, DECLARATION, EXACT, HELD, COPY, LOST_UPDATE,
 )  # fmt: skip

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from functools import cache, lru_cache
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pyptx.check.fits import DECLARABLE, accepted
 from pyptx.check.symbols import Symbol, register
+from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules, small_floats
 from pyptx.dsl.trace import Trace, fail
 from pyptx.ir.kinds import ScalarType
@@ -52,6 +54,16 @@ class Value:
     def remedy(self) -> str | None:
         """Return how to use it where it does not fit: as a number, or by an instruction on another memory."""
         return None
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        while frame.f_back is not None and frame.f_globals.get("__name__") in ("copy", "pickle"):
+            frame = frame.f_back
+        raise PtxError([rules.COPY.found(
+            PythonFrame(frame.f_code, frame.f_lasti),
+            f"a {type(self).__name__} belongs to the kernel that is being written and cannot be copied or pickled",
+            help="reg.from_(x, dtype) copies what a register holds; another process takes the text, k.ptx(…)",
+        )])  # fmt: skip
 
 
 class Register(Value):
@@ -193,8 +205,31 @@ def integer_range(dtype: PtxType, *, lenient: bool = False) -> tuple[int, int]:
     return low, high
 
 
-def literal(value: int | float, dtype: PtxType, *, lenient: bool = False) -> ImmediateOperand:
-    """Return a number as PTX spells it for this type, or refuse it."""
+@cache
+def half_of(dtype: PtxType) -> PtxType | None:
+    """Return the type of each half of a pair of floating-point numbers: `f16` for `f16x2`; None for other types."""
+    return from_name(dtype.name[:-2]) if dtype.kind == "f" and dtype.name.endswith("x2") else None
+
+
+def is_pair(value: object, dtype: PtxType) -> bool:
+    """Tell whether a value is a pair of numbers for a type that holds one: (low half, high half)."""
+    return isinstance(value, tuple) and half_of(dtype) is not None
+
+
+def _pair(value: object, dtype: PtxType, half: PtxType) -> int:
+    """Return the bits of a pair: (low half, high half), or one number for both."""
+    numbers = cast("tuple[Any, ...]", value if isinstance(value, tuple) else (value, value))
+    if len(numbers) != 2 or not all(isinstance(number, int | float) for number in numbers):
+        fail(rules.LITERAL, f".{dtype} holds two numbers, found {value!r}", help="write (low, high), or one for both")
+    low, high = (float_bits(number, half) for number in numbers)
+    return low | high << half.bits
+
+
+def literal(value: Any, dtype: PtxType, *, lenient: bool = False) -> ImmediateOperand:
+    """Return a number, or a pair of them for a pair type, as PTX spells it for this type, or refuse it."""
+    half = half_of(dtype)
+    if half is not None:
+        return decimal(_pair(value, dtype, half))
     if dtype.kind == "pred":
         if value not in (0, 1):
             fail(rules.LITERAL, f"a predicate is True or False, found {value!r}")

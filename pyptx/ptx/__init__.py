@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from pyptx.ptx.counting import kloop, range_
     from pyptx.ptx.directives import directive
     from pyptx.ptx.exact import Style, block, close_block, inline_asm, layout, names, open_block
+    from pyptx.ptx.floating import cos, div, ex2, fma, lg2, rcp, rsqrt, sin, sqrt, tanh
     from pyptx.ptx.functions import assert_, const, func, printf, trap
     from pyptx.ptx.matrix import ldmatrix, movmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
     from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
@@ -103,6 +104,7 @@ _WHERE = {
     "counting": "kloop range_",
     "directives": "directive",
     "exact": "Style block close_block inline_asm layout names open_block",
+    "floating": "cos div ex2 fma lg2 rcp rsqrt sin sqrt tanh",
     "functions": "assert_ const func printf trap",
     "matrix": "ldmatrix movmatrix stmatrix stmatrix_x4_trans_f32_bf16",
     "memory": "addr global_ptrs imm ld param sel st var",
@@ -120,15 +122,16 @@ _FAMILIES = (
 
 __all__ = [
     "NamedBarrier", "PipelineState", "Style", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar",
-    "bitcast", "block", "bra", "break_", "close_block", "cluster", "clusterlaunchcontrol", "const", "continue_", "cp",
-    "createpolicy_cvt", "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt", "cvta", "decl",
-    "directive", "discard", "elect_sync", "elif_", "else_", "expr", "fence", "file_", "func", "global_ptrs",
-    "griddepcontrol", "if_", "imm", "inline_asm", "inst", "kloop", "label", "layout", "ld", "ldmatrix", "loc", "loop",
-    "mad", "mbarrier", "mma", "module", "mov", "movmatrix", "mul", "multimem", "named_barrier", "names", "not_", "op",
-    "open_block", "or_", "param", "pipe", "pipeline", "pragma", "prefetch", "prefetch_tensormap", "prefetchu",
-    "printf", "range_", "raw", "red", "red_async", "red_async_global", "ret", "scope", "sel", "selp", "setmaxnreg",
-    "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shl", "shr", "special", "sreg", "st", "st_async", "st_async_global",
-    "st_bulk", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "tcgen05", "tensormap", "tma", "trap", "var", "warp",
+    "bitcast", "block", "bra", "break_", "close_block", "cluster", "clusterlaunchcontrol", "const", "continue_",
+    "cos", "cp", "createpolicy_cvt", "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt",
+    "cvta", "decl", "directive", "discard", "div", "elect_sync", "elif_", "else_", "ex2", "expr", "fence", "file_",
+    "fma", "func", "global_ptrs", "griddepcontrol", "if_", "imm", "inline_asm", "inst", "kloop", "label", "layout",
+    "ld", "ldmatrix", "lg2", "loc", "loop", "mad", "mbarrier", "mma", "module", "mov", "movmatrix", "mul",
+    "multimem", "named_barrier", "names", "not_", "op", "open_block", "or_", "param", "pipe", "pipeline", "pragma",
+    "prefetch", "prefetch_tensormap", "prefetchu", "printf", "range_", "raw", "rcp", "red", "red_async",
+    "red_async_global", "ret", "rsqrt", "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc",
+    "setp", "shl", "shr", "sin", "special", "sqrt", "sreg", "st", "st_async", "st_async_global", "st_bulk",
+    "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "tanh", "tcgen05", "tensormap", "tma", "trap", "var", "warp",
     "wgmma", "while_", "xor_",
 ]  # fmt: skip
 
@@ -146,7 +149,7 @@ def __getattr__(name: str) -> object:
 _ELSEWHERE = {
     "syncthreads": "ptx.bar.sync(0)", "syncwarp": "ptx.bar.warp_sync()", "threadIdx": "ptx.special.tid",
     "blockIdx": "ptx.special.ctaid", "blockDim": "ptx.special.ntid", "gridDim": "ptx.special.nctaid",
-    "for_": "ptx.range_", "exp": "ptx.inst.ex2", "exp2": "ptx.inst.ex2", "log2": "ptx.inst.lg2", "where": "ptx.selp",
+    "for_": "ptx.range_", "exp": "ptx.ex2", "exp2": "ptx.ex2", "log2": "ptx.lg2", "where": "ptx.selp",
     "smem": "from pyptx import smem", "reg": "from pyptx import reg", "shared": "smem.alloc",
 }  # fmt: skip
 """What people who know CUDA look for here, and what it is called."""

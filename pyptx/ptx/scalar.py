@@ -11,7 +11,7 @@ from pyptx.dsl.arithmetic import unsigned, untyped
 from pyptx.dsl.emit import emit, need_special, shown, spelled
 from pyptx.dsl.registers import Pred, Reg, check_type, fresh, move_type
 from pyptx.dsl.trace import current, fail
-from pyptx.dsl.values import Pair, Register, is_integer, literal
+from pyptx.dsl.values import Pair, Register, is_integer, is_pair, literal
 from pyptx.ir.operands import RegisterOperand
 from pyptx.isa.special import SPECIAL_REGISTERS, special_register
 from pyptx.types import PtxType, from_name
@@ -54,7 +54,7 @@ def mov(dtype: PtxType, dst: Any, src: Any = FRESH, *, pred: Pred | None = None)
     check_type(dtype)
     if src is FRESH:
         dst, src = fresh(dtype), dst
-    if isinstance(src, int | float) and dtype.kind == "f":
+    if dtype.kind == "f" and (isinstance(src, int | float) or is_pair(src, dtype)):
         src = literal(src, dtype)
     emit(spelled("mov", move_type(dtype)), (dst, src), pred)
     return dst

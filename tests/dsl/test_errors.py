@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import linecache
+import pickle
 import re
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
 import pytest
 
 from pyptx import PtxError, Tile, intrinsic, kernel, ptx, reg, smem
@@ -666,3 +669,60 @@ def test_a_function_that_ends_in_a_block_is_right(name: str) -> None:
 @pytest.mark.parametrize("name", ["leaves", "stays", "ends", "ends_early", "goes_on", "ends_nested"])
 def test_without_the_source_no_return_is_refused(name: str) -> None:
     kernel(_without_file(name, source=False)).ptx()
+
+
+AS_PYTHON: dict[str, tuple[Callable[[Any], Any], str, str]] = {
+    "len": (len, "PTX0803", "reg.array"),
+    "iter": (iter, "PTX0803", "reg.array"),
+    "np.sin": (np.sin, "PTX0803", "ptx.sin(f32, x)"),
+    "np.maximum": (lambda x: np.maximum(x, x), "PTX0803", "x.max(y)"),
+    "np.add.reduce": (lambda x: np.add.reduce([x, x], axis=0, dtype=np.float32), "PTX0803", "no value"),
+    "copy": (copy.copy, "PTX0824", "reg.from_(x, dtype)"),
+    "deepcopy": (lambda x: copy.deepcopy([x]), "PTX0824", "reg.from_(x, dtype)"),
+    "pickle": (pickle.dumps, "PTX0824", "k.ptx(…)"),
+}
+
+
+@pytest.mark.parametrize("name", AS_PYTHON)
+def test_a_register_is_no_value_of_python(name: str) -> None:
+    use, rule, words = AS_PYTHON[name]
+
+    @kernel
+    def body() -> None:
+        use(reg.scalar(f32, 0.0))
+
+    with pytest.raises(PtxError) as caught:
+        body.ptx()
+    assert caught.value.diagnostics[0].code == rule
+    assert getattr(caught.value.diagnostics[0].origin, "file", "") == __file__
+    assert words in str(caught.value)
+
+
+def test_numbers_and_arrays_of_numpy_stand_left_of_an_operator() -> None:
+    def body() -> None:
+        x: Any = reg.scalar(u32)
+        _ = np.uint32(2) + x, np.int64(1) == x, 3 - x
+        rows = np.arange(2) * x
+        assert rows.shape == (2,)
+        assert np.array([x, rows[0]], dtype=object)[0] is x
+
+    assert [line.split()[0] for line in code(body)] == [
+        "add.u32", "setp.eq.u32", "sub.u32", "mul.lo.u32", "mul.lo.u32",
+    ]  # fmt: skip
+
+
+@kernel
+def importable() -> None:
+    """A kernel that another process can find."""
+
+
+def test_a_kernel_is_copied_and_pickled_like_a_function() -> None:
+    assert copy.deepcopy([importable])[0] is importable
+    assert copy.copy(importable) is importable
+    assert pickle.loads(pickle.dumps(importable)) is importable
+
+    @kernel
+    def inner() -> None: ...
+
+    with pytest.raises(PtxError, match=r"PTX0824.*`inner`[\s\S]*top of a module"):
+        pickle.dumps(inner)

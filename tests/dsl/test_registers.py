@@ -9,7 +9,28 @@ import pytest
 from pyptx import PtxError, Tile, kernel, ptx, reg
 from pyptx.dsl.values import float_bits
 from pyptx.reg import NegPred, PipeRef
-from pyptx.types import b16, b32, b64, bf16, e4m3, f16, f32, f64, pred, s16, s32, s64, tf32, u8, u16, u32, u64
+from pyptx.types import (
+    b16,
+    b32,
+    b64,
+    bf16,
+    bf16x2,
+    e4m3,
+    f16,
+    f16x2,
+    f32,
+    f32x2,
+    f64,
+    pred,
+    s16,
+    s32,
+    s64,
+    tf32,
+    u8,
+    u16,
+    u32,
+    u64,
+)
 
 from .tracing import accepted, code, traced
 
@@ -259,4 +280,63 @@ def test_an_array_is_refused_where_its_count_is_wrong() -> None:
         ptx.inst.ld.global_.v4.f32(reg.array(f32, 2), ptx.addr(reg.scalar(u64)))
 
     with pytest.raises(PtxError, match=r"reg\.array\(f32, 4\)"):
+        body.ptx()
+
+
+def test_equality_and_bits_take_constants_of_either_sign() -> None:
+    def body() -> None:
+        h, n, wide, s = reg.alloc(u16), reg.alloc(u32), reg.alloc(u64), reg.alloc(s32)
+        _ = n == -1, n != -(1 << 31), s == 0xFFFFFFFF, h == -32768, wide != -1
+        _ = n & -8, n | -1, s ^ 0xFFFFFFFF, wide & -(1 << 63), h | -1, -2 & n
+
+    assert [line.split(", ")[-1] for line in code(body)] == [
+        "-1;", "-2147483648;", "4294967295;", "-32768;", "-1;",
+        "-8;", "-1;", "4294967295;", "-9223372036854775808;", "-1;", "-2;",
+    ]  # fmt: skip
+
+
+def test_a_constant_of_either_sign_stands_for_its_bits() -> None:
+    @kernel(out_specs=[Tile(3, u32)], grid=(1,))
+    def bits(y: Any) -> None:
+        (py,) = ptx.global_ptrs(y)
+        n, s = reg.scalar(u32, 0xFFFFFFFF), reg.scalar(s32, -1)
+        ptx.st(u32, ptx.addr(py), ptx.selp(u32, 1, 0, n == -1))
+        ptx.st(u32, ptx.addr(py, 4), ptx.selp(u32, 1, 0, s == 0xFFFFFFFF))
+        ptx.st(u32, ptx.addr(py, 8), n & -8)
+
+    assert list(bits()) == [1, 1, 0xFFFFFFF8]
+
+
+@pytest.mark.parametrize("value", [-(1 << 31) - 1, 1 << 32])
+@pytest.mark.parametrize("name", ["__eq__", "__and__", "__or__", "__add__"])
+def test_a_constant_with_more_bits_than_its_type_is_refused(name: str, value: int) -> None:
+    @kernel
+    def body() -> None:
+        getattr(reg.scalar(u32), name)(value)
+
+    with pytest.raises(PtxError, match=r"PTX0805.*does not fit \.u32"):
+        body.ptx()
+
+
+def test_pairs_of_floats_take_one_number_or_two() -> None:
+    def body() -> None:
+        h, b = reg.scalar(f16x2, 1.5), reg.scalar(bf16x2, (1.0, 2))
+        pair = (1, -0.0)
+        _ = h * 0.5, pair + h, b + b
+        reg.from_((1.0, 2.0), f32x2)
+
+    assert code(body, arch="sm_100a") == [
+        f"mov.b32 %r0, {0x3E003E00};", f"mov.b32 %r1, {0x40003F80};", f"mov.b32 %r2, {0x38003800};",
+        "mul.f16x2 %r3, %r0, %r2;", f"mov.b32 %r4, {0x80003C00};", "add.f16x2 %r5, %r4, %r0;",
+        "add.bf16x2 %r6, %r1, %r1;", f"mov.b64 %rd0, {0x400000003F800000};",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [(1, 2, 3), ("a", 1), (70000.0, 1), (2049, 1)])
+def test_a_wrong_pair_is_refused(value: Any) -> None:
+    @kernel
+    def body() -> None:
+        reg.scalar(f16x2, value)
+
+    with pytest.raises(PtxError, match="PTX0805"):
         body.ptx()

@@ -16,7 +16,9 @@ from tests.ptx.tensor_calls import Call, Registers
 PLAIN = {"add": "add", "sub": "sub", "shl": "shl", "shr": "shr", "and": "and_", "or": "or_", "xor": "xor_",
          "not": "not_", "selp": "selp", "mov": "mov"}  # fmt: skip
 """Opcodes whose wrapper takes a type and the operands."""
-OPCODES = frozenset((*PLAIN, "mul", "mad", "fma", "setp", "cvt", "ld", "st", "elect", "setmaxnreg"))
+FLOATING = frozenset("fma div rcp sqrt rsqrt ex2 lg2 sin cos tanh".split())
+"""Opcodes whose wrapper takes the rounding, and a keyword for each other modifier."""
+OPCODES = frozenset((*PLAIN, *FLOATING, "mul", "mad", "setp", "cvt", "ld", "st", "elect", "setmaxnreg"))
 ROWS = tuple(row for row in table.all_rows() if row.opcode in OPCODES)
 TYPES = {t.name for t in ALL}
 _MODES = ("lo", "hi", "wide")
@@ -86,10 +88,19 @@ def _multiplied(opcode: str, words: list[str], count: int) -> Made | None:
     return lambda values, options: ptx.mad(kind, *values, mode=mode or "lo", **options)
 
 
-def _fused(opcode: str, words: list[str], count: int) -> Made | None:
-    if len(words) != 2 or words[0] != "rn":
+def _computed(opcode: str, words: list[str], count: int) -> Made | None:
+    *modifiers, kind = words
+    roundings = [word for word in modifiers if word in ("rn", "rna", "rz", "rm", "rp")]
+    said: dict[str, Any] = {word: True for word in modifiers if word not in roundings}
+    if not modifiers and kind in ("f32", "f64"):
         return None
-    return lambda values, options: ptx.mad(from_name(words[1]), *values, **options)
+    if len(roundings) > 1 or kind not in TYPES or any(word in TYPES for word in modifiers):
+        return None
+    if roundings:
+        said["rounding"] = roundings[0]
+    elif opcode == "fma":
+        return None
+    return lambda values, options: getattr(ptx, opcode)(from_name(kind), *values, **said, **options)
 
 
 def _compared(opcode: str, words: list[str], count: int) -> Made | None:
@@ -147,8 +158,8 @@ def _resized(opcode: str, words: list[str], count: int) -> Made | None:
 
 
 _CALLS: dict[str, Callable[[str, list[str], int], Made | None]] = {
-    "mul": _multiplied, "mad": _multiplied, "fma": _fused, "setp": _compared, "cvt": _converted, "ld": _accessed,
-    "st": _accessed, "elect": _elected, "setmaxnreg": _resized,
+    **dict.fromkeys(FLOATING, _computed), "mul": _multiplied, "mad": _multiplied, "setp": _compared,
+    "cvt": _converted, "ld": _accessed, "st": _accessed, "elect": _elected, "setmaxnreg": _resized,
 }  # fmt: skip
 
 

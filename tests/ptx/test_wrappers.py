@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyptx import ptx, reg, smem
-from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f32, f64, pred, s32, u8, u16, u32, u64
+from pyptx import PtxError, ptx, reg, smem
+from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f16x2, f32, f64, pred, s32, u8, u16, u32, u64
 from tests.dsl.tracing import code, traced
 
 
@@ -34,6 +34,22 @@ CASES: list[tuple[Callable[[Some], Any], str]] = [
     (lambda x: ptx.mad(f32, x.f, x.f, x.f, 1.0), "fma.rn.f32 %f0, %f0, %f0, 0f3F800000;"),
     (lambda x: ptx.mad(x.r, 4, x.r), "mad.lo.u32 %r1, %r0, 4, %r0;"),
     (lambda x: ptx.mad(x.r, x.r, x.rd, mode="wide"), "mad.wide.u32 %rd1, %r0, %r0, %rd0;"),
+    (lambda x: ptx.fma(f32, x.f, x.f, 2.0, x.f), "fma.rn.f32 %f0, %f0, 0f40000000, %f0;"),
+    (lambda x: ptx.fma(f32, x.f, x.f, x.f, rounding="rz", sat=True), "fma.rz.sat.f32 %f1, %f0, %f0, %f0;"),
+    (lambda x: ptx.div(u32, x.r, x.r, 7, pred=x.p), "@%p0 div.u32 %r0, %r0, 7;"),
+    (lambda x: ptx.div(f32, x.f, 1.0, x.f), "div.rn.f32 %f0, 0f3F800000, %f0;"),
+    (lambda x: ptx.div(f32, x.f, x.f, full=True, ftz=True), "div.full.ftz.f32 %f1, %f0, %f0;"),
+    (lambda x: ptx.rcp(f64, x.fd, x.fd), "rcp.rn.f64 %fd0, %fd0;"),
+    (lambda x: ptx.rcp(f32, x.f, approx=True), "rcp.approx.f32 %f1, %f0;"),
+    (lambda x: ptx.sqrt(f32, x.f, x.f, approx=True), "sqrt.approx.f32 %f0, %f0;"),
+    (lambda x: ptx.sqrt(f32, f32, x.f), "sqrt.rn.f32 %f1, %f0;"),
+    (lambda x: ptx.rsqrt(f32, x.f), "rsqrt.approx.f32 %f1, %f0;"),
+    (lambda x: ptx.ex2(f16, x.rs, x.rs), "ex2.approx.f16 %rs0, %rs0;"),
+    (lambda x: ptx.lg2(f32, x.f, ftz=True), "lg2.approx.ftz.f32 %f1, %f0;"),
+    (lambda x: ptx.sin(f32, x.f, x.f), "sin.approx.f32 %f0, %f0;"),
+    (lambda x: ptx.cos(f32, x.f), "cos.approx.f32 %f1, %f0;"),
+    (lambda x: ptx.tanh(f32, x.f, x.f, pred=~x.p), "@!%p0 tanh.approx.f32 %f0, %f0;"),
+    (lambda x: ptx.mov(f16x2, x.r, (1.0, 2.0)), "mov.b32 %r0, 1073757184;"),
     (lambda x: ptx.shl(u32, x.r, x.r, 3), "shl.b32 %r0, %r0, 3;"),
     (lambda x: ptx.shr(s32, x.r, x.r, x.r), "shr.s32 %r0, %r0, %r0;"),
     (lambda x: ptx.and_(u32, x.r, x.r, 0xFFFFFFFF), "and.b32 %r0, %r0, 4294967295;"),
@@ -151,9 +167,37 @@ def test_a_number_is_an_absolute_address() -> None:
 
 @pytest.mark.parametrize(
     ("name", "instead"),
-    [("syncthreads", "ptx.bar.sync(0)"), ("ex2", "ptx.inst.ex2"), ("shfl", "ptx.inst.shfl"), ("smem", "import smem")],
+    [
+        ("syncthreads", "ptx.bar.sync(0)"),
+        ("popc", "ptx.inst.popc"),
+        ("exp", "ptx.ex2"),
+        ("shfl", "ptx.inst.shfl"),
+        ("smem", "import smem"),
+    ],
 )
 def test_a_name_that_ptx_does_not_have_names_what_it_has(name: str, instead: str) -> None:
     with pytest.raises(AttributeError, match=re.escape(instead)):
         getattr(ptx, name)
     assert not hasattr(ptx, "nothing")
+
+
+MISTAKES: list[tuple[Callable[[Some], Any], str, tuple[str, ...]]] = [
+    (lambda x: ptx.sin(f32, x.rd), "PTX0203", ("found `%rd0`",)),
+    (lambda x: ptx.rcp(f32, x.f, approx=True, rounding="rn"), "PTX0102", ("rcp.approx.f32",)),
+    (lambda x: ptx.ex2(bf16, x.rs), "PTX0102", ("ex2.approx.ftz.bf16",)),
+    (lambda x: ptx.div("f32", x.f, x.f), "PTX0818", ("type",)),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize("index", range(len(MISTAKES)))
+def test_a_wrong_computation_is_reported_at_its_line(index: int) -> None:
+    call, rule, words = MISTAKES[index]
+
+    def body() -> None:
+        call(Some())
+
+    with pytest.raises(PtxError) as caught:
+        traced(body).ptx()
+    found = caught.value.diagnostics[0]
+    assert (found.code, getattr(found.origin, "file", "")) == (rule, __file__)
+    assert all(word in str(caught.value) for word in words)

@@ -76,7 +76,7 @@ Origin = Span | PythonFrame
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding: `message` says what was expected and what was found, `help` how to fix it, as PTX spells it. `other`
-    is a second place that takes part, which the first note names."""
+    is a second place that takes part, which the first note names; `details` are for who reads on behind the help."""
 
     severity: Severity
     code: str
@@ -85,6 +85,7 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     help: str | None = None
     other: Origin | None = None
+    details: tuple[str, ...] = ()
 
     @property
     def line(self) -> int:
@@ -112,7 +113,7 @@ class Diagnostic:
             "col": self.col,
             "length": self.origin.length if self.origin else 0,
             "message": self.message,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.details],
             "help": self.help,
         }
 
@@ -225,6 +226,8 @@ def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[s
             yield from _excerpt(d.other, d, lines, paint, dim, reset)
     if d.help:
         yield f"  {dim}help:{reset} {visible(d.help)}"
+    for detail in d.details:
+        yield f"  {visible(detail)}"
 
 
 def _source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:

@@ -27,6 +27,7 @@ from pyptx.parser import parse
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.sim import rules
 from pyptx.sim.hazards.findings import by_cause
+from pyptx.sim.hazards.graph import HangReport
 from pyptx.sim.room import machine_memory
 from pyptx.sim.sweeping import SEEDS, orders
 
@@ -54,6 +55,9 @@ arguments: TYPE=VALUE for a scalar, TYPE[SHAPE]=VALUE for an array, in the order
   values: zeros, ones, arange, randn, uniform(0,1), randint(0,10), a number, a file.npy
   a Python kernel takes its inputs, and may take its outputs behind them; else they start uninitialized
   a tensor map instead of an address: 'bf16[256,512]=randn map(box=128x64, swizzle=128B)'
+
+exit status: 0 without errors; 1 on errors, hangs and differences from --expect, and on warnings with --check strict;
+  2 on wrong usage, or a launch that the kernel does not fit
 
 example:
   pyptx sim scale.ptx --grid 8 --block 128 --arg f32[1024]=randn --arg f32=2 --save 0=scaled.npy
@@ -93,6 +97,7 @@ class Outcome:
     result: sim.Result | None = None
     timeline: Any = None
     printed: str = ""
+    hang: HangReport | None = None
 
     @property
     def failed(self) -> bool:
@@ -127,6 +132,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", metavar="ARG=FILE", action="append", default=[], help="write an array as .npy")
     parser.add_argument(
         "--timeline", metavar="FILE", help="write what warps and engines did: .html, or .json (Perfetto)"
+    )
+    parser.add_argument(
+        "--verbose", action="store_true", help="of a hang, list what happened and who could still arrive"
     )
     parser.add_argument("--stats", action="store_true", help="count bank conflicts, sectors, instructions, bytes")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -273,7 +281,9 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
         outcome.wrong, outcome.usage = [str(why)], True
         return outcome
     except PtxError as why:
-        outcome.found = _named(why.diagnostics, request.sources)
+        outcome.hang = why.report if isinstance(why, sim.Hang) else None
+        found = [_verbose(d, outcome.hang) if args.verbose else d for d in why.diagnostics]
+        outcome.found = _named(found, request.sources)
         outcome.usage = any(d.code in _USAGE for d in why.diagnostics)
         outcome.timeline, outcome.printed = getattr(why, "timeline", None), why.printed
         return outcome
@@ -291,6 +301,11 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
     return outcome
 
 
+def _verbose(found: Diagnostic, hang: HangReport | None) -> Diagnostic:
+    """Return a finding with all that is known of a hang."""
+    return replace(found, details=tuple(hang.lines())) if hang is not None and found.details else found
+
+
 def _named(found: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagnostic]:
     """Return findings that name their file, in the notes too, in the order in which they occurred."""
     names, first = {source.name for source in sources}, sources[0].name
@@ -302,6 +317,7 @@ def _named(found: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagn
         replace(
             d, origin=in_file(d.origin), other=in_file(d.other),
             notes=tuple(note.replace("<ptx>:", f"{first}:") for note in d.notes),
+            details=tuple(line.replace("<ptx>:", f"{first}:") for line in d.details),
         )
         for d in found
     ]  # fmt: skip
@@ -423,6 +439,7 @@ def _as_json(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
         "ok": not outcome.failed and not outcome.usage,
         "diagnostics": [d.as_json() for d in outcome.found],
         "hazards": [finding.as_json() for finding in hazards],
+        "hang": None if outcome.hang is None else outcome.hang.as_json(),
         "mismatches": outcome.wrong,
         "repeat": _command(args, outcome) if outcome.failed else None,
         "stats": None if stats is None else stats.as_json(),

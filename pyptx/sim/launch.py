@@ -16,9 +16,10 @@ from pyptx.sim.checks.choice import Check
 from pyptx.sim.checks.outputs import report_unwritten
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Finding
+from pyptx.sim.hazards.advice import COUNT
 from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.hazards.graph import Hang
-from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, NARROWED, PHASE_UNOBSERVED
+from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.progress import Pace, attach, interrupted, progress
@@ -168,7 +169,10 @@ def judged(modules: Sequence[Module], selected: Selection, checks: Checks) -> li
             finding.source = text
     fatal = selected.fatal(found)
     if fatal:
-        raise PtxError((finding.diagnostic() for finding in by_cause(fatal)), text)
+        # Phases that ended early lead to errors of all kinds; the finding says which count is too low.
+        known = {id(finding) for finding in fatal}
+        shown = [finding for finding in found if id(finding) in known or finding.rule is PHASE_UNOBSERVED]
+        raise PtxError((finding.diagnostic() for finding in by_cause(shown)), text)
     return found
 
 
@@ -186,5 +190,20 @@ def with_findings(why: PtxError, checks: Checks | None) -> PtxError:
     found = [] if checks is None else by_cause(checks.selected.chosen(checks.engine.findings))
     causes = [finding for finding in found if finding.severity is Severity.ERROR or finding.rule in _WRAPPED]
     errors = [finding.diagnostic() for finding in causes]
-    lost = [finding.diagnostic() for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
+    missed = [finding for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
+    if isinstance(why, Hang):
+        why = _accused(why, missed)
+    lost = [finding.diagnostic() for finding in missed]
     return _again(why, [*errors, *why.diagnostics, *lost]) if errors or lost else why
+
+
+def _accused(why: Hang, missed: Sequence[Finding]) -> Hang:
+    """Return a deadlock that names the barrier whose phases ended early, if it is one of those that are waited for."""
+    inits = {finding.other for finding in missed}
+    node = next((node for node in why.report.ordered() if node.place is not None and node.place in inits), None)
+    if node is None or why.diagnostics[0].code != DEADLOCK.code:
+        return why
+    why.report.accuse(node, COUNT)
+    finding = why.report.finding()
+    assert finding is not None
+    return Hang([finding.diagnostic(), *why.diagnostics[1:]], why.report)

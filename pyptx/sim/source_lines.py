@@ -49,7 +49,10 @@ class SourceLines:
         """Return a diagnostic whose place, and the places that its notes name, have their source lines."""
         notes = tuple(self._named(note) for note in found.notes)
         own = self.of(found.origin)
-        return replace(found, notes=(*([f"it comes from {own}"] if own else []), *notes))
+        details = tuple(self._named(line) for line in found.details)
+        first = notes[:1] if found.other is not None else ()
+        said = [f"it comes from {own}"] if own else []
+        return replace(found, notes=(*first, *said, *notes[len(first) :]), details=details)
 
     def cite(self, finding: Finding) -> None:
         """Let a finding say where its two places come from."""

@@ -384,6 +384,20 @@ def test_a_kernel_of_a_python_file_is_run(pyptx: Command) -> None:
     assert f"pyptx sim {VECTORS}:make" in done.err
 
 
+def test_warnings_are_status_1_with_check_strict_only(pyptx: Command) -> None:
+    words = (f"{VECTORS}:make", "--arg", "f32[2048]=1", "--arg", "f32[2048]=1", "--grid", "1,1")
+    assert pyptx(*words).status == 0
+    assert pyptx(*words, "--check", "strict").status == 1
+
+
+def test_verbose_lists_what_happened_before_a_hang(pyptx: Command) -> None:
+    words = ("hangs.ptx", "--block", "64", "--arg", "u32[64]=zeros")
+    short, long = pyptx(*words), pyptx(*words, "--verbose")
+    assert short.status == long.status == 1
+    assert "could have" not in short.err
+    assert "could have: CTA 0 warp " in long.err
+
+
 def test_a_python_kernel_takes_its_outputs_with_values_behind_its_inputs(pyptx: Command) -> None:
     words = (str(Path(VECTORS).with_name("histogram.py")) + ":make", "--arg", "u8[400]=7")
     done = pyptx(*words)

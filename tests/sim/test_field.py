@@ -101,7 +101,7 @@ def test_an_error_and_its_notes_name_the_lines_of_the_source() -> None:
         sim.run(stuck, block=64, args=[np.zeros(1, np.uint32)], check="none")
     (found,) = caught.value.diagnostics
     assert found.notes[0] == "it comes from /home/me/exchange.cu:14"
-    assert any("`bar.sync` at <ptx>" in note and "(/home/me/exchange.cu:14)" in note for note in found.notes[1:])
+    assert any("`bar.sync` at <ptx>" in note and "(/home/me/exchange.cu:14)" in note for note in found.details)
     assert all("exchange.cu" not in note for note in _hang_without_lines().notes)
 
 

@@ -68,7 +68,7 @@ HANGS: dict[str, Hang] = {
     "missing arrive": Hang(
         init(1) + roles("add.u32 %r1, %r1, 1;", CONSUME), ("add.u32 %r1, %r1, 1;", ARRIVE),
         "mbarrier `full` of CTA 0, phase 0", "1 of 1 arrivals missing",
-        ("no instruction of the kernel arrives at it", "CTA 0 warp 0 waits at `bar.sync`"),
+        ("no instruction of the kernel arrives at it", "CTA 0 warp 0 at `bar.sync`"),
     ),
     "count too high": Hang(
         init(2) + roles(ARRIVE, CONSUME), ("[full], 2", "[full], 1"),
@@ -141,7 +141,7 @@ HANGS: dict[str, Hang] = {
             "next: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], %r2; // here\n@!%p2 bra next;\n"
             "add.u32 %r2, %r2, 1;\nsetp.lt.u32 %p2, %r2, 4;\n@%p2 bra round;"),
         ("%r2, 4", "%r2, 3"), "mbarrier `full` of CTA 0, phase 3", "1 of 2 arrivals missing",
-        ("was last executed by CTA 0 warp 0 lane 0", "CTA 0 warp 0 waits at `bar.sync`"),
+        ("was last executed by CTA 0 warp 0 lane 0", "CTA 0 warp 0 at `bar.sync`"),
     ),
     "ring of another length": Hang(
         init(1, "full", "full+8", "full+16") + roles(
@@ -194,13 +194,13 @@ HANGS: dict[str, Hang] = {
         "setp.eq.u32 %p4, %r2, 0;\n@%p4 bra end;\n" + CONSUME + "end: barrier.cluster.arrive.aligned;\n"
         "barrier.cluster.wait.aligned;",
         ("%r1, 0;", "%r1, 1;"), "mbarrier `full` of CTA 1, phase 0", "1 of 1 arrivals missing",
-        ("CTA 0 warp 0, warp 1 waits at `barrier.cluster.wait.aligned`",),
+        ("CTA 0 warp 0, warp 1 at `barrier.cluster.wait.aligned`",),
         launch={"grid": 2, "cluster": 2},
     ),
     "bar ids differ": Hang(
         LEADER + "@%p1 bra other;\nbar.sync 1, 64; // here\nbra end;\nother: bar.sync 2, 64;\nend:",
         ("bar.sync 2", "bar.sync 1"), "barrier 1 of CTA 0", "1 of 2 warps have arrived",
-        ("barrier 2 of CTA 0", "CTA 0 warp 1 waits at `bar.sync`"),
+        ("barrier 2 of CTA 0", "CTA 0 warp 1 at `bar.sync`"),
     ),
     "bar count too high": Hang(
         "bar.sync 1, 96; // here", ("96", "64"), "barrier 1 of CTA 0",
@@ -246,7 +246,7 @@ HANGS: dict[str, Hang] = {
         + CONSUME.replace("// here", "") + "end:",
         ("@%p4 bra wait;", "@%p4 bra end;"), "cluster barrier of CTAs 0, 1",
         "64 threads have not arrived: CTA 1 warp 0, warp 1",
-        ("mbarrier `full` of CTA 1", "CTA 1 warp 0, warp 1 waits at `mbarrier.try_wait"),
+        ("mbarrier `full` of CTA 1", "CTA 1 warp 0, warp 1 at `mbarrier.try_wait"),
         launch={"grid": 2, "cluster": 2},
     ),
     "registers of nobody": Hang(
@@ -254,7 +254,7 @@ HANGS: dict[str, Hang] = {
         "more: setmaxnreg.inc.sync.aligned.u32 168; // here\nbar.sync 1, 256;\nend:",
         ("// give back", "setmaxnreg.dec.sync.aligned.u32 40;"), "registers of CTA 0",
         "2048 more for each warp that asks for 168 per thread, 0 are free",
-        ("CTA 0 warp 0, warp 1, warp 2, warp 3 waits at `bar.sync`",), threads=256, registers=104,
+        ("CTA 0 warp 0, warp 1, warp 2, warp 3 at `bar.sync`",), threads=256, registers=104,
     ),
     "too few registers given back": Hang(
         LEADER + "setp.ge.u32 %p4, %t, 128;\n@%p4 bra more;\nsetmaxnreg.dec.sync.aligned.u32 80;\n"
@@ -280,7 +280,7 @@ HANGS: dict[str, Hang] = {
         LEADER + roles("@%p0 st.volatile.shared.u32 [cell], 1;",
                        "poll: ld.volatile.shared.u32 %r1, [cell]; // here\nsetp.ne.u32 %p2, %r1, 2;\n@%p2 bra poll;"),
         ("[cell], 1", "[cell], 2"), "polls `cell`", "it holds 1, nobody that can still",
-        ("CTA 0 warp 0 waits at `bar.sync`",), "PTX0991",
+        ("CTA 0 warp 0 at `bar.sync`",), "PTX0991",
     ),
     "lock not given back": Hang(
         "try: atom.global.cas.b32 %r1, [lock], 0, 1; // here\nsetp.ne.u32 %p0, %r1, 0;\n@%p0 bra try;\n// give back",
@@ -332,8 +332,45 @@ def test_a_hang_is_explained(name: str, schedule: str) -> None:
     lines = text_of(case, case.body).splitlines()
     assert "// here" in lines[found.line - 1], str(caught.value)
     there = next((n for n, text in enumerate(lines, 1) if "// there" in text), 0)
+    known = f"{caught.value}\n{caught.value.report if isinstance(caught.value, sim.Hang) else ''}"
     for words in case.notes:
-        assert words.format(there=there) in str(caught.value)
+        assert words.format(there=there) in known
+    assert len(found.details) <= 13, found.details
+
+
+RING = HANGS["producer starts with the parity of consumers"]
+
+
+def test_a_hang_begins_with_the_circle_and_the_remedy() -> None:
+    with pytest.raises(sim.Hang) as caught:
+        launched(RING, RING.body)
+    first, *rest = str(caught.value).splitlines()
+    assert "deadlock: circular wait: mbarrier `" in first
+    (help,) = (at for at, row in enumerate(rest) if row.startswith("  help: "))
+    below = [row.split(":")[0].split(",")[0] for row in rest[help + 1 :]]
+    assert below == ["  mbarrier `empty` of CTA 0", "    waiting", "  mbarrier `full` of CTA 0", "    waiting"]
+
+
+def test_warps_that_cannot_reach_a_barrier_are_not_named_at_it() -> None:
+    with pytest.raises(sim.Hang) as caught:
+        launched(HANGS["missing arrive"], HANGS["missing arrive"].body)
+    node = caught.value.report.guilty
+    assert node is not None
+    assert node.what == "mbarrier `full` of CTA 0, phase 0"
+    assert node.could == []
+
+
+@pytest.mark.parametrize("schedule", ["eager", "lazy"])
+def test_a_count_of_init_that_is_too_low_is_what_the_error_names(schedule: str) -> None:
+    arrives = "setp.lt.u32 %p3, %t, 2;\n@%p3 mbarrier.arrive.shared::cta.b64 _, [full];\n"
+    waits = "again: mbarrier.try_wait.parity.shared::cta.b64 %p2, [full], 0; // here\n@!%p2 bra again;\n"
+    text = kernel(init(1) + roles(arrives, "nanosleep.u32 9;\nbar.sync 1, 32;\n" + waits), module=SHARED)
+    with pytest.raises(sim.Hang) as caught:
+        sim.run(parse(text), block=64, args=[np.zeros(64, np.int32)], schedule=schedule)
+    first = caught.value.diagnostics[0]
+    assert first.code == "PTX0990"
+    assert "`mbarrier.init.shared::cta.b64` at" in first.notes[0]
+    assert "correct the count of `mbarrier.init`" in str(first.help)
 
 
 def test_pieces_of_dynamic_shared_memory_have_the_names_that_the_caller_gives() -> None:

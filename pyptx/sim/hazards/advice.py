@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-BARS = "let every warp that the barrier counts come to it: move it out of the branch, or count those that do come"
+BARS = "let every warp that the barrier counts arrive: move it out of the branch, or count only the warps that arrive"
 CLUSTERS = "let every thread of every CTA of the cluster execute `barrier.cluster.arrive` and `.wait`"
 COLUMNS = (
-    "let who holds columns come to `tcgen05.dealloc` before, ask for fewer, or allocate once and divide: a CTA has 512"
+    "let the warp that holds columns execute `tcgen05.dealloc` first, ask for fewer columns, or allocate once and "
+    "divide them: a CTA has 512"
 )
-OTHERS = "see in the notes who waits for whom, and who could bring it about"
+OTHERS = "`report` of the error, or `pyptx sim --verbose`, lists who waits for whom and who could still arrive"
 _PHASES = (
-    "let somebody arrive, or correct the parity: the first phase of a fresh barrier has parity 0; a wait with parity 1 "
-    "passes it at once, which is what a producer wants that waits for free slots"
+    "let a thread arrive, or correct the parity: the first phase of a fresh barrier has parity 0; a wait with parity 1 "
+    "passes at once, which is right for a producer that waits for free slots"
+)
+COUNT = (
+    "correct the count of `mbarrier.init`: more threads arrive in a phase than it counts, so phases end early and a "
+    "wait misses one"
 )
 
 
@@ -23,14 +28,14 @@ def of_phase(pending: int, count: int, tx: int) -> str:
     """Return what may complete the running phase of an mbarrier."""
     if tx > 0:
         return (
-            f"`expect_tx` asks for {tx} bytes too many, or a copy that brings them is missing or names another "
-            "barrier; whole boxes count, also out of bounds"
+            f"`expect_tx` expects {tx} bytes that no copy delivered: lower it, or let the missing copy signal this "
+            "barrier; out-of-bounds parts of a TMA box still count"
         )
     if tx < 0:
-        return f"let `expect_tx` ask for {-tx} bytes more, or let the copy that brought them name another barrier"
+        return f"let `expect_tx` expect {-tx} bytes more, or let the copy that delivered them signal another barrier"
     if begun(pending, count, tx):
         return (
-            f"{count - pending} of the {count} arrivals that `mbarrier.init` asks for came: let the others arrive, "
-            "or ask for fewer"
+            f"`mbarrier.init` counts {count} arrivals and {count - pending} came: correct the count, or let the other "
+            f"{pending} arrive"
         )
     return _PHASES

@@ -73,6 +73,8 @@ class Finding:
     """What to do here; what the rule says if empty."""
     source: str | None = None
     """The text that the places lie in."""
+    details: tuple[str, ...] = ()
+    """Lines behind the remedy."""
 
     @property
     def severity(self) -> Severity:
@@ -102,7 +104,8 @@ class Finding:
         if self.count > 1 and self.agent:
             message += f" ({_times(self.count)})"
         help, other = self.help or REMEDIES[self.rule.code], self.other.origin if self.other else None
-        return self.rule.found(self.place.origin, message, notes=notes, help=help, other=other)
+        found = self.rule.found(self.place.origin, message, notes=notes, help=help, other=other)
+        return replace(found, details=self.details) if self.details else found
 
     def as_json(self) -> dict[str, object]:
         """Return plain values."""

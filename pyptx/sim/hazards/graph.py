@@ -15,6 +15,9 @@ from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.events import Place
 from pyptx.sim.hazards.findings import Finding
 
+_MOST_SHOWN, _MOST_WAITING = 6, 3
+"""Of so many barriers, and of so many places where threads wait for one, a hang tells at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -114,18 +117,41 @@ class HangReport:
             "nodes": [node.as_json() for node in self.nodes],
         }
 
-    def lines(self) -> list[str]:
-        """Return the graph in words, the guilty one first."""
+    def ordered(self) -> list[Node]:
+        """Return the nodes: the guilty one, the others of the cycle, the rest."""
+        rank = {name: at for at, name in reversed(list(enumerate(self.cycle)))}
+        return sorted(self.nodes, key=lambda node: (node is not self.guilty, rank.get(node.what, len(rank))))
+
+    def circle(self) -> str:
+        """Return the circular wait in words, empty if there is none."""
+        return " → ".join(name.rpartition(", phase ")[0] or name for name in self.cycle)
+
+    def summary(self) -> list[str]:
+        """Return two lines for each thing that is waited for: what is missing, and who waits where."""
         found: list[str] = []
-        for node in sorted(self.nodes, key=lambda node: node is not self.guilty):
+        nodes = self.ordered()
+        for node in nodes[:_MOST_SHOWN]:
+            who = "; ".join(f"{who} at {place}" for who, place in node.waiting[:_MOST_WAITING])
+            more = len(node.waiting) - _MOST_WAITING
+            found += [
+                f"{node.what}: {node.missing}",
+                f"  waiting: {who}" + (f" and at {more} more" if more > 0 else ""),
+            ]
+            found += [f"  {line}" for line in node.history[:2] if node.kind == "grid"]
+        if len(nodes) > _MOST_SHOWN:
+            found.append(f"and {len(nodes) - _MOST_SHOWN} more barriers")
+        return found
+
+    def lines(self) -> list[str]:
+        """Return the graph in words, the guilty one first: also what has happened so far, and who could still help."""
+        found = [f"circular wait: {' → '.join(self.cycle)}"] if self.cycle else []
+        for node in self.ordered():
             who = "; ".join(f"{who} at {place}" for who, place in node.waiting)
             found.append(f"{node.what}: {node.missing}. Waiting: {who}")
             if node.place is not None:
                 found.append(f"  declared: {node.place}")
             found += [f"  so far: {line}" for line in node.history[-6:]]
             found += [f"  could have: {line}" for line in node.could[:8]]
-        if self.cycle:
-            found.append("circular wait: " + " → ".join(self.cycle))
         return found
 
     def finding(self) -> Finding | None:
@@ -134,11 +160,16 @@ class HangReport:
             return None
         who, place = self.guilty.waiting[0]
         verb = "wait" if who.count("warp") > 1 else "waits"
-        what = f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
+        what = f"circular wait: {self.circle()}; " if self.cycle else ""
+        what += f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
         return Finding(
-            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, tuple(self.lines()),
-            help=self.guilty.advice,
+            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, help=self.guilty.advice,
+            details=tuple(self.summary()),
         )  # fmt: skip
+
+    def accuse(self, node: Node, advice: str) -> None:
+        """Look at another node first: what is known to be wrong with it may have led to the hang."""
+        self.guilty, node.advice = node, advice
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -190,10 +221,8 @@ def _could(
     """Say where those are who could have brought it about."""
     found: list[str] = []
     for wait, other in zip(waiting, subjects, strict=True):
-        if other.key != subject.key:
-            able = not subject.exact or _warps(wait.threads) & subject.helpers
-            rest = "" if able else ", from where nothing brings it about"
-            found.append(f"{known.who(wait.threads)} waits at {wait.place}{rest}")
+        if other.key != subject.key and (not subject.exact or _warps(wait.threads) & subject.helpers):
+            found.append(f"{known.who(wait.threads)} waits at {wait.place}")
     for stand in standing:
         found.append(f"{known.who(stand.threads)} {'exited after' if stand.exited else 'stands at'} {stand.place}")
     return found

@@ -518,14 +518,14 @@ DEADLOCK = replace(
     _error(
         990,
         "deadlock",
-        "Nothing can run: every thread waits for what cannot happen.",
+        "Nothing can run: every live thread waits for an event that can no longer occur.",
         advice.OTHERS,
     ),
     wrong=_KERNEL.format("bar.sync 0, 64;"),
     right=_KERNEL.format("bar.sync 0, 32;"),
 )
 LIVELOCK = replace(
-    _error(991, "no progress", "Threads run, but nothing they wait for changes.", "see who should change it"),
+    _error(991, "no progress", "Threads run, but nothing that they wait for changes.", advice.OTHERS),
     wrong=_KERNEL.format("$wait: ld.acquire.gpu.u32 %r2, [flag];\n    setp.eq.u32 %p0, %r2, 0;\n    @%p0 bra $wait;"),
     right=_KERNEL.format(
         "st.release.gpu.u32 [flag], 1;\n    $wait: ld.acquire.gpu.u32 %r2, [flag];\n    setp.eq.u32 %p0, %r2, 0;\n"

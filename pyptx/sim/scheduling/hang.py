@@ -7,6 +7,7 @@ warp's 32 after each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -55,8 +56,8 @@ def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
     who, place = node.waiting[0]
     doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"
     text = f"no progress: {who} {doing} {node.what}: {node.missing}; {where}"
-    found = rules.LIVELOCK.found(place.origin, text, notes=report.lines(), help=REMEDIES[rules.LIVELOCK.code])
-    return Hang([found], report)
+    found = rules.LIVELOCK.found(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
+    return Hang([replace(found, details=tuple(report.summary()))], report)
 
 
 def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:

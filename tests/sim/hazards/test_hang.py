@@ -217,13 +217,13 @@ def test_the_guilty_barrier_is_named_with_its_line(build: Pattern) -> None:
 
 
 ADVICE: dict[Pattern, str] = {
-    lost_bytes: "asks for 2048 bytes too many",
-    unexpected_bytes: "ask for 1024 bytes more",
-    count_too_high: "32 of the 33 arrivals that `mbarrier.init` asks for came",
+    lost_bytes: "`expect_tx` expects 2048 bytes that no copy delivered",
+    unexpected_bytes: "expect 1024 bytes more",
+    count_too_high: "`mbarrier.init` counts 33 arrivals and 32 came",
     exited_producer: "correct the parity",
-    warp_skips_bar: "let every warp that the barrier counts come to it",
+    warp_skips_bar: "let every warp that the barrier counts arrive",
     cluster_mismatch: "let every thread of every CTA of the cluster",
-    unset_flag: "see in the notes who waits for whom",
+    unset_flag: "lists who waits for whom",
 }
 
 

@@ -425,3 +425,44 @@ def test_without_the_bug_it_runs(name: str) -> None:
     assert wrong in case.body
     for seed in range(3):
         launched(case, case.body.replace(wrong, right, 1), schedule="random" if seed else "eager", seed=seed)
+
+
+ENDLESS = {
+    "exit": "look: @%p1 exit;\nbra look;",
+    "ret": "look: add.u32 %r2, %t, 1;\n@%p1 ret;\nbra look;",
+    "trap": "look: @%p1 trap;\nbra look;",
+    "poll": "look: ld.volatile.global.u32 %r1, [%o]; setp.eq.u32 %p1, %r1, 7;\n@%p1 exit;\nbra look;",
+    "test_wait": "mbarrier.init.shared::cta.b64 [bar], 64;\n"
+                 "look: mbarrier.test_wait.parity.shared::cta.b64 %p1, [bar], 0;\n@%p1 exit;\nbra look;",
+    "call": "look: @%p1 call leaves;\nbra look;",
+}  # fmt: skip
+ENDING = {
+    "a lane at a time": "look: add.u32 %r1, %r1, 1; setp.gt.u32 %p1, %r1, %t;\n@%p1 exit;\nbra look;",
+    "after thousands of rounds": "look: add.u32 %r1, %r1, 1; setp.gt.u32 %p1, %r1, 5000;\n@%p1 exit;\nbra look;",
+    "who is told": "setp.eq.u32 %p2, %t, 33; @%p2 st.relaxed.gpu.global.u32 [%o+-132], 7; ld.param.u64 %o, [out];\n"
+                   "look: ld.relaxed.gpu.global.u32 %r1, [%o]; setp.eq.u32 %p1, %r1, 7;\n@%p1 exit;\nbra look;",
+    "a clock": "mov.u32 %r2, %clock;\n"
+               "look: mov.u32 %r1, %clock; sub.u32 %r1, %r1, %r2; setp.gt.u32 %p1, %r1, 9000;\n@%p1 exit;\nbra look;",
+}  # fmt: skip
+EVERY = [("eager", 0), ("lazy", 0), ("adversarial", 3), ("random", 0)]
+
+
+def _loop(body: str) -> str:
+    module = ".shared .b64 bar;\n.func leaves() { exit; }"
+    return kernel("mov.u32 %r1, 0; setp.ne.u32 %p1, %t, %t;\n" + body, module=module)
+
+
+@pytest.mark.parametrize("body", ENDLESS.values(), ids=ENDLESS)
+def test_a_loop_whose_guarded_exit_never_fires_makes_no_progress(body: str) -> None:
+    for schedule, seed in EVERY:
+        with pytest.raises(PtxError) as caught:
+            sim.run(parse(_loop(body)), block=32, args=[np.zeros(64, "u4")], schedule=schedule, seed=seed,
+                    max_steps=400_000, check="hangs")  # fmt: skip
+        assert [one.code for one in caught.value.diagnostics] == ["PTX0991"], (schedule, seed)
+
+
+@pytest.mark.parametrize("body", ENDING.values(), ids=ENDING)
+def test_a_loop_whose_guarded_exit_fires_at_last_ends(body: str) -> None:
+    for schedule, seed in EVERY:
+        sim.run(parse(_loop(body)), block=64, args=[np.zeros(64, "u4")], schedule=schedule, seed=seed,
+                max_steps=400_000, check="hangs")  # fmt: skip

@@ -1,5 +1,5 @@
-"""Tensor memory handed from instruction to instruction: what the manual's own examples and CUTLASS do is no finding,
-and what is missing is named."""
+"""Tensor memory and operands of products handed from instruction to instruction: what the manual's own examples and
+CUTLASS do is no finding, and what is missing is named."""
 
 from __future__ import annotations
 
@@ -88,3 +88,28 @@ def test_a_count_of_less_than_the_cta_is_another_count() -> None:
     text = tensor("setp.lt.u32 %p3, %t, 64; @%p3 bra low;\nbar.sync 0; bra.uni end;\nlow: bar.sync 0, 96;\nend:")
     with pytest.raises(PtxError, match="PTX0970"):
         by_schedule(text, words=128, block=128, on_hazard="raise")
+
+
+TWO_SLOTS = """mov.u32 %r2, slots; add.u32 %r2, %r2, {}; shr.u32 %r2, %r2, 4; cvt.u64.u32 %rd1, %r2;
+or.b64 %rd1, %rd1, 0x1000080000; add.u64 %rd2, %rd1, 128; setp.eq.u32 %p2, %t, 0; ld.param.u64 %o, [out];
+@%p2 mbarrier.init.shared::cta.b64 [full], 1; @%p2 mbarrier.init.shared::cta.b64 [full+8], 1;
+bar.sync 0;
+@%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full], 2304;
+@%p2 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [slots], [%o], 2304, [full];
+@%p2 mbarrier.arrive.expect_tx.shared::cta.b64 _, [full+8], 2304;
+@%p2 cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [slots+2304], [%o], 2304, [full+8];
+w0: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0; @!%p3 bra w0;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{%f0, %f1, %f2, %f3}}, %rd1, %rd2, 0, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+w1: mbarrier.try_wait.parity.shared::cta.b64 %p3, [full+8], 0; @!%p3 bra w1;"""
+
+
+@pytest.mark.parametrize("slot", [0, 1])
+def test_a_product_of_a_slot_that_was_not_waited_for_mentions_the_bytes_that_nobody_reads(slot: int) -> None:
+    text = kernel(TWO_SLOTS.format(2304 * slot), module=".shared .align 128 .b8 slots[4608]; .shared .b64 full[2];")
+    for some in by_schedule(text, words=1024, block=128).values():
+        assert [one.rule.code for one in some] == ["PTX0930"] * slot
+        assert all("2304 bytes that `cp.async.bulk." in note for one in some for note in one.notes)
+        assert all("brought to `slots` were never read" in note for one in some for note in one.notes)
+        assert all(one.notes for one in some)

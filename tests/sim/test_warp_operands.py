@@ -84,3 +84,10 @@ DEC = "setmaxnreg.dec.sync.aligned.u32 {};\n"
 def test_a_second_setmaxnreg_needs_a_barrier_of_the_warpgroup(between: str, wanted: tuple[str, ...]) -> None:
     text = kernel(DEC.format(80) + between + DEC.format(40)).replace("u64 out)", "u64 out) .maxnreg 128")
     assert codes(by_schedule(text, words=256, block=256)) == {wanted}
+
+
+def test_a_second_setmaxnreg_that_changes_nothing_is_a_warning() -> None:
+    text = kernel(DEC.format(80) + DEC.format(80)).replace("u64 out)", "u64 out) .maxnreg 128")
+    found = by_schedule(text, words=256, block=256)
+    assert codes(found) == {("PTX0974",)}
+    assert {one.severity for some in found.values() for one in some} == {Severity.WARNING}

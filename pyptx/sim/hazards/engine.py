@@ -179,6 +179,7 @@ class Hazards:
         thread = int(last[0])
         self.copies.report_landing(grid.number, slot, place, thread)
         self.lifetimes.exits(grid, slot, last, place)
+        self.memory.ends(grid, slot)
         self.tensor.exits(grid.number, slot, place, thread)
         for barrier in self.mbarriers.unfinished(grid, slot) if self.mbarriers.live else ():
             if not self.copies.signals(barrier):

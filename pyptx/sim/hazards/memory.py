@@ -14,7 +14,7 @@ from pyptx.diagnostics import Rule
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.clocks import CTA, NEVER, SEEN
 from pyptx.sim.hazards.conflicts import all_plainly_after, clashes, narrow_edge, rules_of
-from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Scope, Space
+from pyptx.sim.hazards.events import Access, Family, Ints, Mask, Place, Scope, Space
 from pyptx.sim.hazards.footprints import Footprint, Footprints
 from pyptx.sim.hazards.groups import Group
 from pyptx.sim.hazards.pending import Pending
@@ -42,6 +42,8 @@ class Memory:
         self._unchanged: Unchanged | None = None
         self._footprints = Footprints()
         self._pending: dict[int, Pending] = {}
+        self._too_early: dict[tuple[int, int], set[Place]] = {}
+        """Products that have read copies too early, by the grid and slot of their CTA."""
 
     def access(
         self, access: Access, group: Group, addresses: Ints, *, benign: Benign = False, operation: int = 0,
@@ -341,11 +343,41 @@ class Memory:
             count = int(((refs >> 6 == record) & (near == close)).sum())
             for rule in found:
                 notes = self._scopes(access, ref, thread) if rule is rules.NARROW_SCOPE else ()
+                if rule is rules.LOAD_TOO_EARLY and access.family in (Family.WGMMA, Family.TCGEN05):
+                    grid = self.state.grid_of(thread)
+                    self._too_early.setdefault((grid.number, grid.slot_of(thread)), set()).add(access.place)
                 waited, help = self._waited(rule, record)
                 self.state.report(
                     rule, access.place, what + waited, thread=thread, ref=ref, where=where, count=count, notes=notes,
                     help=help,
                 )  # fmt: skip
+
+    def ends(self, grid: Grid, slot: int) -> None:
+        """A CTA ends: where a product has read a copy too early, say which copied bytes nobody has read instead."""
+        places = self._too_early.pop((grid.number, slot), None)
+        if places is None:
+            return
+        notes = tuple(
+            f"{size} bytes that {place} brought to {where} were never read: does the descriptor name the right ones?"
+            for place, size, where in self._unread(grid, slot)
+        )
+        for finding in self.state.ledger:
+            if finding.rule is rules.LOAD_TOO_EARLY and finding.place in places and notes:
+                finding.notes = tuple(dict.fromkeys((*finding.notes, *notes)))
+
+    def _unread(self, grid: Grid, slot: int) -> list[tuple[Place, int, str]]:
+        """Return the bulk copies of whose bytes in a CTA's shared memory nobody has read some, how many and where."""
+        records, low = self.state.records, grid.shared_base(slot)
+        found: dict[Place, list[tuple[int, int]]] = {}
+        for level, plane in grid.shared.planes:
+            first, last = (address // plane.unit for address in (low, low + grid.shared_stride))
+            cells = np.arange(first, last)
+            last_write = plane.write[cells]
+            unread = (last_write != 0) & (plane.reads[0][cells] == 0) & (grid.shared.level[cells >> level] == level)
+            unread &= records.family(last_write >> 6) == Family.BULK_LOAD
+            for cell, ref in zip(cells[unread].tolist(), last_write[unread].tolist(), strict=True):
+                found.setdefault(records.place(ref >> 6).place, []).append((cell * plane.unit, plane.unit))
+        return [(place, sum(size for _, size in each), grid.names(min(each)[0] - low)) for place, each in found.items()]
 
     def _waited(self, rule: Rule, record: int) -> tuple[str, str]:
         """Return what is missing, and what to do, where a warp has waited for its load or store of tensor memory and

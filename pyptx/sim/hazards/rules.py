@@ -420,6 +420,13 @@ CLUSTER_BARRIER = _error(
     "Each thread arrives once, then waits, per round.",
     "pair every arrive with a wait",
 )
+SETMAXNREG_REPEATED = _warning(
+    974,
+    "setmaxnreg repeated before the warpgroup has synchronized",
+    "The manual wants the warpgroup to synchronize before every further `setmaxnreg`; Triton's loops repeat one that "
+    "asks for the count that the warps have already, and changes nothing.",
+    "put a barrier of the warpgroup's 128 threads between the two, or leave the second out",
+)
 # Unused: looked for only when asked for by name
 UNREAD_COPY = _warning(
     976,

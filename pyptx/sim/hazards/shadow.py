@@ -150,6 +150,11 @@ class Shadow:
         self.logged = 0
         self._planes: dict[int, Plane] = {}
 
+    @property
+    def planes(self) -> list[tuple[int, Plane]]:
+        """The cells of every level that anybody has accessed."""
+        return [(level, plane.settled()) for level, plane in self._planes.items()]
+
     def plane(self, level: int) -> Plane:
         """Return the cells of one level for operations, which are no plain accesses of lanes."""
         found = self.cells(level)

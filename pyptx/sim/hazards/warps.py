@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.diagnostics import Rule
 from pyptx.sim.hazards import rules
 from pyptx.sim.hazards.conflicts import knows
 from pyptx.sim.hazards.events import Ints, Place
@@ -108,13 +109,15 @@ class Warps:
                 direction = "inc" if increases else "dec"
                 what = f".{direction} from {have or 'the count at entry'} to {count}"
                 self.state.report(rules.SETMAXNREG, place, what, thread=warp * 32)
-            self._check_synchronised(warp, place)
+            self._check_synchronised(
+                warp, place, rules.SETMAXNREG_REPEATED if count == have else rules.SETMAXNREG_AGAIN
+            )  # fmt: skip
             self._counts[key] = count
             self._asked.setdefault(key, []).append((count, place, self.state.clocks.now))
             if increases and entry is not None and pool is not None:
                 self._increases[key] = place, entry, pool
 
-    def _check_synchronised(self, warp: int, place: Place) -> None:
+    def _check_synchronised(self, warp: int, place: Place, rule: Rule) -> None:
         """Report a warp that asks for registers again but does not come after what its warpgroup asked for before."""
         grid = self.state.grid_of(warp * 32)
         before = len(self._asked.get((grid.number, warp), []))
@@ -127,7 +130,7 @@ class Warps:
                 rest = "has not come to the one before" if not came else "is not known to have executed the one before"
                 what = f"warp {rank + other - warp} of the CTA {rest}"
                 where = theirs[before - 1][1] if came else None
-                self.state.report(rules.SETMAXNREG_AGAIN, place, what, thread=warp * 32, other=where)
+                self.state.report(rule, place, what, thread=warp * 32, other=where)
                 return
 
     def _check_warpgroups(self, grid: Grid, warps: list[int]) -> None:

@@ -21,8 +21,9 @@ from pyptx.sim.scheduling.waiting import release, wait
 from pyptx.sim.variables import FUNCTION_BASE
 
 
-def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> None:
-    """Move lanes that leave a block two ways, or by a call, a barrier, the end."""
+def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> bool:
+    """Move lanes that leave a block two ways, or by a call, a barrier, the end. False, with nobody moved, where the
+    guard of that holds for none of them: all go on behind it."""
     step = block.steps[-1]
     if how == DIVERGED:
         taken, others = lanes.split(state.guard(step, block, lanes))
@@ -30,17 +31,18 @@ def leave(state: State, block: Block, depth: int, lanes: Lanes, how: int) -> Non
             _jump(state, block, depth, block.targets[0], taken)
         if others is not None:
             state.push(depth, block.pc + 1, others)
-        return
+        return True
     if step.instruction.predicate is not None:
         chosen, others = lanes.split(state.guard(step, block, lanes))
+        if chosen is None:
+            return False
         if others is not None:
             state.push(depth, block.pc + 1, others)
-        if chosen is None:
-            return
         if others is not None and block.ending == WAIT and state.machine.checks is not None:
             told.parts(state.machine.checks, step, chosen, others)
         lanes = chosen
     _LEAVING[block.ending](state, block, depth, lanes)
+    return True
 
 
 def _jump(state: State, block: Block, depth: int, target: int, lanes: Lanes) -> None:

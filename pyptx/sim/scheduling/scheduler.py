@@ -41,6 +41,8 @@ class Scheduler(State):
         self.once = False
         """Whether a group stops after one block."""
         self.chosen: Key | None = None
+        self.jumps: dict[tuple[int, int, int], int] = {}
+        """How often groups have jumped back whose turn has ended."""
         fair = self.order is not None and self.order.fair
         machine.effects.hasty = frozenset() if self.order is None else self.order.hasty
         if machine.checks is not None and "numerics" in machine.checks.selected.optional:
@@ -120,7 +122,8 @@ class Scheduler(State):
         rank, depth, pc = key[0], -key[1], abs(key[2])
         sign = -1 if order is not None and order.down else 1
         turn = 1 if self.once else 0 if order is None else order.turn()
-        jumps, self.depth = 0, depth
+        who, self.depth = (lanes.lo, lanes.hi, lanes.n), depth
+        jumps = self.jumps.pop(who, 0)
         while True:
             block = blocks[pc]
             self.running = block, lanes
@@ -151,8 +154,8 @@ class Scheduler(State):
             if stats.instructions > machine.launch.max_steps:
                 raise self._too_long(block)
             if after < 0:
-                if block.ending != WAIT or not passes(self, block, lanes):
-                    leave(self, block, depth, lanes, after)
+                waits = block.ending != WAIT or not passes(self, block, lanes)
+                if waits and leave(self, block, depth, lanes, after):
                     return
                 after = pc + 1
             if after <= pc:
@@ -168,6 +171,7 @@ class Scheduler(State):
             if turn:
                 turn -= 1
                 if not turn:
+                    self.jumps[who] = jumps
                     self.push(depth, after, lanes)
                     return
             pc = after
@@ -180,8 +184,10 @@ class Scheduler(State):
             return afters[0]
         for part, after in zip(parts, afters, strict=True):
             if after < 0:
-                leave(self, block, depth, part, after)
-            elif after <= block.pc and block.polls:
+                if leave(self, block, depth, part, after):
+                    continue
+                after = block.pc + 1
+            if after <= block.pc and block.polls:
                 self.park(depth, after, part)
             else:
                 self.push(depth, after, part)

@@ -20,6 +20,7 @@ WARNINGS = {
     "PTX0948": "hardware ignores which quarter of tensor memory an address names: published kernels rely on it",
     "PTX0957": "phases that nobody observed",
     "PTX0963": "bar.warp.sync that names exited lanes: the manual does not say",
+    "PTX0974": "setmaxnreg that asks for the count there is: Triton repeats it without a barrier",
     "PTX0983": "the last bulk store still reads at the end of its CTA",
 }
 """What the manual asks for and published kernels do not do; all else is wrong on hardware."""

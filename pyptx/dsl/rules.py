@@ -171,7 +171,22 @@ LOST_UPDATE = Rule(
     Severity.WARNING,
 )
 
+LINEAR = Rule(
+    "PTX0840",
+    "linear access of swizzled shared memory",
+    "`tile[row, column]` is the element at its linear address. A tensor copy and a product have the elements of a "
+    "swizzled tile elsewhere: there it is another element.",
+    "tile, sums = smem.wgmma_tile(bf16, (64, 64)), reg.array(f32, 32)\n"
+    "ptx.wgmma.mma_async(\n    shape=(64, 64, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=sums, a=tile, b=tile\n)\n"
+    "x = tile[1, 8]",
+    "tile, sums = smem.wgmma_tile(bf16, (64, 64)), reg.array(f32, 32)\n"
+    "ptx.wgmma.mma_async(\n    shape=(64, 64, 16), dtype_d=f32, dtype_a=bf16, dtype_b=bf16, d=sums, a=tile, b=tile\n)\n"
+    "x = tile.swizzled(1, 8).load()",
+    Severity.WARNING,
+)
+
 RULES = (
     OUTSIDE, FOREIGN, TRUTH, TYPES, LITERAL, OPERAND, NESTING, UNCLOSED, PYTHON_EXIT, LABEL, INVARIANT, NAME, INDEX,
     SHARED_SIZE, ARGUMENT, PTX_TEXT, SPECIALISATION, DECLARATION, EXACT, HELD, COPY, LOST_UPDATE,
+    LINEAR,
 )  # fmt: skip

@@ -11,6 +11,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.dsl import rules
 from pyptx.dsl.exact import Exact
 from pyptx.dsl.finish import Traced, entry, finished_body, module_of
+from pyptx.dsl.linear_access import linear_accesses
 from pyptx.dsl.rewrite import instructions
 from pyptx.dsl.shared import SharedMemory, declare_dynamic, dynamic_bytes, memory_of, moved_offsets
 from pyptx.dsl.tensors import DESCRIPTOR_BYTES, TensorSpec
@@ -74,6 +75,7 @@ def trace_entry(
     if definition.extern_smem is not None:
         declare_dynamic(trace, memory_of(trace))
     run_function(trace, definition.function, *specs, **template)
+    trace.warnings += linear_accesses(trace, (*trace.prologue, *trace.statements), specs)
     body = finished_body(trace)
     params = (*params, *map(_map_parameter, trace.maps))
     function = entry(definition.name, params, body, _directives(trace, definition))

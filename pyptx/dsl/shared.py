@@ -8,10 +8,11 @@ the trace, in every operand alike, so no access can miss it.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import prod
+from math import gcd, prod
 from typing import Any, NoReturn, cast
 
 from pyptx.check.symbols import Kind, Symbol
+from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, check_type, fresh, move, move_type, widen
@@ -19,12 +20,13 @@ from pyptx.dsl.scopes import Named
 from pyptx.dsl.trace import CURRENT, Trace, current, fail
 from pyptx.dsl.values import Register, Value, is_integer
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
-from pyptx.ir.nodes import VarDecl
+from pyptx.ir.nodes import SUBSCRIPTS, VarDecl
 from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, Operand
 from pyptx.isa.limits import KIB, sm_limits
 from pyptx.types import PtxType, u32
 from pyptx.wgmma_layout import GmmaLayout, Major
 
+ELEMENT, BARRIER = SUBSCRIPTS
 STATIC_LIMIT = 48 * KIB
 DEFAULT_ALIGN = 128
 SWIZZLES = {"32B": 0x80, "64B": 0x180, "128B": 0x380}
@@ -50,6 +52,8 @@ class SharedMemory:
         self.static = 0
         self.align = DEFAULT_ALIGN
         self.allocations: list[Allocation] = []
+        self.linear: dict[SharedAlloc, PythonFrame | None] = {}
+        """Swizzled allocations whose elements are accessed at linear addresses, and where first."""
 
     @property
     def dynamic(self) -> bool:
@@ -141,6 +145,16 @@ class SharedView(Value):
             )
         return layout.k_offset(k, owner.dtype.bits, Major.of(major))
 
+    def swizzled(self, *indices: Any) -> SharedElement:
+        """Return the element at these indices, where TMA and the tensor cores have it: at the swizzled address. Its
+        `load()` and `store(value)` access it; it is an address for loads and stores. As many indices as dimensions."""
+        if len(indices) != len(self.shape) or not indices:
+            fail(
+                rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices",
+                help="an element has an index for each dimension",
+            )  # fmt: skip
+        return _swizzled_element(self, indices)
+
     def __add__(self, other: Any) -> SharedAddress:
         return shifted(self, other)
 
@@ -156,17 +170,24 @@ class SharedView(Value):
     def __getitem__(self, idx: Any) -> Any:
         indices = _indices(idx)
         if len(indices) == len(self.shape) and len(indices) > 1:
-            return load(self.dtype, self._at(indices))
+            self._linear()
+            return load(self.dtype, self.locate(indices))
         return self._slice(indices)
 
     def __setitem__(self, idx: Any, value: Any) -> None:
         indices = _indices(idx)
         if len(indices) != len(self.shape):
             fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
-        store(self.dtype, self._at(indices), value)
+        self._linear()
+        store(self.dtype, self.locate(indices), value)
+
+    def _linear(self) -> None:
+        """Note the access of an element at its linear address in memory that is swizzled."""
+        if self.owner().swizzle is not None:
+            memory_of(current()).linear.setdefault(self.owner(), current().here(3))
 
     def _slice(self, indices: tuple[Any, ...]) -> SharedSlice:
-        where = self._at(indices)
+        where = self.locate(indices)
         made = SharedSlice(self.owner(), indices[0])
         made.shape = self.shape[len(indices) :]
         made.start, made.register = where.start, where.register
@@ -176,7 +197,7 @@ class SharedView(Value):
         """Return the whole allocation."""
         raise NotImplementedError
 
-    def _at(self, indices: tuple[Any, ...]) -> SharedAddress:
+    def locate(self, indices: tuple[Any, ...]) -> SharedAddress:
         """Return the address of an element or slice; registers among the indices make real address arithmetic."""
         if len(indices) > len(self.shape):
             fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
@@ -187,13 +208,16 @@ class SharedView(Value):
             if isinstance(index, Reg):
                 terms.append((index, stride))
                 continue
-            constant += self._checked(index, position) * stride
+            constant += self.check_index(index, position) * stride
         check_owner(self.trace, self.name)
         if not terms:
-            return SharedAddress(self.name, self.start + constant, self.register) if self.register is None else shifted(
-                self, constant
-            )  # fmt: skip
-        with Named("shared_address", self.name):
+            if self.register is None:
+                return SharedAddress(self.name, self.start + constant)
+            if not constant:
+                return SharedAddress(self.name, 0, self.register)
+            with Named(ELEMENT, self.name):
+                return shifted(self, constant)
+        with Named(ELEMENT, self.name):
             base = self.register
             if base is None:
                 base = fresh(u32)
@@ -206,7 +230,8 @@ class SharedView(Value):
                 base = at
         return SharedAddress(self.name, 0, base)
 
-    def _checked(self, index: Any, position: int) -> int:
+    def check_index(self, index: Any, position: int) -> int:
+        """Return an index that is a number, counted from the start; refuse one out of range."""
         size = self.shape[position]
         if isinstance(index, bool) or not isinstance(index, int) or not -size <= index < size:
             fail(
@@ -227,6 +252,22 @@ class SharedAddress(SharedView):
 
     def __repr__(self) -> str:
         return f"{self.name} + {self.start}" if self.register is None else f"{self.name} at {self.register.name}"
+
+
+class SharedElement(SharedAddress):
+    """The address of one element, and its type."""
+
+    def __init__(self, name: str, dtype: PtxType, start: int, register: Reg | None = None) -> None:
+        super().__init__(name, start, register)
+        self.dtype = dtype
+
+    def load(self) -> Reg:
+        """Read the element: `ld.shared.T` into a fresh register."""
+        return load(self.dtype, self)
+
+    def store(self, value: Any) -> None:
+        """Write the element: `st.shared.T`."""
+        store(self.dtype, self, value)
 
 
 class SharedAlloc(SharedView):
@@ -448,3 +489,68 @@ def swizzled(offset: Reg, swizzle: str | None) -> Reg:
         fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
     with Named("apply_swizzle", swizzle):
         return offset ^ ((offset & SWIZZLES[swizzle]) >> 3)
+
+
+def _swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
+    """Return an element of a view at its swizzled address. The pattern goes by address bits, so that it is a number
+    where the allocation lies on the pattern's boundary and the indices are numbers, and arithmetic elsewhere."""
+    dtype = view.dtype
+    if dtype.bits % 8:
+        fail(
+            rules.TYPES, f"elements of .{dtype} have no address of their own", help="allocate bytes: smem.alloc(b8, …)"
+        )
+    if not any(isinstance(index, Reg) for index in indices) and view.register is None:
+        return _swizzled_at(view, indices)
+    with Named(ELEMENT, view.name):
+        return _swizzled_at(view, indices)
+
+
+def _swizzled_at(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
+    owner, dtype = view.owner(), view.dtype
+    address = _striped(view, indices) if _stripes(owner) > 1 else view.locate(indices)
+    if owner.swizzle is None:
+        return SharedElement(view.name, dtype, address.start, address.register)
+    mask = SWIZZLES[owner.swizzle]
+    if address.register is None and alignment_of(owner) % ALIGNED[owner.swizzle] == 0:
+        offset = address.start - owner.start
+        return SharedElement(view.name, dtype, owner.start + (offset ^ (offset & mask) >> 3))
+    linear = address.address()
+    return SharedElement(view.name, dtype, 0, linear ^ ((linear & mask) >> 3))
+
+
+def _stripes(owner: SharedAlloc) -> int:
+    return owner.gmma_layout.stripes if isinstance(owner.gmma_layout, GmmaLayout) else 1
+
+
+def _striped(view: SharedView, indices: tuple[Any, ...]) -> SharedAddress:
+    """Return the linear address of an element in a tile whose rows lie in several stripes."""
+    owner, layout = view.owner(), cast("GmmaLayout", view.owner().gmma_layout)
+    if len(view.shape) < 2:
+        fail(
+            rules.INDEX, f"`{owner.name}` lies in {layout.stripes} stripes, a row of it is not one piece",
+            help=f"give all indices at once: {owner.name}.swizzled(row, column)",
+        )  # fmt: skip
+    width, size = layout.layout_type.row_bytes, view.dtype.bits // 8
+    row, column = indices[-2:]
+    tile: SharedView = view.locate(indices[:-2]) if len(indices) > 2 else view
+    for position, index in ((len(indices) - 2, row), (len(indices) - 1, column)):
+        if not isinstance(index, Reg):
+            view.check_index(index, position)
+    if not isinstance(column, Reg):
+        stripe, byte = divmod(column % view.shape[-1] * size, width)
+        tile = shifted(tile, stripe * layout.stripe_bytes + byte)
+    else:
+        bytes_ = index32(column) * size
+        stripe = bytes_ >> width.bit_length() - 1
+        tile = shifted(tile, stripe * layout.stripe_bytes + (bytes_ & width - 1))
+    if not isinstance(row, Reg):
+        return shifted(tile, row % view.shape[-2] * width)
+    return shifted(tile, index32(row) * width)
+
+
+def alignment_of(owner: SharedAlloc) -> int:
+    """Return the bytes that the start of an allocation is known to be a multiple of."""
+    memory = memory_of(current())
+    if memory.managed and owner.name == memory.symbol:
+        return gcd(memory.align, owner.start)
+    return next((a.align for a in memory.allocations if a.declaration.name == owner.name), 16)

@@ -222,6 +222,11 @@ class IntrinsicScope(Statement):
         return ()
 
 
+SUBSCRIPTS = ("shared_address", "barrier_address")
+"""Scopes that make the address of an element from an index in a register: the symbol comes first, the last instruction
+writes the address."""
+
+
 class Function(Statement):
     """An entry or a device function. `definition` is False for a prototype, which ends in `;` and has no body;
     `parens` is False where an empty parameter list is left out (`.entry k {`)."""

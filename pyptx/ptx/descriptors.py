@@ -14,8 +14,8 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, fresh, move
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView, memory_of, symbol_plus
-from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView, alignment_of, symbol_plus
+from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Register, is_integer
 from pyptx.ir.operands import ImmediateOperand
 from pyptx.isa.swizzle import by_name
@@ -182,7 +182,7 @@ def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name:
             f"`{owner.name}` lies in {layout.stripes} stripes, a row of it is not one piece",
             f"make it several tiles, of shape (tiles, rows, columns), and take {owner.name}[tile]",
         )
-    known = _alignment(current(), owner)
+    known = alignment_of(owner)
     if view.register is None:
         known = gcd(known, view.start)
     elif isinstance(view, SharedSlice):
@@ -196,13 +196,6 @@ def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name:
             f"the {layout.smem_swizzle or 'unswizzled'} layout starts on {origin} bytes, `{view.name}` on {known}",
             f"allocate it with align={origin}, and tiles of a multiple of 8 rows",
         )
-
-
-def _alignment(trace: Trace, owner: SharedAlloc) -> int:
-    memory = memory_of(trace)
-    if memory.managed and owner.name == memory.symbol:
-        return memory.align
-    return next((a.align for a in memory.allocations if a.declaration.name == owner.name), 16)
 
 
 def _refuse(name: str, message: str, remedy: str) -> NoReturn:

@@ -6,7 +6,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, fresh, move
 from pyptx.dsl.scopes import Named
-from pyptx.dsl.shared import bracketed, check_owner, index32, memory_of, symbol_of_last, symbol_plus
+from pyptx.dsl.shared import BARRIER, bracketed, check_owner, index32, memory_of, symbol_of_last, symbol_plus
 from pyptx.dsl.trace import CURRENT, current, fail
 from pyptx.dsl.values import Register, Value, is_integer
 from pyptx.ir.operands import Operand
@@ -21,7 +21,7 @@ class MbarrierRef(Barrier):
         self.array, self.idx = array, idx
         self.register: Reg | None = None
         if isinstance(idx, Reg):
-            with Named("barrier_address", array.name):
+            with Named(BARRIER, array.name):
                 base, self.register = fresh(u32), fresh(u32)
                 move(base, symbol_plus(array.name, array.byte_offset))
                 emit(spelled("mad", "lo", "u32"), (self.register, index32(idx), 8, base))

@@ -97,6 +97,8 @@ class Variables:
     dynamic: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     shared: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
     """Where each variable of shared memory starts, and its name."""
+    sizes: dict[int, int] = field(default_factory=dict[int, int])
+    """The bytes of those of a known size, by where they start."""
     in_shared: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     """The same by name and declaration."""
     parts: dict[str, int] = field(default_factory=dict[str, int])
@@ -148,6 +150,16 @@ class Variables:
     def shared_places(self) -> list[tuple[int, str]]:
         """Return the named places of shared memory."""
         return [*self.shared, *((self.dynamic_base() + offset, name) for name, offset in self.parts.items())]
+
+    def shared_extent(self, symbol: str, offset: int, end: int) -> tuple[str, int, int]:
+        """Return the variable or part in which the place so many bytes behind a symbol lies: its name, where it starts,
+        and where it ends; `end` is that of all shared memory."""
+        places = self.shared_places()
+        address = next(start for start, name in places if name == symbol) + offset
+        start, at = max((start, at) for at, (start, _) in enumerate(places) if start <= address)
+        size = self.sizes.get(start)
+        following = min((other for other, _ in places if other > start), default=end)
+        return places[at][1], start, following if size is None else start + size
 
     def shared_symbol(self, address: int) -> str:
         """Return the variable that a place of shared memory lies in or behind, empty if there is none."""
@@ -203,6 +215,7 @@ class Variables:
         address = aligned(self.next_shared, alignment)
         self.placed[key] = self.in_shared[key[0], id(declared)] = address
         self.shared.append((address, key[0]))
+        self.sizes[address] = size
         self.next_shared = address + size
 
     def _initialise(self, data: Array, declared: VarDecl, item: Declarator) -> None:

@@ -98,11 +98,10 @@ FAMILIES = (
 def wrappers() -> Iterator[str]:
     """Return the paths of all wrappers of these families."""
     for family in FAMILIES.split():
-        module: Any = ptx
+        module: ModuleType = ptx
         for name in family.split("."):
             module = getattr(module, name)
-        names: list[str] = list(vars(module))
-        for name in names:
+        for name in vars(module):
             value: Any = getattr(module, name)
             here = getattr(value, "__module__", None) == module.__name__
             if callable(value) and here and not name.startswith("_") and not isinstance(value, type | ModuleType):

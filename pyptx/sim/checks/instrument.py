@@ -26,6 +26,7 @@ from pyptx.sim.checks import (
 )  # fmt: skip
 from pyptx.sim.checks.integers import Integers
 from pyptx.sim.checks.session import place_of
+from pyptx.sim.checks.subscripts import Subscripts
 from pyptx.sim.operands import Operands
 from pyptx.sim.program import Block, Code, Program, names_in
 from pyptx.sim.semantics.vocabulary import Operation
@@ -41,6 +42,7 @@ class Instrument:
         self._integers = Integers(program)
         self._products: dict[int, frozenset[int]] = {}
         self._reads: dict[int, frozenset[int]] = {}
+        self._subscripts = Subscripts()
 
     def wrapped(self, step: Step, operation: Operation, block: Block) -> Function | None:
         """Return the function of an instruction that accesses memory, telling of it, and looking for NaN and infinity
@@ -78,6 +80,9 @@ class Instrument:
         found = _event(step, self.program)
         if found is not None:
             made.append((found, True))
+        subscript = self._subscripts.told(step, block.code)
+        if subscript is not None:
+            made.append((subscript, True))
         lost = self._integers.told(step, block) if self.numerics else None
         if lost is not None:
             made.append((lost, True))

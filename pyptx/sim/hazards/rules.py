@@ -520,6 +520,13 @@ ROW_SWIZZLE = _warning(
     "the rows used another (Tensor swizzling modes; ldmatrix).",
     "apply the swizzle of the writer to the addresses, or write without one",
 )
+# Bounds
+SUBSCRIPT = _error(
+    917,
+    "index past the end of an allocation",
+    "The element is not one of the allocation; what lies there belongs to another one, or to nobody.",
+    "compare the index with the shape, or guard the access",
+)
 # Hangs
 DEADLOCK = replace(
     _error(

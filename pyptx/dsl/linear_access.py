@@ -1,0 +1,94 @@
+"""Elements of swizzled shared memory that a kernel accesses at linear addresses, while a tensor copy or a product takes
+the same memory as swizzled: a warning, since the program may mean it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from pyptx.diagnostics import Diagnostic
+from pyptx.dsl import rules
+from pyptx.dsl.shared import SharedAlloc, memory_of
+from pyptx.dsl.tensors import TensorSpec
+from pyptx.dsl.trace import Trace
+from pyptx.ir.base import Node
+from pyptx.ir.nodes import Instruction, Statement
+from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, RegisterOperand
+from pyptx.ir.walk import parts_of, visit
+from pyptx.specs import Layout
+
+_Places = frozenset[tuple[str, int]]
+"""Symbols, each with an offset in bytes, from which a value comes."""
+_NOWHERE: _Places = frozenset()
+
+
+def linear_accesses(trace: Trace, statements: Iterable[Statement], tensors: Sequence[TensorSpec]) -> list[Diagnostic]:
+    """Return a warning for each swizzled allocation that is accessed both ways."""
+    linear = memory_of(trace).linear
+    if not linear:
+        return []
+    plain = {f"{tensor.name}_tma_desc" for tensor in tensors if tensor.layout in (Layout.ROW, Layout.COL)}
+    users: dict[SharedAlloc, Instruction] = {}
+    for user, places in _asynchronous(statements, plain):
+        for owner in linear:
+            if any(_inside(owner, *place) for place in places):
+                users.setdefault(owner, user)
+    return [
+        rules.LINEAR.found(
+            linear[owner],
+            f"`{owner.name}[…]` accesses an element at its linear address, but "
+            f"`{user.opcode}{''.join(user.modifiers[:2])}` takes `{owner.name}` with the {owner.swizzle} swizzle",
+            help=f"write {owner.name}.swizzled(…), with load() or store(value)",
+        )
+        for owner, user in users.items()
+    ]
+
+
+def _inside(owner: SharedAlloc, symbol: str, offset: int) -> bool:
+    return symbol == owner.name and owner.start <= offset < owner.start + owner.size
+
+
+def _asynchronous(statements: Iterable[Statement], plain: set[str]) -> Iterator[tuple[Instruction, _Places]]:
+    """Yield the instructions that take shared memory as swizzled, and whence their operands come. `plain` are the
+    tensor maps without a swizzle."""
+    sources: dict[str, _Places] = {}
+    for top in statements:
+        for statement in visit(top):
+            if not isinstance(statement, Instruction):
+                continue
+            places = _NOWHERE.union(*(_places(operand, sources) for operand in statement.operands))
+            if _takes_tiles(statement):
+                if not any(symbol in plain for symbol, _ in places):
+                    yield statement, places
+            elif statement.operands and isinstance(statement.operands[0], RegisterOperand) and not _loads(statement):
+                name = statement.operands[0].name
+                sources[name] = sources.get(name, _NOWHERE) | places
+
+
+def _takes_tiles(instruction: Instruction) -> bool:
+    """Say whether an instruction has a tensor map or a matrix descriptor as operand."""
+    first = instruction.modifiers[:1]
+    if instruction.opcode in ("wgmma", "tcgen05"):
+        return first in ((".mma_async",), (".mma",), (".cp",))
+    return instruction.opcode == "cp" and ".tensor" in instruction.modifiers
+
+
+def _loads(instruction: Instruction) -> bool:
+    return any(isinstance(operand, AddressOperand) for operand in instruction.operands)
+
+
+def _places(operand: Node, sources: Mapping[str, _Places]) -> _Places:
+    """Return where an operand's value comes from."""
+    found, counted = _NOWHERE, set[int]()
+    for part in parts_of(operand):
+        if isinstance(part, RegisterOperand):
+            found |= sources.get(part.name, _NOWHERE)
+        elif isinstance(part, AddressOperand):
+            known = sources.get(part.base)
+            found |= known if known is not None else {(part.base, int(part.offset or 0))}
+        elif isinstance(part, BinaryOperand) and isinstance(part.left, LabelOperand):
+            right = part.right.value if isinstance(part.right, ImmediateOperand) else 0
+            found |= {(part.left.name, int(right) if part.operator == "+" else 0)}
+            counted.add(id(part.left))
+        elif isinstance(part, LabelOperand) and id(part) not in counted:
+            found |= {(part.name, 0)}
+    return found

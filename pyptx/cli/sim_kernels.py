@@ -6,6 +6,7 @@ import inspect
 import re
 import runpy
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,15 @@ from typing import Any
 from pyptx import Kernel
 from pyptx.cli.sim_arguments import Unusable, Value
 from pyptx.cli.sources import Unreadable
+from pyptx.diagnostics import PtxError
 from pyptx.sim import Result
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
+_FAILURES = (
+    ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, NameError, OSError,
+    RuntimeError, SyntaxError, SystemExit, TypeError, ValueError,
+)  # fmt: skip
+"""What a Python file of the user may raise; its own exceptions keep their traceback."""
 OF_THE_KERNEL = ("block", "cluster", "shared", "cooperative")
 """What a launch of PTX is told, and a kernel knows itself."""
 
@@ -31,12 +38,20 @@ def kernel_of(text: str) -> Kernel | None:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         made = runpy.run_path(str(path)).get(found["name"])
-    except (ImportError, SyntaxError) as why:
-        raise Unreadable(f"{path}: {type(why).__name__}: {why}") from None
-    made = made() if inspect.isfunction(made) else made
+        made = made() if inspect.isfunction(made) else made
+    except PtxError:
+        raise
+    except _FAILURES as why:
+        raise Unreadable(_reason(why, str(path))) from None
     if not isinstance(made, Kernel):
         raise Unusable(f"{path} has no kernel `{found['name']}`, nor a function of this name that makes one")
     return made
+
+
+def _reason(why: BaseException, path: str) -> str:
+    """Return what went wrong in a Python file, and in which of its lines."""
+    lines = [frame.lineno for frame in traceback.extract_tb(why.__traceback__) if frame.filename == path]
+    return f"{path}{f':{lines[-1]}' if lines else ''}: {type(why).__name__}: {why}"
 
 
 def names_of(kernel: Kernel) -> list[str]:

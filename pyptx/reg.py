@@ -8,10 +8,10 @@ from pyptx.dsl import rules
 from pyptx.dsl.declared import register
 from pyptx.dsl.emit import shown
 from pyptx.dsl.ranges import RegArray, fresh_range
-from pyptx.dsl.registers import NegPred, PipeRef, Pred, Reg, check_type, fresh, move
+from pyptx.dsl.registers import Dtype, NegPred, PipeRef, Pred, Reg, fresh, move, type_of
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import is_integer
-from pyptx.types import PtxType, from_name
+from pyptx.types import from_name
 
 __all__ = [
     "NegPred",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-def scalar(dtype: PtxType, init: int | float | tuple[float, float] | None = None, name: str | None = None) -> Reg:
+def scalar(dtype: Dtype, init: int | float | tuple[float, float] | None = None, name: str | None = None) -> Reg:
     """Return one register; with `init`, one `mov` gives it a value. Pair types such as f16x2 take (low, high) or one
     number for both halves."""
     made = fresh(dtype, name)
@@ -38,24 +38,24 @@ def scalar(dtype: PtxType, init: int | float | tuple[float, float] | None = None
     return made
 
 
-def array(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+def array(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     """Return `count` registers, declared as one range `%base<count>`."""
     return fresh_range(dtype, count, name)
 
 
-def from_(src: Any, dtype: PtxType) -> Reg:
+def from_(src: Any, dtype: Dtype) -> Reg:
     """Return a fresh register with a copy of a register, number or symbol's address: one `mov`."""
     made = fresh(dtype)
     move(made, src)
     return made
 
 
-def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> RegArray:
+def wgmma_frag(*, m: int, n: int, dtype: Dtype, name: str | None = None) -> RegArray:
     """Return the registers of one thread's part of an m×n accumulator of a warp group."""
     if not is_integer(m, 1) or not is_integer(n, 1):
         fail(rules.ARGUMENT, f"`m` and `n` are positive integers, found {shown(m)} and {shown(n)}",
              help="those of the instruction: m=64, n=8 to 256")  # fmt: skip
-    check_type(dtype)
+    dtype = type_of(dtype)
     bits = m * n * dtype.bits
     if bits % (128 * 32):
         fail(rules.ARGUMENT, f"{m}×{n} values of .{dtype} do not fill whole registers of 128 threads")
@@ -63,21 +63,21 @@ def wgmma_frag(*, m: int, n: int, dtype: PtxType, name: str | None = None) -> Re
     return fresh_range(packed, bits // (128 * 32), name)
 
 
-def use(name: str, dtype: PtxType) -> Reg:
+def use(name: str, dtype: Dtype) -> Reg:
     """Return a declared register under another type: `reg.use("%rd289", s64)`; emits nothing."""
     trace = current()
     known = name in trace.scope.names if trace.exact is None else trace.exact.type_of(name) is not None
     if not known:
         fail(rules.NAME, f"no register `{name}` is declared here", help="declare it first: ptx.decl.reg(b32, '%r<24>')")
-    return register(name, dtype)
+    return register(name, type_of(dtype))
 
 
-def alloc(dtype: PtxType) -> Reg:
+def alloc(dtype: Dtype) -> Reg:
     """Return one register without a value."""
     return fresh(dtype)
 
 
-def alloc_array(dtype: PtxType, count: int) -> RegArray:
+def alloc_array(dtype: Dtype, count: int) -> RegArray:
     """Return `count` registers without values."""
     return fresh_range(dtype, count)
 

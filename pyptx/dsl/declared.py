@@ -10,7 +10,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import checked_name
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Reg
+from pyptx.dsl.registers import Dtype, Reg, type_of
 from pyptx.dsl.trace import CURRENT, fail
 from pyptx.ir.directives import SectionLabel
 from pyptx.ir.kinds import UNSIZED, LinkingDirective, Number, ScalarType, StateSpace
@@ -27,7 +27,7 @@ class DeclaredRange(RegArray):
 
     __slots__ = ("_kept", "size")
 
-    def __init__(self, base: str, count: int, dtype: PtxType) -> None:
+    def __init__(self, base: str, count: int, dtype: Dtype) -> None:
         self.base, self.dtype, self.trace, self.size = base, dtype, CURRENT.get(), count
         self.count = count
         self._kept: dict[int, Reg] = {}
@@ -55,9 +55,9 @@ class DeclaredRange(RegArray):
     def __iter__(self) -> Any:
         return iter([self[at] for at in range(self.size)])
 
-    def view(self, dtype: PtxType) -> DeclaredRange:
+    def view(self, dtype: Dtype) -> DeclaredRange:
         """Return the same registers read as another type: `r.view(f32)[4:8]`. Emits nothing."""
-        made = DeclaredRange(self.base, self.size, dtype)
+        made = DeclaredRange(self.base, self.size, type_of(dtype))
         made.trace = self.trace
         return made
 
@@ -72,9 +72,7 @@ def register(name: str, dtype: PtxType) -> Reg:
 
 def scalar(dtype: Any) -> ScalarType:
     """Return the type of a declaration."""
-    if not isinstance(dtype, PtxType):
-        fail(rules.ARGUMENT, f"expected a type of pyptx.types such as u32, found {shown(dtype)}")
-    return ScalarType.from_ptx(dtype.name)
+    return ScalarType.from_ptx(type_of(dtype).name)
 
 
 def number(value: Any) -> int:
@@ -107,8 +105,9 @@ def text(value: Any) -> str:
     return value
 
 
-def registers(dtype: PtxType, specs: Sequence[Any], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
+def registers(dtype: Dtype, specs: Sequence[Any], vector: int | None, align: Any) -> tuple[RegDecl, list[Any]]:
     """Return `.reg …;` and what each of its names stands for."""
+    dtype = type_of(dtype)
     kind = scalar(dtype)
     names: list[tuple[str, int | None]] = []
     for spec in specs:
@@ -168,7 +167,7 @@ def _element(value: Any) -> Operand:
     return LabelOperand(made) if isinstance(value, str) else ImmediateOperand(made)
 
 
-def variable(space: str, dtype: PtxType, first: Declarator, more: Sequence[Declarator], **given: Any) -> VarDecl:
+def variable(space: str, dtype: Dtype, first: Declarator, more: Sequence[Declarator], **given: Any) -> VarDecl:
     """Return a variable's declaration."""
     linking = given["linking"]
     return VarDecl(
@@ -207,7 +206,7 @@ def attributes(given: Sequence[Any]) -> tuple[Attribute, ...]:
     return tuple(made)
 
 
-def parameter(dtype: PtxType, name: str, shape: Any, **given: Any) -> Param:
+def parameter(dtype: Dtype, name: str, shape: Any, **given: Any) -> Param:
     """Return a parameter of a function."""
     pointer = given["ptr"]
     space = _space(pointer) if isinstance(pointer, str) else None

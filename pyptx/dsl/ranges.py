@@ -6,7 +6,7 @@ from typing import Any, overload
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import foreign, shown
-from pyptx.dsl.registers import Reg, check_type, move
+from pyptx.dsl.registers import Dtype, Reg, move, type_of
 from pyptx.dsl.trace import CURRENT, Trace, current, fail, prefixed
 from pyptx.dsl.values import Register, RegisterRange, is_integer, storage, symbol_of
 from pyptx.types import PtxType
@@ -70,10 +70,10 @@ class RegArray(RegisterRange):
         return list(reversed(self.members)) if reverse else list(self.members)
 
 
-def fresh_range(dtype: PtxType, count: int, name: str | None = None) -> RegArray:
+def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     """Return new registers declared as one range."""
     trace = current()
-    check_type(dtype)
+    dtype = type_of(dtype)
     if not is_integer(count, 1):
         fail(rules.ARGUMENT, f"expected a count of at least 1, found {shown(count)}")
     _, kept = storage(dtype)

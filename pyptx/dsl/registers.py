@@ -319,10 +319,10 @@ class PipeRef(Pair):
         return f"PipeRef({self.left!r}, {self.right!r})"
 
 
-def fresh(dtype: PtxType, name: str | None = None, trace: Trace | None = None) -> Reg:
+def fresh(dtype: Dtype, name: str | None = None, trace: Trace | None = None) -> Reg:
     """Return a new register of the trace; a name is made unique."""
     trace = trace or current()
-    check_type(dtype)
+    dtype = type_of(dtype)
     given = None if trace.exact is None else trace.exact.take(dtype)
     if given is not None:
         return Reg(given, dtype)
@@ -352,10 +352,20 @@ def destination(value: Any) -> Any:
     return value
 
 
-def check_type(dtype: Any) -> None:
-    """Refuse what is no scalar type."""
-    if not isinstance(dtype, PtxType):
-        fail(rules.ARGUMENT, f"expected a type of pyptx.types, found {shown(dtype)}", help="write u32, f32, …")
+Dtype = PtxType | str
+"""A type, or its name: `f16` or "f16"."""
+
+
+def type_of(dtype: Any) -> PtxType:
+    """Return the type that an argument names, itself or by its name; refuse everything else."""
+    if isinstance(dtype, PtxType):
+        return dtype
+    if isinstance(dtype, str):
+        try:
+            return from_name(dtype)
+        except ValueError as wrong:
+            fail(rules.ARGUMENT, str(wrong), help="write a type of pyptx.types, or its name: 'bf16'")
+    return fail(rules.ARGUMENT, f"expected a type of pyptx.types, found {shown(dtype)}", help="write u32, f32, …")
 
 
 def move(dst: Reg, src: Any) -> None:

@@ -15,7 +15,7 @@ from pyptx.check.symbols import Kind, Symbol
 from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Reg, check_type, fresh, move, move_type, widen
+from pyptx.dsl.registers import Reg, fresh, move, move_type, type_of, widen
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.trace import CURRENT, Trace, current, fail
 from pyptx.dsl.values import Register, Value, is_integer
@@ -392,7 +392,7 @@ def allocate(
 ) -> SharedAlloc:
     """Return a new allocation."""
     trace, memory = current(), memory_of(current())
-    check_type(dtype)
+    dtype = type_of(dtype)
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
     if not dims or not all(is_integer(d, 1) for d in dims):
         fail(rules.ARGUMENT, f"a shape is positive integers, found {shape!r}")
@@ -431,7 +431,7 @@ def store(dtype: PtxType, address: Any, value: Any) -> None:
 
 def memory_type(dtype: PtxType) -> str:
     """Return the type that loads and stores name for values of this type."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     if dtype.kind in ("b", "u", "s") and dtype.bits in (8, 16, 32, 64) and "x" not in dtype.name:
         return dtype.name
     return f"b{dtype.bits}" if dtype.bits == 8 else move_type(dtype)

@@ -5,38 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred
+from pyptx.dsl.registers import Dtype, Pred, type_of
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedView
 from pyptx.ptx.orders import operand_type, vector_words
-from pyptx.types import PtxType
 
 _SIGNAL = "mbarrier::complete_tx::bytes"
 
 
-def st_async(dtype: PtxType, addr: Any, src: Any, mbar: Any, *, pred: Pred | None = None) -> None:
+def st_async(dtype: Dtype, addr: Any, src: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `st.async.shared::cluster.mbarrier::complete_tx::bytes[.vN].T [a], b, [mbar]`: data and barrier of one CTA
     of the cluster, by mapped addresses."""
+    dtype = type_of(dtype)
     words = ("async", "shared::cluster", _SIGNAL, *vector_words(src), dtype.name)
     emit(spelled("st", *words), (addr, src, mbar), pred)
 
 
 def st_async_global(
-    dtype: PtxType, addr: Any, src: Any, *, scope: str = "gpu", mmio: bool = False, pred: Pred | None = None
+    dtype: Dtype, addr: Any, src: Any, *, scope: str = "gpu", mmio: bool = False, pred: Pred | None = None
 ) -> None:
     """Emit `st.async.release.scope.global.T [a], b`, or with `mmio` `st.async.mmio.release.sys.global.T`."""
+    dtype = type_of(dtype)
     head = ("mmio", "release", "sys") if mmio else ("release", scope)
     emit(spelled("st", "async", *head, "global", dtype.name), (addr, src), pred)
 
 
-def red_async(op: str, dtype: PtxType, addr: Any, value: Any, mbar: Any, *, pred: Pred | None = None) -> None:
+def red_async(op: str, dtype: Dtype, addr: Any, value: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.op.T [a], b, [mbar]`."""
     words = ("async", "relaxed", "cluster", "shared::cluster", _SIGNAL, op, operand_type(op, dtype))
     emit(spelled("red", *words), (addr, value, mbar), pred)
 
 
 def red_async_global(
-    op: str, dtype: PtxType, addr: Any, value: Any, *, scope: str = "gpu", mmio: bool = False, pred: Pred | None = None
+    op: str, dtype: Dtype, addr: Any, value: Any, *, scope: str = "gpu", mmio: bool = False, pred: Pred | None = None
 ) -> None:
     """Emit `red.async.release.scope.global.op.T [a], b`, or with `mmio` `red.async.mmio.release.sys.global.op.T`."""
     head = ("mmio", "release", "sys") if mmio else ("release", scope)

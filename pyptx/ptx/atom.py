@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred, destination
+from pyptx.dsl.registers import Dtype, Pred, destination
 from pyptx.ptx.orders import HALVES, given, operand_type, vector_words
-from pyptx.types import PtxType
 
 __all__ = ["add", "and_", "cas", "dec", "exch", "inc", "max", "min", "or_", "xor_"]
 
 
 def emit_atomic(
-    opcode: str, op: str, dtype: PtxType, operands: tuple[Any, ...], order: tuple[str | None, ...], hint: Any, pred: Any
+    opcode: str, op: str, dtype: Dtype, operands: tuple[Any, ...], order: tuple[str | None, ...], hint: Any, pred: Any
 ) -> None:
     """Emit `atom` or `red`; the last operand tells whether it is a vector."""
     kind = operand_type(op, dtype)
@@ -35,7 +34,7 @@ class _Atom:
 
     def __call__(
         self,
-        dtype: PtxType,
+        dtype: Dtype,
         dst: Any,
         addr: Any,
         value: Any,
@@ -63,7 +62,7 @@ and_, or_, xor_ = _Atom("and"), _Atom("or"), _Atom("xor")
 
 
 def cas(
-    dtype: PtxType,
+    dtype: Dtype,
     dst: Any,
     addr: Any,
     compare: Any,

@@ -6,15 +6,14 @@ from typing import Any
 
 from pyptx.dsl import declared
 from pyptx.dsl.declared import DeclaredRange
-from pyptx.dsl.registers import Reg
+from pyptx.dsl.registers import Dtype, Reg
 from pyptx.ir.nodes import Declarator, Param, VarDecl
 from pyptx.ptx.exact import exact_of
-from pyptx.types import PtxType
 
 __all__ = ["item", "param", "reg", "var"]
 
 
-def reg(dtype: PtxType, *names: str, vector: int | None = None, align: Any = None) -> Any:
+def reg(dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
     """Declare registers: `.reg .b32 %r<24>, %x;`. Returns what each name stands for: a register, or for `%r<24>` an
     array of 24. `align` is in bytes."""
     exact = exact_of("ptx.decl.reg")
@@ -31,7 +30,7 @@ def reg(dtype: PtxType, *names: str, vector: int | None = None, align: Any = Non
 
 def var(
     space: str,
-    dtype: PtxType,
+    dtype: Dtype,
     name: str,
     shape: Any = None,
     *more: Declarator,
@@ -60,7 +59,7 @@ def var(
 
 def variable(
     space: str,
-    dtype: PtxType,
+    dtype: Dtype,
     name: str,
     shape: Any = None,
     *more: Declarator,
@@ -90,7 +89,7 @@ def item(
 
 
 def param(
-    dtype: PtxType,
+    dtype: Dtype,
     name: str,
     shape: Any = None,
     *,

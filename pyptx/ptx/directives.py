@@ -9,6 +9,7 @@ from pyptx.dsl import rules
 from pyptx.dsl.declared import dotted, function_directives, label_place, maybe, number, scalar, text
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import checked_name
+from pyptx.dsl.registers import Dtype
 from pyptx.dsl.trace import fail
 from pyptx.ir.directives import (
     AliasDirective,
@@ -26,7 +27,6 @@ from pyptx.ir.directives import (
 )
 from pyptx.ir.nodes import Param
 from pyptx.ptx.exact import exact_of
-from pyptx.types import PtxType
 
 __all__ = ["data_node", "directive", "directive_node"]
 
@@ -51,7 +51,7 @@ def directive_node(name: str, *values: Any, **given: Any) -> Any:
         fail(rules.ARGUMENT, f"`.{name}` {str(wrong).partition('() ')[2]}")
 
 
-def data_node(dtype: PtxType, *values: Any) -> SectionData:
+def data_node(dtype: Dtype, *values: Any) -> SectionData:
     """Return a line of a section: numbers, labels, (label, offset), (label, "-", label)."""
     made = [label_place(value) if isinstance(value, str | tuple) else number(value) for value in values]
     return SectionData(scalar(dtype), tuple(made))

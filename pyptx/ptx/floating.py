@@ -7,14 +7,14 @@ from typing import Any
 
 from pyptx.dsl.arithmetic import unsigned
 from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred, Reg, check_type, destination, fresh
+from pyptx.dsl.registers import Dtype, Pred, Reg, destination, fresh, type_of
 from pyptx.ptx.scalar import FRESH
 from pyptx.types import PtxType
 
 
-def _emitted(opcode: str, dtype: PtxType, operands: tuple[Any, ...], pred: Pred | None, *words: str | None) -> Reg:
+def _emitted(opcode: str, dtype: Dtype, operands: tuple[Any, ...], pred: Pred | None, *words: str | None) -> Reg:
     """Emit an instruction and return its destination: the first operand, or a fresh register where it was left out."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     dst, *sources = (
         (fresh(dtype), *operands[:-1]) if operands[-1] is FRESH else (destination(operands[0]), *operands[1:])
     )
@@ -32,7 +32,7 @@ def _nearest(dtype: PtxType, rounding: str | None, *others: bool) -> str | None:
 
 
 def fma(
-    dtype: PtxType,
+    dtype: Dtype,
     dst: Any,
     a: Any,
     b: Any,
@@ -52,7 +52,7 @@ def fma(
 
 
 def div(
-    dtype: PtxType,
+    dtype: Dtype,
     dst: Any,
     a: Any,
     b: Any = FRESH,
@@ -65,13 +65,13 @@ def div(
 ) -> Reg:
     """Emit `div.T` for integers, `div.rnd[.ftz].T`, `div.approx[.ftz].f32` or `div.full[.ftz].f32`; floats are rounded
     to the nearest even unless said otherwise. `div(dtype, a, b)` makes a fresh register. Returns the destination."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     words = _nearest(dtype, rounding, approx, full), _said("approx", approx), _said("full", full), _said("ftz", ftz)
     return _emitted("div", dtype, (dst, a, b), pred, *words)
 
 
 def rcp(
-    dtype: PtxType,
+    dtype: Dtype,
     dst: Any,
     a: Any = FRESH,
     *,
@@ -82,13 +82,13 @@ def rcp(
 ) -> Reg:
     """Emit `rcp.rnd[.ftz].T` or `rcp.approx[.ftz].T`, 1/a; rounded to the nearest even unless said otherwise.
     `rcp(dtype, a)` makes a fresh register. Returns the destination."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     words = _nearest(dtype, rounding, approx), _said("approx", approx), _said("ftz", ftz)
     return _emitted("rcp", dtype, (dst, a), pred, *words)
 
 
 def sqrt(
-    dtype: PtxType,
+    dtype: Dtype,
     dst: Any,
     a: Any = FRESH,
     *,
@@ -99,20 +99,20 @@ def sqrt(
 ) -> Reg:
     """Emit `sqrt.rnd[.ftz].T` or `sqrt.approx[.ftz].f32`; rounded to the nearest even unless said otherwise.
     `sqrt(dtype, a)` makes a fresh register. Returns the destination."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     words = _nearest(dtype, rounding, approx), _said("approx", approx), _said("ftz", ftz)
     return _emitted("sqrt", dtype, (dst, a), pred, *words)
 
 
 def rsqrt(
-    dtype: PtxType, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
+    dtype: Dtype, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
 ) -> Reg:
     """Emit `rsqrt.approx[.ftz].T`, 1/√a. `rsqrt(dtype, a)` makes a fresh register. Returns the destination."""
     return _emitted("rsqrt", dtype, (dst, a), pred, _said("approx", approx), _said("ftz", ftz))
 
 
 def ex2(
-    dtype: PtxType, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
+    dtype: Dtype, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
 ) -> Reg:
     """Emit `ex2.approx[.ftz].T`, 2 to the power of a; bf16 needs `ftz=True`. `ex2(dtype, a)` makes a fresh register.
     Returns the destination."""
@@ -120,7 +120,7 @@ def ex2(
 
 
 def lg2(
-    dtype: PtxType, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
+    dtype: Dtype, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
 ) -> Reg:
     """Emit `lg2.approx[.ftz].f32`, the logarithm to base 2. `lg2(dtype, a)` makes a fresh register. Returns the
     destination."""
@@ -128,7 +128,7 @@ def lg2(
 
 
 def sin(
-    dtype: PtxType, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
+    dtype: Dtype, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
 ) -> Reg:
     """Emit `sin.approx[.ftz].f32` of an angle in radians. `sin(dtype, a)` makes a fresh register. Returns the
     destination."""
@@ -136,13 +136,13 @@ def sin(
 
 
 def cos(
-    dtype: PtxType, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
+    dtype: Dtype, dst: Any, a: Any = FRESH, *, approx: bool = True, ftz: bool = False, pred: Pred | None = None
 ) -> Reg:
     """Emit `cos.approx[.ftz].f32` of an angle in radians. `cos(dtype, a)` makes a fresh register. Returns the
     destination."""
     return _emitted("cos", dtype, (dst, a), pred, _said("approx", approx), _said("ftz", ftz))
 
 
-def tanh(dtype: PtxType, dst: Any, a: Any = FRESH, *, approx: bool = True, pred: Pred | None = None) -> Reg:
+def tanh(dtype: Dtype, dst: Any, a: Any = FRESH, *, approx: bool = True, pred: Pred | None = None) -> Reg:
     """Emit `tanh.approx.T`. `tanh(dtype, a)` makes a fresh register. Returns the destination."""
     return _emitted("tanh", dtype, (dst, a), pred, _said("approx", approx))

@@ -8,7 +8,6 @@ from pyptx.dsl import rules
 from pyptx.dsl.emit import shown
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import Register, RegisterRange
-from pyptx.types import PtxType
 
 
 def vector(value: Any) -> Any:
@@ -51,12 +50,3 @@ def hashable(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(cast("list[object]", value))
     return value if isinstance(value, str | int | None) else repr(value)
-
-
-def type_words(*dtypes: Any) -> tuple[str, ...]:
-    """Return the types as modifiers."""
-    for dtype in dtypes:
-        if not isinstance(dtype, PtxType):
-            fail(rules.ARGUMENT, f"expected a type of pyptx.types, found {shown(dtype)}",
-                 help="write from pyptx.types import bf16")  # fmt: skip
-    return tuple(dtype.name for dtype in dtypes)

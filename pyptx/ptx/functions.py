@@ -11,7 +11,7 @@ from pyptx.check.symbols import Kind, Symbol
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.finish import finished_body
-from pyptx.dsl.registers import Pred, Reg, fresh, move, widen
+from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, move, type_of, widen
 from pyptx.dsl.run import run_function
 from pyptx.dsl.scopes import Named, Scope, intrinsic, refuse_deferred
 from pyptx.dsl.shared import SharedMemory, memory_type
@@ -175,8 +175,9 @@ def call(trace: Trace, name: str, args: list[tuple[PtxType, Any]], returns: Sequ
     return made
 
 
-def const(dtype: PtxType, values: Sequence[int | float], *, name: str | None = None, space: str = "const") -> str:
+def const(dtype: Dtype, values: Sequence[int | float], *, name: str | None = None, space: str = "const") -> str:
     """Declare a table at module level: `.const .T name[n] = {…}`, or in `space="global"`. Returns its name."""
+    dtype = type_of(dtype)
     trace = current()
     if space not in ("const", "global"):
         fail(rules.ARGUMENT, f"a table lives in 'const' or 'global', found {space!r}")

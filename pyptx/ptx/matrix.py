@@ -7,7 +7,7 @@ from typing import Any
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Pred, Reg, destination, fresh
+from pyptx.dsl.registers import Dtype, Pred, Reg, destination, fresh
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedAddress, SharedAlloc, SharedSlice, SharedView, shifted
 from pyptx.dsl.trace import fail
@@ -30,7 +30,7 @@ def _space(space: str | None) -> tuple[str, ...]:
     return (space.strip("."),) if space else ()
 
 
-def _format(dtype: PtxType | str) -> tuple[str, ...]:
+def _format(dtype: Dtype) -> tuple[str, ...]:
     return tuple((dtype.name if isinstance(dtype, PtxType) else dtype).strip(".").split("."))
 
 
@@ -40,7 +40,7 @@ def ldmatrix(
     src: Any,
     layout: str = "x4",
     trans: bool = False,
-    dtype: PtxType | str = "b16",
+    dtype: Dtype = "b16",
     space: str | None = "shared",
     pred: Pred | None = None,
 ) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast, overload
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import convert, emit, foreign, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, binary, fresh, move_type
+from pyptx.dsl.registers import Dtype, Pred, Reg, binary, fresh, move_type, type_of
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedView, memory_type, shifted
 from pyptx.dsl.tensors import TensorSpec
@@ -16,7 +16,7 @@ from pyptx.ir.kinds import UNSIZED, LinkingDirective, ScalarType, StateSpace
 from pyptx.ir.nodes import VarDecl
 from pyptx.ir.operands import AddressOperand, ImmediateOperand, LabelOperand, Operand, RegisterOperand, VectorOperand
 from pyptx.ptx.scalar import FRESH
-from pyptx.types import PtxType, b64
+from pyptx.types import b64
 
 _D = TypeVar("_D")
 """Where a load puts its values: a register, a list, a range."""
@@ -37,8 +37,9 @@ def global_ptrs(*params: Any) -> tuple[Reg, ...]:
     return tuple(pointers)
 
 
-def param(dtype: PtxType, name: str, dst: Reg | None = None) -> Reg:
+def param(dtype: Dtype, name: str, dst: Reg | None = None) -> Reg:
     """Read a scalar parameter: `ld.param.T`; of an array parameter, its address: `mov.T`."""
+    dtype = type_of(dtype)
     trace = current()
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(rules.ARGUMENT, f"`ptx.param` takes the name of a parameter, found {shown(name)}",
@@ -117,7 +118,7 @@ def _indexed(base: Any, offset: Register) -> AddressOperand:
 
 def var(
     state_space: str,
-    dtype: PtxType,
+    dtype: Dtype,
     name: str,
     *,
     size: int | None = None,
@@ -126,6 +127,7 @@ def var(
 ) -> str:
     """Declare a variable: `.space .align A .T name[size]`. With linking it stands at module level. `size` counts
     elements, `align` is in bytes."""
+    dtype = type_of(dtype)
     trace = current()
     try:
         space, kind = StateSpace.from_ptx(state_space), ScalarType.from_ptx(dtype.name)
@@ -175,7 +177,7 @@ def _vector(value: Any) -> tuple[tuple[str, ...], Any]:
 
 @overload
 def ld(
-    dtype: PtxType,
+    dtype: Dtype,
     addr: Any,
     /,
     *,
@@ -186,14 +188,14 @@ def ld(
 ) -> Reg: ...
 @overload
 def ld(
-    dtype: PtxType, addr: Any, /, *, vec: int, space: str = "global", cache: str | None = None, pred: Pred | None = None
+    dtype: Dtype, addr: Any, /, *, vec: int, space: str = "global", cache: str | None = None, pred: Pred | None = None
 ) -> list[Reg]: ...
 @overload
 def ld(
-    dtype: PtxType, dst: _D, addr: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
+    dtype: Dtype, dst: _D, addr: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
 ) -> _D: ...
 def ld(
-    dtype: PtxType,
+    dtype: Dtype,
     dst: Any,
     addr: Any = FRESH,
     *,
@@ -204,6 +206,7 @@ def ld(
 ) -> Any:
     """Emit `ld.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector load. `ld(dtype, addr)` loads into a
     fresh register, with `vec=4` into four. Returns the destination."""
+    dtype = type_of(dtype)
     if addr is FRESH:
         dst, addr = fresh(dtype) if vec is None else [fresh(dtype) for _ in range(vec)], dst
     vector, target = _vector(dst)
@@ -212,8 +215,9 @@ def ld(
 
 
 def st(
-    dtype: PtxType, addr: Any, src: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
+    dtype: Dtype, addr: Any, src: Any, *, space: str = "global", cache: str | None = None, pred: Pred | None = None
 ) -> None:
     """Emit `st.space[.cache].T`; a list of 2, 4 or 8 registers makes it a vector store."""
+    dtype = type_of(dtype)
     vector, source = _vector(src)
     emit(spelled("st", *_words(space), *_words(cache), *vector, memory_type(dtype)), (addr, source), pred)

@@ -9,10 +9,10 @@ from typing import Any
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Pred, Reg, destination
+from pyptx.dsl.registers import Dtype, Pred, Reg, destination, type_of
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import is_integer
-from pyptx.ptx.fragments import hashable, shape_word, type_words, vector
+from pyptx.ptx.fragments import hashable, shape_word, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.types import PtxType
 
@@ -24,10 +24,10 @@ _Fragment = RegArray | list[Any] | tuple[Reg, ...] | Reg
 def sync(
     *,
     shape: tuple[int, int, int],
-    dtype_d: PtxType,
-    dtype_a: PtxType,
-    dtype_b: PtxType,
-    dtype_c: PtxType,
+    dtype_d: Dtype,
+    dtype_a: Dtype,
+    dtype_b: Dtype,
+    dtype_c: Dtype,
     d: _Fragment,
     a: _Fragment,
     b: _Fragment,
@@ -46,7 +46,7 @@ def sync(
     scale_a_id: tuple[Any, Any] = (0, 0),
     scale_b_id: tuple[Any, Any] = (0, 0),
     scale_vec: int | None = None,
-    scale_dtype: PtxType | None = None,
+    scale_dtype: Dtype | None = None,
     pred: Pred | None = None,
 ) -> Any:
     """Emit `mma.sync.aligned.mMnNkK.row.col.D.A.B.C {d}, {a}, {b}, {c}`: exactly one. `d=[f32] * 4` makes fresh
@@ -62,10 +62,11 @@ def sync(
     trace = current()
     scaled = scale_a is not None or scale_b is not None
     sparse = None if sparse_metadata is None else ordered_metadata
-    types = (dtype_d, dtype_a, dtype_b, dtype_c)
+    types = type_of(dtype_d), type_of(dtype_a), type_of(dtype_b), type_of(dtype_c)
+    scale_type = None if scale_dtype is None else type_of(scale_dtype)
     spelling = _spelling(
         hashable(shape), types, sparse, (a_layout, b_layout, rounding), satfinite, bit_op, kind, scaled,
-        hashable(scale_vec), scale_dtype,
+        hashable(scale_vec), scale_type,
     )  # fmt: skip
     d = destination(d)
     given: dict[str, Any] = {"d": vector(d), "a": vector(a), "b": vector(b), "c": vector(c)}
@@ -100,7 +101,7 @@ def _spelling(
     scale_dtype: PtxType | None,
 ) -> Spelling:
     """Return the instruction's spelling; `sparse` says whether the metadata is ordered, None: A is dense."""
-    types = type_words(*dtypes)
+    types = tuple(dtype.name for dtype in dtypes)
     words = [] if sparse is None else ["sp::ordered_metadata" if sparse else "sp"]
     words += ["sync", "aligned", shape_word(shape, "mma.sync"), *(mode.strip(".") for mode in modes if mode)]
     words += _kind_words(kind, types, scaled, scale_vec)

@@ -9,33 +9,32 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred
+from pyptx.dsl.registers import Dtype, Pred, type_of
 from pyptx.ptx.orders import bulk_operation, given, operand_type, vector_words
-from pyptx.types import PtxType
 
 __all__ = ["cp_async_bulk", "cp_reduce_async_bulk", "ld_reduce", "red", "st"]
 
 
 def ld_reduce(
     op: str,
-    dtype: PtxType,
+    dtype: Dtype,
     dst: Any,
     addr: Any,
     *,
     sem: str | None = None,
     scope: str | None = None,
-    acc: PtxType | None = None,
+    acc: Dtype | None = None,
     space: str = "global",
     pred: Pred | None = None,
 ) -> None:
     """Emit `multimem.ld_reduce[.sem.scope][.space].op[.acc::T][.vN].T d, [a]`; `acc` is f32 or f16."""
-    wide = None if acc is None else f"acc::{acc.name}"
+    wide = None if acc is None else f"acc::{type_of(acc).name}"
     words = (*given("ld_reduce", sem, scope, space, op, wide), *vector_words(dst), operand_type(op, dtype))
     emit(spelled("multimem", *words), (dst, addr), pred)
 
 
 def st(
-    dtype: PtxType,
+    dtype: Dtype,
     addr: Any,
     src: Any,
     *,
@@ -45,13 +44,14 @@ def st(
     pred: Pred | None = None,
 ) -> None:
     """Emit `multimem.st[.sem.scope][.space][.vN].T [a], b`."""
+    dtype = type_of(dtype)
     words = (*given("st", sem, scope, space), *vector_words(src), dtype.name)
     emit(spelled("multimem", *words), (addr, src), pred)
 
 
 def red(
     op: str,
-    dtype: PtxType,
+    dtype: Dtype,
     addr: Any,
     value: Any,
     *,
@@ -74,7 +74,7 @@ def cp_async_bulk(dst: Any, src: Any, size: int | Any, *, byte_mask: Any = None,
 
 
 def cp_reduce_async_bulk(
-    op: str, dtype: PtxType, dst: Any, src: Any, size: int | Any, *, pred: Pred | None = None
+    op: str, dtype: Dtype, dst: Any, src: Any, size: int | Any, *, pred: Pred | None = None
 ) -> None:
     """Emit `multimem.cp.reduce.async.bulk.global.shared::cta.bulk_group.op[.noftz].T [dst], [src], size`. `size` is
     in bytes, a multiple of 16."""

@@ -10,6 +10,7 @@ from typing import Any
 from pyptx.dsl import rules
 from pyptx.dsl.emit import convert, shown
 from pyptx.dsl.exact import checked_name
+from pyptx.dsl.registers import Dtype, type_of
 from pyptx.dsl.trace import CURRENT, fail
 from pyptx.dsl.values import Register
 from pyptx.ir.kinds import ScalarType
@@ -32,7 +33,6 @@ from pyptx.ir.operands import (
     UnaryOperand,
     VectorOperand,
 )
-from pyptx.types import PtxType
 
 __all__ = [
     "address", "bare", "binary", "cast", "conditional", "field", "generic", "index", "mask", "negated", "operand",
@@ -93,8 +93,9 @@ def conditional(test: Any, then: Any, other: Any) -> Operand:
     return ConditionalOperand(operand(test), operand(then), operand(other))
 
 
-def cast(dtype: PtxType, value: Any) -> Operand:
+def cast(dtype: Dtype, value: Any) -> Operand:
     """Return `(.s64) x` or `(.u64) x`."""
+    dtype = type_of(dtype)
     return CastOperand(ScalarType.from_ptx(dtype.name), operand(value))
 
 

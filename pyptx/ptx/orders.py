@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pyptx.dsl.arithmetic import unsigned, untyped
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import check_type
-from pyptx.types import PtxType
+from pyptx.dsl.registers import Dtype, type_of
 
 HALVES = frozenset(("f16", "bf16", "f16x2", "bf16x2"))
 _BITWISE = frozenset(("and", "or", "xor", "exch", "cas"))
@@ -22,13 +21,13 @@ def given(*words: str | None) -> tuple[str, ...]:
     return tuple([word for word in words if word])
 
 
-def operand_type(op: str, dtype: PtxType) -> str:
+def operand_type(op: str, dtype: Dtype) -> str:
     """Return the type that an atomic operation names for values of this type.
 
     Exchanges are of bits. Bits count as unsigned; the two's complement sum of s64 is that of u64, the only name that
     PTX has for it.
     """
-    check_type(dtype)
+    dtype = type_of(dtype)
     if dtype.kind not in ("b", "u", "s"):
         return untyped(dtype).name if op in _EXCHANGES else dtype.name
     if op in _BITWISE:
@@ -41,7 +40,7 @@ def vector_words(value: object) -> tuple[str, ...]:
     return (f"v{len(value)}",) if isinstance(value, list | RegArray) else ()  # pyright: ignore[reportUnknownArgumentType]
 
 
-def bulk_operation(op: str, dtype: PtxType) -> tuple[str, ...]:
+def bulk_operation(op: str, dtype: Dtype) -> tuple[str, ...]:
     """Return how a bulk reduction spells its operation and type: sums of halves have `.noftz`."""
     kind = operand_type(op, dtype)
     return (*given(op, "noftz" if op == "add" and kind in HALVES else None), kind)

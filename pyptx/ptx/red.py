@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.registers import Pred
+from pyptx.dsl.registers import Dtype, Pred
 from pyptx.ptx.atom import emit_atomic
-from pyptx.types import PtxType
 
 __all__ = ["add", "and_", "dec", "inc", "max", "min", "or_", "xor_"]
 
@@ -20,7 +19,7 @@ class _Red:
 
     def __call__(
         self,
-        dtype: PtxType,
+        dtype: Dtype,
         addr: Any,
         value: Any,
         *,

@@ -9,12 +9,12 @@ from pyptx.check.operands import UNDECLARED
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned, untyped
 from pyptx.dsl.emit import emit, need_special, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, check_type, fresh, move_type
+from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, move_type, type_of
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Pair, Register, is_integer, is_pair, literal
 from pyptx.ir.operands import RegisterOperand
 from pyptx.isa.special import SPECIAL_REGISTERS, special_register
-from pyptx.types import PtxType, from_name
+from pyptx.types import from_name
 
 
 def sreg(name: str) -> Reg:
@@ -49,9 +49,9 @@ FRESH: Any = object()
 """Stands for the last operand where the destination was left out: the others moved up, a fresh register is made."""
 
 
-def mov(dtype: PtxType, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
+def mov(dtype: Dtype, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
     """Emit `mov.T`. `mov(dtype, src)` makes a fresh register. Returns the destination."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     if src is FRESH:
         dst, src = fresh(dtype), dst
     if dtype.kind == "f" and (isinstance(src, int | float) or is_pair(src, dtype)):
@@ -60,34 +60,34 @@ def mov(dtype: PtxType, dst: Any, src: Any = FRESH, *, pred: Pred | None = None)
     return dst
 
 
-def bitcast(dtype: PtxType, src: Any, *, pred: Pred | None = None) -> Reg:
+def bitcast(dtype: Dtype, src: Any, *, pred: Pred | None = None) -> Reg:
     """Emit `mov.bN`: the bits of a register in a fresh one of another type, `ptx.bitcast(f32, x)`; a list of registers
     is packed. Returns the fresh register."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     made = fresh(dtype)
     emit(spelled("mov", untyped(dtype).name), (made, src), pred)
     return made
 
 
-def _arithmetic(opcode: str, dtype: PtxType, operands: tuple[Any, ...], pred: Any, *modes: str) -> None:
-    check_type(dtype)
+def _arithmetic(opcode: str, dtype: Dtype, operands: tuple[Any, ...], pred: Any, *modes: str) -> None:
+    dtype = type_of(dtype)
     emit(spelled(opcode, *modes, unsigned(dtype).name), operands, pred)
 
 
-def add(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+def add(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
     """Emit `add.T`."""
     _arithmetic("add", dtype, (dst, a, b), pred)
 
 
-def sub(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+def sub(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
     """Emit `sub.T`."""
     _arithmetic("sub", dtype, (dst, a, b), pred)
 
 
-def mul(dtype: PtxType, dst: Any, a: Any, b: Any = FRESH, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
+def mul(dtype: Dtype, dst: Any, a: Any, b: Any = FRESH, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
     """Emit `mul[.lo|.hi|.wide].T`; integers default to `.lo`. `mul(dtype, a, b)` makes a fresh register, twice as wide
     for `wide`. Returns the destination."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     if mode is None and dtype.kind in ("b", "u", "s"):
         mode = "lo"
     if b is FRESH:
@@ -112,7 +112,7 @@ def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
         sources = list(args)
     else:
         fail(rules.ARGUMENT, f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {len(args)} arguments")
-    check_type(dtype)
+    dtype = type_of(dtype)
     if dtype.kind == "f":
         emit(spelled("fma", "rn", dtype.name), (dst, *sources), pred)
     else:
@@ -120,39 +120,41 @@ def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
     return dst
 
 
-def shl(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+def shl(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
     """Emit `shl.bN`."""
+    dtype = type_of(dtype)
     emit(spelled("shl", untyped(dtype).name), (dst, a, b), pred)
 
 
-def shr(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+def shr(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
     """Emit `shr.T`."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     emit(spelled("shr", dtype.name), (dst, a, b), pred)
 
 
-def _logic(opcode: str, dtype: PtxType, operands: tuple[Any, ...], pred: Any) -> None:
-    check_type(dtype)
+def _logic(opcode: str, dtype: Dtype, operands: tuple[Any, ...], pred: Any) -> None:
+    dtype = type_of(dtype)
     emit(spelled(opcode, "pred" if dtype.kind == "pred" else untyped(dtype).name), operands, pred)
 
 
-def and_(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+def and_(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
     """Emit `and.bN` or `and.pred`."""
     _logic("and", dtype, (dst, a, b), pred)
 
 
-def or_(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+def or_(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
     """Emit `or.bN` or `or.pred`."""
     _logic("or", dtype, (dst, a, b), pred)
 
 
-def xor_(dtype: PtxType, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
+def xor_(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
     """Emit `xor.bN` or `xor.pred`."""
     _logic("xor", dtype, (dst, a, b), pred)
 
 
-def not_(dtype: PtxType, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
+def not_(dtype: Dtype, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
     """Emit `not.bN` or `not.pred`. `not_(dtype, src)` makes a fresh register. Returns the destination."""
+    dtype = type_of(dtype)
     if src is FRESH:
         dst, src = fresh(dtype), dst
     _logic("not", dtype, (dst, src), pred)
@@ -164,7 +166,7 @@ _EITHER = frozenset(("eq", "ne"))
 
 def setp(
     cmp_op: str,
-    dtype: PtxType,
+    dtype: Dtype,
     pred_out: Reg | Pair,
     a: Any,
     b: Any,
@@ -173,7 +175,7 @@ def setp(
     pred: Pred | None = None,
 ) -> None:
     """Emit `setp.cmp[.ftz].T p, a, b`. `pred_negate=p` is `pred=~p`."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     if not isinstance(cmp_op, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         fail(rules.ARGUMENT, f"a comparison is a string, found {shown(cmp_op)}", help='write "lt", "geu", "eq.ftz", …')
     words = cmp_op.strip(".").split(".")
@@ -186,10 +188,10 @@ def setp(
 
 
 def selp(
-    dtype: PtxType, dst: Any, true_val: Any, false_val: Any, pred_reg: Any = FRESH, *, pred: Pred | None = None
+    dtype: Dtype, dst: Any, true_val: Any, false_val: Any, pred_reg: Any = FRESH, *, pred: Pred | None = None
 ) -> Reg:
     """Emit `selp.T`. `selp(dtype, true_val, false_val, p)` makes a fresh register. Returns the destination."""
-    check_type(dtype)
+    dtype = type_of(dtype)
     if pred_reg is FRESH:
         dst, true_val, false_val, pred_reg = fresh(dtype), dst, true_val, false_val
     emit(spelled("selp", move_type(dtype)), (dst, true_val, false_val, pred_reg), pred)
@@ -197,8 +199,8 @@ def selp(
 
 
 def cvt(
-    dst_type: PtxType,
-    src_type: PtxType,
+    dst_type: Dtype,
+    src_type: Dtype,
     dst: Any,
     src: Any = FRESH,
     *,
@@ -209,8 +211,8 @@ def cvt(
 ) -> Reg:
     """Emit `cvt[.rnd][.ftz][.sat].D.S`. A list of two sources makes a packed conversion: [high, low]. `cvt(D, S, src)`
     makes a fresh register. Returns the destination."""
-    check_type(dst_type)
-    check_type(src_type)
+    dst_type = type_of(dst_type)
+    src_type = type_of(src_type)
     if src is FRESH:
         dst, src = fresh(dst_type), dst
     words = [*(rounding or "").strip(".").split("."), "ftz" if ftz else "", "sat" if sat else ""]

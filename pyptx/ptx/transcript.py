@@ -14,6 +14,7 @@ from pyptx.dsl.exact import Exact, checked_name
 from pyptx.dsl.exact_layout import settled
 from pyptx.dsl.exact_lines import origins_in
 from pyptx.dsl.finish import finished_body
+from pyptx.dsl.registers import Dtype
 from pyptx.dsl.run import run_function
 from pyptx.dsl.scopes import refuse_deferred
 from pyptx.dsl.shared import SharedMemory
@@ -29,7 +30,6 @@ from pyptx.isa.targets import target as target_of
 from pyptx.ptx.decl import variable
 from pyptx.ptx.directives import data_node, directive_node
 from pyptx.ptx.exact import gap
-from pyptx.types import PtxType
 
 if TYPE_CHECKING:
     from pyptx.toolchain import Cubin, Resources
@@ -100,13 +100,13 @@ class ExactModule:
         """Space the next statement by hand, as `ptx.layout` does in a function."""
         self._add(gap(gaps, before, after, inner))
 
-    def reg(self, dtype: PtxType, *names: str, vector: int | None = None, align: Any = None) -> Any:
+    def reg(self, dtype: Dtype, *names: str, vector: int | None = None, align: Any = None) -> Any:
         """Declare registers of the module; returns what `ptx.decl.reg` returns."""
         node, made = declared.registers(dtype, names, vector, align)
         self._add(node.replace(origin=place()))
         return made[0] if len(made) == 1 else tuple(made)
 
-    def var(self, space: str, dtype: PtxType, name: str, shape: Any = None, *more: Declarator, **given: Any) -> str:
+    def var(self, space: str, dtype: Dtype, name: str, shape: Any = None, *more: Declarator, **given: Any) -> str:
         """Declare a variable, as `ptx.decl.var` does in a function."""
         self._add(variable(space, dtype, name, shape, *more, **given).replace(origin=place()))
         return name
@@ -121,7 +121,7 @@ class ExactModule:
             fail(rules.NESTING, f"a label stands in a section here, {_NOT_SECTION}")
         self._add(Label(checked_name(name), origin=place()))
 
-    def data(self, dtype: PtxType, *values: Any) -> None:
+    def data(self, dtype: Dtype, *values: Any) -> None:
         """Add a line to the section that is open: `.b8 1, 2`; labels, (label, offset), (label, "-", label)."""
         if self.inner is None:
             fail(rules.NESTING, f"data stand in a section, {_NOT_SECTION}", help='with module.section(".debug_info"):')

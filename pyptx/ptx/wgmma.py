@@ -8,7 +8,7 @@ from typing import Any
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
 from pyptx.dsl.ranges import RegArray
-from pyptx.dsl.registers import Pred, Reg, check_type
+from pyptx.dsl.registers import Dtype, Pred, Reg, type_of
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedSlice, SharedView
 from pyptx.dsl.trace import current, fail
@@ -23,10 +23,10 @@ from pyptx.ptx.descriptors import (
     tile_layout,
     with_address,
 )
-from pyptx.ptx.fragments import hashable, shape_word, type_words, vector
+from pyptx.ptx.fragments import hashable, shape_word, vector
 from pyptx.ptx.signatures import arranged
 from pyptx.tensormap import Swizzle
-from pyptx.types import PtxType, from_name
+from pyptx.types import PtxType
 from pyptx.wgmma_layout import GmmaLayout, LayoutType, Major
 
 __all__ = [
@@ -50,9 +50,9 @@ _TRANSPOSABLE = ("f16", "bf16")
 def mma_async(
     *,
     shape: tuple[int, int, int],
-    dtype_d: PtxType,
-    dtype_a: PtxType,
-    dtype_b: PtxType,
+    dtype_d: Dtype,
+    dtype_a: Dtype,
+    dtype_b: Dtype,
     d: RegArray,
     a: Any,
     b: Any,
@@ -84,10 +84,11 @@ def mma_async(
     if isinstance(scale_d, int) and scale_d not in (0, 1):
         fail(rules.ARGUMENT, f"`scale_d` is False, True or a predicate, found {scale_d}", help="0 begins a new sum")
     sparse = sparse_metadata is not None
-    spelling = _spelling(hashable(shape), dtype_d, dtype_a, dtype_b, sparse, satfinite)
+    type_a, type_b = type_of(dtype_a), type_of(dtype_b)
+    spelling = _spelling(hashable(shape), type_of(dtype_d), type_a, type_b, sparse, satfinite)
     m, n, k = shape
-    a, trans_a = _operand("a", a, dtype_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
-    b, trans_b = _operand("b", b, dtype_b, int(trans_b), b_k_offset, (n, k))
+    a, trans_a = _operand("a", a, type_a, int(trans_a), a_k_offset, (m, k // 2 if sparse else k))
+    b, trans_b = _operand("b", b, type_b, int(trans_b), b_k_offset, (n, k))
     given: dict[str, Any] = {"d": vector(d), "a": a, "b": b, "scale_d": scale_d}
     if sparse:
         given["meta"] = sparse_metadata
@@ -109,7 +110,7 @@ _REMEDY = (
 def _spelling(
     shape: Any, dtype_d: PtxType, dtype_a: PtxType, dtype_b: PtxType, sparse: bool, satfinite: bool
 ) -> Spelling:
-    types = type_words(dtype_d, dtype_a, dtype_b)
+    types = dtype_d.name, dtype_a.name, dtype_b.name
     words = ["mma_async", *(["sp"] if sparse else []), "sync", "aligned", shape_word(shape, "wgmma.mma_async")]
     words += ["satfinite"] if satfinite else []
     return spelled("wgmma", *words, *types, *(["and", "popc"] if dtype_a.name == "b1" else []))
@@ -202,11 +203,10 @@ def make_descriptor(
 
 
 @intrinsic
-def auto_descriptor(smem_base: Any, *, dtype: Any, shape: tuple[int, int], major: str | int) -> Reg:
+def auto_descriptor(smem_base: Any, *, dtype: Dtype, shape: tuple[int, int], major: str | int) -> Reg:
     """Return a register with the descriptor of a tile in the canonical layout of its shape: (M or N, K) when K-major,
     (K, M or N) when MN-major. Emits what `make_descriptor` emits."""
-    kind = from_name(dtype) if isinstance(dtype, str) else dtype
-    check_type(kind)
+    kind = type_of(dtype)
     try:
         which = Major.of(major)
     except ValueError as wrong:

@@ -298,7 +298,7 @@ ONE_CALL: list[tuple[Callable[[reg.Reg], object], str, tuple[str, ...]]] = [
         (lambda x: ptx.raw("}"), "PTX0819", ()),
         (lambda x: ptx.raw("add.u32 %r0, %r0"), "PTX0819", ("`;`",)),
         (lambda x: ptx.imm("abc"), "PTX0818", ("abc",)),
-        (lambda x: reg.scalar(cast("reg.PtxType", "u32")), "PTX0818", ("pyptx.types",)),
+        (lambda x: reg.scalar("u31"), "PTX0818", ("pyptx.types",)),
     ]  # fmt: skip
 
 

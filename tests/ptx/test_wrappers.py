@@ -10,7 +10,7 @@ import pytest
 
 from pyptx import PtxError, ptx, reg, smem
 from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f16x2, f32, f64, pred, s32, u8, u16, u32, u64
-from tests.dsl.tracing import code, traced
+from tests.dsl.tracing import code, refused, traced
 
 
 class Some:
@@ -185,7 +185,7 @@ MISTAKES: list[tuple[Callable[[Some], Any], str, tuple[str, ...]]] = [
     (lambda x: ptx.sin(f32, x.rd), "PTX0203", ("found `%rd0`",)),
     (lambda x: ptx.rcp(f32, x.f, approx=True, rounding="rn"), "PTX0102", ("rcp.approx.f32",)),
     (lambda x: ptx.ex2(bf16, x.rs), "PTX0102", ("ex2.approx.ftz.bf16",)),
-    (lambda x: ptx.div("f32", x.f, x.f), "PTX0818", ("type",)),  # type: ignore[arg-type]
+    (lambda x: ptx.div("fp32", x.f, x.f), "PTX0818", ("type",)),
 ]
 
 
@@ -201,3 +201,69 @@ def test_a_wrong_computation_is_reported_at_its_line(index: int) -> None:
     found = caught.value.diagnostics[0]
     assert (found.code, getattr(found.origin, "file", "")) == (rule, __file__)
     assert all(word in str(caught.value) for word in words)
+
+
+NAMED: tuple[Callable[[Some, Any], Any], ...] = (
+    lambda x, t: ptx.mov(t(f32), x.f, 1),
+    lambda x, t: ptx.bitcast(t(u32), x.f),
+    lambda x, t: ptx.add(t(s32), x.r, x.r, 1),
+    lambda x, t: ptx.mul(t(s32), x.r, x.r, mode="wide"),
+    lambda x, t: ptx.mad(t(u32), x.r, x.r, 2, x.r),
+    lambda x, t: ptx.shl(t(u32), x.r, x.r, 1),
+    lambda x, t: ptx.not_(t(u32), x.r),
+    lambda x, t: ptx.setp("lt", t(u32), x.p, x.r, 1),
+    lambda x, t: ptx.selp(t(u32), x.r, 1, x.p),
+    lambda x, t: ptx.cvt(t(f32), t(s32), x.r, rounding="rn"),
+    lambda x, t: ptx.ex2(t(f32), x.f),
+    lambda x, t: ptx.ld(t(f32), x.rd),
+    lambda x, t: ptx.ld(t(f32), x.rd, vec=2),
+    lambda x, t: ptx.st(t(f32), x.rd, x.f),
+    lambda x, t: ptx.param(t(u32), "n"),
+    lambda x, t: ptx.var("shared", t(f32), "v"),
+    lambda x, t: ptx.const(t(f32), [1.0]),
+    lambda x, t: ptx.atom.add(t(f32), x.f, x.rd, x.f),
+    lambda x, t: ptx.atom.cas(t(b32), x.r, x.rd, x.r, x.r),
+    lambda x, t: ptx.red.add(t(f32), x.rd, x.f),
+    lambda x, t: ptx.multimem.st(t(f32), x.rd, x.f, sem="relaxed", scope="gpu"),
+    lambda x, t: ptx.multimem.ld_reduce("add", t(f32), x.f, x.rd, sem="relaxed", scope="gpu"),
+    lambda x, t: ptx.st_async(t(b32), x.r, x.r, x.r),
+    lambda x, t: ptx.red_async("add", t(u32), x.r, x.r, x.r),
+    lambda x, t: ptx.cp.async_.bulk.reduce_to_global("add", t(f32), x.rd, x.r, 16),
+    lambda x, t: ptx.ldmatrix(dst=[b32], src=x.r, layout="x1", dtype=t(b16)),
+    lambda x, t: ptx.mma.sync(
+        shape=(16, 8, 16), dtype_d=t(f32), dtype_a=t(bf16), dtype_b=t(bf16), dtype_c=t(f32),
+        d=[x.f] * 4, a=[x.r] * 4, b=[x.r] * 2, c=[x.f] * 4,
+    ),
+    lambda x, t: ptx.wgmma.mma_async(
+        shape=(64, 8, 16), dtype_d=t(f32), dtype_a=t(f16), dtype_b=t(f16), d=reg.array(f32, 4), a=x.rd, b=x.rd
+    ),
+    lambda x, t: ptx.wgmma.auto_descriptor(x.r, dtype=t(f16), shape=(64, 64), major="K"),
+    lambda x, t: smem.alloc(t(f32), 4),
+    lambda x, t: reg.array(t(f32), 4),
+    lambda x, t: reg.scalar(t(bf16), 1.0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("index", range(len(NAMED)))
+def test_a_type_is_given_itself_or_by_its_name(index: int) -> None:
+    def text(spell: Callable[[Any], Any]) -> list[str]:
+        def body() -> None:
+            NAMED[index](Some(), spell)
+
+        lines = traced(body, arch="sm_90a", version=(8, 6), raw_params=[("u32", "n")], block=128).ptx().splitlines()
+        return [line for line in lines if not line.strip().startswith("//")]
+
+    assert text(lambda dtype: dtype) == text(lambda dtype: dtype.name) == text(lambda dtype: f".{dtype.name}")
+
+
+def test_descriptors_of_instructions_take_both_spellings_of_a_type() -> None:
+    describe = ptx.tcgen05.make_instr_desc_f16bf16_f32
+    assert describe(ab_dtype=f16) == describe(ab_dtype="f16") != describe(ab_dtype="bf16")
+
+
+def test_a_name_that_is_no_type_is_refused() -> None:
+    def body() -> None:
+        x = reg.alloc(u32)
+        ptx.add("u31", x, x, 1)  # here
+
+    refused(body, "PTX0818", "u31", "pyptx.types")

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl.emit import emit, spelled
-from pyptx.dsl.registers import Pred
+from pyptx.dsl.registers import Dtype, Pred
 from pyptx.ptx.cp import tensor as tensor
 from pyptx.ptx.orders import bulk_operation, given
-from pyptx.types import PtxType
 
 __all__ = [
     "commit_group", "global_to_shared", "global_to_shared_cta", "prefetch", "reduce_to_global", "reduce_to_shared",
@@ -83,7 +82,7 @@ def shared_to_global(
 
 
 def reduce_to_global(
-    op: str, dtype: PtxType, dst: Any, src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None
+    op: str, dtype: Dtype, dst: Any, src: Any, size: Any, *, cache_hint: Any = None, pred: Pred | None = None
 ) -> None:
     """Emit `cp.reduce.async.bulk.global.shared::cta.bulk_group[.L2::cache_hint].op[.noftz].T [dst], [src], size [,
     policy]`; sums of halves have `.noftz`. `size` is in bytes, a multiple of 16."""
@@ -93,7 +92,7 @@ def reduce_to_global(
 
 
 def reduce_to_shared(
-    op: str, dtype: PtxType, dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None
+    op: str, dtype: Dtype, dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None
 ) -> None:
     """Emit `cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.op.T [dst], [src], size,
     [mbar]`. `size` is in bytes, a multiple of 16."""

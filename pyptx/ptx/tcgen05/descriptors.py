@@ -6,20 +6,19 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import shown
-from pyptx.dsl.registers import Reg, check_type
+from pyptx.dsl.registers import Dtype, Reg, type_of
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import fail
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor, ZeroColumnMask
 from pyptx.isa.swizzle import by_name
 from pyptx.ptx.descriptors import START, checked, with_address
 from pyptx.tensormap import Swizzle
-from pyptx.types import PtxType, e2m1, e4m3, f32, from_name, s8, s32, u8, ue4m3, ue8m0
+from pyptx.types import e2m1, e4m3, f32, s8, s32, u8, ue4m3, ue8m0
 from pyptx.wgmma_layout import GmmaLayout, Major
 
 BLACKWELL_MASKED_DESC_B128 = Tcgen05Descriptor(0, 16, 1024, Swizzle.B128).encode()
 """The constant bits for rows of 128 swizzled bytes: leading offset 16, stride 1024."""
 
-Type = PtxType | str
 _SHIFTS = (0, 8, 16, 32)
 _TABLES = "the kind decides types and shapes: f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4"
 
@@ -72,9 +71,9 @@ def make_instr_desc(
     *,
     m: int,
     n: int,
-    a_dtype: Type,
-    b_dtype: Type | None = None,
-    d_dtype: Type = f32,
+    a_dtype: Dtype,
+    b_dtype: Dtype | None = None,
+    d_dtype: Dtype = f32,
     a_major: str = "K",
     b_major: str = "K",
     scale_a: int = 1,
@@ -83,7 +82,7 @@ def make_instr_desc(
     sparse: bool = False,
     sparsity_selector: int = 0,
     max_shift: int = 0,
-    scale_dtype: Type | None = None,
+    scale_dtype: Dtype | None = None,
     a_scale_id: int = 0,
     b_scale_id: int = 0,
     k96: bool = False,
@@ -94,11 +93,11 @@ def make_instr_desc(
     scale-factor ids are bytes of a word. What the manual's tables forbid is refused.
     """
     operation = InstructionDescriptor(
-        kind.removeprefix("kind::"), m, n, _type(a_dtype), _type(a_dtype if b_dtype is None else b_dtype),
-        _type(d_dtype), _transposed(a_major), _transposed(b_major), _negated("scale_a", scale_a),
+        kind.removeprefix("kind::"), m, n, type_of(a_dtype), type_of(a_dtype if b_dtype is None else b_dtype),
+        type_of(d_dtype), _transposed(a_major), _transposed(b_major), _negated("scale_a", scale_a),
         _negated("scale_b", scale_b), sparse, sparsity_selector, saturate,
         _SHIFTS[max_shift] if max_shift in range(4) else max_shift,
-        None if scale_dtype is None else _type(scale_dtype), a_scale_id, b_scale_id, k96,
+        None if scale_dtype is None else type_of(scale_dtype), a_scale_id, b_scale_id, k96,
     )  # fmt: skip
     bits = checked("instruction descriptor", operation.encode, _TABLES)
     _check_operation(operation)
@@ -112,16 +111,6 @@ def _check_operation(operation: InstructionDescriptor) -> None:
     if all(found):
         best = min(found, key=len)
         fail(rules.ARGUMENT, f"instruction descriptor: {'; '.join(best)}", help=_TABLES)
-
-
-def _type(dtype: Any) -> PtxType:
-    if isinstance(dtype, str):
-        try:
-            return from_name(dtype)
-        except ValueError as wrong:
-            fail(rules.ARGUMENT, str(wrong), help="write a type of pyptx.types, or its name: 'bf16'")
-    check_type(dtype)
-    return dtype
 
 
 def _transposed(major: str) -> bool:
@@ -141,7 +130,7 @@ def make_instr_desc_f16bf16_f32(
     *,
     m: int = 128,
     n: int = 256,
-    ab_dtype: str = "bf16",
+    ab_dtype: Dtype = "bf16",
     a_major: str = "K",
     b_major: str = "K",
     scale_a: int = 1,
@@ -151,7 +140,7 @@ def make_instr_desc_f16bf16_f32(
     max_shift: int = 0,
 ) -> int:
     """Return the descriptor of kind f16 (f16 or bf16) or tf32, accumulating in f32."""
-    name = _type(ab_dtype).name
+    name = type_of(ab_dtype).name
     return make_instr_desc(
         "tf32" if name == "tf32" else "f16", m=m, n=n, a_dtype=ab_dtype, a_major=a_major, b_major=b_major,
         scale_a=scale_a, scale_b=scale_b, saturate=saturate, sparse=sparse, max_shift=max_shift,
@@ -162,8 +151,8 @@ def make_instr_desc_i8(
     *,
     m: int = 128,
     n: int = 256,
-    a_dtype: Type = s8,
-    b_dtype: Type = s8,
+    a_dtype: Dtype = s8,
+    b_dtype: Dtype = s8,
     a_major: str = "K",
     b_major: str = "K",
     saturate: bool = False,
@@ -172,7 +161,7 @@ def make_instr_desc_i8(
 ) -> int:
     """Return the descriptor of kind i8: s8 or u8, accumulating in s32."""
     for dtype in (a_dtype, b_dtype):
-        if _type(dtype) not in (s8, u8):
+        if type_of(dtype) not in (s8, u8):
             fail(rules.ARGUMENT, f"kind i8 takes s8 and u8, found {dtype}", help="use another kind's builder")
     return make_instr_desc(
         "i8", m=m, n=n, a_dtype=a_dtype, b_dtype=b_dtype, d_dtype=s32, a_major=a_major, b_major=b_major,
@@ -184,9 +173,9 @@ def make_instr_desc_f8f6f4(
     *,
     m: int = 128,
     n: int = 256,
-    a_dtype: Type = e4m3,
-    b_dtype: Type = e4m3,
-    d_dtype: Type = f32,
+    a_dtype: Dtype = e4m3,
+    b_dtype: Dtype = e4m3,
+    d_dtype: Dtype = f32,
     a_major: str = "K",
     b_major: str = "K",
     scale_a: int = 1,
@@ -205,8 +194,8 @@ def make_instr_desc_mxf8f6f4(
     *,
     m: int = 128,
     n: int = 256,
-    a_dtype: Type = e4m3,
-    b_dtype: Type = e4m3,
+    a_dtype: Dtype = e4m3,
+    b_dtype: Dtype = e4m3,
     a_major: str = "K",
     b_major: str = "K",
     scale_a: int = 1,
@@ -244,7 +233,7 @@ def make_instr_desc_mxf4nvf4(
     *,
     m: int = 128,
     n: int = 256,
-    scale_dtype: Type = ue4m3,
+    scale_dtype: Dtype = ue4m3,
     scale_a: int = 1,
     scale_b: int = 1,
     sparse: bool = False,

@@ -6,7 +6,7 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Pred, Reg, destination
+from pyptx.dsl.registers import Dtype, Pred, Reg, destination, type_of
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.shared import SharedAlloc, SharedSlice, SharedView
 from pyptx.dsl.trace import fail
@@ -16,7 +16,6 @@ from pyptx.isa.descriptors import Tcgen05Descriptor
 from pyptx.ptx.descriptors import with_address
 from pyptx.ptx.fragments import vector
 from pyptx.ptx.shared_barriers import MbarrierArray, MbarrierRef
-from pyptx.types import PtxType
 
 
 def tmem(value: Any, what: str) -> Register | AddressOperand:
@@ -137,7 +136,7 @@ def ld(
     *,
     shape: str = "16x128b",
     count: int = 1,
-    dtype: str | PtxType = "b32",
+    dtype: Dtype = "b32",
     pack: bool = False,
     split: int | None = None,
     red: str | None = None,
@@ -153,7 +152,7 @@ def ld(
     each lane into `red_dst`: `tcgen05.ld.red.….xN.min[.abs][.NaN].f32 {regs}, r, [t]`, with `dtype` f32, u32 or s32.
     `dst_regs=[b32] * 4` makes fresh registers; the destination is returned.
     """
-    kind = dtype.name if isinstance(dtype, PtxType) else dtype.strip(".")
+    kind = type_of(dtype).name
     words = ["red"] if red else []
     words += ["sync", "aligned", shape, f"x{count}"]
     words += [red, *(["abs"] if red_abs else []), *(["NaN"] if red_nan else [])] if red else []
@@ -197,14 +196,14 @@ def st(
     *,
     shape: str = "16x128b",
     count: int = 1,
-    dtype: str | PtxType = "b32",
+    dtype: Dtype = "b32",
     unpack: bool = False,
     split: int | None = None,
     pred: Pred | None = None,
 ) -> None:
     """Emit `tcgen05.st.sync.aligned.SHAPE.xN[.unpack::16b].b32 [t], {regs}`; `split` as for `ld`. `count` is the N of
     `.xN`: repetitions of the shape along the columns."""
-    kind = dtype.name if isinstance(dtype, PtxType) else dtype.strip(".")
+    kind = type_of(dtype).name
     words = ["sync", "aligned", shape, f"x{count}", *(["unpack::16b"] if unpack else []), kind]
     operands = [tmem(taddr, "taddr"), *_split(shape, split), vector(src_regs)]
     emit(spelled("tcgen05", "st", *words), operands, pred)

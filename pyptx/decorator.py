@@ -132,8 +132,8 @@ class Kernel:
 
     @hide_frames
     def resources(self, **kwargs: Any) -> Resources:
-        """Return what ptxas says that one CTA takes: registers, spills, shared memory."""
-        return resources(self.cubin(**kwargs))[self.name]
+        """Return what one CTA takes: registers and spills, as ptxas says, and static and dynamic shared memory."""
+        return resources(self.cubin(**kwargs), dynamic_shared=self.dynamic_smem(**kwargs))[self.name]
 
     @hide_frames
     def dynamic_smem(self, **kwargs: Any) -> int:

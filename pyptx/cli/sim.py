@@ -368,6 +368,8 @@ def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) 
         return
     if told.result is not None:
         print(visible(_summary(request, args, outcomes)))
+        if told.result.coverage is not None:
+            print(told.result.coverage.describe(_covered_orders(args, outcomes)))
         if args.stats:
             print(told.result.stats.statistics)
     if args.schedule == _ALL:
@@ -398,6 +400,13 @@ def _summary(request: Request, args: argparse.Namespace, outcomes: Sequence[Outc
     elif len(outcomes) > 1:
         order += f", {len(outcomes)} seeds"
     return f"{request.name}: {stats.lanes} threads, {stats.lane_instructions} instructions, {order}"
+
+
+def _covered_orders(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
+    """Name the orders of several runs, nothing for one."""
+    if args.schedule == _ALL:
+        return f"{len(outcomes)} orders (every schedule)"
+    return f"{len(outcomes)} orders (schedule {args.schedule})" if len(outcomes) > 1 else ""
 
 
 def _command(args: argparse.Namespace, outcome: Outcome) -> str:
@@ -443,4 +452,5 @@ def _as_json(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
         "mismatches": outcome.wrong,
         "repeat": _command(args, outcome) if outcome.failed else None,
         "stats": None if stats is None else stats.as_json(),
+        "coverage": None if outcome.result is None else str(outcome.result.coverage),
     }

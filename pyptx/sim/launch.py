@@ -23,7 +23,7 @@ from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, PHASE_
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.progress import Pace, attach, interrupted, progress
-from pyptx.sim.results import Result
+from pyptx.sim.results import Coverage, Result
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
 from pyptx.sim.source_lines import source_lines, text_of
@@ -101,7 +101,8 @@ def run(
     drawn = None if recorder is None else recorder.drawn(launch.stats, hazards)
     shown = drawn if timeline else None
     changes = [] if watched is None else watched.changes
-    return Result(launch.outputs, launch.stats, str(launch.printed), hazards, shown, changes)
+    covered = Coverage.of(schedule, seed, selected, launch.stats)
+    return Result(launch.outputs, launch.stats, str(launch.printed), hazards, shown, changes, covered)
 
 
 def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, watched: watching.Watch | None) -> None:

@@ -23,7 +23,7 @@ from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
 from pyptx.sim.progress import attach
 from pyptx.sim.registers import Row
-from pyptx.sim.results import Result
+from pyptx.sim.results import Coverage, Result
 from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
 from pyptx.sim.scheduling.scheduler import Scheduler
 
@@ -122,7 +122,9 @@ class Machine:
             hazards = [] if checks is None else judged([self._module], checks.selected, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes
-        return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=watched)
+        selected = None if checks is None else checks.selected
+        covered = Coverage.of(self._options.schedule, self._options.seed, selected, launch.stats)
+        return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=watched, coverage=covered)
 
     def where(self) -> list[Stand]:
         """Return where each warp of the CTAs that run now is."""

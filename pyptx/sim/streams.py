@@ -25,7 +25,7 @@ from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import told_apart, whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
 from pyptx.sim.progress import attach, interrupted
-from pyptx.sim.results import Result
+from pyptx.sim.results import Coverage, Result
 from pyptx.sim.scheduling.dependents import go_on
 from pyptx.sim.scheduling.grids import stuck
 from pyptx.sim.scheduling.mbarrier_waits import time_out
@@ -220,7 +220,7 @@ def stream(
         except PtxError as why:
             raise repeatable(why, schedule, seed) from None
     grids[0].launch.write_back()
-    return [_result(grid, hazards) for grid in grids]
+    return [_result(grid, hazards, Coverage.of(schedule, seed, selected, grid.launch.stats)) for grid in grids]
 
 
 def _shape(launch: Launch) -> dict[str, Any]:
@@ -265,9 +265,9 @@ def _distinct(modules: Sequence[Module]) -> list[Module]:
     return list({id(module): module for module in modules}.values())
 
 
-def _result(grid: _Grid, hazards: Sequence[Finding]) -> Result:
+def _result(grid: _Grid, hazards: Sequence[Finding], coverage: Coverage) -> Result:
     """Return what one launch did, with the hazards that its threads have a part in."""
     launch, label = grid.launch, grid.flight.label
     agents = [(finding, [agent for agent in (finding.agent, finding.other_agent) if agent]) for finding in hazards]
     own = [finding for finding, who in agents if not who or any(agent.grid == label for agent in who)]
-    return Result(launch.outputs, launch.stats, str(launch.printed), own)
+    return Result(launch.outputs, launch.stats, str(launch.printed), own, coverage=coverage)

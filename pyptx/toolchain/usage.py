@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyptx.toolchain.assembler import assemble
 from pyptx.toolchain.cubin import Cubin
@@ -28,8 +28,9 @@ Dims = tuple[int, int, int]
 @dataclass(frozen=True, slots=True)
 class Resources:
     """One kernel's needs. Sizes are bytes: `frame` is its own stack frame per thread and `stack` that of it and all it
-    calls, `shared` the static shared memory without the KiB that the system reserves, `constant` maps bank to size
-    (bank 0 holds the parameters). Spills are None for a cubin whose assembler's log is not at hand."""
+    calls, `shared` the shared memory of a CTA without the KiB that the system reserves, of which a launch has to ask
+    for `dynamic_shared`, `constant` maps bank to size (bank 0 holds the parameters). Spills are None for a cubin whose
+    assembler's log is not at hand."""
 
     name: str
     registers: int
@@ -45,10 +46,16 @@ class Resources:
     max_threads: Dims | None = None
     required_threads: Dims | None = None
     cluster: Dims | None = None
+    dynamic_shared: int = 0
 
 
-def resources(source: str | bytes | Cubin, target: str | None = None) -> dict[str, Resources]:
-    """Return what each entry of a module needs, by name, in the cubin's order. PTX text is assembled first."""
+def resources(
+    source: str | bytes | Cubin, target: str | None = None, *, dynamic_shared: int = 0
+) -> dict[str, Resources]:
+    """Return what each entry of a module needs, by name, in the cubin's order. PTX text is assembled first. A cubin
+    does not say how much dynamic shared memory its launches ask for: `dynamic_shared` does, in bytes."""
+    if dynamic_shared < 0:
+        raise ValueError(f"expected a size in bytes as dynamic_shared, found {dynamic_shared}")
     cubin = assemble(source, target) if isinstance(source, str) else source
     elf = read_elf(bytes(cubin))
     spills = {m["name"]: m for m in _SPILLS.finditer(cubin.log)} if isinstance(cubin, Cubin) else {}
@@ -56,7 +63,9 @@ def resources(source: str | bytes | Cubin, target: str | None = None) -> dict[st
     found: dict[str, Resources] = {}
     for index, symbol in enumerate(elf.symbols):
         if symbol.is_entry and symbol.section:
-            found[symbol.name] = _of_entry(elf, symbol.name, numbers.get(index, {}), spills.get(symbol.name))
+            needs = _of_entry(elf, symbol.name, numbers.get(index, {}), spills.get(symbol.name))
+            shared = needs.shared + dynamic_shared
+            found[symbol.name] = replace(needs, shared=shared, dynamic_shared=dynamic_shared)
     return found
 
 

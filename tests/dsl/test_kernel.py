@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, TensorSpec, Tile, detect_arch, intrinsic, kernel, ptx, reg, smem
-from pyptx.toolchain import sass
+from pyptx.toolchain import occupancy, sass
 from pyptx.types import bf16, f32, u32, u64
 
 from .tracing import accepted, code, traced
@@ -477,3 +477,14 @@ def test_a_decorated_generator_is_no_kernel() -> None:
 
     with pytest.raises(PtxError, match=r"PTX0821.*`body` returned a generator"):
         body.ptx()
+
+
+def test_resources_count_static_and_dynamic_shared_memory() -> None:
+    @kernel(grid=(1,), block=(32, 1, 1), smem=100 << 10, extern_smem=True)
+    def large() -> None:
+        ptx.inst.st.shared.b32(ptx.addr("smem"), 0)
+
+    needs = large.resources()
+    assert (needs.shared, needs.dynamic_shared) == (100 << 10, 100 << 10)
+    fits = occupancy("sm_90a", 32, registers=needs.registers, shared=needs.shared)
+    assert (fits.ctas, fits.limited_by) == (2, ("shared",))

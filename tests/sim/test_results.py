@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import unescape
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,27 @@ def test_a_result_is_a_line_however_large_its_arrays_are() -> None:
     out = np.zeros((1000, 1000), np.uint32)
     result = sim.run(STORES, block=64, args=[out])
     assert repr(result) == "<result: 64 threads, 320 instructions, 0 hazards, out uint32[1000, 1000]>"
-    assert str(result) == repr(result)[1:-1]
+    assert str(result).splitlines() == [
+        repr(result)[1:-1],
+        "covers one input in one order (schedule eager); hazards not checked: numerics, outputs, unused; "
+        "not modeled: timing",
+    ]
+
+
+def test_a_run_that_was_not_checked_does_not_look_right() -> None:
+    def run(**options: Any) -> str:
+        return str(sim.run(STORES, block=64, args=[np.zeros(64, np.uint32)], **options))
+
+    assert "hazard" not in run(check="none").replace("hazards not checked", "")
+    assert "(schedule random, seed 3); hazards not checked; " in run(check="none", schedule="random", seed=3)
+    assert "; all hazards checked; " in run(check="all,numerics,outputs,unused")
+    assert "hazards not checked: uninitialised, proxies, async, " in run(check="races")
+
+
+def test_a_run_names_the_instructions_whose_last_bits_may_differ() -> None:
+    sines = parse(kernel("sin.approx.f32 %f1, 0f3F800000;\nst.global.f32 [%o], %f1;"))
+    result = sim.run(sines, block=1, args=[np.zeros(1, np.uint32)])
+    assert str(result.coverage).endswith("not modeled: timing, the last bits of sin.approx.f32")
 
 
 def test_findings_are_in_the_words_and_in_the_cell() -> None:

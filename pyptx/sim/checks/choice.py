@@ -32,6 +32,12 @@ class Selection:
     raises: bool
     optional: frozenset[str] = frozenset()
 
+    def covers(self, name: str) -> bool:
+        """Say whether a class of hazards is looked for."""
+        if self.codes is None:
+            return name not in OPTIONAL or name in self.optional
+        return self.codes.issuperset(CLASSES[name])
+
     def chosen(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings that were asked for."""
         if self.codes is None:

@@ -62,11 +62,19 @@ def runs(body: Body) -> list[Run]:
         if item.instruction.opcode in _LEAVES:
             made.append(Run(len(made)))
     made.append(Run(len(made)))
-    _connect(made, at_label, {(p.label.name, id(p.scope)): p for p in body.items if isinstance(p, Place)})
+    _connect(made, at_label, Places(body))
     return made
 
 
-def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: dict[tuple[str, int], Place]) -> None:
+class Places(dict[tuple[str, int], Place]):
+    """The labels of a function by name and scope; `seen` tells which of them a name means in a scope."""
+
+    def __init__(self, body: Body) -> None:
+        super().__init__({(item.label.name, id(item.scope)): item for item in body.items if isinstance(item, Place)})
+        self.seen = {key: key for key in self}
+
+
+def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: Places) -> None:
     way_out = len(made) - 1
     for run in made[:-1]:
         last = run.steps[-1] if run.steps else None
@@ -84,7 +92,7 @@ def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: dict
             made[target].predecessors.append(run.index)
 
 
-def _destinations(step: Step, places: dict[tuple[str, int], Place]) -> Iterator[tuple[str, int]]:
+def _destinations(step: Step, places: Places) -> Iterator[tuple[str, int]]:
     """Yield the labels a branch may go to, each with the scope that declares it."""
     named = [o.name for o in step.instruction.operands if isinstance(o, LabelOperand)]
     for name in named[-1:]:
@@ -99,13 +107,16 @@ def _destinations(step: Step, places: dict[tuple[str, int], Place]) -> Iterator[
             yield key
 
 
-def _declared(name: str, scope: Scope, places: dict[tuple[str, int], Place]) -> tuple[str, int]:
+def _declared(name: str, scope: Scope, places: Places) -> tuple[str, int]:
+    """Return the key of the label that a name means in a scope, remembering it for the scopes on the way."""
     inner: Scope | None = scope
-    while inner is not None:
-        if (name, id(inner)) in places:
-            return name, id(inner)
+    passed: list[tuple[str, int]] = []
+    while inner is not None and (name, id(inner)) not in places.seen:
+        passed.append((name, id(inner)))
         inner = inner.parent
-    return name, 0
+    found = places.seen[name, id(inner)] if inner is not None else (name, 0)
+    places.seen.update(dict.fromkeys(passed, found))
+    return found
 
 
 def reads_and_writes(step: Step) -> Access:

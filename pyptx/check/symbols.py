@@ -120,8 +120,8 @@ def register(type_name: str, vector: int = 0, declaration: Statement | Param | N
 class Scope:
     """The names of one block; `ranges` holds `%r<10>` as base -> (count, symbol); `header` is the module's target.
 
-    `longest` is the length of the longest base; `found` remembers what was looked up; `near` and `indexed` belong to
-    `suggestions`.
+    `longest` is the length of the longest base; `found` remembers what was looked up; `everywhere` are the names that
+    any block of the module declares, ranges aside; `near` and `indexed` belong to `suggestions`.
     """
 
     parent: Scope | None = None
@@ -132,6 +132,11 @@ class Scope:
     longest: int = 0
     near: dict[str, str] = field(default_factory=dict[str, str])
     indexed: list[int] = field(default_factory=lambda: [0, 0])
+    everywhere: set[str] = field(default_factory=set[str])
+
+    def __post_init__(self) -> None:
+        if self.parent is not None:
+            self.everywhere = self.parent.everywhere
 
     def chain(self) -> Iterator[Scope]:
         """Yield this block and those around it, the innermost first."""
@@ -142,6 +147,8 @@ class Scope:
 
     def find(self, name: str) -> Symbol | None:
         """Return what a name means here, None when nothing declares it."""
+        if name not in self.everywhere and not name[-1:].isdigit():
+            return None
         scope: Scope | None = self
         while scope is not None:
             symbol = scope.found.get(name) or scope._own(name)
@@ -167,9 +174,14 @@ class Scope:
         """Add a name; False when this block has it already."""
         if self._own(name) is not None:
             return False
-        self.names[name] = symbol
+        self.put(name, symbol)
         self.found.pop(name, None)
         return True
+
+    def put(self, name: str, symbol: Symbol) -> None:
+        """Let a name mean something else, if it means anything yet."""
+        self.names[name] = symbol
+        self.everywhere.add(name)
 
     def declare_range(self, base: str, count: int, symbol: Symbol) -> bool:
         """Add `base<count>`; False when this block has a range of that base already."""
@@ -252,7 +264,7 @@ def _again(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Itera
     if difference is not None:
         yield _different(f"variable `{name}`", difference, before, word_span(statement, name))
     if before.linking is LinkingDirective.EXTERN:
-        scope.names[name] = symbol
+        scope.put(name, symbol)
         scope.found.pop(name, None)
 
 
@@ -273,7 +285,7 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
         if difference is not None:
             place = word_span(function, function.name)
             yield _different(f"function `{function.name}`", difference, before, place)
-    scope.names[function.name] = Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function)
+    scope.put(function.name, Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function))
     scope.found.pop(function.name, None)
 
 

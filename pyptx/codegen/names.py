@@ -32,20 +32,34 @@ def identifier(name: str) -> str:
 class Names:
     """The identifiers of one scope: of a file, of a function in it, of a block in that.
 
-    `bind` gives a name of PTX an identifier that nothing visible has; `find` returns the identifier of the innermost
-    scope that declares the name. Scopes side by side may use one identifier twice: a Python variable of a block is
-    never read after the block. `used` collects what was asked for, so that a variable nobody reads is not written.
+    `fresh` gives what nothing visible has. Scopes side by side may use one identifier twice: a Python variable of a
+    block is never read after the block.
     """
 
     def __init__(self, outer: Names | None = None) -> None:
         self.outer = outer
-        self.bound: dict[str, str] = {}
         self.taken: set[str] = set()
-        self.used: set[str] = set()
+        self.numbers: dict[str, int] = {}
+        """Where the search for the number behind a word begins."""
+        self.own: list[tuple[str, str]] = []
 
     def inner(self) -> Names:
-        """Return the scope of a function or block inside."""
+        """Return the scope of a function inside."""
         return Names(self)
+
+    def block(self) -> Names:
+        """Return the scope of a block inside. The function keeps its identifiers until the block is left: a chain of
+        scopes would cost time at every depth."""
+        made = Names(self.outer)
+        made.taken, made.numbers = self.taken, self.numbers
+        return made
+
+    def leave(self) -> None:
+        """Give back what a block took."""
+        for stem, made in self.own:
+            self.taken.discard(made)
+            if made != stem:
+                self.numbers[stem] = min(self.numbers[stem], int(made[len(stem) :].lstrip("_")))
 
     def has(self, made: str) -> bool:
         """Tell whether an identifier means something here."""
@@ -59,25 +73,11 @@ class Names:
     def fresh(self, wanted: str) -> str:
         """Return an identifier that means nothing here yet, as close to the wanted word as possible."""
         stem = made = identifier(wanted)
-        number = 2
-        while self.has(made):
-            made = f"{stem}{'_' if stem[-1] != '_' else ''}{number}"
-            number += 1
+        if self.has(made):
+            number = self.numbers.get(stem, 2)
+            while self.has(made := f"{stem}{'_' if stem[-1] != '_' else ''}{number}"):
+                number += 1
+            self.numbers[stem] = number + 1
         self.taken.add(made)
+        self.own.append((stem, made))
         return made
-
-    def bind(self, name: str, wanted: str | None = None) -> str:
-        """Give a name of PTX an identifier in this scope."""
-        self.bound[name] = made = self.fresh(name.lower() if wanted is None else wanted)
-        return made
-
-    def find(self, name: str) -> str | None:
-        """Return the identifier of a name, None where no scope here declares it; note that it is used."""
-        scope: Names | None = self
-        while scope is not None:
-            made = scope.bound.get(name)
-            if made is not None:
-                scope.used.add(name)
-                return made
-            scope = scope.outer
-        return None

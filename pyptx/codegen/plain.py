@@ -162,9 +162,11 @@ class _Writer:
             scope, what = frame.scope, "section"
         else:
             scope, what = frame.scope.inner(), "block" if place.depth <= DEEPEST else "open"
+        made = _Frame(iter(inner), scope, what, node, (rest, last))
         if what == "open":
             frame.steps.append(Line(OPEN, (node,)))
-        return _Frame(iter(inner), scope, what, node, (rest, last))
+            made.steps = frame.steps
+        return made
 
     def _close(self, frame: _Frame, outer: _Frame) -> None:
         node = frame.node
@@ -176,10 +178,13 @@ class _Writer:
         kind = f"{kind_of(node)}}}"
         self._closing_layout(frame, place.closing(kind))
         place.last = kind
-        body = tuple(frame.steps)
+        if frame.what in ("block", "open"):
+            frame.scope.names.leave()
         if frame.what == "open":
-            outer.steps += [*body, Line(CLOSE, (End(node),))]
-        elif frame.what == "block":
+            outer.steps.append(Line(CLOSE, (End(node),)))
+            return
+        body = tuple(frame.steps)
+        if frame.what == "block":
             outer.steps.append(Block(BLOCK, body, (node,), (End(node),)))
         elif isinstance(node, Section):
             header = Call(Attribute(self.statements.module, "section"), (Literal(node.name),))

@@ -25,13 +25,13 @@ class Scope:
 
     def inner(self) -> Scope:
         """Return the scope of a block inside."""
-        return Scope(self.names.inner(), self)
+        return Scope(self.names.block(), self)
 
     def declare(self, node: RegDecl) -> list[Name]:
         """Bind every name of a declaration; return the Python variables."""
         made: list[Name] = []
         for item in node.declarators:
-            variable = Name(self.names.bind(item.name))
+            variable = Name(self.names.fresh(item.name.lower()))
             made.append(variable)
             if item.count is None:
                 self.singles[item.name] = variable
@@ -44,13 +44,17 @@ class Scope:
 
     def find(self, name: str) -> Expr | None:
         """Return the expression of a declared register, None for any other name."""
-        known = self.known
-        if name in known:
-            return known[name]
-        made = self._here(name)
-        if made is None and self.outer is not None:
-            made = self.outer.find(name)
-        known[name] = made
+        scope: Scope | None = self
+        passed: list[Scope] = []
+        made: Expr | None = None
+        while scope is not None and name not in scope.known:
+            passed.append(scope)
+            made = scope._here(name)
+            scope = scope.outer if made is None else None
+        if scope is not None:
+            made = scope.known[name]
+        for scope in passed:
+            scope.known[name] = made
         return made
 
     def _here(self, name: str) -> Expr | None:

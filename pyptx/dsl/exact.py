@@ -79,7 +79,8 @@ class Exact:
         """How the body is spaced when the trace ends; None leaves that to who puts it into a module."""
         self.given: list[Given] = []
         self.declared: dict[str, ScalarType] = {}
-        self.ranges: list[tuple[str, int, ScalarType]] = []
+        self.ranges: dict[str, list[tuple[int, ScalarType]]] = {}
+        """The lengths and types of the ranges of each base."""
         self.blocks: list[Any] = []
         self.places: dict[tuple[Spelling, int], Places] = {}
         self.symbols: dict[str, Operand] = {}
@@ -100,10 +101,12 @@ class Exact:
         known = self.declared.get(name)
         if known is not None:
             return known
-        for base, count, kind in self.ranges:
-            rest = name[len(base) :] if name.startswith(base) else ""
-            if rest.isdigit() and rest == str(int(rest)) and int(rest) < count:
-                return kind
+        for at in range(len(name) - 1, 0, -1):
+            if not "0" <= name[at] <= "9":
+                return None
+            for count, kind in self.ranges.get(name[:at], ()) if name[at] != "0" or at == len(name) - 1 else ():
+                if int(name[at:]) < count:
+                    return kind
         return None
 
     def take(self, dtype: PtxType) -> str | None:
@@ -250,7 +253,7 @@ class Exact:
         if count is None:
             self.declared[name] = kind
         else:
-            self.ranges.append((name, count, kind))
+            self.ranges.setdefault(name, []).append((count, kind))
 
     def body(self) -> tuple[Statement, ...]:
         """Return what was written; at its start the declarations of what was made without one: registers for which

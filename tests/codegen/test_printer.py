@@ -126,7 +126,8 @@ def test_blocks_that_fill_each_other_are_one_with() -> None:
 def test_identifiers_are_unique_and_no_words_of_python(names: list[str]) -> None:
     scope = Names()
     inner = scope.inner()
-    made = [scope.bind(name) for name in names] + [inner.bind(name) for name in names]
+    made = [scope.fresh(name) for name in names] + [inner.fresh(name) for name in names]
+    made += [block.fresh(name) for block in (inner.block(),) for name in names]
     assert len(set(made)) == len(made)
     for word in made:
         assert ast.parse(word, mode="eval").body.__class__ is ast.Name

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from benchmarks import shapes
 from pyptx.codegen import apply_sugar, ptx_to_python
 from pyptx.codegen.printer import WIDTH, printed
 from pyptx.diagnostics import PtxError
@@ -163,6 +164,21 @@ def test_time_is_linear_in_the_number_of_instructions() -> None:
 
     spent(200)
     assert spent(6000) < 12 * max(spent(1000), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("shape", "stage", "large"),
+    [("redeclared", "plain", 3000), ("labels", "sugar", 3000), ("specials in depth", "check", 12_000)],
+)
+def test_no_shape_of_a_file_costs_more_than_its_size(shape: str, stage: str, large: int) -> None:
+    def cost(size: int) -> float:
+        text = shapes.text_of(shape, size)
+        start = time.process_time()
+        shapes.STAGES[stage](text)
+        return (time.process_time() - start) / size
+
+    cost(100)
+    assert cost(large) < 5 * cost(500)
 
 
 def test_what_sugar_is_for() -> None:

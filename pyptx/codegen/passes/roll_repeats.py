@@ -94,14 +94,15 @@ def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
     """Yield the steps of a stretch of lines."""
     numbers: dict[object, int] = {}
     shapes = [numbers.setdefault(_shape(line), len(numbers)) for line in run]
-    stretch = _Stretch(run, loops)
+    stretch, periods = _Stretch(run, loops), _Periods(shapes)
     at = 0
     while at < len(run):
         made: tuple[int, Step] | None = None
-        for length, count in _periods(shapes, at):
+        for length, count in periods.at(at):
             fewest = max(LEAST, -(-SHORTEST // length))
             if count < fewest or stretch.loop(at, length, fewest) is None:
                 continue
+            count = stretch.most(at, length, count, fewest)
             while made is None and count >= fewest:
                 made = stretch.loop(at, length, count)
                 count //= 2
@@ -119,20 +120,27 @@ def _shape(line: Line) -> object:
     return (None if line.target is None else shape(line.target)), line.operator, shape(line.value)
 
 
-def _periods(shapes: Sequence[int], at: int) -> list[tuple[int, int]]:
-    """Return how long a round may be and how often it repeats from a place on, the most statements first."""
-    found: list[tuple[int, int]] = []
-    for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):
-        if shapes[at] != shapes[at + length]:
-            continue
-        end = at + length
-        limit = min(len(shapes), at + length * MOST)
-        while end < limit and shapes[end] == shapes[end - length]:
-            end += 1
-        count = (end - at) // length
-        if count >= LEAST:
-            found.append((length, count))
-    return sorted(found, key=lambda item: (-item[0] * item[1], item[0]))[:TRIES]
+class _Periods:
+    """Where a sequence of shapes repeats. Places are asked for from the left to the right, so each shape is compared
+    once for each length of a round."""
+
+    def __init__(self, shapes: Sequence[int]) -> None:
+        self.shapes = shapes
+        self.ends = [0] * (LONGEST + 1)
+        """How far the shapes repeat that were compared last, for each length."""
+
+    def at(self, at: int) -> list[tuple[int, int]]:
+        """Return how long a round may be and how often it repeats from a place on, the most statements first."""
+        shapes, found = self.shapes, list[tuple[int, int]]()
+        for length in range(1, min(LONGEST, (len(shapes) - at) // LEAST) + 1):
+            end = max(self.ends[length], at + length)
+            while end < len(shapes) and shapes[end] == shapes[end - length]:
+                end += 1
+            self.ends[length] = end
+            count = min((end - at) // length, MOST)
+            if count >= LEAST:
+                found.append((length, count))
+        return sorted(found, key=lambda item: (-item[0] * item[1], item[0]))[:TRIES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +174,7 @@ class _Stretch:
         self.run, self.loops = run, loops
         self.exprs: dict[Key, Expr] = {}
         self.keys: list[list[Key]] = []
+        self.widths = [len(text_of(line.value)) for line in run]
         self.sizes: list[int] = []
         """How many leaves the targets have."""
         self.read: dict[str, tuple[int, int]] = {}
@@ -213,6 +222,27 @@ class _Stretch:
             repeat = repeat.replace(body=tuple(_rolled(body, self.loops.inner)))
         return len(lines), repeat
 
+    def most(self, at: int, length: int, count: int, fewest: int) -> int:
+        """Return so many rounds, halved until the table of what changes irregularly in the first ones is not too wide:
+        it does so in all. Longer loops need not be tried."""
+        rounds = [range(at + n * length, at + (n + 1) * length) for n in range(fewest)]
+        renamed = self.locals(rounds)
+        first = 0 if renamed is not None else self.sizes[at]
+        places = [(offset, leaf) for offset in range(length) for leaf in range(len(self.keys[at + offset]))][first:]
+        holes = [[self.keys[round_[offset]][leaf] for offset, leaf in places] for round_ in rounds]
+        columns = self.columns(holes, renamed or [{} for _ in rounds]) or []
+        tables = [places[column.places[0]] for column in columns if column.progression is None]
+        size, fitting = 0, 0
+        while tables and fitting < count:
+            keys = [self.keys[at + fitting * length + offset][leaf] for offset, leaf in tables]
+            size += sum([len(text_of(self.exprs[key])) + 2 for key in keys])
+            if size > WIDEST:
+                while count > fitting:
+                    count //= 2
+                break
+            fitting += 1
+        return count
+
     def locals(self, rounds: Sequence[range]) -> list[dict[str, str]] | None:
         """Return for each round what its own variables are called in the first one; None where one is read outside of
         its round."""
@@ -250,9 +280,10 @@ class _Stretch:
     def worth(self, columns: Sequence[_Column], rounds: Sequence[range]) -> bool:
         """Tell whether a loop is shorter and no harder to read than its rounds."""
         tables = [column for column in columns if column.progression is None]
-        size = sum(len(text_of(value)) + 2 for column in tables for value in column.values)
-        written = sum(len(text_of(self.run[index].value)) for round_ in rounds for index in round_)
-        return len(tables) <= COLUMNS and size <= WIDEST and 2 * size < written
+        if len(tables) > COLUMNS:
+            return False
+        size = sum([len(text_of(value)) + 2 for column in tables for value in column.values])
+        return size <= WIDEST and 2 * size < sum([self.widths[index] for round_ in rounds for index in round_])
 
     def several(self, rounds: Sequence[range]) -> tuple[int, Step] | None:
         """Return one line that makes the values of several: `a, b, c = [f(x) for x in (…)]`."""

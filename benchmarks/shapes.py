@@ -1,0 +1,97 @@
+"""Time per statement of parser, checker, emitter and transpiler on files of one shape: it must not grow with the file.
+
+python benchmarks/shapes.py [--sizes 1000 10000 100000] [--shape labels] [--stage sugar]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from time import perf_counter
+
+from pyptx.check import check
+from pyptx.codegen import ptx_to_python
+from pyptx.emitter import emit
+from pyptx.parser import parse
+
+_HEAD = """\
+.version 8.6
+.target sm_90a
+.address_size 64
+.func f(.param .b32 x) { ret; }
+.visible .entry k(.param .u64 p)
+{
+"""
+_REGISTERS = ".reg .pred %p<4>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\nmov.u32 %r0, %tid.x;\nsetp.eq.u32 %p0, %r0, 0;\n"
+
+
+def _lines(line: str, count: int) -> str:
+    return "".join([line.format(i) for i in range(count)])
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "instructions": lambda n: _lines("add.u32 %r1, %r1, {};\n", n),
+    "nested blocks": lambda n: _lines("{{\n", n // 2) + "}\n" * (n // 2),
+    "redeclared": lambda n: _lines("{{ .reg .b32 %x; mov.b32 %x, {};\n", n // 4) + "}\n" * (n // 4),
+    "uses in depth": lambda n: (
+        _lines("{{\n", n // 2) + "add.u32 %r1, %r1, 1;\n@%p0 bra E;\n" + "}\n" * (n // 2) + "E:\n"
+    ),
+    "specials in depth": lambda n: _lines("{{\nmov.u32 %r1, %tid.x;\n", n // 3) + "}\n" * (n // 3),
+    "branches out": lambda n: _lines("{{\n@%p0 bra E;\n", n // 3) + "}\n" * (n // 3) + "E:\n",
+    "blocks in a row": lambda n: _lines("{{ .reg .b32 %x; mov.b32 %x, {}; }}\n", n // 4),
+    "declarations": lambda n: _lines(".reg .b32 %x{};\n", n // 2) + _lines("mov.b32 %x{}, 1;\n", n // 2),
+    "ranges": lambda n: _lines(".reg .b32 %x{}_<4>;\n", n // 2) + _lines("mov.b32 %x{}_1, 1;\n", n // 2),
+    "late declarations": lambda n: _lines(".reg .b32 %x{0};\nmov.b32 %x{0}, 1;\n", n // 2),
+    "variables": lambda n: _lines(".shared .b32 s{};\n", n // 2) + _lines("mov.u32 %r1, s{};\n", n // 2),
+    "labels": lambda n: _lines("L{}:\n", n),
+    "loops": lambda n: _lines("L{0}:\nsetp.lt.u32 %p1, %r1, {0};\n@%p1 bra L{0};\n", n // 3),
+    "forward branches": lambda n: _lines("@%p0 bra L{};\n", n // 2) + _lines("L{}:\n", n // 2),
+    "branches in a row": lambda n: _lines("@%p0 bra L{0};\nadd.u32 %r1, %r1, 1;\nL{0}:\n", n // 3),
+    "nested branches": lambda n: (
+        _lines("@%p0 bra L{};\n", n // 2) + "".join([f"L{i}:\n" for i in reversed(range(n // 2))])
+    ),
+    "branches to one label": lambda n: _lines("@%p0 bra L;\nadd.u32 %r1, %r1, {};\n", n // 2) + "L:\n",
+    "branches back": lambda n: "L:\n" + _lines("add.u32 %r1, %r1, {};\n@%p0 bra L;\n", n // 2),
+    "targets": lambda n: (
+        "T: .branchtargets " + ", ".join([f"L{i}" for i in range(n // 2)]) + ";\nbrx.idx %r1, T;\n"
+        + _lines("L{}:\n", n // 2)
+    ),
+    "lists of targets": lambda n: _lines("T{0}: .branchtargets L{0};\nbrx.idx %r1, T{0};\nL{0}:\n", n // 3),
+    "guards": lambda n: _lines("@%p0 add.u32 %r1, %r1, {};\n", n),
+    "aligned": lambda n: _lines("@%p0 bra L{0};\nbar.sync 0;\nL{0}:\n", n // 3),
+    "calls": lambda n: _lines("call f, ({});\n", n),
+}  # fmt: skip
+STAGES: dict[str, Callable[[str], object]] = {
+    "parse": parse,
+    "check": lambda text: check(parse(text), unused=True),
+    "emit": lambda text: emit(parse(text)),
+    "plain": ptx_to_python,
+    "sugar": lambda text: ptx_to_python(text, sugar=True),
+}
+
+
+def text_of(shape: str, size: int) -> str:
+    """Return a module of about so many statements of a shape."""
+    return _HEAD + _REGISTERS + SHAPES[shape](size) + "ret;\n}\n"
+
+
+def main() -> None:
+    """Print microseconds per statement."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    options.add_argument("--shape", choices=SHAPES, action="append")
+    options.add_argument("--stage", choices=STAGES, action="append")
+    given = options.parse_args()
+    for shape in given.shape or SHAPES:
+        for stage in given.stage or STAGES:
+            spent: list[str] = []
+            for size in given.sizes:
+                text = text_of(shape, size)
+                begun = perf_counter()
+                STAGES[stage](text)
+                spent.append(f"{(perf_counter() - begun) / size * 1e6:9.1f}")
+            print(f"{shape:22} {stage:6} {' '.join(spent)} us", flush=True)
+
+
+if __name__ == "__main__":
+    main()

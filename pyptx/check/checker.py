@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pyptx.check import (
     calls,
     dataflow,
+    dependents,
     directives,
     flow,
     launch,
@@ -88,6 +89,7 @@ def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagn
     made = flow.runs(body)
     yield from dataflow.dataflow(body.function, made, unused)
     yield from uniformity.divergent_aligned(made)
+    yield from dependents.dependents(body.function, made)
     yield from calls.calls(body)
     yield from launch.launch(body)
     yield from shared_memory.shared_memory(body, where)

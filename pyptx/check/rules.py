@@ -6,6 +6,7 @@ from pyptx.check import (
     calls,
     constants,
     dataflow,
+    dependents,
     header,
     initial_values,
     launch,
@@ -21,7 +22,7 @@ from pyptx.check import (
 from pyptx.diagnostics import Rule
 
 _CHECKS = (
-    spelling, operand_rules, header, symbols, calls, dataflow, uniformity, launch, shared_memory,
+    spelling, operand_rules, header, symbols, calls, dataflow, dependents, uniformity, launch, shared_memory,
     tensor_maps, scopes, redeclarations, initial_values, constants,
 )  # fmt: skip
 

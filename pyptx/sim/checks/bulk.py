@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyptx.sim.checks import unread
+from pyptx.sim.checks import dependents, unread
 from pyptx.sim.checks.session import Checks, checks_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Bytes, Place, Space, copies_together
@@ -56,6 +56,7 @@ def load_issued(
     checks, place = checks_of(site)
     thread = checks.group(one).first
     unread.read(site, source)
+    dependents.touch(site, one, source, writes=False)
     number = checks.engine.copies.bulk_load(thread, place, source, targets)
     _uses(checks, place, site, thread, tensor_map, number)
     return partial(checks.engine.copies.land, number)
@@ -80,6 +81,7 @@ def store_issued(
     if site.memory.checks is None:
         return
     unread.read(site, source)
+    dependents.touch(site, one, target, writes=True)
     key = source.starts.tobytes() + target.starts.tobytes()
     if not reduces and key in seen:
         return
@@ -98,6 +100,7 @@ def loads_issued(
     look at one after the other."""
     checks, place = checks_of(site)
     threads = checks.group(some).threads
+    dependents.touch_each(site, some, source.starts[:, 0], source.length, writes=False)
     numbers = copies_together.bulk_loads(checks.engine.copies, threads, place, source, targets, barriers, size)
     if numbers is None:
         return None
@@ -116,6 +119,7 @@ def stores_issued(site: Site, some: Lanes, sources: Array, size: int, target: Ru
     checks, place = checks_of(site)
     threads = checks.group(some).threads
     unread.read(site, Bytes(Space.SHARED, sources, size))
+    dependents.touch_each(site, some, target.starts[:, 0], target.length, writes=True)
     numbers = copies_together.bulk_stores(checks.engine.copies, threads, place, sources, size, target)
     for thread, number in zip(threads.tolist(), numbers or [], strict=numbers is not None):
         if not _uses(checks, place, site, thread, tensor_map, number):

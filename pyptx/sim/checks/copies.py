@@ -10,7 +10,7 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.sim.access import as_tuple
-from pyptx.sim.checks import unread
+from pyptx.sim.checks import dependents, unread
 from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.checks.objects import barriers
 from pyptx.sim.checks.session import Checks, checks_of, place_of
@@ -64,6 +64,7 @@ def _copy(
         if read.any():
             reading = some if read.all() else some.shape.of(some.index[read])
             checks.engine.copies.cp_async(checks.group(reading), reads, here[read].astype(np.int64))
+            dependents.touch_each(site, reading, here[read].astype(np.int64), whole, writes=False)
     inner(site, lanes, mask, to, target, of, source, outs, size, *rest)
 
 

@@ -18,10 +18,12 @@ from pyptx.sim.checks.tracing import Trace
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Finding, Group, Hazards, Place
 from pyptx.sim.hazards.barriers import BarKind
+from pyptx.sim.hazards.dependents import Early
 from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.hazards.unread import Unread
 from pyptx.sim.lanes import Lanes
+from pyptx.sim.program import DEPENDENTS
 
 if TYPE_CHECKING:
     from pyptx.sim.machine import Batch
@@ -51,6 +53,8 @@ class Checks:
         """What an operation of tcgen05 touches while it runs."""
         self.unread: Unread | None = None
         """What copies and products have brought that nobody has read, where somebody asks."""
+        self.early: Early | None = None
+        """Who touches global memory before it knows of a wait for the grid before, where somebody asks."""
         self.arriving: dict[tuple[int, int], tuple[Array, Step, int | None, BarKind]] = {}
         """Lanes of warps that came to a barrier of their CTA without the others, by barrier and warp."""
         self.parted: set[int] = set()
@@ -69,6 +73,12 @@ class Checks:
         machine.checks = machine.memory.checks = self
         if self.grid is None:
             self.grid = self._launched(machine, slots)
+            waits = any(
+                s.instruction.opcode == DEPENDENTS and ".wait" in s.instruction.modifiers
+                for b in machine.program.blocks for s in b.steps
+            )  # fmt: skip
+            if "dependents" in self.selected.optional and waits and not self.overlaps:
+                self.early = Early(self.engine.state, self.grid)
         shape = machine.shape
         self.threads = self.grid.first_thread + shape.cta * self.grid.stride + shape.thread
         self._groups.clear()
@@ -200,6 +210,8 @@ class Checks:
         where = offsets if shared else offsets + region.low
         if shared and self.unread is not None:
             self.unread.access(offsets, size, kind)
+        if not shared and self.early is not None and not known.readonly:
+            self.early.access(known.place, self.group(lanes).threads, where, size, writes=known.writes)
         stored = self.stored
         if stored is None or stored.lanes is not lanes:
             self.engine.access(known, self.group(lanes), where)

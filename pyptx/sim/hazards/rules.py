@@ -174,6 +174,15 @@ BARRIER_NOT_VISIBLE = _error(
     "Threads of the CTA need a barrier after `mbarrier.init`; other CTAs need a cluster barrier that releases it.",
     "`fence.mbarrier_init.release.cluster` and `barrier.cluster.arrive`/`.wait`, or `bar.sync` within the CTA",
 )
+# Dependent grids: looked for only when asked for by name
+BEFORE_WAIT = _warning(
+    929,
+    "global memory touched before griddepcontrol.wait",
+    "The kernel waits for the grid before it, which until then may still write what this one reads, or read what this "
+    "one overwrites (griddepcontrol). Only what no earlier grid writes, weights say, may be read before the wait.",
+    "move the access behind `griddepcontrol.wait` and, in other warps, behind a barrier after it; read constants by "
+    "`ld.global.nc`",
+)
 # Asynchronous results too early
 LOAD_TOO_EARLY = _error(
     930,

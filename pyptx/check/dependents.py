@@ -1,0 +1,156 @@
+"""Warns of global memory that a kernel accesses before `griddepcontrol.wait` and again after it, and writes.
+
+Until the wait the grid before may still use the memory. What a kernel only reads may be constant, so it is left alone;
+so are tensor maps, whose copies a checked run follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyptx.check.body import Step
+from pyptx.check.flow import Register, Run
+from pyptx.check.symbols import Kind
+from pyptx.diagnostics import Diagnostic, Rule, Severity
+from pyptx.ir import AddressOperand, Function, opcode_span
+from pyptx.isa.model import Kind as OperandKind
+
+_FRAME = """\
+.version 8.5
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 sums)
+{{
+    .reg .b64 %rd<2>;
+    .reg .b32 %r<2>;
+    ld.param.u64 %rd0, [sums];
+    {}
+    add.u32 %r0, %r0, 1;
+    st.global.u32 [%rd0], %r0;
+    ret;
+}}
+"""
+
+BEFORE_WAIT = Rule(
+    "PTX0979",
+    "memory accessed before griddepcontrol.wait and after it",
+    "Until `griddepcontrol.wait` returns, the grid before may still write what this kernel reads, or read what it "
+    "writes. The kernel writes this memory, so it is no constant that could be read early.",
+    _FRAME.format("ld.global.u32 %r0, [%rd0];\n    griddepcontrol.wait;"),
+    _FRAME.format("griddepcontrol.wait;\n    ld.global.u32 %r0, [%rd0];"),
+    Severity.WARNING,
+)
+
+RULES = (BEFORE_WAIT,)
+
+_ACCESSES = frozenset(("ld", "ldu", "st", "atom", "red", "cp"))
+_ADDRESSES = frozenset(("mov", "cvta", "add", "sub", "mad"))
+"""What makes addresses of others."""
+_WIDE = frozenset((".u64", ".b64", ".s64"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """An access of the memory that a parameter points to."""
+
+    step: Step
+    param: str
+    writes: bool
+
+
+def dependents(function: Function, made: list[Run]) -> Iterator[Diagnostic]:
+    """Yield the findings of one kernel."""
+    waits = {run.index: next(at for at, step in enumerate(run.steps) if _is_wait(step))
+             for run in made if any(_is_wait(step) for step in run.steps)}  # fmt: skip
+    if not waits or not function.is_entry:
+        return
+    pointers = _pointers(made)
+    unwaited = _reached(made, [0], set(waits), forward=True)
+    leading = _reached(made, [*waits], set(), forward=False)
+    behind = _reached(made, [s for index in waits for s in made[index].successors], set(), forward=True)
+    early, late = list[_Use](), list[_Use]()
+    for run in made:
+        at = waits.get(run.index, len(run.steps) if run.index in leading else 0)
+        if run.index in unwaited:
+            early += _uses(run.steps[:at], pointers)
+        first = 0 if run.index in behind else waits.get(run.index, len(run.steps))
+        late += _uses(run.steps[first:], pointers)
+    for use in early:
+        again = [other for other in late if other.param == use.param and (use.writes or other.writes)]
+        if again:
+            yield _finding(use, again[0])
+
+
+def _is_wait(step: Step) -> bool:
+    return step.instruction.opcode == "griddepcontrol" and ".wait" in step.instruction.modifiers
+
+
+def _finding(use: _Use, again: _Use) -> Diagnostic:
+    where = opcode_span(again.step.instruction)
+    verbs = ["writes" if one.writes else "reads" for one in (use, again)]
+    return BEFORE_WAIT.found(
+        opcode_span(use.step.instruction),
+        f"`{use.step.instruction.full_opcode}` {verbs[0]} the memory of `{use.param}` before `griddepcontrol.wait`, "
+        f"and `{again.step.instruction.full_opcode}` in line {where.line if where else 0} {verbs[1]} it after",
+        help="move the access behind the wait, or pass memory of its own that no earlier grid uses",
+    )
+
+
+def _pointers(made: list[Run]) -> dict[Register, str]:
+    """Return the registers that hold addresses made from one parameter, with its name."""
+    names: dict[Register, set[str]] = {}
+    others: set[Register] = set()
+    steps = [(step, access) for run in made for step, access in zip(run.steps, run.accesses, strict=True)]
+    changed = True
+    while changed:
+        changed = False
+        for step, (reads, writes) in steps:
+            loaded = _loaded(step)
+            found = {loaded} if loaded else set[str]()
+            if step.instruction.opcode in _ADDRESSES:
+                found = found.union(*(names.get(register, ()) for register in reads))
+            elif not loaded:
+                others.update(writes)
+            for register in writes:
+                held = names.setdefault(register, set())
+                changed = changed or not found <= held
+                held |= found
+    return {register: min(held) for register, held in names.items() if len(held) == 1 and register not in others}
+
+
+def _loaded(step: Step) -> str:
+    """Return the parameter that `ld.param` loads as an address, an empty name for all else."""
+    address = step.instruction.operands[-1] if step.instruction.operands else None
+    if step.instruction.opcode != "ld" or not isinstance(address, AddressOperand):
+        return ""
+    wide = ".param" in step.instruction.modifiers and not _WIDE.isdisjoint(step.instruction.modifiers)
+    symbol = step.scope.find(address.base) if wide else None
+    if symbol is None or symbol.kind is not Kind.VARIABLE or not symbol.entry:
+        return ""
+    return address.base if address.offset is None else f"{address.base}+{address.offset}"
+
+
+def _uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Use]:
+    for step in steps:
+        if step.instruction.opcode not in _ACCESSES or ".prefetch" in step.instruction.modifiers:
+            continue
+        for wanted, given in zip(step.signature or (), step.instruction.operands, strict=False):
+            if wanted.kind is not OperandKind.ADDRESS or not isinstance(given, AddressOperand):
+                continue
+            symbol = step.scope.find(given.base) if wanted.space in (None, "", "global") else None
+            param = pointers.get((given.base, id(symbol)))
+            if param is not None:
+                yield _Use(step, param, wanted.access != "r")
+
+
+def _reached(made: list[Run], starts: list[int], ends: set[int], *, forward: bool) -> set[int]:
+    """Return the runs that are reached from some, forward or back, without going on from `ends`."""
+    found, todo = set[int](), [*starts]
+    while todo:
+        index = todo.pop()
+        if index not in found:
+            found.add(index)
+            if index not in ends:
+                todo += made[index].successors if forward else made[index].predecessors
+    return found

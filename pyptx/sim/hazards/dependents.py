@@ -1,0 +1,29 @@
+"""Global memory that a dependent grid touches before it knows of a `griddepcontrol.wait`: the grid before, which is not
+part of the run, may still write or read it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pyptx.sim.hazards import rules
+from pyptx.sim.hazards.clocks import PRIOR, SEEN
+from pyptx.sim.hazards.events import Ints, Place, Space
+from pyptx.sim.hazards.state import Grid, State
+
+
+class Early:
+    """The accesses of a grid that runs alone and waits for a grid before it."""
+
+    def __init__(self, state: State, grid: Grid) -> None:
+        self._state, self._grid = state, grid
+
+    def access(self, place: Place, threads: Ints, addresses: Ints, size: int, *, writes: bool) -> None:
+        """Threads access global memory, at an address each; one of them may have several."""
+        clocks = self._state.clocks
+        waited = clocks.table[clocks.row_of[threads], SEEN, PRIOR] > self._grid.prior
+        early = np.flatnonzero(np.broadcast_to(~waited, addresses.shape))
+        if len(early):
+            thread = int(threads[early[0]] if len(threads) > 1 else threads[0])
+            where = self._state.location(Space.GLOBAL, self._grid, int(addresses[early[0]]), size)
+            what = f"{'writes' if writes else 'reads'} {where}"
+            self._state.report(rules.BEFORE_WAIT, place, what, thread=thread, where=where, count=len(early))

@@ -132,5 +132,5 @@ def _rows(program: Program, block: Block, step: Step, operand: Operand) -> Rows:
     made: list[int] = []
     for element in operand.elements if isinstance(operand, VectorOperand) else (operand,):
         row = operands.row(element.name, step.scope) if isinstance(element, RegisterOperand | LabelOperand) else None
-        made.append(row[0].index + row[1] if row is not None and row[0].letter == "r" else -1)
+        made.append(row.index if row is not None and row.letter == "r" else -1)
     return tuple(made)

@@ -9,6 +9,7 @@ from collections import deque
 
 from pyptx.check.flow import Register, reads_and_writes
 from pyptx.sim.program import BRANCH, EXIT, RET, TABLE, TRAP, Block, Code
+from pyptx.sim.vectors import names_of
 
 
 def unproven(blocks: list[Block], code: Code) -> frozenset[Register]:
@@ -19,7 +20,7 @@ def unproven(blocks: list[Block], code: Code) -> frozenset[Register]:
     names = {name: bit for bit, name in enumerate(dict.fromkeys(n for reads, _ in effects for n in reads))}
     exposed = [sum(1 << names[n] for n in reads) for reads, _ in effects]
     written = [sum(1 << names[n] for n in writes if n in names) for _, writes in effects]
-    given = {p.name for p in code.function.params if p.state_space.ptx == ".reg"}
+    given = {name for p in code.function.params if p.state_space.ptx == ".reg" for name in names_of(p)}
     everything = (1 << len(names)) - 1
     entering = [everything] * len(own)
     reached = [False] * len(own)

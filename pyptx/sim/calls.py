@@ -16,6 +16,7 @@ from pyptx.ir import (
     Param,
     ParenthesizedOperand,
     RegisterOperand,
+    VectorOperand,
 )
 from pyptx.ir.operands import Operand
 from pyptx.sim.access import load, store
@@ -24,6 +25,7 @@ from pyptx.sim.frames import laid_out
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.registers import Row
+from pyptx.sim.vectors import names_of
 
 if TYPE_CHECKING:
     from pyptx.sim.codegen import Writer
@@ -83,9 +85,11 @@ def pass_arguments(writer: Writer, step: Step) -> None:
         variable = _variable(given, step)
         if variable is not None:
             _copy(writer, step, where, _place(writer, variable), size)
+        elif isinstance(given, VectorOperand):
+            for row, part in _parts_of(writer, given, step, offset, size):
+                _store_row(writer, step, f"sp + {base + part}", row, param)
         elif isinstance(given, RegisterOperand | LabelOperand):
-            row, element = _row(writer, given, step)
-            _store_row(writer, step, where, row, element, param)
+            _store_row(writer, step, where, _row(writer, given, step), param)
         else:
             number = writer.operands.read(given, param.type.ptx[1:], step.scope)
             _memory(writer, step, store, where, dtype_of(param.type.ptx[1:]), number)
@@ -102,34 +106,44 @@ def take_results(writer: Writer, step: Step) -> None:
         variable = _variable(given, step)
         if variable is not None:
             _copy(writer, step, _place(writer, variable), where, size)
+        elif isinstance(given, VectorOperand):
+            for row, part in _parts_of(writer, given, step, offset, size):
+                _load_row(writer, step, f"sp + {base + part}", row, param)
         elif isinstance(given, RegisterOperand | LabelOperand) and given.name != "_":
-            row, element = _row(writer, given, step)
-            _load_row(writer, step, where, row, element, param)
+            _load_row(writer, step, where, _row(writer, given, step), param)
 
 
 def take_parameters(writer: Writer) -> None:
     """At a function's start, read its `.reg` parameters."""
     code = writer.block.code
-    for param, offset, _ in () if code.function.is_entry else code.frame.params:
-        row = _formal(writer, param)
-        if row is not None:
+    for param, offset, size in () if code.function.is_entry else code.frame.params:
+        for row, part in _formals(writer, param, offset, size):
             writer.operands.uses_stack = True
-            _load_row(writer, None, f"sp + {offset}", row, 0, param)
+            _load_row(writer, None, f"sp + {part}", row, param)
 
 
 def leave_results(writer: Writer) -> None:
     """At a function's end, leave its `.reg` results in its frame."""
-    for param, offset, _ in writer.block.code.frame.results:
-        row = _formal(writer, param)
-        if row is not None:
+    for param, offset, size in writer.block.code.frame.results:
+        for row, part in _formals(writer, param, offset, size):
             writer.operands.uses_stack = True
-            _store_row(writer, None, f"sp + {offset}", row, 0, param)
+            _store_row(writer, None, f"sp + {part}", row, param)
 
 
-def _formal(writer: Writer, param: Param) -> Row | None:
+def _formals(writer: Writer, param: Param, offset: int, size: int) -> list[tuple[Row, int]]:
+    """Return the registers of a `.reg` parameter and where each lies: a vector has a register for every member."""
     if param.state_space.ptx != ".reg":
-        return None
-    return next((row for (name, _), row in writer.block.code.rows.of.items() if name == param.name), None)
+        return []
+    names = names_of(param)
+    rows = {name: row for (name, _), row in writer.block.code.rows.of.items() if name in names}
+    return [(rows[name], offset + at * size // len(names)) for at, name in enumerate(names) if name in rows]
+
+
+def _parts_of(writer: Writer, given: VectorOperand, step: Step, offset: int, size: int) -> list[tuple[Row, int]]:
+    """Return the registers of a vector and where each lies."""
+    count = len(given.elements)
+    named = [element for element in given.elements if isinstance(element, RegisterOperand)]
+    return [(_row(writer, element, step), offset + at * size // count) for at, element in enumerate(named)]
 
 
 def _variable(given: Operand, step: Step) -> tuple[str, Symbol] | None:
@@ -145,20 +159,20 @@ def _place(writer: Writer, variable: tuple[str, Symbol]) -> str:
     return f"sp * 0 + {at}" if isinstance(at, int) else at
 
 
-def _row(writer: Writer, given: RegisterOperand | LabelOperand, step: Step) -> tuple[Row, int]:
+def _row(writer: Writer, given: RegisterOperand | LabelOperand, step: Step) -> Row:
     found = writer.operands.row(given.name, step.scope)
     assert found is not None
     return found
 
 
-def _store_row(writer: Writer, step: Step | None, where: str, row: Row, element: int, param: Param) -> None:
+def _store_row(writer: Writer, step: Step | None, where: str, row: Row, param: Param) -> None:
     name = param.type.ptx[1:]
-    view = writer.operands.view(row, suffix_of(dtype_of(name)) if name in ("f32", "f64") else "", element)
+    view = writer.operands.view(row, suffix_of(dtype_of(name)) if name in ("f32", "f64") else "")
     _memory(writer, step, store, where, _stored(name), view)
 
 
-def _load_row(writer: Writer, step: Step | None, where: str, row: Row, element: int, param: Param) -> None:
-    view = writer.operands.view(row, "", element, reads=False)
+def _load_row(writer: Writer, step: Step | None, where: str, row: Row, param: Param) -> None:
+    view = writer.operands.view(row, reads=False)
     _memory(writer, step, load, where, _stored(param.type.ptx[1:]), view)
     writer.operands.wrote(view, False)
 

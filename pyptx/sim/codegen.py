@@ -264,7 +264,7 @@ class Writer:
             return [output]
         found = self.operands.row(given.name, step.scope)
         assert found is not None
-        return [Output(self.operands.view(found[0], "", half, reads=False), "b64") for half in (0, 1)]
+        return [Output(self.operands.view(found, "", half, reads=False), "b64") for half in (0, 1)]
 
     def value(self, wanted: Operand, given: Actual, step: Step) -> str:
         """Return the expression of an input, a tuple for a vector."""
@@ -279,18 +279,8 @@ class Writer:
         if wanted.type == "b128" and isinstance(given, RegisterOperand | LabelOperand):
             found = self.operands.row(given.name, step.scope)
             if found is not None:
-                return f"({self.operands.view(found[0])}, {self.operands.view(found[0], '', 1)})"
-        if wanted.count and isinstance(given, RegisterOperand | LabelOperand):
-            return self._vector_register(wanted, given, step)
+                return f"({self.operands.view(found)}, {self.operands.view(found, '', 1)})"
         return self.read(given, wanted.type, step)
-
-    def _vector_register(self, wanted: Operand, given: RegisterOperand | LabelOperand, step: Step) -> str:
-        found = self.operands.row(given.name, step.scope)
-        if found is None or found[0].count < wanted.count:
-            return self.read(given, wanted.type, step)
-        suffix = suffix_of(dtype_of(wanted.type or found[0].type))
-        names = [self.operands.view(found[0], suffix, n) for n in range(found[0].count)]
-        return f"({', '.join(names)})"
 
     def read(self, given: Actual, type_name: str | None, step: Step) -> str:
         """Return the expression of a scalar input."""
@@ -303,16 +293,16 @@ class Writer:
                 return Output(None, wanted.type or "b32")
             found = self.operands.row(given.name, step.scope)
             if found is not None:
-                type_name = wanted.type or found[0].type
-                return Output(self._target(found[0], found[1], type_name), type_name)
+                type_name = wanted.type or found.type
+                return Output(self._target(found, type_name), type_name)
         raise Unreadable("destination")
 
-    def _target(self, row: Row, element: int, type_name: str) -> str:
+    def _target(self, row: Row, type_name: str) -> str:
         if type_name == "b128":
-            return self.operands.view(row, "", element, reads=False)
+            return self.operands.view(row, reads=False)
         dtype = dtype_of(type_name)
         same = dtype.itemsize == np.dtype(CLASSES[row.letter]).itemsize
-        return self.operands.view(row, suffix_of(dtype) if same else "", element, reads=False)
+        return self.operands.view(row, suffix_of(dtype) if same else "", reads=False)
 
     def _exact(self, output: Output) -> bool:
         letter = self.operands.views[output.view or ""][0]

@@ -34,7 +34,6 @@ from pyptx.sim.special import MOVING, why_without_value
 from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP
 
 _PAIR = "L.of('pair', L.shape.pair)"
-_SELECTED = {"x": 0, "y": 1, "z": 2, "w": 3, "r": 0, "g": 1, "b": 2, "a": 3}
 _PART = {"b": "u1", "h": "u2"}
 
 
@@ -86,15 +85,12 @@ class Operands:
             self.gathered.add(f"{letter}{index}")
         self.written[f"{letter}{index}"] = True
 
-    def row(self, name: str, scope: Scope) -> tuple[Row, int] | None:
-        """Return the register of a name and the element that its component selects."""
-        symbol, base = resolved(name, scope)
+    def row(self, name: str, scope: Scope) -> Row | None:
+        """Return the register of a name."""
+        symbol = scope.find(name)
         if symbol is None or symbol.kind is not Means.REGISTER:
             return None
-        component = name[len(base) + 1 :]
-        if component and component not in _SELECTED:
-            return None
-        return self.code.rows.add((base, id(symbol)), symbol), _SELECTED[component] if component else 0
+        return self.code.rows.add((name, id(symbol)), symbol)
 
     def read(self, given: Actual, type_name: str | None, scope: Scope) -> str:
         """Return an expression for an operand's value as a type; without one, as its register's bits."""
@@ -116,7 +112,7 @@ class Operands:
     def _named(self, name: str, type_name: str | None, scope: Scope) -> str:
         found = self.row(name, scope)
         if found is not None:
-            return self._register(found[0], found[1], type_name)
+            return self._register(found, type_name)
         symbol, _ = resolved(name, scope)
         if symbol is not None and symbol.kind is not Means.REGISTER:
             return self.address_of(name, symbol, type_name or "u64")
@@ -127,19 +123,19 @@ class Operands:
         found = self.row(base, scope)
         if found is None or not part:
             raise Unreadable(name)
-        return self._part(found[0], part, type_name or "u32")
+        return self._part(found, part, type_name or "u32")
 
-    def _register(self, row: Row, element: int, type_name: str | None) -> str:
+    def _register(self, row: Row, type_name: str | None) -> str:
         if type_name is None:
-            return self.view(row, "", element)
+            return self.view(row)
         dtype, own = dtype_of(type_name), np.dtype(CLASSES[row.letter])
         if dtype.itemsize == own.itemsize:
-            return self.view(row, suffix_of(dtype), element)
-        whole = self.view(row, "", element)
+            return self.view(row, suffix_of(dtype))
+        whole = self.view(row)
         if dtype.kind == "f":
             return f"{whole}.astype('u{dtype.itemsize}').view('{dtype.str}')"
         if dtype.kind == "i" and dtype.itemsize > own.itemsize:
-            whole = self.view(row, "i", element)
+            whole = self.view(row, "i")
         return f"{whole}.astype('{dtype.str}')"
 
     def _part(self, row: Row, part: str, type_name: str) -> str:
@@ -199,16 +195,16 @@ class Operands:
         extra = -extra if given.operator == "-" else extra
         found = self.row(given.left.name, scope) if isinstance(given.left, RegisterOperand | LabelOperand) else None
         if found is not None:
-            return self._register_sum(found[0], found[1], extra, type_name)
+            return self._register_sum(found, extra, type_name)
         return f"({self.read(given.left, type_name, scope)} + {self.constant(constant(extra, type_name or 'u64'))})"
 
-    def _register_sum(self, row: Row, element: int, extra: int, type_name: str | None) -> str:
+    def _register_sum(self, row: Row, extra: int, type_name: str | None) -> str:
         """Add a number to a register's bits, which wrap, before they are taken as a type."""
         own = np.dtype(CLASSES[row.letter])
         dtype = dtype_of(type_name) if type_name is not None else own
         widens = dtype.kind == "i" and dtype.itemsize > own.itemsize
         number = self.constant(constant(extra, f"{'s' if widens else 'b'}{8 * own.itemsize}"))
-        whole = f"({self.view(row, 'i' if widens else '', element)} + {number})"
+        whole = f"({self.view(row, 'i' if widens else '')} + {number})"
         return (
             f"{whole}.astype('{dtype.str}')" if widens else f"{whole}.astype('u{dtype.itemsize}').view('{dtype.str}')"
         )
@@ -248,14 +244,12 @@ class Operands:
             return space, str(at + offset) if isinstance(at, int) else f"{at} + {offset}"
         if space == "param" and not self.code.function.is_entry:
             space = "local"
-        row = found[0]
-        if row.letter == "d":
-            base = self.view(row, "", found[1])
-        else:
-            base = self.view(row, "", found[1]) + ("" if space == "shared" else ".astype('u8')")
+        base = self.view(found)
+        if found.letter != "d" and space != "shared":
+            base += ".astype('u8')"
         if not offset:
             return space, base
-        width = "b32" if row.letter == "r" and space == "shared" else "b64"
+        width = "b32" if found.letter == "r" and space == "shared" else "b64"
         return space, f"({base} + {self.constant(constant(offset, width))})"
 
 

@@ -30,6 +30,7 @@ from pyptx.sim import rules
 from pyptx.sim.frames import Frame
 from pyptx.sim.registers import Rows
 from pyptx.sim.variables import FUNCTION_BASE, FUNCTION_STEP, RESERVED_SHARED, Globals, Variables
+from pyptx.sim.vectors import Members
 
 Name = tuple[str, int]
 """A name and the identity of its declaration."""
@@ -173,6 +174,7 @@ class _Builder:
         self.blocks: list[Block] = []
         self.found: dict[str, Code] = {}
         self.totals = Rows.totals()
+        self.members = Members()
 
     def add(self, name: str) -> int:
         """Return the number of a function, which becomes reachable; -1 for an undefined one."""
@@ -197,6 +199,7 @@ class _Builder:
         while done < len(self.codes):
             code = self.codes[done]
             body = self.bodies[code.function.name]
+            self.members.expand(body)
             self._references(code, body)
             _cut(code, body, self.blocks, self.single)
             done += 1
@@ -206,9 +209,11 @@ class _Builder:
         seen: set[Name] = set()
         for param in (*(code.function.return_params or ()), *code.function.params):
             if param.state_space.ptx == ".reg":
-                symbol = body.items[0].scope.find(param.name) if body.items else None
-                if symbol is not None:
-                    code.rows.add((param.name, id(symbol)), symbol)
+                scope = body.items[0].scope if body.items else Scope()
+                for name in self.members.of(param.name, scope) or (param.name,):
+                    symbol = scope.find(name)
+                    if symbol is not None:
+                        code.rows.add((name, id(symbol)), symbol)
         for step in body.steps:
             self._legal(step)
             if step.instruction.predicate is not None:

@@ -10,8 +10,7 @@ from pyptx.sim.formats import CLASSES, container_bits, register_class
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A register: the letter of its class, its first row, and how many rows it takes (128 bits take two; a vector as
-    many as it has elements)."""
+    """A register: the letter of its class, its first row, and how many rows it takes (128 bits take two)."""
 
     letter: str
     index: int
@@ -40,7 +39,7 @@ class Rows:
         if found is None:
             letter = register_class(symbol.type)
             wide = 2 if container_bits(symbol.type) == 128 else 1
-            found = Row(letter, self.used[letter], max(1, symbol.vector) * wide, symbol.type)
+            found = Row(letter, self.used[letter], wide, symbol.type)
             self.used[letter] += found.count
             self.of[name] = found
         return found

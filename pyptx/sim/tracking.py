@@ -21,6 +21,7 @@ from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block, Program, names_in
 from pyptx.sim.registers import Row
 from pyptx.sim.transfers import WRITTEN, handed_on, register_of, transfer
+from pyptx.sim.vectors import names_of
 
 if TYPE_CHECKING:
     from pyptx.sim.codegen import Writer
@@ -60,7 +61,8 @@ class Tracker:
 
     def begin(self, writer: Writer, block: Block) -> None:
         """Write what is known when a block begins: parameters in registers and results of calls are written."""
-        names = {p.name for p in block.code.function.params} if block.pc == block.code.entry else set[str]()
+        params = block.code.function.params if block.pc == block.code.entry else ()
+        names = {name for param in params for name in names_of(param)}
         given = [register for register in self.rows if register[0] in names and _owns(block, register)]
         if block.after_call is not None and block.after_call.instruction.operands:
             step = block.after_call

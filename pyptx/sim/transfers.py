@@ -98,8 +98,8 @@ def _shuffled(mode: str, machine: Batch, group: Lanes, flags: Array | int, by: A
 def _moved(writer: Writer, step: Step, flags: list[str]) -> list[str]:
     """Return which bytes `mov` writes, of registers that it splits or joins too."""
     to, given = (_parts(operand) for operand in step.instruction.operands)
-    if len(to) == len(given) == 1:
-        return flags
+    if len(to) == len(given):
+        return [flag for part, flag in zip(to, flags, strict=True) if _register(part, step) is not None]
     size = _BYTES[step.instruction.modifiers[-1]] // max(len(to), len(given))
     if size * max(len(to), len(given)) > _MOST:
         return [" & ".join(flags)] * len(to)

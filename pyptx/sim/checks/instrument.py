@@ -134,7 +134,7 @@ class Instrument:
     def _number(self, name: str, step: Step, block: Block) -> int | None:
         """Return the number of a 32-bit register."""
         found = Operands(self.program, block).row(name, step.scope)
-        return found[0].index + found[1] if found is not None and found[0].letter == "r" else None
+        return found.index if found is not None and found.letter == "r" else None
 
 
 def _sources(step: Step) -> Iterator[str]:

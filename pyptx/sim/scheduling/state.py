@@ -96,7 +96,7 @@ class State:
         if isinstance(given, RegisterOperand | LabelOperand):
             found = operands.row(given.name, step.scope)
             if found is not None:
-                return self.machine.row(found[0].letter, found[0].index + found[1])[lanes.sel]
+                return self.machine.row(found.letter, found.index)[lanes.sel]
         try:
             expression = operands.read(given, None if not isinstance(given, LabelOperand) else "pred", step.scope)
         except Unreadable as why:

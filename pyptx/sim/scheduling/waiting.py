@@ -165,7 +165,7 @@ def _reduce(state: State, block: Block, lanes: Lanes, arrived: Array, true: Arra
         result = count == arrived[lanes.cta]
     else:
         result = count > 0 if ".or" in instruction.modifiers else count
-    state.machine.registers[found[0].letter][found[0].index][lanes.sel] = result
+    state.machine.registers[found.letter][found.index][lanes.sel] = result
 
 
 def retry(state: State) -> bool:

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pyptx.check.body import Step
 from pyptx.diagnostics import Origin, PtxError
-from pyptx.ir import Instruction
+from pyptx.ir import Function, opcode_span
 from pyptx.sim import rules
 from pyptx.sim.access import load, store
 from pyptx.sim.formats import Array, Value
+from pyptx.sim.frames import laid_out
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
 from pyptx.sim.printing import LONGEST, MOST_PRINTED, Parts, Unprintable, argument_offsets, formatted, parse_format
@@ -20,9 +22,14 @@ if TYPE_CHECKING:
     from pyptx.sim.machine import Batch
 
 
-def call(machine: Batch, name: str, frame: int, lanes: Lanes, origin: Origin | None) -> None:
+_SIZES = {"vprintf": ((4,), (8, 8)), "__assertfail": ((), (8, 8, 4, 8, 8))}
+"""Bytes of the results and of the parameters of the functions that the system has."""
+
+
+def call(machine: Batch, name: str, frame: int, lanes: Lanes, step: Step) -> None:
     """Run a builtin in some lanes; its frame starts `frame` bytes above the caller's."""
-    site = Site(machine.memory, Instruction("call"), name)
+    site, origin = Site(machine.memory, step.instruction, name), opcode_span(step.instruction)
+    _require_signature(name, step, origin)
     base = machine.sp[lanes.sel] + frame
     machine.memory.ensure_local(int(base.max()) + 64, origin)
     if name == "vprintf":
@@ -37,6 +44,23 @@ def call(machine: Batch, name: str, frame: int, lanes: Lanes, origin: Origin | N
         raise rules.error(rules.TRAP, origin, f"assertion failed: {text}", notes=(place,))
     else:
         raise rules.error(rules.UNDEFINED_EXTERN, origin, f"the function `{name}` is called and nothing defines it")
+
+
+def _require_signature(name: str, step: Step, origin: Origin | None) -> None:
+    """Refuse a declaration by which arguments lie elsewhere than the function looks for them."""
+    symbol = step.scope.find(name)
+    declared = symbol.declaration if symbol is not None else None
+    if name not in _SIZES or not isinstance(declared, Function):
+        return
+    sizes = tuple(
+        tuple(size for _, _, size in laid_out(params)[0]) for params in (declared.return_params or (), declared.params)
+    )
+    if sizes != _SIZES[name]:
+        shown = [", ".join(f"{size} bytes" for size in part) or "nothing" for part in (*sizes, *_SIZES[name])]
+        text = (
+            f"`{name}` is declared to take {shown[1]} and return {shown[0]}; it takes {shown[3]} and returns {shown[2]}"
+        )
+        raise rules.error(rules.ILLEGAL, origin, text)
 
 
 def _word(site: Site, lanes: Lanes, base: Value, offset: int, dtype: str) -> Value:

@@ -158,6 +158,29 @@ def test_what_a_launch_prints_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     reported(text, "PTX1141", "print from one thread", args=[np.zeros(1)], check="none")
 
 
+@pytest.mark.parametrize(
+    ("declared", "called", "words"),
+    [
+        (
+            "vprintf(.param .b64 f)",
+            "vprintf, (%rd1)",
+            "declared to take 8 bytes and return nothing; it takes 8 bytes, 8",
+        ),
+        ("vprintf()", "vprintf", "declared to take nothing"),
+        ("(.param .b64 r) vprintf(.param .b64 f, .param .b64 a)", "(%rd3), vprintf, (%rd1, %rd2)", "return 8 bytes"),
+        ("__assertfail(.param .b32 m)", "__assertfail, (%r1)", "takes 8 bytes, 8 bytes, 4 bytes, 8 bytes, 8 bytes"),
+    ],
+)
+def test_a_function_of_the_system_is_declared_as_it_is(declared: str, called: str, words: str) -> None:
+    body = f"mov.u64 %rd1, 0; mov.u64 %rd2, 0; mov.u32 %r1, 0;\ncall {called};"
+    reported(kernel(body, module=f".extern .func {declared};"), "PTX1106", words, args=[np.zeros(1, np.int32)])
+
+
+def test_an_argument_that_is_no_address_is_reported_at_the_call() -> None:
+    error = reported(printing_kernel("%s", "st.local.u64 [pack], 6;"), "PTX1110", "a null pointer", args=[np.zeros(1)])
+    assert error.diagnostics[0].line
+
+
 def test_a_string_without_an_end_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(printing, "LONGEST", 64)
     monkeypatch.setattr("pyptx.sim.builtins.LONGEST", 64)

@@ -107,7 +107,7 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
 def _enter(state: State, code: Code | None, name: str, block: Block, depth: int, lanes: Lanes) -> None:
     origin = opcode_span(block.steps[-1].instruction)
     if code is None:
-        builtins.call(state.machine, name, block.code.frame.size, lanes, origin)
+        builtins.call(state.machine, name, block.code.frame.size, lanes, block.steps[-1])
         state.push(depth, block.pc + 1, lanes)
         return
     if depth >= len(state.returns):

@@ -27,7 +27,7 @@ class DeclaredRange(RegArray):
 
     __slots__ = ("_kept", "size")
 
-    def __init__(self, base: str, count: int, dtype: Dtype) -> None:
+    def __init__(self, base: str, count: int, dtype: PtxType) -> None:
         self.base, self.dtype, self.trace, self.size = base, dtype, CURRENT.get(), count
         self.count = count
         self._kept: dict[int, Reg] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyptx.sim.arguments import Struct, Tensor
+    from pyptx.sim.arguments import Pointer, Struct, Tensor
     from pyptx.sim.hazards.graph import Hang
     from pyptx.sim.images.objects import Sampler, Surface, Texture
     from pyptx.sim.launch import run
@@ -24,6 +24,7 @@ __all__ = [
     "Launch",
     "Machine",
     "Multicast",
+    "Pointer",
     "Result",
     "Sampler",
     "Stats",
@@ -49,6 +50,7 @@ _MODULE_OF = {
     "sweep": "sweeping",
     "Trial": "sweeping",
     "Multicast": "multicasts",
+    "Pointer": "arguments",
     "Struct": "arguments",
     "Tensor": "arguments",
     "RULES": "rules",

@@ -53,6 +53,20 @@ class Tensor:
     map: TensorMap
 
 
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The address of what lies in device memory: a tensor map (`sim.Tensor`), a structure, or a table of these, of
+    arrays, of which it holds the addresses, and of NumPy's numbers, one behind the other. The same object is placed
+    once."""
+
+    target: Any
+
+    def items(self) -> list[Any]:
+        """Return what lies there, one behind the other."""
+        target = cast("object", self.target)
+        return list(cast("Sequence[Any]", target)) if isinstance(target, list | tuple) else [target]
+
+
 @dataclass(slots=True)
 class Buffers:
     """The arrays of a launch in global memory, each once however often it is passed."""
@@ -64,6 +78,22 @@ class Buffers:
     images: Images = field(default_factory=Images)
     multicasts: Multicasts = field(default_factory=Multicasts)
     _places: dict[int, int] = field(default_factory=dict[int, int])
+    _pointed: dict[int, tuple[Pointer, int]] = field(default_factory=dict[int, "tuple[Pointer, int]"])
+    """Where what a pointer leads to lies, by the pointer's identity; holding it keeps that from another."""
+
+    def pointed(self, value: Pointer, name: str, origin: Origin | None) -> int:
+        """Return where what a pointer leads to lies, placing it on first sight."""
+        known = self._pointed.get(id(value))
+        if known is None:
+            parts = [_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
+            if not parts or isinstance(value.target, np.ndarray):
+                text = f"`{name}`: a sim.Pointer to {_described(cast('object', value.target))}"
+                help = "pass an array itself, for its address; a pointer leads to a list of arrays or a sim.Tensor"
+                raise rules.error(rules.ARGUMENTS, origin, text, help=help)
+            data = b"".join(parts)
+            known = self._pointed[id(value)] = value, self.reserve(len(data), name)
+            self.allocations[-1].data[:] = np.frombuffer(data, np.uint8)
+        return known[1]
 
     def multicast(self, value: Multicast, name: str) -> int:
         """Return the multimem address of an object, placing its arrays."""
@@ -214,24 +244,16 @@ def arrays_in(value: Any) -> Iterator[Array]:
     elif isinstance(value, Struct):
         for _, item in value.fields:
             yield from arrays_in(item)
+    elif isinstance(value, Pointer):
+        for item in value.items():
+            yield from arrays_in(item)
 
 
 def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Origin | None) -> bytes:
     if isinstance(value, Struct) and value.size != size:
         raise _missized(param, size, value.size, value, origin)
     if isinstance(value, Struct):
-        made = bytearray(value.size)
-        for offset, item in value.fields:
-            if isinstance(item, int | float) and not isinstance(item, np.generic):
-                text = f"`{param.name}`: the field at byte {offset} is {shown_number(item)}, whose size nobody knows"
-                help = f"give it a type: np.int32({shown_number(item)}), np.float32({shown_number(item)})"
-                raise rules.error(rules.ARGUMENTS, origin, text, help=help)
-            part = _plain(item, buffers, param.name, origin)
-            if not 0 <= offset <= value.size - len(part):
-                text = f"`{param.name}`: the field at byte {offset} is not inside of a structure of {value.size} bytes"
-                raise rules.error(rules.ARGUMENTS, origin, text)
-            made[offset : offset + len(part)] = part
-        data = bytes(made)
+        data = _structure(value, buffers, param.name, origin)
     elif isinstance(value, int | float) and not isinstance(value, np.generic):
         data = _number(param, value, size, origin)
     else:
@@ -239,6 +261,37 @@ def _bytes(param: Param, size: int, value: Value, buffers: Buffers, origin: Orig
     if len(data) != size:
         raise _missized(param, size, len(data), value, origin)
     return data
+
+
+def _structure(value: Struct, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+    """Return the bytes of a structure."""
+    made = bytearray(value.size)
+    for offset, item in value.fields:
+        if isinstance(item, int | float) and not isinstance(item, np.generic):
+            text = f"`{name}`: the field at byte {offset} is {shown_number(item)}, whose size nobody knows"
+            help = f"give it a type: np.int32({shown_number(item)}), np.float32({shown_number(item)})"
+            raise rules.error(rules.ARGUMENTS, origin, text, help=help)
+        part = _plain(item, buffers, name, origin)
+        if not 0 <= offset <= value.size - len(part):
+            text = f"`{name}`: the field at byte {offset} is not inside of a structure of {value.size} bytes"
+            raise rules.error(rules.ARGUMENTS, origin, text)
+        made[offset : offset + len(part)] = part
+    return bytes(made)
+
+
+def _item(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> bytes:
+    """Return the bytes of one item of a table in device memory."""
+    if isinstance(value, int | float) and not isinstance(value, np.generic):
+        text = f"`{name}` is {shown_number(value)}, whose size nobody knows"
+        help = f"give it a type: np.int32({shown_number(value)}), np.float32({shown_number(value)})"
+        raise rules.error(rules.ARGUMENTS, origin, text, help=help)
+    return (
+        _structure(value, buffers, name, origin) if isinstance(value, Struct) else _plain(value, buffers, name, origin)
+    )
+
+
+def _described(value: object) -> str:
+    return "nothing" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
 
 
 def _missized(param: Param, size: int, given: int, value: Value, origin: Origin | None) -> PtxError:
@@ -267,6 +320,8 @@ def _plain(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> 
         _usable(array, name, origin)
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(cast("bytes", value))
+    if isinstance(value, Pointer):
+        return buffers.pointed(value, name, origin).to_bytes(8, "little")
     if isinstance(value, Multicast):
         return buffers.multicast(value, name).to_bytes(8, "little")
     if isinstance(value, Texture | Surface | Sampler):

@@ -162,6 +162,10 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "a number for a structure": (1 << 20000, "for a structure pass sim.Struct(…)"),
     "a number of many digits": (sim.Struct(128, [(0, 1 << 20000)]), "is a 20001-bit integer, whose size"),
     "no map": (sim.Tensor(OUT, cast("Any", None)), "a tensor whose map is a NoneType"),
+    "a pointer to an array": (sim.Pointer(OUT), "pass an array itself"),
+    "a pointer to nothing": (sim.Pointer([]), "a sim.Pointer to nothing"),
+    "a pointer to a number": (sim.Pointer([1]), "`s[0]` is 1, whose size nobody knows"),
+    "a pointer to text": (sim.Pointer(["x"]), "`s[0]`: a str cannot be passed"),
     "a map of a list": (sim.Tensor(cast("Any", [1]), MAP), "a tensor map of a list"),
 }
 

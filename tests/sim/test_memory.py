@@ -140,6 +140,30 @@ st.global.u32 [%o], %r0;""", params=".param .u64 out, .param .align 8 .b8 s[16]"
     assert out.tolist() == [83]
 
 
+def test_a_pointer_leads_to_a_table_in_device_memory() -> None:
+    first, second = np.array([3], np.int32), np.array([5, 7], np.int32)
+    text = kernel("""ld.param.u64 %rd1, [table]; ld.global.u64 %rd2, [%rd1]; ld.global.u32 %r1, [%rd2];
+ld.global.u64 %rd2, [%rd1+8]; ld.global.u32 %r2, [%rd2+4]; ld.global.u32 %r3, [%rd1+16];
+ld.global.u64 %rd2, [%rd1+24]; ld.global.u64 %rd2, [%rd2]; ld.global.u32 %r4, [%rd2];
+mad.lo.u32 %r0, %r1, %r2, %r3; add.u32 %r0, %r0, %r4; st.global.u32 [%rd2], %r0;
+st.global.u32 [%o], %r0;""", params=".param .u64 out, .param .u64 table")  # fmt: skip
+    out = np.zeros(1, np.int32)
+    structure = sim.Struct(8, [(0, np.int32(100))])
+    sim.run(parse(text), block=1, args=(out, sim.Pointer([first, second, structure, sim.Pointer([first])])))
+    assert out.tolist() == first.tolist() == [124]
+
+
+def test_one_pointer_is_placed_once() -> None:
+    table = sim.Pointer([np.zeros(1, np.int32)])
+    text = kernel(
+        "ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; sub.u64 %rd1, %rd1, %rd2; st.global.u64 [%o], %rd1;",
+        params=".param .u64 out, .param .u64 a, .param .u64 b",
+    )
+    out = np.ones(1, np.int64)
+    sim.run(parse(text), block=1, args=(out, table, table))
+    assert out.tolist() == [0]
+
+
 @pytest.mark.parametrize(
     ("op", "operand", "last", "found"),
     [

@@ -41,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
     """Says in a line what is wrong with the command line; `--help` has the rest."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(UNUSABLE, f"pyptx: {message} (`{self.prog} --help` says more)\n")
+        self.exit(UNUSABLE, f"pyptx: {visible(message)} (`{self.prog} --help` says more)\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

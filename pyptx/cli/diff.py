@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain, placed, print_findings, print_json
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
-from pyptx.diagnostics import Origin, PtxError, PythonFrame, render
-from pyptx.ir import Instruction, IntrinsicScope, Label, Module, Statement, body_of, tokens
+from pyptx.diagnostics import Origin, PtxError, PythonFrame, render, visible
+from pyptx.ir import Instruction, IntrinsicScope, Label, LocDirective, Module, Statement, body_of, tokens
 from pyptx.parser import parse
 
 _KERNELS = ("module", "ptx")
@@ -85,14 +85,14 @@ def _is_kernel(value: object) -> bool:
 
 
 def rows(module: Module) -> list[Row]:
-    """Return every statement of a module on a line, with the braces that close."""
+    """Return every statement of a module on a line, with the braces that close; `.loc` changes nothing that runs."""
     out: list[Row] = []
     stack: list[tuple[Iterator[Statement], bool]] = [(iter(module.statements), False)]
     while stack:
         for node in stack[-1][0]:
             origin: Origin | None = node.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
             scope = isinstance(node, IntrinsicScope)
-            if not scope:
+            if not scope and not isinstance(node, LocDirective):
                 out.append(Row(_shown(node), origin))
             inside = body_of(node)
             if inside is not None:
@@ -148,14 +148,14 @@ def _place(row: Row) -> str:
 
 def _print(changes: Sequence[Change], original: str, edited: str) -> None:
     if not changes:
-        print(f"{edited} emits what {original} says")
+        print(visible(f"{edited} emits what {original} says"))
     for change in changes:
         for row in change.old:
-            print(f"- {row.text}    [{original} {_place(row)}]" if _place(row) else f"- {row.text}")
+            print(visible(f"- {row.text}    [{original} {_place(row)}]" if _place(row) else f"- {row.text}"))
         for row in change.new:
-            print(f"+ {row.text}    [{_place(row)}]" if _place(row) else f"+ {row.text}")
+            print(visible(f"+ {row.text}    [{_place(row)}]" if _place(row) else f"+ {row.text}"))
         if not change.new and change.after is not None:
-            print(f"  (after {_place(change.after)}: {change.after.text})")
+            print(visible(f"  (after {_place(change.after)}: {change.after.text})"))
 
 
 def _as_json(change: Change) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from pyptx.cli import FINDINGS, OK, UNUSABLE
-from pyptx.cli.output import complain, placed, print_findings
+from pyptx.cli.output import complain, placed, print_findings, print_foreign
 from pyptx.cli.sources import STDIN, Source, Unreadable, add_files, read
+from pyptx.diagnostics import visible
 from pyptx.emitter import STYLES, formatted
 from pyptx.parser import parse
 
@@ -54,13 +55,13 @@ def _one(name: str, args: argparse.Namespace) -> int:
     if args.write:
         if changed:
             _replace(Path(name), text)
-            print(f"formatted {name}")
+            print(visible(f"formatted {name}"))
         return OK
     if args.check or args.diff:
         if changed:
-            sys.stdout.writelines(_diff(source, text) if args.diff else [f"{source.name}\n"])
+            print_foreign("".join(_diff(source, text)) if args.diff else f"{source.name}\n")
         return FINDINGS if changed else OK
-    sys.stdout.write(text)
+    print_foreign(text)
     return OK
 
 

@@ -12,7 +12,7 @@ from pyptx.cli import FINDINGS, OK, UNUSABLE
 from pyptx.cli.output import complain, placed, print_findings, print_json
 from pyptx.cli.sources import Source, Unreadable, add_files, read
 from pyptx.cli.summary import summary
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, visible
 from pyptx.parser import parse
 from pyptx.toolchain import AssemblyError, ToolMissing, resources
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(reports)
     elif reports:
-        print("\n\n".join("\n".join(_lines(report, None if args.all else _SHOWN)) for report in reports))
+        print(visible("\n\n".join("\n".join(_lines(report, None if args.all else _SHOWN)) for report in reports)))
     return status
 
 

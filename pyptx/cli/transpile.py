@@ -11,7 +11,7 @@ from pyptx.cli import FINDINGS, INTERRUPTED, OK, UNUSABLE
 from pyptx.cli.output import complain, placed, print_findings
 from pyptx.cli.sources import STDIN, Source, Unreadable, read
 from pyptx.codegen import ptx_to_python
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, visible
 from pyptx.toolchain.extraction import extract_ptx, holds_ptx
 
 _EVERY = 0.5
@@ -44,7 +44,8 @@ def _watched(args: argparse.Namespace) -> int:
             now = _stamp(Path(args.file))
             if now is not None and now != seen:
                 status = _once(args)
-                print(f"{args.output}: {'written' if status == OK else 'not written'}", file=sys.stderr, flush=True)
+                done = "written" if status == OK else "not written"
+                print(visible(f"{args.output}: {done}"), file=sys.stderr, flush=True)
             seen = now
             time.sleep(_EVERY)
     except KeyboardInterrupt:

@@ -134,6 +134,15 @@ def test_diff_compares_ptx_too_and_spacing_is_no_difference(folder: Path) -> Non
     assert done.stdout == "- @%p ret;    [scale.ptx line 16]\n+ @!%p ret;    [line 16]\n"
 
 
+def test_diff_finds_no_change_in_a_readable_file_that_nobody_edited(folder: Path) -> None:
+    lines = SCALE.replace("    ret;\n}", "    .loc 1 2 3\n    ret;\n}")
+    assert lines != SCALE
+    (folder / "lines.ptx").write_text(lines)
+    assert run("-m", "pyptx", "transpile", "--sugar", "lines.ptx", "-o", "lines.py", cwd=folder).returncode == 0
+    done = run("-m", "pyptx", "diff", "lines.ptx", "lines.py", cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "lines.py emits what lines.ptx says\n")
+
+
 def test_diff_of_a_file_without_a_kernel_is_wrong_usage(folder: Path) -> None:
     (folder / "empty.py").write_text("x = 1\n")
     done = run("-m", "pyptx", "diff", "scale.ptx", "empty.py", cwd=folder)

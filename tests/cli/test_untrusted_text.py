@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,43 @@ def test_names_of_source_files_in_machine_code_are_shown_on_a_terminal(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert main(["sass", "--lines", str(tmp_path / "k.ptx")]) == 0
     assert "a\\x1b[31m.cu" in capsys.readouterr().out
+
+
+TEXT = f"""{HEAD}.file 1 "a{ESCAPE}.cu"
+// {ESCAPE}
+.visible .entry k() .pragma "{ESCAPE}"; {{ // {ESCAPE}
+.reg .b32 %r<4>;
+.pragma "{ESCAPE}";
+  mov.b32   %r1, 1; /* {ESCAPE} */
+ret; }}
+@@DWARF .string "{ESCAPE}"
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "A"], ["check", "WRONG"], ["check", "--json", "WRONG"], ["check", "BROKEN"], ["fmt", "A"],
+        ["fmt", "--check", "A"], ["fmt", "--diff", "A"], ["fmt", "--write", "A"], ["fmt", "BROKEN"],
+        ["info", "--ptx-only", "A"], ["info", "--json", "--ptx-only", "A"], ["transpile", "A"],
+        ["transpile", "--sugar", "A"], ["transpile", "BROKEN"], ["diff", "A", "A"], ["diff", "A", "WRONG"],
+        ["diff", "A", "BROKEN"], ["diff", "--json", "A", "WRONG"], ["sim", "A"], ["sim", "WRONG"], ["sass", "WRONG"],
+        ["explain", ESCAPE], ["check", "--target", ESCAPE, "A"], ["transpile", "--from", ESCAPE, "A"], [ESCAPE],
+        ["info", "A", ESCAPE], ["check", f"--{ESCAPE}"],
+    ],
+)  # fmt: skip
+def test_no_command_hands_an_escape_to_the_terminal(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {"A": TEXT, "WRONG": TEXT.replace("%r1, 1;", "%zz, 2; bar.sync 99;"), "BROKEN": TEXT.replace("%r1,", ",,")}
+    for name, text in texts.items():
+        (tmp_path / f"{name}{ESCAPE[:3]}.ptx").write_text(text)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    with suppress(SystemExit):
+        main([str(tmp_path / f"{word}{ESCAPE[:3]}.ptx") if word in texts else word for word in words])
+    shown = "".join(capsys.readouterr())
+    assert visible(shown) == shown
 
 
 def test_every_part_of_a_finding_is_shown() -> None:

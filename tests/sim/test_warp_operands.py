@@ -69,6 +69,32 @@ def test_a_warp_reaches_its_own_quarter_whichever_the_address_names(named: str) 
         assert [one.severity for one in found if one.rule.code == "PTX0948"] == [Severity.WARNING]
 
 
+WGMMA = """mov.u32 %r1, tile; shr.u32 %r1, %r1, 4; cvt.u64.u32 %rd1, %r1; or.b64 %rd1, %rd1, 0x1000080000;
+mov.u32 %r4, 0; {0}
+shl.b32 %r3, %t, 2; mov.u32 %r2, tile; add.u32 %r2, %r2, %r3; st.shared.u32 [%r2], 0; st.shared.u32 [%r2+512], 0;
+st.shared.u32 [%r2+1024], 0; st.shared.u32 [%r2+1536], 0; st.shared.u32 [%r2+2048], 0;
+fence.proxy.async.shared::cta; bar.sync 0;
+cvt.u64.u32 %rd3, %r4; add.u64 %rd2, %rd1, 128; add.u64 %rd2, %rd2, %rd3;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {{%f0, %f1, %f2, %f3}}, %rd1, %rd2, 0, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;"""
+
+
+@pytest.mark.parametrize(
+    ("shift", "wanted"),
+    [("", ()), ("shr.u32 %r4, %t, 6;", ("PTX0968",)), ("and.b32 %r4, %t, 1;", ("PTX0968",))],
+    ids=["alike", "by warps", "by lanes"],
+)
+def test_a_descriptor_is_one_for_the_warpgroup(shift: str, wanted: tuple[str, ...]) -> None:
+    text = kernel(WGMMA.format(shift), module=".shared .align 128 .b8 tile[4608];")
+    assert codes(by_schedule(text, words=128, block=128)) == {wanted}
+
+
+def test_columns_freed_twice_are_a_finding_that_the_run_goes_on_from() -> None:
+    again = FREE.format("%r1") + "\n" + FREE.format("%r1")
+    assert codes(by_schedule(tensor("mov.u32 %r6, 0;", free=again), words=128, block=128)) == {("PTX0947",)}
+
+
 DEC = "setmaxnreg.dec.sync.aligned.u32 {};\n"
 
 

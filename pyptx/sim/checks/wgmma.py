@@ -112,6 +112,9 @@ def _multiply(
         _operand(site, lanes, named[name], (name.upper(), product.types[at]), rows, columns, _across(named, name))
         for name, at, rows, columns in shapes
     ]
+    for name, *_ in shapes:
+        values = lanes.each(named[name]).astype(np.int64)
+        checks.engine.warps.alike(checks.group(lanes), place, values, f"descriptor of {name.upper()}", _firsts(lanes))
     shape = f"m64n{product.n}k{product.k}"
     together = warpgroups(checks, lanes)
     checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
@@ -119,6 +122,17 @@ def _multiply(
         if checks.unread is not None:
             checks.unread.read_rows(rows)
         layouts.taken_by_warpgroups(site, lanes, together, rows, named[name], product.types[at])
+
+
+def _firsts(lanes: Lanes) -> Array:
+    """Return, for every lane, the position of the first one of its warpgroup."""
+
+    def made() -> Array:
+        key = lanes.shape.cta[lanes.sel] * (lanes.shape.warps + 3) + lanes.shape.thread[lanes.sel] // wg.THREADS
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        return first[which]
+
+    return lanes.remembered("first lanes of warpgroups", made)
 
 
 def _across(named: dict[str, Any], name: str) -> bool:

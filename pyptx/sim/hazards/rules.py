@@ -396,10 +396,11 @@ CTA_PAIR = _error(
 )
 OPERANDS_DIFFER = _error(
     968,
-    "operand differs between the lanes of a warp",
+    "operand differs between lanes that execute an instruction together",
     "All threads of the warp name one address of tensor memory, one number of columns to allocate or free, one matrix "
-    "and stride of `wmma`; otherwise the behavior is undefined (tcgen05.ld; tcgen05.alloc; wmma.load).",
-    "compute the operand from what all lanes share, such as the warp's number",
+    "and stride of `wmma`, all of the warpgroup one matrix descriptor of `wgmma`; otherwise the behavior is undefined "
+    "(tcgen05.ld; tcgen05.alloc; wmma.load; wgmma.mma_async).",
+    "compute the operand from what all lanes share, such as the number of the warp or warpgroup",
 )
 SETMAXNREG_AGAIN = _error(
     969,

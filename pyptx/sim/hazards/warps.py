@@ -86,13 +86,15 @@ class Warps:
                 what = f"mask 0x{mask:08x}, executing 0x{have:08x}"
                 self.state.report(rules.ELECT, place, what, thread=warp * 32 + have.bit_length() - 1)
 
-    def alike(self, group: Group, place: Place, values: Ints, name: str) -> None:
-        """An operand that all lanes of a warp must give alike."""
-        first = values[group.ends[0]][group.warp_index]
-        other = np.flatnonzero(values != first)
+    def alike(self, group: Group, place: Place, values: Ints, name: str, first: Ints | None = None) -> None:
+        """An operand that all lanes of a warp must give alike, or all whose `first` lanes are at one position."""
+        if np.count_nonzero(values != values[0]) == 0:
+            return
+        held = values[group.ends[0][group.warp_index] if first is None else first]
+        other = np.flatnonzero(values != held)
         if len(other):
             at = int(other[0])
-            what = f"{name} {int(values[at]):#x} in lane {int(group.lanes[at])}, {int(first[at]):#x} in the first"
+            what = f"{name} {int(values[at]):#x}, in the first lane {int(held[at]):#x}"
             count = len(np.unique(group.warp_index[other]))
             self.state.report(rules.OPERANDS_DIFFER, place, what, thread=int(group.threads[at]), count=count)
 

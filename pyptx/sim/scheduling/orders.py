@@ -26,7 +26,7 @@ _REFUSALS = 0.15
 _LANDINGS = 0.3
 _MOST_PARTS = 8
 """Into how many parts the CTAs of a batch fall at most."""
-_STREWN = 4
+_STREWN = 8
 """Into how many parts the lanes of a warp fall at random."""
 _FEW = 2048
 """So many lanes are parted by CTA too: CTAs lie side by side, and parts of such lanes run several times slower."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -22,6 +23,7 @@ from pyptx.sim.linking import whole
 from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
 from pyptx.sim.progress import attach
+from pyptx.sim.python_names import python_names
 from pyptx.sim.registers import Row
 from pyptx.sim.results import Coverage, Result
 from pyptx.sim.scheduling.places import Stand, cta_numbers, groups, stands
@@ -74,6 +76,9 @@ class Machine:
         self._launch = prepared(self._module, entry, self._options, checked=selected is not None, single=True)
         self._watch = watching.watch(self._launch, watch) if watch else None
         self._checks, self._outputs = None if selected is None else Checks(selected), outputs
+        names = python_names(self._launch.launch.program)
+        counts = Counter(names.values())
+        self._variables = {name: variable for name, variable in names.items() if counts[variable] == 1}
         self._raised: set[int] = set()
         self._looked = False
         self._batches = self._launch.batches(self._checks)
@@ -132,10 +137,12 @@ class Machine:
 
     @hide_frames
     def registers(self, cta: int = 0, thread: int | tuple[int, ...] = 0) -> dict[str, Any]:
-        """Return the registers of the function in which a thread is, in the types that they are declared with."""
+        """Return the registers of the function in which a thread is, in the types that they are declared with: by their
+        names in PTX, and by the variable of a kernel in Python if one register alone has it."""
         batch, lane = self._lane(cta, thread)
         code = self._code(batch, lane)
-        return {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.of.items())}
+        found = {name: _value(batch, row, lane) for (name, _), row in sorted(code.rows.of.items())}
+        return found | {variable: found[name] for name, variable in self._variables.items() if name in found}
 
     @hide_frames
     def shared(

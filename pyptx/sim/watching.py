@@ -13,6 +13,7 @@ from pyptx.sim.hazards.events import Place
 from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.machine import Batch
 from pyptx.sim.prepared import Prepared
+from pyptx.sim.python_names import python_names
 from pyptx.sim.registers import Row
 from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.places import cta_numbers
@@ -32,6 +33,8 @@ class Change:
     before: Array
     after: Array
     grid: tuple[int, int, int] = (0, 1, 1)
+    variable: str = ""
+    """The variable of a kernel in Python that holds the register."""
 
     @property
     def line(self) -> int:
@@ -41,7 +44,8 @@ class Change:
     def __str__(self) -> str:
         more = f" and {len(self.ctas) - 1} more" if len(self.ctas) > 1 else ""
         who = f"CTA {Cta(int(self.ctas[0]), self.grid)} thread {self.threads[0]}"
-        return f"{self.place}: {self.register} of {who} from {self.before[0]} to {self.after[0]}{more}"
+        name = f"{self.variable} ({self.register})" if self.variable else self.register
+        return f"{self.place}: {name} of {who} from {self.before[0]} to {self.after[0]}{more}"
 
 
 @dataclass(slots=True)
@@ -49,6 +53,7 @@ class Watch:
     """The watched registers of a launch and what has happened to them."""
 
     rows: list[tuple[str, Row]]
+    names: dict[str, str]
     changes: list[Change] = field(default_factory=list[Change])
     _machine: Batch | None = None
     _before: list[Array] = field(default_factory=list[Array])
@@ -70,25 +75,27 @@ class Watch:
                 block, shape = batch.running[0], batch.shape
                 place = place_of(block, block.steps[-1] if block.steps else None)
                 ctas, threads = numbers[shape.cta[lanes]], shape.thread[lanes]
-                self.changes.append(
-                    Change(name, place, ctas, threads, before[lanes], now[lanes], batch.machine.launch.grid)
-                )
+                grid, variable = batch.machine.launch.grid, self.names.get(name, "")
+                self.changes.append(Change(name, place, ctas, threads, before[lanes], now[lanes], grid, variable))
                 before[lanes] = now[lanes]
 
 
 def watch(launch: Prepared, names: Sequence[str]) -> Watch:
-    """Return a watch of registers by their names in PTX; PtxError when there is no such register."""
+    """Return a watch of registers, by their names in PTX or by the variables of a kernel in Python that hold them;
+    PtxError when there is no such register."""
     if not isinstance(names, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise rules.error(rules.ARGUMENTS, None, f"watch is {names!r}: names of registers expected, such as ['%r1']")
     rows: list[tuple[str, Row]] = []
     known = {name: row for code in launch.launch.program.codes for (name, _), row in code.rows.of.items()}
+    variables = python_names(launch.launch.program)
     for name in [names] if isinstance(names, str) else names:
-        if name not in known:
-            some = ", ".join(sorted(known)[:12])
+        registers = [name] if name in known else [own for own, variable in variables.items() if variable == name]
+        if not registers:
+            some = ", ".join([*dict.fromkeys(variables.values()), *sorted(known)][:12])
             text = f"no register `{name}` is used; there are {some}"
             raise rules.error(rules.ARGUMENTS, launch.launch.program.entry.function.origin, text)
-        rows.append((name, known[name]))
-    return Watch(rows)
+        rows += [(register, known[register]) for register in registers]
+    return Watch(rows, variables)
 
 
 def values(machine: Batch, row: Row, element: int = 0) -> Array:

@@ -1,0 +1,67 @@
+"""Registers of kernels in Python have the names of variables, in watched runs and in stopped machines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pyptx import TensorSpec, Tile, kernel, ptx, reg, sim
+from pyptx.diagnostics import PtxError
+from pyptx.parser import parse
+from pyptx.types import u32
+
+
+@kernel(in_specs=(Tile("n", u32),), out_specs=(Tile("n", u32),), grid=(1,), block=(32, 1, 1))
+def sums(x: TensorSpec, y: TensorSpec) -> None:
+    px, py = ptx.global_ptrs(x, y)
+    thread = ptx.special.tid.x()
+    total, twice = reg.scalar(u32, 0), reg.scalar(u32)
+    for i in ptx.range_(0, 4):
+        ptx.add(u32, total, total, i)
+    where = ptx.addr(py, thread * 4)
+    ptx.inst.shl.b32(
+        twice,
+        total, 1,
+    )  # fmt: skip
+    parts = [ptx.ld(u32, ptx.addr(px, thread * 4)) for _ in range(2)]
+    for part in parts:
+        once = part + twice
+        ptx.st(u32, where, once)
+
+
+X = np.arange(32, dtype=np.uint32)
+
+
+def test_a_watched_variable_is_a_register() -> None:
+    watched = sums.simulate(X, watch=["i", "twice"]).watched
+    assert [(change.variable, int(change.after[0])) for change in watched] == [
+        ("i", 1), ("i", 2), ("i", 3), ("i", 4), ("twice", 12),
+    ]  # fmt: skip
+    assert "twice (%r" in str(watched[-1])
+    (register,) = {change.register for change in watched if change.variable == "twice"}
+    assert sums.simulate(X, watch=[register]).watched[0].variable == "twice"
+
+
+def test_a_variable_of_several_registers_is_all_of_them() -> None:
+    watched = sums.simulate(X, watch=["once"]).watched
+    assert len({change.register for change in watched}) == 2
+
+
+def test_an_unknown_variable_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(PtxError, match="no register `sum` is used; there are px, py, thread, "):
+        sums.simulate(X, watch=["sum"])
+
+
+def test_a_machine_shows_variables_beside_registers() -> None:
+    machine = sim.Machine(sums.module(n=32), block=32, args=[X, X.copy()])
+    assert machine.run(until=lambda m: m.registers()["twice"] == 12)
+    shown = machine.registers(thread=5)
+    assert (shown["thread"], shown["total"], shown["i"]) == (5, 6, 4)
+    assert shown["py"] + 20 == shown["where"]
+    assert "once" not in shown
+    assert sum(name.startswith("%") for name in shown) > 8
+
+
+def test_ptx_text_has_no_variables() -> None:
+    machine = sim.Machine(parse(sums.ptx(n=32)), block=32, args=[X, X.copy()])
+    assert all(name.startswith("%") for name in machine.registers())

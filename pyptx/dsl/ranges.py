@@ -84,7 +84,7 @@ def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     made = RegArray(base, count, dtype)
     symbol = symbol_of(dtype)
     for register in made.members:
-        trace.scope.names[register.name] = symbol
+        trace.scope.put(register.name, symbol)
     if trace.declarations is not trace.top:
         trace.declarations.owned += [made, *made.members]
     return made

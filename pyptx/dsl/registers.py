@@ -332,7 +332,7 @@ def fresh(dtype: Dtype, name: str | None = None, trace: Trace | None = None) -> 
     else:
         full = trace.name_for(prefixed(name), "reg")
         trace.declarations.named.append((kept, full))
-    trace.scope.names[full] = symbol_of(dtype)
+    trace.scope.put(full, symbol_of(dtype))
     made = Reg(full, dtype)
     if trace.declarations is not trace.top:
         trace.declarations.owned.append(made)

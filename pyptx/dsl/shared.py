@@ -463,7 +463,7 @@ def declare_dynamic(trace: Trace, memory: SharedMemory) -> None:
     memory.known = True
     memory.symbol = trace.claim(memory.symbol, "symbol") if memory.managed else trace.name_for(memory.symbol, "smem")
     symbol = Symbol(Kind.VARIABLE, "b8", "shared", declaration=dynamic_declaration(memory.symbol, memory.align))
-    trace.scope.names[memory.symbol] = symbol
+    trace.scope.put(memory.symbol, symbol)
 
 
 def dynamic_declaration(symbol: str, align: int) -> VarDecl:

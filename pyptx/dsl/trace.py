@@ -217,7 +217,7 @@ class Trace:
         self.unit.variables.append(declaration)
         space = declaration.state_space.ptx[1:]
         symbol = Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space, declaration=declaration)
-        self.unit.scope.names[declaration.name] = symbol
+        self.unit.scope.put(declaration.name, symbol)
 
     def claim(self, name: str, what: str) -> str:
         """Take a name that must stay as it is: a label, a variable or a parameter."""
@@ -297,11 +297,11 @@ class Trace:
         """Declare a variable at the top of the function."""
         self.variables.append(declaration)
         space = declaration.state_space.ptx[1:]
-        self.scope.names[declaration.name] = Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space)
+        self.scope.put(declaration.name, Symbol(Kind.VARIABLE, declaration.type.ptx[1:], space))
 
     def parameter(self, name: str, type_name: str) -> None:
         """Make a parameter known to the checks."""
-        self.scope.names[name] = Symbol(Kind.VARIABLE, type_name, "param", entry=True)
+        self.scope.put(name, Symbol(Kind.VARIABLE, type_name, "param", entry=True))
 
 
 class _Prologue:

@@ -137,7 +137,7 @@ def declare(trace: Trace, function: Function) -> None:
     if function.name in trace.taken or function.name in trace.unit.names or function.name == trace.name:
         fail(rules.NAME, f"the name `{function.name}` is taken in this module", help="rename the function")
     trace.unit.names.add(function.name)
-    trace.unit.scope.names[function.name] = Symbol(Kind.FUNCTION, declaration=function)
+    trace.unit.scope.put(function.name, Symbol(Kind.FUNCTION, declaration=function))
 
 
 def _parameter_type(kind: PtxType) -> ScalarType:

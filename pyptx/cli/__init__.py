@@ -57,11 +57,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         _abandon_streams()
         status = NOBODY_READS
     except OSError as error:
-        if error.filename is not None or error.errno not in _UNWRITABLE:
+        if error.filename is None and error.errno not in _UNWRITABLE:
             raise
         _abandon_streams()
+        what = "the output cannot be written" if error.filename is None else visible(str(error.filename))
         with suppress(OSError):
-            print(f"pyptx: the output cannot be written: {error.strerror}", file=sys.stderr)
+            print(f"pyptx: {what}: {error.strerror}", file=sys.stderr)
         _abandon_streams()
         status = UNUSABLE
     except MemoryError:

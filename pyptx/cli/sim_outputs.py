@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,12 +62,16 @@ def _named(text: str, option: str, names: Sequence[str], arrays: Sequence[bool])
 
 
 def save(item: Saving, array: Array | None) -> None:
-    """Write an array."""
+    """Write an array to the file that is named, or leave none behind."""
     assert array is not None
     try:
-        np.save(item.path, array, allow_pickle=False)
-    except (OSError, ValueError) as why:  # NumPy knows no reason when a disk is full
-        raise Unusable(f"{item.path}: {getattr(why, 'strerror', None) or why}") from None
+        with item.path.open("wb") as file:
+            # Of a file of Python's own, NumPy would count what it could not write, and not say why.
+            np.save(cast("Any", SimpleNamespace(write=file.write)), array, allow_pickle=False)
+    except OSError as why:
+        if item.path.is_file():
+            item.path.unlink()
+        raise Unusable(f"{item.path}: {why.strerror}") from None
 
 
 def differing(item: Expectation, array: Array | None, tolerance: float) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shlex
 import warnings
 from collections.abc import Callable
@@ -525,3 +526,19 @@ def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
     assert done.status == 0
     assert done.document["runs"][0]["ok"]
     assert re.fullmatch(r"pyptx: a grid of 512 CTAs of 32 threads takes .*; Control-C stops the run\n", done.err)
+
+
+def test_an_array_is_saved_to_the_file_that_is_named_or_not_at_all(pyptx: Command, tmp_path: Path) -> None:
+    words = ("scale.ptx", "--arg", "f32[4096]=ones", "--arg", "f32=1", "--save")
+    assert pyptx(*words, "0=plain").status == 0
+    assert np.load(tmp_path / "plain").shape == (4096,)
+    done = pyptx(*words, "0=/dev/full")
+    assert (done.status, done.err) == (2, "pyptx: /dev/full: No space left on device\n")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        done = pyptx(*words, "0=cut.npy")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert (done.status, done.err) == (2, "pyptx: cut.npy: File too large\n")
+    assert not (tmp_path / "cut.npy").exists()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
+
+from pyptx.cli import main
 
 KERNEL = """.version 8.0
 .target sm_90
@@ -67,3 +71,15 @@ def test_a_reader_that_has_seen_enough_ends_the_command(tmp_path: Path, words: s
 )
 def test_a_closed_stream_is_no_traceback(tmp_path: Path, words: str, streams: str, status: int, error: str) -> None:
     assert run(tmp_path, words, streams) == (status, error)
+
+
+def test_a_folder_that_cannot_be_written_is_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(**options: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "/folder")
+
+    (tmp_path / "k.ptx").write_text(KERNEL.replace("    ", "  "))
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    assert main(["fmt", "--write", str(tmp_path / "k.ptx")]) == 2
+    assert capsys.readouterr().err == "pyptx: /folder: Permission denied\n"

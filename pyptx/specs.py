@@ -20,8 +20,9 @@ RESHAPED_WIDTH, PADDED_WIDTH = 64, 72
 
 
 class Layout(Enum):
-    """How the elements lie: row- or column-major, row-major and swizzled by TMA on its way to shared memory, or
-    unswizzled core matrices (8 rows of 16 bytes) one after the other."""
+    """How the elements lie: row- or column-major, row-major and swizzled by TMA on its way to shared memory, or in
+    slices of channels: the last of 3 to 5 dimensions is a slice of 16 or 32 bytes, as in (N, C/8, H, W, 8) for 16 bits
+    (the manual's interleaved layouts NC/8HWC8 and NC/16HWC16). Slices of 32 bytes take the 32-byte swizzle."""
 
     ROW = "row"
     COL = "col"

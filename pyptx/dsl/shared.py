@@ -399,7 +399,7 @@ def allocate(
     if swizzle is not None and swizzle not in SWIZZLES:
         fail(rules.ARGUMENT, f"a swizzle is {', '.join(SWIZZLES)} or None, found {swizzle!r}")
     if align is not None and (not is_integer(align, 1) or align & align - 1):
-        fail(rules.ARGUMENT, f"an alignment is a power of two, found {align!r}")
+        fail(rules.ARGUMENT, f"an alignment is a power of two, found {align!r}", help="it is in bytes: write align=128")
     size = -(-prod(dims) * dtype.bits // 8)
     full = memory.add(trace, _BYTES, size, size, align or ALIGNED.get(swizzle, DEFAULT_ALIGN), name, "smem")
     symbol, offset = symbol_of_last(memory, full)

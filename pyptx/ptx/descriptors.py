@@ -30,6 +30,7 @@ Encode = Callable[[GmmaLayout], int]
 """The constant bits of a descriptor for this layout."""
 
 
+BASE_OFFSET = "the line of 128 bytes in which the swizzle pattern starts; 0 on the pattern's own boundary"
 OFFSETS = "offsets are bytes, multiples of 16, as the manual's canonical layouts name them"
 
 
@@ -41,10 +42,37 @@ def checked(what: str, encode: Callable[[], int], remedy: str = OFFSETS) -> int:
         fail(rules.ARGUMENT, f"{what}: {wrong}", help=remedy)
 
 
+_LIMIT = 1 << 18
+
+
+def check_bytes(**given: Any) -> None:
+    """Refuse offsets that a descriptor cannot hold, by the names of the arguments."""
+    for name, value in given.items():
+        if not is_integer(value, 0) or value % 16 or value >= _LIMIT:
+            fail(
+                rules.ARGUMENT,
+                f"`{name}` is in bytes, a multiple of 16 below {_LIMIT:,}, found {shown(value)}",
+                help="give bytes: the descriptor divides them by 16; add registers to the address",
+            )
+
+
+def check_field(name: str, value: Any, largest: int, meaning: str) -> None:
+    """Refuse a number that its field of a descriptor cannot hold."""
+    if not is_integer(value, 0) or value > largest:
+        fail(
+            rules.ARGUMENT,
+            f"`{name}` is a number from 0 to {largest if largest < 16 else hex(largest)}, found {shown(value)}",
+            help=meaning,
+        )
+
+
 def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
     """Return a register with `((base + offset) & mask) >> 4 | bits`; `offset` is in bytes."""
     if not is_integer(offset):
         fail(rules.ARGUMENT, f"a byte offset is an integer, found {shown(offset)}", help="add registers to the base")
+    if not is_integer(mask):
+        fail(rules.ARGUMENT, f"`mask` is an integer, found {shown(mask)}", help="it keeps bits of the address")
+    check_field("const_bits", bits, (1 << 64) - 1, "the bits of a descriptor above its start address")
     address = _address(base, offset)
     kept, start, wide, made = fresh(b32), fresh(u32), fresh(u64), fresh(b64)
     emit(spelled("and", "b32"), (kept, address, ImmediateOperand(f"{mask & 0xFFFFFFFF:#x}")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from pyptx.dsl import rules
 from pyptx.dsl.emit import Spelling, emit, shown, spelled
@@ -12,9 +12,13 @@ from pyptx.dsl.registers import Dtype, Pred, Reg, type_of
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.shared import SharedSlice, SharedView
 from pyptx.dsl.trace import current, fail
+from pyptx.dsl.values import is_integer
 from pyptx.isa.descriptors import WgmmaDescriptor
 from pyptx.isa.swizzle import by_name
 from pyptx.ptx.descriptors import (
+    BASE_OFFSET,
+    check_bytes,
+    check_field,
     checked,
     descriptor_of,
     matrix,
@@ -195,9 +199,12 @@ def make_descriptor(
     Emits the address (`mov.u32` for an allocation or a symbol, `cvt.u32.u64` for a 64-bit register, `add.s32` for an
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
     """
-    if swizzle not in _SWIZZLES:
+    if not is_integer(swizzle) or swizzle not in _SWIZZLES:
         fail(rules.ARGUMENT, f"`swizzle` is 0 (none), 1 (128B), 2 (64B) or 3 (32B), found {shown(swizzle)}",
              help="write swizzle=ptx.wgmma.SWIZZLE_128B")  # fmt: skip
+    check_bytes(leading_byte_offset=leading_byte_offset, stride_byte_offset=stride_byte_offset)
+    check_bytes(addr_byte_offset=addr_byte_offset)
+    check_field("base_offset", base_offset, 7, BASE_OFFSET)
     descriptor = WgmmaDescriptor(0, leading_byte_offset, stride_byte_offset, _SWIZZLES[swizzle], base_offset)
     return with_address(smem_base, addr_byte_offset, checked("wgmma descriptor", descriptor.encode))
 
@@ -211,7 +218,15 @@ def auto_descriptor(smem_base: Any, *, dtype: Dtype, shape: tuple[int, int], maj
         which = Major.of(major)
     except ValueError as wrong:
         fail(rules.ARGUMENT, str(wrong), help="write major='K' or major='MN'")
-    return with_address(smem_base, 0, _bits(tile_layout(kind, shape, which)))
+    return with_address(smem_base, 0, _bits(tile_layout(kind, _extents(shape), which)))
+
+
+def _extents(shape: object) -> tuple[int, ...]:
+    numbers = list(cast("tuple[Any, ...]", shape)) if isinstance(shape, tuple | list) else []
+    if [is_integer(number, 1) for number in numbers] != [True, True]:
+        fail(rules.ARGUMENT, f"`shape` is two numbers of elements, found {shape!r}",
+             help="write (M or N, K) for a K-major tile, (K, M or N) for an MN-major one")  # fmt: skip
+    return tuple(numbers)
 
 
 @intrinsic

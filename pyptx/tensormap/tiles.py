@@ -1,4 +1,4 @@
-"""From a `Tile` and an address to a tensor map: the order of dimensions, the rank-3 view, swizzle and box."""
+"""From a `Tile` and an address to a tensor map: the order of dimensions, the rank-3 view, the modes, the box."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyptx.diagnostics import PtxError
 from pyptx.specs import PADDED_WIDTH, RESHAPED_WIDTH, Layout, Tile
 from pyptx.tensormap import rules
 from pyptx.tensormap.maps import TensorMap
-from pyptx.tensormap.modes import L2Promotion, Swizzle, element_type
+from pyptx.tensormap.modes import Interleave, L2Promotion, Swizzle, element_type
 from pyptx.tensormap.requirements import validate
 
 _SWIZZLE = {Layout.TMA_128B: Swizzle.B128, Layout.TMA_64B: Swizzle.B64, Layout.TMA_32B: Swizzle.B32}
@@ -27,8 +27,29 @@ def tensor_map(
         dims = (RESHAPED_WIDTH, dims[1], dims[0] // RESHAPED_WIDTH)
         strides = (strides[0], RESHAPED_WIDTH * element.bits // 8)
         box = (PADDED_WIDTH if tile.tma_padding else RESHAPED_WIDTH, box[1], box[0] // RESHAPED_WIDTH)
-    swizzle = _SWIZZLE.get(tile.layout, Swizzle.NONE)
-    return validate(TensorMap(element, address, dims, strides, box, swizzle=swizzle, l2_promotion=l2_promotion))
+    swizzle, interleave = _SWIZZLE.get(tile.layout, Swizzle.NONE), Interleave.NONE
+    if tile.layout is Layout.INTERLEAVED:
+        interleave, swizzle = _interleaved(tile, dims[0] * element.bits, box[0] * element.bits)
+    return validate(
+        TensorMap(
+            element, address, dims, strides, box, swizzle=swizzle, interleave=interleave, l2_promotion=l2_promotion
+        )
+    )
+
+
+def _interleaved(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave, Swizzle]:
+    """Return the interleave of slices of so many bits, and the swizzle that it needs."""
+    slices = {16 * 8: (Interleave.B16, Swizzle.NONE), 32 * 8: (Interleave.B32, Swizzle.B32)}
+    if bits not in slices or tile.tma_rank != 2:
+        what = f"it is {bits / 8:g} bytes" if bits not in slices else f"tma_rank is {tile.tma_rank}"
+        message = f"the last dimension of an interleaved tensor is a slice of 16 or 32 bytes: {what} in {tile!r}"
+        widths = " or ".join(str(width // tile.dtype.bits) for width in slices)
+        remedy = f"reshape the channels into slices of {widths} elements: (N, C/{128 // tile.dtype.bits}, H, W, …)"
+        raise PtxError([rules.INTERLEAVE.found(None, message, help=remedy)])
+    if box_bits != bits:
+        message = f"a box takes whole slices of {bits // 8} bytes, got {box_bits / 8:g} in {tile!r}"
+        raise PtxError([rules.INTERLEAVE.found(None, message, help="end tma_box with the size of the last dimension")])
+    return slices[bits]
 
 
 def _fastest_first(tile: Tile, dims: tuple[int, ...]) -> tuple[int, ...]:

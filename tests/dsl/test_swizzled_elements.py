@@ -177,6 +177,32 @@ def test_a_wrong_index_is_an_error(wrong: Callable[[], Any], code: str, words: s
     assert caught.value.diagnostics[0].help
 
 
+@pytest.mark.parametrize("channels", [8, 16])
+def test_interleaved_slices_arrive_as_the_map_says(channels: int) -> None:
+    """Slices of 16 bytes lie linearly, those of 32 bytes in the 32-byte swizzle."""
+    image = Tile(3, 6, channels, bf16, Layout.INTERLEAVED, tma_box=(2, 4, channels))
+
+    @kernel(arch="sm_90a", in_specs=(image,), out_specs=(Tile(8, channels, bf16),), grid=(1, 1, 1), block=(32, 1, 1))
+    def k(x: TensorSpec, y: TensorSpec) -> None:
+        (py,) = ptx.global_ptrs(y)
+        a, full = smem.alloc(bf16, (8, channels), "32B" if channels == 16 else None), smem.mbarrier(1)
+        thread = ptx.special.tid.x()
+        with ptx.if_(thread == 0):
+            ptx.mbarrier.init(full[0], 1)
+            ptx.mbarrier.arrive_expect_tx(full[0], a.size)
+            ptx.cp.async_.bulk.tensor_3d(dst=a, src=x, coord=(0, 2, 1), mbar=full[0])
+        ptx.bar.sync(0)
+        ptx.mbarrier.wait(full[0], 0)
+        with ptx.if_(thread < 8):
+            row = ptx.mad(thread, channels * 2, py, mode="wide")
+            for column in range(channels):
+                ptx.st(bf16, ptx.addr(row, column * 2), a.swizzled(thread, column).load())
+
+    x = np.arange(3 * 6 * channels).reshape(3, 6, channels).astype(ml_dtypes.bfloat16)
+    found = k.simulate(x, check="strict").outputs["y"]
+    np.testing.assert_array_equal(found, x[1:3, 2:6].reshape(8, channels))
+
+
 @pytest.mark.parametrize("columns", [128, 256])
 def test_elements_of_a_tile_in_stripes(columns: int) -> None:
     """A tile wider than the swizzle is several boxes side by side."""

@@ -338,3 +338,27 @@ STEPS: list[tuple[Callable[[Some], None], str]] = [
 @pytest.mark.parametrize(("wrong", "words"), STEPS)
 def test_a_step_along_k_that_no_descriptor_takes_is_refused(wrong: Callable[[Some], None], words: str) -> None:
     mistaken(lambda: wrong(Some()), "PTX0818", words, arch="sm_100a")
+
+
+def wrong_type(value: Any) -> Any:
+    """Return an argument that pyright would refuse."""
+    return value
+
+
+BY_HAND: list[tuple[Callable[[Some], Any], str]] = [
+    (lambda x: T.descriptor(x.t, stride_bytes=100), "`stride_bytes` is in bytes, a multiple of 16 below 262,144"),
+    (lambda x: T.descriptor(x.t, stride_bytes=wrong_type(x.t)), "`stride_bytes` is in bytes"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, leading_bytes=8), "`leading_bytes` is in bytes"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, byte_offset=8), "`byte_offset` is in bytes"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, base_offset=8), "`base_offset` is a number from 0 to 7"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, lbo_mode=2), "`lbo_mode` is a number from 0 to 1"),
+    (lambda x: T.descriptor(x.t, stride_bytes=1024, swizzle=wrong_type(128)), "`swizzle` is one of NONE, 32B"),
+    (lambda x: T.make_instr_desc_f16bf16_f32(n=wrong_type(x.t)), "`n` is a number"),
+    (lambda x: T.make_instr_desc_f16bf16_f32(m=wrong_type("128")), "`m` is a number, found '128'"),
+    (lambda x: T.zero_column_mask(skip=0, use=1), "`skip` is 1 to 256 columns"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wrong", "words"), BY_HAND)
+def test_a_descriptor_says_which_argument_is_wrong_and_its_unit(wrong: Callable[[Some], Any], words: str) -> None:
+    mistaken(lambda: wrong(Some()), "PTX0818", words, arch="sm_100a")

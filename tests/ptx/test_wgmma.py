@@ -254,6 +254,20 @@ def _tiled(dtype: PtxType, extents: tuple[int, ...], *key: int, major: str = "K"
     return make
 
 
+def _by_hand(**options: Any) -> Callable[[Any, Any, Any], Any]:
+    given: dict[str, Any] = {"leading_byte_offset": 16, "stride_byte_offset": 1024, **options}
+    return lambda d, x, y: ptx.wgmma.make_descriptor(x, **given)
+
+
+BY_HAND: list[tuple[dict[str, Any], str]] = [
+    ({"stride_byte_offset": 100}, "`stride_byte_offset` is in bytes, a multiple of 16 below 262,144, found 100"),
+    ({"stride_byte_offset": "1024"}, "found '1024' (str)"),
+    ({"stride_byte_offset": 1 << 18}, "found 262144"),
+    ({"leading_byte_offset": -16}, "`leading_byte_offset` is in bytes"),
+    ({"addr_byte_offset": 8}, "`addr_byte_offset` is in bytes, a multiple of 16"),
+    ({"base_offset": 8}, "`base_offset` is a number from 0 to 7, found 8"),
+    ({"swizzle": [1]}, "SWIZZLE_128B"),
+]
 FP8: dict[str, Any] = {"shape": (64, 8, 32), "dtype_a": e4m3, "dtype_b": e4m3}
 MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("shape of two", _wrong(shape=(64, 8)), "PTX0818", "(m, n, k)"),
@@ -285,10 +299,18 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("tile major", lambda d, x, y: smem.wgmma_tile(bf16, (64, 64), "N"), "PTX0818", "'K' or 'MN'"),
     ("tile of one dimension", lambda d, x, y: smem.wgmma_tile(bf16, (64,)), "PTX0818", "two dimensions"),
     ("odd stride", lambda d, x, y: ptx.wgmma.make_descriptor(x, leading_byte_offset=8, stride_byte_offset=16),
-     "PTX0818", "leading byte offset"),
+     "PTX0818", "`leading_byte_offset` is in bytes, a multiple of 16"),
     ("swizzle code",
      lambda d, x, y: ptx.wgmma.make_descriptor(x, leading_byte_offset=16, stride_byte_offset=16, swizzle=4),
      "PTX0818", "SWIZZLE_128B"),
+    *((f"descriptor by hand: {options}", _by_hand(**options), "PTX0818", words) for options, words in BY_HAND),
+    ("shape of a descriptor", lambda d, x, y: ptx.wgmma.auto_descriptor(x, dtype=bf16, shape=(64, 0), major="K"),
+     "PTX0818", "two numbers of elements"),
+    ("type of a descriptor", lambda d, x, y: ptx.wgmma.auto_descriptor(x, dtype="half", shape=(8, 8), major="K"),
+     "PTX0818", "no scalar type 'half'"),
+    ("bits of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, const_bits=1 << 64), "PTX0818",
+     "`const_bits`"),
+    ("mask of a descriptor", lambda d, x, y: ptx.wgmma.masked_descriptor(x, mask=x), "PTX0818", "`mask` is an integer"),
     ("no address", lambda d, x, y: ptx.wgmma.masked_descriptor(1.5), "PTX0818", "address in shared memory"),
     ("fragments have no offset", _wrong(a_k_offset=16, trans_a=0, a=[1, 2, 3, 4]), "PTX0818", "needs an allocation"),
 ]  # fmt: skip

@@ -33,6 +33,11 @@ TILES = [
     ),
     (Tile.wgmma_b("K", "M", bf16, tile_k=64, tile_n=32),
      TensorMap(BF16, 64, (512, 256), (1024,), (32, 64), swizzle=Swizzle.B64)),
+    (Tile(4, "K", 8, bf16, Layout.INTERLEAVED, tma_box=(2, 16, 8)),
+     TensorMap(BF16, 64, (8, 256, 4), (16, 4096), (8, 16, 2), interleave=Interleave.B16)),
+    (Tile(2, 3, 4, 5, 8, f32, Layout.INTERLEAVED),
+     TensorMap(ElementType.F32, 64, (8, 5, 4, 3, 2), (32, 160, 640, 1920), (8, 5, 4, 3, 2), interleave=Interleave.B32,
+               swizzle=Swizzle.B32)),
 ]  # fmt: skip
 
 
@@ -55,6 +60,25 @@ def test_a_tile_that_tma_cannot_load_is_an_error_with_a_remedy() -> None:
         tensor_map(Tile(8, 5, bf16, tma_box=(8, 8)), {}, 0)
     with pytest.raises(PtxError, match=r"96 is not a multiple of 64\n.*pad the columns, or use tma_rank=2"):
         tensor_map(Tile("M", "K", bf16, tma_rank=3, tma_box=(8, 64)), {"M": 64, "K": 96}, 0)
+
+
+@pytest.mark.parametrize(
+    ("tile", "code", "words", "remedy"),
+    [
+        (Tile(8, 16, 64, bf16, Layout.INTERLEAVED), "PTX1207", "it is 128 bytes", "slices of 8 or 16 elements"),
+        (Tile(8, 8, bf16, Layout.INTERLEAVED), "PTX1201", "3 to 5 dimensions", "add dimensions of size 1"),
+        (Tile(8, 8, 16, bf16, Layout.INTERLEAVED, tma_box=(8, 8, 8)), "PTX1207", "whole slices of 32 bytes, got 16",
+         "end tma_box"),
+        (Tile(64, 64, bf16, Layout.INTERLEAVED, tma_rank=3), "PTX1207", "it is 128 bytes", "reshape the channels"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_interleaved_is_an_error(tile: Tile, code: str, words: str, remedy: str) -> None:
+    with pytest.raises(PtxError, match=words) as caught:
+        tensor_map(tile, {}, 64)
+    (found,) = caught.value.diagnostics
+    assert found.code == code
+    assert found.help is not None
+    assert remedy in found.help
 
 
 def test_the_boxs_columns_are_whole_too() -> None:

@@ -9,9 +9,10 @@ from pyptx.dsl.emit import shown
 from pyptx.dsl.registers import Dtype, Reg, type_of
 from pyptx.dsl.scopes import intrinsic
 from pyptx.dsl.trace import fail
+from pyptx.dsl.values import is_integer
 from pyptx.isa.descriptors import InstructionDescriptor, Tcgen05Descriptor, ZeroColumnMask
 from pyptx.isa.swizzle import by_name
-from pyptx.ptx.descriptors import START, checked, with_address
+from pyptx.ptx.descriptors import BASE_OFFSET, START, check_bytes, check_field, checked, with_address
 from pyptx.tensormap import Swizzle
 from pyptx.types import e2m1, e4m3, f32, s8, s32, u8, ue4m3, ue8m0
 from pyptx.wgmma_layout import GmmaLayout, Major
@@ -20,6 +21,7 @@ BLACKWELL_MASKED_DESC_B128 = Tcgen05Descriptor(0, 16, 1024, Swizzle.B128).encode
 """The constant bits for rows of 128 swizzled bytes: leading offset 16, stride 1024."""
 
 _SHIFTS = (0, 8, 16, 32)
+_SWIZZLES = ("NONE", "32B", "64B", "128B", "128B_BASE32B")
 _TABLES = "the kind decides types and shapes: f16 tf32 f8f6f4 i8 mxf8f6f4 mxf4 mxf4nvf4"
 
 
@@ -42,13 +44,21 @@ def descriptor(
     Emits the address (`mov.u32` for an allocation or a symbol, `cvt.u32.u64` for a 64-bit register, `add.s32` for an
     offset to a register), then `and.b32`, `shr.u32`, `cvt.u64.u32`, `or.b64`.
     """
-
     try:
         mode = by_name(swizzle)
-    except ValueError as wrong:
-        fail(rules.ARGUMENT, str(wrong), help="write swizzle='128B'")
+    except (ValueError, AttributeError):
+        fail(
+            rules.ARGUMENT, f"`swizzle` is one of {', '.join(_SWIZZLES)}, found {shown(swizzle)}",
+            help="write swizzle='128B'",
+        )  # fmt: skip
+    check_bytes(stride_bytes=stride_bytes, leading_bytes=leading_bytes, byte_offset=byte_offset)
+    check_field("base_offset", base_offset, 7, BASE_OFFSET)
+    check_field("version", version, 7, "1 on every Blackwell")
+    check_field("lbo_mode", lbo_mode, 1, "1: `leading_bytes` is an address, for 48 bytes of K (sm_103a)")
     made = Tcgen05Descriptor(0, leading_bytes, stride_bytes, mode, base_offset, lbo_mode, version)
-    return with_address(smem_addr, byte_offset, checked("descriptor", made.encode))
+    return with_address(
+        smem_addr, byte_offset, checked("descriptor", made.encode, f"the swizzles are {', '.join(_SWIZZLES)}")
+    )
 
 
 @intrinsic
@@ -92,6 +102,11 @@ def make_instr_desc(
     `scale_a` and `scale_b` are 1 or -1. `max_shift` (`.ws` only) is 0, 8, 16 or 32 columns, or its code 0 to 3. The
     scale-factor ids are bytes of a word. What the manual's tables forbid is refused.
     """
+    numbers = {"m": m, "n": n, "sparsity_selector": sparsity_selector, "max_shift": max_shift}
+    for name, number in {**numbers, "a_scale_id": a_scale_id, "b_scale_id": b_scale_id}.items():
+        if not is_integer(number):
+            fail(rules.ARGUMENT, f"`{name}` is a number, found {shown(number)}",
+                 help="the descriptor is made while the kernel is traced: it has no registers")  # fmt: skip
     operation = InstructionDescriptor(
         kind.removeprefix("kind::"), m, n, type_of(a_dtype), type_of(a_dtype if b_dtype is None else b_dtype),
         type_of(d_dtype), _transposed(a_major), _transposed(b_major), _negated("scale_a", scale_a),
@@ -250,5 +265,8 @@ def make_instr_desc_mxf4nvf4(
 
 def zero_column_mask(*, skip: int, use: int, shift: int = 0, starts: Any = (0,) * 4, firsts: Any = (0,) * 4) -> int:
     """Return the 64-bit mask of `mma.ws`: runs of `skip` zeroed and `use` used columns of B, in turn."""
+    for name, run in (("skip", skip), ("use", use)):
+        if not is_integer(run, 1) or run > 256:
+            fail(rules.ARGUMENT, f"`{name}` is 1 to 256 columns, found {shown(run)}", help="runs take turns along N")
     mask = ZeroColumnMask(skip, use, tuple(starts), tuple(firsts), shift)
     return checked("zero-column mask", mask.encode, "runs are 1 to 256 columns long")

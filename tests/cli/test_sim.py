@@ -302,8 +302,8 @@ def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_pat
     assert (done.status, done.out) == (
         0,
         "scale: 4 threads, 44 instructions, 12 orders\n"
-        "covers one input in 12 orders (every schedule); hazards not checked: numerics, outputs, unused; "
-        "not modeled: timing\n",
+        "covers one input in 12 orders (every schedule); hazards not checked: numerics, outputs, unused, "
+        "dependents; not modeled: timing\n",
     )
     assert pyptx("scale.ptx", "--block", "2048", "--schedule", "all").status == 2
 

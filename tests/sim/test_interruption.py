@@ -163,7 +163,7 @@ WRITES = "mov.u32 %r0, 1;\nst.global.u32 [%o], %r0;\nbar.sync 0;\n"
         (kernel(WRITES, params=".param .u64 out, .param .u32 x"), {"args": (..., b"ab")}, "PTX1102", "of 4 bytes"),
         (kernel(WRITES, params=".param .u64 out, .param .u32 x"), {"args": (..., object())}, "PTX1102", "object"),
         (kernel(WRITES), {"grid": 0}, "PTX1103", "grid is 0"),
-        (kernel(WRITES), {"grid": (2, 0)}, "PTX1103", "grid is 2, 0"),
+        (kernel(WRITES), {"grid": (2, 0)}, "PTX1103", "grid is (2, 0)"),
         (kernel(WRITES), {"block": 0}, "PTX1103", "block is 0"),
         (kernel(WRITES), {"block": -32}, "PTX1103", "block is -32"),
         (kernel(WRITES), {"block": (1, 1, 1, 1)}, "PTX1103", "one to three positive numbers"),

@@ -253,7 +253,7 @@ def _component(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Comp
 
 def _special(wanted: Operand, register: special.SpecialRegister, scope: Scope) -> Complaint | None:
     name, type_name = register.name, register.type.name
-    if register.vector and wanted.count != _COMPONENTS:
+    if register.vector and wanted.count != _COMPONENTS and wanted.kind is not Kind.SPECIAL:
         return Complaint(OPERAND_KIND, f"`{name}` is a vector", f"name one component: {name}.x")
     if wanted.kind not in (Kind.MOVABLE, Kind.SPECIAL):
         fix = f"read it first: mov.{type_name} %r, {name}"

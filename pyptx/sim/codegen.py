@@ -25,6 +25,7 @@ from pyptx.ir import (
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.model import Operand
+from pyptx.isa.special import COMPONENTS, special_register
 from pyptx.sim import calls, rules
 from pyptx.sim.accumulators import product_number, settle
 from pyptx.sim.formats import CLASSES, dtype_of, suffix_of
@@ -276,11 +277,20 @@ class Writer:
                 for e in given.elements
             ]
             return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+        if wanted.kind is OperandKind.SPECIAL and isinstance(given, RegisterOperand):
+            return f"({', '.join(self._components(given.name, step))})"
         if wanted.type == "b128" and isinstance(given, RegisterOperand | LabelOperand):
             found = self.operands.row(given.name, step.scope)
             if found is not None:
                 return f"({self.operands.view(found)}, {self.operands.view(found, '', 1)})"
         return self.read(given, wanted.type, step)
+
+    def _components(self, name: str, step: Step) -> list[str]:
+        """Return the expressions of all components of a special register."""
+        register = special_register(name)
+        if register is None or not register.vector:
+            raise Unreadable(f"`{name}` has no components")
+        return [self.read(RegisterOperand(f"{name}.{part}"), "u32", step) for part in COMPONENTS]
 
     def read(self, given: Actual, type_name: str | None, step: Step) -> str:
         """Return the expression of a scalar input."""

@@ -74,6 +74,7 @@ RIGHT = [
     "mov.u64 %rd0, g;",
     "mov.u64 %rd0, g + 8;",
     "mov.f32 %v.x, %f0;",
+    "{ .reg .v4 .u32 T; mov.v4.u32 T, %tid; mov.v4.u32 {%r0, %r1, %r2, %r3}, %ntid; }",
     "setp.lt.and.f32 %p0|%p1, %f0, %f1, !%p2;",
     "setp.lt.f32 %p0, %f0, %f1;",
     "cvt.rn.f16.f32 %h0, %f0;",

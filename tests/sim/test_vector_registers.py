@@ -150,6 +150,15 @@ CASES: dict[str, tuple[str, Callable[[Words], Words]]] = {
         f"{LOAD} mov.u32 T.x, %tid.x; mov.u32 T.y, %ntid.x; {STORE}",
         lambda x: rows(np.arange(32), 32, *x.T[2:4]),
     ),
+    "a whole special register": (
+        "mov.v4.u32 T, %tid; mov.v4.u32 {%r1, %r2, %r3, %r4}, %ntid; st.global.v4.u32 [out], T;"
+        "st.global.v4.u32 [out+16], {%r1, %r2, %r3, %r4};",
+        lambda x: rows(np.arange(32), 0, 0, 0, 32, 1, 1, 0),
+    ),
+    "a whole special register as halves under a guard": (
+        "mov.v4.u32 T, {0, 0, 0, 0}; mov.b64 W, 0; @%p mov.v4.b16 W, %tid; st.global.v4.b16 [out], W;",
+        lambda x: rows(np.arange(32) * (np.arange(32) < 20)),
+    ),
     "widen": (
         "ld.global.v4.u32 T, [in]; cvt.u64.u32 D.x, T.y; mad.wide.u32 D.y, T.x, T.y, D.x; st.global.v2.u64 [out], D;",
         lambda x: np.stack(

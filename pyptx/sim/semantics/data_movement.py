@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyptx.isa.model import Match
+from pyptx.isa.model import Kind, Match
 from pyptx.sim.formats import Array, Value, dtype_of
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.meetings import warp_wide
@@ -25,6 +25,8 @@ _WINDOW_SIZE = 1 << 32
 
 def _mov(match: Match, signature: Signature) -> Operation | None:
     d, a = signature
+    if a.kind is Kind.SPECIAL:
+        return value(lambda v: tuple(np.array(x).astype(dtype_of(d.type or "u32")) for x in v))
     if a.count and d.count:
         return value(lambda v: tuple(np.array(x) for x in v))
     if a.count:

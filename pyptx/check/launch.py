@@ -38,9 +38,10 @@ NEEDS_OTHER = Rule(
 )
 IGNORED = Rule(
     "PTX0612",
-    "directive that ptxas ignores",
+    "directive or instruction that ptxas may ignore",
     "`.minnctapersm` and `.maxnctapersm` mean something only with a block size. `setmaxnreg` works only when the "
-    "kernel's own register count is fixed, by `.maxnreg` or by `.minnctapersm` with a block size.",
+    "kernel's own register count is fixed: by `.maxnreg`, by `.minnctapersm` with a block size, or by ptxas' option "
+    "`--maxrregcount`. `.reqntid` alone does not fix it; `.maxntid` alone does where the kernel needs many registers.",
     _FRAME.format(".minnctapersm 2", ""),
     _FRAME.format(".minnctapersm 2 .maxntid 128", ""),
     Severity.WARNING,
@@ -86,7 +87,7 @@ def launch(body: Body) -> Iterator[Diagnostic]:
                 function.origin, f"`.{name}` is ignored without `.maxntid` or `.reqntid`", help="add the block size"
             )
     if "maxnreg" not in given and not ("minnctapersm" in given and sized):
-        yield from _idle_setmaxnreg(body)
+        yield from _idle_setmaxnreg(body, "maxntid" in given)
     for name in ("maxntid", "reqntid"):
         threads = prod(int(v) for v in given.get(name, ()))
         if threads > THREADS_PER_CTA:
@@ -94,13 +95,16 @@ def launch(body: Body) -> Iterator[Diagnostic]:
     yield from _parameters(function)
 
 
-def _idle_setmaxnreg(body: Body) -> Iterator[Diagnostic]:
+def _idle_setmaxnreg(body: Body, bounded: bool) -> Iterator[Diagnostic]:
+    why = "no directive fixes the kernel's register count at its start"
+    if bounded:
+        why = "`.maxntid` alone fixes the kernel's register count only where it needs many registers"
     for step in body.steps:
         if step.instruction.opcode == "setmaxnreg" and body.function.is_entry:
             yield IGNORED.found(
                 opcode_span(step.instruction),
-                "`setmaxnreg` is ignored: the kernel's register count is not fixed at its start",
-                help="add `.maxnreg`, or `.minnctapersm` with `.maxntid` or `.reqntid`",
+                f"`setmaxnreg` may be ignored: {why}",
+                help="add `.maxnreg`, or `.minnctapersm` with a block size, or call ptxas with --maxrregcount",
             )
             return
 

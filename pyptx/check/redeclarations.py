@@ -35,7 +35,15 @@ EXTERN_VALUE = Rule(
     _FRAME.format(".visible .global .u32 g = 1;"),
 )
 
-RULES = (DIFFERENT, EXTERN_VALUE)
+EXTERN_BODY = Rule(
+    "PTX0414",
+    "external function with a body",
+    "An `.extern` function is defined in another module; `.visible` lets other modules call one that is defined here.",
+    _FRAME.format(".extern .func f() { ret; }"),
+    _FRAME.format(".visible .func f() { ret; }"),
+)
+
+RULES = (DIFFERENT, EXTERN_VALUE, EXTERN_BODY)
 
 
 def function_difference(before: Function, now: Function) -> str | None:

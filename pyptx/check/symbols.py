@@ -280,6 +280,10 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
     if known is not None and (not isinstance(before, Function) or before.definition):
         yield duplicate(function.name, "function", word_span(function, function.name), scope)
         return
+    if before is None and function.definition and function.linking is LinkingDirective.EXTERN:
+        place = word_span(function, function.name)
+        fix = "write `.visible`, or end the declaration with `;`"
+        yield redeclarations.EXTERN_BODY.found(place, f"`{function.name}` is `.extern` and has a body", help=fix)
     if isinstance(before, Function):
         difference = redeclarations.function_difference(before, function)
         if difference is not None:

@@ -14,7 +14,7 @@ from pyptx.check.body import Step
 from pyptx.check.flow import Access, Register, Run
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import ImmediateOperand, Instruction, RegisterOperand, opcode_span
-from pyptx.isa.control import ENDS, JUMPS
+from pyptx.isa.control import ENDS, JUMPS, TRAP
 
 _FRAME = """\
 .version 8.5
@@ -311,9 +311,11 @@ def _only_leaves(run: Run) -> bool:
 
 
 def _immediate_postdominators(made: list[Run]) -> list[int]:
-    """Return, for each run, the nearest run that every path from it to the way out passes (Cooper, Harvey, Kennedy)."""
+    """Return, for each run, the nearest run that every path from it to the way out passes (Cooper, Harvey, Kennedy).
+    Paths that trap do not count: nobody waits there. -1 where all do."""
     way_out = len(made) - 1
-    order = _postorder_from(made, way_out)
+    leaving = [index for index in made[way_out].predecessors if not _traps(made[index])]
+    order = _postorder_from(made, way_out, leaving or made[way_out].predecessors)
     number = {index: position for position, index in enumerate(order)}
     after = [-1] * len(made)
     after[way_out] = way_out
@@ -342,11 +344,16 @@ def _common(a: int, b: int, after: list[int], number: dict[int, int]) -> int:
     return a
 
 
-def _postorder_from(made: list[Run], root: int) -> list[int]:
-    """Return the runs that reach the way out, in postorder of the reversed graph."""
+def _traps(run: Run) -> bool:
+    """Tell whether the run stops the kernel, as a failed assertion does."""
+    return any(step.instruction.opcode == TRAP for step in run.steps)
+
+
+def _postorder_from(made: list[Run], root: int, leaving: list[int]) -> list[int]:
+    """Return the runs that reach the way out through some that leave, in postorder of the reversed graph."""
     order: list[int] = []
     seen = {root}
-    stack: list[tuple[int, Iterator[int]]] = [(root, iter(made[root].predecessors))]
+    stack: list[tuple[int, Iterator[int]]] = [(root, iter(leaving))]
     while stack:
         index, predecessors = stack[-1]
         for predecessor in predecessors:

@@ -9,4 +9,7 @@ JUMPS = frozenset(("bra", "brx"))
 ENDS = frozenset(("ret", "exit"))
 """The thread leaves the function or the kernel."""
 
+TRAP = "trap"
+"""The kernel stops with an error."""
+
 CALLS = frozenset(("call",))

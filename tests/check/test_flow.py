@@ -82,6 +82,15 @@ def test_lanes_that_leave_do_not_divide_those_that_stay() -> None:
     assert report("mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 7;\n@%p0 bra OUT;\nbar.sync 0;\nOUT:") == []
 
 
+def test_a_failed_assertion_in_a_branch_does_not_keep_the_warp_divided() -> None:
+    branch = (
+        "setp.eq.u32 %p0, %r0, 0;\nsetp.eq.u32 %p1, %r1, 0;\n@!%p0 bra J;\n@%p1 bra T;\nbra J;\nT: {}\nJ: bar.sync 0;"
+    )
+    start = "mov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n"
+    assert report(start + branch.format("trap;\nexit;")) == []
+    assert report(start + branch.format("exit;")) == ["PTX0601 9"]
+
+
 def test_a_loop_whose_count_differs_by_lane_divides_its_body() -> None:
     loop = "L:\nbar.sync 0;\nsub.s32 %r0, %r0, 1;\nsetp.gt.s32 %p0, %r0, 0;\n@%p0 bra L;"
     body = f"mov.u32 %r0, %laneid;\n{loop}\nmov.b32 %r9, 1;"

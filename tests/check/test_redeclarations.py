@@ -31,6 +31,8 @@ PROTOTYPES = [
     (".entry f(.param .u64 .ptr .global r);", ".entry f(.param .u64 r){ret;}"),
     (".entry f(.param .align 64 .b8 r[64]);", ".entry f(.param .align 128 .b8 r[64]){ret;}"),
     (".entry f(){ret;}", ".func f(){ret;}"),
+    ("", ".extern .func f(){ret;}"),
+    ("", ".extern .entry f(){ret;}"),
 ]
 VARIABLES = [
     (".extern .global .u32 g[];", ".visible .global .u32 g[4];"),
@@ -70,6 +72,7 @@ def test_ptxas_agrees(first: str, second: str) -> None:
         (".extern .global .u32 g[4];\n.visible .global .u32 g[8];", "with size [4], here [8]"),
         (".extern .global .u32 g;\n.global .u32 g;", "the definition needs a linking such as `.visible`"),
         (".extern .global .u32 g = 4;", "`g` is `.extern` and has a value"),
+        (".extern .func f(){ret;}", "`f` is `.extern` and has a body"),
     ],
 )
 def test_message(text: str, message: str) -> None:

@@ -108,7 +108,8 @@ def run(
 def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, watched: watching.Watch | None) -> None:
     """Run all batches of a launch."""
     batch: Scheduler | None = None
-    pace = Pace(-(-launch.ctas // launch.at_once), f"a grid of {launch.ctas} CTAs of {launch.threads} threads")
+    grid = f"a grid of {launch.ctas} CTAs of {launch.threads} threads"
+    pace = Pace(-(-launch.ctas // launch.at_once), grid, checks is not None)
     try:
         with np.errstate(all="ignore"), progress(launch.ctas * launch.threads, pace) as tell:
             for batch in launch.batches(checks, recorder):

@@ -39,8 +39,9 @@ def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
 class Pace:
     """How long a launch of many batches will take, as its first batches show: said once, when it is very long."""
 
-    def __init__(self, batches: int, launch: str) -> None:
+    def __init__(self, batches: int, launch: str, checked: bool) -> None:
         self._batches, self._launch = batches, launch
+        self._remedy = 'a smaller grid, or check="none" (--check none)' if checked else "a smaller grid"
         self._begun, self._ended, self._said = time.monotonic(), 0, False
 
     def end_batch(self) -> None:
@@ -56,8 +57,8 @@ class Pace:
             return
         self._said = True
         text = (
-            f"{self._launch} takes {duration(left)} more or longer: {complete} of {self._batches} batches took "
-            f'{duration(elapsed)}; take a smaller grid, or check="none" (--check none); Control-C stops the run'
+            f"{self._launch} needs {'about' if self._ended else 'at least'} {duration(left)} more: {complete} of "
+            f"{self._batches} batches took {duration(elapsed)}; take {self._remedy}; Control-C stops the run"
         )
         if sys.stderr.isatty():
             from tqdm import tqdm

@@ -525,7 +525,7 @@ def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
         done = pyptx(*words, "--json")
     assert done.status == 0
     assert done.document["runs"][0]["ok"]
-    assert re.fullmatch(r"pyptx: a grid of 512 CTAs of 32 threads takes .*; Control-C stops the run\n", done.err)
+    assert re.fullmatch(r"pyptx: a grid of 512 CTAs of 32 threads needs about .*; Control-C stops the run\n", done.err)
 
 
 def test_an_array_is_saved_to_the_file_that_is_named_or_not_at_all(pyptx: Command, tmp_path: Path) -> None:

@@ -10,9 +10,11 @@ import pytest
 
 from pyptx import sim
 from pyptx.parser import parse
+from pyptx.sim.checks.choice import CLASSES, OPTIONAL
 from pyptx.sim.timeline import Stopped
 from tests.sim.kernels import kernel
 
+UNCHECKED = ", ".join(name for name in CLASSES if name in OPTIONAL)
 STORES = parse(kernel("st.global.u32 [%o], %t;"))
 RACY = parse(kernel("st.global.u32 [%rd1], %t;").replace("mad.wide.u32", "ld.param.u64 %rd1, [out];\nmad.wide.u32"))
 
@@ -23,8 +25,7 @@ def test_a_result_is_a_line_however_large_its_arrays_are() -> None:
     assert repr(result) == "<result: 64 threads, 320 instructions, 0 hazards, out uint32[1000, 1000]>"
     assert str(result).splitlines() == [
         repr(result)[1:-1],
-        "covers one input in one order (schedule eager); hazards not checked: numerics, outputs, unused; "
-        "not modeled: timing",
+        f"covers one input in one order (schedule eager); hazards not checked: {UNCHECKED}; not modeled: timing",
     ]
 
 
@@ -34,7 +35,7 @@ def test_a_run_that_was_not_checked_does_not_look_right() -> None:
 
     assert "hazard" not in run(check="none").replace("hazards not checked", "")
     assert "(schedule random, seed 3); hazards not checked; " in run(check="none", schedule="random", seed=3)
-    assert "; all hazards checked; " in run(check="all,numerics,outputs,unused")
+    assert "; all hazards checked; " in run(check=["all", *OPTIONAL])
     assert "hazards not checked: uninitialised, proxies, async, " in run(check="races")
 
 

@@ -95,7 +95,7 @@ class Finding:
 
     def diagnostic(self) -> Diagnostic:
         """Return the finding in the currency of the package."""
-        who = [f"by {self.agent}"] if self.agent else []
+        who = [f"{'first by' if self.count > 1 else 'by'} {self.agent}"] if self.agent else []
         if self.other is not None:
             by = f", by {self.other_agent}" if self.other_agent else ""
             who.append(f"the other place: {self.other}{by}")

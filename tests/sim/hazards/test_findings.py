@@ -76,7 +76,7 @@ def test_a_finding_shows_the_source_lines_of_both_places() -> None:
     shown = str(found).splitlines()
     assert shown[1].endswith("| ld.shared.u32 %r3, [%r1];")
     assert shown[2].endswith("| ^^^^^^^^^^^^^")
-    assert shown[3].startswith("  note: by CTA 0 warp ")
+    assert shown[3].startswith("  note: first by CTA 0 warp ")
     assert shown[4].endswith("| st.shared.u32 [%r1], 1;")
     assert shown[5].endswith("| ^^^^^^^^^^^^^")
     assert repr(found).startswith("<error PTX0901 (data race) at `ld.shared.u32` at <ptx>:")

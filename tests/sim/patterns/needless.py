@@ -6,6 +6,7 @@ By kernel, statement and change: how often it stands there, and the reason.
 from __future__ import annotations
 
 _ADDRESS = "hands over the address that `alloc` wrote to shared memory; no tensor memory has been used yet"
+_FREED = "`dealloc` is synchronous: the barrier before it is enough"
 _ONE_WAIT = "a later `wait::ld` covers all loads of the warp; results in registers need none (true dependencies)"
 _END = "the end of the grid completes the writes; the source has been read"
 _HABIT = "`barrier.cluster.arrive` and `bar.sync` release the initialisation themselves"
@@ -19,13 +20,14 @@ _BULK, _READ = "cp.async.bulk.wait_group 0;", "cp.async.bulk.wait_group.read 0;"
 
 NEEDLESS: dict[tuple[str, str, str], tuple[int, str]] = {
     ("tma_copy", _BULK, _READ): (1, _END),
-    ("tcgen05_tile", _BEFORE, "remove"): (1, _ADDRESS),
-    ("tcgen05_tile", _AFTER, "remove"): (1, _ADDRESS),
+    ("tcgen05_tile", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
+    ("tcgen05_tile", _AFTER, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
     ("tcgen05_tile", _LD, "remove"): (3, _ONE_WAIT),
     ("hopper_gemm", "setmaxnreg.inc.sync.aligned.u32 232;", "remove"): (1, _POOL),
     ("hopper_gemm", f"@%p12 {_BULK}", f"@%p12 {_READ}"): (1, _END),
-    ("tcgen05_gemm", _BEFORE, "remove"): (1, _ADDRESS),
-    ("tcgen05_gemm", _AFTER, "remove"): (2, f"{_ADDRESS}; the other follows a wait for shared memory only"),
+    ("tcgen05_gemm", _BEFORE, "remove"): (2, f"{_ADDRESS}; {_FREED}"),
+    ("tcgen05_gemm", _AFTER, "remove"): (
+        3, f"{_ADDRESS}; {_FREED}; the third follows a wait for shared memory only"),
     ("tcgen05_gemm", "bar.warp.sync 4294967295;", "remove"): (1, "brings the lanes together, which the label does too"),
     ("tcgen05_gemm", _LD, "remove"): (7, _ONE_WAIT),
     ("tcgen05_gemm", f"@%p1 {_BULK}", f"@%p1 {_READ}"): (1, _END),

@@ -250,6 +250,12 @@ class SharedAddress(SharedView):
         self.shape = ()
         self.trace = CURRENT.get()
 
+    def owner(self) -> SharedAlloc:
+        fail(
+            rules.ARGUMENT, f"`{self!r}` is an address, not an allocation or a slice of one",
+            help=f"call it on `{self.name}` itself, or on {self.name}[…]",
+        )  # fmt: skip
+
     def __repr__(self) -> str:
         return f"{self.name} + {self.start}" if self.register is None else f"{self.name} at {self.register.name}"
 

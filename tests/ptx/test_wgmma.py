@@ -286,6 +286,8 @@ MISTAKES: list[tuple[str, Callable[[Any, Any, Any], Any], str, str]] = [
     ("bytes along N of an MN-major tile", _tiled(bf16, (64, 128), major="MN", b_k_offset=32, shape=(64, 64, 16)),
      "PTX0818", "byte 32 of row 0"),
     ("k offset of no tile", lambda d, x, y: smem.alloc(bf16, (8, 64)).k_offset(16), "PTX0818", "smem.wgmma_tile"),
+    ("k offset of an address", lambda d, x, y: (smem.wgmma_tile(bf16, (8, 64)) + 16).k_offset(16), "PTX0818",
+     "is an address, not an allocation"),
     ("k of k offset", lambda d, x, y: smem.wgmma_tile(bf16, (8, 64)).k_offset(-1), "PTX0818", "elements along K"),
     ("other type", _tiled(f32, (8, 32)), "PTX0818", "holds .f32"),
     ("K-major transposed", _tiled(bf16, (8, 64), trans_b=1), "PTX0818", "K-major"),

@@ -31,11 +31,14 @@ _LONGEST = 4096
 """Elements of one container that are compared."""
 
 
+Held = Register | int | float
+
+
 class Bindings(NamedTuple):
-    """What the variables of one frame hold."""
+    """What the variables of one frame hold: registers, and numbers that may become some."""
 
     frame: FrameType
-    registers: dict[Path, Register]
+    values: dict[Path, Held]
 
 
 def bindings(trace: Trace) -> list[Bindings]:
@@ -44,7 +47,7 @@ def bindings(trace: Trace) -> list[Bindings]:
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code is not trace.root:
         if not is_ours(frame.f_code):
-            made.append(Bindings(frame, dict(_registers((), frame.f_locals, 0))))
+            made.append(Bindings(frame, dict(_values((), frame.f_locals, 0))))
         frame = frame.f_back
     return made
 
@@ -54,36 +57,55 @@ def lost_updates(
 ) -> Iterator[Diagnostic]:
     """Yield a warning for each name that holds another register at the end, where the body reads the first one and
     never writes it."""
-    after = {id(frame): registers for frame, registers in bindings(trace)}
+    after = {id(frame): values for frame, values in bindings(trace)}
     effects: _Effects | None = None
     for frame, held in before:
         now = after.get(id(frame), {})
         for path, old in held.items():
             new = now.get(path)
-            if new is None or new.name == old.name or _kept(held, now, path, old):
+            if not isinstance(new, Register) or (isinstance(old, Register) and new.name == old.name):
                 continue
             effects = effects or _Effects(body)
-            if old.name in effects.reads and old.name not in effects.writes:
-                yield _warning(path, old, effects.writes.get(new.name) or loop)
+            place = effects.writes.get(new.name) or loop
+            if not isinstance(old, Register):
+                if new.name in effects.writes and trace.from_numbers.get(new.name) == old:
+                    yield _number_warning(path, old, new, place)
+            elif old.name in effects.reads and old.name not in effects.writes and not _kept(held, now, path, old):
+                yield _warning(path, old, place)
 
 
-def _kept(held: Mapping[Path, Register], now: Mapping[Path, Register], path: Path, old: Register) -> bool:
+def _kept(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
     """Tell whether another variable keeps the old register, so that the body may have read it by that name."""
-    return any(
-        other != path and len(other) == 1 and one.name == old.name and other in now and now[other].name == old.name
-        for other, one in held.items()
-    )
+    for other, before in held.items():
+        after = now.get(other)
+        if len(other) != 1 or other == path or not (isinstance(before, Register) and isinstance(after, Register)):
+            continue
+        if before.name == after.name == old.name:
+            return True
+    return False
 
 
 def _warning(path: Path, old: Register, place: PythonFrame | None) -> Diagnostic:
-    name = "".join(
-        [str(path[0]), *(f"[{part!r}]" if not isinstance(part, _Field) else f".{part}" for part in path[1:])]
-    )
+    name = _spelled(path)
     return rules.LOST_UPDATE.found(
         place,
         f"`{name}` ends the loop as another register: the next round reads the old one, `{old.name}`, again",
         help=f"change the register itself: `{name} += …`, or ptx.mov({old.type_name}, {name}, …)",
     )
+
+
+def _number_warning(path: Path, old: float, new: Register, place: PythonFrame | None) -> Diagnostic:
+    name = _spelled(path)
+    return rules.LOST_UPDATE.found(
+        place,
+        f"`{name}` is Python's {old!r} before the loop: every round of the GPU begins with that again",
+        help=f"make it a register before the loop: {name} = reg.scalar({new.type_name}, {old!r})",
+    )
+
+
+def _spelled(path: Path) -> str:
+    parts = (f".{part}" if isinstance(part, _Field) else f"[{part!r}]" for part in path[1:])
+    return "".join([str(path[0]), *parts])
 
 
 class _Field(str):
@@ -92,13 +114,13 @@ class _Field(str):
     __slots__ = ()
 
 
-def _registers(path: Path, held: Mapping[Any, Any], depth: int) -> Iterator[tuple[Path, Register]]:
+def _values(path: Path, held: Mapping[Any, Any], depth: int) -> Iterator[tuple[Path, Held]]:
     for key, value in _first(held.items()):
         yield from _inside((*path, key), value, depth)
 
 
-def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Register]]:
-    if isinstance(value, Register):
+def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Held]]:
+    if isinstance(value, Register | float) or type(value) is int:
         yield path, value
     elif isinstance(value, Negation):
         yield path, value.reg
@@ -108,10 +130,10 @@ def _inside(path: Path, value: object, depth: int) -> Iterator[tuple[Path, Regis
         for index, item in enumerate(_first(cast("Sequence[object]", value))):
             yield from _inside((*path, index), item, depth + 1)
     elif isinstance(value, dict):
-        yield from _registers(path, cast("dict[object, object]", value), depth + 1)
+        yield from _values(path, cast("dict[object, object]", value), depth + 1)
     elif is_dataclass(value) and not isinstance(value, type):
         held = {_Field(field.name): getattr(value, field.name, None) for field in fields(value)}
-        yield from _registers(path, held, depth + 1)
+        yield from _values(path, held, depth + 1)
 
 
 def _first(items: Iterable[Any]) -> list[Any]:
@@ -120,7 +142,7 @@ def _first(items: Iterable[Any]) -> list[Any]:
 
 
 class _Effects:
-    """The names that statements read, and those that they write with the place that wrote each last."""
+    """The names that statements read, and those that they write with the place that wrote each first."""
 
     def __init__(self, statements: Iterable[Statement]) -> None:
         self.reads: set[str] = set()
@@ -147,7 +169,8 @@ class _Effects:
             if access == "r" or isinstance(operand, AddressOperand):
                 self.reads.update(names)
                 continue
-            self.writes.update(dict.fromkeys(names, origin))
+            for name in names:
+                self.writes.setdefault(name, origin)
             if access == "rw":
                 self.reads.update(names)
 

@@ -449,11 +449,21 @@ def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None 
         if operation in ("div", "rem") and getattr(right, "text", "") == "0":
             fail(rules.LITERAL, f"`{symbol}` by 0: PTX says nothing of the result", help="guard it with ptx.if_")
     else:
-        dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
-        left = constant(right, left, symbol)
+        return _of_number(operation, symbol, left, right)
     trace = current()
     made = fresh(dtype, None, trace) if into is None else into
     emit(spelling, (made, left, right), None, trace)
+    return made
+
+
+def _of_number(operation: str, symbol: str, number: Any, right: Register) -> Reg:
+    """Emit an arithmetic instruction whose left side is Python's number."""
+    dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
+    left, trace = constant(right, number, symbol), current()
+    made = fresh(dtype, None, trace)
+    emit(spelling, (made, left, right), None, trace)
+    if isinstance(number, int | float):
+        trace.from_numbers[made.name] = number
     return made
 
 

@@ -144,6 +144,8 @@ class Trace:
         """Blocks that ended in functions that may have left them by `return`, by identity of the frame."""
         self.pure = 0
         self.loops: list[Any] = []
+        self.from_numbers: dict[str, int | float] = {}
+        """Registers that an operator made of Python's number on its left, by name."""
         self.facts: dict[str, Any] = {}
         """What helpers remember of this trace, by their own keys."""
         self.exact: Any = None

@@ -87,7 +87,7 @@ class Buffers:
         if known is None:
             parts = [_item(item, self, f"{name}[{at}]", origin) for at, item in enumerate(value.items())]
             if not parts or isinstance(value.target, np.ndarray):
-                text = f"`{name}`: a sim.Pointer to {_described(cast('object', value.target))}"
+                text = f"`{name}`: a sim.Pointer to {_described(value)}"
                 help = "pass an array itself, for its address; a pointer leads to a list of arrays or a sim.Tensor"
                 raise rules.error(rules.ARGUMENTS, origin, text, help=help)
             data = b"".join(parts)
@@ -290,8 +290,8 @@ def _item(value: Value, buffers: Buffers, name: str, origin: Origin | None) -> b
     )
 
 
-def _described(value: object) -> str:
-    return "nothing" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
+def _described(pointer: Pointer) -> str:
+    return f"a {type(pointer.items()[0]).__name__}" if pointer.items() else "nothing"
 
 
 def _missized(param: Param, size: int, given: int, value: Value, origin: Origin | None) -> PtxError:

@@ -86,7 +86,14 @@ def _in_branches() -> None:
                 best = best + x  # here
 
 
-LOST = (_range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
+def _from_a_number() -> None:
+    total = 0.0
+    for i in ptx.range_(0, 8):
+        total += ptx.cvt(f32, s32, i, rounding="rn")  # here
+        total += 1.0
+
+
+LOST = (_from_a_number, _range, _while, _loop, _kloop, _elements, _fields, _entries, _helper, _in_branches)
 
 
 @pytest.mark.parametrize("body", LOST, ids=lambda body: body.__name__)
@@ -153,7 +160,15 @@ def _viewed() -> None:
         x = x.view(u32)
 
 
-RIGHT = (_in_place, _written, _temporary, _from_another_name, _python_only, _swapped_back, _viewed)
+def _number_replaced() -> None:
+    flag, step = 0, 4
+    for i in ptx.range_(0, 8):
+        flag = ptx.selp(s32, 1, 0, i == 3)
+        step = i * 4
+        ptx.inst.bar.sync((flag + step).u32)
+
+
+RIGHT = (_number_replaced, _in_place, _written, _temporary, _from_another_name, _python_only, _swapped_back, _viewed)
 
 
 @pytest.mark.parametrize("body", RIGHT, ids=lambda body: body.__name__)

@@ -133,6 +133,8 @@ def prepared_together(
 ) -> list[Prepared]:
     """Return launches on one memory, each with what it is called: an empty name becomes the entry's, None is for one
     that runs alone. An array that several are given lies there once."""
+    for _, entry, options, _ in launches:
+        _require_types(entry, options)
     poison = any(options.poison for _, _, options, _ in launches)
     programs = _programs([(module, entry) for module, entry, _, _ in launches], checked, single, poison)
     variables = programs[0][0].variables.globals
@@ -146,6 +148,15 @@ def prepared_together(
     for launch in found:
         launch.regions = regions
     return found
+
+
+def _require_types(entry: Any, options: Options) -> None:
+    """Refuse a name or images of another type."""
+    if entry is not None and not isinstance(entry, str):
+        raise rules.error(rules.MISSING_ENTRY, None, f"the entry is {entry!r}: its name is expected, or None")
+    if options.images is not None and not isinstance(options.images, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        text = f"images is {options.images!r}: names and images expected, {{'name': sim.Texture(array)}}"
+        raise rules.error(rules.ARGUMENTS, None, text)
 
 
 def _overlapping(launches: Sequence[Options]) -> list[Span]:

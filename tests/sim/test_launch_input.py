@@ -56,6 +56,8 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "PTX1107",
         "no memory for a contiguous copy",
     ),
+    "a list for a name": ({"entry": ["k"]}, "PTX1101", "the entry is ['k']: its name is expected"),
+    "images without names": ({"images": 1}, "PTX1102", "images is 1: names and images expected"),
     "parts without offsets": ({"parts": ["ring"]}, "PTX1102", "parts is ['ring']"),
     "outputs that are no arrays": ({"outputs": [1], "check": "all,outputs"}, "PTX1102", "`outputs` takes arrays"),
 }

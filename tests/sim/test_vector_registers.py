@@ -22,7 +22,7 @@ DECLARED = """
 .reg .v2 .b64 BB; .reg .v4 .u32 L<3>; .reg .u32 %r<10>; .reg .b32 %b<6>; .reg .f32 %f<6>; .reg .b64 %rd<8>, in, out;
 .reg .b128 %q; .reg .pred %p; .reg .b16 %h<3>; .shared .align 16 .b8 sh[1024];
 """
-HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n.global .surfref sf;\n"
+HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n.global .surfref sf; .global .texref tx;\n"
 FUNCTIONS = """
 .func (.reg .v4 .u32 made) turned (.reg .v4 .u32 given, .reg .v2 .f32 pair)
 { .reg .b32 %x; mov.b32 %x, pair.y; mov.v4.u32 made, {given.w, given.z, given.y, %x}; ret; }
@@ -197,6 +197,15 @@ CASES: dict[str, tuple[str, Callable[[Words], Words]]] = {
         "suld.b.2d.v2.b32.trap AB, [sf, S2]; st.global.v2.b32 [out], AB;",
         lambda x: rows(np.arange(32) & ~1, np.arange(32) | 1),
     ),
+    "texture": (
+        "mov.b32 S2.x, %r0; mov.b32 S2.y, 1; tex.2d.v4.u32.s32 T, [tx, S2]; st.global.v4.u32 [out], T;",
+        lambda x: rows(100 + np.arange(32), 200 + 2 * np.arange(32), 0, 1),
+    ),
+    "texture at two of four members": (
+        "mov.v4.u32 U, {0, 0, 9, 9}; mov.u32 U.x, %r0; tex.2d.v4.u32.s32 {%r1, T.y, T.z, T.w}, [tx, U];"
+        "st.global.v2.u32 [out], {%r1, T.g};",
+        lambda x: rows(np.arange(32), 2 * np.arange(32)),
+    ),
     "call": (
         f"{LOAD} ld.global.v2.f32 H, [in+32]; call (U), turned, (T, H); mov.v4.u32 T, U; {STORE}",
         lambda x: rows(x[:, 3], x[:, 2], x[:, 1], x[:, 9]),
@@ -234,7 +243,7 @@ def test_case(case: str, schedule: str) -> None:
     surface = np.stack([np.arange(32), 100 + np.arange(32)]).astype(np.uint32)
     sim.run(
         parse(HEAD + FUNCTIONS + entry("k", body)), "k", block=32, args=[given, made], schedule=schedule,
-        images={"sf": sim.Surface(surface)},
+        images={"sf": sim.Surface(surface), "tx": sim.Texture(np.stack([surface, 2 * surface], -1))},
     )  # fmt: skip
     np.testing.assert_array_equal(made, wanted(given))
 

@@ -27,7 +27,8 @@ def scalar_dot(a: Array, b: Array, c: F32, output: str) -> F32:
     total = c.astype(np.float32)
     with quiet():
         for group in groups:
-            made: F32 = np.zeros_like(total)
+            # A pair begins with a product, a chain with an addition to zero, which loses the sign of -0.
+            made: F32 = np.full_like(total, -0.0 if output == "f16" else 0.0)
             for x, y in group:
                 made = to_odd(*two_sum(x * y, made.astype(np.float64))).astype(np.float32)
             total = total + made

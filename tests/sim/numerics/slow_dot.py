@@ -92,8 +92,10 @@ def chain(
 
 def unpacked(a: list[float], b: list[float], c: float, span: int, fraction: int, step: int, output: str) -> float:
     """Return a dot product of f16 factors, `span` in a register: lower halves, upper halves, then the addend."""
-    order = [k for half in (0, 1) for k in range(len(a)) if k % span // (span // 2) == half]
-    total = chain([a[k] for k in order], [b[k] for k in order], 0.0, ("f16", "f16"), fraction, step, output)
+    total = 0.0
+    for upper in (0, 1):
+        half = [k for k in range(len(a)) if k % span // (span // 2) == upper]
+        total = chain([a[k] for k in half], [b[k] for k in half], total, ("f16", "f16"), fraction, step, output)
     if not (isfinite(total) and isfinite(c)):
         return total + c
     exact_sum = Fraction(total) + Fraction(c)

@@ -18,7 +18,7 @@ from math import inf, isfinite, ldexp, nan
 
 from pyptx.isa import fragments
 from pyptx.isa.fragments import Fragment
-from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Rule, rule
+from pyptx.sim.numerics.tensor_core import BLOCK_FRACTION, BLOCK_RUN, Lowering, Rule, lowering, rule
 from pyptx.types import from_name
 from tests.sim.numerics import exact, slow_dot
 from tools.conformance.forms import Case
@@ -161,8 +161,13 @@ def _element(how: Product, parts: dict[str, Rows], rows: Rows, columns: Rows) ->
     if atype == "f64":
         rounding = next((flag for flag in ("rz", "rm", "rp") if flag in how.flags), "rn")
         return lambda i, j, c: _of_double(rows[i], columns[j], c, rounding)
+    way = lowering("mma", how.arch, atype, how.k)
+    if way is Lowering.SCALAR:
+        return _of_threads(how, rows, columns)
     left = [_values(row, atype, how) for row in rows]
     right = [_values(column, btype, how) for column in columns]
+    if way is Lowering.UNPACKED:
+        return _of_halves(how, left, right)
     scales = _scales(how, parts) if how.vector else None
     made = rule("mma", how.arch, atype, dtype, sparse=how.sparse)
 
@@ -188,6 +193,43 @@ def _of_integers(how: Product, rows: Rows, columns: Rows) -> Element:
     def element(i: int, j: int, c: int) -> int:
         total = sum(a * b for a, b in zip(left[i], right[j], strict=True)) + read(c, "s32")
         return (clamped(total, "s32") if "satfinite" in how.flags else total) & 0xFFFFFFFF
+
+    return element
+
+
+def _of_halves(how: Product, left: list[list[float]], right: list[list[float]]) -> Element:
+    """Return products of f16: of the lower halves of registers, then of the upper ones, then the addend."""
+    dtype, span = how.types[0], 8 if how.sparse else 4
+    made = rule("mma", how.arch, "f16", dtype, sparse=how.sparse)
+    halves = [[k for k in range(how.k) if (k % span >= span // 2) is upper] for upper in (False, True)]
+
+    def element(i: int, j: int, c: int) -> int:
+        total = 0.0
+        for half in halves:
+            row, column = [left[i][k] for k in half], [right[j][k] for k in half]
+            total = _chain(row, column, total, ("f16", "f16"), made, 0)
+        return f.code(f.add(f.decode(_encoded(total, dtype), dtype), f.decode(c, dtype), "rn"), dtype, "rn")
+
+    return element
+
+
+def _of_threads(how: Product, rows: Rows, columns: Rows) -> Element:
+    """Return four products added in f32: in a chain from zero, or in pairs where the result is f16."""
+    dtype, ctype = how.types[0], how.types[3]
+    first, groups = (0x80000000, ((0, 1), (2, 3))) if dtype == "f16" else (0, ((0, 1, 2, 3),))
+
+    def single(number: f.Number) -> f.Number:
+        return f.decode(f.code(number, "f32", "rn"), "f32")
+
+    def element(i: int, j: int, c: int) -> int:
+        total = f.decode(c, ctype)
+        for group in groups:
+            made = f.decode(first, "f32")
+            for k in group:
+                term = f.multiply(f.decode(rows[i][k], "f16"), f.decode(columns[j][k], "f16"))
+                made = single(f.add(term, made, "rn"))
+            total = single(f.add(total, made, "rn"))
+        return f.code(total, dtype, "rn")
 
     return element
 

@@ -60,7 +60,7 @@ def pipeline(n_stages: int, *, cursor: Reg | None = None, phase: Reg | None = No
 
 
 class NamedBarrier:
-    """A hardware barrier of the CTA by its number, for `count` threads or all."""
+    """A hardware barrier of the CTA by its number, 0 to 15, for `count` threads (a multiple of 32) or all."""
 
     def __init__(self, barrier_id: Any, count: Any = None) -> None:
         self.barrier_id, self.count = barrier_id, count
@@ -77,5 +77,5 @@ class NamedBarrier:
 
 
 def named_barrier(barrier_id: Any, *, count: Any = None) -> NamedBarrier:
-    """Return a named barrier: its number, and for how many threads."""
+    """Return a named barrier: its number, 0 to 15, and for how many threads, a multiple of 32; all without `count`."""
     return NamedBarrier(barrier_id, count)

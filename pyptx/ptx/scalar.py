@@ -121,13 +121,13 @@ def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
 
 
 def shl(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `shl.bN`."""
+    """Emit `shl.bN`. `b` counts bits; all of them and more give 0."""
     dtype = type_of(dtype)
     emit(spelled("shl", untyped(dtype).name), (dst, a, b), pred)
 
 
 def shr(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `shr.T`."""
+    """Emit `shr.T`. `b` counts bits; signed types shift the sign in."""
     dtype = type_of(dtype)
     emit(spelled("shr", dtype.name), (dst, a, b), pred)
 
@@ -222,7 +222,7 @@ def cvt(
 
 
 def elect_sync(dst: Reg, pred_out: Reg, membermask: int | Reg) -> None:
-    """Emit `elect.sync d|p, mask`."""
+    """Emit `elect.sync d|p, mask`. The mask has a bit for each lane."""
     emit(spelled("elect", "sync"), (Pair(dst, pred_out), membermask))
 
 

@@ -64,7 +64,9 @@ def run(
 
     `check` is `all`, `none`, `strict` (warnings are errors) or classes of hazards: `races,proxies`. Errors among the
     findings end in a PtxError unless `on_hazard="report"`; all of them are the result's `hazards`. Only `all,numerics`
-    looks at values, only `all,outputs` for parts of `outputs`, which are arrays among `args`, that were not written.
+    looks at values, only `all,outputs` for parts of `outputs`, which are arrays among `args`, that were not written,
+    only `all,unused` for copies and accumulators that nobody reads, only `all,dependents` for accesses before
+    `griddepcontrol.wait`.
     Arrays of `args` that are also `fresh` are uninitialized: reading an element before the kernel writes it is an
     error, and an element that nobody writes is a warning.
 

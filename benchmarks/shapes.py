@@ -29,15 +29,23 @@ def _lines(line: str, count: int) -> str:
     return "".join([line.format(i) for i in range(count)])
 
 
+DEEPEST = 15_000
+"""The parser refuses more than 20,000 blocks inside each other."""
+
+
+def _nested(line: str, count: int, innermost: str = "") -> str:
+    """Return so many blocks inside each other, beginning again at the greatest depth."""
+    depth = min(count, DEEPEST)
+    return (_lines(line, depth) + innermost + "}\n" * depth) * (count // depth)
+
+
 SHAPES: dict[str, Callable[[int], str]] = {
     "instructions": lambda n: _lines("add.u32 %r1, %r1, {};\n", n),
-    "nested blocks": lambda n: _lines("{{\n", n // 2) + "}\n" * (n // 2),
-    "redeclared": lambda n: _lines("{{ .reg .b32 %x; mov.b32 %x, {};\n", n // 4) + "}\n" * (n // 4),
-    "uses in depth": lambda n: (
-        _lines("{{\n", n // 2) + "add.u32 %r1, %r1, 1;\n@%p0 bra E;\n" + "}\n" * (n // 2) + "E:\n"
-    ),
-    "specials in depth": lambda n: _lines("{{\nmov.u32 %r1, %tid.x;\n", n // 3) + "}\n" * (n // 3),
-    "branches out": lambda n: _lines("{{\n@%p0 bra E;\n", n // 3) + "}\n" * (n // 3) + "E:\n",
+    "nested blocks": lambda n: _nested("{{\n", n // 2),
+    "redeclared": lambda n: _nested("{{ .reg .b32 %x; mov.b32 %x, {};\n", n // 4),
+    "uses in depth": lambda n: _nested("{{\n", n // 2, "add.u32 %r1, %r1, 1;\n@%p0 bra E;\n") + "E:\n",
+    "specials in depth": lambda n: _nested("{{\nmov.u32 %r1, %tid.x;\n", n // 3),
+    "branches out": lambda n: _nested("{{\n@%p0 bra E;\n", n // 3) + "E:\n",
     "blocks in a row": lambda n: _lines("{{ .reg .b32 %x; mov.b32 %x, {}; }}\n", n // 4),
     "declarations": lambda n: _lines(".reg .b32 %x{};\n", n // 2) + _lines("mov.b32 %x{}, 1;\n", n // 2),
     "ranges": lambda n: _lines(".reg .b32 %x{}_<4>;\n", n // 2) + _lines("mov.b32 %x{}_1, 1;\n", n // 2),

@@ -7,6 +7,7 @@ keeps the contract of `plan.py`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from pyptx.codegen.frame import framed
 from pyptx.codegen.names import Names, identifier
@@ -27,11 +28,13 @@ from pyptx.codegen.plan import (
     Step,
     Tuple,
     dotted,
+    stream,
 )
 from pyptx.codegen.regions import DEEPEST, Item, gaps_of, items
 from pyptx.codegen.scopes import Scope
 from pyptx.codegen.statements import Statements
 from pyptx.codegen.styles import Comparison, detected
+from pyptx.emitter import emit_statement
 from pyptx.emitter.spacing import files_of, kind_of
 from pyptx.emitter.styles import DEFAULT, Style
 from pyptx.ir.directives import Module, Section
@@ -110,13 +113,17 @@ class _Writer:
                 return _Frame(frame.items, frame.scope, "asm", None)
             place.end()
             return frame
-        self._layout(node, gaps_of(node, item.before), frame)
+        if not isinstance(node, Section):
+            self._layout(node, gaps_of(node, item.before), frame)
         if type(node) is Instruction:
             made = NONE if self.bare else self.statements.instruction(node, frame.scope)
             if self.statements.operands.pending:
                 self._pending(frame)
             frame.steps.append(Line(made, (node,)))
             place.last = "inst"
+            return None
+        if isinstance(node, Section):
+            self._section(node, frame)
             return None
         inside = body_of(node)
         if inside is None:
@@ -144,6 +151,17 @@ class _Writer:
             self._pending(frame)
         frame.steps.append(Line(expr, (node,)))
 
+    def _section(self, node: Section, frame: _Frame) -> None:
+        """Write a section of debug data as its text: nobody reads it line by line."""
+        if self.bare:
+            lines: list[Any] = [line.replace(layout=None) for line in node.body]
+            text = emit_statement(node.replace(body=tuple(lines), layout=None, closing=None))
+        else:
+            text = emit_statement(node)
+        function = Attribute(self.statements.module, "section_text")
+        frame.steps.append(Line(Call(function, (Literal(text, dense=True),)), tuple(stream((node,)))))
+        self.place.last = f"{kind_of(node)}}}"
+
     def _pending(self, frame: _Frame) -> None:
         """Write the lines that a deep expression needs before it: before the layout of its statement too, if any."""
         pending = self.statements.operands.pending
@@ -158,8 +176,6 @@ class _Writer:
         inner, rest = items(inside, first, place.depth)
         if isinstance(node, Function):
             scope, what = Scope(self.names.inner(), frame.scope), "function"
-        elif isinstance(node, Section):
-            scope, what = frame.scope, "section"
         else:
             scope, what = frame.scope.inner(), "block" if place.depth <= DEEPEST else "open"
         made = _Frame(iter(inner), scope, what, node, (rest, last))
@@ -186,9 +202,6 @@ class _Writer:
         body = tuple(frame.steps)
         if frame.what == "block":
             outer.steps.append(Block(BLOCK, body, (node,), (End(node),)))
-        elif isinstance(node, Section):
-            header = Call(Attribute(self.statements.module, "section"), (Literal(node.name),))
-            outer.steps.append(Block(header, body, (node,), (End(node),)))
         elif isinstance(node, Function):
             self._function(node, body, outer)
 

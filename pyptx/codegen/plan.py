@@ -101,10 +101,12 @@ class Name(Expr):
 
 
 class Literal(Expr):
-    """A string, number, bool or None, printed by `ascii`; integers in hexadecimal with `hex`."""
+    """A string, number, bool or None, printed by `ascii`; integers in hexadecimal with `hex`. A long string starts a
+    line for each line of its text, or only where one is full with `dense`."""
 
     value: str | int | float | bool | None
     hex: bool = False
+    dense: bool = False
 
 
 class Attribute(Expr):

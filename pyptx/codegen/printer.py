@@ -187,6 +187,8 @@ def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
     if len(indent) + before + len(flat) + after <= WIDTH:
         return flat
     if isinstance(expr, Call) and (expr.arguments or expr.keywords):
+        if len(expr.arguments) == 1 and not expr.keywords and _is_text(expr.arguments[0]):
+            return f"{_function(expr.function, indent, before)}{_broken(expr.arguments[0], indent, WIDTH, 0)}"
         parts: list[tuple[str, Expr]] = [("", argument) for argument in expr.arguments]
         parts += [(f"{_checked(name)}=", value) for name, value in expr.keywords]
         return f"{_function(expr.function, indent, before)}(\n{_filled(parts, indent + _INDENT)}\n{indent})"
@@ -204,14 +206,19 @@ def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
     if isinstance(expr, Dict) and expr.items:
         parts = [(f"{text_of(key)}: ", value) for key, value in expr.items]
         return f"{{\n{_filled(parts, indent + _INDENT)}\n{indent}}}"
-    if isinstance(expr, Literal) and isinstance(expr.value, str) and len(expr.value) > 1:
-        return _pieces(expr.value, indent)
+    if isinstance(expr, Literal) and isinstance(expr.value, str) and _is_text(expr):
+        return _pieces(expr.value, indent, expr.dense)
     if isinstance(expr, Binary):
         deeper = indent + _INDENT
         left = _broken(_wrapped(expr.left), deeper, 0, 0)
         right = _broken(_wrapped(expr.right), deeper, len(expr.operator) + 1, 0)
         return f"(\n{deeper}{left}\n{deeper}{expr.operator} {right}\n{indent})"
     return flat
+
+
+def _is_text(expr: Expr) -> bool:
+    """Tell whether an expression is a string that can be broken, in parentheses."""
+    return isinstance(expr, Literal) and isinstance(expr.value, str) and len(expr.value) > 1
 
 
 def _function(expr: Expr, indent: str, before: int) -> str:
@@ -253,19 +260,31 @@ def _filled(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
     return "\n".join([f"{indent}{made}" for made in lines])
 
 
-def _pieces(text: str, indent: str) -> str:
-    """Return a long string as several that Python joins, one for each line of the text."""
+def _pieces(text: str, indent: str, dense: bool) -> str:
+    """Return a long string as several that Python joins, one for each line of the text, or `dense` ones."""
     deeper = indent + _INDENT
     pieces: list[str] = []
-    for line in _LINES.findall(text):
+    lines: Sequence[str] = _LINES.findall(text)
+    for line in _packed(lines, WIDTH - len(deeper)) if dense else lines:
         at = 0
         while at < len(line):
-            size = _PIECE
+            size = WIDTH if dense else _PIECE
             while size > 1 and len(deeper) + len(_quoted(line[at : at + size])) > WIDTH:
                 size //= 2
             pieces.append(f"{deeper}{_quoted(line[at : at + size])}")
             at += size
     return "(\n" + "\n".join(pieces) + f"\n{indent})"
+
+
+def _packed(lines: Sequence[str], room: int) -> Iterator[str]:
+    """Yield lines joined as long as their literal fits."""
+    line = ""
+    for more in lines:
+        if line and len(_quoted(line + more)) > room:
+            yield line
+            line = ""
+        line += more
+    yield line
 
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from pyptx.emitter.spacing import kind_of, marks
+from pyptx.ir.directives import Section
 from pyptx.ir.nodes import Instruction, Statement
 from pyptx.ir.walk import body_of
 
@@ -102,7 +103,8 @@ class Seen(NamedTuple):
 
 
 def walked(statements: Sequence[Statement]) -> Iterator[Seen]:
-    """Yield every item of a text, those of bodies and their closing braces included."""
+    """Yield every item of a text, those of bodies and their closing braces included. Sections of debug data are left
+    out: they are written as their text."""
     waiting: list[tuple[Iterator[Item], Statement, tuple[str, str], bool]] = []
     current = iter(items(statements)[0])
     asm, depth, last = False, 0, "{"
@@ -111,6 +113,9 @@ def walked(statements: Sequence[Statement]) -> Iterator[Seen]:
             if node is None:
                 yield Seen(None, mark, (before,), asm, depth, last)
                 asm, last = mark == "asm", mark
+                continue
+            if isinstance(node, Section):
+                last = f"{kind_of(node)}}}"
                 continue
             yield Seen(node, "", gaps_of(node, before), asm, depth, last)
             inside = None if type(node) is Instruction else body_of(node)

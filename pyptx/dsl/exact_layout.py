@@ -113,7 +113,8 @@ class _Settling:
         place = self.place
         place.leave()
         kind = f"{kind_of(node)}}}"
-        gaps = place.closing(kind)
+        own: Layout | None = getattr(node, "closing", None)
+        gaps = place.closing(kind) if own is None else list(own)
         place.last = kind
         self._override(gaps)
         return layout_of(gaps)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic
+from pyptx.diagnostics import Diagnostic, PtxError
 from pyptx.dsl import declared, rules
 from pyptx.dsl.emit import shown
 from pyptx.dsl.exact import Exact, checked_name
@@ -27,6 +27,7 @@ from pyptx.ir.layout import layout_of
 from pyptx.ir.nodes import Declarator, Function, Label, Param, Statement
 from pyptx.isa.targets import FIRST_PTX
 from pyptx.isa.targets import target as target_of
+from pyptx.parser import PtxSyntaxError, parse
 from pyptx.ptx.decl import variable
 from pyptx.ptx.directives import data_node, directive_node
 from pyptx.ptx.exact import gap
@@ -38,6 +39,7 @@ __all__ = ["ExactFunction", "ExactModule", "module"]
 
 _NEWEST = list(FIRST_PTX)[-1]
 Header = tuple[int, int] | str
+_SECTION_HEAD = ".version 9.5\n.target sm_90a\n"
 _NOT_SECTION = "a section holds labels and data"
 
 
@@ -141,6 +143,25 @@ class ExactModule:
         finally:
             self.inner = None
         self._add(Section(name, tuple(inner), origin=origin))
+
+    def section_text(self, text: str) -> None:
+        """Add a whole section, `.section .debug_str { … }`, spaced as it is. The text becomes nodes."""
+        if self.inner is not None:
+            fail(rules.NESTING, f"a section stands at module level, {_NOT_SECTION}")
+        here = place()
+        try:
+            found = parse(f"{_SECTION_HEAD}{text}")
+        except PtxSyntaxError as wrong:
+            at = _SECTION_HEAD.count("\n")
+            raise PtxError(
+                rules.PTX_TEXT.found(here, f"line {max(1, d.line - at)} of the section: {d.message}", help=d.help)
+                for d in wrong.diagnostics
+            ) from None
+        section, *more = found.directives or (None,)
+        if not isinstance(section, Section) or more or (found.layout and found.layout[0]):
+            fail(rules.PTX_TEXT, f"expected one section, found {shown(text)}", help="'.section .debug_str { … }'")
+        lines: list[Any] = [line.replace(origin=here) for line in section.body]
+        self._add(section.replace(body=tuple(lines), origin=here))
 
     def entry(self, name: str, *params: Param, **given: Any) -> Callable[[Callable[[], object]], ExactFunction]:
         """Make the function below the body of `.entry name(params)`. Keywords: `linking`, `directives` (names, or

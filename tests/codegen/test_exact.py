@@ -269,6 +269,23 @@ def test_a_module_holds_everything_in_order() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (".section .debug_str {\n.b9 1 }", "line 2 of the section: "),
+        (".section .a { .b8 1 } .section .b {}", "expected one section"),
+        (".global .u32 x;", "expected one section"),
+        (".section .a {} // left over\n// more", "expected one section"),
+        ("", "expected one section"),
+    ],
+)
+def test_the_text_of_a_section_is_one_section(text: str, message: str) -> None:
+    with pytest.raises(PtxError) as error:
+        ptx.module("8.7", "sm_90a").section_text(text)
+    assert [found.code for found in error.value.diagnostics] == ["PTX0819"]
+    assert message in error.value.diagnostics[0].message
+
+
 def test_an_exact_kernel_is_a_kernel() -> None:
     @kernel(exact=True, arch="sm_80", raw_params=[("u64", "p")])
     def k() -> None:

@@ -60,6 +60,19 @@ def test_nothing_is_parsed_or_pasted_at_run_time() -> None:
     assert "parse" not in made
 
 
+@pytest.mark.parametrize("sugar", [False, True])
+def test_a_debug_section_is_one_literal(sugar: bool) -> None:
+    lines = "".join(f'L{i}: .b8 {i % 256}, -1 // """ \\ {i}\n.b32 L{i}+4\n' for i in range(200))
+    source = kernel("ret;\n") + f"// first\n\t.section\t.debug_info {{\n{lines}\t}} // last\n.section .empty {{}}\n"
+    made = ptx_to_python(source, sugar=sugar)
+    assert len(made.splitlines()) < 160
+    assert made.count("module.section_text(") == 2
+    printed = module_of(made).ptx()
+    assert [t.text for t in tokenize(printed)] == [t.text for t in tokenize(source)]
+    if not sugar:
+        assert problem(source, python=made) is None
+
+
 def test_modules_without_layout_are_transcribed_from_their_text() -> None:
     module = strip_layout(parse(_text(_ALWAYS[3])))
     assert module_of(ir_to_python(module)).ptx() == emit(module)

@@ -10,6 +10,7 @@ from pyptx import PtxError, Tile, kernel, ptx, reg
 from pyptx.dsl.values import float_bits
 from pyptx.reg import NegPred, PipeRef
 from pyptx.types import (
+    PtxType,
     b16,
     b32,
     b64,
@@ -217,7 +218,7 @@ def test_two_destinations_and_parts_of_registers() -> None:
 
 
 @pytest.mark.parametrize("dtype", [u8, u16, s32, u64, f16, bf16, tf32, f32, f64, pred])
-def test_every_type_takes_an_initial_value_in_one_mov(dtype: reg.PtxType) -> None:
+def test_every_type_takes_an_initial_value_in_one_mov(dtype: PtxType) -> None:
     def body() -> None:
         reg.scalar(dtype, 1)
         reg.from_(reg.scalar(dtype), dtype)
@@ -255,7 +256,7 @@ def test_accumulator_fragments_have_the_right_count() -> None:
         (f64, 0.1, 0x3FB999999999999A),
     ],
 )  # fmt: skip
-def test_literals_round_to_nearest_even(dtype: reg.PtxType, value: float, bits: int) -> None:
+def test_literals_round_to_nearest_even(dtype: PtxType, value: float, bits: int) -> None:
     assert float_bits(value, dtype) == bits
 
 

@@ -100,14 +100,15 @@ def test_datapaths(
     assert layout.element(*place, 64) == element
 
 
-@pytest.mark.parametrize(
-    "layout",
-    sorted(
-        {datapath(*how[:1], cta_group=how[1], ws=how[2], sparse=how[3]) for how, *_ in LAYOUTS}, key=lambda d: d.name
-    ),
-    ids=lambda d: d.name,
-)
-def test_datapaths_are_bijections(layout: Datapath) -> None:
+DATAPATHS: dict[str, Datapath] = {
+    layout.name: layout
+    for layout in (datapath(*how[:1], cta_group=how[1], ws=how[2], sparse=how[3]) for how, *_ in LAYOUTS)
+}
+
+
+@pytest.mark.parametrize("name", sorted(DATAPATHS))
+def test_datapaths_are_bijections(name: str) -> None:
+    layout = DATAPATHS[name]
     n = 64
     places = {layout.locate(row, col, n): (row, col) for row in range(layout.m) for col in range(n)}
     assert len(places) == layout.m * n

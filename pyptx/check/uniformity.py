@@ -1,7 +1,7 @@
 """Warns of `.aligned` instructions that some lanes of a warp may skip while others execute them.
 
-A value is uniform in the warp, the thread's own x index, or varying. What the rules do not know counts as uniform, so a
-finding names a branch that really can divide a warp.
+A value is uniform in the warp, differs in its lowest five bits as the thread's x index does, or varies. What the rules
+do not know counts as uniform, so a finding names a branch that really can divide a warp.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from pyptx.check.body import Step
 from pyptx.check.flow import Access, Register, Run
+from pyptx.check.warps import Ways
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import ImmediateOperand, Instruction, RegisterOperand, opcode_span
 from pyptx.isa.control import ENDS, JUMPS, TRAP
@@ -56,13 +57,14 @@ class Varies(IntEnum):
 
     UNIFORM = 0
     THREAD = 1
-    """The x index of the thread plus a multiple of the warp size: its low five bits are the lane."""
+    """The x index of the thread plus a multiple of the warp size, or whatever differs in its low five bits only."""
     VARYING = 2
 
 
 _VARYING_SOURCES = ("%laneid", "%lanemask_")
 _UNIFORM_RESULTS = frozenset(("vote", "redux", "activemask", "barrier", "bar"))
 _VARYING_RESULTS = frozenset(("elect", "atom", "match"))
+_BITWISE = frozenset(("and", "or", "xor", "not", "lop3"))
 _SOURCES = _VARYING_RESULTS | {"mov", "shfl"}
 """Where values that vary come from: what everything else makes of uniform values is uniform."""
 
@@ -73,6 +75,8 @@ def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
         return
     known = _Known(made)
     after: list[int] | None = None
+    ways = Ways(made)
+    splits: dict[int, int] = {}
     divided: dict[int, Step] = {}
     changed = set(range(len(made)))
     while changed:
@@ -80,7 +84,8 @@ def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
         branches = [run for run in made if known.deciding[run.index] and _may_divide(run, made)]
         if branches and after is None:
             after = _immediate_postdominators(made)
-        found = _divided_runs(made, after or [], branches)
+            splits = {run.index: ways.split(run) for run in branches}
+        found = _divided_runs(made, after or [], branches, ways, splits)
         changed = found.keys() - divided.keys()
         divided = found
     for run in made:
@@ -251,6 +256,8 @@ def _shuffled(instruction: Instruction, values: Values, reads: list[Register]) -
 def _of_thread(instruction: Instruction) -> Varies:
     """What becomes of the thread's x index: shifts, masks and comparisons by whole warps make it uniform."""
     number = _number(instruction)
+    if instruction.opcode in _BITWISE and not (number is not None and instruction.opcode == "and"):
+        return Varies.THREAD
     if number is None and instruction.opcode == "div":
         return Varies.UNIFORM  # Mostly by the size of the block, which gives the block's index.
     if number is None:
@@ -259,7 +266,7 @@ def _of_thread(instruction: Instruction) -> Varies:
     if opcode == "shr":
         return Varies.UNIFORM if number >= _LANE_BITS else Varies.VARYING
     if opcode == "and":
-        return Varies.UNIFORM if number % _WARP == 0 else Varies.VARYING
+        return Varies.UNIFORM if number % _WARP == 0 else Varies.THREAD
     if opcode == "div":
         return Varies.UNIFORM if number and number % _WARP == 0 else Varies.VARYING
     if opcode in ("add", "sub"):
@@ -291,17 +298,22 @@ def _may_divide(run: Run, made: list[Run]) -> bool:
     return not any(_only_leaves(made[s]) for s in run.successors)
 
 
-def _divided_runs(made: list[Run], after: list[int], branches: list[Run]) -> dict[int, Step]:
-    """Return the runs that only part of a warp may execute, each with the branch that divided it."""
+def _divided_runs(
+    made: list[Run], after: list[int], branches: list[Run], ways: Ways, splits: dict[int, int]
+) -> dict[int, Step]:
+    """Return the runs that only part of a warp may execute, each with the branch that divided it. The warps that a
+    branch divides are followed along the paths that they can take. A branch that is not in `splits` tests what varies
+    only because divided warps wrote it, so it divides none but these."""
     divided: dict[int, Step] = {}
+    warps = [0] * len(made)
+    ever = 0
+    for some in splits.values():
+        ever |= some
     for run in branches:
         join = after[run.index]
-        todo = [s for s in run.successors if s != join]
-        while todo:
-            index = todo.pop()
-            if index not in divided and index != join:
-                divided[index] = run.steps[-1]
-                todo += made[index].successors
+        some = splits[run.index] if run.index in splits else ways.split(run) & ever
+        for index in ways.follow(ways.after(run, some), warps, join):
+            divided.setdefault(index, run.steps[-1])
     return divided
 
 
@@ -311,19 +323,33 @@ def _only_leaves(run: Run) -> bool:
 
 
 def _immediate_postdominators(made: list[Run]) -> list[int]:
-    """Return, for each run, the nearest run that every path from it to the way out passes (Cooper, Harvey, Kennedy).
-    Paths that trap do not count: nobody waits there. -1 where all do."""
+    """Return, for each run, the nearest run that every path from it to the way out passes. Paths that trap do not
+    count: nobody waits there. Nor do loops without an exit, but in runs that lead nowhere else, where the last run of
+    the text stands for the way out. -1 where all paths trap."""
     way_out = len(made) - 1
-    leaving = [index for index in made[way_out].predecessors if not _traps(made[index])]
-    order = _postorder_from(made, way_out, leaving or made[way_out].predecessors)
-    number = {index: position for position, index in enumerate(order)}
     after = [-1] * len(made)
     after[way_out] = way_out
+    leaving = [index for index in made[way_out].predecessors if not _traps(made[index])]
+    _postdominate(made, leaving or made[way_out].predecessors, after)
+    for index in reversed(range(way_out)):
+        if after[index] == -1 and made[index].successors and not _traps(made[index]):
+            _postdominate(made, [index], after)
+    return after
+
+
+def _postdominate(made: list[Run], leaving: list[int], after: list[int]) -> None:
+    """Fill in what comes after the runs that lead to some that leave and are still open (Cooper, Harvey, Kennedy)."""
+    way_out = len(made) - 1
+    order = _postorder_from(made, way_out, [index for index in leaving if after[index] == -1], after)
+    number = {index: position for position, index in enumerate(order)}
+    leaves = set(leaving)
     changed = True
     while changed:
         changed = False
         for index in reversed(order[:-1]):
             candidates = [s for s in made[index].successors if after[s] != -1]
+            if index in leaves:
+                candidates.append(way_out)
             if not candidates:
                 continue
             nearest = candidates[0]
@@ -332,7 +358,6 @@ def _immediate_postdominators(made: list[Run]) -> list[int]:
             if after[index] != nearest:
                 after[index] = nearest
                 changed = True
-    return after
 
 
 def _common(a: int, b: int, after: list[int], number: dict[int, int]) -> int:
@@ -349,15 +374,15 @@ def _traps(run: Run) -> bool:
     return any(step.instruction.opcode == TRAP for step in run.steps)
 
 
-def _postorder_from(made: list[Run], root: int, leaving: list[int]) -> list[int]:
-    """Return the runs that reach the way out through some that leave, in postorder of the reversed graph."""
+def _postorder_from(made: list[Run], root: int, leaving: list[int], after: list[int]) -> list[int]:
+    """Return the open runs that reach the way out through some that leave, in postorder of the reversed graph."""
     order: list[int] = []
     seen = {root}
     stack: list[tuple[int, Iterator[int]]] = [(root, iter(leaving))]
     while stack:
         index, predecessors = stack[-1]
         for predecessor in predecessors:
-            if predecessor not in seen:
+            if predecessor not in seen and after[predecessor] == -1:
                 seen.add(predecessor)
                 stack.append((predecessor, iter(made[predecessor].predecessors)))
                 break

@@ -63,6 +63,10 @@ WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:
         ("and.b32 %r1, %r0, 31;\nsetp.eq.s32 %p0, %r1, 0;", True),
         ("and.b32 %r1, %r0, 96;\nsetp.eq.s32 %p0, %r1, 0;", False),
         ("shr.u32 %r1, %r0, 4;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\nsetp.eq.s32 %p0, %r2, 0;", False),
+        ("and.b32 %r1, %r0, 127;\nsetp.lt.u32 %p0, %r1, 32;", False),
+        ("and.b32 %r1, %r0, 15;\nsetp.lt.u32 %p0, %r1, 8;", True),
+        ("mov.u32 %r1, %ctaid.x;\nor.b32 %r1, %r0, %r1;\nand.b32 %r1, %r1, -32;\nsetp.eq.s32 %p0, %r1, 0;", False),
+        ("mov.u32 %r1, %ctaid.x;\nor.b32 %r1, %r0, %r1;\nsetp.eq.s32 %p0, %r1, 0;", True),
         ("elect.sync %r1|%p0, -1;", True),
         ("mov.u32 %r1, %laneid;\nsetp.eq.s32 %p0, %r1, 0;", True),
         ("mov.u32 %r1, %ctaid.x;\nsetp.eq.s32 %p0, %r1, 0;", False),
@@ -76,6 +80,75 @@ WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:
 def test_an_aligned_instruction_behind_a_branch_that_divides_a_warp(condition: str, warns: bool) -> None:
     found = [f for f in report(WARP.format(condition)) if f.startswith("PTX0601")]
     assert bool(found) is warns
+
+
+_ONE_THREAD = "mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 128;\n"
+_ELECTED = (
+    "mov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\nshfl.sync.idx.b32 %r2, %r1, 0, 31, -1;\nsetp.eq.s32 %p2, %r2, 4;\n"
+    "elect.sync %r3|%p3, -1;\nand.pred %p0, %p2, %p3;\n"
+)
+
+
+@pytest.mark.parametrize("divided", [_ONE_THREAD, _ELECTED])
+@pytest.mark.parametrize(
+    ("others", "warns"),
+    [
+        ("setp.gt.s32 %p1, %r0, 127;", False),
+        ("setp.gt.s32 %p1, %r0, 159;", True),
+        ("setp.gt.s32 %p1, %r0, 128;", True),
+        ("setp.lt.u32 %p1, %r0, 160;", False),
+        ("setp.lt.u32 %p1, %r0, 159;", True),
+        ("add.s32 %r4, %r0, -160;\nsetp.gt.u32 %p1, %r4, 1023;", False),
+        ("add.s32 %r4, %r0, -160;\nsetp.gt.s32 %p1, %r4, 1023;", True),
+        ("shr.u32 %r4, %r0, 7;\nsetp.ne.s32 %p1, %r4, 0;", False),
+        ("shr.u32 %r4, %r0, 5;\nsetp.eq.s32 %p1, %r4, 4;", False),
+        ("shr.u32 %r4, %r0, 5;\nsetp.eq.s32 %p1, %r4, 3;", True),
+        ("shr.u32 %r4, %r0, 5;\nsetp.eq.s32 %q4, %r4, 4;\nmov.u32 %r5, %ctaid.x;\nsetp.eq.s32 %q5, %r5, 0;\n"
+         "or.pred %p1, %q4, %q5;", False),
+        ("shr.u32 %r4, %r0, 5;\nsetp.eq.s32 %q4, %r4, 4;\nmov.u32 %r5, %ctaid.x;\nsetp.eq.s32 %q5, %r5, 0;\n"
+         "and.pred %p1, %q4, %q5;", True),
+    ],
+)  # fmt: skip
+def test_a_branch_divides_the_warps_that_it_splits_and_no_others(divided: str, others: str, warns: bool) -> None:
+    body = (
+        f".reg .pred %q<6>;\n{divided}@%p0 bra ONE;\n{others}\n@%p1 bra OUT;\nbar.sync 1, 128;\nbra OUT;\n"
+        "ONE: mov.b32 %r9, 1;\nOUT:"
+    )
+    found = [f for f in report(f"{body} st.global.b32 [%rd7], %r0;") if f.startswith("PTX0601")]
+    assert bool(found) is warns
+
+
+def test_a_branch_divides_none_but_the_warps_that_get_to_it() -> None:
+    body = (
+        "mov.u32 %r0, %tid.x;\nsetp.ge.u32 %p0, %r0, 32;\n@%p0 bra REST;\nelect.sync %r3|%p3, -1;\n@%p3 bra ONE;\n"
+        "bra OUT;\nREST: mov.u32 %r5, %ctaid.x;\nONE:\nmov.b32 %r9, 1;\n@!%p0 bra OUT;\nbar.sync 1, 96;\nOUT:"
+    )
+    assert report(f"{body} st.global.b32 [%rd7], %r9;") == []
+
+
+def test_a_predicate_that_is_written_twice_says_nothing_of_warps() -> None:
+    body = (
+        f"{_ONE_THREAD}@%p0 bra ONE;\nsetp.gt.s32 %p1, %r0, 127;\nmov.u32 %r5, %ctaid.x;\n"
+        "setp.gt.s32 %p1, %r5, 0;\n@%p1 bra OUT;\nbar.sync 1, 128;\nbra OUT;\nONE: mov.b32 %r9, 1;\nOUT:"
+    )
+    assert [f for f in report(f"{body} st.global.b32 [%rd7], %r0;") if f.startswith("PTX0601")]
+
+
+_LOOP = "LOOP:\nbar.sync 1;\nbra LOOP;"
+_SKIP = "mov.u32 %r0, %tid.x;\nsetp.eq.s32 %p0, %r0, 7;\n@%p0 bra {};\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "warns"),
+    [
+        (f"{_SKIP.format('A')}mov.b32 %r1, 1;\nA:\nbar.sync 0;\n{_LOOP}", False),
+        (f"{_SKIP.format('A')}bar.sync 0;\nA:\n{_LOOP}", True),
+        (f"{_SKIP.format('A')}bar.sync 0;\nmov.b32 %r1, 1;\nst.global.b32 [%rd7], %r1;\nret;\nA:\nbra A;", False),
+        (f"{_SKIP.format('LOOP')}ret;\n{_LOOP}", False),
+    ],
+)
+def test_a_loop_without_an_exit_divides_nothing_behind_it(body: str, warns: bool) -> None:
+    assert bool([f for f in report(body) if f.startswith("PTX0601")]) is warns
 
 
 def test_lanes_that_leave_do_not_divide_those_that_stay() -> None:

@@ -1,0 +1,198 @@
+"""Which warps of a block a predicate may be true for, and false for: what comparisons of the thread's x index say.
+
+A warp is a bit: bit n stands for the threads whose x index is 32 n to 32 n + 31. What is not known may be either.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from pyptx.check.body import Step
+from pyptx.check.flow import Access, Register, Run
+from pyptx.ir import ImmediateOperand, Instruction, NegatedOperand, RegisterOperand
+from pyptx.isa.control import JUMPS
+
+WARP = 32
+_THREADS = 1024
+_WORD = 1 << 32
+ALL_WARPS = (1 << _THREADS // WARP) - 1
+
+
+class Truth(NamedTuple):
+    """The warps in which some thread may have a true predicate, and those in which some may have a false one."""
+
+    true: int = ALL_WARPS
+    false: int = ALL_WARPS
+
+    @property
+    def divides(self) -> int:
+        """The warps whose threads may differ."""
+        return self.true & self.false
+
+
+_UNKNOWN = Truth()
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    ".eq": operator.eq, ".ne": operator.ne, ".lt": operator.lt, ".le": operator.le, ".gt": operator.gt,
+    ".ge": operator.ge, ".lo": operator.lt, ".ls": operator.le, ".hi": operator.gt, ".hs": operator.ge,
+}  # fmt: skip
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
+    "shr": lambda a, b: a >> min(b, WARP), "and": lambda a, b: a & b, "add": operator.add, "sub": operator.sub,
+}  # fmt: skip
+
+
+class Ways:
+    """The paths of a function that each warp may take."""
+
+    def __init__(self, made: Sequence[Run]) -> None:
+        self.made = made
+
+    @cached_property
+    def truth(self) -> dict[Register, Truth]:
+        """What is known of the predicates of branches."""
+        return _guard_truth(self.made)
+
+    @cached_property
+    def present(self) -> list[int]:
+        """The warps that may get to each run."""
+        warps = [0] * len(self.made)
+        for _ in self.follow([(0, ALL_WARPS)], warps):
+            pass
+        return warps
+
+    def split(self, run: Run) -> int:
+        """Return the warps whose threads the branch at the end of a run may send different ways."""
+        return self.present[run.index] & self._guard(run).divides
+
+    def after(self, run: Run, warps: int) -> list[tuple[int, int]]:
+        """Return where a run goes on, each place with those of the warps that may get there."""
+        if len(run.successors) != 2 or run.steps[-1].instruction.opcode == "brx":
+            return [(index, warps) for index in run.successors]
+        guard = self._guard(run)
+        jump, through = run.successors
+        return [(jump, warps & guard.true), (through, warps & guard.false)]
+
+    def follow(self, todo: list[tuple[int, int]], warps: list[int], join: int = -1) -> Iterator[int]:
+        """Yield the runs that warps get to before `join`, and add them to the warps of each."""
+        while todo:
+            index, some = todo.pop()
+            some &= ~warps[index]
+            if some and index != join:
+                warps[index] |= some
+                yield index
+                todo += self.after(self.made[index], some)
+
+    def _guard(self, run: Run) -> Truth:
+        guard = run.steps[-1].instruction.predicate if run.steps else None
+        if guard is None:
+            return _UNKNOWN
+        known = self.truth.get(run.accesses[-1][0][0], _UNKNOWN)
+        return Truth(known.false, known.true) if guard.negated else known
+
+
+def _guard_truth(made: Sequence[Run]) -> dict[Register, Truth]:
+    """Return what is known of the predicates that branches of a function test. Only registers with a single write
+    count, in the order of the text: whatever is computed from the index alone is the same each time."""
+    lines = [(step, access) for run in made for step, access in zip(run.steps, run.accesses, strict=True)]
+    needed = _needed(lines)
+    indices: dict[Register, list[int]] = {}
+    known: dict[Register, Truth] = {}
+    for step, (reads, writes) in lines:
+        if len(writes) != 1 or writes[0] not in needed or step.instruction.predicate is not None:
+            continue
+        instruction = step.instruction
+        if instruction.modifiers[-1:] == (".pred",):
+            known[writes[0]] = _logic(instruction, [known.get(register, _UNKNOWN) for register in reads])
+        elif instruction.opcode == "setp":
+            known[writes[0]] = _comparison(instruction, indices.get(reads[0]) if len(reads) == 1 else None)
+        else:
+            values = _indices(instruction, [indices.get(register) for register in reads])
+            if values is not None:
+                indices[writes[0]] = values
+    return known
+
+
+def _needed(lines: Sequence[tuple[Step, Access]]) -> set[Register]:
+    """Return the registers written once from which the predicates of branches are made."""
+    writes: dict[Register, int] = {}
+    for _, (_, written) in lines:
+        for register in written:
+            writes[register] = writes.get(register, 0) + 1
+    needed: set[Register] = set()
+    for step, (reads, written) in reversed(lines):
+        if step.instruction.opcode in JUMPS or not needed.isdisjoint(written):
+            needed.update(register for register in reads if writes.get(register) == 1)
+    return needed
+
+
+def _logic(instruction: Instruction, given: Sequence[Truth]) -> Truth:
+    if any(isinstance(operand, NegatedOperand) for operand in instruction.operands):
+        return _UNKNOWN
+    if instruction.opcode == "not" and len(given) == 1:
+        return Truth(given[0].false, given[0].true)
+    if len(given) == 2 and instruction.opcode == "and":
+        return Truth(given[0].true & given[1].true, given[0].false | given[1].false)
+    if len(given) == 2 and instruction.opcode == "or":
+        return Truth(given[0].true | given[1].true, given[0].false & given[1].false)
+    return _UNKNOWN
+
+
+def _comparison(instruction: Instruction, values: list[int] | None) -> Truth:
+    number = _number(instruction)
+    if values is None or number is None or len(instruction.modifiers) != 2:
+        return _UNKNOWN
+    name, kind = instruction.modifiers
+    compare = _COMPARISONS.get(name)
+    if compare is None or kind not in (".s32", ".u32", ".b32"):
+        return _UNKNOWN
+    if kind == ".s32":
+        values, number = [_signed(value) for value in values], _signed(number)
+    answers = [compare(value, number) for value in values]
+    return Truth(_warps(answers), _warps([not answer for answer in answers]))
+
+
+def _signed(value: int) -> int:
+    return value - _WORD if value >= _WORD >> 1 else value
+
+
+def _warps(answers: Sequence[bool]) -> int:
+    return sum(1 << first // WARP for first in range(0, _THREADS, WARP) if any(answers[first : first + WARP]))
+
+
+def _indices(instruction: Instruction, given: Sequence[list[int] | None]) -> list[int] | None:
+    """Return what an instruction makes of the x index, for each thread; None if that is not known."""
+    opcode, operands = instruction.opcode, instruction.operands
+    kind = instruction.modifiers[-1:]
+    if kind not in ((".s32",), (".u32",), (".b32",)):
+        return None
+    if opcode == "mov" and _is_index(instruction):
+        return list(range(_THREADS))
+    values = given[0] if given else None
+    if values is None or len(given) != 1:
+        return None
+    if opcode == "mov":
+        return values
+    if opcode == "shfl":
+        first = isinstance(operands[2], ImmediateOperand) and operands[2].value == 0
+        whole = isinstance(operands[3], ImmediateOperand) and operands[3].value == WARP - 1
+        idx = ".idx" in instruction.modifiers
+        return [values[at - at % WARP] for at in range(_THREADS)] if first and whole and idx else None
+    number, compute = _number(instruction), _ARITHMETIC.get(opcode)
+    if number is None or compute is None or len(instruction.modifiers) != 1:
+        return None
+    if opcode == "shr" and kind == (".s32",):
+        values = [_signed(value) for value in values]
+    return [compute(value, number) % _WORD for value in values]
+
+
+def _is_index(instruction: Instruction) -> bool:
+    source = instruction.operands[-1]
+    return isinstance(source, RegisterOperand) and source.name == "%tid.x"
+
+
+def _number(instruction: Instruction) -> int | None:
+    last = instruction.operands[-1]
+    value = last.value if isinstance(last, ImmediateOperand) else None
+    return value % _WORD if isinstance(value, int) else None

@@ -64,7 +64,7 @@ def _at_one_place(function: Callable[..., Any], machine: Batch, group: Lanes, *o
     made: list[tuple[Array, tuple[Array, ...]]] = []
     single = True
     for meeting in machine.meetings:
-        mine = meeting.waiting[group.sel]
+        mine = meeting.waiting[group.sel].copy()  # a range of lanes is a view, which `take` clears
         if mine.any():
             made.append((mine, meeting.take(group.index[mine])))
             single, alone = not isinstance(meeting.result, tuple), alone & ~mine

@@ -59,6 +59,28 @@ def test_two_branches_execute_it_together(odd: str, even: str, wanted: list[int]
     assert outputs(apart(odd, even)) == [[int(value) for value in wanted]]
 
 
+@pytest.mark.parametrize("block", [32, 64])
+@pytest.mark.parametrize("least", [1, 16, 31])
+def test_ranges_of_lanes_and_single_lanes_meet(least: int, block: int) -> None:
+    body = f"""and.b32 %r2, %t, 31; setp.lt.u32 %p1, %r2, {least}; mul.lo.u32 %r1, %t, 3;
+@%p1 bra low;
+redux.sync.add.u32 %r5, %r1, -1;
+shfl.sync.idx.b32 %r6, %r1, 0, 31, -1;
+bra.uni done;
+low: redux.sync.add.u32 %r5, %t, -1;
+shfl.sync.idx.b32 %r6, %t, 31, 31, -1;
+done: shl.b32 %r6, %r6, 16; or.b32 %r5, %r5, %r6; st.global.u32 [%o], %r5;"""
+    threads = T[:block]
+    low = threads % 32 < least
+    first, last = threads // 32 * 32, threads // 32 * 32 + 31
+    brought = np.where(low, threads, 3 * threads)
+    total = np.array([brought[threads // 32 == t // 32].sum() for t in threads])
+    for schedule, seed in SCHEDULES:
+        out = np.zeros(block, np.uint32)
+        sim.run(parse(kernel(body)), block=block, args=[out], schedule=schedule, seed=seed)
+        assert out.tolist() == (total | brought[np.where(low, last, first)] << 16).tolist()
+
+
 def test_lanes_meet_again_in_every_round_of_a_loop() -> None:
     text = apart("add.u32 %r5, %r5, 1; redux.sync.add.u32 %r5, %r5, -1;\nmov.u32 %r8, %r5; ",
                  "l: redux.sync.add.u32 %r5, %r5, -1;\nadd.u32 %r9, %r9, 1; setp.lt.u32 %p3, %r9, 2; @%p3 bra l;",

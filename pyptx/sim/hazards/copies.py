@@ -123,6 +123,7 @@ class Copies:
             access = self.access(place, where.space, where.length, Family.BULK_LOAD, True)
             record = self._record(access, thread, column, operation)
             self.lifetimes.remote(place, thread, where, record * 64)
+            self.lifetimes.end_with(place, thread, address, record * 64)
             self.tiles.run(access, one, where, record)
             load.writes.append((record, barrier, where.length * len(where.starts)))
             load.slots.append(int(where.starts[0]) // state.grid_of(thread).shared_stride)

@@ -71,6 +71,8 @@ def bulk_loads(
     for at in np.flatnonzero(far).tolist():
         where = Bytes.run(Space.SHARED, int(starts[at]), size)
         copies.lifetimes.remote(place, int(issuers[at]), where, int(made[at]) * 64)
+    for record, (thread, address) in zip(made.tolist(), pairs, strict=True):
+        copies.lifetimes.end_with(place, thread, address, record * 64)
     reads.take(copies.tiles, sources)
     copies.tiles.take(writes, made)
     ends = [(record, barrier, size) for record, barrier in zip(made.tolist(), found, strict=True)]

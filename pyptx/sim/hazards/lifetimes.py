@@ -49,6 +49,13 @@ class Lifetimes:
         self._started(place, thread, grid, slot)
         self._uses.setdefault((grid.number, slot), {})[thread, place] = Use(thread, state.clocks.now, place, ref)
 
+    def end_with(self, place: Place, thread: int, address: int, ref: int) -> None:
+        """Let the signal of another CTA's barrier, noted before, be over when the copy that gives it is."""
+        grid = self.state.grid_of(thread)
+        use = self._uses.get((grid.number, address // grid.shared_stride), {}).get((thread, place))
+        if use is not None:
+            use.ref = ref
+
     def reads(self, place: Place, thread: int, source: Bytes, ref: int) -> None:
         """Note a copy to a peer that reads the CTA's own memory until the peer's barrier has its bytes."""
         grid = self.state.grid_of(thread)

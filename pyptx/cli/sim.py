@@ -290,7 +290,8 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
     outcome.result, outcome.timeline, outcome.printed = result, result.timeline, result.printed
     outcome.found = _named([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
     if "strict" in args.check.split(","):
-        outcome.wrong = [f"{len(outcome.found)} findings, --check strict"] if outcome.found else []
+        count = len(outcome.found)
+        outcome.wrong = [f"{count} finding{'s' * (count != 1)}, --check strict"] if count else []
     try:
         for item in request.expects:
             outcome.wrong += differing(item, arguments.array_of(values[item.at]), args.tolerance)

@@ -188,3 +188,7 @@ def __getattr__(name: str) -> object:
     value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,3 +26,7 @@ def __getattr__(name: str) -> object:
     value = module.PtxSyntaxError if name in ("ParseError", "LexError") else getattr(module, name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return __all__

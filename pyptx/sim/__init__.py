@@ -66,3 +66,7 @@ def __getattr__(name: str) -> object:
     from importlib import import_module
 
     return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

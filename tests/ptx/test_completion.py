@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from types import ModuleType, UnionType
@@ -14,6 +15,15 @@ from pyptx import ptx, reg, smem, types
 from pyptx.isa.special import SPECIAL_REGISTERS
 from pyptx.isa.table import opcodes
 from tests.ptx.test_interface import entries, path_of
+
+LAZY = ["check", "codegen", "emitter", "ir", "parser", "sim"]
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_a_package_whose_names_load_on_first_use_offers_them(name: str) -> None:
+    module = importlib.import_module(f"pyptx.{name}")
+    assert dir(module) == sorted(module.__all__)
+    assert all(hasattr(module, offered) for offered in module.__all__)
 
 
 def _modules() -> list[ModuleType]:

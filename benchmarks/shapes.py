@@ -43,6 +43,7 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "instructions": lambda n: _lines("add.u32 %r1, %r1, {};\n", n),
     "nested blocks": lambda n: _nested("{{\n", n // 2),
     "redeclared": lambda n: _nested("{{ .reg .b32 %x; mov.b32 %x, {};\n", n // 4),
+    "declarations in depth": lambda n: _nested("{{ .reg .b32 %x;\n", n // 3),
     "uses in depth": lambda n: _nested("{{\n", n // 2, "add.u32 %r1, %r1, 1;\n@%p0 bra E;\n") + "E:\n",
     "specials in depth": lambda n: _nested("{{\nmov.u32 %r1, %tid.x;\n", n // 3),
     "branches out": lambda n: _nested("{{\n@%p0 bra E;\n", n // 3) + "E:\n",

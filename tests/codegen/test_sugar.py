@@ -181,6 +181,17 @@ def test_no_shape_of_a_file_costs_more_than_its_size(shape: str, stage: str, lar
     assert cost(large) < 5 * cost(500)
 
 
+def test_blocks_that_declare_but_never_use_a_register_cost_no_more_than_blocks_that_do() -> None:
+    def cost(shape: str, size: int) -> float:
+        text = shapes.text_of(shape, size)
+        start = time.process_time()
+        ptx_to_python(text, sugar=True)
+        return time.process_time() - start
+
+    cost("redeclared", 100)
+    assert cost("declarations in depth", 900) < 5 * cost("redeclared", 900)
+
+
 def test_what_sugar_is_for() -> None:
     made = ptx_to_python((_ROOT / "examples/hopper_gemm.ptx").read_text(), sugar=True)
     assert len(re.findall(r"ptx\.inst\b", made)) <= 6

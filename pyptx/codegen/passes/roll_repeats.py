@@ -165,6 +165,8 @@ class _Column:
 
 Key = tuple[str, object]
 """What tells leaves apart, quicker to compare than they are."""
+_UNUSED: Key = ("name", "_")
+"""The target of a loop whose rounds are all the same. Lines that use this name themselves cannot be in such a loop."""
 
 
 class _Stretch:
@@ -204,6 +206,8 @@ class _Stretch:
         holes = [[key for index in round_ for key in self.keys[index]] for round_ in rounds]
         columns = self.columns(holes, renamed)
         if columns is None or not self.worth(columns, rounds):
+            return None
+        if not columns and _UNUSED in holes[0]:
             return None
         made = {text_of(line.target) for line in self.run[at : at + length * count] if line.target is not None}
         if any(_names(value) & made for column in columns for value in column.values):

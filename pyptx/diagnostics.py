@@ -6,11 +6,12 @@ Knows nothing of PTX. Parsing and checking return diagnostics; only public entry
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import wraps
-from types import CodeType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import NamedTuple, ParamSpec, TypeVar
 
 
@@ -174,6 +175,15 @@ def hide_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
             raise why.with_traceback(_user_frames(why.__traceback__)) from why.__cause__
 
     return call
+
+
+def user_stack_level() -> int:
+    """Return the `stacklevel` with which a warning of the caller names the user's line."""
+    frame: FrameType | None = sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    level = 0
+    while frame is not None and _is_internal(frame.f_code.co_filename):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _user_frames(traceback: TracebackType | None) -> TracebackType | None:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, user_stack_level
 from pyptx.sim.printing import Printed
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.state import State
@@ -65,7 +65,7 @@ class Pace:
 
             tqdm.write(f"note: {text}", file=sys.stderr)
         else:
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
+            warnings.warn(text, RuntimeWarning, stacklevel=user_stack_level())
 
 
 def duration(seconds: float) -> str:

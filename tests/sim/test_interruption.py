@@ -128,6 +128,7 @@ def test_a_launch_that_takes_very_long_says_so_once(stream: io.StringIO, monkeyp
             sim.run(parse(LOOP), **options)
         notes = [str(warning.message) for warning in caught]
         assert stream.getvalue() == ""
+        assert [warning.filename for warning in caught] == [__file__]
     (note,) = notes
     assert re.search(r"a grid of 40 CTAs of 64 threads needs [a-z ]+ [\d.]+ \w+ more: 1 of 40 batches took", note)
     assert "take a smaller grid, or check=" in note

@@ -22,7 +22,7 @@ from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
-from pyptx.sim.progress import Pace, attach, interrupted, progress
+from pyptx.sim.progress import Pace, attach, interrupted, least_instructions, progress
 from pyptx.sim.results import Coverage, Result
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
@@ -111,10 +111,12 @@ def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, wat
     """Run all batches of a launch."""
     batch: Scheduler | None = None
     grid = f"a grid of {launch.ctas} CTAs of {launch.threads} threads"
-    pace = Pace(-(-launch.ctas // launch.at_once), grid, checks is not None)
+    least = launch.ctas * launch.threads * least_instructions(launch.launch.program)
+    pace = Pace(-(-launch.ctas // launch.at_once), grid, checks is not None, least)
     try:
         with np.errstate(all="ignore"), progress(launch.ctas * launch.threads, pace) as tell:
             for batch in launch.batches(checks, recorder):
+                pace.begin_batch()
                 if watched is not None:
                     _watched(batch, watched)
                 else:

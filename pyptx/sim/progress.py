@@ -8,9 +8,12 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heappush
 
 from pyptx.diagnostics import PtxError, user_stack_level
+from pyptx.sim.assignment import successors
 from pyptx.sim.printing import Printed
+from pyptx.sim.program import EXIT, RET, TRAP, Program
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.state import State
 
@@ -21,6 +24,8 @@ _SETTLED = 2.0
 """Seconds after which the rate of a run says something."""
 _VERY_LONG = 600.0
 """Seconds that a run may take without a note."""
+_FASTEST = 1e9
+"""Thread-instructions in a second, more than which no run reaches (benchmarks/sim.py)."""
 Tell = Callable[[State], None]
 
 
@@ -39,10 +44,18 @@ def interrupted(states: Sequence[State], instructions: int) -> Interrupted:
 class Pace:
     """How long a launch of many batches will take, as its first batches show: said once, when it is very long."""
 
-    def __init__(self, batches: int, launch: str, checked: bool) -> None:
+    def __init__(self, batches: int, launch: str, checked: bool, least: int) -> None:
+        """`least`: the thread-instructions that the launch executes at the least."""
         self._batches, self._launch = batches, launch
         self._remedy = 'a smaller grid, or check="none" (--check none)' if checked else "a smaller grid"
-        self._begun, self._ended, self._said = time.monotonic(), 0, False
+        self._begun, self._ended, self._said, self._least = time.monotonic(), 0, False, least
+
+    def begin_batch(self) -> None:
+        """Say so before the first batch runs if the fastest run would take very long."""
+        seconds, self._least = self._least / _FASTEST, 0
+        if seconds > _VERY_LONG:
+            rate = f"at {_FASTEST:.0e} thread-instructions a second, more than which no run reaches"
+            self._say(f"{duration(seconds)} or more {rate}")
 
     def end_batch(self) -> None:
         """Count a batch that has ended."""
@@ -56,16 +69,35 @@ class Pace:
         if self._said or elapsed < _SETTLED or left <= _VERY_LONG:
             return
         self._said = True
-        text = (
-            f"{self._launch} needs {'about' if self._ended else 'at least'} {duration(left)} more: {complete} of "
-            f"{self._batches} batches took {duration(elapsed)}; take {self._remedy}; Control-C stops the run"
-        )
+        about = "about" if self._ended else "at least"
+        self._say(f"{about} {duration(left)} more: {complete} of {self._batches} batches took {duration(elapsed)}")
+
+    def _say(self, needed: str) -> None:
+        text = f"{self._launch} needs {needed}; take {self._remedy}; Control-C stops the run"
         if sys.stderr.isatty():
             from tqdm import tqdm
 
             tqdm.write(f"note: {text}", file=sys.stderr)
         else:
             warnings.warn(text, RuntimeWarning, stacklevel=user_stack_level())
+
+
+def least_instructions(program: Program) -> int:
+    """Return the instructions on the shortest way through an entry, calls not counted; 0 where none leads out."""
+    ways, seen = [(0, program.entry.entry)], set[int]()
+    while ways:
+        count, at = heappop(ways)
+        if at < 0:
+            return count
+        if at in seen:
+            continue
+        seen.add(at)
+        block = program.blocks[at]
+        count += len(block.steps)
+        out = (-1,) if block.ending in (RET, EXIT, TRAP) else ()
+        for after in (*out, *successors(block)):
+            heappush(ways, (count, after))
+    return 0
 
 
 def duration(seconds: float) -> str:

@@ -17,7 +17,7 @@ from pyptx import sim
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim import progress
-from tests.sim.kernels import HEAD, kernel
+from tests.sim.kernels import HEAD, kernel, reported
 
 ENDLESS = """
 import signal
@@ -116,6 +116,7 @@ def test_a_bar_is_shown_on_a_terminal_only(stream: io.StringIO, shown: bool, mon
 def test_a_launch_that_takes_very_long_says_so_once(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SETTLED", 0)
     monkeypatch.setattr(progress, "_VERY_LONG", 0)
+    monkeypatch.setattr(progress, "_FASTEST", float("inf"))
     monkeypatch.setattr(sys, "stderr", stream)
     options: dict[str, Any] = {
         "grid": 40, "block": 64, "args": (np.zeros(64 * 40, np.int32),), "batch_lanes": 64,
@@ -134,12 +135,24 @@ def test_a_launch_that_takes_very_long_says_so_once(stream: io.StringIO, monkeyp
     assert "take a smaller grid, or check=" in note
 
 
+@pytest.mark.parametrize(("grid", "says"), [(2**26, False), (2**31 - 1, True)])
+def test_a_launch_that_must_take_very_long_says_so_before_it_starts(grid: int, says: bool) -> None:
+    body = "setp.ge.u32 %p1, %t, 5; @%p1 bra on; add.u32 %r1, %r1, 1;\non: trap;"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        reported(kernel(body), "PTX1120", grid=grid, block=64, args=(np.zeros(1, np.uint32),), check="none")
+    notes = [str(warning.message) for warning in caught]
+    assert len(notes) == says
+    assert not notes or "thread-instructions a second" in notes[0]
+
+
 def test_a_launch_of_one_batch_or_of_seconds_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_SETTLED", 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         sim.run(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64)
         monkeypatch.setattr(progress, "_VERY_LONG", 1e-9)
+        monkeypatch.setattr(progress, "_FASTEST", float("inf"))
         sim.run(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),))
 
 

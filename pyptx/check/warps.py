@@ -100,9 +100,10 @@ def _guard_truth(made: Sequence[Run]) -> dict[Register, Truth]:
     indices: dict[Register, list[int]] = {}
     known: dict[Register, Truth] = {}
     for step, (reads, writes) in lines:
-        if len(writes) != 1 or writes[0] not in needed or step.instruction.predicate is not None:
-            continue
         instruction = step.instruction
+        alone = len(writes) == 1 or instruction.opcode == "shfl"  # its predicate comes second
+        if not alone or writes[0] not in needed or instruction.predicate is not None:
+            continue
         if instruction.modifiers[-1:] == (".pred",):
             known[writes[0]] = _logic(instruction, [known.get(register, _UNKNOWN) for register in reads])
         elif instruction.opcode == "setp":

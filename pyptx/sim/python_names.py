@@ -19,27 +19,28 @@ _Place = tuple[int | None, int | None, int | None, int | None]
 def python_names(program: Program) -> dict[str, str]:
     """Return the variable of each register that has one, by the register's name in PTX."""
     found: dict[str, str] = {}
-    begun: set[PythonFrame] = set()
+    begun: set[tuple[str, _Place]] = set()
     steps = ((step.instruction.origin, step) for block in program.blocks for step in block.steps if step.plan)
     for origin, group in groupby(steps, key=lambda item: item[0]):
         if not isinstance(origin, PythonFrame):
             continue
         written = [name for _, step in group for name, _ in reads_and_writes(step)[1]]
-        names, loop = _names_at(origin)
-        if loop and origin in begun:
+        place = list(origin.code.co_positions())[origin.lasti // 2]
+        names, loop = _names_at(origin, place)
+        if loop and (origin.file, place) in begun:
             # The loop began with its counter; its steps and tests have the same place.
             continue
-        begun.add(origin)
+        begun.add((origin.file, place))
         targets = list(dict.fromkeys(written))[-len(names) :] if names else []
         if len(targets) == len(names):
             found.update(zip(targets, names, strict=True))
     return found
 
 
-def _names_at(origin: PythonFrame) -> tuple[tuple[str, ...], bool]:
+def _names_at(origin: PythonFrame, place: _Place) -> tuple[tuple[str, ...], bool]:
     """Return the variables that an expression is bound to, and whether a loop does so."""
     places = _bound("".join(linecache.getlines(origin.file)))
-    names, loop = places.get(list(origin.code.co_positions())[origin.lasti // 2], ((), False))
+    names, loop = places.get(place, ((), False))
     local = {*origin.code.co_varnames, *origin.code.co_cellvars}
     return (names, loop) if local.issuperset(names) else ((), False)
 

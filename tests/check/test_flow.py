@@ -89,7 +89,7 @@ _ELECTED = (
 )
 
 
-@pytest.mark.parametrize("divided", [_ONE_THREAD, _ELECTED])
+@pytest.mark.parametrize("divided", [_ONE_THREAD, _ELECTED, _ELECTED.replace("%r2, %r1", "%r2|%q3, %r1")])
 @pytest.mark.parametrize(
     ("others", "warns"),
     [

@@ -520,6 +520,7 @@ def test_a_launch_that_takes_very_long_says_so_in_a_line_of_standard_error(
 ) -> None:
     monkeypatch.setattr("pyptx.sim.progress._SETTLED", 0)
     monkeypatch.setattr("pyptx.sim.progress._VERY_LONG", 1e-9)
+    monkeypatch.setattr("pyptx.sim.progress._FASTEST", float("inf"))
     words = ("scale.ptx", "--grid", "512", "--block", "32", "--arg", "f32[16384]=zeros", "--arg", "f32=1")
     with warnings.catch_warnings():
         warnings.simplefilter("default")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import copy
-import linecache
-import pickle
 import re
 from collections.abc import Callable
 from typing import Any, cast
 
-import numpy as np
 import pytest
 
-from pyptx import PtxError, Tile, intrinsic, kernel, ptx, reg, smem
+from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, u8, u16, u32, u64
 
 from .tracing import code, refused, traced
@@ -64,179 +60,6 @@ def test_a_register_of_a_closed_block_is_refused() -> None:
         _ = inner + 1  # here
 
     refused(body, "PTX0802", "closed")
-
-
-def test_a_block_that_is_never_closed_is_reported_where_it_was_opened() -> None:
-    def body() -> None:
-        p = reg.scalar(pred, 1)
-        ptx.if_(p).__enter__()  # here
-        ptx.ret()
-
-    refused(body, "PTX0811", "ptx.if_")
-
-
-def test_return_inside_a_block_is_refused() -> None:
-    def direct() -> None:
-        p = reg.scalar(pred, 1)
-        with ptx.if_(p):  # here
-            return
-        ptx.ret()
-
-    def nested(early: bool = True) -> None:
-        p = reg.scalar(pred, 1)
-        with ptx.loop("top"):
-            with ptx.if_(p):  # here
-                if early:
-                    return
-                ptx.inst.bar.sync(0)
-            ptx.inst.bar.sync(1)
-
-    def helper_at_its_end(p: Any) -> None:
-        with ptx.if_(p):
-            ptx.inst.bar.sync(2)
-
-    def fine() -> int:
-        p = reg.scalar(pred, 1)
-        helper_at_its_end(p)
-        with ptx.if_(p):
-            ptx.inst.bar.sync(0)
-        return 3
-
-    refused(direct, "PTX0812", "ptx.ret()")
-
-    def calls_nested() -> None:
-        nested()
-
-    with pytest.raises(PtxError, match=r"PTX0812.*ptx\.if_"):
-        traced(calls_nested).ptx()
-    assert len(code(fine)) == 7
-
-
-def test_an_exception_leaves_no_half_written_block() -> None:
-    def body() -> None:
-        p = reg.scalar(pred, 1)
-        for opened in (lambda: ptx.if_(p), lambda: ptx.loop("top"), ptx.scope, ptx.expr):
-            try:
-                with opened():
-                    ptx.inst.bar.sync(1)
-                    raise KeyError
-            except KeyError:
-                pass
-        with ptx.if_(p):
-            ptx.inst.bar.sync(2)
-        try:
-            with ptx.else_():
-                raise KeyError
-        except KeyError:
-            pass
-        with ptx.loop("top", pred=lambda: p):
-            ptx.inst.bar.sync(3)
-
-    assert code(body) == [
-        "mov.pred %p0, 1;", "@!%p0 bra $if2_else;", "bar.sync 2;", "bra $if2_end;", "$if2_else:", "$if2_end:", "top:",
-        "bar.sync 3;", "@%p0 bra top;",
-    ]  # fmt: skip
-
-
-def test_a_mistake_in_a_counted_loop_inside_a_block_is_what_is_reported() -> None:
-    def body() -> None:
-        with ptx.if_(ptx.special.tid.x() == 0):
-            for _ in ptx.range_(0, 8):
-                ptx.wgmma.fence()  # here
-        with ptx.else_():
-            for _ in ptx.range_(0, 8):
-                ptx.bar.sync(0)
-
-    def after() -> None:
-        with ptx.if_(ptx.special.tid.x() == 0):
-            ptx.bar.sync(0)
-        with ptx.else_():
-            for _ in ptx.range_(0, 8):
-                ptx.wgmma.fence()  # here
-
-    refused(body, "PTX0302", arch="sm_90")
-    refused(after, "PTX0302", arch="sm_90")
-
-
-def test_an_exception_in_an_intrinsic_removes_its_statements() -> None:
-    @intrinsic
-    def failing() -> None:
-        ptx.inst.bar.sync(1)
-        raise KeyError
-
-    def body() -> None:
-        with pytest.raises(KeyError):
-            failing()
-        ptx.inst.bar.sync(2)
-
-    assert code(body) == ["bar.sync 2;"]
-
-
-def test_else_follows_its_if_directly() -> None:
-    def alone() -> None:
-        with ptx.else_():  # here
-            pass
-
-    def separated() -> None:
-        p = reg.scalar(pred, 1)
-        with ptx.if_(p):
-            pass
-        ptx.inst.bar.sync(0)
-        with ptx.else_():  # here
-            pass
-
-    def twice() -> None:
-        p = reg.scalar(pred, 1)
-        with ptx.if_(p):
-            pass
-        with ptx.else_():
-            pass
-        with ptx.else_():  # here
-            pass
-
-    def late_condition() -> None:
-        x = reg.scalar(u32, 1)
-        with ptx.if_(x == 1):
-            pass
-        p = x == 2
-        with ptx.elif_(p):  # here
-            pass
-
-    for body in (alone, separated, twice, late_condition):
-        refused(body, "PTX0810", "directly")
-
-
-def test_control_flow_inside_an_expression_is_refused() -> None:
-    def body() -> None:
-        p = reg.scalar(pred, 1)
-        with ptx.expr(), ptx.if_(p):  # here
-            pass
-
-    refused(body, "PTX0810", "ptx.expr")
-
-
-def test_break_outside_a_loop_is_refused() -> None:
-    def body() -> None:
-        ptx.break_()  # here
-
-    refused(body, "PTX0810", "ptx.range_")
-
-
-def test_labels_are_placed_once_and_exist() -> None:
-    def twice() -> None:
-        ptx.label("a")
-        ptx.label("a")  # here
-
-    def nowhere() -> None:
-        ptx.label("done")
-        ptx.bra("dome")  # here
-
-    def elsewhere() -> None:
-        ptx.inst.bra("nope")  # here
-
-    refused(twice, "PTX0813", "already")
-    refused(nowhere, "PTX0813", "did you mean `done`?")
-    refused(elsewhere, "PTX0813", "nope")
 
 
 def test_an_instruction_of_another_target_is_refused() -> None:
@@ -332,26 +155,6 @@ def test_the_error_of_a_helper_names_the_helper_and_keeps_its_callers() -> None:
     assert (origin.code, origin.caller.code, origin.caller.caller) == (helper.__code__, body.__code__, None)
 
 
-def test_recursion_is_only_pythons() -> None:
-    def endless(x: Any) -> None:
-        endless(x + 1)
-
-    def body() -> None:
-        endless(reg.scalar(u32, 1))
-
-    with pytest.raises(RecursionError):
-        traced(body).ptx()
-
-    def counted(x: Any, n: int) -> None:
-        if n:
-            counted(x + 1, n - 1)
-
-    def ends() -> None:
-        counted(reg.scalar(u32, 1), 50)
-
-    assert len(code(ends)) == 51
-
-
 def test_names_never_meet_generated_or_special_ones() -> None:
     def body() -> None:
         for name in ("r0", "r", "tid", "x", "x", "v_1_0"):
@@ -404,65 +207,6 @@ def test_reserved_words_are_no_parameters() -> None:
         kernel(body)
 
 
-HELD: dict[str, tuple[Callable[[], Any], str]] = {
-    "counter": (lambda: next(ptx.range_(0, 8)), "counter of `ptx.range_`"),
-    "stage": (lambda: ptx.pipeline(2).stage, "stage of a ring"),
-    "phase": (lambda: ptx.pipeline(2).phase, "phase of a ring"),
-    "view": (lambda: ptx.pipeline(2).phase.s32, "phase of a ring"),
-    "barrier": (lambda: smem.mbarrier(2)[ptx.special.laneid()].addr_reg(), "address of a barrier"),
-}
-
-
-@pytest.mark.parametrize("name", HELD)
-def test_an_operator_in_place_does_not_change_what_pyptx_reads_again(name: str) -> None:
-    make, words = HELD[name]
-
-    def body() -> None:
-        x = make()
-        x += 1  # here
-
-    refused(body, "PTX0823", words, "reg.from_(x, ")
-
-
-def test_an_operator_in_place_does_not_change_a_tensor_map() -> None:
-    @kernel(in_specs=[Tile(64, 64, f32)])
-    def body(a: Any) -> None:
-        x = a.tma_desc()
-        x ^= 1
-
-    with pytest.raises(PtxError, match=r"PTX0823.*tensor map of `a`"):
-        body.ptx()
-
-
-IN_PLACE_TYPES: list[tuple[Any, Any, str]] = [
-    (u32, u64, "ptx.cvt(u32, u64, dst, src)"), (u16, s32, "ptx.cvt(u16, s32, dst, src)"),
-    (f32, u32, "ptx.cvt(f32, u32, dst, src"), (u32, pred, "predicate"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("have", "other", "words"), IN_PLACE_TYPES, ids=str)
-def test_an_operator_in_place_keeps_the_type_of_its_register(have: Any, other: Any, words: str) -> None:
-    def body() -> None:
-        x, y = reg.scalar(have), reg.scalar(other)
-        x += y  # here
-
-    def bits() -> None:
-        x, y = reg.scalar(have), reg.scalar(other)
-        x |= y  # here
-
-    refused(body, "PTX0804", words)
-    if have.kind == "u":
-        refused(bits, "PTX0804")
-
-
-def test_a_view_is_no_variable() -> None:
-    def body() -> None:
-        x = reg.scalar(u32, 0)
-        x.s32 = reg.scalar(s32, 1)  # here
-
-    refused(body, "PTX0804", "ptx.mov(s32, x, value)")
-
-
 def test_half_precision_needs_its_target() -> None:
     def body() -> None:
         a = reg.scalar(bf16, 1.0)
@@ -483,24 +227,6 @@ def test_bits_and_types_that_do_not_mix() -> None:
         "mov.b16 %rs1, 15872;", "mul.f16 %rs2, %rs0, %rs1;", "setp.neu.f32 %p0, %f0, 0f40000000;", "neg.f32 %f2, %f0;",
         "neg.s32 %r2, %r0;", "not.b32 %r3, %r0;", "abs.f32 %f3, %f0;", "div.rn.f32 %f4, %f0, 0f40400000;",
     ]  # fmt: skip
-
-
-def test_a_branch_of_python_ends_with_a_block() -> None:
-    """What follows in the code is another branch, not the rest of this one."""
-
-    def either(p: Any, first: bool) -> None:
-        if first:
-            with ptx.if_(p):
-                ptx.inst.bar.sync(0)
-        else:
-            ptx.inst.bar.sync(1)
-
-    def body() -> None:
-        p = reg.scalar(pred, 1)
-        either(p, True)
-        either(p, False)
-
-    assert [line for line in code(body) if "bar" in line] == ["bar.sync 0;", "bar.sync 1;"]
 
 
 def test_shared_memory_of_another_kernel_is_refused() -> None:
@@ -525,24 +251,6 @@ def test_shared_memory_of_another_kernel_is_refused() -> None:
             traced(body).ptx()
 
 
-class Seven:
-    """An integer of another library."""
-
-    def __index__(self) -> int:
-        return 7
-
-    __int__ = __index__
-
-
-def test_integers_of_other_libraries_are_integers() -> None:
-    def body() -> None:
-        x = reg.scalar(u32)
-        _ = x + Seven()
-        ptx.inst.add.u32(x, x, Seven())
-
-    assert code(body) == ["add.u32 %r1, %r0, 7;", "add.u32 %r0, %r0, 7;"]
-
-
 def test_an_operand_that_a_newer_target_takes_says_so() -> None:
     def body() -> None:
         ptx.mbarrier.arrive(smem.mbarrier(1)[0], count=2)  # here
@@ -562,167 +270,3 @@ def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
     for made in (load, copy):
         with pytest.raises(PtxError, match=r"PTX0205\][\s\S]*\(p,\) = ptx\.global_ptrs\(x\)[\s\S]*x\.tma_desc\(\)"):
             made.ptx()
-
-
-NUMBERS: list[Callable[[Any, Any], Any]] = [
-    lambda x, tile: x + tile[1],
-    lambda x, tile: x.max(tile[1]),
-    lambda x, tile: tile[1] * x,
-    lambda x, tile: tile[1] < 2,
-    lambda x, tile: tile[0] + tile[1],
-    lambda x, tile: tile[1].max(x),
-    lambda x, tile: reg.scalar(f32, tile[1]),
-    lambda x, tile: ptx.mov(f32, x, tile[1]),
-]
-INDICES: list[Callable[[Any, Any], Any]] = [lambda x, i: x[i], lambda x, i: x.__setitem__(i, 1.0)]
-
-
-@pytest.mark.parametrize("use", NUMBERS)
-def test_an_element_of_shared_memory_as_a_number_names_the_load(use: Any) -> None:
-    def body() -> None:
-        x, tile = reg.scalar(f32, 0), smem.alloc(f32, 8, name="tile")
-        use(x, tile)
-
-    with pytest.raises(PtxError, match=r"help: smem\.load\(f32, tile\[[01]\]\) reads it"):
-        traced(body).ptx()
-
-
-@pytest.mark.parametrize("use", INDICES)
-def test_an_index_into_a_tensor_names_the_pointer(use: Any) -> None:
-    @kernel(in_specs=(Tile(64, f32),))
-    def body(x: Any) -> None:
-        use(x, ptx.special.tid.x())
-
-    with pytest.raises(PtxError, match=r"tensor `x`[\s\S]*ptx\.global_ptrs\(x\)[\s\S]*ptx\.ld\(f32"):
-        body.ptx()
-
-
-_RETURNS = """
-def leaves(x):
-    with ptx.if_(x == 0):
-        with ptx.if_(x == 1):
-            return
-    ptx.bar.sync(0)
-def leaves_a_round(x):
-    for _ in range(2):
-        with ptx.if_(x == 0), ptx.if_(x == 1):
-            return 5
-def stays(x):
-    if True:
-        with ptx.if_(x == 0):
-            ptx.bar.sync(0)
-    else:
-        ptx.bar.sync(1)
-def leaves_a_loop(x, now=True):
-    with ptx.loop("top"):
-        with ptx.if_(x == 0):
-            if now: return
-            ptx.bar.sync(0)
-        ptx.bar.sync(1)
-def ends(x):
-    with ptx.if_(x == 0):
-        y = x + 1
-    return y
-def ends_early(x):
-    with ptx.if_(x == 0):
-        return x + 1
-def goes_on(x, now=False):
-    for _ in range(2):
-        with ptx.loop("top", pred=lambda: x == 9):
-            with ptx.if_(x == 0):
-                if now: return
-                ptx.bar.sync(0)
-            ptx.bar.sync(1)
-def ends_nested(x, now=False):
-    with ptx.if_(x == 0):
-        if now: return
-        with ptx.if_(x == 1), ptx.if_(x == 2):
-            ptx.bar.sync(0)
-"""
-
-
-def _without_file(name: str, source: bool) -> Callable[[], None]:
-    """Return a kernel that calls a function of `_RETURNS`, whose text a notebook keeps (or nobody)."""
-    written: dict[str, Any] = {"ptx": ptx}
-    file = f"<cell {source}>"
-    if source:
-        linecache.cache[file] = len(_RETURNS), None, [f"{line}\n" for line in _RETURNS.splitlines()], file
-    exec(compile(_RETURNS, file, "exec"), written)
-
-    def body() -> None:
-        written[name](reg.scalar(u32, 0))
-
-    return body
-
-
-@pytest.mark.parametrize("name", ["leaves", "leaves_a_round", "leaves_a_loop"])
-def test_return_inside_nested_blocks_is_refused(name: str) -> None:
-    with pytest.raises(PtxError, match=r"PTX0812.*`return` inside `ptx.if_`"):
-        kernel(_without_file(name, source=True)).ptx()
-
-
-@pytest.mark.parametrize("name", ["stays", "ends", "ends_early", "goes_on", "ends_nested"])
-def test_a_function_that_ends_in_a_block_is_right(name: str) -> None:
-    kernel(_without_file(name, source=True)).ptx()
-
-
-@pytest.mark.parametrize("name", ["leaves", "stays", "ends", "ends_early", "goes_on", "ends_nested"])
-def test_without_the_source_no_return_is_refused(name: str) -> None:
-    kernel(_without_file(name, source=False)).ptx()
-
-
-AS_PYTHON: dict[str, tuple[Callable[[Any], Any], str, str]] = {
-    "len": (len, "PTX0803", "reg.array"),
-    "iter": (iter, "PTX0803", "reg.array"),
-    "np.sin": (np.sin, "PTX0803", "ptx.sin(f32, x)"),
-    "np.maximum": (lambda x: np.maximum(x, x), "PTX0803", "x.max(y)"),
-    "np.add.reduce": (lambda x: np.add.reduce([x, x], axis=0, dtype=np.float32), "PTX0803", "no value"),
-    "copy": (copy.copy, "PTX0824", "reg.from_(x, dtype)"),
-    "deepcopy": (lambda x: copy.deepcopy([x]), "PTX0824", "reg.from_(x, dtype)"),
-    "pickle": (pickle.dumps, "PTX0824", "k.ptx(…)"),
-}
-
-
-@pytest.mark.parametrize("name", AS_PYTHON)
-def test_a_register_is_no_value_of_python(name: str) -> None:
-    use, rule, words = AS_PYTHON[name]
-
-    @kernel
-    def body() -> None:
-        use(reg.scalar(f32, 0.0))
-
-    with pytest.raises(PtxError) as caught:
-        body.ptx()
-    assert caught.value.diagnostics[0].code == rule
-    assert getattr(caught.value.diagnostics[0].origin, "file", "") == __file__
-    assert words in str(caught.value)
-
-
-def test_numbers_and_arrays_of_numpy_stand_left_of_an_operator() -> None:
-    def body() -> None:
-        x: Any = reg.scalar(u32)
-        _ = np.uint32(2) + x, np.int64(1) == x, 3 - x
-        rows = np.arange(2) * x
-        assert rows.shape == (2,)
-        assert np.array([x, rows[0]], dtype=object)[0] is x
-
-    assert [line.split()[0] for line in code(body)] == [
-        "add.u32", "setp.eq.u32", "sub.u32", "mul.lo.u32", "mul.lo.u32",
-    ]  # fmt: skip
-
-
-@kernel
-def importable() -> None:
-    """A kernel that another process can find."""
-
-
-def test_a_kernel_is_copied_and_pickled_like_a_function() -> None:
-    assert copy.deepcopy([importable])[0] is importable
-    assert copy.copy(importable) is importable
-    assert pickle.loads(pickle.dumps(importable)) is importable
-
-    @kernel
-    def inner() -> None: ...
-
-    with pytest.raises(PtxError, match=r"PTX0824.*`inner`[\s\S]*top of a module"):
-        pickle.dumps(inner)

@@ -20,6 +20,7 @@ from pyptx.dsl.exact_lines import origins_in
 from pyptx.dsl.finish import Traced, module_of
 from pyptx.dsl.key import Snapshot, fingerprint, snapshot
 from pyptx.dsl.lines import annotated, origins_by_line, with_line_information
+from pyptx.dsl.registers import Dtype
 from pyptx.dsl.report import grouped, lenient
 from pyptx.dsl.run import Definition, raw_parameter, trace_entry, trace_kernel
 from pyptx.dsl.scopes import intrinsic, refuse_deferred
@@ -225,6 +226,8 @@ class Kernel:
                  help="make it a plain function, or a device function by @ptx.func")  # fmt: skip
         tensors = self._definition.tensors
         inputs, outputs = tensors[: len(self.in_specs)], tensors[len(self.in_specs) :]
+        if "out" in self.raw_parameters and not self.out_specs and out is not None:
+            kwargs, out = {**kwargs, "out": out}, None
         given: list[Any] = [] if out is None else [*out] if isinstance(out, tuple | list) else [out]
         said = {name: value for name, value in kwargs.items() if name in self.shape_variables}
         views, into = arrays.adopted(args), arrays.adopted(given, written=True)
@@ -232,7 +235,7 @@ class Kernel:
         made: list[Any] = into or arguments.allocated(outputs, env)
         library = arrays.library_of(args)
         arrays.check_results(library, [] if given else made)
-        scalars = arguments.scalars(self._definition.raw_params, listed, kwargs)
+        scalars = arguments.scalars(self._definition.raw_params, listed, kwargs, RESERVED)
         template = {name: value for name, value in kwargs.items() if name not in scalars and name not in env}
         known = {name: value for name, value in env.items() if name in self.shape_variables}
         module = self.module(**known, **template)
@@ -395,7 +398,7 @@ def kernel(
     block: tuple[int, int, int] = (1, 1, 1),
     cluster: tuple[int, int, int] = (1, 1, 1),
     smem: int = 0,
-    raw_params: Sequence[tuple[str, str]] | None = None,
+    raw_params: Sequence[tuple[Dtype, str]] | None = None,
     extern_smem: bool | str = False,
     reqntid: tuple[int, ...] | None = None,
     raw_directives: Sequence[tuple[str, tuple[int | str, ...]]] | None = None,
@@ -413,7 +416,7 @@ def kernel(
     block: tuple[int, int, int] = (1, 1, 1),
     cluster: tuple[int, int, int] = (1, 1, 1),
     smem: int = 0,
-    raw_params: Sequence[tuple[str, str]] | None = None,
+    raw_params: Sequence[tuple[Dtype, str]] | None = None,
     extern_smem: bool | str = False,
     reqntid: tuple[int, ...] | None = None,
     raw_directives: Sequence[tuple[str, tuple[int | str, ...]]] | None = None,

@@ -6,13 +6,12 @@ from typing import Any
 
 from pyptx.dsl import rules
 from pyptx.dsl import shared as _shared
-from pyptx.dsl.registers import Reg
+from pyptx.dsl.registers import Dtype, Reg
 from pyptx.dsl.shared import SharedAlloc, SharedSlice
 from pyptx.dsl.trace import fail
 from pyptx.dsl.values import is_integer
 from pyptx.ptx.descriptors import tile_layout
 from pyptx.ptx.shared_barriers import MbarrierArray, MbarrierRef, allocate_barriers
-from pyptx.types import PtxType
 from pyptx.wgmma_layout import Major
 
 __all__ = [
@@ -22,7 +21,7 @@ __all__ = [
 
 
 def alloc(
-    dtype: PtxType,
+    dtype: Dtype,
     shape: tuple[int, ...] | int,
     swizzle: str | None = None,
     align: int | None = None,
@@ -38,7 +37,7 @@ def alloc(
 
 
 def wgmma_tile(
-    dtype: PtxType, shape: tuple[int, ...], major: str = "K", *, align: int | None = None, name: str | None = None
+    dtype: Dtype, shape: tuple[int, ...], major: str = "K", *, align: int | None = None, name: str | None = None
 ) -> SharedAlloc:
     """Allocate an operand of wgmma or tcgen05, with the layout that its descriptor needs: (M, K) or (N, K) when
     K-major, (K, M) or (K, N) when MN-major. Dimensions before these count tiles of a ring; a number or a register
@@ -64,12 +63,12 @@ def base(name: str | None = None) -> Reg:
     return _shared.dynamic_base(name)
 
 
-def load(dtype: PtxType, address: Any) -> Reg:
+def load(dtype: Dtype, address: Any) -> Reg:
     """Emit `ld.shared.T` into a fresh register."""
     return _shared.load(dtype, address)
 
 
-def store(dtype: PtxType, address: Any, value: Any) -> None:
+def store(dtype: Dtype, address: Any, value: Any) -> None:
     """Emit `st.shared.T`."""
     _shared.store(dtype, address, value)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from keyword import iskeyword
 
-from pyptx.types import PtxType
+from pyptx.types import ALL, PtxType, from_name
 
 Dim = int | str
 """A dimension: a number, or the name of one that the arguments decide."""
@@ -45,7 +45,8 @@ _LAYOUT_OF_ROW = {16: Layout.ROW, 32: Layout.TMA_32B, 64: Layout.TMA_64B, 128: L
 class Tile:
     """A tensor of a kernel. `tma_box` is what one TMA load moves, in the tile's own dimensions; `tma_rank` 3 views a
     matrix as (64, rows, columns/64), fastest dimension first, as large Hopper GEMMs do; `tma_padding` makes the inner
-    box of such a view 72 wide."""
+    box of such a view 72 wide. The type is one of `pyptx.types` or its name: `Tile("n", "f32")`; beside another type
+    such a name is a dimension's."""
 
     shape: tuple[Dim, ...]
     dtype: PtxType
@@ -57,22 +58,26 @@ class Tile:
     def __init__(
         self,
         *dims_and_dtype: Dim | PtxType | Layout,
-        dtype: PtxType | None = None,
+        dtype: PtxType | str | None = None,
         layout: Layout = Layout.ROW,
         tma_box: tuple[Dim, ...] | None = None,
         tma_rank: int = 2,
         tma_padding: bool = False,
     ) -> None:
-        dims = tuple(_dim(x) for x in dims_and_dtype if not isinstance(x, PtxType | Layout))
-        types = [x for x in (*dims_and_dtype, dtype) if isinstance(x, PtxType)]
+        dims = [x for x in dims_and_dtype if not isinstance(x, PtxType | Layout)]
+        types = [x for x in dims_and_dtype if isinstance(x, PtxType)]
+        if dtype is not None:
+            types.append(_type(dtype))
+        names = [] if types else [x for x in dims if x in _TYPE_NAMES]
+        types += [from_name(str(name)) for name in names]
         layouts = {x for x in dims_and_dtype if isinstance(x, Layout)} | ({layout} - {Layout.ROW})
-        if len(set(types)) != 1:
+        if len(set(types)) != 1 or len(names) > 1:
             raise ValueError(
                 f"Tile takes one scalar type, got {', '.join(map(str, types)) or 'none'}; try Tile('M', f32)"
             )
         if len(layouts) > 1:
             raise ValueError(f"Tile takes one layout, got {', '.join(sorted(str(x) for x in layouts))}")
-        _set(self, "shape", dims)
+        _set(self, "shape", tuple(_dim(x) for x in dims if x not in names))
         _set(self, "dtype", types[0])
         _set(self, "layout", next(iter(layouts), Layout.ROW))
         _set(self, "tma_box", None if tma_box is None else tuple(_dim(x) for x in tma_box))
@@ -122,14 +127,18 @@ class Tile:
         return True
 
     @classmethod
-    def wgmma_a(cls, m: Dim, k: Dim, dtype: PtxType, *, tile_m: Dim | None = None, tile_k: Dim | None = None) -> Tile:
+    def wgmma_a(
+        cls, m: Dim, k: Dim, dtype: PtxType | str, *, tile_m: Dim | None = None, tile_k: Dim | None = None
+    ) -> Tile:
         """Return the K-major (M, K) operand: the swizzle that its tile's rows fill, a box one span wide."""
-        return cls._operand((m, k), dtype, m if tile_m is None else tile_m, k if tile_k is None else tile_k)
+        return cls._operand((m, k), _type(dtype), m if tile_m is None else tile_m, k if tile_k is None else tile_k)
 
     @classmethod
-    def wgmma_b(cls, k: Dim, n: Dim, dtype: PtxType, *, tile_k: Dim | None = None, tile_n: Dim | None = None) -> Tile:
+    def wgmma_b(
+        cls, k: Dim, n: Dim, dtype: PtxType | str, *, tile_k: Dim | None = None, tile_n: Dim | None = None
+    ) -> Tile:
         """Return the MN-major (K, N) operand; swizzle and box as for `wgmma_a`, by the N of its tile."""
-        return cls._operand((k, n), dtype, k if tile_k is None else tile_k, n if tile_n is None else tile_n)
+        return cls._operand((k, n), _type(dtype), k if tile_k is None else tile_k, n if tile_n is None else tile_n)
 
     @classmethod
     def _operand(cls, shape: tuple[Dim, Dim], dtype: PtxType, rows: Dim, width: Dim) -> Tile:
@@ -196,6 +205,13 @@ _BITS_OF_ARRAY = {
 
 def _set(tile: Tile, name: str, value: object) -> None:
     object.__setattr__(tile, name, value)
+
+
+_TYPE_NAMES = frozenset(t.name for t in ALL)
+
+
+def _type(dtype: PtxType | str) -> PtxType:
+    return from_name(dtype) if isinstance(dtype, str) else dtype
 
 
 def _dim(value: object) -> Dim:

@@ -22,6 +22,13 @@ def test_dimensions_dtype_and_layout_come_in_any_order() -> None:
     assert (Tile("M", f32).layout, Tile("M", f32).tma_rank, Tile("M", f32).tma_padding) == (Layout.ROW, 2, False)
 
 
+def test_a_type_is_named_by_a_string() -> None:
+    assert Tile("n", "f32") == Tile("f32", "n") == Tile("n", dtype="f32") == Tile("n", f32)
+    assert Tile("f16", f32).shape == Tile("f16", dtype="f32").shape == ("f16",)
+    assert Tile.wgmma_a(64, 64, "bf16") == Tile.wgmma_a(64, 64, bf16)
+    assert Tile.wgmma_b("K", "N", "bf16") == Tile.wgmma_b("K", "N", bf16)
+
+
 def test_a_tile_is_frozen() -> None:
     with pytest.raises(AttributeError):
         Tile("M", f32).dtype = f16  # type: ignore[misc]
@@ -40,6 +47,8 @@ def test_repr_makes_the_same_tile() -> None:
 BAD: dict[str, tuple[Callable[[], Tile], str]] = {
     "no type": (lambda: Tile("M", 4), "one scalar type, got none"),
     "two types": (lambda: Tile("M", f32, dtype=f16), "got f32, f16"),
+    "two names of types": (lambda: Tile("M", "f32", "f32"), "got f32, f32"),
+    "no such type": (lambda: Tile("M", dtype="f31"), "no scalar type 'f31'"),
     "two layouts": (lambda: Tile("M", f32, Layout.COL, layout=Layout.TMA_64B), "one layout"),
     "zero": (lambda: Tile(0, f32), "at least 1, got 0"),
     "not a name": (lambda: Tile("M*2", f32), "'M\\*2' cannot name a dimension"),

@@ -16,6 +16,7 @@ from pyptx.isa.directives import Place, directive
 from pyptx.isa.limits import THREADS_PER_CTA
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, PTX_VERSIONS, Version, target
 from pyptx.specs import Tile
+from pyptx.types import PtxType
 
 _LARGEST_CLUSTER = 16
 
@@ -78,6 +79,7 @@ def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
     made: list[tuple[str, str]] = []
     for one in given or ():
         pair = _listed(one)
+        pair = tuple([part.name if isinstance(part, PtxType) else part for part in pair])
         if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
             fail(rules.DECLARATION, f"a raw parameter is (type, name), found {shown(one)}",
                  help="write raw_params=[('u32', 'n')]")  # fmt: skip

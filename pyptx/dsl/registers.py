@@ -232,8 +232,9 @@ class Reg(Register):
     def __ne__(self, other: Any) -> Reg:  # pyright: ignore[reportIncompatibleMethodOverride]
         return compare("ne", "!=", self, other)
 
-    def view(self, dtype: PtxType) -> Reg:
+    def view(self, dtype: Dtype) -> Reg:
         """Return the same register read as another type: `x.view(s32) >> 1` shifts arithmetically. Emits nothing."""
+        dtype = type_of(dtype)
         if dtype is self.dtype:
             return self
         known = self.views.get(dtype.name)

@@ -15,7 +15,7 @@ from pyptx.check.symbols import Kind, Symbol
 from pyptx.diagnostics import PythonFrame
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
-from pyptx.dsl.registers import Reg, fresh, move, move_type, type_of, widen
+from pyptx.dsl.registers import Dtype, Reg, fresh, move, move_type, type_of, widen
 from pyptx.dsl.scopes import Named
 from pyptx.dsl.trace import CURRENT, Trace, current, fail
 from pyptx.dsl.values import Register, Value, is_integer
@@ -394,7 +394,7 @@ def index32(index: Reg) -> Reg:
 
 
 def allocate(
-    dtype: PtxType, shape: tuple[int, ...] | int, swizzle: str | None, align: int | None, name: str | None
+    dtype: Dtype, shape: tuple[int, ...] | int, swizzle: str | None, align: int | None, name: str | None
 ) -> SharedAlloc:
     """Return a new allocation."""
     trace, memory = current(), memory_of(current())
@@ -423,19 +423,19 @@ def symbol_of_last(memory: SharedMemory, name: str) -> tuple[str, int]:
     return memory.symbol, memory.allocations[-1].offset
 
 
-def load(dtype: PtxType, address: Any) -> Reg:
+def load(dtype: Dtype, address: Any) -> Reg:
     """Emit `ld.shared.T` into a fresh register."""
     made = fresh(dtype)
     emit(spelled("ld", "shared", memory_type(dtype)), (made, address))
     return made
 
 
-def store(dtype: PtxType, address: Any, value: Any) -> None:
+def store(dtype: Dtype, address: Any, value: Any) -> None:
     """Emit `st.shared.T`."""
     emit(spelled("st", "shared", memory_type(dtype)), (address, value))
 
 
-def memory_type(dtype: PtxType) -> str:
+def memory_type(dtype: Dtype) -> str:
     """Return the type that loads and stores name for values of this type."""
     dtype = type_of(dtype)
     if dtype.kind in ("b", "u", "s") and dtype.bits in (8, 16, 32, 64) and "x" not in dtype.name:

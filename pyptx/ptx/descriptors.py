@@ -190,7 +190,7 @@ def _inferred(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
     return layout
 
 
-def tile_layout(dtype: PtxType, shape: tuple[int, ...], major: Major) -> GmmaLayout:
+def tile_layout(dtype: PtxType | str, shape: tuple[int, ...], major: Major) -> GmmaLayout:
     """Return the layout of a tile whose last two dimensions are (M or N, K), or (K, M or N) when MN-major."""
     first, second = shape[-2:]
     try:

@@ -30,7 +30,7 @@ class DeviceFunction:
     """A `.func` of the module. Calling it inside a kernel emits a call; its body is traced once per module."""
 
     def __init__(
-        self, function: Callable[..., Any], params: Sequence[PtxType] | None, returns: Sequence[PtxType] | None
+        self, function: Callable[..., Any], params: Sequence[Dtype] | None, returns: Sequence[Dtype] | None
     ) -> None:
         refuse_deferred(function, "device function")
         functools.update_wrapper(self, function)  # pyright: ignore[reportArgumentType]
@@ -44,7 +44,7 @@ class DeviceFunction:
         params, returns = self._given
         if params is None or returns is None:
             noted = inspect.get_annotations(self.function, eval_str=True)
-            missing = [name for name in names if not isinstance(noted.get(name), PtxType)]
+            missing = [name for name in names if not isinstance(noted.get(name), PtxType | str)]
             if params is None and missing:
                 fail(
                     rules.DECLARATION,
@@ -53,10 +53,10 @@ class DeviceFunction:
                 )
             params = [noted[name] for name in names] if params is None else params
             back: Any = noted.get("return") if returns is None else returns
-            returns = () if back is None else (back,) if isinstance(back, PtxType) else tuple(back)
+            returns = () if back is None else (back,) if isinstance(back, PtxType | str) else tuple(back)
         if len(params) != len(names):
             fail(rules.DECLARATION, f"`{self.name}` takes {len(names)} arguments, `params` has {len(params)} types")
-        return tuple(params), tuple(returns)
+        return tuple(map(type_of, params)), tuple(map(type_of, returns))
 
     def __call__(self, *args: Any) -> Any:
         trace = current()
@@ -117,13 +117,13 @@ class DeviceFunction:
 def func(fn: Callable[..., Any], /) -> DeviceFunction: ...
 @overload
 def func(
-    fn: None = None, *, params: Sequence[PtxType] | None = None, returns: Sequence[PtxType] | None = None
+    fn: None = None, *, params: Sequence[Dtype] | None = None, returns: Sequence[Dtype] | None = None
 ) -> Callable[[Callable[..., Any]], DeviceFunction]: ...
 def func(
     fn: Callable[..., Any] | None = None,
     *,
-    params: Sequence[PtxType] | None = None,
-    returns: Sequence[PtxType] | None = None,
+    params: Sequence[Dtype] | None = None,
+    returns: Sequence[Dtype] | None = None,
 ) -> DeviceFunction | Callable[[Callable[..., Any]], DeviceFunction]:
     """Make a device function: its arguments are registers, what it returns are registers. Types come from the
     annotations, or from `params=` and `returns=`."""

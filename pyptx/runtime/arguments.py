@@ -4,7 +4,7 @@ anything runs, with every problem in one message. Arrays are NumPy's, or views t
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -65,14 +65,19 @@ def _misfits(tile: Tile, array: Array) -> list[str]:
 
 
 def scalars(
-    params: Sequence[tuple[str, str]], listed: Sequence[Any] | None, named: Mapping[str, Any]
+    params: Sequence[tuple[str, str]], listed: Sequence[Any] | None, named: Mapping[str, Any], options: Collection[str]
 ) -> dict[str, Any]:
-    """Return the raw parameters by name, from a list of all or from the keywords; arrays stand for their addresses."""
+    """Return the raw parameters by name, from a list of all or from the keywords; arrays stand for their addresses.
+    `options` are keywords of the call that are no parameters, whatever these are named."""
     names = [name for _, name in params]
     if listed is not None and len(listed) != len(names):
         text = f"expected {len(names)} values in `args=` ({', '.join(names) or 'none'}), found {len(listed)}"
         raise PtxError([ARRAYS.found(None, text)])
     given = dict(zip(names, listed or (), strict=False)) | {name: named[name] for name in names if name in named}
+    hidden = [name for name in names if name not in given and name in options]
+    if hidden:
+        text = f"the raw parameter `{hidden[0]}` has no value: `{hidden[0]}=` is an option of the call"
+        raise PtxError([ARRAYS.found(None, text, help=f"give all raw parameters in order: args=[{', '.join(names)}]")])
     made: dict[str, Any] = {}
     for name, value in given.items():
         made[name] = adopted([value])[0] if hasattr(value, "shape") and getattr(value, "shape", ()) else value

@@ -97,6 +97,21 @@ def test_parameters_stand_in_order() -> None:
     assert "mov.u64 %rd3, config;" in text
 
 
+def test_every_argument_that_is_a_type_takes_its_name() -> None:
+    @kernel(out_specs=[Tile("n", "f32")], raw_params=[(u32, "count")])
+    def body(y: TensorSpec) -> None:
+        @ptx.func(params=("f32",), returns=("f32",))
+        def twice(x: Any) -> Any:
+            return x + x
+
+        tile = smem.alloc("f32", 4)
+        smem.store("f32", tile, twice(reg.scalar("f32", 1)))
+        smem.store("s32", tile, ptx.param("u32", "count").view("s32") >> 1)
+        ptx.st("f32", ptx.global_ptrs(y)[0], smem.load("f32", tile))
+
+    accepted(body.ptx(n=4))
+
+
 def test_setmaxnreg_gets_the_register_count_that_it_needs() -> None:
     def body() -> None:
         ptx.setmaxnreg(240)

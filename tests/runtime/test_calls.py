@@ -270,6 +270,35 @@ def test_a_kernel_without_tensors_takes_its_parameters_as_a_list() -> None:
         scale_in_place(grid=(1,), args=[x])
 
 
+def test_a_raw_parameter_named_out_is_passed_by_keyword() -> None:
+    @kernel(raw_params=[("u64", "out")], grid=(1,))
+    def seven() -> None:
+        ptx.st(u32, ptx.addr(ptx.param(u64, "out")), 7)
+
+    x = np.zeros(1, np.uint32)
+    assert seven(out=x) == ()
+    assert x[0] == 7
+    seven.simulate(out=np.zeros(1, np.uint32))
+
+
+def test_a_raw_parameter_behind_an_option_of_the_call_is_passed_in_a_list() -> None:
+    @kernel(raw_params=[("u32", "seed")], out_specs=[Tile(1, u32)], grid=(1,))
+    def store(y: Any) -> None:
+        ptx.st(u32, ptx.global_ptrs(y)[0], ptx.param(u32, "seed"))
+
+    with pytest.raises(PtxError, match=r"PTX1001.*`seed=` is an option of the call[\s\S]*args=\[seed\]"):
+        store.simulate(seed=3)
+    assert store.simulate(args=[3]).outputs["y"][0] == store(seed=3)[0] == 3
+
+    @kernel(raw_params=[("u32", "out")], out_specs=[Tile(1, u32)], grid=(1,))
+    def hidden(y: Any) -> None:
+        ptx.st(u32, ptx.global_ptrs(y)[0], ptx.param(u32, "out"))
+
+    with pytest.raises(PtxError, match=r"PTX1001.*`out=` is an option of the call"):
+        hidden(out=np.zeros(1, np.uint32))
+    assert hidden(args=[3])[0] == 3
+
+
 def test_a_masked_array_is_refused() -> None:
     with pytest.raises(PtxError, match=r"`b`: expected an array without a mask, .* use x\.filled\(value\)"):
         scaled_sum(A, np.ma.masked_less(B, 0), scale=1.0)

@@ -74,6 +74,30 @@ def test_broken_lines_mean_what_the_flat_ones_mean(expr: Expr) -> None:
     assert ast.dump(assigned.value) == flat
 
 
+_LONG = [Name(letter * 50) for letter in "abcd"]
+_SUM = Binary("+", _LONG[0], _LONG[1])
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [
+        Binary("*", _SUM, _LONG[2]),
+        Binary("-", _LONG[2], _SUM),
+        Binary("<<", _SUM, Binary("+", _LONG[2], _LONG[3])),
+        Binary("**", Unary("-", _LONG[0]), Item(_LONG[1], _LONG[2])),
+        Binary("&", Binary("==", _LONG[0], _LONG[1]), _LONG[2]),
+        call(_LONG[0], Binary("*", _SUM, _LONG[2])),
+        List((Binary("*", _SUM, _LONG[2]),)),
+    ],
+)
+def test_operands_keep_their_parentheses_on_lines_of_their_own(expr: Expr) -> None:
+    made = printed(Plan((Line(expr, target=Name("x")),)))
+    assert made.count("\n") > 1
+    (assigned,) = ast.parse(made).body
+    assert isinstance(assigned, ast.Assign)
+    assert ast.dump(assigned.value) == ast.dump(_value(expr))
+
+
 @given(_TEXTS)
 def test_strings_come_back_and_nothing_else_does(text: str) -> None:
     assert ast.literal_eval(text_of(Literal(text))) == text

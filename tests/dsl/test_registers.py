@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -316,6 +318,27 @@ def test_a_constant_with_more_bits_than_its_type_is_refused(name: str, value: in
         getattr(reg.scalar(u32), name)(value)
 
     with pytest.raises(PtxError, match=r"PTX0805.*does not fit \.u32"):
+        body.ptx()
+
+
+SHIFTS: dict[str, Callable[[Any, Any], Any]] = {
+    "`<<` on .{}: that is for integers": lambda x, n: (x << 1, n),
+    "`>>` on .{}: that is for integers": lambda x, n: x >> n,
+    "`<<=` on .{}: that is for integers": lambda x, n: (operator.ilshift(x, 1), n),
+    "`>>=` on .{}: that is for integers": lambda x, n: operator.irshift(n, x),
+    "`<<` takes registers and integers, found 1.0": lambda x, n: (n << 1.0, x),
+    "`>>` takes registers and integers, found 1.0": lambda x, n: (1.0 >> n, x),
+}
+
+
+@pytest.mark.parametrize("words", SHIFTS)
+@pytest.mark.parametrize("dtype", [f16, f32, f64])
+def test_a_shift_of_or_by_a_float_is_refused(words: str, dtype: PtxType) -> None:
+    @kernel
+    def body() -> None:
+        SHIFTS[words](reg.alloc(dtype), reg.alloc(u32))
+
+    with pytest.raises(PtxError, match=rf"PTX0804\]: {words.format(dtype)}"):
         body.ptx()
 
 

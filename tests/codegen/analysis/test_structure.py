@@ -1,0 +1,74 @@
+"""Which branches of a loop leave it, and which leave a loop around it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from pyptx.codegen.analysis.structure import Choice, Cycle, Part, Shape, shape_of
+from pyptx.ir.nodes import Function, Instruction, Statement
+from pyptx.parser import parse
+from tests.codegen.transcripts import kernel
+
+LOOP = """OUTER:
+{before}
+INNER:
+@%p2 bra {target};
+@%p3 bra INNER;
+{after}
+@%p4 bra OUTER;
+DONE:
+ret;
+"""
+PLACES = {
+    "the body": ("", ""),
+    "an if": ("@%p1 bra END;", "END:"),
+    "an else": ("@%p1 bra ELSE;\nmov.u32 %r1, 1;\nbra.uni END;\nELSE:", "END:"),
+    "an else in an else": (
+        "@%p1 bra ELSE;\nmov.u32 %r1, 1;\nbra.uni END;\nELSE:\n@%p5 bra MORE;\nmov.u32 %r1, 2;\nbra.uni LAST;\nMORE:",
+        "LAST:\nEND:",
+    ),
+}
+
+
+def shaped(before: str, after: str, target: str) -> tuple[Sequence[Statement], Shape]:
+    """Return the statements and the shape of a loop inside another one; the inner one has a branch to a label."""
+    *_, function = parse(kernel(LOOP.format(before=before, after=after, target=target))).statements
+    assert isinstance(function, Function)
+    return function.body, shape_of(function.body)
+
+
+def cycles(parts: list[Part]) -> list[Cycle]:
+    """Return all loops, the outer ones first."""
+    found: list[Cycle] = []
+    for part in parts:
+        if isinstance(part, Cycle):
+            found += [part, *cycles(part.body)]
+        elif isinstance(part, Choice):
+            found += [*cycles(part.then), *cycles(part.other)]
+    return found
+
+
+@pytest.mark.parametrize("target", ["DONE", "OUTER"])
+@pytest.mark.parametrize("place", PLACES)
+def test_a_branch_that_leaves_two_loops_breaks_and_continues_neither(place: str, target: str) -> None:
+    _, made = shaped(*PLACES[place], target)
+    assert len(cycles(made.parts)) == 2
+    assert made.leaves == {}
+    assert all(cycle.done is None for cycle in cycles(made.parts))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_branch_to_the_top_of_its_own_loop_continues_it(place: str) -> None:
+    body, made = shaped(*PLACES[place], "INNER")
+    inner = cycles(made.parts)[1]
+    assert made.leaves == {inner.label + 1: "continue"}
+    assert isinstance(body[inner.label + 1], Instruction)
+
+
+def test_a_branch_behind_its_own_loop_breaks_it() -> None:
+    _, made = shaped("", "NEXT:", "NEXT")
+    outer, inner = cycles(made.parts)
+    assert made.leaves == {inner.label + 1: "break"}
+    assert (outer.done, inner.done) == (None, inner.tail + 1)

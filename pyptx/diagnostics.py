@@ -43,6 +43,11 @@ class PythonFrame(NamedTuple):
     lasti: int
     caller: PythonFrame | None = None
 
+    @classmethod
+    def of_definition(cls, code: CodeType) -> PythonFrame:
+        """Return the place of a function's `def`, which is no instruction's: `co_firstlineno` is its decorator's."""
+        return cls(code, _DEFINITION)
+
     @property
     def file(self) -> str:
         return self.code.co_filename
@@ -61,16 +66,29 @@ class PythonFrame(NamedTuple):
 
     def _position(self) -> tuple[int, int, int]:
         """Return line, column and length of the expression; of several lines, what stands on the first."""
+        if self.lasti == _DEFINITION:
+            return self._definition()
         for index, (line, end_line, col, end_col) in enumerate(self.code.co_positions()):
             if index == self.lasti // 2:
                 length = (end_col or 0) - (col or 0) if line == end_line else _WIDEST_LINE
                 return line or self.code.co_firstlineno, (col or 0) + 1, max(1, length)
         return self.code.co_firstlineno, 1, 1
 
+    def _definition(self) -> tuple[int, int, int]:
+        import linecache  # reads Python's tokenizer, and only errors of kernels in Python need it
+
+        first, last = self.code.co_firstlineno, max(line or 0 for *_, line in self.code.co_lines())
+        for number in range(first, last + 1):
+            line, head = linecache.getline(self.file, number), f"def {self.code.co_name}"
+            if line.lstrip().startswith((head, f"async {head}")):
+                return number, line.index(head) + 1, len(head)
+        return first, 1, 1
+
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
 
+_DEFINITION = -1
 Origin = Span | PythonFrame
 
 

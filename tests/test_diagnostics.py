@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, render
 
 FOUND = Diagnostic(Severity.ERROR, "PTX0101", Span(2, 5, 4, "k.ptx"), "unknown instruction `addd`", help="write `add`")
@@ -42,3 +45,20 @@ def test_only_a_line_feed_ends_a_line() -> None:
     source = "// a\u2028b\x0cc\x85d\r\nadd;\r\n"
     shown = render([Diagnostic(Severity.ERROR, "PTX0101", Span(2, 1, 3), "unknown")], source)
     assert "    2 | add;\n      | ^^^" in shown
+
+
+def test_the_place_of_a_definition_is_its_def_behind_the_decorators() -> None:
+    def plain(function: Callable[[], int]) -> Callable[[], int]:
+        return function
+
+    @plain
+    @plain
+    def here() -> int:
+        return 1
+
+    frame = PythonFrame.of_definition(here.__code__)
+    assert frame.line == here.__code__.co_firstlineno + 2
+    assert (frame.col, frame.length) == (5, len("def here"))
+    nowhere: dict[str, Any] = {}
+    exec("def here(): pass", nowhere)
+    assert PythonFrame.of_definition(nowhere["here"].__code__).line == 1

@@ -16,6 +16,7 @@ from pyptx.cli.sim_arguments import Unusable, Value
 from pyptx.cli.sources import Unreadable
 from pyptx.diagnostics import PtxError
 from pyptx.sim import Result
+from pyptx.sim.hazards.rules import UNINITIALISED_GLOBAL, UNWRITTEN
 
 _NAMED = re.compile(r"(?P<path>.+\.py):(?P<name>[A-Za-z_]\w*)")
 _FAILURES = (
@@ -25,6 +26,12 @@ _FAILURES = (
 """What a Python file of the user may raise; its own exceptions keep their traceback."""
 OF_THE_KERNEL = ("block", "cluster", "shared", "cooperative")
 """What a launch of PTX is told, and a kernel knows itself."""
+_REMEDIES = {
+    UNINITIALISED_GLOBAL.code: "write every element before it is read, or give the output with values as another --arg",
+    UNWRITTEN.code: "let the grid cover the whole output, tail included, or give the output with values as another "
+    "--arg",
+}
+"""Remedies that Python spells otherwise than the command line."""
 
 
 def kernel_of(text: str) -> Kernel | None:
@@ -70,4 +77,6 @@ def launched(kernel: Kernel, values: Sequence[Value], options: dict[str, Any]) -
         )
     except (TypeError, ValueError) as why:
         raise Unusable(f"{kernel.name}: {why}") from None
+    for finding in result.hazards:
+        finding.help = finding.help or _REMEDIES.get(finding.rule.code, "")
     return result, [*values[:count], *(result.outputs[name] for name in names_of(kernel)[count:])]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Any
 
 from pyptx.diagnostics import Diagnostic, PtxError, PythonFrame
 from pyptx.dsl import rules
+from pyptx.dsl.origin import definition_of, end_of
 from pyptx.dsl.returns import refuse_returns
 from pyptx.dsl.rewrite import folded, relocated
 from pyptx.dsl.shared import declare_dynamic, dynamic_declaration, memory_of, moved_offsets
@@ -33,8 +35,9 @@ class Traced:
     """Where instructions stand that the table need not know."""
 
 
-def finished_body(trace: Trace) -> Body:
-    """Return the whole body of the function: declarations, variables, statements, and a `ret` where none ends it."""
+def finished_body(trace: Trace, function: Callable[..., Any] | None = None) -> Body:
+    """Return the whole body of the function: declarations, variables, statements, and a `ret` where none ends it, at
+    the last line of what the user wrote."""
     refuse_returns(trace)
     _refuse_open(trace)
     if trace.pending:
@@ -49,7 +52,8 @@ def finished_body(trace: Trace) -> Body:
         declare_dynamic(trace, memory)
         statements = relocated(statements, moved, memory.symbol)
     if not _ends(statements):
-        statements.append(Instruction("ret", (), (), None, None, None))
+        end = None if function is None else end_of(function)
+        statements.append(Instruction("ret", origin=end))
     variables = [v for v in trace.variables if v.name not in moved]
     return (*trace.top.statements(), *variables, *statements)
 
@@ -69,9 +73,16 @@ def module_of(traces: Sequence[Trace], functions: Iterable[Function]) -> Module:
     )  # fmt: skip
 
 
-def entry(name: str, params: tuple[Param, ...], body: Body, directives: tuple[FunctionDirective, ...]) -> Function:
-    """Return the kernel's function."""
-    return Function(True, name, params, None, body, LinkingDirective.VISIBLE, directives)
+def entry(
+    name: str,
+    params: tuple[Param, ...],
+    body: Body,
+    directives: tuple[FunctionDirective, ...],
+    function: Callable[..., Any],
+) -> Function:
+    """Return the kernel's function, which lies at the `def` of what the user wrote."""
+    origin = definition_of(function)
+    return Function(True, name, params, None, body, LinkingDirective.VISIBLE, directives, origin=origin)
 
 
 def _refuse_open(trace: Trace) -> None:

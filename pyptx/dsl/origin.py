@@ -5,9 +5,12 @@ Reading `f_lineno` costs time proportional to the function, so lines are resolve
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
 
 from pyptx.diagnostics import PythonFrame
 
@@ -74,6 +77,25 @@ def _chain(frame: FrameType, root: CodeType | None, memo: Memo) -> PythonFrame:
     assert known is not None
     memo[tuple(key)] = known
     return known
+
+
+def definition_of(function: Callable[..., Any]) -> PythonFrame | None:
+    """Return the place of the `def` that the user wrote, behind decorators."""
+    code = _code_of(function)
+    return None if code is None else PythonFrame.of_definition(code)
+
+
+def end_of(function: Callable[..., Any]) -> PythonFrame | None:
+    """Return the place of the last statement of a function."""
+    code = _code_of(function)
+    if code is None:
+        return None
+    places = ((end or 0, line or 0, -(col or 0), -at) for at, (line, end, col, _) in enumerate(code.co_positions()))
+    return PythonFrame(code, -max(places)[-1] * 2)
+
+
+def _code_of(function: Callable[..., Any]) -> CodeType | None:
+    return getattr(inspect.unwrap(function), "__code__", None)
 
 
 def lines_of(code: CodeType) -> list[tuple[int, int]]:

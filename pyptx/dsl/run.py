@@ -76,9 +76,9 @@ def trace_entry(
         declare_dynamic(trace, memory_of(trace))
     run_function(trace, definition.function, *specs, **template)
     trace.warnings += linear_accesses(trace, (*trace.prologue, *trace.statements), specs)
-    body = finished_body(trace)
+    body = finished_body(trace, definition.function)
     params = (*params, *map(_map_parameter, trace.maps))
-    function = entry(definition.name, params, body, _directives(trace, definition))
+    function = entry(definition.name, params, body, _directives(trace, definition), definition.function)
     return trace, function, frozenset(used)
 
 

@@ -11,6 +11,7 @@ from pyptx.check.symbols import Kind, Symbol
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.finish import finished_body
+from pyptx.dsl.origin import definition_of
 from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, move, type_of, widen
 from pyptx.dsl.run import run_function
 from pyptx.dsl.scopes import Named, Scope, intrinsic, refuse_deferred
@@ -77,7 +78,9 @@ class DeviceFunction:
         trace.unit.once["function", self.name] = self
         taken = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_{i}") for i, t in enumerate(params)]
         given = [Param(StateSpace.PARAM, _parameter_type(t), f"{self.name}_result{i}") for i, t in enumerate(returns)]
-        head = Function(False, self.name, tuple(taken), tuple(given) or None)
+        head = Function(
+            False, self.name, tuple(taken), tuple(given) or None, origin=definition_of(self.function)
+        )  # fmt: skip
         declare(trace, head)
         body = self._body(trace, params, returns)
         trace.unit.functions[self.name] = head.replace(body=body)
@@ -99,7 +102,7 @@ class DeviceFunction:
         run_function(inner, write)
         outer.need(inner.needed, f"`{self.name}`")
         outer.warnings += inner.warnings
-        return finished_body(inner)
+        return finished_body(inner, self.function)
 
     def _leave(self, returns: Sequence[PtxType], result: Any) -> None:
         results: list[Any] = list(result) if isinstance(result, tuple) else [] if result is None else [result]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

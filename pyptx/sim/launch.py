@@ -94,7 +94,7 @@ def run(
             why = cited(module, with_findings(why, checks))
             raise _stopped(repeatable(why, schedule, seed), recorder, checks) from None
         if checks is not None:
-            report_unwritten(checks, launch.buffers, outputs, fresh)
+            report_unwritten(checks, launch.buffers, outputs, [(checks, array) for array in fresh])
         try:
             hazards = [] if selected is None or checks is None else judged([module], selected, checks)
         except PtxError as why:
@@ -103,7 +103,7 @@ def run(
     drawn = None if recorder is None else recorder.drawn(launch.stats, hazards)
     shown = drawn if timeline else None
     changes = [] if watched is None else watched.changes
-    covered = Coverage.of(schedule, seed, selected, launch.stats)
+    covered = Coverage.of(schedule, seed, selected, launch.stats, outputs, fresh)
     return Result(launch.outputs, launch.stats, str(launch.printed), hazards, shown, changes, covered)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyptx.sim.checks.choice import CLASSES, Selection
@@ -30,10 +31,24 @@ class Coverage:
     inexact: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, schedule: str, seed: int, selected: Selection | None, stats: Stats) -> Coverage:
-        """Return the coverage of a run; `selected` is None for one that was not checked."""
-        checked = tuple(name for name in CLASSES if selected is not None and selected.covers(name))
-        unchecked = tuple(name for name in CLASSES if name not in checked)
+    def of(
+        cls,
+        schedule: str,
+        seed: int,
+        selected: Selection | None,
+        stats: Stats,
+        outputs: Sequence[Array] | None = None,
+        fresh: Sequence[Array] = (),
+    ) -> Coverage:
+        """Return the coverage of a run; `selected` is None for one that was not checked. Of its `outputs`, those that
+        are `fresh` were checked for elements that nobody wrote, whatever was selected."""
+        looked = bool(fresh) and selected is not None and selected.codes is None
+        whole = looked and outputs is not None and all(any(one is array for array in fresh) for one in outputs)
+        covered = {name for name in CLASSES if selected is not None and selected.covers(name)}
+        covered |= {"outputs"} if whole else set()
+        checked = tuple(name for name in CLASSES if name in covered)
+        left = {"outputs": "other outputs"} if looked else {}
+        unchecked = tuple(left.get(name, name) for name in CLASSES if name not in covered)
         return cls(schedule, seed, checked, unchecked, tuple(sorted(stats.approximate)))
 
     def describe(self, orders: str = "") -> str:

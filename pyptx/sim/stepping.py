@@ -122,13 +122,16 @@ class Machine:
         launch, checks = self._launch, self._checks
         if checks is not None and not self._looked:
             self._looked = True
-            report_unwritten(checks, launch.buffers, self._outputs, self._options.fresh)
+            fresh = [(checks, array) for array in self._options.fresh]
+            report_unwritten(checks, launch.buffers, self._outputs, fresh)
         with attach([launch.printed]):
             hazards = [] if checks is None else judged([self._module], checks.selected, checks)
         launch.write_back()
         watched = [] if self._watch is None else self._watch.changes
         selected = None if checks is None else checks.selected
-        covered = Coverage.of(self._options.schedule, self._options.seed, selected, launch.stats)
+        covered = Coverage.of(
+            self._options.schedule, self._options.seed, selected, launch.stats, self._outputs, self._options.fresh
+        )  # fmt: skip
         return Result(launch.outputs, launch.stats, str(launch.printed), hazards, watched=watched, coverage=covered)
 
     def where(self) -> list[Stand]:

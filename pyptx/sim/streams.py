@@ -215,12 +215,24 @@ def stream(
         try:
             _run(_Stream(grids, turns_of(schedule, seed)))
             if checks is not None:
-                report_unwritten(checks, grids[0].launch.buffers, outputs, [a for one in launches for a in one.fresh])
+                report_unwritten(checks, grids[0].launch.buffers, outputs, _fresh(grids, launches))
             hazards = [] if selected is None or checks is None else judged(_distinct(modules), selected, checks)
         except PtxError as why:
             raise repeatable(why, schedule, seed) from None
     grids[0].launch.write_back()
-    return [_result(grid, hazards, Coverage.of(schedule, seed, selected, grid.launch.stats)) for grid in grids]
+    fresh = [array for one in launches for array in one.fresh]
+    return [
+        _result(grid, hazards, Coverage.of(schedule, seed, selected, grid.launch.stats, outputs, fresh))
+        for grid in grids
+    ]
+
+
+def _fresh(grids: Sequence[_Grid], launches: Sequence[Launch]) -> Iterator[tuple[Checks, Array]]:
+    """Yield the uninitialized arrays, each with the checks of the grid that is to write it."""
+    for grid, launch in zip(grids, launches, strict=True):
+        for array in launch.fresh:
+            assert grid.checks is not None
+            yield grid.checks, array
 
 
 def _shape(launch: Launch) -> dict[str, Any]:

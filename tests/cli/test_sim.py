@@ -282,6 +282,21 @@ def test_a_python_file_that_cannot_run_and_options_that_the_kernel_has_itself(py
     assert pyptx("own.py:own", "--arg", "f32[8]=ones", "--grid", "2").status == 0
 
 
+def test_the_remedy_for_an_uninitialized_output_is_another_argument(pyptx: Command, tmp_path: Path) -> None:
+    (tmp_path / "part.py").write_text(
+        "from pyptx import Tile, kernel, ptx\nfrom pyptx.types import u32\n"
+        "@kernel(in_specs=[Tile(64, u32)], out_specs=[Tile(64, u32)], grid=(1,), block=(32, 1, 1))\n"
+        "def part(a, b):\n"
+        "    _, pb = ptx.global_ptrs(a, b)\n"
+        "    ptx.st(u32, ptx.addr(pb, ptx.special.tid.x() * 4), 1)\n"
+    )
+    done = pyptx("part.py:part", "--arg", "u32[64]=ones")
+    assert "part.py:4: warning[PTX0998]: output elements never written: `b`: 32 of 64, the first at [32]" in done.err
+    assert "with values as another --arg" in done.err
+    assert "out=" not in done.err
+    assert "not checked: numerics, unused, dependents;" in done.out
+
+
 def test_all_schedules_print_a_line_for_each_that_failed(pyptx: Command, tmp_path: Path) -> None:
     words = ("racy.ptx", "--block", "64", "--arg", "u32[64]=zeros", "--schedule", "all", "--repeat", "3")
     done = pyptx(*words)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import linecache
 import re
 from typing import Any
 
 import pytest
 
 from pyptx import PtxError, TensorSpec, Tile, detect_arch, intrinsic, kernel, ptx, reg, smem
+from pyptx.ir import Function, Instruction
 from pyptx.toolchain import occupancy, sass
 from pyptx.types import bf16, f32, u32, u64
 
@@ -173,6 +176,34 @@ def test_line_information_names_the_python_lines() -> None:
     assert "function_name" in inlined
     assert ".section .debug_str" in text
     assert made.cubin(lineinfo=True).data
+
+
+def test_the_entry_lies_at_the_def_and_its_last_return_at_the_last_statement() -> None:
+    def decorated(function: Any) -> Any:
+        return functools.wraps(function)(lambda *args: function(*args))
+
+    @kernel(
+        arch="sm_90a",
+    )
+    @decorated
+    def body() -> None:
+        x = reg.scalar(u32, 1)
+        with ptx.if_(x == 2):
+            ptx.inst.mov.u32(
+                x,
+                3,
+            )
+
+    written = body.module()
+    (entry,) = (node for node in written.directives if isinstance(node, Function))
+    last = entry.body[-1]
+    assert isinstance(last, Instruction)
+    assert last.opcode == "ret"
+    assert entry.origin is not None
+    assert last.origin is not None
+    assert linecache.getline(__file__, entry.origin.line) == "    def body() -> None:\n"
+    assert linecache.getline(__file__, last.origin.line) == "            ptx.inst.mov.u32(\n"
+    assert f".loc 1 {last.origin.line} 13\n\tret;" in body.ptx(lineinfo=True)
 
 
 def test_a_helpers_line_keeps_its_callers_in_the_machine_code() -> None:

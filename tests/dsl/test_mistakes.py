@@ -340,7 +340,7 @@ def test_15_wrong_arrays_are_named_before_anything_runs() -> None:
 
 
 def test_16_outputs_of_bits_are_integers() -> None:
-    with pytest.warns(HazardWarning, match="`y`: 4 of 4 elements"):
+    with pytest.warns(HazardWarning, match="`y`: all 4"):
         assert nothing(np.zeros(4, np.float32)).dtype == np.uint32
 
 

@@ -354,7 +354,7 @@ def test_a_call_shows_the_warnings_of_its_run_at_the_line_that_calls() -> None:
     def half(a: Any, b: Any) -> None:
         ptx.st(s32, ptx.addr(ptx.global_ptrs(a, b)[1], ptx.special.tid.x() * 4), 1)
 
-    with pytest.warns(HazardWarning, match=r"PTX0998.*`b`: 16 of 48 elements, the first at \[32\]; let the") as shown:
+    with pytest.warns(HazardWarning, match=r"PTX0998.*`b`: 16 of 48, the first at \[32\]; let the") as shown:
         half(first)
     assert [Path(one.filename).name for one in shown] == ["test_calls.py"]
     with warnings.catch_warnings(record=True, action="default") as shown:

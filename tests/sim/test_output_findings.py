@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import linecache
 import re
 from typing import Any
 
@@ -59,9 +60,9 @@ def text(store: str = WORD) -> str:
 def test_what_is_left_is_named_and_counted() -> None:
     (left,) = found(90)
     assert (left.rule.code, left.count, left.where) == ("PTX0998", 6, "y")
-    assert "`y`: 6 of 96 elements, the first at [11, 2]" in left.what
+    assert "`y`: 6 of 96, the first at [11, 2]" in left.what
     (left,) = found(96, grid=1)
-    assert "`y`: 48 of 96 elements, the first at [6, 0]" in left.what
+    assert "`y`: 48 of 96, the first at [6, 0]" in left.what
 
 
 def test_all_or_nothing_is_no_part() -> None:
@@ -72,7 +73,7 @@ def test_all_or_nothing_is_no_part() -> None:
 def test_half_an_element_is_not_written() -> None:
     (left,) = found(96, store="cvt.u16.u32 %h, %r5; @!%p st.global.u16 [%y], %h;\nsetp.ge.u32 %p, %r2, 95;\n"
                     "@!%p st.global.u16 [%y+2], %h;")  # fmt: skip
-    assert "1 of 96 elements, the first at [11, 7]" in left.what
+    assert "1 of 96, the first at [11, 7]" in left.what
 
 
 def test_only_outputs_count_and_all_arrays_where_none_are_named() -> None:
@@ -114,7 +115,7 @@ def test_kernels_know_their_outputs() -> None:
     zeros = np.zeros(2048, np.float32)
     assert add.simulate(x, x, grid=(1, 1, 1), out=zeros).hazards == []
     (left,) = add.simulate(x, x, grid=(1, 1, 1), out=zeros, check="all,outputs").hazards
-    assert "`c`: 1024 of 2048 elements, the first at [1024]" in left.what
+    assert "`c`: 1024 of 2048, the first at [1024]" in left.what
 
 
 @kernel(in_specs=(Tile("n", u32),), out_specs=(Tile("n", u32), Tile("n", f32)), grid=(1,), block=(32, 1, 1))
@@ -134,15 +135,56 @@ def test_an_atomic_on_an_output_that_the_call_allocates_reads_what_nobody_wrote(
 def test_elements_that_nobody_wrote_are_a_warning_for_each_output_that_the_call_allocates() -> None:
     found = counts.simulate(np.zeros(48, np.uint32), on_hazard="report").hazards
     left = [finding.what for finding in found if finding.rule.code == "PTX0998"]
-    assert left == ["`y`: 16 of 48 elements, the first at [32]", "`z`: 48 of 48 elements, the first at [0]"]
+    assert left == ["`y`: 16 of 48, the first at [32]", "`z`: all 48"]
     with pytest.raises(PtxError, match="PTX0998"):
         vector_add.make().simulate(*[np.ones(2048, np.float32)] * 2, grid=(1, 1, 1), check="strict")
+
+
+def test_a_finding_about_outputs_lies_at_the_def_of_the_kernel() -> None:
+    left, _ = counts.simulate(np.zeros(48, np.uint32), on_hazard="report").hazards[-2:]
+    assert left.place.origin is not None
+    assert linecache.getline(__file__, left.place.origin.line).startswith("def counts(")
+    assert "| def counts(x: TensorSpec" in str(left)
+
+
+def test_a_run_that_looked_at_uninitialized_outputs_says_so() -> None:
+    x, y = np.zeros(48, np.uint32), (np.zeros(48, np.uint32), np.zeros(48, np.float32))
+    whole, partly = "not checked: numerics, unused, ", "not checked: numerics, other outputs, unused, "
+    assert whole in str(counts.simulate(x, on_hazard="report").coverage)
+    assert "not checked: numerics, outputs, " in str(counts.simulate(x, out=y).coverage)
+    words, zeros = np.arange(96, dtype=np.uint32), np.zeros(96, np.uint32)
+    launch: dict[str, Any] = {"grid": 2, "block": 48, "args": (words, zeros, 96), "fresh": [zeros]}
+    assert partly in str(sim.run(parse(text()), **launch).coverage)
+    assert whole in str(sim.run(parse(text()), **launch, outputs=[zeros]).coverage)
+    assert "outputs" in str(sim.run(parse(text()), **launch, outputs=[zeros], check="races").coverage)
+    machine = sim.Machine(parse(text()), **launch, outputs=[zeros], check="all")
+    assert whole in str(machine.finish().coverage)
+    (result,) = sim.stream([sim.Launch(parse(text()), **launch)], outputs=[zeros])
+    assert whole in str(result.coverage)
+
+
+def test_the_remedy_names_out_only_where_the_call_allocates() -> None:
+    x = np.zeros(48, np.uint32)
+    given = counts.simulate(x, out=(x.copy(), np.zeros(48, np.float32)), check="all,outputs")
+    assert [finding.diagnostic().help for finding in given.hazards] == [
+        "let the grid cover the whole output, tail included"
+    ]
+    left, _ = counts.simulate(x, on_hazard="report").hazards[-2:]
+    assert "`out=`" in (left.diagnostic().help or "")
 
 
 def test_an_output_that_nobody_wrote_holds_the_same_odd_values_in_every_run() -> None:
     y, z = (counts.simulate(np.zeros(48, np.uint32), check="none").outputs[name] for name in "yz")
     assert y[32:].tolist() == [0xCCCCCCCC] * 16
     assert np.isnan(z).all()
+
+
+def test_in_a_stream_the_place_is_the_kernel_that_was_to_write_the_output() -> None:
+    x = np.zeros(2048, np.float32)
+    first = vector_add.make().stream_launch(x, x)
+    _, other = sim.stream([first, counts.stream_launch(np.zeros(48, np.uint32))], on_hazard="report")
+    places = {finding.where: finding.place.text for finding in other.hazards if finding.rule.code == "PTX0998"}
+    assert places == {"y": "counts", "z": "counts"}
 
 
 def test_launches_of_a_stream_share_an_uninitialized_array() -> None:

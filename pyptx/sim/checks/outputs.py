@@ -3,7 +3,7 @@ others if `check="outputs"` asks for it and a part of them was written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -14,24 +14,32 @@ from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Space
 from pyptx.sim.hazards.outputs import written_bytes
 
+_COVER = "let the grid cover the whole output, tail included"
 
-def report_unwritten(checks: Checks, buffers: Buffers, outputs: Sequence[Array] | None, fresh: Sequence[Array]) -> None:
-    """Report elements of `outputs`, None for all arrays of the launch, and of uninitialized arrays."""
-    wanted = [*fresh]
+
+def report_unwritten(
+    checks: Checks, buffers: Buffers, outputs: Sequence[Array] | None, fresh: Iterable[tuple[Checks, Array]]
+) -> None:
+    """Report elements of `outputs`, None for all arrays of the launch, and of uninitialized arrays, each with the
+    checks of its grid."""
+    wanted = [(owner, array, "") for owner, array in fresh]
     if "outputs" in checks.selected.optional:
-        wanted += [array for array, _ in buffers.arrays] if outputs is None else outputs
-    if not all(isinstance(array, np.ndarray) for array in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]
+        every = [array for array, _ in buffers.arrays] if outputs is None else outputs
+        wanted += [(checks, array, _COVER) for array in every]
+    if not all(isinstance(array, np.ndarray) for _, array, _ in wanted):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise rules.error(rules.ARGUMENTS, None, "`outputs` takes arrays that are among the arguments, as a list")
-    places = {buffers.known(array): array for array in wanted}
-    for address, array in places.items():
+    places: dict[int | None, tuple[Checks, Array, str]] = {}
+    for owner, array, help in wanted:
+        places.setdefault(buffers.known(array), (owner, array, help))
+    for address, (owner, array, help) in places.items():
         if address is None:
             raise rules.error(rules.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
         if array.size:
             home = next(item for item in buffers.allocations if item.address <= address < item.address + item.size)
-            _look(checks, home.name, address, array)
+            _look(owner, home.name, address, array, help)
 
 
-def _look(checks: Checks, name: str, address: int, array: Array) -> None:
+def _look(checks: Checks, name: str, address: int, array: Array, help: str) -> None:
     assert checks.grid is not None
     found = checks.engine.state.shadow_of(Space.GLOBAL, checks.grid, address)
     if found is None or not found[0].written:
@@ -41,4 +49,4 @@ def _look(checks: Checks, name: str, address: int, array: Array) -> None:
     missing = np.flatnonzero(~written)
     if len(missing):
         index = ", ".join(str(int(at)) for at in np.unravel_index(int(missing[0]), array.shape))
-        checks.engine.numerics.unwritten(name, f"[{index}]", len(missing), array.size)
+        checks.engine.numerics.unwritten(checks.grid.place, name, f"[{index}]", len(missing), array.size, help)

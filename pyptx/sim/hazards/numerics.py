@@ -48,11 +48,10 @@ class Numerics:
         """A floating-point number, or NaN, is no number of an integer type."""
         self._report(rules.OUT_OF_RANGE, place, thread, f"{value} becomes {result} as {kind}", count)
 
-    def unwritten(self, name: str, index: str, missing: int, size: int) -> None:
-        """Part of an output was not written."""
-        what = f"`{name}`: {missing} of {size} elements, the first at {index}"
-        place = self.state.grids[0].place
-        self.state.report(rules.UNWRITTEN, place, what, where=name, count=missing)
+    def unwritten(self, place: Place, name: str, index: str, missing: int, size: int, help: str) -> None:
+        """A part of an output, or all of it, was not written."""
+        what = f"`{name}`: {missing} of {size}, the first at {index}" if missing < size else f"`{name}`: all {size}"
+        self.state.report(rules.UNWRITTEN, place, what, where=name, count=missing, help=help)
 
     def _report(self, rule: Rule, place: Place, thread: int, what: str, count: int) -> None:
         self.state.report(rule, place, what, thread=thread, count=count)

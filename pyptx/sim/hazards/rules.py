@@ -630,9 +630,9 @@ OUT_OF_RANGE = replace(
 )
 UNWRITTEN = _warning(
     998,
-    "part of an output never written",
-    "Some bytes of an output were written and others were not. They keep what the array held before; in an output that "
-    "the call allocates that is undefined.",
+    "output elements never written",
+    "Elements that no thread writes keep what the array held before; in an output that the call allocates that is "
+    "undefined.",
     "let the grid cover the whole output, tail included, or pass an initialized array as `out=`",
 )
 _found[-7:-1] = [NAN, INFINITY, ADDRESS_OVERFLOW, NARROWED, INEXACT, OUT_OF_RANGE]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -324,8 +323,8 @@ def test_a_constant_with_more_bits_than_its_type_is_refused(name: str, value: in
 SHIFTS: dict[str, Callable[[Any, Any], Any]] = {
     "`<<` on .{}: that is for integers": lambda x, n: (x << 1, n),
     "`>>` on .{}: that is for integers": lambda x, n: x >> n,
-    "`<<=` on .{}: that is for integers": lambda x, n: (operator.ilshift(x, 1), n),
-    "`>>=` on .{}: that is for integers": lambda x, n: operator.irshift(n, x),
+    "`<<=` on .{}: that is for integers": lambda x, n: (x.__ilshift__(1), n),
+    "`>>=` on .{}: that is for integers": lambda x, n: n.__irshift__(x),
     "`<<` takes registers and integers, found 1.0": lambda x, n: (n << 1.0, x),
     "`>>` takes registers and integers, found 1.0": lambda x, n: (1.0 >> n, x),
 }

@@ -60,6 +60,10 @@ SHAPES: dict[str, Callable[[int], str]] = {
         _lines("@%p0 bra L{};\n", n // 2) + "".join([f"L{i}:\n" for i in reversed(range(n // 2))])
     ),
     "branches to one label": lambda n: _lines("@%p0 bra L;\nadd.u32 %r1, %r1, {};\n", n // 2) + "L:\n",
+    "predicates tested twice": lambda n: _lines(
+        "{{ .reg .pred %q; .reg .b32 %y; setp.eq.u32 %q, %r1, {0};\n@%q bra A{0};\nmov.b32 %y, 1;\nA{0}:\n"
+        "@%q bra B{0};\nadd.u32 %r1, %r1, %y;\nB{0}:\n}}\n", n // 10
+    ),
     "branches back": lambda n: "L:\n" + _lines("add.u32 %r1, %r1, {};\n@%p0 bra L;\n", n // 2),
     "targets": lambda n: (
         "T: .branchtargets " + ", ".join([f"L{i}" for i in range(n // 2)]) + ";\nbrx.idx %r1, T;\n"
@@ -99,7 +103,7 @@ def main() -> None:
                 begun = perf_counter()
                 STAGES[stage](text)
                 spent.append(f"{(perf_counter() - begun) / size * 1e6:9.1f}")
-            print(f"{shape:22} {stage:6} {' '.join(spent)} us", flush=True)
+            print(f"{shape:23} {stage:6} {' '.join(spent)} us", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pyptx.check import facts
 from pyptx.check.body import Step
 from pyptx.check.flow import Register, Run
+from pyptx.check.paths import unwritten_reads
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import Function, opcode_span
 
@@ -40,7 +41,8 @@ NEVER_WRITTEN = Rule(
 MAYBE_UNWRITTEN = Rule(
     "PTX0502",
     "register may be read before it is written",
-    "There is a path from the start of the function to the read on which nothing writes the register.",
+    "There is a path from the start of the function to the read on which nothing writes the register. Paths that an "
+    "unchanged predicate rules out do not count: two branches on it go the same way.",
     _FRAME.format("@%p0 bra $join;\nmov.b32 %r1, 4;\n$join:"),
     _FRAME.format("mov.b32 %r1, 0;\n@%p0 bra $join;\nmov.b32 %r1, 4;\n$join:"),
     Severity.WARNING,
@@ -80,15 +82,18 @@ def dataflow(function: Function, made: list[Run], unused: bool) -> Iterator[Diag
     yield from _unreachable(made, reached)
     effects = [_effects(run) for run in made]
     bits = {register: bit for bit, register in enumerate(dict.fromkeys(r for e in effects for r in e.exposed))}
-    entering = _definitely_written(made, effects, bits, _parameters(function, bits))
+    unwritten = _maybe_unwritten(made, effects, bits, _parameters(function, bits))
     written_anywhere = {register for effect in effects for register in effect.written}
+    suspects = dict.fromkeys(r for exposed in unwritten for r in exposed if r in written_anywhere)
+    possible = unwritten_reads(made, list(suspects)) if suspects else {}
     reported: set[Register] = set()
     for run in made:
         missing: dict[tuple[int, bool], tuple[Step, list[str]]] = {}
-        for register, step in effects[run.index].exposed.items() if reached[run.index] else ():
-            if not entering[run.index] >> bits[register] & 1 and register not in reported:
+        for register, first in unwritten[run.index].items():
+            step = possible.get((run.index, register)) if register in suspects else first
+            if step is not None and register not in reported:
                 reported.add(register)
-                missing.setdefault((id(step), register in written_anywhere), (step, []))[1].append(register[0])
+                missing.setdefault((id(step), register in suspects), (step, []))[1].append(register[0])
         for (_, somewhere), (step, names) in missing.items():
             yield _unwritten(step, names, somewhere)
     if unused:
@@ -139,27 +144,21 @@ def _unreachable(made: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
 _HARMLESS = frozenset(("ret", "exit", "trap", "bra"))
 
 
-def _definitely_written(made: list[Run], effects: list[_Effects], bits: dict[Register, int], given: int) -> list[int]:
-    """Return, for each run, the registers (as bits) that every path to it has written; guarded writes count. Only
-    registers that some run exposes take part, so straight-line code costs nothing here."""
+def _maybe_unwritten(
+    made: list[Run], effects: list[_Effects], bits: dict[Register, int], given: int
+) -> list[dict[Register, Step]]:
+    """Return, for each run, those of its exposed registers that some path to it does not write; guarded writes count.
+    Only registers that some run exposes take part, so straight-line code costs nothing here."""
     written = [sum(1 << bits[r] for r in effect.written if r in bits) for effect in effects]
-    unvisited = -1
-    entering = [unvisited] * len(made)
-    entering[0] = given
-    todo = deque([0])
-    waiting = {0}
-    while todo:
-        index = todo.popleft()
-        waiting.discard(index)
-        leaving = entering[index] | written[index]
-        for successor in made[index].successors:
-            merged = entering[successor] & leaving
-            if merged != entering[successor]:
-                entering[successor] = merged
-                if successor not in waiting:
-                    waiting.add(successor)
-                    todo.append(successor)
-    return entering
+
+    def leave(run: Run, known: int) -> list[tuple[int, int]]:
+        return [(successor, known | written[run.index]) for successor in run.successors]
+
+    entering = facts.entering(made, given, leave)
+    return [
+        {r: step for r, step in effect.exposed.items() if not known >> bits[r] & 1}
+        for known, effect in zip(entering, effects, strict=True)
+    ]
 
 
 def _unwritten(step: Step, names: list[str], somewhere: bool) -> Diagnostic:

@@ -46,6 +46,14 @@ class Run:
     successors: list[int] = field(default_factory=list[int])
     predecessors: list[int] = field(default_factory=list[int])
 
+    @property
+    def test(self) -> tuple[Register, bool] | None:
+        """The predicate that decides between two successors, with its value where the first of them is next."""
+        last = self.steps[-1].instruction if len(self.successors) == 2 else None
+        if last is None or last.opcode == "brx" or last.predicate is None or not self.accesses[-1][0]:
+            return None
+        return self.accesses[-1][0][0], not last.predicate.negated
+
 
 def runs(body: Body) -> list[Run]:
     """Return the function's runs, the first one entered from outside; the last one is the (empty) way out."""

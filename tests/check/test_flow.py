@@ -38,6 +38,64 @@ def test_definite_assignment_and_reachability(body: str, findings: list[str]) ->
     assert flow_report(body) == findings
 
 
+_TEST = "setp.eq.b32 %p0, %r9, 2;\nsetp.eq.b32 %p1, %r8, 3;\n"
+_WRITE = "@%p0 bra A;\nmov.b32 %r1, 1;\nA:\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "findings"),
+    [
+        (f"{_TEST}{_WRITE}@%p0 bra B;\nadd.s32 %r0, %r1, 1;\nB:", []),
+        (f"{_TEST}{_WRITE}@!%p0 bra B;\nadd.s32 %r0, %r1, 1;\nB:", ["PTX0502 7"]),
+        (f"{_TEST}{_WRITE}@%p1 bra B;\nadd.s32 %r0, %r1, 1;\nB:", ["PTX0502 7"]),
+        (f"{_TEST}{_WRITE}setp.eq.b32 %p0, %r8, 2;\n@%p0 bra B;\nadd.s32 %r0, %r1, 1;\nB:", ["PTX0502 8"]),
+        (f"{_TEST}{_WRITE}@%p1 setp.eq.b32 %p0, %r8, 2;\n@%p0 bra B;\nadd.s32 %r0, %r1, 1;\nB:", ["PTX0502 8"]),
+        (f"{_TEST}{_WRITE}@%p0 bra B;\nB:\nadd.s32 %r0, %r1, 1;", ["PTX0502 8"]),
+        (f"{_TEST}{_WRITE}@%p0 exit;\nadd.s32 %r0, %r1, 1;", []),
+        (f"{_TEST}{_WRITE}@!%p0 add.s32 %r0, %r1, 1;", []),
+        (f"{_TEST}{_WRITE}@%p0 add.s32 %r0, %r1, 1;", ["PTX0502 6"]),
+        (f"{_TEST}{_WRITE}@!%p0 add.s32 %r0, %r1, 1;\nadd.s32 %r0, %r1, 1;", ["PTX0502 7"]),
+        (f"{_TEST}{_WRITE}add.s32 %r0, %r1, 1;\nadd.s32 %r0, %r1, 1;", ["PTX0502 6"]),
+        (f"{_TEST}{_WRITE}@!%p0 add.s32 %r0, %r1, 1;\nmov.b32 %r1, 2;\nadd.s32 %r0, %r1, 1;", []),
+        (f"{_TEST}{_WRITE}setp.eq.b32 %p0, %r8, 2;\n@!%p0 add.s32 %r0, %r1, 1;", ["PTX0502 7"]),
+        (f"{_TEST}L:\n{_WRITE}@%p0 bra B;\nadd.s32 %r0, %r1, 1;\nB:\n@%p1 bra L;", []),
+        (f"{_TEST}L:\n{_WRITE}setp.eq.b32 %p0, %r8, 4;\n@%p1 bra L;\n@%p0 bra B;\nadd.s32 %r0, %r1, 1;\nB:",
+         ["PTX0502 10"]),
+    ],
+)  # fmt: skip
+def test_two_tests_of_an_unchanged_predicate_agree(body: str, findings: list[str]) -> None:
+    assert flow_report(f"mov.b32 %r9, 1; mov.b32 %r8, 1; {body}") == findings
+
+
+@pytest.mark.parametrize(
+    ("skips", "writes", "findings"),
+    [
+        ("mov.pred %p2, -1;", "mov.pred %p2, 0;", []),
+        ("mov.pred %p2, 1;", "mov.pred %p2, 0;", []),
+        ("mov.pred %p2, 0;", "mov.pred %p2, 0;", ["PTX0502 10"]),
+        ("mov.pred %p2, 0;", "mov.pred %p2, 1;", ["PTX0502 10"]),
+        ("mov.pred %p2, %p1;", "mov.pred %p2, 0;", ["PTX0502 10"]),
+        ("@%p1 mov.pred %p2, 1;", "mov.pred %p2, 0;", ["PTX0502 10"]),
+        ("mov.pred %p2, 1;", "@%p1 mov.pred %p2, 0;", []),
+    ],
+)
+def test_a_predicate_says_which_path_made_it(skips: str, writes: str, findings: list[str]) -> None:
+    body = (
+        f"mov.pred %p2, 0;\n{skips}\n@%p0 bra A;\n{writes}\nmov.b32 %r1, 1;\nA:\n@%p2 bra B;\nadd.s32 %r0, %r1, 1;\nB:"
+    )
+    assert flow_report(f"mov.b32 %r9, 1; mov.b32 %r8, 1; {_TEST}{body}") == findings
+
+
+def test_a_predicate_counts_in_the_scope_that_declares_it() -> None:
+    inner = "{ .reg .pred %p0; setp.eq.b32 %p0, %r8, 1;\n@%p0 bra B;\nadd.s32 %r0, %r1, 1;\nB: }"
+    assert flow_report(f"mov.b32 %r9, 1; mov.b32 %r8, 1; {_TEST}{_WRITE}{inner}") == ["PTX0502 8"]
+
+
+def test_a_branch_on_an_undeclared_predicate_says_nothing_of_paths() -> None:
+    body = "mov.b32 %r9, 1; mov.b32 %r8, 1; setp.eq.b32 %p0, %r9, 2;\n@%q bra A;\nmov.b32 %r1, 1;\nA:\n@%q bra B;"
+    assert flow_report(f"{body}\nadd.s32 %r0, %r1, 1;\nB:") == ["PTX0401 2", "PTX0401 5", "PTX0502 6"]
+
+
 WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:\nst.global.b32 [%rd7], %r0;"
 
 

@@ -1,0 +1,31 @@
+"""Solves for facts that hold on every path to a run. A fact is a bit; what it says, only the caller knows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from pyptx.check.flow import Run
+
+Leave = Callable[[Run, int], Iterable[tuple[int, int]]]
+"""Turns the facts that enter a run into those at each of its successors."""
+
+
+def entering(made: Sequence[Run], start: int, leave: Leave) -> list[int]:
+    """Return, for each run, the facts that hold on every path to it, `start` at the first; -1 where no path leads."""
+    unvisited = -1
+    entering = [unvisited] * len(made)
+    entering[0] = start
+    todo = deque([0])
+    waiting = {0}
+    while todo:
+        index = todo.popleft()
+        waiting.discard(index)
+        for successor, leaving in leave(made[index], entering[index]):
+            merged = entering[successor] & leaving
+            if merged != entering[successor]:
+                entering[successor] = merged
+                if successor not in waiting:
+                    waiting.add(successor)
+                    todo.append(successor)
+    return entering

@@ -1,0 +1,119 @@
+"""Finds reads that a path reaches before a write. Tests of a predicate that did not change between them agree, and a
+predicate that a `mov` made true or false is what it was made: no path contradicts that.
+
+One predicate counts at a time: what two of them say together is not known here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pyptx.check import facts
+from pyptx.check.body import Step
+from pyptx.check.flow import Register, Run
+from pyptx.ir import ImmediateOperand
+
+_MOST_BITS = 1 << 28
+"""What the facts of all runs may take, 32 MiB. A function that needs more is looked at without its predicates."""
+
+
+def unwritten_reads(made: Sequence[Run], registers: Sequence[Register]) -> dict[tuple[int, Register], Step]:
+    """Return the first read in each run of each register that a path reaches before a write; guarded writes count."""
+    bits = {register: 1 << bit for bit, register in enumerate(registers)}
+    tested = _tested(made, bits)
+    if len(made) * len(bits) * (2 * len(tested) + 1) > _MOST_BITS:
+        tested = []
+    known = _Written(made, bits, tested)
+    entering = facts.entering(made, 0, known.leave)
+    reads: dict[tuple[int, Register], Step] = {}
+    for run in made:
+        if ~entering[run.index] & known.all:
+            for register, step in known.unwritten(run, entering[run.index]):
+                reads.setdefault((run.index, register), step)
+    return reads
+
+
+def _tested(made: Sequence[Run], bits: dict[Register, int]) -> list[Register]:
+    """Return the predicates that are tested twice, or once where a `mov` may have made them true or false."""
+    tests: Counter[Register] = Counter()
+    constant: set[Register] = set()
+    for run in made:
+        if run.test is not None:
+            tests[run.test[0]] += 1
+        for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
+            if step.instruction.predicate is not None and any(register in bits for register in reads):
+                tests[reads[0]] += 1
+            if _constant(step) is not None:
+                constant.update(writes)
+    return [register for register, count in tests.items() if count > 1 or register in constant]
+
+
+def _constant(step: Step) -> bool | None:
+    """Return what a `mov` makes of a predicate, whatever its guard; None if that is not certain."""
+    instruction = step.instruction
+    if instruction.opcode != "mov" or instruction.modifiers != (".pred",):
+        return None
+    source = instruction.operands[-1]
+    return bool(source.value) if isinstance(source, ImmediateOperand) else None
+
+
+class _Written:
+    """Facts in fields, a bit for each register: it is written; then, for each predicate, it is written if that is
+    false, and if it is true. A predicate that cannot have a value leaves the field of that value full."""
+
+    def __init__(self, made: Sequence[Run], bits: dict[Register, int], tested: list[Register]) -> None:
+        self.bits = bits
+        self.all = (1 << len(bits)) - 1
+        self.fields = {
+            (register, value): (2 * n + 1 + value) * len(bits)
+            for n, register in enumerate(tested)
+            for value in (False, True)
+        }
+        self.every_field = sum(1 << n * len(bits) for n in range(len(self.fields) + 1))
+        self.written = [self.every_field * self._writes(run) for run in made]
+        self.settled = [self._settle(run) for run in made]
+
+    def _writes(self, run: Run) -> int:
+        return sum(self.bits.get(register, 0) for register in {r for _, writes in run.accesses for r in writes})
+
+    def _settle(self, run: Run) -> dict[Register, bool | None]:
+        """Return the predicates that a run writes, each with its value at the end, None where that may be either."""
+        settled: dict[Register, bool | None] = {}
+        for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
+            for register in writes:
+                if (register, True) in self.fields:
+                    settled[register] = None if step.instruction.predicate is not None else _constant(step)
+        return settled
+
+    def leave(self, run: Run, known: int) -> list[tuple[int, int]]:
+        """Return the facts at each successor of a run."""
+        known |= self.written[run.index]
+        anyhow = known & self.all
+        for register, value in self.settled[run.index].items():
+            for case in (False, True):
+                field = self.fields[register, case]
+                known = known & ~(self.all << field) | (anyhow if value in (None, case) else self.all) << field
+        if run.test is None or run.test not in self.fields:
+            return [(successor, known) for successor in run.successors]
+        register, taken = run.test
+        jump, through = run.successors
+        return [(jump, self._assume(known, register, taken)), (through, self._assume(known, register, not taken))]
+
+    def _assume(self, known: int, register: Register, value: bool) -> int:
+        known |= self.every_field * (known >> self.fields[register, value] & self.all)
+        return known | self.all << self.fields[register, not value]
+
+    def unwritten(self, run: Run, known: int) -> list[tuple[Register, Step]]:
+        """Return the reads in a run of registers that some path, which the guard of the read allows, does not write."""
+        reads_before: list[tuple[Register, Step]] = []
+        written: set[Register] = set()
+        for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
+            guard = step.instruction.predicate
+            field = 0
+            if guard is not None and reads and reads[0] not in written:
+                field = self.fields.get((reads[0], not guard.negated), 0)
+            missing = ~(known >> field)
+            reads_before += [(r, step) for r in reads if r not in written and missing & self.bits.get(r, 0)]
+            written.update(writes)
+        return reads_before

@@ -31,6 +31,49 @@ if TYPE_CHECKING:
         warp,
         wgmma,
     )
+    from pyptx.ptx.arithmetic import (
+        abs,  # noqa: A004 - the instruction's own name
+        add,
+        and_,
+        bfe,
+        bfi,
+        bfind,
+        bmsk,
+        brev,
+        clmad,
+        clz,
+        cnot,
+        copysign,
+        cos,
+        div,
+        ex2,
+        fma,
+        fns,
+        lg2,
+        lop3,
+        mad24,
+        max,  # noqa: A004 - the instruction's own name
+        min,  # noqa: A004 - the instruction's own name
+        mul,
+        mul24,
+        neg,
+        or_,
+        popc,
+        rcp,
+        rem,
+        rsqrt,
+        sad,
+        shf,
+        shl,
+        shr,
+        sin,
+        sqrt,
+        sub,
+        szext,
+        tanh,
+        testp,
+        xor_,
+    )
     from pyptx.ptx.async_memory import red_async, red_async_global, st_async, st_async_global, st_bulk
     from pyptx.ptx.cache import (
         applypriority,
@@ -63,14 +106,11 @@ if TYPE_CHECKING:
     from pyptx.ptx.counting import kloop, range_
     from pyptx.ptx.directives import directive
     from pyptx.ptx.exact import Style, block, close_block, inline_asm, layout, names, open_block
-    from pyptx.ptx.floating import cos, div, ex2, fma, lg2, rcp, rsqrt, sin, sqrt, tanh
     from pyptx.ptx.functions import assert_, const, func, printf, trap
     from pyptx.ptx.matrix import ldmatrix, movmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
     from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
     from pyptx.ptx.rings import NamedBarrier, PipelineState, named_barrier, pipeline
     from pyptx.ptx.scalar import (
-        add,
-        and_,
         bitcast,
         ctaid_x,
         ctaid_y,
@@ -78,24 +118,20 @@ if TYPE_CHECKING:
         elect_sync,
         mad,
         mov,
-        mul,
         not_,
-        or_,
         selp,
         setmaxnreg,
         setmaxnreg_dec,
         setmaxnreg_inc,
         setp,
-        shl,
-        shr,
         sreg,
-        sub,
-        xor_,
     )
     from pyptx.ptx.text import raw
     from pyptx.ptx.transcript import module
 
 _WHERE = {
+    "arithmetic": "abs add and_ bfe bfi bfind bmsk brev clmad clz cnot copysign cos div ex2 fma fns lg2 lop3 mad24 "
+    "max min mul mul24 neg or_ popc rcp rem rsqrt sad shf shl shr sin sqrt sub szext tanh testp xor_",
     "async_memory": "red_async red_async_global st_async st_async_global st_bulk",
     "cache": "applypriority createpolicy_cvt createpolicy_fractional createpolicy_range discard prefetch "
     "prefetch_tensormap prefetchu",
@@ -104,13 +140,12 @@ _WHERE = {
     "counting": "kloop range_",
     "directives": "directive",
     "exact": "Style block close_block inline_asm layout names open_block",
-    "floating": "cos div ex2 fma lg2 rcp rsqrt sin sqrt tanh",
     "functions": "assert_ const func printf trap",
     "matrix": "ldmatrix movmatrix stmatrix stmatrix_x4_trans_f32_bf16",
     "memory": "addr global_ptrs imm ld param sel st var",
     "rings": "NamedBarrier PipelineState named_barrier pipeline",
-    "scalar": "add and_ bitcast ctaid_x ctaid_y cvt elect_sync mad mov mul not_ or_ selp setmaxnreg setmaxnreg_dec "
-    "setmaxnreg_inc setp shl shr sreg sub xor_",
+    "scalar": "bitcast ctaid_x ctaid_y cvt elect_sync mad mov not_ selp setmaxnreg setmaxnreg_dec setmaxnreg_inc setp "
+    "sreg",
     "text": "raw",
     "transcript": "module",
 }
@@ -121,18 +156,19 @@ _FAMILIES = (
 )  # fmt: skip
 
 __all__ = [
-    "NamedBarrier", "PipelineState", "Style", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar",
-    "bitcast", "block", "bra", "break_", "close_block", "cluster", "clusterlaunchcontrol", "const", "continue_",
-    "cos", "cp", "createpolicy_cvt", "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt",
-    "cvta", "decl", "directive", "discard", "div", "elect_sync", "elif_", "else_", "ex2", "expr", "fence", "file_",
-    "fma", "func", "global_ptrs", "griddepcontrol", "if_", "imm", "inline_asm", "inst", "kloop", "label", "layout",
-    "ld", "ldmatrix", "lg2", "loc", "loop", "mad", "mbarrier", "mma", "module", "mov", "movmatrix", "mul",
-    "multimem", "named_barrier", "names", "not_", "op", "open_block", "or_", "param", "pipe", "pipeline", "pragma",
-    "prefetch", "prefetch_tensormap", "prefetchu", "printf", "range_", "raw", "rcp", "red", "red_async",
-    "red_async_global", "ret", "rsqrt", "scope", "sel", "selp", "setmaxnreg", "setmaxnreg_dec", "setmaxnreg_inc",
-    "setp", "shl", "shr", "sin", "special", "sqrt", "sreg", "st", "st_async", "st_async_global", "st_bulk",
-    "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "tanh", "tcgen05", "tensormap", "tma", "trap", "var", "warp",
-    "wgmma", "while_", "xor_",
+    "NamedBarrier", "PipelineState", "Style", "abs", "add", "addr", "and_", "applypriority", "assert_", "atom", "bar",
+    "bfe", "bfi", "bfind", "bitcast", "block", "bmsk", "bra", "break_", "brev", "clmad", "close_block", "cluster",
+    "clusterlaunchcontrol", "clz", "cnot", "const", "continue_", "copysign", "cos", "cp", "createpolicy_cvt",
+    "createpolicy_fractional", "createpolicy_range", "ctaid_x", "ctaid_y", "cvt", "cvta", "decl", "directive",
+    "discard", "div", "elect_sync", "elif_", "else_", "ex2", "expr", "fence", "file_", "fma", "fns", "func",
+    "global_ptrs", "griddepcontrol", "if_", "imm", "inline_asm", "inst", "kloop", "label", "layout", "ld", "ldmatrix",
+    "lg2", "loc", "loop", "lop3", "mad", "mad24", "max", "mbarrier", "min", "mma", "module", "mov", "movmatrix", "mul",
+    "mul24", "multimem", "named_barrier", "names", "neg", "not_", "op", "open_block", "or_", "param", "pipe",
+    "pipeline", "popc", "pragma", "prefetch", "prefetch_tensormap", "prefetchu", "printf", "range_", "raw", "rcp",
+    "red", "red_async", "red_async_global", "rem", "ret", "rsqrt", "sad", "scope", "sel", "selp", "setmaxnreg",
+    "setmaxnreg_dec", "setmaxnreg_inc", "setp", "shf", "shl", "shr", "sin", "special", "sqrt", "sreg", "st", "st_async",
+    "st_async_global", "st_bulk", "stmatrix", "stmatrix_x4_trans_f32_bf16", "sub", "szext", "tanh", "tcgen05",
+    "tensormap", "testp", "tma", "trap", "var", "warp", "wgmma", "while_", "xor_",
 ]  # fmt: skip
 
 

@@ -190,7 +190,7 @@ class Root:
     fma: expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite
     """Multiply two values and add a third, rounding once."""
     fns: expects_b32
-    """Find the n-th set bit of a mask, from a base position."""
+    """Find the bit of a mask that is so many set bits away from a base position."""
     getctarank: expects_s32_s64_shared__cluster_u32_u64
     """Get the rank of the CTA that a shared-memory address belongs to."""
     griddepcontrol: expects_launch_dependents_wait
@@ -8145,7 +8145,7 @@ class Pipe:
     fma: pipe_expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite
     """Multiply two values and add a third, rounding once."""
     fns: pipe_expects_b32
-    """Find the n-th set bit of a mask, from a base position."""
+    """Find the bit of a mask that is so many set bits away from a base position."""
     getctarank: pipe_expects_s32_s64_shared__cluster_u32_u64
     """Get the rank of the CTA that a shared-memory address belongs to."""
     isspacep: pipe_expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta

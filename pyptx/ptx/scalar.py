@@ -1,4 +1,4 @@
-"""One wrapper, one instruction: copies, arithmetic, logic, comparison, conversion."""
+"""One wrapper, one instruction: copies, comparison, conversion, and what of arithmetic has arguments of its own."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from pyptx.check.operands import UNDECLARED
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned, untyped
+from pyptx.dsl.computing import compute
 from pyptx.dsl.emit import emit, need_special, shown, spelled
 from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, move_type, type_of
 from pyptx.dsl.trace import current, fail
 from pyptx.dsl.values import Pair, Register, is_integer, is_pair, literal
 from pyptx.ir.operands import RegisterOperand
 from pyptx.isa.special import SPECIAL_REGISTERS, special_register
-from pyptx.types import from_name
 
 
 def sreg(name: str) -> Reg:
@@ -69,96 +69,23 @@ def bitcast(dtype: Dtype, src: Any, *, pred: Pred | None = None) -> Reg:
     return made
 
 
-def _arithmetic(opcode: str, dtype: Dtype, operands: tuple[Any, ...], pred: Any, *modes: str) -> None:
-    dtype = type_of(dtype)
-    emit(spelled(opcode, *modes, unsigned(dtype).name), operands, pred)
-
-
-def add(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `add.T`."""
-    _arithmetic("add", dtype, (dst, a, b), pred)
-
-
-def sub(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `sub.T`."""
-    _arithmetic("sub", dtype, (dst, a, b), pred)
-
-
-def mul(dtype: Dtype, dst: Any, a: Any, b: Any = FRESH, *, mode: str | None = None, pred: Pred | None = None) -> Reg:
-    """Emit `mul[.lo|.hi|.wide].T`; integers default to `.lo`. `mul(dtype, a, b)` makes a fresh register, twice as wide
-    for `wide`. Returns the destination."""
-    dtype = type_of(dtype)
-    if mode is None and dtype.kind in ("b", "u", "s"):
-        mode = "lo"
-    if b is FRESH:
-        made = from_name(f"{unsigned(dtype).kind}{2 * dtype.bits}") if mode == "wide" else dtype
-        dst, a, b = fresh(made), dst, a
-    _arithmetic("mul", dtype, (dst, a, b), pred, *(() if mode is None else (mode,)))
-    return dst
-
-
 def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
-    """Emit `mad.<mode>.T` (integers) or `fma.rn.T` (floats): `mad(dtype, dst, a, b, c)`, or `mad(a, b, c)` into a fresh
-    register typed by its registers; `wide` gives the register twice as wide."""
-    if len(args) == 5:
-        dtype, dst, *sources = args
-    elif len(args) == 3:
+    """Emit `mad.<mode>.T` (integers) or `fma.rn.T` (floats): `mad(dtype, dst, a, b, c)`, `mad(dtype, a, b, c)` into a
+    fresh register, or `mad(a, b, c)`, typed by its registers; `wide` gives a register twice as wide."""
+    if len(args) == 3:
         registers = [value for value in args if isinstance(value, Register)]
         if not registers:
             fail(rules.ARGUMENT, "`ptx.mad(a, b, c)` needs a register", help="compute constants in Python")
-        dtype = registers[0].dtype
-        wide = mode == "wide"
-        dst = fresh(from_name(f"{unsigned(dtype).kind}{dtype.bits * 2}") if wide else dtype)
-        sources = list(args)
-    else:
+        args = registers[0].dtype, *args
+    if len(args) not in (4, 5):
         fail(rules.ARGUMENT, f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {len(args)} arguments")
-    dtype = type_of(dtype)
-    if dtype.kind == "f":
-        emit(spelled("fma", "rn", dtype.name), (dst, *sources), pred)
-    else:
-        emit(spelled("mad", mode, unsigned(dtype).name), (dst, *sources), pred)
-    return dst
-
-
-def shl(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `shl.bN`. `b` counts bits; all of them and more give 0."""
-    dtype = type_of(dtype)
-    emit(spelled("shl", untyped(dtype).name), (dst, a, b), pred)
-
-
-def shr(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `shr.T`. `b` counts bits; signed types shift the sign in."""
-    dtype = type_of(dtype)
-    emit(spelled("shr", dtype.name), (dst, a, b), pred)
-
-
-def _logic(opcode: str, dtype: Dtype, operands: tuple[Any, ...], pred: Any) -> None:
-    dtype = type_of(dtype)
-    emit(spelled(opcode, "pred" if dtype.kind == "pred" else untyped(dtype).name), operands, pred)
-
-
-def and_(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `and.bN` or `and.pred`."""
-    _logic("and", dtype, (dst, a, b), pred)
-
-
-def or_(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `or.bN` or `or.pred`."""
-    _logic("or", dtype, (dst, a, b), pred)
-
-
-def xor_(dtype: Dtype, dst: Reg, a: Any, b: Any, *, pred: Pred | None = None) -> None:
-    """Emit `xor.bN` or `xor.pred`."""
-    _logic("xor", dtype, (dst, a, b), pred)
+    floating = type_of(args[0]).kind == "f"
+    return compute("fma" if floating else "mad", args[0], args[1:], ("rn" if floating else mode,), pred)
 
 
 def not_(dtype: Dtype, dst: Any, src: Any = FRESH, *, pred: Pred | None = None) -> Reg:
     """Emit `not.bN` or `not.pred`. `not_(dtype, src)` makes a fresh register. Returns the destination."""
-    dtype = type_of(dtype)
-    if src is FRESH:
-        dst, src = fresh(dtype), dst
-    _logic("not", dtype, (dst, src), pred)
-    return dst
+    return compute("not", dtype, (dst,) if src is FRESH else (dst, src), (), pred)
 
 
 _EITHER = frozenset(("eq", "ne"))

@@ -8,17 +8,21 @@ from typing import Any
 
 from pyptx import ptx, reg
 from pyptx.isa import lookup, table
+from pyptx.isa.computations import computations
 from pyptx.isa.model import Form, Kind, Match, Operand
 from pyptx.isa.targets import ASSEMBLED, NEWEST_PTX, target
 from pyptx.types import ALL, from_name
 from tests.ptx.tensor_calls import Call, Registers
 
-PLAIN = {"add": "add", "sub": "sub", "shl": "shl", "shr": "shr", "and": "and_", "or": "or_", "xor": "xor_",
-         "not": "not_", "selp": "selp", "mov": "mov"}  # fmt: skip
+PLAIN = {"not": "not_", "selp": "selp", "mov": "mov"}
 """Opcodes whose wrapper takes a type and the operands."""
-FLOATING = frozenset("fma div rcp sqrt rsqrt ex2 lg2 sin cos tanh".split())
-"""Opcodes whose wrapper takes the rounding, and a keyword for each other modifier."""
-OPCODES = frozenset((*PLAIN, *FLOATING, "mul", "mad", "setp", "cvt", "ld", "st", "elect", "setmaxnreg"))
+COMPUTED = frozenset(computations()) - {"mad", "not"}
+"""Opcodes whose wrapper takes a type, the operands, and a keyword for each modifier."""
+_KEYWORDS = {word: keyword for keyword, words in {
+    "rounding": "rn rz rm rp", "mode": "lo hi wide clamp wrap", "dir": "l r",
+    "op": "finite infinite number notanumber normal subnormal",
+}.items() for word in words.split()}  # fmt: skip
+OPCODES = frozenset((*PLAIN, *COMPUTED, "mad", "setp", "cvt", "ld", "st", "elect", "setmaxnreg"))
 ROWS = tuple(row for row in table.all_rows() if row.opcode in OPCODES)
 TYPES = {t.name for t in ALL}
 _MODES = ("lo", "hi", "wide")
@@ -80,27 +84,21 @@ def _plain(opcode: str, words: list[str], count: int) -> Made | None:
 
 def _multiplied(opcode: str, words: list[str], count: int) -> Made | None:
     mode = words[0] if words[0] in _MODES else None
-    if len(words) != (1 if mode is None else 2) or (opcode == "mad" and mode is None):
+    if len(words) != 2 or mode is None:
         return None
     kind = from_name(words[-1])
-    if opcode == "mul":
-        return lambda values, options: ptx.mul(kind, *values, mode=mode, **options)
-    return lambda values, options: ptx.mad(kind, *values, mode=mode or "lo", **options)
+    return lambda values, options: ptx.mad(kind, *values, mode=mode, **options)
 
 
 def _computed(opcode: str, words: list[str], count: int) -> Made | None:
     *modifiers, kind = words
-    roundings = [word for word in modifiers if word in ("rn", "rna", "rz", "rm", "rp")]
-    said: dict[str, Any] = {word: True for word in modifiers if word not in roundings}
-    if not modifiers and kind in ("f32", "f64"):
+    if not modifiers and any(match.form.removed for match in lookup.matches_of(opcode, tuple(words))):
         return None
-    if len(roundings) > 1 or kind not in TYPES or any(word in TYPES for word in modifiers):
+    if kind not in TYPES or any(word in (*TYPES, "cc", "and", "or") for word in modifiers):
         return None
-    if roundings:
-        said["rounding"] = roundings[0]
-    elif opcode == "fma":
-        return None
-    return lambda values, options: getattr(ptx, opcode)(from_name(kind), *values, **said, **options)
+    said: dict[str, Any] = {_KEYWORDS.get(word, word): word if word in _KEYWORDS else True for word in modifiers}
+    name = f"{opcode}_" if opcode in ("and", "or", "xor") else opcode
+    return lambda values, options: getattr(ptx, name)(from_name(kind), *values, **said, **options)
 
 
 def _compared(opcode: str, words: list[str], count: int) -> Made | None:
@@ -158,7 +156,7 @@ def _resized(opcode: str, words: list[str], count: int) -> Made | None:
 
 
 _CALLS: dict[str, Callable[[str, list[str], int], Made | None]] = {
-    **dict.fromkeys(FLOATING, _computed), "mul": _multiplied, "mad": _multiplied, "setp": _compared,
+    **dict.fromkeys(COMPUTED, _computed), "mad": _multiplied, "setp": _compared,
     "cvt": _converted, "ld": _accessed, "st": _accessed, "elect": _elected, "setmaxnreg": _resized,
 }  # fmt: skip
 

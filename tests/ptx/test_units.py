@@ -15,7 +15,9 @@ import pyptx.ptx
 from pyptx import reg, smem
 
 _NAMES = re.compile(r"(offset|size|stride|count|bytes|align|ncols|delta|width|n_stages)s?$")
-_UNITS = re.compile(r"\b(bytes|elements|threads|lanes|columns|registers|arrivals|buffers|barriers|repetitions|lines)\b")
+_UNITS = re.compile(
+    r"\b(bytes|elements|threads|lanes|columns|registers|bits|arrivals|buffers|barriers|repetitions|lines)\b"
+)
 
 
 def _functions() -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from pyptx import PtxError, ptx, reg, smem
+from pyptx.isa.computations import computations
 from pyptx.types import b16, b32, b64, bf16, bf16x2, f16, f16x2, f32, f64, pred, s32, u8, u16, u32, u64
 from tests.dsl.tracing import code, refused, traced
 
@@ -22,6 +24,21 @@ class Some:
 
 
 CASES: list[tuple[Callable[[Some], Any], str]] = [
+    (lambda x: ptx.add(u32, x.r, 1), "add.u32 %r1, %r0, 1;"),
+    (lambda x: ptx.add(b32, x.r, 1, pred=x.p), "@%p0 add.u32 %r1, %r0, 1;"),
+    (lambda x: ptx.sub(u32, b=x.r, a=5), "sub.u32 %r1, 5, %r0;"),
+    (lambda x: ptx.sub(u32, x.r, b=x.r, a=5), "sub.u32 %r0, 5, %r0;"),
+    (lambda x: ptx.add(f64, x.fd, x.fd, rounding="rm"), "add.rm.f64 %fd1, %fd0, %fd0;"),
+    (lambda x: ptx.mul(u16, x.rs, x.rs, mode="wide"), "mul.wide.u16 %r1, %rs0, %rs0;"),
+    (lambda x: ptx.mad(u32, x.r, 4, x.r), "mad.lo.u32 %r1, %r0, 4, %r0;"),
+    (lambda x: ptx.min(f32, x.f, x.f, ftz=True), "min.ftz.f32 %f1, %f0, %f0;"),
+    (lambda x: ptx.max(s32, x.r, x.r, 7), "max.s32 %r0, %r0, 7;"),
+    (lambda x: ptx.neg(f32, x.f), "neg.f32 %f1, %f0;"),
+    (lambda x: ptx.abs(f32, f32, x.f), "abs.f32 %f1, %f0;"),
+    (lambda x: ptx.shl(s32, x.r, 3), "shl.b32 %r1, %r0, 3;"),
+    (lambda x: ptx.and_(pred, x.p, ~x.p), "and.pred %p1, %p0, !%p0;"),
+    (lambda x: ptx.popc(u64, x.rd), "popc.b64 %r1, %rd0;"),
+    (lambda x: ptx.testp(f32, x.f, op="finite"), "testp.finite.f32 %p1, %f0;"),
     (lambda x: ptx.mov(u32, x.r, 5), "mov.u32 %r0, 5;"),
     (lambda x: ptx.mov(f32, x.f, 1, pred=x.p), "@%p0 mov.f32 %f0, 0f3F800000;"),
     (lambda x: ptx.mov(bf16, x.rs, 1.0, pred=~x.p), "@!%p0 mov.b16 %rs0, 16256;"),
@@ -165,11 +182,42 @@ def test_a_number_is_an_absolute_address() -> None:
     assert code(body) == ["ld.local.u32 %r0, [16];"]
 
 
+def test_a_wrapper_is_there_for_each_computation() -> None:
+    written = {name for name in ptx.__all__ if name.rstrip("_") in computations()}
+    assert {name.rstrip("_") for name in written} == set(computations())
+    assert all(str(inspect.signature(getattr(ptx, name))).startswith("(") for name in written)
+
+
+def test_arguments_that_an_instruction_does_not_have() -> None:
+    untyped: Any = ptx
+
+    def unknown() -> None:
+        untyped.add(u32, reg.alloc(u32), 1, saturate=True)  # here
+
+    def twice() -> None:
+        untyped.add(u32, reg.alloc(u32), 1, a=1)  # here
+
+    def missing() -> None:
+        untyped.add(u32, reg.alloc(u32))  # here
+
+    def no_word() -> None:
+        untyped.add(f32, reg.alloc(f32), 1, rounding=1)  # here
+
+    def wrong_type() -> None:
+        ptx.abs(u32, reg.alloc(u32))  # here
+
+    refused(unknown, "PTX0818", "no place for `saturate`", "dst, a, b", "rounding, ftz, sat")
+    refused(twice, "PTX0818", "no place for `a`")
+    refused(missing, "PTX0201", "takes 3 operands")
+    refused(no_word, "PTX0818", "`rounding` of `ptx.add` is a string")
+    refused(wrong_type, "PTX0102", ".s32")
+
+
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
         ("syncthreads", "ptx.bar.sync(0)"),
-        ("popc", "ptx.inst.popc"),
+        ("prmt", "ptx.inst.prmt"),
         ("exp", "ptx.ex2"),
         ("shfl", "ptx.inst.shfl"),
         ("smem", "import smem"),

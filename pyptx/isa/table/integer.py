@@ -23,7 +23,7 @@ MEANING = {
     "popc": "Count the bits that are set.",
     "clz": "Count the leading zero bits.",
     "bfind": "Find the most significant bit that is not a sign bit.",
-    "fns": "Find the n-th set bit of a mask, from a base position.",
+    "fns": "Find the bit of a mask that is so many set bits away from a base position.",
     "brev": "Reverse the order of the bits.",
     "bfe": "Extract a bit field.",
     "bfi": "Insert a bit field into a copy of a value.",

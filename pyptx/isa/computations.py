@@ -1,0 +1,74 @@
+"""The instructions that compute one value of one type from other values, as the table's sections of arithmetic and
+logic have them: their types, operands and modifiers. Lists no instruction."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple
+
+from pyptx.isa import lookup
+from pyptx.isa.model import Form, Kind, Match, Slot
+from pyptx.types import ALL
+
+SECTIONS = ("integer", "floating_point", "half_precision", "mixed_precision", "logic")
+_KEYWORDS = {"rnd": "rounding"}
+"""Names of positions that Python's keywords spell in full."""
+_TYPES = frozenset(t.name for t in ALL)
+_VALUES = (Kind.VALUE, Kind.REGISTER, Kind.IMMEDIATE)
+
+
+class Computation(NamedTuple):
+    """One opcode: the types it computes, the names of its operands behind the destination for each count of them, and
+    its modifiers: positions with several words, and words that are there or not, in the order that PTX has them."""
+
+    opcode: str
+    types: frozenset[str]
+    sources: tuple[tuple[str, ...], ...]
+    positions: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+@cache
+def computations() -> dict[str, Computation]:
+    """Return every opcode that computes one value of one type, in the manual's order."""
+    rows = [row for section in SECTIONS for row in import_module(f"pyptx.isa.table.{section}").FORMS]
+    known = {opcode: _computation(opcode, rows) for opcode in dict.fromkeys(row.opcode for row in rows)}
+    return {opcode: computation for opcode, computation in known.items() if computation is not None}
+
+
+def _computation(opcode: str, rows: list[Form]) -> Computation | None:
+    sequences = [(row, slots) for row in rows if row.opcode == opcode for slots in lookup.sequences(row)]
+    plain = [(slots, match) for row, slots in sequences for match in [_first(row, slots)] if _is_plain(slots, match)]
+    if not plain:
+        return None
+    heads = [slot for slots, _ in plain for slot in slots[:-1]]
+    several = dict.fromkeys(slot.name for slot in heads if len(slot.choices) > 1)
+    places = sorted((at, slot.choices[0].text) for slots, _ in plain for at, slot in enumerate(slots[:-1]))
+    last = {word: at for at, word in places}
+    words = sorted((s.choices[0].text for s in heads if s.name not in several), key=lambda word: (last[word], word))
+    chosen = {choice.text for slot in heads if slot.name in several for choice in slot.choices}
+    sources = {tuple(operand.name for operand in signature[1:]) for _, match in plain for signature in match.signatures}
+    return Computation(
+        opcode,
+        frozenset(choice.text for slots, _ in plain for choice in slots[-1].choices),
+        tuple(sorted(sources, key=len)),
+        tuple(_KEYWORDS.get(name, name) for name in several),
+        tuple(word for word in dict.fromkeys(words) if word not in chosen),
+    )
+
+
+def _first(row: Form, slots: tuple[Slot, ...]) -> Match:
+    return lookup.match_of(row, tuple((slot.name, slot.choices[0]) for slot in slots))
+
+
+def _is_plain(slots: tuple[Slot, ...], match: Match) -> bool:
+    """Tell whether one type is the last modifier, and the operands are values behind one destination."""
+    typed = [slot for slot in slots if any(word in _TYPES for choice in slot.choices for word in choice.modifiers)]
+    if typed != [slots[-1]] or any(len(choice.modifiers) > 1 for choice in slots[-1].choices):
+        return False
+    return all(
+        operand.kind in _VALUES and not operand.count and operand.access == ("r" if place else "w")
+        for signature in match.signatures
+        for place, operand in enumerate(signature)
+    )

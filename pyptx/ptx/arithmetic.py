@@ -1,0 +1,68 @@
+"""Arithmetic and logic, one instruction each: `ptx.add(u32, a, b)` makes a fresh register, `ptx.add(u32, x, a, b)`
+writes `x`. The functions are made from the table; arithmetic.pyi shows them to editors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import Parameter, Signature
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.computing import compute
+from pyptx.dsl.emit import shown
+from pyptx.dsl.registers import Pred, Reg
+from pyptx.dsl.trace import fail
+from pyptx.isa.computations import Computation, computations
+from pyptx.isa.table import meanings
+
+
+def _function(name: str, known: Computation) -> Callable[..., Reg]:
+    """Return the function for an instruction, with its operands and modifiers as arguments."""
+    longest = "dst", *known.sources[-1]
+
+    def function(dtype: Any, *operands: Any, pred: Pred | None = None, **named: Any) -> Reg:
+        words: list[str] = []
+        for position in known.positions:
+            word = named.pop(position, None)
+            if word is not None and not isinstance(word, str):
+                fail(rules.ARGUMENT, f"`{position}` of `ptx.{name}` is a string, found {shown(word)}",
+                     help=f"write it as PTX does, without its dot; see docs/isa for {known.opcode}")  # fmt: skip
+            words += [] if word is None else [word]
+        words += [word for word in known.flags if named.pop(word, False)]
+        if named:
+            operands = _arranged(name, known, operands, named)
+        return compute(known.opcode, dtype, operands, tuple(words), pred)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{meanings()[known.opcode]} Without `dst` into a fresh register; returns the destination."
+    empty, keyword = Parameter.empty, Parameter.KEYWORD_ONLY
+    function.__signature__ = Signature([  # pyright: ignore[reportFunctionMemberAccess]
+        *(Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in ("dtype", "dst", *known.sources[0][:-1])),
+        *(Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, default=...) for n in longest[len(known.sources[0]) :]),
+        *(Parameter(n, keyword, default=None) for n in known.positions),
+        *(Parameter(n, keyword, default=False) for n in known.flags),
+        Parameter("pred", keyword, default=None),
+    ], return_annotation=empty)  # fmt: skip
+    return function
+
+
+def _arranged(name: str, known: Computation, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return operands, some of them by name, in the instruction's order."""
+    total = len(operands) + len(named)
+    first = ("dst",) if "dst" in named or total > len(known.sources[0]) else ()
+    places = (*first, *next((s for s in known.sources if len(s) + len(first) == total), known.sources[-1]))
+    given = dict(zip(places, operands, strict=False)) | named
+    if len(given) != total or set(given) - set(places):
+        wrong = next(n for n in named if n not in places[len(operands) :])
+        operands_, words = ", ".join(("dst", *known.sources[-1])), ", ".join((*known.positions, *known.flags, "pred"))
+        fail(rules.ARGUMENT, f"`ptx.{name}` has no place for `{wrong}`",
+             help=f"its operands are {operands_}; by keyword also {words}")  # fmt: skip
+    return tuple(given[place] for place in places if place in given)
+
+
+def __getattr__(name: str) -> Callable[..., Reg]:
+    known = computations().get(name.rstrip("_"))
+    if known is None or name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[name] = _function(name, known)
+    return made

@@ -33,7 +33,7 @@ def audits() -> dict[str, str]:
     others = {
         "lossless": "tests.lossless", "conformance": "tools.conformance", "folding": "tools.conformance.folding",
         "headers": "tools.conformance.folding_headers", "sim_patterns": "tools.sim_patterns",
-        "numerics": "tools.sim_numerics",
+        "numerics": "tools.sim_numerics", "mutation": "tools.mutate",
     }  # fmt: skip
     return others | {
         path.stem.removeprefix("audit_"): ".".join(path.relative_to(ROOT).with_suffix("").parts) for path in found

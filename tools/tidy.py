@@ -43,7 +43,7 @@ ESCAPES = {
 
 def main(argv: list[str]) -> int:
     root = Path(argv[1] if len(argv) > 1 else ".")
-    files = {path: (root / path).read_text("utf-8") for path in _listed(root) if _is_text(root / path)}
+    files = {path: (root / path).read_text("utf-8") for path in listed(root) if _is_text(root / path)}
     for line in (*outliers(files), *_escape_counts(files)):
         print(line)
     found = sorted(violations(files))
@@ -98,7 +98,7 @@ def _escape_counts(files: dict[str, str]) -> Iterator[str]:
         yield f"{name}: {sum(counts.values())}{print_where}"
 
 
-def _listed(root: Path) -> list[str]:
+def listed(root: Path) -> list[str]:
     """The files git tracks or would track; without git, all that is not hidden."""
     command = ["git", "-C", str(root), "ls-files", "-co", "--exclude-standard", "."]
     git = subprocess.run(command, capture_output=True, text=True)

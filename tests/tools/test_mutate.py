@@ -1,0 +1,221 @@
+"""The mutation tester on a package made for it: which changes it makes, what becomes of them, what it prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tools.mutate import Limits, confirm, draw, judge_all, main
+from tools.mutation import coverage
+from tools.mutation.mutants import mutants
+from tools.mutation.trees import copy_tree
+
+SUMS = '''\
+"""Sums."""
+
+
+def total(values: list[int]) -> int:
+    """Return the sum."""
+    amount, place = 0, 0
+    while place < len(values):
+        amount += values[place]
+        place += 1
+    return amount
+
+
+def larger(a: int, b: int) -> int:
+    return a if a > b else b
+
+
+def spoken() -> int:
+    return 5
+
+
+def unused() -> int:
+    return 70
+'''
+TESTS = """\
+import subprocess
+import sys
+
+import pytest
+
+from pkg.sums import larger, total
+
+
+@pytest.mark.parametrize("values", [[], [1, 2]])
+def test_total(values):
+    assert total(values) == sum(values)
+
+
+def test_larger():
+    assert larger(1, 2) == larger(2, 1)
+
+
+def test_a_process():
+    text = "import pkg.sums; print(pkg.sums.spoken())"
+    assert subprocess.check_output([sys.executable, "-c", text]) == b"5\\n"
+
+
+def test_that_fails():
+    assert larger(1, 2) == 3
+"""
+
+
+JUDGED = {
+    "amount -= values[place]", "return 6", "place += 0", "return a if a >= b else b", "return 71",
+}  # fmt: skip
+
+
+def changes(source: str) -> set[tuple[str, str]]:
+    """Return the lines of a file that mutants change, and what they make of them."""
+    return {(mutant.before, mutant.after) for mutant in mutants("pkg/a.py", source)}
+
+
+@pytest.mark.parametrize(
+    ("line", "after"),
+    [
+        ("x = a < b", {"x = a <= b"}),
+        ("x = (a) is not (b)", {"x = (a) is (b)"}),
+        ("x = a < b == c", {"x = a <= b == c", "x = a < b != c"}),
+        ("x = a + b", {"x = a - b"}),
+        ("x = 'a' + b", set[str]()),
+        ("x = isinstance(a, int | str)", set[str]()),
+        ("x = a and b or c", {"x = a or b or c", "x = a and b and c"}),
+        ("x = not (a)", {"x = (a)"}),
+        ("x = 1", {"x = 2", "x = 0"}),
+        ("x = 0.5", {"x = 1.5", "x = (-0.5)"}),
+        ("x = True", {"x = False"}),
+        ("x = a if b else c", {"x = a if True else c", "x = a if False else c"}),
+        ("x = a[b:c]", {"x = a[(b) + 1:c]", "x = a[b:(c) - 1]"}),
+        ("x = a in ('r', 's')", {"x = a not in ('r', 's')", "x = a in ('s')", "x = a in ('r', )"}),
+        ("x = {'r', 's'}", {"x = {'s'}", "x = {'r', }"}),
+        ("x = {'r': a, 's': b}", {"x = {'s': b}", "x = {'r': a, }"}),
+        ("x = 'r s'.split()", {"x = 's'.split()", "x = 'r '.split()"}),
+        ("f(a)", {"pass"}),
+        ("a.b = c", {"pass"}),
+        ("a += b", {"pass", "a -= b"}),
+        ("if a: b = c", {"if True: b = c", "if False: b = c"}),
+        ("x = 'ü' if a else b", {"x = 'ü' if True else b", "x = 'ü' if False else b"}),
+        ("def f(): return a", {"def f(): return None"}),
+        ("def f(): return False", {"def f(): return True"}),
+    ],
+)  # fmt: skip
+def test_a_line_has_these_mutants(line: str, after: set[str]) -> None:
+    assert changes(line) == {(line, text) for text in after}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "x: Literal[1, 2]", "x = Literal[1]", "def f(a: Literal[1]) -> Literal[2]: ...", "'''1 < 2'''",
+        "if TYPE_CHECKING:\n    x = 1", "if __name__ == '__main__':\n    main()", "__all__ = ['a', 'b']",
+        "@dataclass(frozen=True)\nclass A: ...", "x = f'{a + 1}'", "x = zip(a, b, strict=True)", "x = cast('int', 1)",
+        "def f() -> NoReturn:\n    '''1.'''\n    raise Error('1')", "def f(): return None",
+    ],
+)  # fmt: skip
+def test_what_no_run_shows_is_not_changed(source: str) -> None:
+    assert changes(source) == set()
+
+
+def test_mutants_compile() -> None:
+    path = Path("tools/mutation/mutants.py")
+    source = path.read_text("utf-8")
+    found = list(mutants(path.as_posix(), source))
+    assert len(found) > 100
+    for mutant in found:
+        compile(mutant.apply(source), mutant.path, "exec")
+
+
+def test_a_seed_draws_lines_evenly() -> None:
+    found = list(mutants("pkg/a.py", "x = [1, 2, 3, 4, 5, 6, 7, 8]\ny = True\n"))
+    assert draw(found, 2, 5) == draw(found, 2, 5)
+    assert {mutant.line for mutant in draw(found, 2, 5)} == {1, 2}
+    lines = [draw(found, 1, seed)[0].line for seed in range(200)]
+    assert 60 < lines.count(1) < 140
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[str, str]]]:
+    root = tmp_path_factory.mktemp("project")
+    write(root, SUMS, {"tests/test_sums.py": TESTS})
+    trees = [copy_tree(root, tmp_path_factory.mktemp("work") / str(job), "pkg") for job in range(2)]
+    known = coverage.TestMap()
+    coverage.measure(known, coverage.stale(known, root), trees, root / "map.pickle")
+    assert coverage.stale(coverage.load(root / "map.pickle"), root) == []
+    chosen = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after in JUDGED]
+    found = judge_all(chosen, trees, coverage.Coverage(known), Limits(patience=2))
+    yield {verdict.mutant.after: (verdict.outcome, verdict.detail) for verdict in found}
+    assert all((tree.root / "pkg/sums.py").read_text("utf-8") == SUMS for tree in trees)
+
+
+def write(root: Path, source: str, others: dict[str, str]) -> None:
+    """Write a project: a package of one module, and files of other names."""
+    for name, text in {"pkg/__init__.py": "", "pkg/sums.py": source, **others}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, "utf-8")
+
+
+def test_a_change_that_a_test_notices_is_killed_by_it(verdicts: dict[str, tuple[str, str]]) -> None:
+    assert verdicts["amount -= values[place]"] == ("killed", "tests/test_sums.py::test_total[values1]")
+
+
+def test_a_change_that_only_a_process_shows_is_killed(verdicts: dict[str, tuple[str, str]]) -> None:
+    assert verdicts["return 6"] == ("killed", "tests/test_sums.py::test_a_process")
+
+
+def test_a_loop_without_end_hangs(verdicts: dict[str, tuple[str, str]]) -> None:
+    assert verdicts["place += 0"][0] == "hung"
+
+
+def test_a_change_that_no_test_notices_survives(verdicts: dict[str, tuple[str, str]]) -> None:
+    assert verdicts["return a if a >= b else b"][0] == "survived"
+
+
+def test_what_no_test_runs_is_told_apart(verdicts: dict[str, tuple[str, str]]) -> None:
+    assert verdicts["return 71"] == ("never run", "")
+
+
+def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:
+    """It passed when it was measured: what it depends on changed since."""
+    root = tmp_path / "project"
+    check = (
+        "import pathlib, pkg.sums\ndef test_it():\n    assert pkg.sums.spoken() and pathlib.Path('state').exists()\n"
+    )
+    write(root, SUMS, {"tests/test_sums.py": check, "state": ""})
+    tree = copy_tree(root, tmp_path / "work", "pkg")
+    known = coverage.TestMap()
+    coverage.measure(known, coverage.stale(known, root), [tree], root / "map.pickle")
+    (tree.root / "state").unlink()
+    chosen = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after == "return 6"]
+    measured = coverage.Coverage(known)
+    verdicts = judge_all(chosen, [tree], measured, Limits())
+    assert [verdict.outcome for verdict in verdicts] == ["killed"]
+    assert [verdict.outcome for verdict in confirm(verdicts, [tree], measured, Limits())] == ["never run"]
+
+
+def listing(after: str) -> str:
+    """Return a list of equivalent mutants with one entry."""
+    return (
+        f"[[equivalent]]\npath = 'pkg/sums.py'\nfunction = ''\nbefore = 'QUICK = True'\nafter = '{after}'\nreason = 'r'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("listed", "status", "said"),
+    [
+        ("", 1, "survived: pkg/sums.py:1 module, constant"),
+        (listing("QUICK = False"), 0, "all"),
+        (listing("QUICK = None"), 1, "no longer a mutant, remove it from the list: pkg/sums.py"),
+    ],
+)
+def test_survivors_fail_unless_listed(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], listed: str, status: int, said: str
+) -> None:
+    tests = "import pkg.sums\ndef test_it(): pass\n"
+    others = {"tests/test_sums.py": tests, "tools/mutation/equivalent.toml": listed}
+    write(tmp_path, "QUICK = True\n", others)
+    assert main(["--root", str(tmp_path), "--package", "pkg", "--count", "5", "--jobs", "1", "--seed", "1"]) == status
+    assert said in capfd.readouterr().out

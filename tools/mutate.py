@@ -1,0 +1,259 @@
+"""Break random lines of the package, one at a time, and count how many breaks the tests notice.
+
+python -m tools.mutate [--seed N] [--count N] [PATH ...]      for example: python -m tools.mutate --count 20 pyptx/check
+
+A line is drawn, then a change on it: an operator, a constant, a condition, a result, a statement. The tests that run
+the statement, measured once and kept in build/mutation, run on a copy of the tree, those of the file named as the
+module first. A mutant that they do not notice is printed, unless tools/mutation/equivalent.toml says why no test can.
+A hang is noticed too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.mutation import coverage
+from tools.mutation.coverage import Coverage, Measured
+from tools.mutation.mutants import Mutant, mutants
+from tools.mutation.trees import HUNG, Tree, copy_tree
+
+ROOT = Path(__file__).parent.parent
+LEAST = 0.95
+FIRST_SECONDS, FIRST_FILES = 15.0, 5
+"""What runs first, before the many files that also run a central line are collected."""
+OUTCOMES = ("killed", "hung", "survived", "never run", "equivalent")
+_UNNOTICED = ("survived", "never run")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant, and by which test, or after how many."""
+
+    mutant: Mutant
+    outcome: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Equivalent:
+    """A change that no test can notice: where it is and why. `before` and `after` are whole lines."""
+
+    path: str
+    function: str
+    before: str
+    after: str
+    reason: str
+
+
+def listed_equivalents(path: Path) -> list[Equivalent]:
+    """Return the entries of the list of equivalent mutants."""
+    listed = tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
+    return [Equivalent(**entry) for entry in listed.get("equivalent", ())]
+
+
+def draw(every: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
+    """Return mutants of `count` lines, chosen evenly among the lines that can be changed."""
+    lines: dict[tuple[str, int], list[Mutant]] = {}
+    for mutant in every:
+        lines.setdefault((mutant.path, mutant.line), []).append(mutant)
+    chance = random.Random(seed)
+    return [chance.choice(lines[place]) for place in chance.sample(sorted(lines), min(count, len(lines)))]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds of tests for one mutant, and seconds beyond what it usually takes before a test hangs."""
+
+    budget: float = 300.0
+    patience: float = 30.0
+
+
+def judge(tree: Tree, mutant: Mutant, known: Coverage, limits: Limits) -> Verdict:
+    """Run the tests that may notice a mutant, as many as the budget allows, until one fails."""
+    ranked = known.ranked(mutant.point)
+    if not ranked:
+        return Verdict(mutant, "never run")
+    first = _within(ranked, FIRST_SECONDS, FIRST_FILES)
+    rest = _within([test for test in ranked if test not in set(first)], limits.budget, len(ranked))
+    file = tree.root / mutant.path
+    source = file.read_text("utf-8")
+    file.write_text(mutant.apply(source), "utf-8")
+    try:
+        for tests in (first, rest):
+            status, failed = _run(tree, tests, known, limits.patience, ["-x"]) if tests else (0, [])
+            if status:
+                return Verdict(mutant, "hung" if status == HUNG else "killed", "".join(failed[:1]))
+    finally:
+        file.write_text(source, "utf-8")
+    return Verdict(mutant, "survived", f"{len(first) + len(rest):,} of {len(ranked):,} tests")
+
+
+def _within(tests: Sequence[Measured], seconds: float, files: int) -> list[Measured]:
+    kept: list[Measured] = []
+    names = set[str]()
+    for test in tests:
+        if test.seconds <= seconds and (test.file in names or len(names) < files):
+            kept.append(test)
+            names.add(test.file)
+            seconds -= test.seconds
+    return kept
+
+
+def _run(
+    tree: Tree, tests: Sequence[Measured], known: Coverage, patience: float, arguments: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Run tests in this order; return the exit status and the names of those that failed."""
+    limits = {test.name: patience + 5 * test.seconds for test in tests}
+    selection = tree.folder / "selection.json"
+    selection.write_text(json.dumps({"limits": limits, "known": known.all_names}), "utf-8")
+    files = dict.fromkeys(test.file for test in tests)
+    seconds = 300 + sum(limits.values())
+    status = tree.run([*arguments, *files], {"MUTATION_SELECT": str(selection)}, seconds)
+    failures = selection.with_suffix(".failed").read_text("utf-8").splitlines()
+    return status, [str(json.loads(line)) for line in failures]
+
+
+def confirm(verdicts: Sequence[Verdict], trees: Sequence[Tree], known: Coverage, limits: Limits) -> list[Verdict]:
+    """Run what killed mutants on the tree as it is, and judge without the tests that fail there."""
+    killers = {verdict.detail for verdict in verdicts if verdict.outcome == "killed"}
+    tests = [test for test in known.tests if test.name in killers]
+    _, broken = _run(trees[0], tests, known, limits.patience, []) if tests else (0, [])
+    if not set(broken) & killers:
+        return list(verdicts)
+    print(f"fail on the tree as it is: {', '.join(broken)}", file=sys.stderr)
+    known.broken |= set(broken)
+    doubtful = [verdict for verdict in verdicts if verdict.detail in known.broken]
+    anew = judge_all([verdict.mutant for verdict in doubtful], trees, known, limits)
+    return confirm([*(verdict for verdict in verdicts if verdict not in doubtful), *anew], trees, known, limits)
+
+
+def judge_all(chosen: Sequence[Mutant], trees: Sequence[Tree], known: Coverage, limits: Limits) -> list[Verdict]:
+    """Judge mutants, one at a time in each tree."""
+    waiting = queue.SimpleQueue[Mutant]()
+    for mutant in chosen:
+        waiting.put(mutant)
+    verdicts: list[Verdict] = []
+
+    def drain(tree: Tree) -> None:
+        while True:
+            try:
+                mutant = waiting.get_nowait()
+            except queue.Empty:
+                return
+            verdict = judge(tree, mutant, known, limits)
+            verdicts.append(verdict)
+            print(f"{len(verdicts)}/{len(chosen)} {_shown(verdict)}", file=sys.stderr, flush=True)
+
+    threads = [threading.Thread(target=drain, args=[tree]) for tree in trees]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if len(verdicts) != len(chosen):
+        raise SystemExit("a worker stopped before its last mutant: see above")
+    return verdicts
+
+
+def _shown(verdict: Verdict) -> str:
+    mutant = verdict.mutant
+    place = f"{mutant.path}:{mutant.line} {mutant.point.function or 'module'}, {mutant.change}"
+    return f"{verdict.outcome}: {place} ({verdict.detail or 'no test'})\n    {mutant.before}\n    {mutant.after}"
+
+
+def report(verdicts: Sequence[Verdict]) -> float:
+    """Print what survived and the counts of each package; return the share that was noticed."""
+    for verdict in sorted(verdicts, key=lambda verdict: (verdict.mutant.path, verdict.mutant.start)):
+        if verdict.outcome in _UNNOTICED:
+            print(_shown(verdict))
+    counts: dict[str, Counter[str]] = {}
+    for verdict in verdicts:
+        for name in (_package(verdict.mutant.path), "all"):
+            counts.setdefault(name, Counter())[verdict.outcome] += 1
+    print(f"\n{'package':16}{'mutants':>9}" + "".join(f"{word:>12}" for word in OUTCOMES) + f"{'noticed':>10}")
+    rate = 1.0
+    for name in (*sorted(counts.keys() - {"all"}), "all"):
+        total, row = sum(counts[name].values()), counts[name]
+        judged = total - row["equivalent"]
+        rate = (row["killed"] + row["hung"]) / judged if judged else 1.0
+        print(f"{name:16}{total:9}" + "".join(f"{row[word]:12}" for word in OUTCOMES) + f"{rate:10.1%}")
+    return rate
+
+
+def _package(path: str) -> str:
+    """Return the part of the package that a file belongs to; those of the simulator are parts of their own."""
+    parts = path.split("/")[1:]
+    return "/".join(parts[:2]) if parts[0] == "sim" and len(parts) > 2 else parts[0].removesuffix(".py")
+
+
+def _commit(root: Path) -> str:
+    words = ["git", "-C", str(root), "rev-parse", "HEAD"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Draw mutants, judge them, print the report; exit 1 below 95 % or when an entry of the list is out of date."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="only files below these")
+    parser.add_argument("--seed", type=int, help="what is drawn (default: another with each commit)")
+    parser.add_argument("--count", type=int, default=200, help="mutants (default: 200)")
+    parser.add_argument("--jobs", type=int, default=2, help="copies of the tree at work (default: 2)")
+    parser.add_argument("--budget", type=float, default=300, help="seconds of tests for one mutant (default: 300)")
+    parser.add_argument("--measure", action="store_true", help="measure again which tests run which statement")
+    parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
+    parser.add_argument("--package", default="pyptx", help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    root: Path = options.root
+    commit = _commit(root)
+    seed: int = int(commit[:8] or "0", 16) if options.seed is None else options.seed
+    sources = {
+        path.relative_to(root).as_posix(): path.read_text("utf-8") for path in (root / options.package).rglob("*.py")
+    }
+    every = [mutant for path in sorted(sources) for mutant in mutants(path, sources[path])]
+    equivalents = listed_equivalents(root / "tools" / "mutation" / "equivalent.toml")
+    wanted = tuple(path.rstrip("/") for path in options.paths)
+    here = [m for m in every if not wanted or any(m.path == path or m.path.startswith(f"{path}/") for path in wanted)]
+    chosen = draw(here, options.count, seed)
+    print(f"commit {commit or 'none'}, seed {seed}, {len(chosen)} of {len(here):,} mutants")
+    named = {(item.path, item.function, item.before, item.after) for item in equivalents}
+    same = [mutant for mutant in chosen if _identity(mutant) in named]
+    limits = Limits(options.budget)
+    with tempfile.TemporaryDirectory(prefix="mutation-") as folder:
+        trees = [copy_tree(root, Path(folder) / str(job), options.package) for job in range(options.jobs)]
+        known = _measured(root, trees, anew=options.measure)
+        verdicts = judge_all([m for m in chosen if m not in set(same)], trees, known, limits)
+        verdicts = confirm(verdicts, trees, known, limits)
+    rate = report([*verdicts, *(Verdict(mutant, "equivalent") for mutant in same)])
+    outdated = sorted(named - {_identity(mutant) for mutant in every})
+    for path, function, before, after in outdated:
+        print(f"no longer a mutant, remove it from the list: {path} {function}\n    {before}\n    {after}")
+    return 1 if rate < LEAST or outdated else 0
+
+
+def _identity(mutant: Mutant) -> tuple[str, str, str, str]:
+    return mutant.path, mutant.point.function, mutant.before, mutant.after
+
+
+def _measured(root: Path, trees: Sequence[Tree], *, anew: bool) -> Coverage:
+    kept = root / "build" / "mutation" / "map.pickle"
+    known = coverage.TestMap() if anew else coverage.load(kept)
+    changed = coverage.stale(known, root)
+    if changed:
+        coverage.measure(known, changed, trees, kept)
+    return Coverage(known)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -106,9 +106,10 @@ if TYPE_CHECKING:
     from pyptx.ptx.counting import kloop, range_
     from pyptx.ptx.directives import directive
     from pyptx.ptx.exact import Style, block, close_block, inline_asm, layout, names, open_block
-    from pyptx.ptx.functions import assert_, const, func, printf, trap
+    from pyptx.ptx.functions import const, func, trap
     from pyptx.ptx.matrix import ldmatrix, movmatrix, stmatrix, stmatrix_x4_trans_f32_bf16
     from pyptx.ptx.memory import addr, global_ptrs, imm, ld, param, sel, st, var
+    from pyptx.ptx.printing import assert_, printf
     from pyptx.ptx.rings import NamedBarrier, PipelineState, named_barrier, pipeline
     from pyptx.ptx.scalar import (
         bitcast,
@@ -140,9 +141,10 @@ _WHERE = {
     "counting": "kloop range_",
     "directives": "directive",
     "exact": "Style block close_block inline_asm layout names open_block",
-    "functions": "assert_ const func printf trap",
+    "functions": "const func trap",
     "matrix": "ldmatrix movmatrix stmatrix stmatrix_x4_trans_f32_bf16",
     "memory": "addr global_ptrs imm ld param sel st var",
+    "printing": "assert_ printf",
     "rings": "NamedBarrier PipelineState named_barrier pipeline",
     "scalar": "bitcast ctaid_x ctaid_y cvt elect_sync mad mov not_ selp setmaxnreg setmaxnreg_dec setmaxnreg_inc setp "
     "sreg",

@@ -1,4 +1,4 @@
-"""Device functions, module-level constants, `printf`, `trap` and assertions."""
+"""Device functions, module-level constants, `trap`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import Any, overload
 
 from pyptx.check.symbols import Kind, Symbol
 from pyptx.dsl import rules
-from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.finish import finished_body
 from pyptx.dsl.origin import definition_of
-from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, move, type_of, widen
+from pyptx.dsl.registers import Dtype, Pred, Reg, fresh, type_of
 from pyptx.dsl.run import run_function
-from pyptx.dsl.scopes import Named, Scope, intrinsic, refuse_deferred
+from pyptx.dsl.scopes import Named, Scope, refuse_deferred
 from pyptx.dsl.shared import SharedMemory, memory_type
 from pyptx.dsl.trace import Trace, check_name, current, fail
-from pyptx.dsl.values import Register, literal, storage
-from pyptx.ir.kinds import LinkingDirective, ScalarType, StateSpace
-from pyptx.ir.nodes import Function, FunctionDirective, Param, Statement, VarDecl
+from pyptx.dsl.values import literal, storage
+from pyptx.ir.kinds import ScalarType, StateSpace
+from pyptx.ir.nodes import Function, Param, Statement, VarDecl
 from pyptx.ir.operands import AddressOperand, LabelOperand
-from pyptx.ptx.control import If
-from pyptx.types import PtxType, b32, b64, f64, s32, u32, u64
+from pyptx.types import PtxType
 
 Signature = tuple[tuple[PtxType, ...], tuple[PtxType, ...]]
 
@@ -193,96 +192,6 @@ def const(dtype: Dtype, values: Sequence[int | float], *, name: str | None = Non
     return full
 
 
-def _text(trace: Trace, text: str) -> Reg:
-    """Return the generic address of a string, ended by a zero, that the module holds once."""
-    name = trace.unit.once.get(("text", text))
-    if name is None:
-        data = (*text.encode(), 0)
-        name = trace.unit.once["text", text] = trace.module_name_for(None, "$text")
-        initial = tuple(map(str, data))
-        trace.module_variable(VarDecl(StateSpace.GLOBAL, ScalarType.B8, name, len(data), 1, initial))
-    plain, made = fresh(b64), fresh(b64)
-    move(plain, LabelOperand(name))
-    emit(spelled("cvta", "global", "u64"), (made, plain))
-    return made
-
-
-def _external(
-    trace: Trace, name: str, params: Sequence[ScalarType], returns: Sequence[ScalarType], *words: str
-) -> None:
-    """Declare a function that the driver provides."""
-    if name in trace.unit.functions:
-        return
-    taken, given = (
-        tuple(Param(StateSpace.PARAM, kind, f"{name}_{prefix}{i}") for i, kind in enumerate(kinds))
-        for prefix, kinds in (("", params), ("result", returns))
-    )
-    made = Function(
-        False, name, taken, given or None, linking=LinkingDirective.EXTERN, definition=False,
-        directives=tuple(FunctionDirective(word) for word in words),
-    )  # fmt: skip
-    declare(trace, made)
-    trace.unit.functions[name] = made
-
-
-@intrinsic
-def printf(text: str, *values: Any) -> None:
-    """Print from the GPU: `ptx.printf("i=%d x=%f\\n", i, x)`. Values are registers or numbers, widened as C does."""
-    trace = current()
-    words = [_promoted(value) for value in values]
-    _external(trace, "vprintf", (ScalarType.B64, ScalarType.B64), (ScalarType.B32,))
-    buffer: Any = 0
-    if words:
-        name = trace.name_for(None, "$printf")
-        offsets, end = list[int](), 0
-        for word in words:  # each lies at a multiple of its own size, as nvcc packs them
-            size = word.dtype.bits // 8
-            offsets.append(-(-end // size) * size)
-            end = offsets[-1] + size
-        trace.variable(VarDecl(StateSpace.LOCAL, ScalarType.B8, name, end, 8))
-        for offset, word in zip(offsets, words, strict=True):
-            kind = memory_type(word.dtype)
-            emit(spelled("st", "local", kind), (AddressOperand(name, str(offset) if offset else None), word))
-        plain, buffer = fresh(b64), fresh(b64)
-        move(plain, LabelOperand(name))
-        emit(spelled("cvta", "local", "u64"), (buffer, plain))
-    call(trace, "vprintf", [(b64, _text(trace, text)), (b64, buffer)], [b32])
-
-
-def _promoted(value: Any) -> Reg:
-    """Return a value as C passes it to printf: doubles, and integers of 32 or 64 bits."""
-    if isinstance(value, bool) or not isinstance(value, Register | int | float):
-        fail(rules.ARGUMENT, f"`ptx.printf` prints registers and numbers, found {shown(value)}")
-    if not isinstance(value, Register):
-        kind = f64 if isinstance(value, float) else s32 if -(1 << 31) <= value < 1 << 31 else u64
-        made = fresh(kind)
-        move(made, value)
-        return made
-    if value.dtype.kind == "f" and value.dtype.bits < 64:
-        made = fresh(f64)
-        emit(spelled("cvt", "f64", value.dtype.name), (made, value))
-        return made
-    if value.dtype.kind == "pred":
-        made = fresh(u32)
-        emit(spelled("selp", "u32"), (made, 1, 0, value))
-        return made
-    return widen(value, s32 if value.dtype.kind == "s" else u32) if value.dtype.bits < 32 else value  # pyright: ignore[reportReturnType]
-
-
 def trap(*, pred: Pred | None = None) -> None:
     """Emit `trap`: the kernel ends with an error."""
     emit(spelled("trap"), (), pred)
-
-
-@intrinsic
-def assert_(pred: Pred, message: str = "assertion failed") -> None:
-    """End the kernel with a message that names the Python line, where the predicate is false."""
-    trace = current()
-    here = trace.here()
-    file, line, name = (here.file, here.line, here.code.co_name) if here else ("<kernel>", 0, trace.name)
-    kinds = (ScalarType.B64, ScalarType.B64, ScalarType.B32, ScalarType.B64, ScalarType.B64)
-    _external(trace, "__assertfail", kinds, (), "noreturn")
-    with If("ptx.if_", ~pred):
-        texts = [_text(trace, text) for text in (message, file, name)]
-        arguments = [(b64, texts[0]), (b64, texts[1]), (b32, line), (b64, texts[2]), (b64, 1)]
-        call(trace, "__assertfail", arguments, ())

@@ -10,13 +10,14 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.diagnostics import Origin, PtxError
 from pyptx.ir import Function, opcode_span
+from pyptx.isa.printf import LONGEST, Parts, Unprintable, argument_offsets, parse_format
 from pyptx.sim import rules
 from pyptx.sim.access import load, store
 from pyptx.sim.formats import Array, Value
 from pyptx.sim.frames import laid_out
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Site
-from pyptx.sim.printing import LONGEST, MOST_PRINTED, Parts, Unprintable, argument_offsets, formatted, parse_format
+from pyptx.sim.printing import MOST_PRINTED, formatted
 
 if TYPE_CHECKING:
     from pyptx.sim.machine import Batch

@@ -6,86 +6,17 @@ Knows no memory.
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from pyptx.diagnostics import visible
+from pyptx.isa.printf import FLOATS, SIGNED, Field, Parts, within
 
-LONGEST = 1 << 16
-"""Bytes of one string, and characters of one field."""
 MOST_PRINTED = 1 << 24
 """Characters of one launch."""
-_MOST_ARGUMENTS = 32
-"""CUDA programming guide, formatted output: device code passes no more."""
-
-_FIELD = re.compile(
-    rb"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d*))?(?P<size>hh|h|ll|l|j|z|t|L)?(?P<kind>.)?",
-    re.DOTALL,
-)
-_SIGNED, _UNSIGNED, _FLOATS = "di", "ouxX", "aAeEfFgG"
-_BITS = {"hh": 8, "h": 16, "": 32}
-"""Bits of an integer by its length modifier; all others say 64."""
-
 String = Callable[[int, int | None], bytes]
 """Reads the string at an address, up to its NUL or to so many bytes."""
-
-
-class Unprintable(ValueError):
-    """A format that C leaves undefined or that prints without bound; the message is for the user."""
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One conversion specification. A width or precision of `*` is an argument, None is not stated."""
-
-    text: str
-    flags: str
-    width: int | str | None
-    precision: int | str | None
-    size: str
-    kind: str
-
-    @property
-    def dtypes(self) -> list[str]:
-        """What the field takes from the arguments, in order."""
-        stars = ["i4" for part in (self.width, self.precision) if part == "*"]
-        if self.kind in _FLOATS:
-            return [*stars, "f8"]
-        wide = self.kind in "sp" or (self.kind != "c" and _bits(self) == 64)
-        return [*stars, ("i" if self.kind in _SIGNED else "u") + ("8" if wide else "4")]
-
-
-Parts = list[bytes | Field]
-
-
-def parse_format(text: bytes) -> Parts:
-    """Return the literal parts and the fields of a format."""
-    parts: Parts = []
-    end = 0
-    for found in _FIELD.finditer(text):
-        parts += [text[end : found.start()], b"%" if found[0] == b"%%" else _field(found)]
-        end = found.end()
-    count = sum(len(part.dtypes) for part in parts if isinstance(part, Field))
-    if count > _MOST_ARGUMENTS:
-        raise Unprintable(f"the format takes {count} arguments, device code passes {_MOST_ARGUMENTS} at most")
-    return [*parts, text[end:]]
-
-
-def argument_offsets(parts: Parts) -> list[tuple[int, str]]:
-    """Return where each argument lies in the buffer of `vprintf`, and its type: each aligned to its own size."""
-    placed: list[tuple[int, str]] = []
-    end = 0
-    for dtype in (dtype for part in parts if isinstance(part, Field) for dtype in part.dtypes):
-        size = np.dtype(dtype).itemsize
-        offset = -(-end // size) * size
-        placed.append((offset, dtype))
-        end = offset + size
-    return placed
 
 
 def formatted(parts: Parts, arguments: list[Any], string: String) -> str:
@@ -96,47 +27,16 @@ def formatted(parts: Parts, arguments: list[Any], string: String) -> str:
     return made.decode("utf-8", "backslashreplace")
 
 
-def _field(found: re.Match[bytes]) -> Field:
-    text = found[0].decode("latin-1")
-    flags, width, precision, size, kind = ((group or b"").decode("latin-1") for group in found.groups())
-    if kind == "n":
-        raise Unprintable("`%n` writes to memory, which device code's printf does not do")
-    wide_text = kind in ("c", "s") and size
-    if not kind or kind not in _SIGNED + _UNSIGNED + _FLOATS + "csp" or wide_text:
-        raise Unprintable(f"`{text}` is no conversion of device code's printf, which knows %cdiouxXpeEfFgGaAs")
-    precision = None if found["precision"] is None else precision or "0"
-    made = Field(text, flags, _count(width or None, text), None, size, kind)
-    return Field(text, flags, made.width, _count(precision, text, bounded=kind != "s"), size, kind)
-
-
-def _count(given: str | None, text: str, *, bounded: bool = True) -> int | str | None:
-    """Return a width or precision; a `bounded` one is the least number of characters that a field prints."""
-    if given is None or given == "*":
-        return given
-    digits = given.lstrip("0")[:10] or "0"
-    return _within(int(digits), text) if bounded else int(digits)
-
-
-def _within(count: int, text: str) -> int:
-    if count > LONGEST:
-        raise Unprintable(f"`{text}` prints {count} characters or more, one field has {LONGEST} at most")
-    return count
-
-
-def _bits(field: Field) -> int:
-    return _BITS.get(field.size, 64)
-
-
 def _converted(field: Field, values: list[Any], string: String) -> bytes:
     flags, width, precision = field.flags, field.width, field.precision
     if width == "*":
         width = int(values.pop(0))
-        flags, width = (flags + "-" if width < 0 else flags), _within(abs(width), field.text)
+        flags, width = (flags + "-" if width < 0 else flags), within(abs(width), field.text)
     if precision == "*":
         precision = int(values.pop(0))
         precision = None if precision < 0 else precision
         if precision is not None and field.kind != "s":
-            _within(precision, field.text)
+            within(precision, field.text)
     assert not isinstance(width, str)
     assert not isinstance(precision, str)
     value = values.pop()
@@ -147,7 +47,7 @@ def _converted(field: Field, values: list[Any], string: String) -> bytes:
         return _padded(flags, width, b"", bytes([int(value) & 0xFF]))
     if field.kind == "p" and not value:
         return _padded(flags, width, b"", b"(nil)")
-    if field.kind in _FLOATS:
+    if field.kind in FLOATS:
         sign, digits = _floating(field.kind, flags, precision, float(value))
         zeros = "0" in flags and math.isfinite(value)
     else:
@@ -171,9 +71,9 @@ def _integer(field: Field, flags: str, precision: int | None, value: int) -> tup
     """Return what stands before the zeros that fill a field, and the digits."""
     if field.kind == "p":
         return "0x", f"{value:x}".rjust(precision or 0, "0")
-    bits = _bits(field)
+    bits = field.bits
     value &= (1 << bits) - 1
-    if field.kind in _SIGNED:
+    if field.kind in SIGNED:
         value -= (value >> (bits - 1)) << bits
         sign, base = _sign(flags, value < 0), "d"
     else:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 import pytest
 
 from pyptx import PtxError, combine, kernel, ptx, reg, smem
 from pyptx.emitter import emit
 from pyptx.types import bf16, f32, pred, s32, u8, u32, u64
-from tests.dsl.tracing import accepted, traced
+from tests.dsl.tracing import accepted, refused, traced
 
 
 def scale_body(x: reg.Reg, n: reg.Reg) -> reg.Reg:
@@ -101,6 +105,44 @@ def test_printf_passes_what_c_would() -> None:
     assert text.count(".global .align 1 .b8 $text") == 2
     assert "cvt.f64.f32" in text
     assert ".extern .func (.param .b32 vprintf_result0) vprintf" in text
+
+
+PRINTED: list[tuple[str, Callable[[Any, Any, Any], tuple[Any, ...]], tuple[str, ...]]] = [
+    ("%d %f\n", lambda i, x, w: (i,), ("`%f`", "no argument", "takes 2, found 1")),
+    ("%d\n", lambda i, x, w: (i, x), ("argument 2", "`%f0` of type .f32", "no conversion", "takes 1")),
+    ("100%%\n", lambda i, x, w: (i,), ("argument 1", "no conversion", "takes 0")),
+    ("%d %5.2d\n", lambda i, x, w: (i, x), ("`%5.2d`", "prints 32 bits", "argument 2", ".f32", "write %f")),
+    ("%f\n", lambda i, x, w: (i,), ("`%f`", "floating-point", "argument 1", ".s32", "write %d")),
+    ("%d\n", lambda i, x, w: (w,), ("`%d`", "prints 32 bits", ".u64", "write %llu")),
+    ("%lld\n", lambda i, x, w: (i,), ("`%lld`", "prints 64 bits", ".s32", "write %d")),
+    ("%*d\n", lambda i, x, w: (x, i), ("`%*d`", "argument 1", ".f32")),
+    ("%d\n", lambda i, x, w: (1 << 32,), ("`%d`", "4294967296", "write %lld")),
+    ("%d\n", lambda i, x, w: (1.5,), ("`%d`", "1.5", "write %f")),
+    ("%d\n", lambda i, x, w: ("text",), ("`%d`", "'text'", "write %s")),
+    ("%s\n", lambda i, x, w: (i,), ("`%s`", "prints a text", ".s32")),
+    ("%d\n", lambda i, x, w: (None,), ("`%d`", "None")),
+    ("%y\n", lambda i, x, w: (i,), ("`%y`", "no conversion", "%%")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "make", "words"), PRINTED, ids=[f"{words}" for _, _, words in PRINTED])
+def test_printf_refuses_what_its_format_does_not_print(text: str, make: Any, words: tuple[str, ...]) -> None:
+    def body() -> None:
+        i, x, w = reg.scalar(s32, -1), reg.scalar(f32, 1.5), reg.scalar(u64, 3)
+        ptx.printf(text, *make(i, x, w))  # here
+
+    refused(body, "PTX0818", *words)
+
+
+def test_printf_prints_what_its_format_says(capsys: pytest.CaptureFixture[str]) -> None:
+    @kernel(grid=(1,))
+    def body() -> None:
+        x, w = reg.scalar(f32, 1.5), reg.scalar(u64, 3)
+        ptx.printf("%s %f %lld %llu %*d %c %u%%\n", "text", 2, 4, w, 5, 6, 65, np.int32(-1))
+        ptx.printf("%.1f\n", x)
+
+    body()
+    assert capsys.readouterr().out == "text 2.000000 4 3     6 A 4294967295%\n1.5\n"
 
 
 def test_assertions_name_the_python_line() -> None:

@@ -15,9 +15,10 @@ import pytest
 from pyptx import kernel as python_kernel
 from pyptx import ptx, reg, sim
 from pyptx.diagnostics import PtxError
+from pyptx.isa import printf
+from pyptx.isa.printf import Unprintable, parse_format
 from pyptx.parser import parse
-from pyptx.sim import printing
-from pyptx.sim.printing import Unprintable, formatted, parse_format
+from pyptx.sim.printing import formatted
 from pyptx.types import f32, s32, u64
 from tests.sim.kernels import kernel, reported
 
@@ -182,7 +183,7 @@ def test_an_argument_that_is_no_address_is_reported_at_the_call() -> None:
 
 
 def test_a_string_without_an_end_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(printing, "LONGEST", 64)
+    monkeypatch.setattr(printf, "LONGEST", 64)
     monkeypatch.setattr("pyptx.sim.builtins.LONGEST", 64)
     text = np.full(1000, 65, np.uint8)
     body = f"{PACK}\nld.param.u64 %rd1, [out];\n{CALL}"

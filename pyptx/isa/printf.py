@@ -1,0 +1,108 @@
+"""The format strings of device code's `printf`: which arguments each conversion takes, and where `vprintf` finds them.
+
+Knows neither registers nor memory.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+LONGEST = 1 << 16
+"""Bytes of one string, and characters of one field."""
+_MOST_ARGUMENTS = 32
+"""CUDA programming guide, formatted output: device code passes no more."""
+
+_FIELD = re.compile(
+    rb"%(?P<flags>[-+ #0]*)(?P<width>\*|\d+)?(?:\.(?P<precision>\*|\d*))?(?P<size>hh|h|ll|l|j|z|t|L)?(?P<kind>.)?",
+    re.DOTALL,
+)
+SIGNED, UNSIGNED, FLOATS = "di", "ouxX", "aAeEfFgG"
+_BITS = {"hh": 8, "h": 16, "": 32}
+"""Bits of an integer by its length modifier; all others say 64."""
+
+
+class Unprintable(ValueError):
+    """A format that C leaves undefined or that prints without bound; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One conversion specification. A width or precision of `*` is an argument, None is not stated."""
+
+    text: str
+    flags: str
+    width: int | str | None
+    precision: int | str | None
+    size: str
+    kind: str
+
+    @property
+    def bits(self) -> int:
+        """The bits of an integer of this length modifier."""
+        return _BITS.get(self.size, 64)
+
+    @property
+    def dtypes(self) -> list[str]:
+        """What the field takes from the arguments, in order."""
+        stars = ["i4" for part in (self.width, self.precision) if part == "*"]
+        if self.kind in FLOATS:
+            return [*stars, "f8"]
+        wide = self.kind in "sp" or (self.kind != "c" and self.bits == 64)
+        return [*stars, ("i" if self.kind in SIGNED else "u") + ("8" if wide else "4")]
+
+
+Parts = list[bytes | Field]
+
+
+def parse_format(text: bytes) -> Parts:
+    """Return the literal parts and the fields of a format."""
+    parts: Parts = []
+    end = 0
+    for found in _FIELD.finditer(text):
+        parts += [text[end : found.start()], b"%" if found[0] == b"%%" else _field(found)]
+        end = found.end()
+    count = sum(len(part.dtypes) for part in parts if isinstance(part, Field))
+    if count > _MOST_ARGUMENTS:
+        raise Unprintable(f"the format takes {count} arguments, device code passes {_MOST_ARGUMENTS} at most")
+    return [*parts, text[end:]]
+
+
+def argument_offsets(parts: Parts) -> list[tuple[int, str]]:
+    """Return where each argument lies in the buffer of `vprintf`, and its type: each aligned to its own size."""
+    placed: list[tuple[int, str]] = []
+    end = 0
+    for dtype in (dtype for part in parts if isinstance(part, Field) for dtype in part.dtypes):
+        size = int(dtype[1])
+        offset = -(-end // size) * size
+        placed.append((offset, dtype))
+        end = offset + size
+    return placed
+
+
+def _field(found: re.Match[bytes]) -> Field:
+    text = found[0].decode("latin-1")
+    flags, width, precision, size, kind = ((group or b"").decode("latin-1") for group in found.groups())
+    if kind == "n":
+        raise Unprintable("`%n` writes to memory, which device code's printf does not do")
+    wide_text = kind in ("c", "s") and size
+    if not kind or kind not in SIGNED + UNSIGNED + FLOATS + "csp" or wide_text:
+        raise Unprintable(f"`{text}` is no conversion of device code's printf, which knows %cdiouxXpeEfFgGaAs")
+    precision = None if found["precision"] is None else precision or "0"
+    made = Field(text, flags, _count(width or None, text), None, size, kind)
+    return Field(text, flags, made.width, _count(precision, text, bounded=kind != "s"), size, kind)
+
+
+def _count(given: str | None, text: str, *, bounded: bool = True) -> int | str | None:
+    """Return a width or precision; a `bounded` one is the least number of characters that a field prints."""
+    if given is None or given == "*":
+        return given
+    digits = given.lstrip("0")[:10] or "0"
+    return within(int(digits), text) if bounded else int(digits)
+
+
+def within(count: int, text: str) -> int:
+    """Return a number of characters; refuse one that prints without bound."""
+    if count > LONGEST:
+        raise Unprintable(f"`{text}` prints {count} characters or more, one field has {LONGEST} at most")
+    return count

@@ -1,0 +1,167 @@
+"""`printf` and assertions: calls of what the driver provides, with texts that the module holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyptx.dsl import rules
+from pyptx.dsl.emit import emit, shown, spelled
+from pyptx.dsl.registers import Pred, Reg, fresh, move, widen
+from pyptx.dsl.scopes import intrinsic
+from pyptx.dsl.shared import memory_type
+from pyptx.dsl.trace import Trace, current, fail
+from pyptx.dsl.values import Register, integer_range, is_integer, plain
+from pyptx.ir.kinds import LinkingDirective, ScalarType, StateSpace
+from pyptx.ir.nodes import Function, FunctionDirective, Param, VarDecl
+from pyptx.ir.operands import AddressOperand, LabelOperand
+from pyptx.isa.printf import Field, Parts, Unprintable, argument_offsets, parse_format
+from pyptx.ptx.control import If
+from pyptx.ptx.functions import call, declare
+from pyptx.types import PtxType, b32, b64, f64, s32, s64, u32, u64
+
+
+@intrinsic
+def printf(text: str, *values: Any) -> None:
+    """Print from the GPU: `ptx.printf("i=%d x=%f\\n", i, x)`. Values are registers, numbers, and texts for `%s`; small
+    ones are widened as C does. Each must be what its conversion prints."""
+    trace = current()
+    parts = _parts(text)
+    fields = [(part, dtype) for part in parts if isinstance(part, Field) for dtype in part.dtypes]
+    if len(values) < len(fields):
+        fail(rules.ARGUMENT, f"`{fields[len(values)][0].text}` of `ptx.printf` has no argument: the format takes "
+             f"{len(fields)}, found {len(values)}", help="give it one; %% prints a percent sign")  # fmt: skip
+    if len(values) > len(fields):
+        fail(rules.ARGUMENT, f"argument {len(fields) + 1} of `ptx.printf`, {shown(values[len(fields)])}, has no "
+             f"conversion: the format takes {len(fields)}", help="write %d, %f, … for it in the format")  # fmt: skip
+    words = [
+        _argument(number, field, _CLASSES[dtype], value, trace)
+        for number, ((field, dtype), value) in enumerate(zip(fields, values, strict=True), 1)
+    ]
+    _external(trace, "vprintf", (ScalarType.B64, ScalarType.B64), (ScalarType.B32,))
+    buffer: Any = 0
+    if words:
+        name = trace.name_for(None, "$printf")
+        offsets = [offset for offset, _ in argument_offsets(parts)]
+        end = offsets[-1] + words[-1].dtype.bits // 8
+        trace.variable(VarDecl(StateSpace.LOCAL, ScalarType.B8, name, end, 8))
+        for offset, word in zip(offsets, words, strict=True):
+            kind = memory_type(word.dtype)
+            emit(spelled("st", "local", kind), (AddressOperand(name, str(offset) if offset else None), word))
+        local, buffer = fresh(b64), fresh(b64)
+        move(local, LabelOperand(name))
+        emit(spelled("cvta", "local", "u64"), (buffer, local))
+    call(trace, "vprintf", [(b64, _text(trace, text)), (b64, buffer)], [b32])
+
+
+_CLASSES = {"i4": s32, "u4": u32, "i8": s64, "u8": u64, "f8": f64}
+"""The type in which a conversion's argument is passed."""
+
+
+def _parts(text: Any) -> Parts:
+    if not isinstance(text, str):
+        fail(rules.ARGUMENT, f"the format of `ptx.printf` is a string, found {shown(text)}",
+             help='write ptx.printf("x=%f\\n", x)')  # fmt: skip
+    try:
+        return parse_format(text.encode())
+    except Unprintable as why:
+        return fail(rules.ARGUMENT, f"`ptx.printf`: {why}", help="%% prints a percent sign")
+
+
+def _argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace) -> Reg:
+    """Return a value as C passes it to printf: doubles, and integers of 32 or 64 bits, as its conversion says."""
+    if field.kind == "s" and isinstance(value, str):
+        return _text(trace, value)
+    value = plain(value)
+    if isinstance(value, Register):
+        if (value.dtype.kind == "f") != (kind is f64) or (
+            kind is not f64 and (value.dtype.bits > 32) != (kind.bits > 32)
+        ):
+            _mismatch(number, field, kind, value)
+        return _promoted(value)
+    if not (is_integer(value) or (isinstance(value, float) and kind is f64)):
+        _mismatch(number, field, kind, value)
+    if kind is not f64:
+        low, high = integer_range(kind, lenient=True)
+        if not low <= value <= high:
+            _mismatch(number, field, kind, value)
+    made = fresh(kind if kind is f64 or value >= 0 else s32 if kind.bits == 32 else s64)
+    move(made, value)
+    return made
+
+
+def _mismatch(number: int, field: Field, kind: PtxType, value: Any) -> None:
+    """Refuse an argument that its conversion does not print."""
+    prints = "a text" if field.kind == "s" else "a floating-point number" if kind is f64 else f"{kind.bits} bits"
+    fail(rules.ARGUMENT, f"`{field.text}` of `ptx.printf` prints {prints}, argument {number} is {shown(value)}",
+         help=f"write {_conversion(value)}, or convert it by ptx.cvt")  # fmt: skip
+
+
+def _conversion(value: Any) -> str:
+    """Return the conversion that prints a value."""
+    if isinstance(value, Register):
+        if value.dtype.kind == "f":
+            return "%f"
+        return f"%{'ll' if value.dtype.bits > 32 else ''}{'d' if value.dtype.kind == 's' else 'u'}"
+    if isinstance(value, str):
+        return "%s"
+    return "%f" if isinstance(value, float) else "%lld" if is_integer(value) else "%d, %f, … for registers and numbers"
+
+
+def _promoted(value: Register) -> Reg:
+    """Return a register as C passes it to a function without a prototype."""
+    if value.dtype.kind == "f" and value.dtype.bits < 64:
+        made = fresh(f64)
+        emit(spelled("cvt", "f64", value.dtype.name), (made, value))
+        return made
+    if value.dtype.kind == "pred":
+        made = fresh(u32)
+        emit(spelled("selp", "u32"), (made, 1, 0, value))
+        return made
+    return widen(value, s32 if value.dtype.kind == "s" else u32) if value.dtype.bits < 32 else value  # pyright: ignore[reportReturnType]
+
+
+def _text(trace: Trace, text: str) -> Reg:
+    """Return the generic address of a string, ended by a zero, that the module holds once."""
+    name = trace.unit.once.get(("text", text))
+    if name is None:
+        data = (*text.encode(), 0)
+        name = trace.unit.once["text", text] = trace.module_name_for(None, "$text")
+        initial = tuple(map(str, data))
+        trace.module_variable(VarDecl(StateSpace.GLOBAL, ScalarType.B8, name, len(data), 1, initial))
+    address, made = fresh(b64), fresh(b64)
+    move(address, LabelOperand(name))
+    emit(spelled("cvta", "global", "u64"), (made, address))
+    return made
+
+
+def _external(
+    trace: Trace, name: str, params: Sequence[ScalarType], returns: Sequence[ScalarType], *words: str
+) -> None:
+    """Declare a function that the driver provides."""
+    if name in trace.unit.functions:
+        return
+    taken, given = (
+        tuple(Param(StateSpace.PARAM, kind, f"{name}_{prefix}{i}") for i, kind in enumerate(kinds))
+        for prefix, kinds in (("", params), ("result", returns))
+    )
+    made = Function(
+        False, name, taken, given or None, linking=LinkingDirective.EXTERN, definition=False,
+        directives=tuple(FunctionDirective(word) for word in words),
+    )  # fmt: skip
+    declare(trace, made)
+    trace.unit.functions[name] = made
+
+
+@intrinsic
+def assert_(pred: Pred, message: str = "assertion failed") -> None:
+    """End the kernel with a message that names the Python line, where the predicate is false."""
+    trace = current()
+    here = trace.here()
+    file, line, name = (here.file, here.line, here.code.co_name) if here else ("<kernel>", 0, trace.name)
+    kinds = (ScalarType.B64, ScalarType.B64, ScalarType.B32, ScalarType.B64, ScalarType.B64)
+    _external(trace, "__assertfail", kinds, (), "noreturn")
+    with If("ptx.if_", ~pred):
+        texts = [_text(trace, text) for text in (message, file, name)]
+        arguments = [(b64, texts[0]), (b64, texts[1]), (b32, line), (b64, texts[2]), (b64, 1)]
+        call(trace, "__assertfail", arguments, ())

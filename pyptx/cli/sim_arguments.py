@@ -42,6 +42,7 @@ _MOST_DIMENSIONS = 64
 """Of an array of NumPy."""
 _SPEC = re.compile(r"(?P<type>\w+)(\[(?P<shape>[^\]]*)\])?=(?P<value>[^\s].*?)(\s+map\((?P<map>[^)]*)\))?")
 _FILL = re.compile(r"(?P<name>[a-z]+)(\((?P<bounds>[^()]*)\))?")
+_DIGITS = re.compile(r"[+-]?(0[xob])?[0-9a-f_.]+(e[+-]?[0-9]+)?", re.IGNORECASE | re.ASCII)
 _MAGIC, _ARCHIVE = b"\x93NUMPY", b"PK"
 _BAD_HEADER = (
     OSError, ValueError, EOFError, TypeError, OverflowError, SyntaxError, RecursionError, tokenize.TokenError,
@@ -227,16 +228,19 @@ def _whole(spec: Spec) -> int:
 
 def _fraction(spec: Spec) -> float:
     try:
-        if spec.value.isascii() and len(spec.value) <= _LONGEST_SHOWN:
-            value = float(spec.value)
-            if math.isfinite(value) or not spec.value.lstrip("+-")[:1].isdigit():
-                return value
+        value = float(spec.value) if spec.value.isascii() and len(spec.value) <= _LONGEST_SHOWN else None
     except ValueError:
-        pass
-    raise _meaningless(spec)
+        value = None
+    if value is None:
+        raise _meaningless(spec)
+    if math.isinf(value) and "inf" not in spec.value.lower():
+        raise Unusable(f"`{spec.text}`: {spec.value} does not fit into {spec.type}")
+    return value
 
 
 def _meaningless(spec: Spec) -> Unusable:
+    if len(spec.value) > _LONGEST_SHOWN and _DIGITS.fullmatch(spec.value):
+        return Unusable(f"`{spec.text}`: a number of {len(spec.value)} characters; {_LONGEST_SHOWN} at most are read")
     return Unusable(f"`{spec.text}`: `{shortened(spec.value)}` is none of {', '.join(_NAMED)}")
 
 

@@ -22,7 +22,7 @@ from pyptx.sim.hazards.graph import Hang
 from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
-from pyptx.sim.progress import Pace, attach, interrupted, least_instructions, progress
+from pyptx.sim.progress import attach, interrupted, pace_of, progress
 from pyptx.sim.results import Coverage, Result
 from pyptx.sim.scheduling.orders import SEEDED
 from pyptx.sim.scheduling.scheduler import Scheduler
@@ -110,9 +110,7 @@ def run(
 def _run(launch: Prepared, checks: Checks | None, recorder: Recorder | None, watched: watching.Watch | None) -> None:
     """Run all batches of a launch."""
     batch: Scheduler | None = None
-    grid = f"a grid of {launch.ctas} CTAs of {launch.threads} threads"
-    least = launch.ctas * launch.threads * least_instructions(launch.launch.program)
-    pace = Pace(-(-launch.ctas // launch.at_once), grid, checks is not None, least)
+    pace = pace_of([launch], checks is not None)
     try:
         with np.errstate(all="ignore"), progress(launch.ctas * launch.threads, pace) as tell:
             for batch in launch.batches(checks, recorder):

@@ -41,6 +41,10 @@ RANK_SHIFT = 24
 REMOTE = 16
 """What the rank of another CTA is counted from, in the bits above its offset; none stand there for the own CTA."""
 """In the shared::cluster window, the rank of the CTA plus one stands above this many bits; 0 is the own CTA."""
+_LOWEST = 1 << 16
+"""Below this lies no memory: such addresses are offsets from a null pointer."""
+_POINTER = "pass an array for the parameter that is the pointer, and check the offset that is added to it"
+_GUARD = "compare the index with the size of the array, or guard the access"
 _WINDOW = {PARAM_BASE >> 32: "param", SHARED_WINDOW >> 32: "shared", LOCAL_WINDOW >> 32: "local"}
 
 
@@ -343,7 +347,10 @@ class Memory:
         text = self._nearest(where, space)
         if where < self.params.size and ".tensor" in site.instruction.modifiers:
             text += ", or a tensor map's address in the parameters, which `cvta.param` makes generic"
-        return self._fault(rules.OUT_OF_BOUNDS, site, lanes, at, address, size, text)
+        help = _POINTER if where < _LOWEST else _GUARD if where >= GLOBAL_BASE else None
+        return self._fault(
+            rules.OUT_OF_BOUNDS, site, lanes, at, address, size, text, help=help if space == "global" else None
+        )
 
     def _nearest(self, address: int, space: str) -> str:
         if space == "shared":
@@ -355,11 +362,13 @@ class Memory:
             return f"the thread has {self.local.size} bytes of local memory"
         if space == "param":
             return f"the kernel has {self.params.size} bytes of parameters"
-        if address < 1 << 16:
-            low = self.shared.low
+        if address < _LOWEST:
+            low, known = self.shared.low, "a null pointer"
+            if address:
+                known = "no array lies so low: an offset from a null pointer, or a number passed as a pointer"
             if low <= address < low + self.shared.size:
-                return f"a null pointer, or an address in shared memory, where it is {self.names(address)}"
-            return "a null pointer"
+                return f"{known}, or an address in shared memory, where it is {self.names(address)}"
+            return known
         if address >> 32 in _WINDOW:
             return f"a generic address of {_WINDOW[address >> 32]} memory"
         if not self.regions:
@@ -371,14 +380,15 @@ class Memory:
         return f"the nearest allocation is `{nearest.name}`, {nearest.size} bytes at {nearest.low:#x}: {by}"
 
     def _fault(
-        self, rule: rules.Rule, site: Site, lanes: Lanes, at: int, address: Value, size: int, why: str
-    ) -> PtxError:
+        self, rule: rules.Rule, site: Site, lanes: Lanes, at: int, address: Value, size: int, why: str,
+        help: str | None = None,
+    ) -> PtxError:  # fmt: skip
         where = int(np.broadcast_to(np.asarray(address), lanes.n)[at])
         place, low = f"{where:#x}", self.shared.low
         if low <= where < low + 2 * self.shared.size and ".shared" in site.instruction.full_opcode:
             place = f"{self.names(where)} ({place})"
         text = f"`{site.instruction.full_opcode}` accesses {size} byte{'s' if size > 1 else ''} at {place}: {why}"
-        return rules.error(rule, site.origin, text, notes=(self.place(lanes, at, site.function),))
+        return rules.error(rule, site.origin, text, notes=(self.place(lanes, at, site.function),), help=help)
 
     def place(self, lanes: Lanes, at: int, function: str) -> str:
         """Say which thread the n-th of these lanes is."""

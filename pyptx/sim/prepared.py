@@ -203,7 +203,7 @@ def _begun(made: _Made, module: Module, options: Options, buffers: Buffers, labe
     if options.precision not in ("float32", "hardware"):
         text = f"precision {options.precision!r} is not there; `float32` and `hardware` are"
         raise rules.error(rules.LAUNCH_SHAPE, None, text)
-    whole_number(options.seed, "seed")
+    whole_number(options.seed, "seed", 0)
     whole_number(options.max_steps, "max_steps", 1)
     whole_number(options.batch_lanes, "batch_lanes", 1)
     exact = 0

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 from pyptx.diagnostics import PtxError, user_stack_level
 from pyptx.sim.assignment import successors
@@ -16,6 +17,9 @@ from pyptx.sim.printing import Printed
 from pyptx.sim.program import EXIT, RET, TRAP, Program
 from pyptx.sim.scheduling.places import report
 from pyptx.sim.scheduling.state import State
+
+if TYPE_CHECKING:
+    from pyptx.sim.prepared import Prepared
 
 _DELAY = 1.0
 """Seconds after which the bar appears."""
@@ -80,6 +84,16 @@ class Pace:
             tqdm.write(f"note: {text}", file=sys.stderr)
         else:
             warnings.warn(text, RuntimeWarning, stacklevel=user_stack_level())
+
+
+def pace_of(launches: Sequence[Prepared], checked: bool) -> Pace:
+    """Return the pace of a launch, or of the launches of a stream."""
+    threads = sum(one.ctas * one.threads for one in launches)
+    what = f"a stream of {len(launches)} grids, {threads} threads in all,"
+    if len(launches) == 1:
+        what = f"a grid of {launches[0].ctas} CTAs of {launches[0].threads} threads"
+    least = sum(one.ctas * one.threads * least_instructions(one.launch.program) for one in launches)
+    return Pace(sum(-(-one.ctas // one.at_once) for one in launches), what, checked, least)
 
 
 def least_instructions(program: Program) -> int:

@@ -22,7 +22,7 @@ from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import Options, prepared
 from pyptx.sim.program import Code
-from pyptx.sim.progress import attach
+from pyptx.sim.progress import attach, pace_of
 from pyptx.sim.python_names import python_names
 from pyptx.sim.registers import Row
 from pyptx.sim.results import Coverage, Result
@@ -108,9 +108,14 @@ class Machine:
     def run(self, until: Until | None = None) -> bool:
         """Run until a group of lanes is about to execute a label's or a line's first instruction, or until a condition
         holds; say whether it stopped there, False at the end."""
-        pcs = self._places(until)
+        pcs, pace = self._places(until), None
+        if until is None and not self._launch.stats.instructions:
+            pace = pace_of([self._launch], self._checks is not None)
+            pace.begin_batch()
         while (batch := self._batch) is not None:
             self._advance(batch)
+            if pace is not None and self._batch is not batch:
+                pace.end_batch()
             if self._stops(until, pcs):
                 return True
         return False

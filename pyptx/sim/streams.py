@@ -24,7 +24,7 @@ from pyptx.sim.hazards import Finding
 from pyptx.sim.launch import cited, judged, repeatable, with_findings
 from pyptx.sim.linking import told_apart, whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared_together
-from pyptx.sim.progress import attach, interrupted
+from pyptx.sim.progress import Pace, attach, interrupted, pace_of
 from pyptx.sim.results import Coverage, Result
 from pyptx.sim.scheduling.dependents import go_on
 from pyptx.sim.scheduling.grids import stuck
@@ -67,6 +67,7 @@ class _Grid:
     launch: Prepared
     flight: Flight
     checks: Checks | None
+    pace: Pace
     batches: Iterator[Scheduler] | None = None
     batch: Scheduler | None = None
 
@@ -89,6 +90,7 @@ class _Grid:
         self.batch.step()
         while self.batch is not None and not self.batch.live and self.batch.peek() is None:
             self.batch = next(self.batches, None)
+            self.pace.end_batch()
         self.flight.ended = self.batch is None
         return self.flight.ended
 
@@ -123,6 +125,7 @@ class _Stream:
     def run(self) -> None:
         """Run until every grid has ended."""
         self.waiting = list(self.grids)
+        self.grids[0].pace.begin_batch()
         while self.waiting or any(grid.runs for grid in self.grids):
             running = [grid for grid in self.grids if grid.runs]
             able = [grid.batch is not None and bool(grid.batch.ready) for grid in running]
@@ -244,13 +247,14 @@ def _shape(launch: Launch) -> dict[str, Any]:
 def _grids(launches: Sequence[Launch], prepared: Sequence[Prepared], selected: Selection | None) -> list[_Grid]:
     """Return the grids of a stream: who may overlap whom."""
     grids: list[_Grid] = []
+    pace = pace_of(prepared, selected is not None)
     for one, launch in zip(launches, prepared, strict=True):
         before = grids[-1] if grids and one.programmatic else None
         flight = Flight(launch.launch.label, launch.ctas, None if before is None else before.flight)
         checks = None
         if selected is not None:
             checks = Checks(selected, grids[-1].checks if grids else None, overlaps=before is not None)
-        grids.append(_Grid(launch, flight, checks))
+        grids.append(_Grid(launch, flight, checks, pace))
         flight.elapsed = lambda: sum(grid.launch.stats.instructions for grid in grids)
     return grids
 

@@ -109,9 +109,9 @@ def test_a_map_of_another_type_is_found_with_both_places(dtype: ElementType) -> 
     found = multiplied(a=dtype)
     assert {finding.rule.code for finding in found} == {"PTX0988"}
     first = found[0]
-    assert f"tensor map says ElementType.{dtype.name}, the product reads 16 bytes at" in first.what
+    assert f"tensor map says {dtype.name.lower()}, the product reads 16 bytes at" in first.what
     assert "as bf16" in first.what
-    assert "encode the map with ElementType.BF16, or multiply as" in first.help
+    assert "encode the map with type bf16, or multiply as" in first.help
     assert first.other is not None
     assert first.other.text.startswith("cp.async.bulk.tensor.2d")
     assert multiplied(a=dtype, check="races") == []

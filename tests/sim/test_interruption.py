@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -144,6 +145,30 @@ def test_a_launch_that_must_take_very_long_says_so_before_it_starts(grid: int, s
     notes = [str(warning.message) for warning in caught]
     assert len(notes) == says
     assert not notes or "thread-instructions a second" in notes[0]
+
+
+def _stream() -> None:
+    out = np.zeros(64 * 20, np.int32)
+    launch = sim.Launch(parse(LOOP), grid=20, block=64, args=(out,))
+    sim.stream([launch, launch], batch_lanes=64)
+
+
+def _machine() -> None:
+    sim.Machine(parse(LOOP), grid=40, block=64, args=(np.zeros(64 * 40, np.int32),), batch_lanes=64).finish()
+
+
+@pytest.mark.parametrize(("run", "what"), [(_stream, "a stream of 2 grids"), (_machine, "a grid of 40 CTAs")])
+@pytest.mark.parametrize("before", [True, False])
+def test_streams_and_machines_say_that_they_take_very_long(
+    run: Callable[[], None], what: str, before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_SETTLED", float("inf") if before else 0)
+    monkeypatch.setattr(progress, "_VERY_LONG", 0)
+    monkeypatch.setattr(progress, "_FASTEST", 1e3 if before else float("inf"))
+    with pytest.warns(RuntimeWarning, match="no run reaches" if before else "more: 1 of 40 batches took") as caught:
+        run()
+    (note,) = [str(warning.message) for warning in caught]
+    assert note.startswith(what)
 
 
 def test_a_launch_of_one_batch_or_of_seconds_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a deep block": ({"block": (1, 1, 65)}, "PTX1103", "at most 64 are possible in z"),
     "a large cluster": ({"grid": 32, "cluster": 32}, "PTX1103", "a cluster of 32 CTAs; at most 16"),
     "shared memory in words": ({"shared": "4"}, "PTX1103", "shared is '4': a whole number of at least 0"),
+    "a seed below zero": ({"seed": -1}, "PTX1103", "seed is -1: a whole number of at least 0 expected"),
     "no seed": ({"seed": None}, "PTX1103", "seed is None"),
     "no steps": ({"max_steps": 0}, "PTX1103", "max_steps is 0: a whole number of at least 1"),
     "no lanes": ({"batch_lanes": 0}, "PTX1103", "batch_lanes is 0"),

@@ -232,6 +232,17 @@ def test_a_launch_without_arrays_says_so(pointer: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("pointer", "words", "help"),
+    [(0, "a null pointer", "pass an array"), (4096, "a number passed as a pointer", "pass an array"),
+     (0x7F_0000_1000, "the nearest allocation is", "compare the index")],
+)  # fmt: skip
+def test_a_wrong_pointer_has_a_remedy(pointer: int, words: str, help: str) -> None:
+    text = kernel("ld.param.u64 %rd1, [p];\nld.global.u32 %r1, [%rd1];", params=".param .u64 p, .param .u64 a")
+    error = reported(text, "PTX1110", words, args=[pointer, np.zeros(1, np.uint32)])
+    assert (error.diagnostics[0].help or "").startswith(help)
+
+
+@pytest.mark.parametrize(
     "what",
     [
         "mbarrier.arrive.shared::cta.b64 _, [%r4];", "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r4], 16;",

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from pyptx import sim
+from pyptx.parser import parse
 from tests.sim.kernels import by_schedule, codes, kernel
 
+PATTERN = Path(__file__).parent / "patterns/ptx/cluster_global.ptx"
 PARTS = """mov.u32 %r9, %ctaid.x; setp.eq.u32 %p1, %r9, 0; setp.ne.u32 %p2, %t, 0;
 ld.param.u64 %o, [out]; @%p2 ret;
 """
@@ -68,6 +75,19 @@ def test_data_behind_a_flag_of_too_narrow_a_scope_is_told_so(release: str, look:
         assert "a release of scope `." in one.notes[0]
     wide = text.replace(".cta", ".gpu")
     assert codes(by_schedule(wide, block=32, grid=2)) == {()}
+
+
+@pytest.mark.parametrize(("name", "label"), [("arrive.release", "arrive"), ("try_wait.parity.acquire", "wait")])
+def test_an_arrive_or_wait_of_too_narrow_a_scope_is_named_with_its_line(name: str, label: str) -> None:
+    lines = PATTERN.read_text("utf-8").splitlines()
+    (at,) = (number for number, line in enumerate(lines) if line.endswith(f"//@ {label}"))
+    assert f"mbarrier.{name}.cluster" in lines[at]
+    lines[at] = lines[at].replace(f"mbarrier.{name}.cluster", f"mbarrier.{name}.cta")
+    words = np.arange(32, dtype=np.uint32)
+    args = (words, np.zeros_like(words), np.zeros_like(words))
+    (one,) = sim.run(parse("\n".join(lines)), grid=2, block=32, cluster=2, args=args, on_hazard="report").hazards
+    assert one.rule.code == "PTX0903"
+    assert re.fullmatch(rf"`mbarrier\.{name}\.cta\..*` at <ptx>:{at + 1}:\d+ has scope `\.cta`, .*", one.notes[0])
 
 
 def test_a_barrier_behind_the_acquire_hands_the_reason_on() -> None:

@@ -119,7 +119,7 @@ def _look(
             first = int(outside.argmax())
             address, thread = int(addresses[first]), int(checks.group(some).threads[first])
             found = variables.shared_name(address)
-            what = f"an index leads out of `{name}`, {high - low:,} bytes, to byte {address - low:,}: {found}"
+            what = f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; there lies {found}"
             checks.engine.state.report(
                 rules.SUBSCRIPT, place, what, thread=thread, where=found, count=int(outside.sum())
             )

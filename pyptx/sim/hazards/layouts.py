@@ -108,9 +108,9 @@ class Layouts:
     ) -> None:
         dtype, kind = types
         where = self.state.location(Space.SHARED, grid, cell * _GRANULE, _GRANULE)
-        what = f"the copy's tensor map says ElementType.{dtype.name}, the product reads {where} as {kind}"
-        right = next((one.name for one, name in _KINDS.items() if name == kind), "U8")
-        help = f"encode the map with ElementType.{right}, or multiply as `.{_KINDS[dtype]}`; U8, U16, U32 are any bits"
+        what = f"the copy's tensor map says {_spelled(dtype)}, the product reads {where} as {kind}"
+        right = next((_spelled(one) for one, name in _KINDS.items() if name == kind), "u8")
+        help = f"encode the map with type {right}, or multiply as `.{_KINDS[dtype]}`; u8, u16 and u32 are any bits"
         self.state.report(rules.ELEMENT_TYPE, place, what, thread=thread, other=filler, where=where, help=help)
 
     # Rows of ldmatrix and stmatrix
@@ -171,6 +171,11 @@ class Layouts:
             if number and records.place(number).place == place and records.place(number).family in _WRITERS
         ]
         return whole[np.isin(refs >> 6, mine)]
+
+
+def _spelled(dtype: ElementType) -> str:
+    """Return the name of a type as PTX would spell it."""
+    return dtype.name.lower().replace("_", ".")
 
 
 def _mistyped(dtype: ElementType | None, kind: str) -> bool:

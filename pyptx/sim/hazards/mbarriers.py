@@ -272,6 +272,8 @@ class MBarriers:
         if stamp is None:
             stamp = self.state.clocks.release(group.threads)
         self.contribute(barrier, stamp, first, sem, scope)
+        if scope < Scope.CLUSTER and self.is_remote(barrier, first):
+            self.state.narrow_arrives[place, barrier.grid.slot_of(first)] = scope
         fenced = self.state.fenced if not sem.releases else {}
         for held in (fenced[thread] for thread in group.threads.tolist() if thread in fenced):
             self.contribute(barrier, held.stamp.copy(), held.thread, Sem.RELEASE, min(scope, held.scope))
@@ -423,8 +425,11 @@ class MBarriers:
         everything = range(KINDS) if sem.acquires else RELAXED
         if stamp is not None:
             clocks.acquire(group.threads, stamp, everything)
-        if far is not None and sem.acquires and scope >= Scope.CLUSTER:
-            clocks.acquire(group.threads, far)
+        if far is not None and sem.acquires:
+            if scope >= Scope.CLUSTER:
+                clocks.acquire(group.threads, far)
+            else:
+                self.state.narrow_waits[place, barrier.grid.slot_of(group.first)] = scope
         if stamp is not None and not sem.acquires:
             for thread in group.threads.tolist():
                 seen = [Release(stamp, Scope.SYS, thread)]

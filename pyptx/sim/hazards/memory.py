@@ -400,9 +400,13 @@ class Memory:
                 f"{acquires}: the narrower scope does not hold both threads",
             )
         earlier = state.records.place(ref >> 6)
-        if not access.strong or not earlier.strong:
-            return ()
-        return (f"their scopes, {access.scope} and {earlier.scope}, do not both hold the two threads",)
+        if access.strong and earlier.strong:
+            return (f"their scopes, {access.scope} and {earlier.scope}, do not both hold the two threads",)
+        grid, warp = state.grid_of(thread), int(state.records.warp(np.array([ref >> 6]))[0])
+        writer, reader = grid.slot_of(warp * 32), grid.slot_of(thread)
+        narrow = [(place, scope) for (place, slot), scope in state.narrow_arrives.items() if slot == writer]
+        narrow += [(place, scope) for (place, slot), scope in state.narrow_waits.items() if slot == reader]
+        return tuple(f"{place} has scope {scope}, which does not hold the other CTA" for place, scope in narrow)
 
     def _where(self, access: Access, plane: Plane, cell: int, thread: int) -> str:
         size = max(access.size, plane.unit)

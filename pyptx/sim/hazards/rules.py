@@ -533,7 +533,7 @@ ROW_SWIZZLE = _warning(
 # Bounds
 SUBSCRIPT = _error(
     917,
-    "index past the end of an allocation",
+    "index outside its allocation",
     "The element is not one of the allocation; what lies there belongs to another one, or to nobody.",
     "compare the index with the shape, or guard the access",
 )

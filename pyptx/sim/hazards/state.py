@@ -150,6 +150,10 @@ class State:
         self.observed: dict[int, dict[Hashable, list[Release]]] = {}
         """What relaxed operations of each thread observed: its next acquiring fence learns it."""
         self.narrow: dict[tuple[int, Release], NarrowEdge] = {}
+        self.narrow_arrives: dict[tuple[Place, int], Scope] = {}
+        """Arrives on another CTA's mbarrier whose scope does not hold that CTA, by the slot of the CTA that arrives."""
+        self.narrow_waits: dict[tuple[Place, int], Scope] = {}
+        """Waits for such arrives with too narrow a scope, by the slot of the CTA that waits."""
         """Releases that were acquired in vain, by the acquiring thread."""
         self.unfinished: dict[int, list[int]] = {}
         self._columns_of: dict[int, int] = {}

@@ -1,51 +1,61 @@
-"""One printed seed for everything random, and the `gpu` marker that skips by itself."""
+"""One seed for everything random: of the commit, or of `PYPTX_SEED`; a test that fails prints how to repeat it."""
 
 from __future__ import annotations
 
-import ctypes
 import os
+import subprocess
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+VARIABLE = "PYPTX_SEED"
 DEFAULT_SEED = 20250703
+"""For a tree that is no checkout of git."""
+ROOT = Path(__file__).parent.parent
 
 settings.register_profile("pyptx", deadline=None, print_blob=True)
 settings.load_profile("pyptx")
 
 
+def _seed_of_commit() -> int:
+    """Return a number of the commit that is checked out, so that each commit draws other samples."""
+    if not (ROOT / ".git").exists():
+        return DEFAULT_SEED
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return DEFAULT_SEED
+    return int(done.stdout.strip()[:8], 16)
+
+
 def _seed_of_run() -> int:
-    return int(os.environ.get("PYPTX_SEED", DEFAULT_SEED))
+    return int(os.environ[VARIABLE])
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
+    # The environment hands the seed to the workers of pytest-xdist, whatever is committed meanwhile.
+    os.environ.setdefault(VARIABLE, str(_seed_of_commit()))
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(_seed_of_run())
 
 
 def pytest_report_header() -> str:
-    return f"PYPTX_SEED={_seed_of_run()} (set it to sample other cases)"
+    return f"{VARIABLE}={_seed_of_run()} (of the commit; set it to draw other samples)"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.failed:
+        report.sections.append(("to repeat", f"{VARIABLE}={_seed_of_run()} python -m pytest -n 0 '{item.nodeid}'"))
+    return report
 
 
 @pytest.fixture(scope="session")
 def seed() -> int:
     """The seed of this run: `random.Random(seed)` makes a sample that the header's line repeats."""
     return _seed_of_run()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    marked = [item for item in items if item.get_closest_marker("gpu")]
-    if marked and not _has_gpu():
-        for item in marked:
-            item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU here"))
-
-
-def _has_gpu() -> bool:
-    """Ask the driver itself, so that finding out needs no package."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return False
-    count = ctypes.c_int(0)
-    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0

@@ -72,6 +72,15 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "lists of targets": lambda n: _lines("T{0}: .branchtargets L{0};\nbrx.idx %r1, T{0};\nL{0}:\n", n // 3),
     "guards": lambda n: _lines("@%p0 add.u32 %r1, %r1, {};\n", n),
     "aligned": lambda n: _lines("@%p0 bra L{0};\nbar.sync 0;\nL{0}:\n", n // 3),
+    "constants": lambda n: _lines(
+        "mov.b32 %r5, {0};\n{{ .reg .b32 %y; .reg .pred %q; shfl.sync.idx.b32 %y, %r0, %r5, 31, -1;\n"
+        "setp.eq.u32 %q, %y, 0;\n@%q bra L{0};\nbar.sync 0;\nL{0}:\n}}\n", n // 9
+    ),
+    "constants across branches": lambda n: _lines(
+        "{{ .reg .b32 %x, %y; .reg .pred %q; mov.b32 %x, 0;\n@%p0 bra K{0};\nK{0}:\n"
+        "shfl.sync.idx.b32 %y, %r0, %x, 31, -1;\nsetp.eq.u32 %q, %y, 0;\n@%q bra L{0};\nbar.sync 0;\nL{0}:\n}}\n",
+        n // 11
+    ),
     "calls": lambda n: _lines("call f, ({});\n", n),
 }  # fmt: skip
 STAGES: dict[str, Callable[[str], object]] = {
@@ -103,7 +112,7 @@ def main() -> None:
                 begun = perf_counter()
                 STAGES[stage](text)
                 spent.append(f"{(perf_counter() - begun) / size * 1e6:9.1f}")
-            print(f"{shape:23} {stage:6} {' '.join(spent)} us", flush=True)
+            print(f"{shape:25} {stage:6} {' '.join(spent)} us", flush=True)
 
 
 if __name__ == "__main__":

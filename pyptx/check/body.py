@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pyptx.check.operands import Plan
 from pyptx.check.symbols import Scope
-from pyptx.ir import BranchTargets, Function, Instruction, Label
+from pyptx.ir import BranchTargets, Function, ImmediateOperand, Instruction, Label
 from pyptx.isa.model import Match, Operand
 
 
@@ -26,6 +26,15 @@ class Step(NamedTuple):
     @property
     def signature(self) -> tuple[Operand, ...] | None:
         return self.plan.signature if self.plan else None
+
+    @property
+    def moved(self) -> int | None:
+        """The integer that a `mov` writes, whatever its guard; None for anything else."""
+        if self.plan is None or self.instruction.opcode != "mov":
+            return None
+        source = self.instruction.operands[-1]
+        value = source.value if isinstance(source, ImmediateOperand) else None
+        return value if isinstance(value, int) else None
 
 
 class Place(NamedTuple):

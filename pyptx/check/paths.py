@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from pyptx.check import facts
 from pyptx.check.body import Step
 from pyptx.check.flow import Register, Run
-from pyptx.ir import ImmediateOperand
 
 _MOST_BITS = 1 << 28
 """What the facts of all runs may take, 32 MiB. A function that needs more is looked at without its predicates."""
@@ -44,18 +43,9 @@ def _tested(made: Sequence[Run], bits: dict[Register, int]) -> list[Register]:
         for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
             if step.instruction.predicate is not None and any(register in bits for register in reads):
                 tests[reads[0]] += 1
-            if _constant(step) is not None:
+            if step.moved is not None:
                 constant.update(writes)
     return [register for register, count in tests.items() if count > 1 or register in constant]
-
-
-def _constant(step: Step) -> bool | None:
-    """Return what a `mov` makes of a predicate, whatever its guard; None if that is not certain."""
-    instruction = step.instruction
-    if instruction.opcode != "mov" or instruction.modifiers != (".pred",):
-        return None
-    source = instruction.operands[-1]
-    return bool(source.value) if isinstance(source, ImmediateOperand) else None
 
 
 class _Written:
@@ -83,7 +73,8 @@ class _Written:
         for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
             for register in writes:
                 if (register, True) in self.fields:
-                    settled[register] = None if step.instruction.predicate is not None else _constant(step)
+                    sure = step.instruction.predicate is None and step.moved is not None
+                    settled[register] = bool(step.moved) if sure else None
         return settled
 
     def leave(self, run: Run, known: int) -> list[tuple[int, int]]:

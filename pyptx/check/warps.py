@@ -6,13 +6,15 @@ A warp is a bit: bit n stands for the threads whose x index is 32 n to 32 n + 31
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from pyptx.check.body import Step
-from pyptx.check.flow import Access, Register, Run
+from pyptx.check.flow import Register, Run
+from pyptx.check.held_constants import held_constants
 from pyptx.ir import ImmediateOperand, Instruction, NegatedOperand, RegisterOperand
+from pyptx.ir.operands import Operand
 from pyptx.isa.control import JUMPS
 
 WARP = 32
@@ -41,6 +43,7 @@ _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "shr": lambda a, b: a >> min(b, WARP), "and": lambda a, b: a & b, "add": operator.add, "sub": operator.sub,
 }  # fmt: skip
+_KINDS = ((".s32",), (".u32",), (".b32",))
 
 
 class Ways:
@@ -68,7 +71,7 @@ class Ways:
 
     def after(self, run: Run, warps: int) -> list[tuple[int, int]]:
         """Return where a run goes on, each place with those of the warps that may get there."""
-        if len(run.successors) != 2 or run.steps[-1].instruction.opcode == "brx":
+        if run.test is None:
             return [(index, warps) for index in run.successors]
         guard = self._guard(run)
         jump, through = run.successors
@@ -85,47 +88,71 @@ class Ways:
                 todo += self.after(self.made[index], some)
 
     def _guard(self, run: Run) -> Truth:
-        guard = run.steps[-1].instruction.predicate if run.steps else None
-        if guard is None:
+        if run.test is None:
             return _UNKNOWN
-        known = self.truth.get(run.accesses[-1][0][0], _UNKNOWN)
-        return Truth(known.false, known.true) if guard.negated else known
+        register, taken = run.test
+        known = self.truth.get(register, _UNKNOWN)
+        return known if taken else Truth(known.false, known.true)
 
 
 def _guard_truth(made: Sequence[Run]) -> dict[Register, Truth]:
     """Return what is known of the predicates that branches of a function test. Only registers with a single write
     count, in the order of the text: whatever is computed from the index alone is the same each time."""
-    lines = [(step, access) for run in made for step, access in zip(run.steps, run.accesses, strict=True)]
-    needed = _needed(lines)
+    needed = _needed(made)
     indices: dict[Register, list[int]] = {}
     known: dict[Register, Truth] = {}
-    for step, (reads, writes) in lines:
+    for step, (reads, writes), held in held_constants(made, [_exposed(run, needed) for run in made]):
         instruction = step.instruction
         alone = len(writes) == 1 or instruction.opcode == "shfl"  # its predicate comes second
         if not alone or writes[0] not in needed or instruction.predicate is not None:
             continue
         if instruction.modifiers[-1:] == (".pred",):
             known[writes[0]] = _logic(instruction, [known.get(register, _UNKNOWN) for register in reads])
-        elif instruction.opcode == "setp":
-            known[writes[0]] = _comparison(instruction, indices.get(reads[0]) if len(reads) == 1 else None)
+            continue
+        registers = {register[0]: indices.get(register, held.get(register)) for register in reads}
+        sources = [_source(operand, registers) for operand in instruction.operands[1:]]
+        if instruction.opcode == "setp":
+            known[writes[0]] = _comparison(instruction, sources)
         else:
-            values = _indices(instruction, [indices.get(register) for register in reads])
+            values = _indices(instruction, sources)
             if values is not None:
                 indices[writes[0]] = values
     return known
 
 
-def _needed(lines: Sequence[tuple[Step, Access]]) -> set[Register]:
+def _needed(made: Sequence[Run]) -> set[Register]:
     """Return the registers written once from which the predicates of branches are made."""
-    writes: dict[Register, int] = {}
-    for _, (_, written) in lines:
-        for register in written:
-            writes[register] = writes.get(register, 0) + 1
+    writes = Counter(register for run in made for _, written in run.accesses for register in written)
     needed: set[Register] = set()
-    for step, (reads, written) in reversed(lines):
-        if step.instruction.opcode in JUMPS or not needed.isdisjoint(written):
-            needed.update(register for register in reads if writes.get(register) == 1)
+    for run in reversed(made):
+        for step, (reads, written) in zip(reversed(run.steps), reversed(run.accesses), strict=True):
+            if step.instruction.opcode in JUMPS or not needed.isdisjoint(written):
+                needed.update(register for register in reads if writes[register] == 1)
     return needed
+
+
+def _exposed(run: Run, needed: set[Register]) -> set[Register]:
+    """Return the registers from which a run makes what is needed, and that it does not write before."""
+    exposed: set[Register] = set()
+    written: set[Register] = set()
+    for reads, writes in run.accesses:
+        if not needed.isdisjoint(writes):
+            exposed.update(register for register in reads if register not in written)
+        written.update(writes)
+    return exposed
+
+
+Source = list[int] | int | None
+"""What an operand is: the index of each thread or what is made of it, a constant, or not known."""
+
+
+def _source(operand: Operand, registers: dict[str, Source]) -> Source:
+    source: Source = None
+    if isinstance(operand, ImmediateOperand) and isinstance(operand.value, int):
+        source = operand.value
+    elif isinstance(operand, RegisterOperand):
+        source = list(range(_THREADS)) if operand.name == "%tid.x" else registers.get(operand.name)
+    return source % _WORD if isinstance(source, int) else source
 
 
 def _logic(instruction: Instruction, given: Sequence[Truth]) -> Truth:
@@ -140,15 +167,14 @@ def _logic(instruction: Instruction, given: Sequence[Truth]) -> Truth:
     return _UNKNOWN
 
 
-def _comparison(instruction: Instruction, values: list[int] | None) -> Truth:
-    number = _number(instruction)
-    if values is None or number is None or len(instruction.modifiers) != 2:
+def _comparison(instruction: Instruction, sources: Sequence[Source]) -> Truth:
+    if len(sources) != 2 or len(instruction.modifiers) != 2:
         return _UNKNOWN
-    name, kind = instruction.modifiers
-    compare = _COMPARISONS.get(name)
-    if compare is None or kind not in (".s32", ".u32", ".b32"):
+    values, number = sources
+    compare, kind = _COMPARISONS.get(instruction.modifiers[0]), instruction.modifiers[1:]
+    if not isinstance(values, list) or not isinstance(number, int) or compare is None or kind not in _KINDS:
         return _UNKNOWN
-    if kind == ".s32":
+    if kind == (".s32",):
         values, number = [_signed(value) for value in values], _signed(number)
     answers = [compare(value, number) for value in values]
     return Truth(_warps(answers), _warps([not answer for answer in answers]))
@@ -162,38 +188,20 @@ def _warps(answers: Sequence[bool]) -> int:
     return sum(1 << first // WARP for first in range(0, _THREADS, WARP) if any(answers[first : first + WARP]))
 
 
-def _indices(instruction: Instruction, given: Sequence[list[int] | None]) -> list[int] | None:
+def _indices(instruction: Instruction, sources: Sequence[Source]) -> list[int] | None:
     """Return what an instruction makes of the x index, for each thread; None if that is not known."""
-    opcode, operands = instruction.opcode, instruction.operands
-    kind = instruction.modifiers[-1:]
-    if kind not in ((".s32",), (".u32",), (".b32",)):
-        return None
-    if opcode == "mov" and _is_index(instruction):
-        return list(range(_THREADS))
-    values = given[0] if given else None
-    if values is None or len(given) != 1:
+    opcode, kind = instruction.opcode, instruction.modifiers[-1:]
+    values = sources[0] if sources and kind in _KINDS else None
+    if not isinstance(values, list):
         return None
     if opcode == "mov":
         return values
     if opcode == "shfl":
-        first = isinstance(operands[2], ImmediateOperand) and operands[2].value == 0
-        whole = isinstance(operands[3], ImmediateOperand) and operands[3].value == WARP - 1
-        idx = ".idx" in instruction.modifiers
-        return [values[at - at % WARP] for at in range(_THREADS)] if first and whole and idx else None
-    number, compute = _number(instruction), _ARITHMETIC.get(opcode)
-    if number is None or compute is None or len(instruction.modifiers) != 1:
+        from_first = ".idx" in instruction.modifiers and sources[1:3] == [0, WARP - 1]
+        return [values[at - at % WARP] for at in range(_THREADS)] if from_first else None
+    number, compute = sources[-1], _ARITHMETIC.get(opcode)
+    if not isinstance(number, int) or compute is None or len(instruction.modifiers) != 1:
         return None
     if opcode == "shr" and kind == (".s32",):
         values = [_signed(value) for value in values]
     return [compute(value, number) % _WORD for value in values]
-
-
-def _is_index(instruction: Instruction) -> bool:
-    source = instruction.operands[-1]
-    return isinstance(source, RegisterOperand) and source.name == "%tid.x"
-
-
-def _number(instruction: Instruction) -> int | None:
-    last = instruction.operands[-1]
-    value = last.value if isinstance(last, ImmediateOperand) else None
-    return value % _WORD if isinstance(value, int) else None

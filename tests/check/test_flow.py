@@ -96,6 +96,11 @@ def test_a_branch_on_an_undeclared_predicate_says_nothing_of_paths() -> None:
     assert flow_report(f"{body}\nadd.s32 %r0, %r1, 1;\nB:") == ["PTX0401 2", "PTX0401 5", "PTX0502 6"]
 
 
+def test_a_mov_without_operands_does_not_keep_the_rest_from_being_checked() -> None:
+    body = "mov.b32 %r9, 1; mov.b32 %r8, 1; mov.pred;\nsetp.eq.b32 %p0, %r9, 2;\n"
+    assert flow_report(f"{body}{_WRITE}add.s32 %r0, %r1, 1;") == ["PTX0201 1", "PTX0502 6"]
+
+
 WARP = "mov.u32 %r0, %tid.x;\n{}\n@%p0 bra SKIP;\nbarrier.sync.aligned 1;\nSKIP:\nst.global.b32 [%rd7], %r0;"
 
 
@@ -154,6 +159,7 @@ _ELECTED = (
         ("setp.gt.s32 %p1, %r0, 127;", False),
         ("setp.gt.s32 %p1, %r0, 159;", True),
         ("setp.gt.s32 %p1, %r0, 128;", True),
+        ("@%q5 setp.gt.s32 %p1, %r0, 127;", True),
         ("setp.lt.u32 %p1, %r0, 160;", False),
         ("setp.lt.u32 %p1, %r0, 159;", True),
         ("add.s32 %r4, %r0, -160;\nsetp.gt.u32 %p1, %r4, 1023;", False),
@@ -174,6 +180,57 @@ def test_a_branch_divides_the_warps_that_it_splits_and_no_others(divided: str, o
     )
     found = [f for f in report(f"{body} st.global.b32 [%rd7], %r0;") if f.startswith("PTX0601")]
     assert bool(found) is warns
+
+
+_CONSTANTS = "mov.u32 %r10, 0;\nmov.u32 %r11, 31;\n"
+_REST = (
+    "shfl.sync.idx.b32 %r2|%q0, %r1, %r10, %r11, -1;\nsetp.eq.s32 %p2, %r2, %r12;\nelect.sync %r10|%p3, -1;\n"
+    "and.pred %p0, %p2, %p3;\n@%p0 bra ONE;\nsetp.gt.s32 %p1, %r0, 127;\n@%p1 bra OUT;\nbar.sync 1, 128;\n"
+    "bra OUT;\nONE: mov.b32 %r11, %r10;\nOUT: st.global.b32 [%rd7], %r11;"
+)
+
+
+@pytest.mark.parametrize(
+    ("constants", "warns"),
+    [
+        (_CONSTANTS, False),
+        (_CONSTANTS + "bra J;\nJ:\n", False),
+        ("mov.u32 %r10, 7;\n" + _CONSTANTS + "bra J;\nJ:\n", False),
+        (_CONSTANTS + "@%q1 mov.u32 %r10, 0;\n", False),
+        (_CONSTANTS + "@%q1 bra J;\nmov.u32 %r10, 0;\nJ:\n", False),
+        ("mov.b32 %r11, 31;\n@%q1 bra K;\nmov.s32 %r10, 0;\nbra J;\nK: mov.b32 %r10, 0;\nJ:\n", False),
+        (_CONSTANTS + "@%q1 bra J;\n@%q1 mov.u32 %r10, 0;\nJ:\n", False),
+        (_CONSTANTS + "mov.u32 %r10, 7;\nbra J;\nJ: mov.u32 %r10, 0;\n", False),
+        (_CONSTANTS + "mov.u32 %r10, 1;\n", True),
+        (_CONSTANTS + "mov.u32 %r11, 15;\n", True),
+        (_CONSTANTS + "@%q1 mov.u32 %r10, 1;\n", True),
+        (_CONSTANTS + "@%q1 bra J;\nmov.u32 %r10, 1;\nJ:\n", True),
+        (_CONSTANTS + "@%q1 bra J;\n@%q1 mov.u32 %r10, 1;\nJ:\n", True),
+        (_CONSTANTS + "@%q1 bra J;\nmov.u32 %r11, 15;\nJ:\n", True),
+        (_CONSTANTS + "add.u32 %r10, %r0, 0;\n", True),
+        (_CONSTANTS + "@%q1 bra J;\nadd.u32 %r10, %r0, 0;\nJ:\n", True),
+        (_CONSTANTS + "add.u32 %r10, %r0, 0;\nbra J;\nJ:\n", True),
+        ("mov.u32 %r11, 31;\n@%q1 bra J;\nmov.u32 %r10, 0;\nJ:\n", True),
+        ("mov.u32 %r11, 31;\n@%q1 mov.u32 %r10, 0;\n", True),
+        ("mov.u32 %r11, 31;\n@%q1 mov.u32 %r10, 0;\nbra J;\nJ:\n", True),
+        (_CONSTANTS + "bra J;\nB: mov.u32 %r10, 1;\nJ:\n@%q1 bra B;\n", True),
+    ],
+)  # fmt: skip
+def test_a_register_that_holds_a_constant_on_every_path_is_that_constant(constants: str, warns: bool) -> None:
+    start = ".reg .pred %q<2>;\nmov.u32 %r0, %tid.x;\nshr.u32 %r1, %r0, 5;\nmov.u32 %r12, 4;\n"
+    found = [f for f in report(start + constants + _REST) if f.startswith("PTX0601")]
+    assert bool(found) is warns
+
+
+def test_a_guard_that_is_not_declared_does_not_keep_the_rest_from_being_checked() -> None:
+    body = f"{_ONE_THREAD}@%p0 bra A;\n@%undeclared bra B;\nbar.sync 0;\nB: mov.b32 %r1, 1;\nA:\n"
+    assert report(f"{body}st.global.b32 [%rd7], %r0;") == ["PTX0401 4", "PTX0601 5"]
+
+
+@pytest.mark.parametrize("value", ["activemask.b32 %r8;", "call (%r8), none;", "call (%r8), f, (%r0);"])
+def test_a_value_that_no_operand_gives_says_nothing_of_warps(value: str) -> None:
+    body = f"{value}\nsetp.eq.b32 %p1, %r8, 1;\n{_ONE_THREAD}@%p0 bra A;\n@%p1 bra A;\nbar.sync 0;\nA:\n"
+    assert report(f"{body}st.global.b32 [%rd7], %r0;") == ["PTX0601 7"]
 
 
 def test_a_branch_divides_none_but_the_warps_that_get_to_it() -> None:

@@ -1,0 +1,77 @@
+"""Which registers hold a constant at a place: on every path to it, the last write moved the same number into them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from pyptx.check import facts
+from pyptx.check.body import Step
+from pyptx.check.flow import Access, Register, Run
+
+Bits = dict[Register, dict[int, int]]
+"""A bit for each number that a `mov` puts into a register: the fact that it holds that number."""
+
+
+def held_constants(
+    made: Sequence[Run], exposed: Sequence[Collection[Register]]
+) -> Iterator[tuple[Step, Access, Mapping[Register, int]]]:
+    """Yield the steps in the order of the text, each with the registers that hold a constant before it.
+    What runs hand on is followed for the registers that each run exposes, and no others."""
+    bits = _bits(made, {register for registers in exposed for register in registers})
+    every = {register: sum(numbers.values()) for register, numbers in bits.items()}
+    changes = [_change(run, bits, every) for run in made]
+
+    def leave(run: Run, known: int) -> list[tuple[int, int]]:
+        keep, add = changes[run.index]
+        return [(successor, known & keep | add) for successor in run.successors]
+
+    entering = facts.entering(made, 0, leave) if bits else [0] * len(made)
+    for run in made:
+        known = entering[run.index]
+        held = {r: n for r in exposed[run.index] for n, bit in bits.get(r, {}).items() if known & bit}
+        for step, access in zip(run.steps, run.accesses, strict=True):
+            yield step, access, held
+            _write(step, access[1], held)
+
+
+def _bits(made: Sequence[Run], registers: Collection[Register]) -> Bits:
+    numbers: dict[Register, set[int]] = {}
+    for run in made:
+        for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
+            number = step.moved
+            for register in writes:
+                if number is not None and register in registers:
+                    numbers.setdefault(register, set()).add(number)
+    few = [(register, number) for register, moved in numbers.items() if len(moved) <= _MOST_NUMBERS for number in moved]
+    bits: Bits = {}
+    for count, (register, number) in enumerate(few):
+        bits.setdefault(register, {})[number] = 1 << count
+    return bits
+
+
+_MOST_NUMBERS = 16
+"""A register that holds more of them, one after the other, is followed within each run only."""
+
+
+def _change(run: Run, bits: Bits, every: dict[Register, int]) -> tuple[int, int]:
+    """Return the facts that hold behind a run if they held before it, and those that hold behind it in any case."""
+    keep, add = -1, 0
+    for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
+        for register in writes:
+            if register in bits:
+                number = step.moved
+                same = 0 if number is None else bits[register][number]
+                others = every[register] - same
+                keep, add = keep & ~others, add & ~others
+                if step.instruction.predicate is None:
+                    add |= same
+    return keep, add
+
+
+def _write(step: Step, writes: Sequence[Register], held: dict[Register, int]) -> None:
+    number = step.moved
+    for register in writes:
+        if number is not None and step.instruction.predicate is None:
+            held[register] = number
+        elif held.get(register) != number:
+            held.pop(register, None)

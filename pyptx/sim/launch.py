@@ -19,7 +19,7 @@ from pyptx.sim.hazards import Finding
 from pyptx.sim.hazards.advice import COUNT
 from pyptx.sim.hazards.findings import by_cause
 from pyptx.sim.hazards.graph import Hang
-from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, PHASE_UNOBSERVED
+from pyptx.sim.hazards.rules import ADDRESS_OVERFLOW, DEADLOCK, NARROWED, NOT_A_BARRIER, PHASE_UNOBSERVED
 from pyptx.sim.linking import whole
 from pyptx.sim.prepared import BATCH_LANES, MAX_STEPS, Dim, Options, Prepared, prepared
 from pyptx.sim.progress import attach, interrupted, pace_of, progress
@@ -197,6 +197,9 @@ def with_findings(why: PtxError, checks: Checks | None) -> PtxError:
     missed = [finding for finding in found if finding.rule is PHASE_UNOBSERVED and isinstance(why, Hang)]
     if isinstance(why, Hang):
         why = _accused(why, missed)
+    elif any(d.code == NOT_A_BARRIER.code and d.origin == why.diagnostics[0].origin for d in errors):
+        # The machine stops at the instruction for what the finding says of it.
+        why = _again(why, [d for d in why.diagnostics if d.code != rules.MBARRIER.code])
     lost = [finding.diagnostic() for finding in missed]
     return _again(why, [*errors, *why.diagnostics, *lost]) if errors or lost else why
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 BARS = "let every warp that the barrier counts arrive: move it out of the branch, or count only the warps that arrive"
 CLUSTERS = "let every thread of every CTA of the cluster execute `barrier.cluster.arrive` and `.wait`"
 COLUMNS = (
@@ -9,7 +11,7 @@ COLUMNS = (
     "divide them: a CTA has 512"
 )
 OTHERS = "`report` of the error, or `pyptx sim --verbose`, lists who waits for whom and who could still arrive"
-_PHASES = (
+PHASES = (
     "let a thread arrive, or correct the parity: the first phase of a fresh barrier has parity 0; a wait with parity 1 "
     "passes at once, which is right for a producer that waits for free slots"
 )
@@ -38,4 +40,16 @@ def of_phase(pending: int, count: int, tx: int) -> str:
             f"`mbarrier.init` counts {count} arrivals and {count - pending} came: correct the count, or let the other "
             f"{pending} arrive"
         )
-    return _PHASES
+    return PHASES
+
+
+def of_circle(kinds: Collection[str]) -> str:
+    """Return what to do about a circular wait for things of these kinds, empty where that is up to the one to blame."""
+    if kinds == {"mbarrier"}:
+        return (
+            "let one of these waits pass first: a producer's first wait for a free slot takes parity 1, which passes "
+            "at once on a fresh barrier; or arrive before waiting"
+        )
+    if kinds == {"bar"}:
+        return "let all warps come to these barriers in one order, or use `bar.arrive` where a warp need not wait"
+    return ""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Protocol
 
 from pyptx.diagnostics import Diagnostic, PtxError
-from pyptx.sim.hazards import rules
+from pyptx.sim.hazards import advice, rules
 from pyptx.sim.hazards.events import Place
 from pyptx.sim.hazards.findings import Finding
 
@@ -46,7 +47,8 @@ class Standing:
 class Subject:
     """One thing that is waited for. `key` tells it from others, `place` is where it was declared or began; `helpers`
     are the warps that could bring it about, `exact` if the others certainly cannot; `begun` says that a part of it has
-    come, `advice` what may bring the rest."""
+    come, `advice` what may bring the rest; `signals` are the instructions that waiting threads may still come to and
+    that would."""
 
     key: tuple[object, ...]
     what: str
@@ -57,6 +59,7 @@ class Subject:
     exact: bool = False
     begun: bool = False
     advice: str = ""
+    signals: tuple[Place, ...] = ()
 
 
 class Knowledge(Protocol):
@@ -85,6 +88,7 @@ class Node:
     place: Place | None = None
     begun: bool = False
     advice: str = ""
+    signals: list[str] = field(default_factory=list[str])
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -97,6 +101,7 @@ class Node:
                 {"who": who, "line": p.origin.line if p.origin else 0, "at": str(p)} for who, p in self.waiting
             ],
             "could_have": self.could,
+            "signaled_by": self.signals,
             "history": self.history,
             "waits_for": self.waits_for,
         }
@@ -129,7 +134,8 @@ class HangReport:
     def summary(self) -> list[str]:
         """Return two lines for each thing that is waited for: what is missing, and who waits where."""
         found: list[str] = []
-        nodes = self.ordered()
+        nodes, names = self.ordered(), {node.what: node for node in self.nodes}
+        behind = {name: names[after] for name, after in pairwise(self.cycle)}
         for node in nodes[:_MOST_SHOWN]:
             who = "; ".join(f"{who} at {place}" for who, place in node.waiting[:_MOST_WAITING])
             more = len(node.waiting) - _MOST_WAITING
@@ -137,6 +143,8 @@ class HangReport:
                 f"{node.what}: {node.missing}",
                 f"  waiting: {who}" + (f" and at {more} more" if more > 0 else ""),
             ]
+            if node.what in behind and node.signals:
+                found.append(f"  signaled by: {_signaled(node, behind[node.what])}")
             found += [f"  {line}" for line in node.history[:2] if node.kind == "grid"]
         if len(nodes) > _MOST_SHOWN:
             found.append(f"and {len(nodes) - _MOST_SHOWN} more barriers")
@@ -162,17 +170,26 @@ class HangReport:
         verb = "wait" if who.count("warp") > 1 else "waits"
         what = f"circular wait: {self.circle()}; " if self.cycle else ""
         what += f"{who} {verb} for {self.guilty.what}: {self.guilty.missing}"
+        remedy, circle = self.guilty.advice, [node for node in self.nodes if node.what in self.cycle]
+        if remedy in (advice.PHASES, advice.BARS) and all(node.signals for node in circle):
+            remedy = advice.of_circle({node.kind for node in circle}) or remedy
         return Finding(
-            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, help=self.guilty.advice,
+            rules.DEADLOCK, place, None, what, self.guilty.place, None, self.guilty.what, help=remedy,
             details=tuple(self.summary()),
         )  # fmt: skip
 
-    def accuse(self, node: Node, advice: str) -> None:
+    def accuse(self, node: Node, remedy: str) -> None:
         """Look at another node first: what is known to be wrong with it may have led to the hang."""
-        self.guilty, node.advice = node, advice
+        self.guilty, node.advice = node, remedy
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+def _signaled(node: Node, after: Node) -> str:
+    """Say which instructions would bring something about, and what their threads wait for before."""
+    who = "; ".join(who for who, _ in after.waiting[:_MOST_WAITING])
+    return f"{', '.join(node.signals[:_MOST_WAITING])}, behind the wait of {who} for {after.what}"
 
 
 class Hang(PtxError):
@@ -193,7 +210,7 @@ def explain(waiting: Sequence[Waiting], standing: Sequence[Standing], known: Kno
             could = _could(subject, waiting, subjects, standing, known)
             node = nodes[subject.key] = Node(
                 subject.what, wait.kind, subject.missing, [], could, list(subject.history), [], subject.place,
-                subject.begun, subject.advice,
+                subject.begun, subject.advice, list(map(str, subject.signals)),
             )  # fmt: skip
         node.waiting.append((known.who(wait.threads), wait.place))
     members: dict[tuple[object, ...], set[int]] = {key: set() for key in nodes}

@@ -153,6 +153,12 @@ class Known:
                 found |= {thread >> 5 for thread in wait.threads}
         return frozenset(found)
 
+    def _signals(self, sources: list[Source]) -> tuple[Place, ...]:
+        """Return those of these instructions that waiting lanes may still come to."""
+        coming = frozenset[int]().union(*(self.reach.after(pc) for pc, _ in self.resumes.values()))
+        steps = [source.step.instruction for source in sources if source.pc in coming]
+        return tuple(Place(opcode_span(step), step.full_opcode) for step in steps)
+
     def _mbarrier(self, wait: Waiting) -> Subject:
         state, barriers = self.state, self.state.machine.memory.mbarriers
         row = int(barriers.rows(np.array([wait.key]))[0])
@@ -175,7 +181,7 @@ class Known:
         lacks = pending, count, tx
         return Subject(
             key, what, missing, tuple(history), init, self._helpers(sources), True, advice.begun(*lacks),
-            advice.of_phase(*lacks),
+            advice.of_phase(*lacks), self._signals(sources),
         )  # fmt: skip
 
     def _done(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
@@ -208,7 +214,7 @@ class Known:
         sources = self.reach.sources(bar_of(wait.key))
         what = f"barrier {wait.key} of CTA {self.cta(cta)}"
         return Subject(("bar", cta, wait.key), what, missing, helpers=self._helpers(sources, cta), exact=True,
-                       advice=advice.BARS)  # fmt: skip
+                       advice=advice.BARS, signals=self._signals(sources))  # fmt: skip
 
     def _cluster(self, wait: Waiting) -> Subject:
         state, clusters = self.state, self.state.clusters

@@ -1,7 +1,7 @@
 """Says which rows of the instruction table have semantics: `python -m tools.sim_coverage [--list]`.
 
-A row counts when every spelling has an operation. Rows without one need an entry in `REASONS`, by table file or by the
-start of the spelling.
+A row counts when every spelling has an operation. Spellings without one need an entry in `REASONS`, which names their
+words, their target, and how many rows it excuses.
 """
 
 from __future__ import annotations
@@ -9,39 +9,53 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pyptx.isa import table
 from pyptx.isa.lookup import match_of, spellings
-from pyptx.isa.model import Form
-from pyptx.sim.semantics.reasons import REASONS
+from pyptx.isa.model import Form, Match
+from pyptx.sim.semantics.reasons import REASONS, Reason
 from pyptx.sim.semantics.registry import operation, section
 
 
-def missing(row: Form) -> Iterator[str]:
+def missing(row: Form) -> Iterator[Match]:
     """Yield the spellings of a row that have no operation."""
     for bound in spellings(row):
         match = match_of(row, bound)
         if any(operation(match, signature) is None for signature in match.signatures):
-            yield ".".join((row.opcode, *match.modifiers))
+            yield match
 
 
-def without() -> Iterator[tuple[str, str, str | None]]:
-    """Yield the table file of each row that lacks semantics for a spelling, that spelling, and the reason given."""
+def without() -> Iterator[tuple[Match, Reason | None]]:
+    """Yield the reasons why rows lack semantics, each with the first spelling of the row that it is for."""
     for row in table.all_rows():
-        lacks = next(missing(row), None)
-        if lacks is not None:
-            yield section(row), lacks, reason(row, lacks)
+        first: dict[Reason | None, Match] = {}
+        for match in missing(row):
+            first.setdefault(reason(match), match)
+        yield from ((match, why) for why, match in first.items())
 
 
-def reason(row: Form, spelling: str) -> str | None:
-    """Return why a spelling has no semantics: by table file, or by the longest prefix of the spelling."""
-    words = spelling.split(".")
-    for length in range(len(words), 0, -1):
-        found = REASONS.get(".".join(words[:length]))
-        if found is not None:
-            return found
-    return REASONS.get(section(row))
+def reason(match: Match) -> Reason | None:
+    """Return why a spelling has no semantics, by the most words."""
+    words = {match.form.opcode, *match.modifiers}
+    targets = {str(feature) for need in match.needs for feature, _ in need.since}
+    fits = [one for one in REASONS if one.target in targets and set(one.words.split(".")) <= words]
+    return max(fits, key=lambda one: one.words.count("."), default=None)
+
+
+def miscounted(excused: Iterable[Reason | None]) -> list[str]:
+    """Return the reasons that excuse more rows than they say, or fewer."""
+    rows = Counter(excused)
+    return [
+        f"`{one.words}` on {one.target} excuses {rows[one]} rows, not {one.rows}"
+        for one in REASONS
+        if rows[one] != one.rows
+    ]
+
+
+def spelling(match: Match) -> str:
+    """Return a spelling as PTX has it."""
+    return ".".join((match.form.opcode, *match.modifiers))
 
 
 def main() -> int:
@@ -50,18 +64,20 @@ def main() -> int:
     options = parser.parse_args()
     lacking = list(without())
     rows = Counter(section(row) for row in table.all_rows())
-    bad = Counter(name for name, _, _ in lacking)
+    bad = Counter(section(row) for row in {match.form for match, _ in lacking})
     print(f"{'table file':22}{'rows':>6}{'with semantics':>16}")
     for name in table.SECTIONS:
         print(f"{name:22}{rows[name]:6}{rows[name] - bad[name]:16}")
     total = sum(rows.values())
-    print(f"{'all':22}{total:6}{total - len(lacking):16}  {100 * (total - len(lacking)) / total:.1f} %")
-    for why, count in Counter(why or "NO REASON" for _, _, why in lacking).most_common():
+    print(f"{'all':22}{total:6}{total - bad.total():16}  {100 * (total - bad.total()) / total:.1f} %")
+    for why, count in Counter(one.why if one else "NO REASON" for _, one in lacking).most_common():
         print(f"{count:5} rows: {why}")
+    wrong = miscounted(one for _, one in lacking)
+    print("".join(f"{line}\n" for line in wrong), end="")
     if options.list:
-        for name, spelling, why in lacking:
-            print(f"{name}: {spelling}: {why}")
-    return 0 if all(why for _, _, why in lacking) else 1
+        for match, one in lacking:
+            print(f"{section(match.form)}: {spelling(match)}: {one.why if one else 'NO REASON'}")
+    return 1 if wrong or not all(one for _, one in lacking) else 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,38 @@
-"""Why spellings have no semantics: by table file, or by the start of a spelling. Counted by `tools.sim_coverage`."""
+"""Why spellings have no semantics: by their words and by the target that brought them. `tools.sim_coverage` counts."""
 
 from __future__ import annotations
 
-_DEVICES = "needs several GPUs"
-_UNDESCRIBED = "sm_107a only, and no manual describes what it computes"
+from dataclasses import dataclass
 
-REASONS: dict[str, str] = {
-    "fabric": _DEVICES,
-    "fabric_tensor": _DEVICES,
-    "sparse_vectors": _UNDESCRIBED,
-    "tcgen05": _UNDESCRIBED,
-    "tcgen05_mma": _UNDESCRIBED,
-}
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why the spellings that have all of these words, and need this target, have no semantics."""
+
+    words: str
+    """The opcode and modifiers, each after a dot, in any order."""
+    target: str
+    rows: int
+    """How many rows of the table have such spellings: another row needs a reason of its own."""
+    why: str
+
+
+_DEVICES = "needs several GPUs"
+_UNDESCRIBED = "in no manual that describes what it computes"
+
+REASONS = (
+    Reason("fabric.try_get", "sm_100", 1, _DEVICES),
+    Reason("fabric.try_put", "sm_100", 2, _DEVICES),
+    Reason("fabric.try_red", "sm_100", 2, _DEVICES),
+    Reason("fabric.try_pullred", "sm_100", 1, _DEVICES),
+    Reason("fabric.try_atom", "sm_100", 1, _DEVICES),
+    Reason("fabric.submit", "sm_100", 2, _DEVICES),
+    Reason("fabric.wait", "sm_100", 1, _DEVICES),
+    Reason("fabric.try_get.tensor", "sm_107f", 3, _DEVICES),
+    Reason("fabric.try_put.tensor", "sm_107f", 3, _DEVICES),
+    Reason("fabric.try_red.tensor", "sm_107f", 3, _DEVICES),
+    Reason("spcompress", "sm_107a", 4, _UNDESCRIBED),
+    Reason("tcgen05.ld.spcompress", "sm_107a", 2, _UNDESCRIBED),
+    Reason("tcgen05.mma.kind::ti16", "sm_107f", 5, _UNDESCRIBED),
+    Reason("tcgen05.mma.decompress::lut::b", "sm_107f", 4, _UNDESCRIBED),
+)

@@ -43,7 +43,10 @@ def _tcgen05(match: Match, signature: Signature) -> Operation | None:
         return _move(match, signature, flags, name == "ld")
     if name == "wait::st":
         return memory(_wait)
-    return NOTHING
+    return NOTHING if name in _WITHOUT_EFFECT else None
+
+
+_WITHOUT_EFFECT = ("relinquish_alloc_permit", "wait::ld", "fence::before_thread_sync", "fence::after_thread_sync")
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,8 @@ class Spelling:
 
 def _wgmma(match: Match, signature: Signature) -> Operation | None:
     if "mma_async" not in match.modifiers:
-        return {"commit_group": memory(_commit), "wait_group": memory(_wait)}.get(match.modifiers[0], NOTHING)
+        others = {"fence": NOTHING, "commit_group": memory(_commit), "wait_group": memory(_wait)}
+        return others.get(match.modifiers[0])
     flat = [part for m in match.modifiers for part in m.split(".")]
     found = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in flat if m.startswith("m64"))
     assert found is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, overload
 
 from pyptx.dsl import rules
@@ -26,6 +27,11 @@ class RegArray(RegisterRange):
 
     def __iter__(self) -> Any:
         return iter(self.members)
+
+    def __contains__(self, value: object) -> bool:
+        if not isinstance(value, Register):
+            fail(rules.TRUTH, f"`in` of {self.describe()}", help="compare with each: (x[0] == 1) | (x[1] == 1)")
+        return any(value is member for member in self.members)
 
     def __repr__(self) -> str:
         return f"RegArray({self.base!r}, {self.count}, {self.dtype})"
@@ -53,7 +59,7 @@ class RegArray(RegisterRange):
 
     def _checked(self, idx: int) -> int:
         if isinstance(idx, Register):
-            idx.__index__()
+            operator.index(idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
             more = f"reg.array({self.dtype}, {idx + 1}) has it" if is_integer(idx, 0) else "a slice gives a list"
             fail(

@@ -60,29 +60,6 @@ class Reg(Register):
         fail(rules.TRUTH, f"`{self.name}` has no value while the kernel is written, so Python cannot decide on it",
              help="use ptx.if_, ptx.while_, ptx.selp; combine conditions by & and |, negate them by ~")  # fmt: skip
 
-    def __index__(self) -> NoReturn:
-        fail(rules.TRUTH, f"`{self.name}` has no value while the kernel is written, so Python cannot count with it",
-             help="use ptx.range_ for loops; index shared memory or compute an address instead of a list")  # fmt: skip
-
-    __int__ = __float__ = __index__
-
-    def __format__(self, spec: str) -> str:
-        if spec:
-            fail(rules.TRUTH, f"`{self.name}` has no value that Python could format as {spec!r}",
-                 help="ptx.printf prints values when the kernel runs; {x.name} is the register's name")  # fmt: skip
-        return repr(self)
-
-    def __pow__(self, other: Any) -> NoReturn:
-        fail(rules.TYPES, f"`**` on .{self.dtype}: PTX has no power", help="multiply, or use ptx.ex2 and ptx.lg2")
-
-    __rpow__ = __pow__
-
-    def __iter__(self) -> NoReturn:
-        fail(rules.TRUTH, f"`{self.name}` is one register, not a sequence", help="reg.array makes several")
-
-    def __len__(self) -> NoReturn:
-        fail(rules.TRUTH, f"`{self.name}` is one register, it has no length", help="reg.array makes several")
-
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """Let NumPy's numbers and arrays be the left side of an operator; refuse NumPy's functions."""
         found = method == "__call__" and hasattr(inputs[0], "ndim") and not options
@@ -97,11 +74,6 @@ class Reg(Register):
         for at, value in enumerate(made.flat):
             made.flat[at] = operation(value, self)
         return made
-
-    def __enter__(self) -> NoReturn:
-        fail(rules.TRUTH, f"`{self.name}` is a register, no block", help="write `with ptx.if_(p):`")
-
-    __exit__: Any = None  # `with` looks for both
 
     def __add__(self, other: Any) -> Reg:
         return binary("add", "+", self, other)

@@ -92,6 +92,11 @@ def run_function(trace: Trace, function: Callable[..., Any], *args: Any, **kwarg
             result.close()
             fail(rules.DECLARATION, f"`{trace.name}` returned a {type(result).__name__} and ran nothing",
                  help="a decorator around it calls a function with `yield` or `async`: call a plain one")  # fmt: skip
+    except ValueError as wrapper:
+        # NumPy reports the refusal of a register to be a number as an error of its own.
+        if isinstance(wrapper.__cause__, PtxError):
+            raise wrapper.__cause__ from None
+        raise
     finally:
         CURRENT.reset(token)
 

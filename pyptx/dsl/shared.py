@@ -7,6 +7,7 @@ the trace, in every operand alike, so no access can miss it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from math import gcd, prod
 from typing import Any, NoReturn, cast
@@ -93,6 +94,9 @@ def memory_of(trace: Trace) -> SharedMemory:
     return trace.facts["shared"]
 
 
+_INDICES = "an element has an index for each dimension; `+` moves an address by so many bytes"
+
+
 class SharedView(Value):
     """A part of an allocation: what it holds, and where it begins: so many bytes in, or at an address in a register."""
 
@@ -151,7 +155,7 @@ class SharedView(Value):
         if len(indices) != len(self.shape) or not indices:
             fail(
                 rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices",
-                help="an element has an index for each dimension",
+                help=_INDICES,
             )  # fmt: skip
         return _swizzled_element(self, indices)
 
@@ -160,12 +164,24 @@ class SharedView(Value):
 
     __radd__ = __add__
 
-    def _not_a_number(self, other: Any) -> NoReturn:
-        fail(rules.TYPES, f"`{self!r}` is an address in shared memory, not a number", help=self.remedy())
+    def max(self, other: Any) -> NoReturn:
+        """Refuse to compare addresses."""
+        fail(rules.TYPES, f"`max` of {self.describe()}", help=self.alternative())
 
-    __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __mod__ = _not_a_number
-    __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = _not_a_number
-    max = min = _not_a_number
+    def min(self, other: Any) -> NoReturn:
+        """Refuse to compare addresses."""
+        fail(rules.TYPES, f"`min` of {self.describe()}", help=self.alternative())
+
+    def describe(self) -> str:
+        return f"`{self!r}`, an address in shared memory"
+
+    def __len__(self) -> int:
+        if not self.shape:
+            fail(rules.TRUTH, f"`len()` of {self.describe()}", help=self.alternative())
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[index] for index in range(len(self))])
 
     def __getitem__(self, idx: Any) -> Any:
         indices = _indices(idx)
@@ -177,7 +193,8 @@ class SharedView(Value):
     def __setitem__(self, idx: Any, value: Any) -> None:
         indices = _indices(idx)
         if len(indices) != len(self.shape):
-            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
+            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices",
+                 help=_INDICES)  # fmt: skip
         self._linear()
         store(self.dtype, self.locate(indices), value)
 
@@ -200,7 +217,8 @@ class SharedView(Value):
     def locate(self, indices: tuple[Any, ...]) -> SharedAddress:
         """Return the address of an element or slice; registers among the indices make real address arithmetic."""
         if len(indices) > len(self.shape):
-            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices")
+            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices",
+                 help=_INDICES)  # fmt: skip
         constant, terms = 0, list[tuple[Reg, int]]()
         strides = strides_of(self.shape, self.dtype.bits)
         for position, index in enumerate(indices):
@@ -293,6 +311,14 @@ class SharedAlloc(SharedView):
         self.gmma_layout, self.gmma_major = gmma_layout, gmma_major
         self.start = byte_offset
         self.trace = CURRENT.get()
+
+    def remedy(self) -> str:
+        element = f"{self.name}[{', '.join('0' for _ in self.shape)}]"
+        reads = element if len(self.shape) > 1 else f"smem.load({self.dtype}, {element})"
+        return f"{reads} reads an element; `+` moves the address by so many bytes"
+
+    def describe(self) -> str:
+        return f"`{self.name}`, which is shared memory"
 
     @property
     def byte_offset(self) -> int:

@@ -72,6 +72,9 @@ class TensorSpec(Value):
     def as_address(self) -> Operand:
         return AddressOperand(self.name)
 
+    def describe(self) -> str:
+        return f"the tensor `{self.name}`, which lies in global memory"
+
     def remedy(self) -> str | None:
         return (
             f"the parameter `{self.name}` holds the tensor's address: read it with (p,) = ptx.global_ptrs({self.name}) "

@@ -12,6 +12,7 @@ from pyptx.check.fits import DECLARABLE, accepted
 from pyptx.check.symbols import Symbol, register
 from pyptx.diagnostics import PtxError, PythonFrame
 from pyptx.dsl import rules, small_floats
+from pyptx.dsl.operations import refuse_operations
 from pyptx.dsl.trace import Trace, fail
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Predicate
@@ -55,6 +56,30 @@ class Value:
         """Return how to use it where it does not fit: as a number, or by an instruction on another memory."""
         return None
 
+    def describe(self) -> str:
+        """Return what it is, for messages."""
+        return f"`{self!r}`, which has no value while the kernel is written"
+
+    def alternative(self) -> str | None:
+        """Return what to write instead of one of Python's operations; None where that depends on the operation."""
+        return self.remedy()
+
+    def __bool__(self) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int | float):
+            fail(rules.TYPES, f"`==` of {self.describe()} and a number", help=self.alternative())
+        return self is other
+
+    def __format__(self, spec: str) -> str:
+        if spec:
+            fail(rules.TRUTH, f"the format {spec!r} of {self.describe()}",
+                 help="ptx.printf prints values when the kernel runs; {x.name} is a register's name")  # fmt: skip
+        return repr(self)
+
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         while frame.f_back is not None and frame.f_globals.get("__name__") in ("copy", "pickle"):
@@ -64,6 +89,9 @@ class Value:
             f"a {type(self).__name__} belongs to the kernel that is being written and cannot be copied or pickled",
             help="reg.from_(x, dtype) copies what a register holds; another process takes the text, k.ptx(…)",
         )])  # fmt: skip
+
+
+refuse_operations(Value)
 
 
 class Register(Value):
@@ -80,6 +108,9 @@ class Register(Value):
 
     def as_operand(self) -> Operand:
         return self.operand
+
+    def describe(self) -> str:
+        return f"`{self.name}`, which has no value while the kernel is written"
 
     def as_address(self) -> Operand:
         if self._bracketed is None:
@@ -103,6 +134,12 @@ class RegisterRange(Value):
         self.count = len(members)
         self.operand = VectorOperand(tuple([register.operand for register in members]))
 
+    def describe(self) -> str:
+        return f"`{self.base}`, a vector of {self.count} registers"
+
+    def alternative(self) -> str:
+        return "compute with each of them: [r + 1 for r in x]; `x[i] = value` writes one"
+
     def as_operand(self) -> Operand:
         return self.operand
 
@@ -115,6 +152,12 @@ class Negation(Value):
     def __init__(self, reg: Register) -> None:
         self.reg = reg
 
+    def describe(self) -> str:
+        return f"`~{self.reg.name}`, a predicate"
+
+    def alternative(self) -> str:
+        return "predicates take & | ^ ~; ptx.if_ branches on one, ptx.selp makes a number of one"
+
     def as_operand(self) -> Operand:
         return NegatedOperand(self.reg.operand)
 
@@ -126,6 +169,12 @@ class Pair(Value):
 
     def __init__(self, left: Any, right: Any) -> None:
         self.left, self.right = left, right
+
+    def describe(self) -> str:
+        return f"`{self!r}`, a pair of destinations"
+
+    def alternative(self) -> str:
+        return "take the registers apart: d, p = pair"
 
     def as_operand(self) -> Operand:
         left, right = (RegisterOperand("_") if side is None else side.operand for side in (self.left, self.right))

@@ -6,7 +6,7 @@ wait, `cta`. Where neither is given nothing is written, and PTX means the same d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyptx.dsl import rules
@@ -252,6 +252,12 @@ def wait(
 class Barrier(Value):
     """One barrier as an object: what `ptx.mbarrier` has as functions. Subclasses say where it lies."""
 
+    def describe(self) -> str:
+        return f"`{self!r}`, a barrier"
+
+    def alternative(self) -> str:
+        return "its methods use it: arrive(), wait(phase), try_wait(phase)"
+
     def address_operand(self) -> AddressOperand:
         """Return its address in brackets."""
         made = self.as_address()
@@ -379,6 +385,9 @@ class BarrierArray:
 
     def __len__(self) -> int:
         return self.count
+
+    def __iter__(self) -> Iterator[BarrierSlot]:
+        return iter([self[index] for index in range(self.count)])
 
     def __getitem__(self, idx: int | Reg) -> BarrierSlot:
         if isinstance(idx, Reg):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Reg, fresh, move
@@ -73,6 +75,15 @@ class MbarrierArray(Value):
 
     def __len__(self) -> int:
         return self.count
+
+    def __iter__(self) -> Iterator[MbarrierRef]:
+        return iter([self[index] for index in range(self.count)])
+
+    def describe(self) -> str:
+        return f"`{self.name}`, {self.count} barriers"
+
+    def alternative(self) -> str:
+        return f"take one: {self.name}[0].wait(phase)"
 
     def __getitem__(self, idx: int | Reg) -> MbarrierRef:
         check_owner(self.trace, self.name)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import operator
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -150,6 +152,96 @@ def test_a_register_is_no_value_of_python(name: str) -> None:
     assert caught.value.diagnostics[0].code == rule
     assert getattr(caught.value.diagnostics[0].origin, "file", "") == __file__
     assert words in str(caught.value)
+
+
+_OPERATOR: Any = operator
+OPERATIONS: dict[str, Callable[[Any], Any]] = {
+    "round": round, "floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "math.sqrt": math.sqrt, "int": int,
+    "float": float, "complex": complex, "bytes": bytes, "range": range, "hex": hex, "format": lambda x: f"{x:.2f}",
+    "index": lambda x: _OPERATOR.getitem([1, 2], x), "slice": lambda x: [1, 2][x:], "with": lambda x: x.__enter__(),
+    "divmod": lambda x: divmod(x, 2), "divmod right": lambda x: divmod(2, x), "@": lambda x: x @ x,
+    "@ right": lambda x: 1 @ x, "@=": lambda x: _OPERATOR.imatmul(x, x), "**": lambda x: x**2,
+    "** right": lambda x: 2**x,
+    "pow": lambda x: pow(x, 2, 3), "+x": operator.pos, "next": next, "in": lambda x: 1 in x,
+    "del": lambda x: x.__delitem__(0),
+}  # fmt: skip
+OF_ONE: dict[str, Callable[[Any], Any]] = {
+    "len": len, "iter": iter, "list": list, "unpack": lambda x: [*x], "reversed": reversed, "[0]": lambda x: x[0],
+    "[0:1]": lambda x: x[0:1], "[0] =": lambda x: x.__setitem__(0, 1),
+}  # fmt: skip
+COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "-x": operator.neg, "abs": abs, "-": lambda x: x - 1, "*": lambda x: 1.5 * x, "/": lambda x: x / 2,
+    "//": lambda x: 2 // x, "% 2": lambda x: x % 2, "<<": lambda x: 1 << x, ">>": lambda x: x >> 1,
+    "<": lambda x: x < 1,
+    ">=": lambda x: x <= 1, "==": lambda x: x == 1, "!=": lambda x: x != 1.0, "+=": lambda x: _OPERATOR.isub(x, 1),
+    "&": lambda x: x & 1,
+}  # fmt: skip
+KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "predicate": (lambda a: ~reg.scalar(pred, 1), "ptx.selp"),
+    "array": (lambda a: reg.array(f32, 4), "compute with each"),
+    "pair": (lambda a: reg.PipeRef(reg.scalar(u32), reg.scalar(pred)), "d, p = pair"),
+    "allocation": (lambda a: smem.alloc(f32, 4), "smem.load(f32, smem_1[0])"),
+    "element": (lambda a: smem.alloc(f32, 4).swizzled(1), "smem.load(f32, smem_1 + 4)"),
+    "barriers": (lambda a: smem.mbarrier(2), "mbar_1[0].wait(phase)"), "tensor": (lambda a: a, "ptx.global_ptrs(a)"),
+    "barrier": (lambda a: smem.mbarrier(2)[1], "wait(phase)"),
+}  # fmt: skip
+DEFINED = {
+    ("array", name) for name in ("[0]", "[0:1]", "[0] =", "len", "iter", "list", "unpack", "reversed", "in")
+} | {("allocation", name) for name in ("len", "iter", "list", "unpack", "reversed", "[0]", "[0] =")} | {
+    ("barriers", name) for name in ("len", "iter", "list", "unpack", "reversed", "[0]", "bytes")
+} | {("pair", name) for name in ("iter", "list", "unpack")}  # fmt: skip
+"""What is no mistake, or has a message of its own."""
+
+
+@pytest.mark.parametrize("name", {**OPERATIONS, **OF_ONE})
+def test_an_operation_of_python_on_a_register_names_a_remedy(name: str) -> None:
+    for dtype in (u32, f32, pred):
+
+        def body() -> None:
+            {**OPERATIONS, **OF_ONE}[name](reg.scalar(dtype, 1))  # noqa: B023
+
+        with pytest.raises(PtxError) as caught:
+            traced(body).ptx()
+        (found,) = caught.value.diagnostics
+        assert found.code in ("PTX0803", "PTX0804"), found
+        assert getattr(found.origin, "file", "") == __file__
+        assert found.help
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_operation_of_python_on_no_number_names_a_remedy(kind: str) -> None:
+    make, remedy = KINDS[kind]
+    for name, use in {**OPERATIONS, **OF_ONE, **COMPUTED}.items():
+        if (kind, name) in DEFINED or (kind == "predicate" and name == "&"):
+            continue
+
+        @kernel(in_specs=[Tile(64, f32)])
+        def body(a: Any) -> None:
+            use(make(a))  # noqa: B023
+
+        with pytest.raises(PtxError) as caught:
+            body.ptx()
+        (found,) = caught.value.diagnostics
+        assert found.code in ("PTX0803", "PTX0804", "PTX0806", "PTX0816"), (name, found)
+        assert found.help, name
+        assert remedy in found.help or name in ("[0]", "[0:1]", "[0] =", "in", "len", "format"), (name, found.help)
+
+
+def test_barriers_and_tiles_are_iterated() -> None:
+    def body() -> None:
+        for barrier in smem.mbarrier(2):
+            barrier.init(1)
+        for barrier in ptx.mbarrier.array("mbar_1", 0, 2):
+            barrier.init(2)
+        first, second = smem.alloc(f32, (2, 8))
+        smem.store(f32, first[1], 1.0)
+        smem.store(f32, second[1], 1.0)
+        assert len(second) == 8
+
+    assert [line.split("[")[1] for line in code(body)] == [
+        "mbar_1], 1;", "mbar_1+8], 1;", "mbar_1], 2;", "mbar_1+8], 2;",
+        "smem_1+4], 0f3F800000;", "smem_1+36], 0f3F800000;",
+    ]  # fmt: skip
 
 
 def test_numbers_and_arrays_of_numpy_stand_left_of_an_operator() -> None:

@@ -520,8 +520,9 @@ def _sums_register(wanted: Operand, given: Actual, scope: Scope) -> bool:
         return False
     symbol = scope.find(given.left.name)
     scalar = wanted.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE) and not wanted.count and not wanted.selectable
-    fits = symbol is not None and symbol.type in _SUMMANDS and not symbol.vector and _holds(wanted, symbol.type)
-    return fits and scalar and wanted.access == "r"
+    if symbol is None or symbol.kind is not Means.REGISTER or symbol.vector:
+        return False
+    return scalar and symbol.type in _SUMMANDS and _holds(wanted, symbol.type) and wanted.access == "r"
 
 
 _EXPECTED = {

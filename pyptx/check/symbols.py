@@ -228,7 +228,7 @@ def _declare_registers(statement: RegDecl, scope: Scope) -> Iterator[Diagnostic]
 def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
     yield from _alignment(statement, statement.name, statement.alignment)
     space = statement.state_space.ptx[1:]
-    symbol = Symbol(Kind.VARIABLE, statement.type.ptx[1:], space, statement.vector or 0, declaration=statement)
+    symbol = Symbol(Kind.VARIABLE, statement.type.ptx[1:], space, declaration=statement)
     for item in statement.declarators:
         if item.count is not None:
             fresh = scope.declare_range(item.name, item.count, symbol)

@@ -277,8 +277,6 @@ class _Resolver:
             return self.default_type if p.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE, Kind.ADDRESS) else None
         name, _, index = p.type.partition("/")
         if name in self.row.choices:
-            if name not in self.chosen:
-                return self.default_type
             name = self.chosen[name].split(".")[int(index) if index else 0]
         return name
 

@@ -51,6 +51,7 @@ WRONG = [
     ("call takes, (%r0+4);", "PTX0202"),
     ("ld.global.b32 %r0+4, [%rd0];", "PTX0202"),
     ("cvt.u32.u32 %r0, {%r1};", "PTX0202"),
+    ("min.u16x2 %r0, g+4, %r1;", "PTX0202"),
 ]
 RIGHT = [
     "add.s32 %r0, %r1, 0x7fffffff;",

@@ -225,7 +225,7 @@ def test_an_address_in_a_launch_without_arrays_is_out_of_bounds(instruction: str
     reported(kernel(body, params=".param .u64 p"), "PTX1110", block=32, args=[pointer], check="none")
 
 
-@pytest.mark.parametrize(("pointer", "words"), [(0, "a null pointer"), (1 << 44, "no argument is an array")])
+@pytest.mark.parametrize(("pointer", "words"), [(0xFFFC, "a null pointer"), (0x10000, "no argument is an array")])
 def test_a_launch_without_arrays_says_so(pointer: int, words: str) -> None:
     text = kernel("ld.param.u64 %rd1, [p];\nld.u32 %r1, [%rd1];", params=".param .u64 p")
     reported(text, "PTX1110", words, args=[pointer])

@@ -208,6 +208,29 @@ def test_many_ctas_issue_alike(pair: int, kind: str, name: str, across: bool, ch
 
 
 @pytest.mark.parametrize("source", ["shared", "tensor"])
+def test_many_ctas_issue_alike_what_is_no_batch(source: str) -> None:
+    """Rows that stay as they are, and A of tensor memory."""
+    random, m, n, ctas = np.random.default_rng(16), 128, 32, 3
+    shared, tensor = np.zeros((ctas, SPACE), "u1"), np.zeros((ctas, 128, 512), "u4")
+    x, y = t.some_codes(random, "f16", (ctas, m, 16)), t.some_codes(random, "f16", (n, 16))
+    first = second = 0
+    for cta in range(ctas):
+        first, second = t.place(shared[cta], A_AT, x[cta], Swizzle.B32), t.place(shared[cta], 0, y, Swizzle.B32)
+        words = contained(x[cta], "f16", "f16")
+        tensor[cta, :, LEFT : LEFT + words.shape[1]] = words
+    bits = descriptor("f16", m, n, ("f16", "f16"), "f32")
+    use = "{3, 3, 3, 3}, %never" if source == "shared" else "%never"
+    a = str(first) if source == "shared" else "[%r5]"
+    made = t.run(
+        instruction("tcgen05.mma.cta_group::1.kind::f16", bits, a, second, use=use), shared, tensor, clusters=ctas
+    )
+    wanted = t.values(x, "f16") @ t.values(y, "f16").T
+    if source == "shared":
+        wanted[:, [0, 1, 32, 33, 64, 65, 96, 97]] = 0
+    np.testing.assert_array_equal(result(np.ascontiguousarray(made[:, :, COLUMN : COLUMN + n]), "f32"), wanted)
+
+
+@pytest.mark.parametrize("source", ["shared", "tensor"])
 @pytest.mark.parametrize(("m", "name"), [(128, "D"), (64, "E"), (32, "G")])
 def test_weight_stationary(m: int, name: str, source: str) -> None:
     random, n = np.random.default_rng(8), 64

@@ -83,6 +83,25 @@ def test_scaled(kind: str, vector: str, count: int, scale: str, a: str, b: str, 
     np.testing.assert_array_equal(found, wanted.astype("f4"))
 
 
+def test_scaled_products_of_many_ctas_are_scaled() -> None:
+    random, m, n, ctas = np.random.default_rng(17), 128, 32, 3
+    x, y = t.some_codes(random, "e4m3", (ctas, m, 32)), t.some_codes(random, "e4m3", (n, 32))
+    for_a, of_a = draw_scales(random, "ue8m0", (m, 1))
+    for_b, of_b = draw_scales(random, "ue8m0", (n, 1))
+    shared, tensor = np.zeros((ctas, SPACE), "u1"), np.zeros((ctas, 128, 512), "u4")
+    one = two = 0
+    for cta in range(ctas):
+        one, two = t.place(shared[cta], A_AT, x[cta], Swizzle.B32), t.place(shared[cta], 0, y, Swizzle.B32)
+        put_scales(tensor[cta], for_a, SCALES, 0)
+        put_scales(tensor[cta], for_b, B_SCALES, 0)
+    bits = descriptor("mxf8f6f4", m, n, ("e4m3", "e4m3"), "f32", scale=from_name("ue8m0"), a_scale_id=0, b_scale_id=0)
+    form = "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X"
+    made = t.run(instruction(form, bits, str(one), two, use=SCALED), shared, tensor, clusters=ctas)
+    wanted = (t.values(x, "e4m3") * of_a) @ (t.values(y, "e4m3") * of_b).T
+    found = result(np.ascontiguousarray(made[:, :, COLUMN : COLUMN + n]), "f32")
+    np.testing.assert_array_equal(found, wanted.astype("f4"))
+
+
 @pytest.mark.parametrize(("m", "n"), [(256, 64), (128, 64)])
 def test_scaled_pairs(m: int, n: int) -> None:
     random, depth = np.random.default_rng(12), 64

@@ -156,7 +156,6 @@ def _arrival(
     elif site.fresh:
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
         yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=_unless(space, usual), **order)
-        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, **order)
     elif values[0] == NONE and op == "arrive":
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
         yield site.call(

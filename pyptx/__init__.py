@@ -9,6 +9,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pyptx import ptx, reg, smem
+    from pyptx import sim as sim
     from pyptx.decorator import Kernel, combine, detect_arch, intrinsic, kernel
     from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, Severity, Span
     from pyptx.dsl.tensors import TensorSpec
@@ -39,9 +40,10 @@ _HOME = {
     "kernel": "pyptx.decorator",
     "ptx": "",
     "reg": "",
+    "sim": "",
     "smem": "",
 }
-"""Where each name lives; nowhere else for a module."""
+"""Where each name lives; nowhere else for a module. `import *` leaves `sim` out, which loads NumPy."""
 
 
 def __getattr__(name: str) -> object:
@@ -55,4 +57,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return ["__version__", *_HOME]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import wraps
 from types import CodeType, FrameType, TracebackType
-from typing import NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 
 class Severity(StrEnum):
@@ -161,7 +161,21 @@ class HazardWarning(UserWarning):
     """A warning among the hazards of a kernel that was called with arrays."""
 
 
-class PtxError(Exception):
+class UserTraceback(BaseException):
+    """An exception of which IPython and Jupyter show the user's frames; they show the innermost one in any case."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines of the traceback: IPython asks for them, and writes them itself otherwise."""
+        from traceback import format_exception  # costs more than this module, and only notebooks need it
+
+        frames = _user_frames(self.__traceback__)
+        shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+        if shell is None:
+            return "".join(format_exception(type(self), self, frames)).splitlines()
+        return shell.InteractiveTB.structured_traceback(type(self), self, frames)
+
+
+class PtxError(UserTraceback, Exception):
     """Raised by public entry points; carries every diagnostic that led to it, and what a kernel had `printed`."""
 
     printed = ""
@@ -182,14 +196,14 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 def hide_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make a public entry point whose errors show the user's frames and none of the package's."""
+    """Make a public entry point whose errors, and Control-C, show the user's frames and none of the package's."""
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         __tracebackhide__ = True  # for pytest and IPython
         try:
             return function(*args, **kwargs)
-        except PtxError as why:
+        except (PtxError, KeyboardInterrupt) as why:
             raise why.with_traceback(_user_frames(why.__traceback__)) from why.__cause__
 
     return call
@@ -219,7 +233,7 @@ def _user_frames(traceback: TracebackType | None) -> TracebackType | None:
 
 def _is_internal(file: str) -> bool:
     library = file.startswith(_LIBRARY) and "site-packages" not in file
-    return file.startswith((_PACKAGE, "<block ")) or library
+    return file.startswith((_PACKAGE, "<block ", "<frozen ")) or library
 
 
 def visible(text: str) -> str:

@@ -67,6 +67,8 @@ def test_every_lazy_name_resolves() -> None:
     for name in pyptx.__all__:
         assert getattr(pyptx, name) is not None
     assert set(pyptx.__all__) <= set(dir(pyptx))
+    assert "sim" in dir(pyptx)
+    assert _modules_after("import pyptx; pyptx.sim.run") > {"pyptx.sim", "numpy"}
     with pytest.raises(AttributeError, match="no attribute 'nothing_here'"):
         _ = pyptx.nothing_here  # type: ignore[attr-defined]
 

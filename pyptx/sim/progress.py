@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from pyptx.diagnostics import PtxError, user_stack_level
+from pyptx.diagnostics import PtxError, UserTraceback, user_stack_level
 from pyptx.sim.assignment import successors
 from pyptx.sim.printing import Printed
 from pyptx.sim.program import EXIT, RET, TRAP, Program
@@ -33,7 +33,7 @@ _FASTEST = 1e9
 Tell = Callable[[State], None]
 
 
-class Interrupted(KeyboardInterrupt):
+class Interrupted(UserTraceback, KeyboardInterrupt):
     """Control-C stopped a run. The message says where its threads were; the callers' arrays are as they were."""
 
     printed = ""

@@ -66,12 +66,14 @@ def lost_updates(
             if not isinstance(new, Register) or (isinstance(old, Register) and new.name == old.name):
                 continue
             effects = effects or _Effects(body)
-            place = effects.writes.get(new.name) or loop
+            writer = effects.writes.get(new.name)
+            place = writer.origin if writer and isinstance(writer.origin, PythonFrame) else loop
             if not isinstance(old, Register):
                 if new.name in effects.writes and trace.from_numbers.get(new.name) == old:
                     yield _number_warning(path, old, new, place)
             elif old.name in effects.reads and old.name not in effects.writes and not _kept(held, now, path, old):
-                yield _warning(path, old, place)
+                in_place = _in_place(trace.operators.get(new.name), writer, old)
+                yield _warning(path, old, in_place, place)
 
 
 def _kept(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
@@ -85,12 +87,24 @@ def _kept(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: 
     return False
 
 
-def _warning(path: Path, old: Register, place: PythonFrame | None) -> Diagnostic:
+_COMMUTATIVE = frozenset("+*&|^")
+
+
+def _in_place(symbol: str | None, writer: Instruction | None, old: Register) -> str:
+    """Return the operator in place that does what the writer of another register did; empty if there is none."""
+    if symbol is None or writer is None:
+        return ""
+    sources = [text_of(operand) for operand in writer.operands[1:]]
+    return f"{symbol}=" if old.name in sources[: 2 if symbol in _COMMUTATIVE else 1] else ""
+
+
+def _warning(path: Path, old: Register, in_place: str, place: PythonFrame | None) -> Diagnostic:
     name = _spelled(path)
+    move = f"ptx.mov({old.type_name}, {name}, …)"
     return rules.LOST_UPDATE.found(
         place,
         f"`{name}` ends the loop as another register: the next round reads the old one, `{old.name}`, again",
-        help=f"change the register itself: `{name} += …`, or ptx.mov({old.type_name}, {name}, …)",
+        help=f"change the register itself: {f'`{name} {in_place} …`, or {move}' if in_place else move}",
     )
 
 
@@ -142,11 +156,11 @@ def _first(items: Iterable[Any]) -> list[Any]:
 
 
 class _Effects:
-    """The names that statements read, and those that they write with the place that wrote each first."""
+    """The names that statements read, and those that they write with the instruction that wrote each first."""
 
     def __init__(self, statements: Iterable[Statement]) -> None:
         self.reads: set[str] = set()
-        self.writes: dict[str, PythonFrame | None] = {}
+        self.writes: dict[str, Instruction] = {}
         self._add(statements)
 
     def _add(self, statements: Iterable[Statement]) -> None:
@@ -162,7 +176,6 @@ class _Effects:
         matches = lookup.matches_of(node.opcode, tuple(modifier[1:] for modifier in node.modifiers))
         signatures = [signature for match in matches for signature in match.signatures]
         signature = next((one for one in signatures if len(one) == len(node.operands)), None)
-        origin = node.origin if isinstance(node.origin, PythonFrame) else None
         for index, operand in enumerate(node.operands):
             access = "r" if signature is None else signature[index].access
             names = _named(operand)
@@ -170,7 +183,7 @@ class _Effects:
                 self.reads.update(names)
                 continue
             for name in names:
-                self.writes.setdefault(name, origin)
+                self.writes.setdefault(name, node)
             if access == "rw":
                 self.reads.update(names)
 

@@ -373,6 +373,13 @@ def _result(opcode: str, kind: PtxType, into: Reg | PtxType, *sources: Any) -> R
     return made
 
 
+def _written_by(symbol: str, dtype: PtxType, trace: Trace) -> Reg:
+    """Return a fresh register that an operator of two sides is about to write."""
+    made = fresh(dtype, None, trace)
+    trace.operators[made.name] = symbol
+    return made
+
+
 def _changeable(register: Reg, symbol: str) -> Reg:
     """Return the register that an operator in place writes; refuse one that this package reads again."""
     if register.held is not None:
@@ -424,7 +431,7 @@ def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None 
     else:
         return _of_number(operation, symbol, left, right)
     trace = current()
-    made = fresh(dtype, None, trace) if into is None else into
+    made = _written_by(symbol, dtype, trace) if into is None else into
     emit(spelling, (made, left, right), None, trace)
     return made
 
@@ -433,7 +440,7 @@ def _of_number(operation: str, symbol: str, number: Any, right: Register) -> Reg
     """Emit an arithmetic instruction whose left side is Python's number."""
     dtype, spelling = _arithmetic(operation, symbol, right.dtype, None)
     left, trace = constant(right, number, symbol), current()
-    made = fresh(dtype, None, trace)
+    made = _written_by(symbol, dtype, trace)
     emit(spelling, (made, left, right), None, trace)
     if isinstance(number, int | float):
         trace.from_numbers[made.name] = number
@@ -466,11 +473,12 @@ def logic(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
                 sides.append(side)
             else:
                 fail(rules.TYPES, f"`{symbol}` of a predicate and {shown(side)}", help="compare it first: x != 0")
-        made = fresh(pred) if into is None else into
+        made = _written_by(symbol, pred, current()) if into is None else into
         emit(spelled(operation, "pred"), (made, *sides))
         return made
     left, right, dtype = _operands(operation, symbol, left, right, into)
-    return _result(operation, untyped(dtype), dtype if into is None else into, left, right)
+    made = _written_by(symbol, dtype, current()) if into is None else into
+    return _result(operation, untyped(dtype), made, left, right)
 
 
 def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> Reg:
@@ -491,7 +499,8 @@ def shift(operation: str, symbol: str, left: Any, right: Any, into: Reg | None =
             fail(rules.LITERAL, f"`{symbol}` on .{dtype} shifts by 0 to {dtype.bits - 1}, found {right}",
                  help="shifting all bits out gives 0, or -1 for negative numbers: write that")  # fmt: skip
     kind = untyped(dtype) if operation == "shl" else unsigned(dtype)
-    return _result(operation, kind, dtype if into is None else into, left, right)
+    made = _written_by(symbol, dtype, current()) if into is None else into
+    return _result(operation, kind, made, left, right)
 
 
 def widen(source: Register, to: PtxType) -> Reg:

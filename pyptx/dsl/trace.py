@@ -146,6 +146,8 @@ class Trace:
         self.loops: list[Any] = []
         self.from_numbers: dict[str, int | float] = {}
         """Registers that an operator made of Python's number on its left, by name."""
+        self.operators: dict[str, str] = {}
+        """The operators of two sides that made registers, by the name of these."""
         self.facts: dict[str, Any] = {}
         """What helpers remember of this trace, by their own keys."""
         self.exact: Any = None

@@ -106,6 +106,49 @@ def test_an_update_that_the_next_round_does_not_see_is_a_warning(body: Callable[
     assert caught[0].filename == __file__
 
 
+Change = Callable[[Any, Any], Any]
+_IN_PLACE: list[tuple[Change, str]] = [
+    (lambda s, i: s + i, "+="), (lambda s, i: i + s, "+="), (lambda s, _: 1 + s, "+="), (lambda s, i: s - i, "-="),
+    (lambda s, i: s * i, "*="), (lambda s, _: s // 3, "//="), (lambda s, _: s % 3, "%="), (lambda s, i: s & i, "&="),
+    (lambda s, i: i | s, "|="), (lambda s, _: s ^ 1, "^="), (lambda s, _: s << 1, "<<="), (lambda s, _: s >> 1, ">>="),
+]  # fmt: skip
+_BY_NONE: list[Change] = [
+    lambda s, i: i - s, lambda s, _: 3 - s, lambda s, _: -s, lambda s, i: s * 2 + i * s, lambda s, i: i + s * 2,
+]  # fmt: skip
+
+
+def _help(change: Change) -> str | None:
+    def body() -> None:
+        s = reg.scalar(s32, 1)
+        for i in ptx.range_(0, 8):
+            s = change(s, i)
+
+    (found,) = [d for d in kernel(body).check() if d.code == "PTX0831"]
+    return found.help
+
+
+@pytest.mark.parametrize(("change", "operator"), _IN_PLACE)
+def test_the_help_names_the_operator_in_place(change: Change, operator: str) -> None:
+    assert _help(change) == f"change the register itself: `s {operator} …`, or ptx.mov(s32, s, …)"
+
+
+@pytest.mark.parametrize("change", _BY_NONE)
+def test_the_help_names_no_operator_where_none_in_place_does_the_same(change: Change) -> None:
+    assert _help(change) == "change the register itself: ptx.mov(s32, s, …)"
+
+
+def test_the_help_names_no_operator_of_a_register_that_the_loop_writes_otherwise() -> None:
+    def body() -> None:
+        s, x = reg.scalar(s32, 1), reg.scalar(s32, 2) * 3
+        for i in ptx.range_(0, 8):
+            ptx.mov(s32, x, i)
+            ptx.add(s32, x, x, s)
+            s = x
+
+    (found,) = [d for d in kernel(body).check() if d.code == "PTX0831"]
+    assert found.help == "change the register itself: ptx.mov(s32, s, …)"
+
+
 def _in_place() -> None:
     s, array, acc = reg.scalar(s32, 0), reg.array(f32, 2), [reg.scalar(s32, 0)]
     for i in ptx.range_(0, 8):

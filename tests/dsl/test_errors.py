@@ -11,7 +11,7 @@ import pytest
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import b32, bf16, f16, f32, f64, pred, s32, u8, u16, u32, u64
 
-from .tracing import code, refused, traced
+from .tracing import code, refused, text_of, traced
 
 
 def test_nothing_works_outside_a_kernel() -> None:
@@ -139,7 +139,7 @@ def test_a_mistake_in_one_call_names_its_remedy(
     assert found.code == rule, caught.value
     assert found.origin is not None
     assert found.origin.file == __file__
-    assert all(word in str(caught.value) for word in words), caught.value
+    assert all(word in text_of(caught.value) for word in words), caught.value
 
 
 def test_the_error_of_a_helper_names_the_helper_and_keeps_its_callers() -> None:

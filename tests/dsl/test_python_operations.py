@@ -15,7 +15,7 @@ import pytest
 from pyptx import PtxError, Tile, kernel, ptx, reg, smem
 from pyptx.types import f32, pred, s32, u16, u32, u64
 
-from .tracing import code, refused, traced
+from .tracing import code, refused, text_of, traced
 
 HELD: dict[str, tuple[Callable[[], Any], str]] = {
     "counter": (lambda: next(ptx.range_(0, 8)), "counter of `ptx.range_`"),
@@ -151,7 +151,7 @@ def test_a_register_is_no_value_of_python(name: str) -> None:
         body.ptx()
     assert caught.value.diagnostics[0].code == rule
     assert getattr(caught.value.diagnostics[0].origin, "file", "") == __file__
-    assert words in str(caught.value)
+    assert words in text_of(caught.value)
 
 
 _OPERATOR: Any = operator

@@ -33,6 +33,11 @@ def accepted(text: str) -> None:
     assert not found, f"{found}\n{text}"
 
 
+def text_of(error: PtxError) -> str:
+    """Return what an error says, without the line of source that it shows, which may hold the words to look for."""
+    return "\n".join(str(part) for found in error.diagnostics for part in (found.message, found.help, found.notes))
+
+
 def refused(body: Callable[..., Any], rule: str, *words: str, marker: str = "# here", **options: Any) -> Diagnostic:
     """Trace a body that must raise, at its line marked `# here`, with this code and these words; return the finding."""
     made = traced(body, **options)
@@ -45,6 +50,6 @@ def refused(body: Callable[..., Any], rule: str, *words: str, marker: str = "# h
     assert found.origin is not None, caught.value
     assert (found.origin.file, found.line) == (body.__code__.co_filename, marked[0]), caught.value
     for word in words:
-        assert word in str(caught.value), caught.value
+        assert word in text_of(caught.value), caught.value
     assert found.help or found.notes, "an error says how to mend it"
     return found

@@ -32,7 +32,7 @@ def checked_version(version: Any, arch: str) -> Version | None:
     """Return the PTX version that was asked for, None for the lowest."""
     if version is None:
         return None
-    asked = _listed(version)
+    asked = _to_tuple(version)
     if asked not in PTX_VERSIONS:
         fail(
             rules.DECLARATION, f"there is no PTX {shown(version)}",
@@ -47,7 +47,7 @@ def checked_version(version: Any, arch: str) -> Version | None:
 
 def three(dims: Any, what: str) -> tuple[int, int, int]:
     """Return the dimensions of a block or cluster; a number is the first."""
-    given = _listed(dims)
+    given = _to_tuple(dims)
     made = (*given, 1, 1)[:3]
     if len(given) > 3 or not all(is_integer(d, 1) for d in made):
         fail(rules.DECLARATION, f"`{what}` is up to three positive integers, found {shown(dims)}",
@@ -60,13 +60,13 @@ def three(dims: Any, what: str) -> tuple[int, int, int]:
     return made[0], made[1], made[2]
 
 
-def _listed(value: Any) -> tuple[Any, ...]:
+def _to_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(cast("Sequence[Any]", value)) if isinstance(value, tuple | list) else (value,)
 
 
 def tiles(specs: Any, what: str) -> tuple[Tile, ...]:
     """Return descriptions of tensors."""
-    given = () if specs is None else _listed(specs)
+    given = () if specs is None else _to_tuple(specs)
     for one in given:
         if not isinstance(one, Tile):
             fail(rules.DECLARATION, f"`{what}` is a sequence of Tile, found {shown(one)}",
@@ -78,7 +78,7 @@ def raw_parameters(given: Any) -> tuple[tuple[str, str], ...]:
     """Return further parameters, each (type, name)."""
     made: list[tuple[str, str]] = []
     for one in given or ():
-        pair = _listed(one)
+        pair = _to_tuple(one)
         pair = tuple([part.name if isinstance(part, PtxType) else part for part in pair])
         if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
             fail(rules.DECLARATION, f"a raw parameter is (type, name), found {shown(one)}",
@@ -93,7 +93,7 @@ def directives(reqntid: Any, raw: Any) -> tuple[FunctionDirective, ...]:
     made: list[FunctionDirective] = []
     if reqntid is not None:
         three(reqntid, "reqntid")
-        made.append(FunctionDirective("reqntid", _listed(reqntid)))
+        made.append(FunctionDirective("reqntid", _to_tuple(reqntid)))
     for name, values in raw or ():
         known = directive(f".{name.removeprefix('.')}")
         if known is None or Place.KERNEL not in known.places:

@@ -38,7 +38,7 @@ class DeclaredRange(RegArray):
             return made
         if isinstance(idx, slice):
             return [self[at] for at in range(*idx.indices(self.size))]
-        at = self._checked(idx) % self.size
+        at = self._check_index(idx) % self.size
         made = self._kept[idx] = self._kept[at] = register(f"{self.base}{at}", self.dtype)
         return made
 

@@ -147,7 +147,7 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
         plans = plans_of(trace, spelling, len(values))
     candidates = plans.get(len(values))
     if candidates is None:
-        miscounted(trace, spelling, plans, len(values))
+        refuse_count(trace, spelling, plans, len(values))
     furthest, worst = -1, None
     for plan in candidates:
         operands: list[Operand] = []
@@ -216,7 +216,7 @@ def foreign(register: Register) -> NoReturn:
          help="pass values between kernels through memory or parameters")  # fmt: skip
 
 
-def miscounted(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> NoReturn:
+def refuse_count(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> NoReturn:
     newer = spellings.elsewhere(spelling.opcode, spelling.modifiers, found, trace.target, trace.judged_at)
     if newer is not None:
         refuse(trace, newer)
@@ -425,7 +425,7 @@ def convert(value: Any, wanted: Wanted | None, trace: Trace) -> Operand:
     if isinstance(value, Operand):
         return value
     if isinstance(value, str):
-        return _named(value, bracket, trace)
+        return _convert_name(value, bracket, trace)
     if isinstance(value, int):
         return AddressOperand(str(int(value))) if bracket else ImmediateOperand(str(int(value)))
     if isinstance(value, float):
@@ -442,7 +442,7 @@ def convert(value: Any, wanted: Wanted | None, trace: Trace) -> Operand:
     return VectorOperand(elements) if isinstance(value, list) else ParenthesizedOperand(elements)
 
 
-def _named(name: str, bracket: bool, trace: Trace) -> Operand:
+def _convert_name(name: str, bracket: bool, trace: Trace) -> Operand:
     if bracket:
         return AddressOperand(name)
     if name.startswith("%"):

@@ -15,7 +15,7 @@ from typing import Any, cast
 from pyptx.check.complaint import Complaint
 from pyptx.check.operand_rules import GUARD
 from pyptx.dsl import rules
-from pyptx.dsl.emit import SINK, Spelling, foreign, judged, miscounted, place, plans_of, refuse, shown
+from pyptx.dsl.emit import SINK, Spelling, foreign, judged, place, plans_of, refuse, refuse_count, shown
 from pyptx.dsl.exact_layout import settled
 from pyptx.dsl.origin import frame_here
 from pyptx.dsl.trace import Trace, fail
@@ -153,7 +153,7 @@ class Exact:
         trace = self.trace
         found = known(spelling, count, trace.target, trace.judged_at)
         if found is None:
-            miscounted(trace, spelling, plans_of(trace, spelling, count), count)
+            refuse_count(trace, spelling, plans_of(trace, spelling, count), count)
         plans_of(trace, spelling, count)
         places, version = found
         if version > trace.needed:

@@ -37,7 +37,7 @@ class Same:
 
 def snapshot(function: Callable[..., Any]) -> Snapshot:
     """Return what the function depends on now; equal snapshots mean the same trace."""
-    return tuple(_captured(function, set()))
+    return tuple(_iterate_captures(function, set()))
 
 
 def fingerprint(value: object, around: tuple[int, ...] = ()) -> object:
@@ -80,8 +80,8 @@ def _contents(value: Any) -> object:
     return Same(value)
 
 
-def _captured(function: object, seen: set[int]) -> Iterator[object]:
-    plain = _plain(function)
+def _iterate_captures(function: object, seen: set[int]) -> Iterator[object]:
+    plain = _unwrap(function)
     if plain is None or id(plain) in seen:
         return
     seen.add(id(plain))
@@ -137,21 +137,21 @@ def _spaces(owner: object) -> Iterator[Mapping[str, Any]]:
 
 
 def _value(value: object, seen: set[int]) -> Iterator[object]:
-    if _plain(value) is None:
+    if _unwrap(value) is None:
         yield fingerprint(value)
     elif isinstance(value, MethodType):
         yield Same(value.__self__)
-    yield from _captured(value, seen)
+    yield from _iterate_captures(value, seen)
 
 
-def _plain(value: object) -> FunctionType | None:
+def _unwrap(value: object) -> FunctionType | None:
     """Return the user's own function behind a value, through decorators; None for everything else."""
     while isinstance(value, MethodType):
         value = value.__func__
     if isinstance(value, FunctionType) and not value.__code__.co_filename.startswith(PACKAGE):
         return None if _foreign(value.__module__ or "") else value
     inner: object = getattr(value, "__dict__", {}).get("__wrapped__")
-    return None if inner is None else _plain(inner)
+    return None if inner is None else _unwrap(inner)
 
 
 def _foreign(module: str) -> bool:

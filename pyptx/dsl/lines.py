@@ -135,17 +135,17 @@ def annotated(module: Module) -> Module:
     """Return the module with the Python line behind each instruction, where it differs from the one before."""
     places = _Places()
     functions = [
-        s.replace(body=tuple(_commented(s.body, places, 1))) if isinstance(s, Function) else s
+        s.replace(body=tuple(_add_comments(s.body, places, 1))) if isinstance(s, Function) else s
         for s in module.directives
     ]
     return module.replace(directives=tuple(functions))
 
 
-def _commented(statements: Sequence[Statement], places: _Places, depth: int) -> Iterator[Statement]:
+def _add_comments(statements: Sequence[Statement], places: _Places, depth: int) -> Iterator[Statement]:
     last: Place | None = None
     for statement in statements:
         if isinstance(statement, Block | IntrinsicScope):
-            yield statement.replace(body=tuple(_commented(statement.body, places, depth + 1)))
+            yield statement.replace(body=tuple(_add_comments(statement.body, places, depth + 1)))
             last = None
             continue
         if not isinstance(statement, Instruction) or not isinstance(statement.origin, PythonFrame):

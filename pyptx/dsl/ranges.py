@@ -43,10 +43,10 @@ class RegArray(RegisterRange):
     def __getitem__(self, idx: int | slice) -> Reg | list[Reg]:
         if isinstance(idx, slice):
             return list(self.members[idx])
-        return self.members[self._checked(idx)]
+        return self.members[self._check_index(idx)]
 
     def __setitem__(self, idx: int, value: Any) -> None:
-        target = self.members[self._checked(idx)]
+        target = self.members[self._check_index(idx)]
         trace = current()
         if isinstance(value, Register) and value.trace is not trace:
             foreign(value)
@@ -57,7 +57,7 @@ class RegArray(RegisterRange):
         if isinstance(value, Register) and storage(value.dtype) == storage(self.dtype):
             trace.folds[id(trace.body[-1])] = value.name
 
-    def _checked(self, idx: int) -> int:
+    def _check_index(self, idx: int) -> int:
         if isinstance(idx, Register):
             operator.index(idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:

@@ -71,12 +71,12 @@ def lost_updates(
             if not isinstance(old, Register):
                 if new.name in effects.writes and trace.from_numbers.get(new.name) == old:
                     yield _number_warning(path, old, new, place)
-            elif old.name in effects.reads and old.name not in effects.writes and not _kept(held, now, path, old):
+            elif old.name in effects.reads and old.name not in effects.writes and not _keeps(held, now, path, old):
                 in_place = _in_place(trace.operators.get(new.name), writer, old)
                 yield _warning(path, old, in_place, place)
 
 
-def _kept(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
+def _keeps(held: Mapping[Path, Held], now: Mapping[Path, Held], path: Path, old: Register) -> bool:
     """Tell whether another variable keeps the old register, so that the body may have read it by that name."""
     for other, before in held.items():
         after = now.get(other)
@@ -99,7 +99,7 @@ def _in_place(symbol: str | None, writer: Instruction | None, old: Register) -> 
 
 
 def _warning(path: Path, old: Register, in_place: str, place: PythonFrame | None) -> Diagnostic:
-    name = _spelled(path)
+    name = _spell(path)
     move = f"ptx.mov({old.type_name}, {name}, …)"
     return rules.LOST_UPDATE.found(
         place,
@@ -109,7 +109,7 @@ def _warning(path: Path, old: Register, in_place: str, place: PythonFrame | None
 
 
 def _number_warning(path: Path, old: float, new: Register, place: PythonFrame | None) -> Diagnostic:
-    name = _spelled(path)
+    name = _spell(path)
     return rules.LOST_UPDATE.found(
         place,
         f"`{name}` is Python's {old!r} before the loop: every round of the GPU begins with that again",
@@ -117,7 +117,7 @@ def _number_warning(path: Path, old: float, new: Register, place: PythonFrame | 
     )
 
 
-def _spelled(path: Path) -> str:
+def _spell(path: Path) -> str:
     parts = (f".{part}" if isinstance(part, _Field) else f"[{part!r}]" for part in path[1:])
     return "".join([str(path[0]), *parts])
 
@@ -178,7 +178,7 @@ class _Effects:
         signature = next((one for one in signatures if len(one) == len(node.operands)), None)
         for index, operand in enumerate(node.operands):
             access = "r" if signature is None else signature[index].access
-            names = _named(operand)
+            names = _list_names(operand)
             if access == "r" or isinstance(operand, AddressOperand):
                 self.reads.update(names)
                 continue
@@ -188,5 +188,5 @@ class _Effects:
                 self.reads.update(names)
 
 
-def _named(operand: Operand) -> list[str]:
+def _list_names(operand: Operand) -> list[str]:
     return _NAMES.findall(text_of(operand))

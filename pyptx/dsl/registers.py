@@ -422,7 +422,7 @@ def binary(operation: str, symbol: str, left: Any, right: Any, into: Reg | None 
         dtype, spelling = _arithmetic(operation, symbol, left.dtype, right.dtype)
         _refuse_widening(into, dtype, right, symbol)
         if left.dtype is not dtype or right.dtype is not dtype:
-            left, right = _widened(left, dtype), _widened(right, dtype)
+            left, right = _widen_to(left, dtype), _widen_to(right, dtype)
     elif isinstance(left, Register):
         dtype, spelling = _arithmetic(operation, symbol, left.dtype, None)
         right = constant(left, right, symbol)
@@ -532,7 +532,7 @@ def _operands(operation: str, symbol: str, left: Any, right: Any, into: Reg | No
     if isinstance(left, Register) and isinstance(right, Register):
         dtype = common_type(operation, left.dtype, right.dtype, symbol)
         _refuse_widening(into, dtype, right, symbol)
-        return _widened(left, dtype), _widened(right, dtype), dtype
+        return _widen_to(left, dtype), _widen_to(right, dtype), dtype
     known, other = (left, right) if isinstance(left, Register) else (right, left)
     check_operand(operation, known.dtype, symbol)
     value = constant(known, other, symbol, operation in _BITWISE)
@@ -573,7 +573,7 @@ def _literal(kind: type, value: int | float, dtype: PtxType, lenient: bool) -> I
     return literal(value, dtype, lenient=lenient)
 
 
-def _widened(side: Any, dtype: PtxType) -> Any:
+def _widen_to(side: Any, dtype: PtxType) -> Any:
     if side.dtype.kind != "f" and side.dtype.bits < dtype.bits:
         return widen(side, dtype)
     return side

@@ -33,10 +33,10 @@ def grouped(found: Iterable[Diagnostic]) -> list[Diagnostic]:
             text = one.message.replace(named[0], f"`{named[1]}`")
             key = (one.code, one.severity, one.origin.file, one.line, text, one.help)
         groups.setdefault(key, []).append(one)
-    return [_merged(group) for group in groups.values()]
+    return [_merge(group) for group in groups.values()]
 
 
-def _merged(group: list[Diagnostic]) -> Diagnostic:
+def _merge(group: list[Diagnostic]) -> Diagnostic:
     first, named = group[0], _REGISTER.search(group[0].message)
     names = list(dict.fromkeys(found[0] for one in group for found in [_REGISTER.search(one.message)] if found))
     if named is None or len(names) < 2:

@@ -50,7 +50,7 @@ class Exit(NamedTuple):
 
 def note_exit(trace: Trace, frame: FrameType, what: str, place: PythonFrame | None, before: int) -> None:
     """Remember that a block ended, in a function that may have left it by `return`."""
-    blocks, lines = _known(frame.f_code)
+    blocks, lines = _analyze(frame.f_code)
     if not blocks:
         return
     line = lines[frame.f_lasti // 2][0]
@@ -84,7 +84,7 @@ def refuse_returns(trace: Trace) -> None:
             )])  # fmt: skip
 
 
-def _known(code: CodeType) -> tuple[tuple[Block, ...], list[tuple[int, int]]]:
+def _analyze(code: CodeType) -> tuple[tuple[Block, ...], list[tuple[int, int]]]:
     """Return the blocks of a function and the lines of its instructions, found once: hashing a code object takes time
     in proportion to the function, and so does asking a frame for its line."""
     known = _KNOWN.get(id(code))

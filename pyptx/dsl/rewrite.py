@@ -33,14 +33,14 @@ def folded(statements: list[Statement], copies: dict[int, str]) -> list[Statemen
         for name in names_in(instruction):
             if name in counts:
                 counts[name] += 1
-    return _folded(statements, {key: name for key, name in copies.items() if counts[name] == 2})
+    return _fold(statements, {key: name for key, name in copies.items() if counts[name] == 2})
 
 
-def _folded(statements: Sequence[Statement], copies: dict[int, str]) -> list[Statement]:
+def _fold(statements: Sequence[Statement], copies: dict[int, str]) -> list[Statement]:
     out: list[Statement] = []
     for statement in statements:
         if isinstance(statement, Block | IntrinsicScope):
-            out.append(statement.replace(body=tuple(_folded(statement.body, copies))))
+            out.append(statement.replace(body=tuple(_fold(statement.body, copies))))
             continue
         name = copies.get(id(statement))
         if name is not None and out and isinstance(statement, Instruction):
@@ -128,28 +128,28 @@ def relocated(statements: Sequence[Statement], offsets: dict[str, int], symbol: 
     """Return the statements with every name of `offsets` replaced by `symbol` plus its offset."""
 
     def operand_of(operand: Operand) -> Operand:
-        return _relocated(operand, offsets, symbol)
+        return _relocate(operand, offsets, symbol)
 
-    return [_mapped(statement, operand_of) for statement in statements]
+    return [_map_operands(statement, operand_of) for statement in statements]
 
 
-def _mapped(statement: Statement, change: Callable[[Operand], Operand]) -> Statement:
+def _map_operands(statement: Statement, change: Callable[[Operand], Operand]) -> Statement:
     if isinstance(statement, Instruction):
         operands = tuple([change(operand) for operand in statement.operands])
         same = all(new is old for new, old in zip(operands, statement.operands, strict=True))
         return statement if same else statement.replace(operands=operands)
     if isinstance(statement, Block | IntrinsicScope):
-        return statement.replace(body=tuple([_mapped(inner, change) for inner in statement.body]))
+        return statement.replace(body=tuple([_map_operands(inner, change) for inner in statement.body]))
     return statement
 
 
-def _relocated(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand:
+def _relocate(operand: Operand, offsets: dict[str, int], symbol: str) -> Operand:
     if isinstance(operand, RegisterOperand | ImmediateOperand):
         return operand
     if isinstance(operand, LabelOperand) and operand.name in offsets:
         return _plus(symbol, offsets[operand.name])
     if isinstance(operand, AddressOperand):
-        rest = tuple([_relocated(part, offsets, symbol) for part in operand.rest])
+        rest = tuple([_relocate(part, offsets, symbol) for part in operand.rest])
         if operand.base not in offsets:
             same = all(new is old for new, old in zip(rest, operand.rest, strict=True))
             return operand if same else operand.replace(rest=rest)
@@ -160,9 +160,9 @@ def _relocated(operand: Operand, offsets: dict[str, int], symbol: str) -> Operan
         if isinstance(left, LabelOperand) and left.name in offsets and isinstance(right, ImmediateOperand):
             step = int(right.value) if operand.operator == "+" else -int(right.value)
             return _plus(symbol, offsets[left.name] + step)
-        return BinaryOperand(operand.operator, _relocated(left, offsets, symbol), _relocated(right, offsets, symbol))
+        return BinaryOperand(operand.operator, _relocate(left, offsets, symbol), _relocate(right, offsets, symbol))
     if isinstance(operand, VectorOperand | ParenthesizedOperand):
-        elements = tuple([_relocated(element, offsets, symbol) for element in operand.elements])
+        elements = tuple([_relocate(element, offsets, symbol) for element in operand.elements])
         same = all(new is old for new, old in zip(elements, operand.elements, strict=True))
         return operand if same else type(operand)(elements)
     return operand

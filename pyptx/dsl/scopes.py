@@ -173,11 +173,11 @@ def intrinsic(fn: Callable[P, R]) -> Callable[P, R]:
 def arguments_text(args: tuple[object, ...], kwargs: dict[str, Any]) -> str:
     """Return the arguments of a call for its comment: the same text in every run."""
     if not kwargs:
-        return ", ".join(map(_shown, args))
-    return ", ".join([*map(_shown, args), *(f"{k}={_shown(v)}" for k, v in kwargs.items() if v is not None)])
+        return ", ".join(map(_show, args))
+    return ", ".join([*map(_show, args), *(f"{k}={_show(v)}" for k, v in kwargs.items() if v is not None)])
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     if isinstance(value, Register):
         return value.name
     if isinstance(value, Negation):
@@ -190,7 +190,7 @@ def _shown(value: object) -> str:
         return ascii(value if len(value) < 40 else f"{value[:36]}...")
     if isinstance(value, list | tuple):
         items = cast("list[object]", value)
-        inner = ", ".join(_shown(item) for item in items[:4]) + (", ..." if len(items) > 4 else "")
+        inner = ", ".join(_show(item) for item in items[:4]) + (", ..." if len(items) > 4 else "")
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
     for word in (getattr(value, "name", None), getattr(value, "__name__", None)):
         if isinstance(word, str) and word.isascii() and word.isprintable():

@@ -539,7 +539,7 @@ def _swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedEleme
 
 def _swizzled_at(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
     owner, dtype = view.owner(), view.dtype
-    address = _striped(view, indices) if _stripes(owner) > 1 else view.locate(indices)
+    address = _locate_in_stripes(view, indices) if _stripes(owner) > 1 else view.locate(indices)
     if owner.swizzle is None:
         return SharedElement(view.name, dtype, address.start, address.register)
     mask = SWIZZLES[owner.swizzle]
@@ -554,7 +554,7 @@ def _stripes(owner: SharedAlloc) -> int:
     return owner.gmma_layout.stripes if isinstance(owner.gmma_layout, GmmaLayout) else 1
 
 
-def _striped(view: SharedView, indices: tuple[Any, ...]) -> SharedAddress:
+def _locate_in_stripes(view: SharedView, indices: tuple[Any, ...]) -> SharedAddress:
     """Return the linear address of an element in a tile whose rows lie in several stripes."""
     owner, layout = view.owner(), cast("GmmaLayout", view.owner().gmma_layout)
     if len(view.shape) < 2:

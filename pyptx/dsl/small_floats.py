@@ -42,7 +42,7 @@ NAMES = frozenset((*FORMATS, POWERS))
 def bits_of(value: float, name: str) -> int | None:
     """Return the bits of a number, rounded to nearest even; None where the format has nothing for it."""
     if name != POWERS:
-        return _encoded(value, FORMATS[name])
+        return _encode(value, FORMATS[name])
     if math.isnan(value):
         return _POWER_NAN
     if value <= 0 or math.isinf(value):
@@ -55,7 +55,7 @@ def bits_of(value: float, name: str) -> int | None:
 
 def number_of(bits: int, name: str) -> float:
     """Return the finite number that bits mean."""
-    return math.ldexp(1.0, bits - _POWER_BIAS) if name == POWERS else _decoded(bits, FORMATS[name])
+    return math.ldexp(1.0, bits - _POWER_BIAS) if name == POWERS else _decode(bits, FORMATS[name])
 
 
 def bounds(name: str) -> tuple[float, float]:
@@ -63,11 +63,11 @@ def bounds(name: str) -> tuple[float, float]:
     if name == POWERS:
         return number_of(0, name), number_of(_POWER_NAN - 1, name)
     kind = FORMATS[name]
-    most = _decoded(kind.largest, kind)
+    most = _decode(kind.largest, kind)
     return (-most if kind.signed else 0.0), most
 
 
-def _encoded(value: float, kind: Format) -> int | None:
+def _encode(value: float, kind: Format) -> int | None:
     if math.isnan(value):
         return kind.nan
     sign = 1 << kind.exponent + kind.mantissa if math.copysign(1.0, value) < 0 else 0
@@ -84,7 +84,7 @@ def _encoded(value: float, kind: Format) -> int | None:
     return sign | bits if bits <= kind.largest else None
 
 
-def _decoded(bits: int, kind: Format) -> float:
+def _decode(bits: int, kind: Format) -> float:
     magnitude = bits & (1 << kind.exponent + kind.mantissa) - 1
     exponent, mantissa = magnitude >> kind.mantissa, magnitude & (1 << kind.mantissa) - 1
     if exponent:

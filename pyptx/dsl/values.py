@@ -329,9 +329,9 @@ def float_bits(value: int | float, dtype: PtxType) -> int:
     except OverflowError:
         fail(rules.LITERAL, f"{value!r} does not fit .{dtype.name}", help="use a type with a larger exponent, or inf")
     if dtype.name == "tf32":
-        bits = _rounded(bits, 13) << 13
+        bits = _round(bits, 13) << 13
     elif dtype.name == "bf16":
-        bits = _rounded(bits, 16)
+        bits = _round(bits, 16)
     if isinstance(value, int) and _exact(bits, dtype) != value:
         fail(rules.LITERAL, f".{dtype.name} cannot hold {value} exactly", help=f"write {value}.0 to round it")
     return bits
@@ -350,7 +350,7 @@ def _small_bits(value: int | float, dtype: PtxType) -> int:
     return bits
 
 
-def _rounded(bits: int, drop: int) -> int:
+def _round(bits: int, drop: int) -> int:
     if bits & 0x7F800000 == 0x7F800000:
         return bits >> drop | (1 if bits & (1 << drop) - 1 and not bits >> drop & (1 << 23 - drop) - 1 else 0)
     return bits + (1 << drop - 1) - 1 + (bits >> drop & 1) >> drop

@@ -30,7 +30,7 @@ def _function(name: str, known: Computation) -> Callable[..., Reg]:
             words += [] if word is None else [word]
         words += [word for word in known.flags if named.pop(word, False)]
         if named:
-            operands = _arranged(name, known, operands, named)
+            operands = _arrange(name, known, operands, named)
         return compute(known.opcode, dtype, operands, tuple(words), pred)
 
     function.__name__ = function.__qualname__ = name
@@ -46,7 +46,7 @@ def _function(name: str, known: Computation) -> Callable[..., Reg]:
     return function
 
 
-def _arranged(name: str, known: Computation, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+def _arrange(name: str, known: Computation, operands: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
     """Return operands, some of them by name, in the instruction's order."""
     total = len(operands) + len(named)
     first = ("dst",) if "dst" in named or total > len(known.sources[0]) else ()

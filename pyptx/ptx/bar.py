@@ -12,13 +12,13 @@ from pyptx.types import u32
 __all__ = ["arrive", "red_and", "red_or", "red_popc", "sync", "warp_sync"]
 
 
-def _numbered(n: Any, count: Any) -> tuple[Any, ...]:
+def _list_operands(n: Any, count: Any) -> tuple[Any, ...]:
     return (n,) if count is None else (n, count)
 
 
 def sync(n: Any = 0, count: Any | None = None, *, pred: Pred | None = None) -> None:
     """Emit `bar.sync n[, count]`. `count` counts threads, a multiple of 32."""
-    emit(spelled("bar", "sync"), _numbered(n, count), pred)
+    emit(spelled("bar", "sync"), _list_operands(n, count), pred)
 
 
 def arrive(n: Any, count: Any, *, pred: Pred | None = None) -> None:
@@ -30,7 +30,7 @@ def red_popc(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | 
     """Emit `bar.red.popc.u32 d, n[, count], p`: wait; return for how many threads the predicate holds. `count` counts
     threads, a multiple of 32."""
     made = fresh(u32)
-    emit(spelled("bar", "red", "popc", "u32"), (made, *_numbered(n, count), value), pred)
+    emit(spelled("bar", "red", "popc", "u32"), (made, *_list_operands(n, count), value), pred)
     return made
 
 
@@ -38,7 +38,7 @@ def red_and(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | N
     """Emit `bar.red.and.pred q, n[, count], p`: wait; return whether the predicate holds for all threads. `count`
     counts threads, a multiple of 32."""
     made = fresh(pred_type)
-    emit(spelled("bar", "red", "and", "pred"), (made, *_numbered(n, count), value), pred)
+    emit(spelled("bar", "red", "and", "pred"), (made, *_list_operands(n, count), value), pred)
     return made
 
 
@@ -46,7 +46,7 @@ def red_or(value: Pred, n: Any = 0, count: Any | None = None, *, pred: Pred | No
     """Emit `bar.red.or.pred q, n[, count], p`: wait; return whether the predicate holds for any thread. `count` counts
     threads, a multiple of 32."""
     made = fresh(pred_type)
-    emit(spelled("bar", "red", "or", "pred"), (made, *_numbered(n, count), value), pred)
+    emit(spelled("bar", "red", "or", "pred"), (made, *_list_operands(n, count), value), pred)
     return made
 
 

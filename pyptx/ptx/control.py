@@ -124,7 +124,7 @@ class If(Body):
             self.chain = Chain(trace.number("if"))
             opened = trace.push(self.what)
         else:
-            self.chain = self._continued()
+            self.chain = self._continue_chain()
             opened = trace.push(self.what)
             opened.mark = self.chain.at + 1
             if self.what == "ptx.else_":
@@ -135,7 +135,7 @@ class If(Body):
         jump(trace, self.chain.otherwise, opposite(test))
         return opened
 
-    def _continued(self) -> Chain:
+    def _continue_chain(self) -> Chain:
         """Return the chain that this branch belongs to; the body before it now ends in a jump past the others."""
         trace = self.trace
         chain: Chain | None = trace.facts.get("if")

@@ -51,7 +51,7 @@ def range_(start: Any, stop: Any = None, step: Any = 1) -> Generator[Reg, None, 
     if low and dtype.kind != "s":
         fail(rules.ARGUMENT, f"`ptx.range_` counts in .{dtype}, which has no values below 0, found {low[0]}",
              help="use signed bounds: s32 registers or integers")  # fmt: skip
-    bounds = [_bound(value, dtype) for value in (start, stop, step)]
+    bounds = [_to_bound(value, dtype) for value in (start, stop, step)]
     return _rounds(trace, dtype, bounds)
 
 
@@ -75,7 +75,7 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
             help="write ptx.break_() or ptx.break_(pred=p)",
         ))  # fmt: skip
         raise
-    if all(_origin(statement) is here for statement in trace.body[mark:]) and not _held(trace, counter):
+    if all(_origin(statement) is here for statement in trace.body[mark:]) and not _is_held(trace, counter):
         trace.pop(made.opened, keep=False)
         made.abandoned()
         fail(rules.NESTING, "`ptx.range_` is for a `for` statement: list() and * leave its body empty",
@@ -83,7 +83,7 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
     made.end()
 
 
-def _held(trace: Trace, counter: Reg) -> bool:
+def _is_held(trace: Trace, counter: Reg) -> bool:
     """Tell whether a variable of those who iterate, also through `zip` or another generator, holds the counter. What
     takes all of a loop at once, `list` or `sum`, puts it into none."""
     frame: FrameType | None = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
@@ -120,7 +120,7 @@ def _counter_type(*values: Any) -> Any:
     return unsigned(next((dtype for dtype in wide if dtype.kind != "b"), wide[0]))
 
 
-def _bound(value: Any, dtype: Any) -> Any:
+def _to_bound(value: Any, dtype: Any) -> Any:
     if isinstance(value, Register) and value.dtype.bits < dtype.bits:
         return widen(value, dtype)  # pyright: ignore[reportArgumentType]
     return value

@@ -15,7 +15,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _converted(words: tuple[str, ...], src: Any, dst: Reg | None, pred: Pred | None) -> Reg:
+def _convert(words: tuple[str, ...], src: Any, dst: Reg | None, pred: Pred | None) -> Reg:
     made = fresh(b64) if dst is None else dst
     emit(spelled("cvta", *words, "u64"), (made, src), pred)
     return made
@@ -23,52 +23,52 @@ def _converted(words: tuple[str, ...], src: Any, dst: Reg | None, pred: Pred | N
 
 def param(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.param.u64 d, a`: the generic address of a parameter."""
-    return _converted(("param",), src, dst, pred)
+    return _convert(("param",), src, dst, pred)
 
 
 def to_global(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.to.global.u64 d, a`."""
-    return _converted(("to", "global"), src, dst, pred)
+    return _convert(("to", "global"), src, dst, pred)
 
 
 def to_shared(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.to.shared.u64 d, a`."""
-    return _converted(("to", "shared"), src, dst, pred)
+    return _convert(("to", "shared"), src, dst, pred)
 
 
 def to_local(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.to.local.u64 d, a`."""
-    return _converted(("to", "local"), src, dst, pred)
+    return _convert(("to", "local"), src, dst, pred)
 
 
 def to_const(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.to.const.u64 d, a`."""
-    return _converted(("to", "const"), src, dst, pred)
+    return _convert(("to", "const"), src, dst, pred)
 
 
 def to_param(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.to.param.u64 d, a`."""
-    return _converted(("to", "param"), src, dst, pred)
+    return _convert(("to", "param"), src, dst, pred)
 
 
 def global_(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.global.u64 d, a`: the generic address of global memory."""
-    return _converted(("global",), src, dst, pred)
+    return _convert(("global",), src, dst, pred)
 
 
 def shared(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.shared.u64 d, a`: the generic address of an allocation, a symbol or a 64-bit register."""
-    return _converted(("shared",), src, dst, pred)
+    return _convert(("shared",), src, dst, pred)
 
 
 def local(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.local.u64 d, a`: the generic address of local memory."""
-    return _converted(("local",), src, dst, pred)
+    return _convert(("local",), src, dst, pred)
 
 
 def const(src: Any, dst: Reg | None = None, *, pred: Pred | None = None) -> Reg:
     """Emit `cvta.const.u64 d, a`: the generic address of constant memory."""
-    return _converted(("const",), src, dst, pred)
+    return _convert(("const",), src, dst, pred)
 
 
 def isspacep(space: str, address: Reg, *, pred: Pred | None = None) -> Reg:

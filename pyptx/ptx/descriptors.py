@@ -168,7 +168,7 @@ def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Mat
     if transposed and major is Major.K:
         _refuse(name, f"`{owner.name}` is K-major, so it is not transposed", f"leave trans_{name} out")
     if not isinstance(layout, GmmaLayout):
-        layout = _inferred(owner, major, name)
+        layout = _infer_layout(owner, major, name)
     _check_place(view, owner, layout, name)
     first, second = owner.shape[-2:]
     if isinstance(view, SharedSlice) and isinstance(view.stage, int) and len(view.shape) < 2:
@@ -177,7 +177,7 @@ def matrix(view: SharedView, dtype: PtxType, transposed: bool, name: str) -> Mat
     return Matrix(view, layout, major, rows, depth)
 
 
-def _inferred(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
+def _infer_layout(owner: SharedAlloc, major: Major, name: str) -> GmmaLayout:
     if len(owner.shape) < 2:
         _refuse(name, f"`{owner.name}` has one dimension", "allocate it by smem.wgmma_tile(dtype, (rows, columns))")
     layout = tile_layout(owner.dtype, owner.shape, major)

@@ -45,7 +45,7 @@ def inval(mbar: Any, *, space: str = "shared", pred: Pred | None = None) -> None
     emit(spelled("mbarrier", "inval", space, "b64"), (mbar,), pred)
 
 
-def _arrived(spelling: Spelling, operands: tuple[Any, ...], pred: Pred | None, keep: bool = True) -> Any:
+def _emit_arrival(spelling: Spelling, operands: tuple[Any, ...], pred: Pred | None, keep: bool = True) -> Any:
     state = fresh(b64) if keep else None
     emit(spelling, (state, *operands), pred)
     return state
@@ -64,7 +64,7 @@ def arrive(
     """Emit `mbarrier.arrive[.sem.scope].shared.b64 state, [m][, n]`; return the state, which `state=False` drops.
     `count` counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
-    return _arrived(_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
+    return _emit_arrival(_arrival("arrive", sem=sem, scope=scope, space=space), operands, pred, state)
 
 
 def arrive_expect_tx(
@@ -80,13 +80,13 @@ def arrive_expect_tx(
     """Emit `mbarrier.arrive.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state, which
     `state=False` drops. `tx_count` is in bytes."""
     spelling = _arrival("arrive", "expect_tx", sem=sem, scope=scope, space=space)
-    return _arrived(spelling, (mbar, tx_count), pred, state)
+    return _emit_arrival(spelling, (mbar, tx_count), pred, state)
 
 
 def arrive_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `mbarrier.arrive.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
     arrivals."""
-    return _arrived(_arrival("arrive", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
+    return _emit_arrival(_arrival("arrive", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
 
 
 def arrive_drop(
@@ -100,7 +100,7 @@ def arrive_drop(
     """Emit `mbarrier.arrive_drop[.sem.scope].shared.b64 state, [m][, n]`: arrive, and count no more in later phases.
     `count` counts arrivals."""
     operands = (mbar,) if count is None else (mbar, count)
-    return _arrived(_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
+    return _emit_arrival(_arrival("arrive_drop", sem=sem, scope=scope, space="shared"), operands, pred)
 
 
 def arrive_drop_expect_tx(
@@ -114,13 +114,15 @@ def arrive_drop_expect_tx(
     """Emit `mbarrier.arrive_drop.expect_tx[.sem.scope].shared::cta.b64 state, [m], bytes`; return the state. `tx_count`
     is in bytes."""
     spelling = _arrival("arrive_drop", "expect_tx", sem=sem, scope=scope, space="shared::cta")
-    return _arrived(spelling, (mbar, tx_count), pred)
+    return _emit_arrival(spelling, (mbar, tx_count), pred)
 
 
 def arrive_drop_no_complete(mbar: Any, count: int | Reg, *, pred: Pred | None = None) -> Reg:
     """Emit `mbarrier.arrive_drop.noComplete.shared.b64 state, [m], n`: it must not complete the phase. `count` counts
     arrivals."""
-    return _arrived(_arrival("arrive_drop", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred)
+    return _emit_arrival(
+        _arrival("arrive_drop", "noComplete", sem=None, scope=None, space="shared"), (mbar, count), pred
+    )
 
 
 def arrive_mapped(
@@ -192,7 +194,7 @@ def try_wait(
     It may be false at any time: loop on it, or use `wait`. Without `parity`, `phase` is the state of an arrival.
     """
     operands = (mbar, phase) if suspend_hint is None else (mbar, phase, suspend_hint)
-    return _waited("try_wait", operands, parity, sem, scope, space, pred)
+    return _emit_wait("try_wait", operands, parity, sem, scope, space, pred)
 
 
 def test_wait(
@@ -206,10 +208,10 @@ def test_wait(
     pred: Pred | None = None,
 ) -> Reg:
     """Emit `mbarrier.test_wait[.parity][.sem.scope].shared.b64 p, [m], phase`: never blocks; return the predicate."""
-    return _waited("test_wait", (mbar, phase), parity, sem, scope, space, pred)
+    return _emit_wait("test_wait", (mbar, phase), parity, sem, scope, space, pred)
 
 
-def _waited(
+def _emit_wait(
     op: str, operands: tuple[Any, ...], parity: bool, sem: str | None, scope: str | None, space: str, pred: Pred | None
 ) -> Reg:
     words = (op, *(("parity",) if parity else ()), *barrier_order(sem, scope, "acquire"))

@@ -65,14 +65,14 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
         return AddressOperand(base.name, None, (_part(offset, trace),))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(offset, list) or more:
         parts = [_part(part, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
-        return _bracketed(base, None, tuple(parts))
+        return _bracket(base, None, tuple(parts))
     if isinstance(offset, Register):
-        return _indexed(base, offset)
+        return _add_index(base, offset)
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, int)):
         fail(rules.ARGUMENT, f"an offset is an integer or a register, found {shown(offset)}")
     if offset is not None and not -(1 << 31) <= offset < 1 << 31:
         fail(rules.LITERAL, f"an address offset has 32 bits, signed, found {offset}", help="add it to a register first")
-    return _bracketed(base, offset, ())
+    return _bracket(base, offset, ())
 
 
 def _part(value: Any, trace: Trace) -> Operand:
@@ -84,7 +84,7 @@ def _part(value: Any, trace: Trace) -> Operand:
     )
 
 
-def _bracketed(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
+def _bracket(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
     if isinstance(base, Register):
         if base.trace is not current():
             foreign(base)
@@ -102,7 +102,7 @@ def _offset(value: int | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _indexed(base: Any, offset: Register) -> AddressOperand:
+def _add_index(base: Any, offset: Register) -> AddressOperand:
     with Named("addr", f"{getattr(base, 'name', base)}, {offset.name}"):
         if isinstance(base, SharedView):
             at = shifted(base, offset).register

@@ -70,7 +70,7 @@ def bare(value: Any) -> Operand:
 
 def binary(operator: str, left: Any, right: Any) -> Operand:
     """Return `left operator right`."""
-    return BinaryOperand(_known(operator, _BINARY), operand(left), operand(right))
+    return BinaryOperand(_check_operator(operator, _BINARY), operand(left), operand(right))
 
 
 def plus(left: Any, right: Any) -> Operand:
@@ -80,7 +80,7 @@ def plus(left: Any, right: Any) -> Operand:
 
 def unary(operator: str, value: Any) -> Operand:
     """Return `-x`, `+x`, `~x`, `!x` of a constant, or `-x` of a register."""
-    return UnaryOperand(_known(operator, _UNARY), operand(value))
+    return UnaryOperand(_check_operator(operator, _UNARY), operand(value))
 
 
 def negated(value: Any) -> Operand:
@@ -147,7 +147,7 @@ def field(name: str, value: Any) -> Operand:
     return FieldOperand(checked_name(name), operand(value))
 
 
-def _known(operator: str, known: frozenset[str]) -> str:
+def _check_operator(operator: str, known: frozenset[str]) -> str:
     if operator not in known:
         fail(rules.OPERAND, f"expected an operator of PTX, one of {' '.join(sorted(known))}, found {shown(operator)}")
     return operator

@@ -78,7 +78,7 @@ def _argument(number: int, field: Field, kind: PtxType, value: Any, trace: Trace
             kind is not f64 and (value.dtype.bits > 32) != (kind.bits > 32)
         ):
             _mismatch(number, field, kind, value)
-        return _promoted(value)
+        return _promote(value)
     if not (is_integer(value) or (isinstance(value, float) and kind is f64)):
         _mismatch(number, field, kind, value)
     if kind is not f64:
@@ -108,7 +108,7 @@ def _conversion(value: Any) -> str:
     return "%f" if isinstance(value, float) else "%lld" if is_integer(value) else "%d, %f, … for registers and numbers"
 
 
-def _promoted(value: Register) -> Reg:
+def _promote(value: Register) -> Reg:
     """Return a register as C passes it to a function without a prototype."""
     if value.dtype.kind == "f" and value.dtype.bits < 64:
         made = fresh(f64)

@@ -24,22 +24,26 @@ def arranged(
     vectors = tuple([(name, isinstance(value, list | RegisterRange)) for name, value in given.items()])
     names = known.get((spelling, vectors))
     if names is None:
-        names = known[spelling, vectors] = _chosen(trace, spelling, dict(vectors), defaults, remedy)
+        names = known[spelling, vectors] = _choose_names(trace, spelling, dict(vectors), defaults, remedy)
     return [given[name] if name in given else defaults[name] for name in names]
 
 
-def _chosen(trace: Trace, spelling: Spelling, given: dict[str, bool], defaults: dict[str, Any], remedy: str) -> Names:
+def _choose_names(
+    trace: Trace, spelling: Spelling, given: dict[str, bool], defaults: dict[str, Any], remedy: str
+) -> Names:
     plans = trace.plans.get(spelling) or plans_of(trace, spelling)
     signatures = [plan.signature for count in sorted(plans) for plan in plans[count]]
     fitting = [s for s in signatures if all(given.get(o.name, o.count > 0) == (o.count > 0) for o in s)]
     lists = [tuple(operand.name for operand in signature) for signature in fitting or signatures]
     found = [([n for n in given if n not in names], [n for n in names if n not in given | defaults]) for names in lists]
     best = min(range(len(lists)), key=lambda i: len(found[i][0]) + len(found[i][1]))
-    parts = [f"{word} {_listed(names)}" for word, names in zip(("has no", "needs"), found[best], strict=True) if names]
+    parts = [
+        f"{word} {_join_names(names)}" for word, names in zip(("has no", "needs"), found[best], strict=True) if names
+    ]
     if parts:
         fail(rules.ARGUMENT, f"`{spelling}` {' and '.join(parts)}", help=remedy)
     return lists[best]
 
 
-def _listed(names: list[str]) -> str:
+def _join_names(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)

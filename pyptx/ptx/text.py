@@ -29,13 +29,13 @@ def raw(text: str) -> None:
     if len(module.directives) != 1 or not isinstance(module.directives[0], Function):
         fail(rules.PTX_TEXT, "the text closes a brace that it did not open", help="give whole statements")
     for statement in module.directives[0].body:
-        trace.append(_adopted(statement, trace, here, outer=True))
+        trace.append(_adopt(statement, trace, here, outer=True))
 
 
-def _adopted(statement: Statement, trace: Trace, here: PythonFrame | None, *, outer: bool) -> Statement:
+def _adopt(statement: Statement, trace: Trace, here: PythonFrame | None, *, outer: bool) -> Statement:
     """Return a parsed statement as one of the trace's: at the user's place, its names known."""
     if isinstance(statement, Block):
-        body = tuple(_adopted(inner, trace, here, outer=False) for inner in statement.body)
+        body = tuple(_adopt(inner, trace, here, outer=False) for inner in statement.body)
         return Block(body, origin=here)
     if isinstance(statement, Instruction):
         spelling = spelled(statement.opcode, *(word[1:] for word in statement.modifiers))

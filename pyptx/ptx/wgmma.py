@@ -136,17 +136,17 @@ def _from_shared(
 ) -> tuple[Reg, int]:
     """Return the descriptor of an allocation and its transpose immediate, both remembered for a constant address."""
     if view.register is not None:
-        return _described(name, view, dtype, transposed, offset, extents)
+        return _describe_operand(name, view, dtype, transposed, offset, extents)
     # An allocation is itself; two slices are the same when they begin at the same place of one.
     where = (view.alloc, view.start, view.shape) if isinstance(view, SharedSlice) else view
     key, once = ("wgmma operand", name, where, dtype.name, transposed, offset, extents), current().once
     known = once.get(key)
     if known is None:
-        known = once[key] = _described(name, view, dtype, transposed, offset, extents)
+        known = once[key] = _describe_operand(name, view, dtype, transposed, offset, extents)
     return known
 
 
-def _described(
+def _describe_operand(
     name: str, view: SharedView, dtype: PtxType, transposed: int, offset: int, extents: tuple[int, int]
 ) -> tuple[Reg, int]:
     found = matrix(view, dtype, bool(transposed), name)

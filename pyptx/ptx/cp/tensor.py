@@ -193,7 +193,7 @@ class TensorCopy:
         """Emit `cp.reduce.async.bulk.tensor.Nd.global.shared::cta.op.tile.bulk_group[.L2::cache_hint] [map, {c}], [src]
         [, policy]`; `op` is add, min, max, inc, dec, and, or, xor, `mode` "tile" or "im2col_no_offs"."""
         words = ("reduce", "async", "bulk", "tensor", f"{self.rank}d", "global", "shared::cta", op, mode, "bulk_group")
-        self._stored(words, dst, src, coord, cache_hint, pred)
+        self._emit_store(words, dst, src, coord, cache_hint, pred)
 
     def prefetch(
         self,
@@ -225,9 +225,9 @@ class TensorCopy:
 
     def _store(self, mode: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None) -> None:
         words = ("async", "bulk", "tensor", f"{self.rank}d", "global", "shared::cta", *mode, "bulk_group")
-        self._stored(words, dst, src, coord, hint, pred)
+        self._emit_store(words, dst, src, coord, hint, pred)
 
-    def _stored(self, words: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None) -> None:
+    def _emit_store(self, words: tuple[str, ...], dst: Any, src: Any, coord: Any, hint: Any, pred: Pred | None) -> None:
         address = map_address(dst, coord)
         if hint is None:
             emit(spelled("cp", *words), (address, src), pred)

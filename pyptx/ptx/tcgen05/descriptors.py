@@ -109,8 +109,8 @@ def make_instr_desc(
                  help="the descriptor is made while the kernel is traced: it has no registers")  # fmt: skip
     operation = InstructionDescriptor(
         kind.removeprefix("kind::"), m, n, type_of(a_dtype), type_of(a_dtype if b_dtype is None else b_dtype),
-        type_of(d_dtype), _transposed(a_major), _transposed(b_major), _negated("scale_a", scale_a),
-        _negated("scale_b", scale_b), sparse, sparsity_selector, saturate,
+        type_of(d_dtype), _is_transposed(a_major), _is_transposed(b_major), _is_negated("scale_a", scale_a),
+        _is_negated("scale_b", scale_b), sparse, sparsity_selector, saturate,
         _SHIFTS[max_shift] if max_shift in range(4) else max_shift,
         None if scale_dtype is None else type_of(scale_dtype), a_scale_id, b_scale_id, k96,
     )  # fmt: skip
@@ -128,14 +128,14 @@ def _check_operation(operation: InstructionDescriptor) -> None:
         fail(rules.ARGUMENT, f"instruction descriptor: {'; '.join(best)}", help=_TABLES)
 
 
-def _transposed(major: str) -> bool:
+def _is_transposed(major: str) -> bool:
     try:
         return Major.of(major) is Major.MN
     except ValueError as wrong:
         fail(rules.ARGUMENT, str(wrong), help="write 'K' or 'MN'")
 
 
-def _negated(name: str, scale: Any) -> bool:
+def _is_negated(name: str, scale: Any) -> bool:
     if scale not in (1, -1):
         fail(rules.ARGUMENT, f"`{name}` is 1 or -1, found {shown(scale)}", help="-1 negates the matrix")
     return scale == -1

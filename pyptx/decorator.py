@@ -13,7 +13,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 from pyptx.check import check as check_module
-from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, hide_frames
+from pyptx.diagnostics import Diagnostic, HazardWarning, PtxError, counted, hide_frames
 from pyptx.dsl import declaration, rules
 from pyptx.dsl.device import detect_arch
 from pyptx.dsl.exact_lines import origins_in
@@ -465,7 +465,7 @@ def _signature(function: Callable[..., Any], tensors: int, tiles: Sequence[Tile]
     if len(positional) != tensors:
         fail(
             rules.DECLARATION,
-            f"`{function.__name__}` takes {len(positional)} tensors ({', '.join(positional) or 'none'}), "
+            f"`{function.__name__}` takes {counted('tensor', len(positional))} ({', '.join(positional) or 'none'}), "
             f"in_specs and out_specs describe {tensors}",
             help="positional arguments are tensors; put template parameters behind `*`",
         )

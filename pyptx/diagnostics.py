@@ -244,6 +244,12 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\t\n" else repr(c)[1:-1] for c in text)
 
 
+def counted(noun: str, *numbers: int, plural: str = "") -> str:
+    """Return a noun behind its number, or behind the numbers that it may have: `1 operand`, `1 or 2 operands`."""
+    shown = " or ".join(map(str, numbers))
+    return f"{shown} {noun if numbers == (1,) else plural or noun + 's'}"
+
+
 _COLOUR = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m", Severity.NOTE: "\x1b[1;36m"}
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _WIDEST_LINE = 160

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from keyword import iskeyword
 
+from pyptx.diagnostics import counted
 from pyptx.types import ALL, PtxType, from_name
 
 Dim = int | str
@@ -106,7 +107,9 @@ class Tile:
     def extract_env(self, array_shape: tuple[int, ...]) -> dict[str, int]:
         """Return what each name must be for an array of this shape; ValueError when the shape does not fit."""
         if len(array_shape) != self.rank:
-            raise ValueError(f"expected {self.rank} dimensions {self._shape_text()}, got shape {tuple(array_shape)}")
+            raise ValueError(
+                f"expected {counted('dimension', self.rank)} {self._shape_text()}, got shape {tuple(array_shape)}"
+            )
         env: dict[str, int] = {}
         for axis, (dim, size) in enumerate(zip(self.shape, array_shape, strict=True)):
             expected = env.setdefault(dim, size) if isinstance(dim, str) else dim

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, render
+from pyptx.diagnostics import Diagnostic, PythonFrame, Severity, Span, counted, render
 
 FOUND = Diagnostic(Severity.ERROR, "PTX0101", Span(2, 5, 4, "k.ptx"), "unknown instruction `addd`", help="write `add`")
 
@@ -62,3 +62,9 @@ def test_the_place_of_a_definition_is_its_def_behind_the_decorators() -> None:
     nowhere: dict[str, Any] = {}
     exec("def here(): pass", nowhere)
     assert PythonFrame.of_definition(nowhere["here"].__code__).line == 1
+
+
+def test_one_of_a_thing_is_singular() -> None:
+    assert [counted("operand", n) for n in (0, 1, 2)] == ["0 operands", "1 operand", "2 operands"]
+    assert counted("operand", 1, 2) == "1 or 2 operands"
+    assert [counted("index", n, plural="indices") for n in (1, 2)] == ["1 index", "2 indices"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pyptx.diagnostics import Rule
+from pyptx.diagnostics import Rule, counted
 from pyptx.ir import (
     BinaryOperand,
     Declarator,
@@ -58,7 +58,8 @@ def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -
     sizes = [] if item.array_size is None else [int(item.array_size), *map(int, item.dims)]
     sizes += [statement.vector] if statement.vector else []
     if bool(sizes) is not has_braces(item):
-        return f"`{item.name}` has {len(sizes)} dimensions, so its value stands {'in' if sizes else 'without'} braces"
+        braces = "in" if sizes else "without"
+        return f"`{item.name}` has {counted('dimension', len(sizes))}, so its value stands {braces} braces"
     stack: list[tuple[Values, int]] = [(item.initializer, 0)]
     while stack:
         values, level = stack.pop()
@@ -80,8 +81,12 @@ def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -
 def _count(statement: VarDecl, item: Declarator, sizes: list[int], level: int, count: int) -> str | None:
     size = sizes[level]
     if statement.vector and level + 1 == len(sizes):
-        return None if count == size else f"a vector of {size} in `{item.name}` has {count} values"
-    return f"`{item.name}` has {size} elements here and {count} values" if size and count > size else None
+        return None if count == size else f"a vector of {size} in `{item.name}` has {counted('value', count)}"
+    return (
+        f"`{item.name}` has {counted('element', size)} here and {counted('value', count)}"
+        if size and count > size
+        else None
+    )
 
 
 def _leaf(value: str | Operand, statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -> str | None:

@@ -16,6 +16,7 @@ from pyptx.check.spelling import NEWER_VERSION, OTHER_TARGET, elsewhere
 from pyptx.check.suggestions import meant
 from pyptx.check.symbols import UNDECLARED, UNKNOWN_FUNCTION, UNKNOWN_LABEL, Scope, Symbol, register
 from pyptx.check.symbols import Kind as Means
+from pyptx.diagnostics import counted
 from pyptx.ir import (
     AddressOperand,
     BinaryOperand,
@@ -134,11 +135,10 @@ def _miscounted(instruction: Instruction, by_count: dict[int, list[Plan]], scope
         if newer is not None:
             return newer
     many = sorted(by_count)
-    number = " or ".join(str(n) for n in many)
     shape = ", ".join(str(operand) for operand in by_count[many[-1]][-1].signature)
     return Complaint(
         OPERAND_COUNT,
-        f"`{instruction.full_opcode}` takes {number} operands, found {len(instruction.operands)}",
+        f"`{instruction.full_opcode}` takes {counted('operand', *many)}, found {len(instruction.operands)}",
         f"its form is `{instruction.full_opcode} {shape}`" if shape else "it stands without operands",
     )
 
@@ -224,7 +224,7 @@ def _declared_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint 
     if wanted.count:
         return Complaint(
             OPERAND_KIND,
-            f"`{wanted.name}` is a vector of {wanted.count} registers, found the single register `{name}`",
+            f"`{wanted.name}` is a vector of {counted('register', wanted.count)}, found the single register `{name}`",
             "write the registers in braces: {a, b, …}",
         )
     return None if _holds(wanted, symbol.type) else _wrong_type(wanted, name, symbol.type)
@@ -375,8 +375,8 @@ def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
     if len(given.elements) != wanted.count:
         return Complaint(
             OPERAND_COUNT,
-            f"`{wanted.name}` has {wanted.count} elements, found {len(given.elements)}",
-            f"write {wanted.count} registers in braces",
+            f"`{wanted.name}` has {counted('element', wanted.count)}, found {len(given.elements)}",
+            f"write {counted('register', wanted.count)} in braces",
         )
     for element in given.elements:
         found = _element(wanted, element, scope)
@@ -544,7 +544,7 @@ _EXPECTED = {
 def _wrong_kind(wanted: Operand, shown: str, what: str, help: str | None = None) -> Complaint:
     expected = "a register" if wanted.access == "w" and wanted.kind is Kind.VALUE else _EXPECTED[wanted.kind]
     if wanted.count:
-        expected = f"a vector of {wanted.count} registers"
+        expected = f"a vector of {counted('register', wanted.count)}"
     return Complaint(OPERAND_KIND, f"`{wanted.name}` must be {expected}, found {shown}, {what}", help)
 
 

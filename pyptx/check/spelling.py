@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pyptx.check.complaint import Complaint
 from pyptx.check.corrections import corrections, similar
-from pyptx.diagnostics import Rule, Severity
+from pyptx.diagnostics import Rule, Severity, counted
 from pyptx.isa import lookup, table
 from pyptx.isa.model import Match, Mismatch
 from pyptx.isa.targets import FIRST_PTX, Availability, Target, Version
@@ -114,7 +114,9 @@ def elsewhere(opcode: str, modifiers: tuple[str, ...], count: int, where: Target
         return None
     found = _unavailable(longer, where, version)
     spelled = f"`{_spell(opcode, modifiers)}`"
-    return Complaint(found.rule, found.message.replace(spelled, f"{spelled} with {count} operands", 1), found.help)
+    return Complaint(
+        found.rule, found.message.replace(spelled, f"{spelled} with {counted('operand', count)}", 1), found.help
+    )
 
 
 def lacks(match: Match, where: Target, version: Version) -> Complaint | None:

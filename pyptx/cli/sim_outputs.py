@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pyptx.cli.sim_arguments import Unusable, is_number, read_array, shortened
+from pyptx.diagnostics import counted
 
 Array = NDArray[Any]
 
@@ -81,7 +82,7 @@ def differing(item: Expectation, array: Array | None, tolerance: float) -> list[
     if wanted.dtype.kind == "V" and wanted.dtype.itemsize == array.dtype.itemsize:
         wanted = wanted.view(array.dtype)
     if wanted.size != array.size:
-        return [f"`{item.name}` has {array.size} elements, {item.path} {wanted.size}"]
+        return [f"`{item.name}` has {counted('element', array.size)}, {item.path} {wanted.size}"]
     found, right = (_wide(values).reshape(-1) for values in (array, wanted))
     same = found == right
     if tolerance:

@@ -14,7 +14,7 @@ from pyptx.check.complaint import Complaint
 from pyptx.check.operand_rules import GUARD, IMMEDIATE_RANGE, OPERAND_COUNT, OPERAND_KIND, OPERAND_TYPE, STATE_SPACE
 from pyptx.check.operands import misfit
 from pyptx.check.symbols import UNDECLARED
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, counted
 from pyptx.dsl import rules
 from pyptx.dsl.origin import frame_here
 from pyptx.dsl.trace import Trace, current, fail
@@ -222,11 +222,9 @@ def refuse_count(trace: Trace, spelling: Spelling, plans: Plans, found: int) -> 
         refuse(trace, newer)
     many = sorted(plans)
     shape = ", ".join(str(operand) for operand in plans[many[-1]][-1].signature)
-    number = " or ".join(map(str, many))
-    plural = "" if many == [1] else "s"
     refuse(trace, Complaint(
         OPERAND_COUNT,
-        f"`{spelling}` takes {number} operand{plural}, found {found}",
+        f"`{spelling}` takes {counted('operand', *many)}, found {found}",
         f"its form is `{spelling} {shape}`" if shape else "it stands without operands",
     ))  # fmt: skip
 
@@ -351,7 +349,8 @@ def _place_range(value: RegisterRange, wanted: Wanted, trace: Trace) -> Operand 
         foreign(value.members[0])
     if value.count != wanted.count:
         return Complaint(
-            OPERAND_COUNT, f"`{wanted.name}` has {_elements(wanted.count)}, found `{value.base}` of {value.count}",
+            OPERAND_COUNT,
+            f"`{wanted.name}` has {counted('element', wanted.count)}, found `{value.base}` of {value.count}",
             f"reg.array({value.dtype}, {wanted.count}) makes as many",
         )  # fmt: skip
     if wanted.type is None or value.dtype.name in takes(wanted.type, wanted.widenable):
@@ -361,7 +360,7 @@ def _place_range(value: RegisterRange, wanted: Wanted, trace: Trace) -> Operand 
 
 def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Complaint:
     if len(values) != wanted.count:
-        return Complaint(OPERAND_COUNT, f"`{wanted.name}` has {_elements(wanted.count)}, found {len(values)}")
+        return Complaint(OPERAND_COUNT, f"`{wanted.name}` has {counted('element', wanted.count)}, found {len(values)}")
     key = tuple(map(id, values))
     known = trace.vectors.get(key)
     if known is None and all(isinstance(v, Register) and v.trace is trace for v in values):
@@ -385,10 +384,6 @@ def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Co
         elements.append(placed)
     vector = VectorOperand(tuple(elements))
     return misfit(wanted, vector, trace.scope) or vector
-
-
-def _elements(count: int) -> str:
-    return f"{count} element{'s' if count > 1 else ''}"
 
 
 def _number(value: int | float, wanted: Wanted) -> Operand | Complaint:

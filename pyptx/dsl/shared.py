@@ -13,7 +13,7 @@ from math import gcd, prod
 from typing import Any, NoReturn, cast
 
 from pyptx.check.symbols import Kind, Symbol
-from pyptx.diagnostics import PythonFrame
+from pyptx.diagnostics import PythonFrame, counted
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, shown, spelled
 from pyptx.dsl.registers import Dtype, Reg, fresh, move, move_type, type_of, widen
@@ -153,10 +153,7 @@ class SharedView(Value):
         """Return the element at these indices, where TMA and the tensor cores have it: at the swizzled address. Its
         `load()` and `store(value)` access it; it is an address for loads and stores. As many indices as dimensions."""
         if len(indices) != len(self.shape) or not indices:
-            fail(
-                rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices",
-                help=_INDICES,
-            )  # fmt: skip
+            _refuse_count(self, indices)
         return _swizzled_element(self, indices)
 
     def __add__(self, other: Any) -> SharedAddress:
@@ -193,8 +190,7 @@ class SharedView(Value):
     def __setitem__(self, idx: Any, value: Any) -> None:
         indices = _indices(idx)
         if len(indices) != len(self.shape):
-            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices",
-                 help=_INDICES)  # fmt: skip
+            _refuse_count(self, indices)
         self._linear()
         store(self.dtype, self.locate(indices), value)
 
@@ -217,8 +213,7 @@ class SharedView(Value):
     def locate(self, indices: tuple[Any, ...]) -> SharedAddress:
         """Return the address of an element or slice; registers among the indices make real address arithmetic."""
         if len(indices) > len(self.shape):
-            fail(rules.INDEX, f"`{self.name}` has {len(self.shape)} dimensions, found {len(indices)} indices",
-                 help=_INDICES)  # fmt: skip
+            _refuse_count(self, indices)
         constant, terms = 0, list[tuple[Reg, int]]()
         strides = strides_of(self.shape, self.dtype.bits)
         for position, index in enumerate(indices):
@@ -363,6 +358,11 @@ class SharedSlice(SharedView):
 
 def _indices(idx: Any) -> tuple[Any, ...]:
     return cast("tuple[Any, ...]", idx) if isinstance(idx, tuple) else (idx,)
+
+
+def _refuse_count(view: SharedView, indices: tuple[Any, ...]) -> NoReturn:
+    rank, count = counted("dimension", len(view.shape)), counted("index", len(indices), plural="indices")
+    fail(rules.INDEX, f"`{view.name}` has {rank}, found {count}", help=_INDICES)
 
 
 def check_owner(owner: Trace | None, name: str) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from pyptx.check.symbols import Kind, Symbol
+from pyptx.diagnostics import counted
 from pyptx.dsl import rules
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.finish import finished_body
@@ -55,14 +56,17 @@ class DeviceFunction:
             back: Any = noted.get("return") if returns is None else returns
             returns = () if back is None else (back,) if isinstance(back, PtxType | str) else tuple(back)
         if len(params) != len(names):
-            fail(rules.DECLARATION, f"`{self.name}` takes {len(names)} arguments, `params` has {len(params)} types")
+            fail(
+                rules.DECLARATION,
+                f"`{self.name}` takes {counted('argument', len(names))}, `params` has {counted('type', len(params))}",
+            )
         return tuple(map(type_of, params)), tuple(map(type_of, returns))
 
     def __call__(self, *args: Any) -> Any:
         trace = current()
         params, returns = self.signature()
         if len(args) != len(params):
-            fail(rules.ARGUMENT, f"`{self.name}` takes {len(params)} arguments, found {len(args)}")
+            fail(rules.ARGUMENT, f"`{self.name}` takes {counted('argument', len(params))}, found {len(args)}")
         self._define(trace, params, returns)
         results = call(trace, self.name, list(zip(params, args, strict=True)), returns)
         return None if not results else results[0] if len(results) == 1 else tuple(results)
@@ -106,7 +110,7 @@ class DeviceFunction:
     def _leave(self, returns: Sequence[PtxType], result: Any) -> None:
         results: list[Any] = list(result) if isinstance(result, tuple) else [] if result is None else [result]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         if len(results) != len(returns):
-            fail(rules.ARGUMENT, f"`{self.name}` returns {len(results)} values, it declares {len(returns)}",
+            fail(rules.ARGUMENT, f"`{self.name}` returns {counted('value', len(results))}, it declares {len(returns)}",
                  help="annotate what it returns: -> f32, or returns=(f32, u32)")  # fmt: skip
         for index, (kind, value) in enumerate(zip(returns, results, strict=True)):
             _store(f"{self.name}_result{index}", kind, value)

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from pyptx.check.operands import UNDECLARED
+from pyptx.diagnostics import counted
 from pyptx.dsl import rules
 from pyptx.dsl.arithmetic import unsigned, untyped
 from pyptx.dsl.computing import compute
@@ -78,7 +79,10 @@ def mad(*args: Any, mode: str = "lo", pred: Pred | None = None) -> Reg:
             fail(rules.ARGUMENT, "`ptx.mad(a, b, c)` needs a register", help="compute constants in Python")
         args = registers[0].dtype, *args
     if len(args) not in (4, 5):
-        fail(rules.ARGUMENT, f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {len(args)} arguments")
+        fail(
+            rules.ARGUMENT,
+            f"`ptx.mad` takes (dtype, dst, a, b, c) or (a, b, c), found {counted('argument', len(args))}",
+        )
     floating = type_of(args[0]).kind == "f"
     return compute("fma" if floating else "mad", args[0], args[1:], ("rn" if floating else mode,), pred)
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from pyptx.diagnostics import PtxError
+from pyptx.diagnostics import PtxError, counted
 from pyptx.runtime.arrays import Array, Unusable, adopted, numpy_dtype
 from pyptx.runtime.rules import ARRAYS, GRID
 from pyptx.specs import Tile, array_dtype_names, unify_envs
@@ -22,9 +22,11 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequen
     `given` are arrays for the outputs, none where they are to be allocated."""
     if len(arrays) != len(inputs):
         wanted = ", ".join(name for name, _ in inputs) or "none"
-        raise PtxError([ARRAYS.found(None, f"expected {len(inputs)} input arrays ({wanted}), found {len(arrays)}")])
+        raise PtxError(
+            [ARRAYS.found(None, f"expected {counted('input array', len(inputs))} ({wanted}), found {len(arrays)}")]
+        )
     if given and len(given) != len(outputs):
-        raise PtxError([ARRAYS.found(None, f"expected {len(outputs)} arrays in `out=`, found {len(given)}")])
+        raise PtxError([ARRAYS.found(None, f"expected {counted('array', len(outputs))} in `out=`, found {len(given)}")])
     pairs = [*zip(inputs, arrays, strict=True), *zip(outputs, given or (), strict=False)]
     problems = [f"`{name}`: {wrong}" for (name, tile), array in pairs for wrong in _problems(tile, array)]
     envs: list[dict[str, int]] = []
@@ -56,9 +58,9 @@ def _misfits(tile: Tile, array: Array) -> list[str]:
     if array.dtype.name not in names:
         found.append(f"expected dtype {names[0]}, found {array.dtype.name}")
     if array.ndim != tile.rank:
-        found.append(f"expected {tile.rank} dimensions, found shape {array.shape}")
+        found.append(f"expected {counted('dimension', tile.rank)}, found shape {array.shape}")
     if not array.flags.aligned:
-        found.append(f"expected elements at multiples of {array.itemsize} bytes; use x.copy()")
+        found.append(f"expected elements at multiples of {counted('byte', array.itemsize)}; use x.copy()")
     if not array.flags.c_contiguous:
         found.append("expected an array without gaps, row by row; use numpy.ascontiguousarray(x), x.contiguous()")
     return found
@@ -71,7 +73,7 @@ def scalars(
     `options` are keywords of the call that are no parameters, whatever these are named."""
     names = [name for _, name in params]
     if listed is not None and len(listed) != len(names):
-        text = f"expected {len(names)} values in `args=` ({', '.join(names) or 'none'}), found {len(listed)}"
+        text = f"expected {counted('value', len(names))} in `args=` ({', '.join(names) or 'none'}), found {len(listed)}"
         raise PtxError([ARRAYS.found(None, text)])
     given = dict(zip(names, listed or (), strict=False)) | {name: named[name] for name in names if name in named}
     hidden = [name for name in names if name not in given and name in options]

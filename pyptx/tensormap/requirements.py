@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyptx.diagnostics import Diagnostic, PtxError
+from pyptx.diagnostics import Diagnostic, PtxError, counted
 from pyptx.tensormap import rules
 from pyptx.tensormap.maps import TensorMap
 from pyptx.tensormap.modes import ElementType, Fill, Im2col, Im2colMode, Interleave, Swizzle
@@ -51,7 +51,7 @@ def _rank(tensor: TensorMap) -> Iterator[Diagnostic]:
         lists |= {"im2col.lower": (tensor.im2col.lower, corners), "im2col.upper": (tensor.im2col.upper, corners)}
     for name, (values, count) in lists.items():
         if len(values) != count:
-            message = f"`{name}` needs {count} numbers for a tensor of rank {tensor.rank}, got {len(values)}"
+            message = f"`{name}` needs {counted('number', count)} for a tensor of rank {tensor.rank}, got {len(values)}"
             yield rules.RANK.found(None, message, help="give the fastest dimension first")
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pyptx.check import check
 from pyptx.diagnostics import Severity
+from pyptx.parser import parse
 from pyptx.toolchain import validate
 from tests.check.report import HEADER, report
 
@@ -134,3 +136,8 @@ def test_newer_instructions(line: str, target: str, found: list[str]) -> None:
     assert report(line, target, "8.7") == found
     text = HEADER.format(target=target, version="8.7") + f"{line}\nret;\n}}\n"
     assert bool(found) == any(d.severity is Severity.ERROR for d in validate(text))
+
+
+def test_one_operand_is_singular() -> None:
+    (found,) = check(parse(".version 8.6\n.target sm_90\n.func f() { .reg .b32 %r0; activemask.b32 %r0, %r0; ret; }\n"))
+    assert found.message == "`activemask.b32` takes 1 operand, found 2"

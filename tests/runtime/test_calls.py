@@ -124,7 +124,7 @@ def test_a_tensor_map_is_made_of_the_array() -> None:
         ((A,), "expected 2 input arrays (a, b), found 1"),
         ((A, B[:10].copy()), "`b`: dimension n is 1000 in one tensor and 10 in another"),
         ((A.astype(np.float64), B), "`a`: expected dtype float32, found float64"),
-        ((A.reshape(10, 100), B), "`a`: expected 1 dimensions, found shape (10, 100)"),
+        ((A.reshape(10, 100), B), "`a`: expected 1 dimension, found shape (10, 100)"),
         ((A[::2], B[::2].copy()), "`a`: expected an array without gaps"),
         ((list(A), B), "`a`: expected an array, found list"),
     ],

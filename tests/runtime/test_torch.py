@@ -95,7 +95,7 @@ WRONG: list[tuple[Any, str]] = [
     (torch.complex(X, X).conj().imag, r"`x`: expected plain memory, found a negative view; use x\.resolve_neg\(\)"),
     (torch.complex(X, X).conj(), r"`x`: expected plain memory, found a conjugate view; use x\.resolve_conj\(\)"),
     (X.to_sparse(), "`x`: expected a dense tensor, found one of layout sparse_coo"),
-    (X.reshape(4, 8), "`x`: expected 1 dimensions"),
+    (X.reshape(4, 8), "`x`: expected 1 dimension"),
     ([1.0], "`x`: expected an array, found list"),
 ]
 

@@ -44,7 +44,7 @@ def shaped(dims: tuple[int, ...], strides: tuple[int, ...], box: tuple[int, ...]
 CASES: list[tuple[TensorMap, dict[str, Any], str, str]] = [
     (GOOD, shaped((8,) * 6, (16,) * 5, (8,) * 6), "PTX1201", "1 to 5 dimensions, got 6"),
     (GOOD, shaped((), (), ()), "PTX1201", "got 0"),
-    (GOOD, {"strides": (2048, 16)}, "PTX1201", "`strides` needs 1 numbers for a tensor of rank 2, got 2"),
+    (GOOD, {"strides": (2048, 16)}, "PTX1201", "`strides` needs 1 number for a tensor of rank 2, got 2"),
     (GOOD, {"box": (64,)}, "PTX1201", "`box` needs 2 numbers"),
     (GOOD, {"element_strides": (1,)}, "PTX1201", "`element_strides` needs 2"),
     (GOOD, {"interleave": Interleave.B16}, "PTX1201", "expected 3 to 5 dimensions with im2col or an interleave, got 2"),

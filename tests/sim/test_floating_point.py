@@ -170,8 +170,8 @@ def test_mixed_sum_rounds_once() -> None:
 
 def test_fma_of_f32_rounds_once() -> None:
     """The exact sum lies just below a tie of f32; rounding it to f64 first makes it the tie."""
-    a = np.array([2.0**-12 * (1 + 2.0**-23), 2.0**-75 * (1 + 2.0**-23)], np.float32)
-    b = np.array([2.0**-12 * (1 - 2.0**-23), 2.0**-75 * (1 - 2.0**-23)], np.float32)
-    c = np.array([1 + 2.0**-23, 2.0**-149], np.float32)
+    a = np.array([2.0**-12, 2.0**-75, 2.0**-75], np.float32) * np.float32(1 + 2.0**-23)
+    b = np.array([2.0**-12, 2.0**-75, 2.0**-75], np.float32) * np.float32(1 - 2.0**-23)
+    c = np.array([1 + 2.0**-23, 2.0**-149, 2.0**-126 - 2.0**-149], np.float32)
     got = compute("fma.rn.f32 %d, %a, %b, %c;", {"a": a, "b": b, "c": c}, {"d": np.float32})["d"]
-    assert got.tolist() == [1 + 2.0**-23, 2.0**-149]
+    assert got.tolist() == c.tolist()

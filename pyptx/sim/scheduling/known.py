@@ -81,8 +81,7 @@ class Known:
         """Return the waits of lanes of these CTAs, one per CTA and key (per warp, where warps wait for their own)."""
         found: list[Waiting] = []
         inside = np.isin(lanes.cta, self.ctas)
-        unit = {"warp": 1, "warpgroup": 4}.get(kind)
-        warp = self.state.shape.warp[lanes.sel] // (unit * 1) if unit == 1 else np.zeros(lanes.n, np.int64)
+        warp = self.state.shape.warp[lanes.sel] if kind == "warp" else np.zeros(lanes.n, np.int64)
         groups = np.stack([lanes.cta, keys.astype(np.int64), warp])[:, inside]
         for cta, key, own in np.unique(groups, axis=1).T.tolist():
             mask = inside & (lanes.cta == cta) & (keys == key) & (warp == own)

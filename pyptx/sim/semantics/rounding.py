@@ -40,7 +40,7 @@ def mul32(a: Array, b: Array, mode: str) -> Array:
 
 def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     """Multiply and add f32 values with one rounding. The f64 sum is rounded twice where it ends in a tie of f32, or is
-    subnormal there; those lanes are repaired."""
+    subnormal there, or becomes the smallest normal number; those lanes are repaired."""
     x = np.multiply(a, b, dtype=np.float64)
     z = c.astype(np.float64)
     s = x + z
@@ -53,7 +53,7 @@ def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     doubtful = tie == np.uint32(0x10000000)
     tiny = made.view(np.uint32) << np.uint32(1)
     tiny -= np.uint32(1)
-    doubtful |= tiny < np.uint32(0x00FFFFFF)
+    doubtful |= tiny <= np.uint32(0x00FFFFFF)
     if doubtful.any():
         at = np.flatnonzero(doubtful)
         p, q = np.broadcast_to(x, s.shape)[at], np.broadcast_to(z, s.shape)[at]

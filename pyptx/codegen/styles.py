@@ -232,8 +232,6 @@ class Comparison:
 
 def _deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Deviation:
     usual = place.gaps(node, tokens(node))
-    if len(usual) != len(gaps):
-        return ()
     last = len(gaps) - 1
     operands = _head(node) if isinstance(node, Instruction) and node.operands else -1
     out: list[tuple[int | str, str]] = []

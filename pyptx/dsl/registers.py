@@ -288,6 +288,9 @@ class PipeRef(Pair):
     def __iter__(self) -> Any:
         return iter((self.left, self.right))
 
+    def __len__(self) -> int:
+        return 2
+
     def __repr__(self) -> str:
         return f"PipeRef({self.left!r}, {self.right!r})"
 

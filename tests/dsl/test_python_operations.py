@@ -189,7 +189,7 @@ DEFINED = {
     ("array", name) for name in ("[0]", "[0:1]", "[0] =", "len", "iter", "list", "unpack", "reversed", "in")
 } | {("allocation", name) for name in ("len", "iter", "list", "unpack", "reversed", "[0]", "[0] =")} | {
     ("barriers", name) for name in ("len", "iter", "list", "unpack", "reversed", "[0]", "bytes")
-} | {("pair", name) for name in ("iter", "list", "unpack")}  # fmt: skip
+} | {("pair", name) for name in ("len", "iter", "list", "unpack")}  # fmt: skip
 """What is no mistake, or has a message of its own."""
 
 
@@ -225,6 +225,14 @@ def test_an_operation_of_python_on_no_number_names_a_remedy(kind: str) -> None:
         assert found.code in ("PTX0803", "PTX0804", "PTX0806", "PTX0816"), (name, found)
         assert found.help, name
         assert remedy in found.help or name in ("[0]", "[0:1]", "[0] =", "in", "len", "format"), (name, found.help)
+
+
+def test_a_pair_is_taken_apart() -> None:
+    def body() -> None:
+        pair = reg.PipeRef(reg.scalar(u32), reg.scalar(pred))
+        assert list(pair) == [pair.left, pair.right]
+
+    traced(body).ptx()
 
 
 def test_barriers_and_tiles_are_iterated() -> None:

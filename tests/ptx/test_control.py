@@ -158,6 +158,12 @@ def test_control_flow_inside_an_expression_is_refused_however_it_came() -> None:
     for body in (left, in_a_block, as_text):
         refused(body, "PTX0810", "ptx.expr")
 
+    def looped() -> None:
+        with ptx.expr(), ptx.loop("again"):  # here
+            ptx.ret()
+
+    refused(looped, "PTX0810", "`ptx.loop` inside")
+
 
 def test_a_pipeline_returns_where_it_stood_and_moves_on() -> None:
     def body() -> None:

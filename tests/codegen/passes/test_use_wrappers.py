@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.codegen.sugared import lost, statements
+from pyptx.codegen import ptx_to_python
+from tests.codegen.sugared import lost, lost_of, statements
 
+PARAMETERS = """.version 8.0\n.target sm_90\n.address_size 64
+.entry k(.param .b32 n, .param .b8 pair[8])\n{\n.reg .b32 %r<3>;\n@\nret;\n}
+"""
 CALLS = [
     ('mbarrier.init.shared::cta.b64 [%r1], 3;', 'ptx.mbarrier.init(mbar, 3)'),
     ('mbarrier.init.shared.b64 [%r1], 3;', 'ptx.mbarrier.init(mbar, 3, space="shared")'),
@@ -156,3 +160,14 @@ def test_it_is_called_by_its_wrapper(ptx: str, call: str) -> None:
     text = f".reg .b16 %rs<3>;\n{ptx}\nL:\nret;\n"
     assert call in statements(text)
     assert lost(text) is None
+
+
+@pytest.mark.parametrize(
+    ("ptx", "call"),
+    [("ld.param.u32 %r1, [n];", 'ptx.param(u32, "n")'), ("ld.param.u32 %r1, [pair];", 'ptx.param(u32, "pair")'),
+     ("ld.param.u32 %r1, [pair+4];", 'ptx.ld(u32, ptx.addr("pair", 4), space="param")')],
+)  # fmt: skip
+def test_a_whole_parameter_is_read_by_its_name(ptx: str, call: str) -> None:
+    source = PARAMETERS.replace("@", ptx)
+    assert call in ptx_to_python(source, sugar=True)
+    assert lost_of(source) is None

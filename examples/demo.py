@@ -1,7 +1,7 @@
 """What pyptx does today, on a real kernel: run it on the CPU against NumPy, parse, print, check, assemble, disassemble,
 and find planted mistakes.
 
-Run by `make demo`. The kernel is a warp-specialised GEMM for Hopper: TMA, mbarriers and wgmma. No GPU takes part.
+Run by `make demo`. The kernel is a warp-specialized GEMM for Hopper: TMA, mbarriers and wgmma. No GPU takes part.
 """
 
 from __future__ import annotations

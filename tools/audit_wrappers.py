@@ -141,7 +141,7 @@ def _audit_async(report: Report, watch: Watch, calls: Sequence[async_calls.Call]
         for version, group in texts.items():
             verdicts = judge([text for text, _, _ in group], target=arch, version=version)
             for verdict, (_, name, seen) in zip(verdicts, group, strict=True):
-                _count(report, "synchronisation, copies, atomics", name, 1, seen,
+                _count(report, "synchronization, copies, atomics", name, 1, seen,
                        [] if verdict.accepted else [str(verdict.diagnostics[0].message)])  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-"""Plants every mistake in every synchronisation pattern and says what the checker reported.
+"""Plants every mistake in every synchronization pattern and says what the checker reported.
 
 python -m tools.sim_patterns [PATTERN ...]      prints the matrix and a line per mistake; exit 1 when one is missed.
-python -m tools.sim_patterns --kernels          takes every synchronising statement out of examples and corpus.
+python -m tools.sim_patterns --kernels          takes every synchronizing statement out of examples and corpus.
 """
 
 from __future__ import annotations

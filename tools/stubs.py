@@ -1,7 +1,7 @@
 """Renders pyptx/ptx/chain.pyi: what may follow each dot of `ptx.inst` and `ptx.pipe(x)`, as classes for type checkers;
 pyptx/ptx/special.pyi, the special registers; and pyptx/ptx/arithmetic.pyi, arithmetic and logic as functions.
 
-All opcodes share one minimised automaton per entry point: a state is a class, a modifier that may come next is an
+All opcodes share one minimized automaton per entry point: a state is a class, a modifier that may come next is an
 attribute, and the class of a complete spelling can be called.
 """
 
@@ -198,7 +198,7 @@ _REGISTERS = (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE)
 def automaton(wanted: Callable[[Form], bool]) -> State:
     """Return the state before the opcode: the smallest automaton for the spellings of the wanted rows.
 
-    No spelling is endless, so making equal states one from the end backwards minimises it.
+    No spelling is endless, so making equal states one from the end backwards minimizes it.
     """
     shared: dict[tuple[bool, tuple[tuple[str, str, State], ...]], State] = {}
     known: dict[tuple[frozenset[Rest], str], State] = {}

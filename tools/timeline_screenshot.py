@@ -1,4 +1,4 @@
-"""`python -m tools.timeline_screenshot [PNG]`: runs the warp-specialised Hopper GEMM and takes the picture of its
+"""`python -m tools.timeline_screenshot [PNG]`: runs the warp-specialized Hopper GEMM and takes the picture of its
 timeline that docs/timeline.md shows. Needs a Chromium: `python -m tools.browser` installs one."""
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def make(arch: str = "sm_90a") -> Kernel:
         group, lane = thread >> 7, thread & 31
         top, left = ptx.special.ctaid.x() * BM, ptx.special.ctaid.y() * BN
 
-        # Barriers are made by one thread and signalled by the other CTA: the cluster's barrier shows them to both.
+        # Barriers are made by one thread and signaled by the other CTA: the cluster's barrier shows them to both.
         with ptx.if_(thread == 0):
             for stage in range(STAGES):
                 ptx.mbarrier.init(full[stage], 1)

@@ -35,7 +35,7 @@ def make(arch: str = "sm_90a") -> Kernel:
         full = smem.mbarrier(1, name="full")
         column, row = ptx.special.ctaid.x() * COLUMNS, ptx.special.ctaid.y() * ROWS
 
-        # One thread does all of it, in program order. What it initialises it also uses: no fence, no CTA barrier.
+        # One thread does all of it, in program order. What it initializes it also uses: no fence, no CTA barrier.
         with ptx.if_(ptx.special.tid.x() == 0):
             ptx.mbarrier.init(full[0], 1)
 

@@ -1,6 +1,6 @@
 """Transpose: out = a.T, through swizzled shared memory.
 
-The idea: rows of the input are read and rows of the output written, 32 neighbouring floats for a warp, so that both
+The idea: rows of the input are read and rows of the output written, 32 neighboring floats for a warp, so that both
 sides of global memory are coalesced; the turn happens in a 32 x 32 tile of shared memory. Read by columns, a plain tile
 would put all 32 lanes on one bank. Here element (y, x) stands in column x ^ y of its row: for a fixed x the banks x ^ y
 are all different, and for a fixed y too. No padding, no conflict.

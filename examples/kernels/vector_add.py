@@ -1,6 +1,6 @@
 """Vector add: c = a + b, for any length.
 
-The idea: a kernel that only moves memory is as fast as its loads are wide. Each thread takes four neighbouring floats
+The idea: a kernel that only moves memory is as fast as its loads are wide. Each thread takes four neighboring floats
 with one 16-byte load from each input; the one thread at the end that has fewer goes through them one by one.
 """
 

@@ -38,13 +38,13 @@ def make(arch: str = "sm_90a") -> Kernel:
         full = smem.mbarrier(1, name="full")
         thread = ptx.special.tid.x()
 
-        # Phase 1: thread 0 initialises the barrier, then asks for both tiles.
+        # Phase 1: thread 0 initializes the barrier, then asks for both tiles.
         with ptx.if_(thread == 0):
             ptx.mbarrier.init(full[0], 1)
             ptx.mbarrier.arrive_expect_tx(full[0], sa.size + sb.size)
             ptx.cp.async_.bulk.tensor_2d(dst=sa, src=a, coord=(0, 0), mbar=full[0])
             ptx.cp.async_.bulk.tensor_2d(dst=sb, src=b, coord=(0, 0), mbar=full[0])
-        # The others must not look at the barrier before it is initialised.
+        # The others must not look at the barrier before it is initialized.
         ptx.bar.sync(0)
         # Observing the phase makes the bytes visible; wgmma reads by the same proxy, so no fence.
         ptx.mbarrier.wait(full[0], 0)

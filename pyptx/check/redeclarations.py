@@ -30,7 +30,7 @@ DIFFERENT = Rule(
 EXTERN_VALUE = Rule(
     "PTX0411",
     "external variable with a value",
-    "An `.extern` variable is defined, and initialised, in another module.",
+    "An `.extern` variable is defined, and initialized, in another module.",
     _FRAME.format(".extern .global .u32 g = 1;"),
     _FRAME.format(".visible .global .u32 g = 1;"),
 )

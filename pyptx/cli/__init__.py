@@ -28,7 +28,7 @@ _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 COMMANDS = {
     "check": "say what is wrong in PTX files, where, and how to mend it",
     "fmt": "print PTX files in canonical form, or rewrite or compare them",
-    "info": "summarise PTX files: entries, parameters, registers, instructions, resources",
+    "info": "summarize PTX files: entries, parameters, registers, instructions, resources",
     "sass": "assemble PTX files and print the machine code",
     "sim": "run a kernel of a PTX file on the CPU, and say what is wrong with it",
     "transpile": "turn PTX, also inside binaries, into Python that says the same",

@@ -1,4 +1,4 @@
-"""How the command line prints: findings with their source, JSON, and colour only where a person reads it."""
+"""How the command line prints: findings with their source, JSON, and color only where a person reads it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyptx.diagnostics import Diagnostic, Severity, Span, render, visible
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Tell whether to colour: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
+    """Tell whether to color: on a terminal, unless NO_COLOR is set or the terminal is dumb."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

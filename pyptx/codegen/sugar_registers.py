@@ -45,7 +45,7 @@ def declaration(draft: Draft, statement: RegDecl) -> Expr | None:
 
 def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
     """Return the arguments of `ptx.names`: the fresh registers of each class in the order in which they are made,
-    neighbours as ranges."""
+    neighbors as ranges."""
     out: dict[object, list[tuple[Expr, int, int]]] = {}
     usage, exact = draft.usage, draft.bench.exact
     for instruction in emitted:
@@ -74,7 +74,7 @@ def _run(name: Expr, first: int, last: int) -> Expr:
 
 
 def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
-    """Yield lines that give a variable to every declared register that the body uses by name, neighbours together."""
+    """Yield lines that give a variable to every declared register that the body uses by name, neighbors together."""
     used = {part.id for step in walk(steps) for expr in _exprs(step) for part in parts(expr) if isinstance(part, Name)}
     for identifier, (whole, first, last, home) in draft.arrays.items():
         if identifier in used:

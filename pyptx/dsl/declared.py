@@ -137,7 +137,7 @@ def _bad(spelled: str) -> int:
 def declarator(
     name: str, shape: Any, init: Any, count: Any = None, braces: bool | None = None
 ) -> tuple[str, int | None, int | None, tuple[str | Operand, ...] | None, tuple[int, ...], bool | None]:
-    """Return the fields of a declarator: name, count, first size, initialiser, further sizes, braces."""
+    """Return the fields of a declarator: name, count, first size, initializer, further sizes, braces."""
     sizes = cast("tuple[Any, ...]", shape) if isinstance(shape, tuple) else () if shape is None else (shape,)
     dims = tuple([number(size) for size in sizes])
     values: tuple[str | Operand, ...] | None = None
@@ -147,7 +147,7 @@ def declarator(
 
 
 def _value(value: Any) -> str | Operand:
-    """Return a value of an initialiser: numbers and symbols are text, the rest operands."""
+    """Return a value of an initializer: numbers and symbols are text, the rest operands."""
     if isinstance(value, ImmediateOperand):
         return value.text
     if isinstance(value, Operand):

@@ -23,7 +23,7 @@ Body = tuple[Statement, ...]
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """One specialisation of a kernel: its module, what a launch needs to know, and what was doubtful."""
+    """One specialization of a kernel: its module, what a launch needs to know, and what was doubtful."""
 
     module: Module
     dynamic_shared: int

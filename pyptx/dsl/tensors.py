@@ -18,7 +18,7 @@ DESCRIPTOR_BYTES = 128
 
 
 class Shape(Sequence[int]):
-    """A tensor's dimensions as Python integers. Reading one makes it part of the specialisation."""
+    """A tensor's dimensions as Python integers. Reading one makes it part of the specialization."""
 
     def __init__(self, dims: Sequence[int | str], read: Callable[[str], int]) -> None:
         self._dims, self._read = tuple(dims), read

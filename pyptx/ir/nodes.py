@@ -113,7 +113,7 @@ class RegDecl(Statement):
 class VarDecl(Statement):
     """A variable in any space but `.reg`: `.global .align 8 .u32 a[2][3] = {{1, 2}, {3}}, b;`
 
-    `array_size` is the first dimension (`UNSIZED` for `[]`), `dims` the others. Initialisers are values without
+    `array_size` is the first dimension (`UNSIZED` for `[]`), `dims` the others. Initializers are values without
     their outer braces: plain numbers and symbols as text, the rest as operands; `braces` says whether the braces are
     written where that is not what size and number of values suggest. `attributes_first`, `space_bank` are spellings.
     """
@@ -275,7 +275,7 @@ def attribute_parts(attributes: tuple[Attribute, ...]) -> tuple[str | Node, ...]
 
 
 def declarator_parts(item: Declarator) -> Sequence[str | Node]:
-    """Return the tokens of a name with its range, dimensions and initialiser."""
+    """Return the tokens of a name with its range, dimensions and initializer."""
     out: list[str | Node] = [item.name]
     if item.count is not None:
         out += ["<", spelling(item.count), ">"]
@@ -288,7 +288,7 @@ def declarator_parts(item: Declarator) -> Sequence[str | Node]:
 
 
 def initializer_parts(values: tuple[str | Operand, ...]) -> list[str | Node]:
-    """Return the tokens of an initialiser's values."""
+    """Return the tokens of an initializer's values."""
     out: list[str | Node] = []
     for value in values:
         if out:
@@ -301,10 +301,10 @@ def initializer_parts(values: tuple[str | Operand, ...]) -> list[str | Node]:
 
 
 def has_braces(item: Declarator) -> bool:
-    """Say whether the initialiser is written in braces."""
+    """Say whether the initializer is written in braces."""
     return item.braces if item.braces is not None else suggests_braces(item.array_size, item.initializer or ())
 
 
 def suggests_braces(array_size: int | None, values: tuple[str | Operand, ...]) -> bool:
-    """Say whether an initialiser of these values has braces unless told otherwise."""
+    """Say whether an initializer of these values has braces unless told otherwise."""
     return array_size is not None or len(values) != 1

@@ -67,7 +67,7 @@ class LabelOperand(Operand):
 
 
 class VectorOperand(Operand):
-    """`{a, b}`; in an initialiser, a nested list of values."""
+    """`{a, b}`; in an initializer, a nested list of values."""
 
     elements: tuple[Operand, ...]
 
@@ -187,7 +187,7 @@ class CastOperand(Operand):
 
 
 class GenericOperand(Operand):
-    """`generic(symbol)` in an initialiser."""
+    """`generic(symbol)` in an initializer."""
 
     symbol: str
 
@@ -196,7 +196,7 @@ class GenericOperand(Operand):
 
 
 class MaskOperand(Operand):
-    """`0xFF00(expression)` in an initialiser: some bytes of an address or a constant."""
+    """`0xFF00(expression)` in an initializer: some bytes of an address or a constant."""
 
     mask: str
     operand: Operand
@@ -206,7 +206,7 @@ class MaskOperand(Operand):
 
 
 class FieldOperand(Operand):
-    """`name = value` in the initialiser of a texture, sampler or surface."""
+    """`name = value` in the initializer of a texture, sampler or surface."""
 
     name: str
     value: Operand

@@ -48,7 +48,7 @@ SCOPE_128 = "cta gpu sys@8.4 cluster@7.8,sm_90"
 """Scopes of a strong access of 128 bits."""
 
 FAMILY_100 = "sm_100a|sm_100f:8.8|sm_110a|sm_110f:8.8"
-"""Where the data-centre Blackwell features are: sm_100, sm_103, sm_107, sm_110 (once sm_101), with suffix a or f."""
+"""Where the data-center Blackwell features are: sm_100, sm_103, sm_107, sm_110 (once sm_101), with suffix a or f."""
 FAMILY_100_120 = FAMILY_100 + "|sm_120a:8.7|sm_120f:8.8"
 """The same and sm_120, sm_121."""
 

@@ -1,4 +1,4 @@
-"""The grammar of declarations: registers, variables and their initialisers, parameters, function directives."""
+"""The grammar of declarations: registers, variables and their initializers, parameters, function directives."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _declarator(cursor: Cursor) -> Declarator:
 
 
 def _values(cursor: Cursor) -> tuple[str | Operand, ...]:
-    """Take the values of an initialiser with their braces; long runs of plain numbers at once."""
+    """Take the values of an initializer with their braces; long runs of plain numbers at once."""
     cursor.take()
     values: list[str | Operand] = []
     if cursor.accept("}"):

@@ -60,7 +60,7 @@ _is_component = re.compile(r"\.(?:[xyzwrgba]|b(?!32$)[0-3]{1,3}|b[0-7]{4}|h[0-3]
 
 
 def parse_operand(cursor: Cursor, *, initializer: bool = False, lists: bool = True) -> Operand:
-    """Parse one operand; in an initialiser also `generic(x)`, masks and fields. Without `lists`, parentheses stand
+    """Parse one operand; in an initializer also `generic(x)`, masks and fields. Without `lists`, parentheses stand
     around constants only."""
     start = cursor.start
     made = _parse(cursor, initializer)

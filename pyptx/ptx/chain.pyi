@@ -300,7 +300,7 @@ class Root:
     red: expects_add_and_async_cluster_cta_dec_global_gpu_and_11_more
     """Read, change and write memory atomically.
 
-    `red.async`: Change memory atomically and asynchronously, perhaps signalling a barrier."""
+    `red.async`: Change memory atomically and asynchronously, perhaps signaling a barrier."""
     redux: expects_sync__4
     """`redux.sync`: Reduce a value across the named threads of the warp."""
     rem: expects_s16_s32_s64_u16_u32_u64
@@ -390,7 +390,7 @@ class Root:
 
     `tcgen05.shift`: Shift rows of tensor memory down, asynchronously.
 
-    `tcgen05.fence`: Order asynchronous tcgen05 operations with thread synchronisation.
+    `tcgen05.fence`: Order asynchronous tcgen05 operations with thread synchronization.
 
     `tcgen05.commit`: Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.
 
@@ -1106,7 +1106,7 @@ class expects_add_and_async_cluster_cta_dec_global_gpu_and_11_more(incomplete):
     add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
     and_: expects_L2__cache_hint_b32_b64
     async_: expects_mmio_relaxed_release
-    """Change memory atomically and asynchronously, perhaps signalling a barrier."""
+    """Change memory atomically and asynchronously, perhaps signaling a barrier."""
     cluster: expects_add_and_dec_global_inc_max_min_or_and_4_more
     cta: expects_add_and_dec_global_inc_max_min_or_and_4_more
     dec: expects_L2__cache_hint_u32
@@ -8303,7 +8303,7 @@ class Pipe:
 
     `tcgen05.shift`: Shift rows of tensor memory down, asynchronously.
 
-    `tcgen05.fence`: Order asynchronous tcgen05 operations with thread synchronisation.
+    `tcgen05.fence`: Order asynchronous tcgen05 operations with thread synchronization.
 
     `tcgen05.commit`: Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.
 

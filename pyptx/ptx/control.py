@@ -327,7 +327,7 @@ def _writes(statements: list[Statement], name: str) -> bool:
 
 
 def loop(label_name: str, *, pred: Any = None, uni: bool = False, end: str | None = None) -> Body:
-    """Open a labelled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits
+    """Open a labeled loop that repeats while `pred` holds: a predicate that the body sets, or a function that emits
     the condition at the end. Without `pred` it is left by `break_` or `bra`. In an exact transcript the label is
     written as given, `uni` makes the branch back uniform, and `end` is the label behind it, where `break_` goes."""
     if current().exact is not None:

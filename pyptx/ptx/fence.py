@@ -1,4 +1,4 @@
-"""Fences: between proxies, of memory barriers' initialisation, of the memory consistency model; and `membar`."""
+"""Fences: between proxies, of memory barriers' initialization, of the memory consistency model; and `membar`."""
 
 from __future__ import annotations
 

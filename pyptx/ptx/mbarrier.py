@@ -417,7 +417,7 @@ class BarrierArray:
 
     @intrinsic
     def init_all(self, count: int | Reg, *, pred: Pred | None = None) -> None:
-        """Initialise every barrier for `count` arrivals: one `mbarrier.init` each."""
+        """Initialize every barrier for `count` arrivals: one `mbarrier.init` each."""
         for index in range(self.count):
             init(self[index], count, pred=pred)
 

@@ -123,19 +123,19 @@ def index(name: Any, at: Any) -> Operand:
 
 
 def address(base: Any, offset: Any = None, *rest: Any) -> Operand:
-    """Return `[base+offset]` in an initialiser. The offset is in bytes."""
+    """Return `[base+offset]` in an initializer. The offset is in bytes."""
     named = operand(base)
     assert isinstance(named, RegisterOperand | LabelOperand)
     return AddressOperand(named.name, None, tuple(map(operand, rest)), None if offset is None else operand(offset))
 
 
 def generic(symbol: str) -> Operand:
-    """Return `generic(symbol)`, in an initialiser."""
+    """Return `generic(symbol)`, in an initializer."""
     return GenericOperand(checked_name(symbol))
 
 
 def mask(bits: Any, value: Any) -> Operand:
-    """Return `0xFF00(x)`, some bytes of an address, in an initialiser."""
+    """Return `0xFF00(x)`, some bytes of an address, in an initializer."""
     made = operand(bits)
     if not isinstance(made, ImmediateOperand):
         fail(rules.OPERAND, f"a mask is a number, found {shown(bits)}")
@@ -143,7 +143,7 @@ def mask(bits: Any, value: Any) -> Operand:
 
 
 def field(name: str, value: Any) -> Operand:
-    """Return `name = value`, in the initialiser of a texture, sampler or surface."""
+    """Return `name = value`, in the initializer of a texture, sampler or surface."""
     return FieldOperand(checked_name(name), operand(value))
 
 

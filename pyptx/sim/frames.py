@@ -32,7 +32,7 @@ def size_and_alignment(item: Param | VarDecl, declarator: Declarator | None = No
 
 
 def _rows(values: Sequence[str | Operand], inner: int) -> int:
-    """Return how many elements, of `inner` values each, an initialiser fills."""
+    """Return how many elements, of `inner` values each, an initializer fills."""
     nested = sum(isinstance(value, VectorOperand) for value in values)
     return nested - (nested - len(values)) // inner
 

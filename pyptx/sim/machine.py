@@ -42,7 +42,7 @@ class Launch:
     dynamic: int
     max_steps: int
     workspace: int = 0
-    """The address of the memory by which a cooperative grid synchronises, 0 for others."""
+    """The address of the memory by which a cooperative grid synchronizes, 0 for others."""
     schedule: str = "eager"
     seed: int = 0
     poison: bool = False

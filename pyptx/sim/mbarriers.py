@@ -96,7 +96,7 @@ class MBarriers:
         """Return the rows of live objects."""
         rows = self._row[offsets >> 3]
         if (rows < 0).any():
-            raise Misuse(int(np.flatnonzero(rows < 0)[0]), "no mbarrier was initialised there")
+            raise Misuse(int(np.flatnonzero(rows < 0)[0]), "no mbarrier was initialized there")
         return rows
 
     def living(self, low: int, high: int) -> Array:
@@ -151,7 +151,7 @@ class MBarriers:
         """Note that a copy has found what it looked for in its bytes."""
         if not self.reports[rows].all():
             at = int(np.flatnonzero(~self.reports[rows])[0])
-            raise Misuse(at, "a copy reports on its bytes, the mbarrier was not initialised with `.layout::v1`")
+            raise Misuse(at, "a copy reports on its bytes, the mbarrier was not initialized with `.layout::v1`")
         self.reporting[rows] = True
 
     def hold(self, rows: Array) -> None:

@@ -99,7 +99,7 @@ BAD_BRANCH = _rule(
     "$list: .branchtargets $a, $b;\n    brx.idx %r1, $list;\n    $a: ret;\n    $b: ret;",
     "and.b32 %r1, %r1, 1;\n    $list: .branchtargets $a, $b;\n    brx.idx %r1, $list;\n    $a: ret;\n    $b: ret;",
 )
-MBARRIER = _rule(26, "mbarrier misuse", "An mbarrier is initialised before use, and counts stay in its range.")
+MBARRIER = _rule(26, "mbarrier misuse", "An mbarrier is initialized before use, and counts stay in its range.")
 COPY = _rule(27, "illegal copy", "A bulk copy needs its alignment and size, and a tensor copy a valid tensor map.")
 MATRIX = _rule(28, "illegal matrix operand", "The operands of a matrix instruction lie inside shared memory.")
 IMAGE = _rule(

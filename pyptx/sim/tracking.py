@@ -1,5 +1,5 @@
 """Registers read before they were written (PTX0911): those that static assignment cannot prove are tracked as they run,
-a flag per lane and byte; and the pattern that everything uninitialised starts with. `transfers` says who only hands
+a flag per lane and byte; and the pattern that everything uninitialized starts with. `transfers` says who only hands
 values on.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyptx.sim.machine import Batch
 
 POISON = 0x7FFDA5A5
-"""What uninitialised words hold with `poison=True`: as f32 and bf16, and twice over as f64, a NaN."""
+"""What uninitialized words hold with `poison=True`: as f32 and bf16, and twice over as f64, a NaN."""
 _FILL = {"p": True, "h": POISON >> 16, "r": POISON, "d": POISON << 32 | POISON}
 
 

@@ -42,7 +42,7 @@ GLOBAL_BASE on global memory and constants."""
 RESERVED_SHARED = 1024
 """Bytes at the start of the shared window that belong to the system from sm_90 on; below, variables start at 0."""
 _OPAQUE = frozenset((".texref", ".samplerref", ".surfref"))
-"""Types whose initialisers describe an object, not bytes."""
+"""Types whose initializers describe an object, not bytes."""
 GUARD = 256
 """Bytes between two global allocations that belong to nobody."""
 
@@ -63,7 +63,7 @@ class Allocation:
 
 
 class Valueless(Exception):
-    """A part of an initialiser that has no value; the caller names the variable."""
+    """A part of an initializer that has no value; the caller names the variable."""
 
 
 @dataclass(slots=True)
@@ -294,7 +294,7 @@ class Variables:
             number = self.functions(name)
             return FUNCTION_BASE + FUNCTION_STEP * number if number >= 0 else 0
         if symbol.space == "shared":
-            raise Valueless(f"`{name}` is shared memory, an initialiser names global memory and constants")
+            raise Valueless(f"`{name}` is shared memory, an initializer names global memory and constants")
         return self.address(name, symbol)
 
 

@@ -12,7 +12,7 @@ W128_PIXELS = 128
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """A tensor as TMA sees it; every tuple starts with the fastest dimension. `strides` are bytes between neighbours
+    """A tensor as TMA sees it; every tuple starts with the fastest dimension. `strides` are bytes between neighbors
     in dimensions 1 and up (dimension 0 is contiguous). `box` belongs to tiled maps, `im2col` to the others."""
 
     dtype: ElementType

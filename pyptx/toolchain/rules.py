@@ -103,7 +103,7 @@ WARNED = Rule(
 ADVISED = Rule(
     "PTX0714",
     "ptxas advises",
-    "ptxas changed or ignored something that costs speed, for example a `setmaxnreg` that it cannot honour.",
+    "ptxas changed or ignored something that costs speed, for example a `setmaxnreg` that it cannot honor.",
     _HEAD + ".visible .entry k()\n{\n    setmaxnreg.inc.sync.aligned.u32 240;\n    ret;\n}\n",
     _HEAD + ".visible .entry k() .reqntid 384 .maxnreg 168\n{\n    setmaxnreg.inc.sync.aligned.u32 240;\n    ret;\n}\n",
     Severity.NOTE,

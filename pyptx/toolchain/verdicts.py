@@ -28,7 +28,7 @@ _BATCH = 20_000
 
 _ENTRY = "judged_"
 _FAR_REACHING = re.compile(r"[#\"]|/\*|\*/")
-"""What can swallow the text of its neighbours: `#` lines, strings, comments."""
+"""What can swallow the text of its neighbors: `#` lines, strings, comments."""
 
 Group = tuple[int, ...]
 Rejections = dict[int, tuple[Diagnostic, ...]]
@@ -118,7 +118,7 @@ def _first_groups(instructions: Sequence[str], members: Sequence[int]) -> list[G
 
 
 def _contained(text: str) -> bool:
-    """Tell whether an instruction leaves its neighbours alone: it closes as many braces as it opens."""
+    """Tell whether an instruction leaves its neighbors alone: it closes as many braces as it opens."""
     return not _FAR_REACHING.search(text) and text.count("{") == text.count("}")
 
 

@@ -298,7 +298,7 @@ HANGS: dict[str, Hang] = {
     "wait before init": Hang(
         LEADER + CONSUME.replace("], 0;", "], 1;"),
         ("wait:", "@%p0 mbarrier.init.shared::cta.b64 [full], 1;\nbar.sync 0;\nwait:"),
-        "mbarrier.try_wait.parity", "no mbarrier was initialised there", (), "PTX1126",
+        "mbarrier.try_wait.parity", "no mbarrier was initialized there", (), "PTX1126",
     ),
 }  # fmt: skip
 

@@ -167,9 +167,9 @@ ret;
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("mbarrier.arrive.shared::cta.b64 _, [bar];", "no mbarrier was initialised"),
+        ("mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on no barrier"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.inval.shared::cta.b64 [bar];"
-         " mbarrier.arrive.shared::cta.b64 _, [bar];", "no mbarrier was initialised"),
+         " mbarrier.arrive.shared::cta.b64 _, [bar];", "mbarrier operation on no barrier"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [bar], 2;", "2 arrivals"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.shared::cta.b64 _, [%at];", "not|outside|shared"),
         ("mbarrier.init.shared::cta.b64 [bar], 1; w: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;"

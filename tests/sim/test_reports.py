@@ -61,7 +61,7 @@ def test_what_a_copy_finds_ends_no_conditional_phase(report: str, at: int, byte:
 
 def test_reports_need_their_layout() -> None:
     data = np.full(64, 0xFF, "u1")
-    with pytest.raises(PtxError, match=r"was not initialised with `\.layout::v1`"):
+    with pytest.raises(PtxError, match=r"was not initialized with `\.layout::v1`"):
         run(PLAIN.format(copy=COPY, report="per_element::ff"), data, "layout::v0")
     assert run(f"{COPY} [box], [%x], 64, [bar];", data, "layout::v0")[:3].tolist() == [0, 1, 0]
 

@@ -1,4 +1,4 @@
-"""Operands that find mistakes: the boundaries of a type, their neighbours, and random bits of any exponent."""
+"""Operands that find mistakes: the boundaries of a type, their neighbors, and random bits of any exponent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits `check` on neighbours of legal instructions: it must reject what ptxas rejects and accept what it accepts.
+"""Audits `check` on neighbors of legal instructions: it must reject what ptxas rejects and accept what it accepts.
 
     python -m tools.isa.audit_mutants [--count 20000] [--seed 1] [--stratum type] [--opcode ld] [--show 40]
 

@@ -1,4 +1,4 @@
-"""Makes wrong (and by luck right) neighbours of legal instructions, on which the table must agree with ptxas.
+"""Makes wrong (and by luck right) neighbors of legal instructions, on which the table must agree with ptxas.
 
 Strata: `modifier` (replaced by one of the family, dropped, doubled, swapped), `type`, `count` (an operand more or
 fewer), `immediate` (a number for a register, another number, a register for a number), `target` (another header).

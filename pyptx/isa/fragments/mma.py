@@ -35,7 +35,7 @@ def mma_b(k: int, n: int, bits: int) -> Fragment:
 
 
 def mma_accumulator(m: int, n: int, dtype: PtxType) -> Fragment:
-    """Return C or D: two neighbours per row, M 8 or 16, N a multiple of 8 (a single `mma` has 8). Halves are packed."""
+    """Return C or D: two neighbors per row, M 8 or 16, N a multiple of 8 (a single `mma` has 8). Halves are packed."""
     return Fragment(
         lanes=(Digit(_QUAD, col=2), Digit(_GROUP, row=1)),
         elements=(Digit(2, col=1), Digit(_eights("M", m), row=8), Digit(_eights("N", n), col=8)),

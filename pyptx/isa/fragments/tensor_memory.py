@@ -26,7 +26,7 @@ def tmem_register_count(shape: str, num: int) -> int:
 
 def tmem_registers(shape: str, num: int, *, half_split: int = 0) -> Fragment:
     """Return the map of `.<shape>.x<num>`: rows are tensor-memory lanes and columns its columns, from the address
-    given. With `.pack::16b` each column of it stands for the low halves of two neighbours, 2c and 2c + 1. `half_split`
+    given. With `.pack::16b` each column of it stands for the low halves of two neighbors, 2c and 2c + 1. `half_split`
     is the immediate of `.16x32bx2`."""
     tmem_register_count(shape, num)
     match shape:

@@ -9,7 +9,7 @@ from pyptx.isa.notation import form
 MEANING = {
     "atom": "Read, change and write memory atomically, and return what was there.",
     "red": "Read, change and write memory atomically.",
-    "red.async": "Change memory atomically and asynchronously, perhaps signalling a barrier.",
+    "red.async": "Change memory atomically and asynchronously, perhaps signaling a barrier.",
     "multimem.red.async": "Add to a multimem address asynchronously.",
 }
 

@@ -1,4 +1,4 @@
-"""Manual: TensorCore 5th Generation: tensor memory, its copies and synchronisation (`tcgen05_mma` has the products)."""
+"""Manual: TensorCore 5th Generation: tensor memory, its copies and synchronization (`tcgen05_mma` has the products)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEANING = {
     "tcgen05.wait": "Wait until this thread's tensor memory loads or stores have completed.",
     "tcgen05.cp": "Copy from shared into tensor memory, asynchronously.",
     "tcgen05.shift": "Shift rows of tensor memory down, asynchronously.",
-    "tcgen05.fence": "Order asynchronous tcgen05 operations with thread synchronisation.",
+    "tcgen05.fence": "Order asynchronous tcgen05 operations with thread synchronization.",
     "tcgen05.commit": "Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.",
 }
 

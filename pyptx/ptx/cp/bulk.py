@@ -67,7 +67,7 @@ def global_to_shared_cta(
 
 def shared_to_shared(dst: Any, src: Any, size: Any, mbar: Any, *, pred: Pred | None = None) -> None:
     """Emit `cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`: into
-    another CTA, whose barrier is signalled. `size` is in bytes, a multiple of 16."""
+    another CTA, whose barrier is signaled. `size` is in bytes, a multiple of 16."""
     emit(spelled("cp", "async", "bulk", "shared::cluster", "shared::cta", _SIGNAL), (dst, src, size, mbar), pred)
 
 

@@ -1,4 +1,4 @@
-"""Fences of threads, of proxies and of barrier initialisation."""
+"""Fences of threads, of proxies and of barrier initialization."""
 
 from __future__ import annotations
 

@@ -310,7 +310,7 @@ class Barriers:
         return bool(now and now.arrived and self._complete_cluster(domain, now))
 
     def note_init(self, thread: int, barrier: int) -> None:
-        """A thread initialised an mbarrier: other CTAs must learn of it by a cluster barrier."""
+        """A thread initialized an mbarrier: other CTAs must learn of it by a cluster barrier."""
         self.inits.setdefault(thread, set()).add(barrier)
 
     def fence_inits(self, group: Group) -> None:
@@ -320,7 +320,7 @@ class Barriers:
                 self.fenced_inits.setdefault(thread, set()).update(self.inits.pop(thread))
 
     def init_published(self, thread: int, barrier: int) -> bool:
-        """Tell whether a thread has passed a cluster barrier that released an mbarrier's initialisation."""
+        """Tell whether a thread has passed a cluster barrier that released an mbarrier's initialization."""
         now = self.clusters.get(self.state.domain_of(thread).number)
         return now is not None and barrier in now.published and self._waited(thread) > 0
 

@@ -2,7 +2,7 @@
 
 Time is one counter for all, ticked by every release, so an access is known when its time is not after what the reader
 knows of its agent. Lanes that know the same share a row; a row splits when some of its lanes learn more. What a whole
-warp, CTA or cluster has synchronised is a `floor`, one number instead of a column per thread.
+warp, CTA or cluster has synchronized is a `floor`, one number instead of a column per thread.
 """
 
 from __future__ import annotations

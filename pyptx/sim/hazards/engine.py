@@ -212,7 +212,7 @@ class Hazards:
         benign: Benign = False,
         unchanged: Unchanged | None = None,
     ) -> None:
-        """One instruction's access by each thread. Tell strong ones here too; they synchronise by themselves.
+        """One instruction's access by each thread. Tell strong ones here too; they synchronize by themselves.
 
         `benign`: lanes that store to the same bytes store the same values. `unchanged`: whose bytes have their values
         already: warps that repeat each other's store do no harm."""

@@ -254,7 +254,7 @@ def blame(nodes: list[Node]) -> tuple[Node | None, list[str]]:
     first."""
     if not nodes:
         return None, []
-    lost = [node for node in nodes if "bytes" in node.missing or "not initialised" in node.missing]
+    lost = [node for node in nodes if "bytes" in node.missing or "not initialized" in node.missing]
     if lost:
         return lost[0], []
     roots = [node for node in nodes if not node.waits_for]

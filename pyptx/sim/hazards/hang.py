@@ -77,7 +77,7 @@ class Hangs:
         where = self.state.location(Space.SHARED, grid, wait.key, 8).removeprefix("8 bytes at ")
         barrier = self.mbarriers.live.get((grid.number, wait.key))
         if barrier is None:
-            return Subject(key, f"mbarrier at {where}", "it is not initialised", helpers=helpers)
+            return Subject(key, f"mbarrier at {where}", "it is not initialized", helpers=helpers)
         missing = phase_missing(barrier.phase, barrier.pending, barrier.count, barrier.tx, wait.parity)
         history = tuple(f"{doing} by {self.state.agent(thread)} at {place}" for place, thread, doing in barrier.history)
         what = f"mbarrier at {where}, phase {barrier.phase}"

@@ -35,7 +35,7 @@ from pyptx.sim.hazards.state import Grid, Release, State
 
 LIMIT = (1 << 20) - 1
 _MOST_SHOWN = 4096
-"""So much is kept of who knows of whose initialisations."""
+"""So much is kept of who knows of whose initializations."""
 
 
 @dataclass(slots=True)
@@ -66,7 +66,7 @@ class Barrier:
     first_thread: int = 0
     """The first thread of the cluster."""
     informed: Mask = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """Which threads of the grid are known to know of the initialisation."""
+    """Which threads of the grid are known to know of the initialization."""
     arrived: Clock = field(default_factory=lambda: np.zeros(0, np.int32))
     """The phase that each thread last arrived in: it means no earlier one when it waits."""
 
@@ -88,7 +88,7 @@ class MBarriers:
         self.live: dict[tuple[int, int], Barrier] = {}
         self._init_access: dict[Place, Access] = {}
         self._shown: dict[tuple[int, bytes], int] = {}
-        """Up to when threads know of the initialisations by another one."""
+        """Up to when threads know of the initializations by another one."""
 
     def find(self, place: Place, thread: int, address: int, doing: str) -> Barrier | None:
         """Return the barrier that an operation of a thread names, after checking that it may."""
@@ -109,20 +109,20 @@ class MBarriers:
         return found
 
     def find_by(self, place: Place, group: Group, address: int, doing: str) -> Barrier | None:
-        """Return the barrier that an operation of several threads names; each must know of its initialisation."""
+        """Return the barrier that an operation of several threads names; each must know of its initialization."""
         found = self.find(place, group.first, address, doing)
         if found is not None and len(group) > 1:
             self._check_known(found, place, group.threads, doing)
         return found
 
     def _check_known(self, barrier: Barrier, place: Place, threads: Ints, doing: str) -> None:
-        """Report threads to which the initialisation is not visible; those to which it is, keep that knowledge."""
+        """Report threads to which the initialization is not visible; those to which it is, keep that knowledge."""
         state, first = self.state, barrier.grid.first_thread
         known = barrier.informed[threads - first]
         if known.all():
             return
         unknown = threads[~known]
-        # Who knows what a thread did up to a time knows of all barriers that it initialised until then.
+        # Who knows what a thread did up to a time knows of all barriers that it initialized until then.
         asked, time = (barrier.init_thread, unknown.tobytes()), int(state.records.time[barrier.init_ref >> 6])
         if self._shown.get(asked, -1) >= time:
             barrier.informed[unknown - first] = True
@@ -137,7 +137,7 @@ class MBarriers:
         barrier.informed[unknown[good] - first] = True
         if not good.all():
             thread = int(unknown[~good][0])
-            what = f"{doing} on {self.named(barrier)} before its initialisation is visible here"
+            what = f"{doing} on {self.named(barrier)} before its initialization is visible here"
             count = int((~good).sum())
             state.report(rules.BARRIER_NOT_VISIBLE, place, what, thread=thread, other=barrier.place, count=count)
 

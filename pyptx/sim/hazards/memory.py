@@ -132,7 +132,7 @@ class Memory:
         return True
 
     def _floor(self, grid: Grid) -> int:
-        """Return the time up to which all CTAs of a grid have synchronised."""
+        """Return the time up to which all CTAs of a grid have synchronized."""
         clocks, threads = self.state.clocks, slice(grid.first_thread, grid.first_thread + grid.slots * grid.stride)
         rows = clocks.row_of[threads][self.state.live[threads]]
         return int(clocks.floors[rows, SEEN, CTA].min(initial=clocks.now))

@@ -56,7 +56,7 @@ def release_each(clocks: Clocks, groups: Sequence[Ints]) -> list[Stamp] | None:
 
 
 def _write_floors(clocks: Clocks, known: Clock, floors: Clock, warps: Ints, whose: Ints, alone: bool) -> None:
-    """Write what whole warps, CTAs and clusters have synchronised out as columns; `alone`: no two rows of a group are
+    """Write what whole warps, CTAs and clusters have synchronized out as columns; `alone`: no two rows of a group are
     of one warp."""
     first = clocks.first_thread[warps]
     lanes = (warps * 32 - first + 1)[:, None, None] + np.arange(32)

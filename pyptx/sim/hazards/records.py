@@ -17,7 +17,7 @@ from pyptx.sim.hazards.events import Access, Clock, Ints, Mask, Scope
 
 ALL_LANES, CROWD = 32, 33
 WRITES, READS, STRONG, READONLY, LIVE_BARRIER = 1, 2, 4, 8, 64
-"""Flags of an access. LIVE_BARRIER marks what an initialised mbarrier leaves on its eight bytes."""
+"""Flags of an access. LIVE_BARRIER marks what an initialized mbarrier leaves on its eight bytes."""
 _OPERATION = 64
 MOST = 1 << 25
 """References are 32-bit numbers."""
@@ -180,7 +180,7 @@ class Records:
         return np.arange(first, last, dtype=np.int64)
 
     def live_barrier(self, access: Access, life: int, column: int, lane: int, now: int) -> int:
-        """Return the record of an initialised mbarrier: no floor ever covers it."""
+        """Return the record of an initialized mbarrier: no floor ever covers it."""
         lives, columns, masks = np.array([life]), np.array([column], np.int32), np.array([1 << lane], np.int64)
         new = int(self.by_warps(self.number(access, LIVE_BARRIER), lives, columns, masks, now, False)[0])
         self.tag[new] += _OPERATION

@@ -153,7 +153,7 @@ def level_of(shadow: Shadow, rows: Rows) -> int | None:
 
 
 def by_row(held: Refs) -> tuple[Ints, Ints]:
-    """Return the references that each row holds, without repeated neighbours and 0: rows, references."""
+    """Return the references that each row holds, without repeated neighbors and 0: rows, references."""
     first, whose = held[:, 0], np.arange(len(held))
     if held.shape[1] > 1:
         changes = held[:, 1:] != held[:, :-1]

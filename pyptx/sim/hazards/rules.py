@@ -96,12 +96,12 @@ SAME_STORE = _warning(
     "Which lane's value stays is undefined (CUDA C++ Programming Guide, SIMT Architecture; Data-Race).",
     "let one lane store",
 )
-# Uninitialised
+# Uninitialized
 UNINITIALISED_SHARED = _error(
     910, "shared memory read before it was written", "Shared memory starts undefined.", "write it first"
 )
 UNINITIALISED_REGISTER = _error(
-    911, "register read before it was written", "Registers start undefined.", "initialise it on every path"
+    911, "register read before it was written", "Registers start undefined.", "initialize it on every path"
 )
 UNINITIALISED_TENSOR = _error(
     912,
@@ -170,7 +170,7 @@ MAP_IN_USE = _error(
 )
 BARRIER_NOT_VISIBLE = _error(
     928,
-    "mbarrier used before its initialisation is visible",
+    "mbarrier used before its initialization is visible",
     "Threads of the CTA need a barrier after `mbarrier.init`; other CTAs need a cluster barrier that releases it.",
     "`fence.mbarrier_init.release.cluster` and `barrier.cluster.arrive`/`.wait`, or `bar.sync` within the CTA",
 )
@@ -294,7 +294,7 @@ DEALLOC = _error(
     947,
     "tensor memory handed back wrongly",
     "Every allocation is freed exactly once, before the CTA exits, when nobody uses the columns any more.",
-    "synchronise all users, then one warp deallocates what was allocated",
+    "synchronize all users, then one warp deallocates what was allocated",
 )
 WRONG_QUARTER = _warning(
     948,
@@ -313,7 +313,7 @@ CTA_GROUP = _error(
 NOT_A_BARRIER = _error(
     950,
     "mbarrier operation on no barrier",
-    "The object must be initialised and not invalidated.",
+    "The object must be initialized and not invalidated.",
     "let one thread execute `mbarrier.init` on it, then a barrier, before anybody uses it",
 )
 REINITIALISED = _error(
@@ -326,7 +326,7 @@ TOO_MANY_ARRIVALS = _error(
     953,
     "mbarrier arrival beyond its count",
     "The pending count would become negative.",
-    "initialise the barrier with the number of arrivals per phase",
+    "initialize the barrier with the number of arrivals per phase",
 )
 TRANSACTION_RANGE = _error(
     954, "mbarrier transaction count out of range", "±(2^20 - 1) bytes.", "expect less per phase"

@@ -133,7 +133,7 @@ class Plane:
 
 
 class Shadow:
-    """The shadow of one range of addresses. `fresh`: bytes count as uninitialised until written."""
+    """The shadow of one range of addresses. `fresh`: bytes count as uninitialized until written."""
 
     def __init__(self, size: int, fresh: bool, name: str = "", base: int = 0, exact: bool = True) -> None:
         self.granules = -(-size // 16)

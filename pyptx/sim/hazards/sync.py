@@ -114,7 +114,7 @@ class Synchronisation:
         return found
 
     def strong(self, access: Access, group: Group, addresses: Ints) -> None:
-        """The synchronising side of strong accesses; call it with every load, store and atomic that is not weak."""
+        """The synchronizing side of strong accesses; call it with every load, store and atomic that is not weak."""
         active = access.sem.releases or access.sem.acquires or self.state.fenced or self._at
         if not active:
             return

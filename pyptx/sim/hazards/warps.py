@@ -137,7 +137,7 @@ class Warps:
 
     def _check_warpgroups(self, grid: Grid, warps: list[int]) -> None:
         """Report warpgroups whose warps did not all ask for the same counts, one after the other. They need not stand
-        at one instruction: each of Triton's specialised warps has its own."""
+        at one instruction: each of Triton's specialized warps has its own."""
         for first in range(0, len(warps), 4):
             asked = [self._asked.get((grid.number, warp), []) for warp in warps[first : first + 4]]
             longest = max(asked, key=len)

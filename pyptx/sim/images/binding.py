@@ -39,7 +39,7 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
 
 
 def _initial(statement: VarDecl, name: str) -> Sampler | None:
-    """Return the sampler that an initialiser describes; what it leaves out is as the manual's runtime would choose."""
+    """Return the sampler that an initializer describes; what it leaves out is as the manual's runtime would choose."""
     if statement.type.ptx != ".samplerref":
         return None
     values = next(item.initializer for item in statement.declarators if item.name == name)

@@ -66,7 +66,7 @@ def addressed(index: Array, size: int, mode: str) -> tuple[Array, Array]:
 
 
 def _modes(image: Image, sampler: Sampler) -> tuple[str, str, str]:
-    """Return the address modes in force: wrap and mirror need normalised coordinates."""
+    """Return the address modes in force: wrap and mirror need normalized coordinates."""
     if not unnormalized(image, sampler):
         return sampler.addresses
     x, y, z = ("clamp_to_edge" if mode in ("wrap", "mirror") else mode for mode in sampler.addresses)

@@ -165,7 +165,7 @@ def _scale(x: F64, exponent: Array) -> F64:
 
 
 def _round_subnormal(nearest: F64, rest: F64, exponent: Array, rounding: str) -> F64:
-    # Much may have cancelled: a large exponent does not mean a large number.
+    # Much may have canceled: a large exponent does not mean a large number.
     units = np.ldexp(nearest, np.clip(exponent + 1074, -_FAR, 4 * _FAR).astype(np.int32))
     whole = np.rint(units)
     left = units - whole

@@ -60,7 +60,7 @@ def scaled_product(
     instruction: str, sm: int = 0, sparse: bool = False,
 ) -> F32:  # fmt: skip
     """Return (left * scale) @ (right * scale) + start; the scales are `[…, M, blocks]` and `[…, blocks, N]`, each for
-    as many neighbours along K."""
+    as many neighbors along K."""
     c = start.astype(np.float32, copy=False)
     if sm and names[0] == "e2m1" == names[1] and left.shape[-1] // scales[0].shape[-1] < left.shape[-1]:
         return block_dot(left, right, scales[0].astype(np.float32), scales[1].astype(np.float32), c)

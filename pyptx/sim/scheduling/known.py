@@ -184,7 +184,7 @@ class Known:
         )  # fmt: skip
 
     def _done(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
-        """Return who last executed an instruction on an mbarrier, by the instruction, and where it was initialised."""
+        """Return who last executed an instruction on an mbarrier, by the instruction, and where it was initialized."""
         found: dict[int, tuple[int, ...]] = {}
         init: Place | None = None
         for (site, _), (lanes, offsets) in self.state.machine.memory.mbarriers.history.items():

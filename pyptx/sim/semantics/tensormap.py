@@ -84,7 +84,7 @@ def _cancel(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs:
 
 
 def _response(site: Site) -> tuple[int, int]:
-    """Return the two halves of a response: whether a cluster was cancelled, and where its first CTA lies."""
+    """Return the two halves of a response: whether a cluster was canceled, and where its first CTA lies."""
     first = site.memory.unstarted.cancel()
     if first is None:
         return 0, 0

@@ -1,5 +1,5 @@
 """Manual: wmma.load, wmma.store, wmma.mma. The layout of fragments is unspecified; B is kept transposed, so that
-elements which are neighbours in memory are neighbours in a register."""
+elements which are neighbors in memory are neighbors in a register."""
 
 from __future__ import annotations
 

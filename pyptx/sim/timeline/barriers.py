@@ -102,7 +102,7 @@ class RecordedMBarriers(MBarriers):
         super().__init__(size)
         self._recorder = recorder
         self._sources: dict[int, tuple[str, int]] = {}
-        """Where each object is initialised: those of one line belong together."""
+        """Where each object is initialized: those of one line belong together."""
         self._latest: dict[int, tuple[int, Cause]] = {}
         self._landed: dict[int, list[Work]] = {}
         self._ended: dict[tuple[int, int], tuple[int, Cause]] = {}

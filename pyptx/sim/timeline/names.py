@@ -41,7 +41,7 @@ class Names:
 
     def mbarrier(self, address: int, first: int, written: str = "") -> str:
         """Return what stands at an address of shared memory: `full`, `full[2]`, `smem+0x400`. `first` is the address of
-        the first of the objects that belong together, and `written` the line of Python that initialises them."""
+        the first of the objects that belong together, and `written` the line of Python that initializes them."""
         start, name = _before(self._starts, address)
         if start < first:
             said = _INIT.search(written)

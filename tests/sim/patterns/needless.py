@@ -1,4 +1,4 @@
-"""Synchronisation that a kernel can do without, as it runs here, and why: taking it out is not reported.
+"""Synchronization that a kernel can do without, as it runs here, and why: taking it out is not reported.
 
 By kernel, statement and change: how often it stands there, and the reason.
 """
@@ -9,7 +9,7 @@ _ADDRESS = "hands over the address that `alloc` wrote to shared memory; no tenso
 _FREED = "`dealloc` is synchronous: the barrier before it is enough"
 _ONE_WAIT = "a later `wait::ld` covers all loads of the warp; results in registers need none (true dependencies)"
 _END = "the end of the grid completes the writes; the source has been read"
-_HABIT = "`barrier.cluster.arrive` and `bar.sync` release the initialisation themselves"
+_HABIT = "`barrier.cluster.arrive` and `bar.sync` release the initialization themselves"
 _OWN = "what follows reads words that the same thread wrote"
 _POOL = "registers are taken that nobody needs here; giving back is what others wait for"
 _WARPGROUP = "a warp that has waited may release the operands of its warpgroup, as published kernels do"

@@ -107,7 +107,7 @@ def _number(value: Fraction) -> f.Number:
 
 
 def _ordered(code: int, name: str) -> int:
-    """Return a whole number whose neighbours are the codes of the neighbours."""
+    """Return a whole number whose neighbors are the codes of the neighbors."""
     size = code & ((1 << SIGN[name]) - 1)
     return -size if code >> SIGN[name] else size
 

@@ -102,3 +102,14 @@ there: bar.sync 0;
 setp.eq.u32 %p4, %t, 63;
 @%p4 ld.global.u32 %r2, [%o];""")
     assert codes(by_schedule(text, block=64, grid=2)) == {("PTX0903",)}
+
+
+@pytest.mark.parametrize("guard", ["", "@%p1 ", "@!%p2 "])
+def test_waiting_at_a_peers_barrier_is_an_error_also_where_the_result_is_the_guard(guard: str) -> None:
+    body = (
+        "mbarrier.init.shared::cta.b64 [bar], 4; mov.u32 %r1, %cluster_ctarank; xor.b32 %r1, %r1, 1;\n"
+        "mov.u32 %r2, bar; cvt.u64.u32 %rd1, %r2; cvta.shared.u64 %rd1, %rd1; mapa.u64 %rd2, %rd1, %r1;\n"
+        "barrier.cluster.arrive; barrier.cluster.wait; setp.eq.u32 %p1, %t, 0; setp.ne.u32 %p2, %t, 0;\n"
+        f"{guard}mbarrier.test_wait.parity.b64 %p1, [%rd2], 0;\nbarrier.cluster.arrive; barrier.cluster.wait;"
+    )
+    assert codes(by_schedule(kernel(body, module=".shared .b64 bar;"), block=1, grid=2, cluster=2)) == {("PTX0958",)}

@@ -123,8 +123,9 @@ def test_text_that_nvjitlink_does_not_take_for_ptx_is_an_error_with_words(text: 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_undefined_function_is_an_error(engine: Engine) -> None:
     text = HEAD + ".extern .func late;\n.visible .entry k()\n{\n    call late;\n    ret;\n}\n"
-    with pytest.raises(AssemblyError, match="late"):
+    with pytest.raises(AssemblyError, match="late") as caught:
         assemble(text, engine=engine)
+    assert "late" in caught.value.log
 
 
 def test_relocatable_code_may_leave_functions_open() -> None:

@@ -76,7 +76,7 @@ def draw(every: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
 class Limits:
     """Seconds of tests for one mutant, and seconds beyond what it usually takes before a test hangs."""
 
-    budget: float = 300.0
+    budget: float = 100.0
     patience: float = 30.0
 
 
@@ -210,7 +210,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, help="what is drawn (default: another with each commit)")
     parser.add_argument("--count", type=int, default=200, help="mutants (default: 200)")
     parser.add_argument("--jobs", type=int, default=2, help="copies of the tree at work (default: 2)")
-    parser.add_argument("--budget", type=float, default=300, help="seconds of tests for one mutant (default: 300)")
+    parser.add_argument("--budget", type=float, default=100, help="seconds of tests for one mutant (default: 100)")
     parser.add_argument("--measure", action="store_true", help="measure again which tests run which statement")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--package", default="pyptx", help=argparse.SUPPRESS)

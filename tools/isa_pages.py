@@ -35,8 +35,14 @@ def _page(section: str) -> str:
     meanings: dict[str, str] = module.MEANING
     rows: tuple[Form, ...] = module.FORMS
     lines = [_MARK, f"# {_title(section)}\n"]
-    lines += ["| instruction | meaning |", "|---|---|"]
-    lines += [f"| `{name}` | {meaning} |" for name, meaning in meanings.items()]
+    traits: dict[str, str] = getattr(module, "TRAITS", {})
+    lines += (
+        ["| instruction | meaning | traits |", "|---|---|---|"]
+        if traits
+        else ["| instruction | meaning |", "|---|---|"]
+    )
+    for name, meaning in meanings.items():
+        lines.append(f"| `{name}` | {meaning} |" + (f" {traits.get(name, '')} |" if traits else ""))
     for opcode in dict.fromkeys(row.opcode for row in rows):
         lines.append(f"\n## {opcode}")
         for row in rows:

@@ -9,7 +9,9 @@ from typing import NamedTuple
 from pyptx.check.operands import Plan
 from pyptx.check.symbols import Scope
 from pyptx.ir import BranchTargets, Function, ImmediateOperand, Instruction, Label
+from pyptx.isa import lookup
 from pyptx.isa.model import Match, Operand
+from pyptx.isa.traits import Traits
 
 
 class Step(NamedTuple):
@@ -22,6 +24,13 @@ class Step(NamedTuple):
     @property
     def match(self) -> Match | None:
         return self.plan.match if self.plan else None
+
+    @property
+    def traits(self) -> Traits:
+        """What the instruction does beyond computing."""
+        if self.plan is not None:
+            return self.plan.match.traits
+        return lookup.traits(self.instruction.opcode, self.instruction.modifiers)
 
     @property
     def signature(self) -> tuple[Operand, ...] | None:

@@ -19,7 +19,7 @@ from pyptx.ir import (
     opcode_span,
 )
 from pyptx.ir.operands import Operand
-from pyptx.isa.control import CALLS
+from pyptx.isa.traits import Trait
 
 _FRAME = """\
 .version 8.5
@@ -75,7 +75,7 @@ RULES = (ARGUMENT_COUNT, ARGUMENT_TYPE, CALLS_KERNEL, NO_PROTOTYPE)
 def calls(body: Body) -> Iterator[Diagnostic]:
     """Yield the findings of one function's calls."""
     for step in body.steps:
-        if step.instruction.opcode in CALLS:
+        if Trait.CALLS in step.traits:
             yield from _call(step)
 
 

@@ -11,6 +11,7 @@ from pyptx.check.flow import Register, Run
 from pyptx.check.paths import unwritten_reads
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import Function, opcode_span
+from pyptx.isa.traits import LEAVES, Trait
 
 _FRAME = """\
 .version 8.5
@@ -131,7 +132,7 @@ def _reached(made: list[Run]) -> list[bool]:
 def _unreachable(made: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
     """Yield the first instruction of each stretch that nothing reaches; compilers leave a lone `ret` there."""
     for run in made:
-        dead = [step for step in run.steps if step.instruction.opcode not in _HARMLESS]
+        dead = [step for step in run.steps if not _is_harmless(step)]
         if dead and not reached[run.index] and reached[run.index - 1]:
             step = dead[0]
             yield UNREACHABLE.found(
@@ -141,7 +142,8 @@ def _unreachable(made: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
             )
 
 
-_HARMLESS = frozenset(("ret", "exit", "trap", "bra"))
+def _is_harmless(step: Step) -> bool:
+    return step.traits.get(Trait.JUMPS) == "" or not (LEAVES | {Trait.TRAPS}).isdisjoint(step.traits)
 
 
 def _maybe_unwritten(

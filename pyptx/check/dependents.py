@@ -15,6 +15,7 @@ from pyptx.check.symbols import Kind
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import AddressOperand, Function, opcode_span
 from pyptx.isa.model import Kind as OperandKind
+from pyptx.isa.traits import Trait
 
 _FRAME = """\
 .version 8.5
@@ -44,7 +45,7 @@ BEFORE_WAIT = Rule(
 
 RULES = (BEFORE_WAIT,)
 
-_ACCESSES = frozenset(("ld", "ldu", "st", "atom", "red", "cp"))
+_ACCESSES = frozenset((Trait.LOADS, Trait.STORES, Trait.UPDATES, Trait.ISSUES))
 _ADDRESSES = frozenset(("mov", "cvta", "add", "sub", "mad"))
 """What makes addresses of others."""
 _WIDE = frozenset((".u64", ".b64", ".s64"))
@@ -83,7 +84,7 @@ def dependents(function: Function, made: list[Run]) -> Iterator[Diagnostic]:
 
 
 def _is_wait(step: Step) -> bool:
-    return step.instruction.opcode == "griddepcontrol" and ".wait" in step.instruction.modifiers
+    return step.traits.get(Trait.MEETS) == "grid" and ".wait" in step.instruction.modifiers
 
 
 def _finding(use: _Use, again: _Use) -> Diagnostic:
@@ -122,7 +123,7 @@ def _pointers(made: list[Run]) -> dict[Register, str]:
 def _loaded(step: Step) -> str:
     """Return the parameter that `ld.param` loads as an address, an empty name for all else."""
     address = step.instruction.operands[-1] if step.instruction.operands else None
-    if step.instruction.opcode != "ld" or not isinstance(address, AddressOperand):
+    if Trait.LOADS not in step.traits or not isinstance(address, AddressOperand):
         return ""
     wide = ".param" in step.instruction.modifiers and not _WIDE.isdisjoint(step.instruction.modifiers)
     symbol = step.scope.find(address.base) if wide else None
@@ -133,7 +134,7 @@ def _loaded(step: Step) -> str:
 
 def _uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Use]:
     for step in steps:
-        if step.instruction.opcode not in _ACCESSES or ".prefetch" in step.instruction.modifiers:
+        if _ACCESSES.isdisjoint(step.traits):
             continue
         for wanted, given in zip(step.signature or (), step.instruction.operands, strict=False):
             if wanted.kind is not OperandKind.ADDRESS or not isinstance(given, AddressOperand):

@@ -23,14 +23,14 @@ from pyptx.ir import (
     VectorOperand,
 )
 from pyptx.ir.operands import Operand as Actual
-from pyptx.isa.control import ENDS, JUMPS
 from pyptx.isa.model import Kind as OperandKind
 from pyptx.isa.model import Operand
+from pyptx.isa.traits import LEAVES, Trait, Traits
 
 Register = tuple[str, int]
 """A register's name and the identity of its declaration, so that inner blocks may reuse a name."""
 
-_LEAVES = JUMPS | ENDS
+_SPLITS = LEAVES | {Trait.JUMPS}
 
 Access = tuple[list[Register], list[Register]]
 """The registers that an instruction reads, its guard first, and those it writes."""
@@ -49,10 +49,13 @@ class Run:
     @property
     def test(self) -> tuple[Register, bool] | None:
         """The predicate that decides between two successors, with its value where the first of them is next."""
-        last = self.steps[-1].instruction if len(self.successors) == 2 else None
-        if last is None or last.opcode == "brx" or last.predicate is None or not self.accesses[-1][0]:
+        last = self.steps[-1] if len(self.successors) == 2 else None
+        if last is None or last.traits.get(Trait.JUMPS) == "table":
             return None
-        return self.accesses[-1][0][0], not last.predicate.negated
+        predicate = last.instruction.predicate
+        if predicate is None or not self.accesses[-1][0]:
+            return None
+        return self.accesses[-1][0][0], not predicate.negated
 
 
 def runs(body: Body) -> list[Run]:
@@ -67,7 +70,7 @@ def runs(body: Body) -> list[Run]:
             continue
         made[-1].steps.append(item)
         made[-1].accesses.append(reads_and_writes(item))
-        if item.instruction.opcode in _LEAVES:
+        if not _SPLITS.isdisjoint(item.traits):
             made.append(Run(len(made)))
     made.append(Run(len(made)))
     _connect(made, at_label, Places(body))
@@ -86,13 +89,14 @@ def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: Plac
     way_out = len(made) - 1
     for run in made[:-1]:
         last = run.steps[-1] if run.steps else None
-        opcode = last.instruction.opcode if last else ""
+        traits: Traits = last.traits if last else {}
         targets: list[int] = []
-        if last is not None and opcode in JUMPS:
+        if last is not None and Trait.JUMPS in traits:
             targets += [at_label[key] for key in _destinations(last, places) if key in at_label]
-        if opcode in ENDS:
+        if not LEAVES.isdisjoint(traits):
             targets.append(way_out)
-        falls = last is None or opcode not in _LEAVES or (last.instruction.predicate and opcode != "brx")
+        guarded = last is not None and last.instruction.predicate is not None and traits.get(Trait.JUMPS) != "table"
+        falls = guarded or _SPLITS.isdisjoint(traits)
         if falls:
             targets.append(run.index + 1)
         run.successors = list(dict.fromkeys(targets))

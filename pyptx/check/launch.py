@@ -9,6 +9,7 @@ from pyptx.check.body import Body
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import Function, opcode_span
 from pyptx.isa.limits import THREADS_PER_CTA
+from pyptx.isa.traits import Trait
 
 _FRAME = """\
 .version 9.0
@@ -100,7 +101,7 @@ def _idle_setmaxnreg(body: Body, bounded: bool) -> Iterator[Diagnostic]:
     if bounded:
         why = "`.maxntid` alone fixes the kernel's register count only where it needs many registers"
     for step in body.steps:
-        if step.instruction.opcode == "setmaxnreg" and body.function.is_entry:
+        if step.traits.get(Trait.SUSPENDS) == "registers" and body.function.is_entry:
             yield IGNORED.found(
                 opcode_span(step.instruction),
                 f"`setmaxnreg` may be ignored: {why}",

@@ -15,7 +15,7 @@ from pyptx.check.flow import Access, Register, Run
 from pyptx.check.warps import Ways
 from pyptx.diagnostics import Diagnostic, Rule, Severity
 from pyptx.ir import ImmediateOperand, Instruction, RegisterOperand, opcode_span
-from pyptx.isa.control import ENDS, JUMPS, TRAP
+from pyptx.isa.traits import LEAVES, Trait
 
 _FRAME = """\
 .version 8.5
@@ -62,11 +62,9 @@ class Varies(IntEnum):
 
 
 _VARYING_SOURCES = ("%laneid", "%lanemask_")
-_UNIFORM_RESULTS = frozenset(("vote", "redux", "activemask", "barrier", "bar"))
-_VARYING_RESULTS = frozenset(("elect", "atom", "match"))
 _BITWISE = frozenset(("and", "or", "xor", "not", "lop3"))
-_SOURCES = _VARYING_RESULTS | {"mov", "shfl"}
-"""Where values that vary come from: what everything else makes of uniform values is uniform."""
+_SOURCES = frozenset(("mov", "shfl"))
+"""Where else values that vary come from: everything else makes uniform values of uniform ones."""
 
 
 def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
@@ -99,11 +97,7 @@ def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
 
 
 def _is_aligned(step: Step) -> bool:
-    if step.match is None:
-        return False
-    return "aligned" in step.match.modifiers or (
-        step.instruction.opcode == "bar" and "warp" not in step.match.modifiers
-    )
+    return step.match is not None and Trait.ALIGNED in step.traits
 
 
 def _finding(step: Step, cause: Step | None) -> Diagnostic:
@@ -199,7 +193,7 @@ def _propagate(made: list[Run], known: _Known, divided: dict[int, Step], changed
 def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
     """Change the values as a step does. In a divided warp what is written varies: the other lanes keep the old."""
     reads, writes = access
-    if not writes or not (values or divided or step.instruction.opcode in _SOURCES):
+    if not writes or not (values or divided or step.instruction.opcode in _SOURCES or Trait.YIELDS in step.traits):
         return
     result = Varies.VARYING if divided else _result(step, reads, values)
     guarded = step.instruction.predicate is not None
@@ -218,10 +212,9 @@ def _result(step: Step, reads: list[Register], values: Values) -> Varies:
     opcode = instruction.opcode
     if step.plan is None:
         return Varies.UNIFORM
-    if opcode in _VARYING_RESULTS:
-        return Varies.VARYING
-    if opcode in _UNIFORM_RESULTS:
-        return Varies.UNIFORM
+    yields = step.traits.get(Trait.YIELDS)
+    if yields is not None:
+        return Varies.VARYING if yields == "varying" else Varies.UNIFORM
     if opcode == "mov":
         own = _special(instruction)
         if own is not None:
@@ -292,8 +285,8 @@ def _may_divide(run: Run, made: list[Run]) -> bool:
     """Tell whether the run ends in a branch that may send lanes of a warp different ways, and both go on."""
     if len(run.successors) < 2:
         return False
-    branch = run.steps[-1].instruction
-    if ".uni" in branch.modifiers or branch.opcode not in JUMPS:
+    branch = run.steps[-1]
+    if ".uni" in branch.instruction.modifiers or Trait.JUMPS not in branch.traits:
         return False
     return not any(_only_leaves(made[s]) for s in run.successors)
 
@@ -319,7 +312,7 @@ def _divided_runs(
 
 def _only_leaves(run: Run) -> bool:
     """Tell whether the run is nothing but a way out: lanes that have ended do not divide those that go on."""
-    return bool(run.steps) and all(step.instruction.opcode in ENDS for step in run.steps)
+    return bool(run.steps) and all(not LEAVES.isdisjoint(step.traits) for step in run.steps)
 
 
 def _immediate_postdominators(made: list[Run]) -> list[int]:
@@ -371,7 +364,7 @@ def _common(a: int, b: int, after: list[int], number: dict[int, int]) -> int:
 
 def _traps(run: Run) -> bool:
     """Tell whether the run stops the kernel, as a failed assertion does."""
-    return any(step.instruction.opcode == TRAP for step in run.steps)
+    return any(Trait.TRAPS in step.traits for step in run.steps)
 
 
 def _postorder_from(made: list[Run], root: int, leaving: list[int], after: list[int]) -> list[int]:

@@ -15,7 +15,7 @@ from pyptx.check.flow import Register, Run
 from pyptx.check.held_constants import held_constants
 from pyptx.ir import ImmediateOperand, Instruction, NegatedOperand, RegisterOperand
 from pyptx.ir.operands import Operand
-from pyptx.isa.control import JUMPS
+from pyptx.isa.traits import Trait
 
 WARP = 32
 _THREADS = 1024
@@ -126,7 +126,7 @@ def _needed(made: Sequence[Run]) -> set[Register]:
     needed: set[Register] = set()
     for run in reversed(made):
         for step, (reads, written) in zip(reversed(run.steps), reversed(run.accesses), strict=True):
-            if step.instruction.opcode in JUMPS or not needed.isdisjoint(written):
+            if Trait.JUMPS in step.traits or not needed.isdisjoint(written):
                 needed.update(register for register in reads if writes[register] == 1)
     return needed
 

@@ -17,6 +17,8 @@ from pyptx.dsl.trace import Trace
 from pyptx.ir.directives import AddressSize, FileDirective, Module, Target, Version
 from pyptx.ir.kinds import LinkingDirective
 from pyptx.ir.nodes import Function, FunctionDirective, Instruction, IntrinsicScope, Param, Statement
+from pyptx.isa.lookup import traits
+from pyptx.isa.traits import LEAVES, Trait
 
 Body = tuple[Statement, ...]
 
@@ -122,4 +124,7 @@ def _ends(statements: list[Statement]) -> bool:
     last = statements[-1] if statements else None
     while isinstance(last, IntrinsicScope) and last.body:
         last = last.body[-1]
-    return isinstance(last, Instruction) and last.predicate is None and last.opcode in ("ret", "exit", "bra")
+    if not isinstance(last, Instruction) or last.predicate is not None:
+        return False
+    found = traits(last.opcode, last.modifiers)
+    return found.get(Trait.JUMPS) == "" or not LEAVES.isdisjoint(found)

@@ -14,6 +14,8 @@ from pyptx.ir.base import Node
 from pyptx.ir.nodes import Instruction, Statement
 from pyptx.ir.operands import AddressOperand, BinaryOperand, ImmediateOperand, LabelOperand, RegisterOperand
 from pyptx.ir.walk import parts_of, visit
+from pyptx.isa.lookup import traits
+from pyptx.isa.traits import Trait
 from pyptx.specs import Layout
 
 _Places = frozenset[tuple[str, int]]
@@ -66,10 +68,8 @@ def _asynchronous(statements: Iterable[Statement], plain: set[str]) -> Iterator[
 
 def _takes_tiles(instruction: Instruction) -> bool:
     """Say whether an instruction has a tensor map or a matrix descriptor as operand."""
-    first = instruction.modifiers[:1]
-    if instruction.opcode in ("wgmma", "tcgen05"):
-        return first in ((".mma_async",), (".mma",), (".cp",))
-    return instruction.opcode == "cp" and ".tensor" in instruction.modifiers
+    engine = traits(instruction.opcode, instruction.modifiers).get(Trait.ISSUES)
+    return engine in ("wgmma", "tcgen05") or (engine == "bulk" and ".tensor" in instruction.modifiers)
 
 
 def _loads(instruction: Instruction) -> bool:

@@ -17,7 +17,8 @@ from pyptx.dsl.returns import note_exit
 from pyptx.dsl.trace import CURRENT, Declarations, OpenBody, Trace, current, fail
 from pyptx.dsl.values import Negation, Register, RegisterRange
 from pyptx.ir.nodes import Block, Instruction, IntrinsicScope, Label, Statement
-from pyptx.isa.control import ENDS, JUMPS
+from pyptx.isa.lookup import traits
+from pyptx.isa.traits import LEAVES, Trait
 from pyptx.types import PtxType
 
 P = ParamSpec("P")
@@ -124,12 +125,16 @@ class Named(Body):
 def _control(statements: Sequence[Statement]) -> Instruction | Label | None:
     """Return the first statement that is control flow, which may also have come as text or by `ptx.inst`."""
     for statement in statements:
-        if isinstance(statement, Label) or (isinstance(statement, Instruction) and statement.opcode in JUMPS | ENDS):
+        if isinstance(statement, Label) or (isinstance(statement, Instruction) and _moves_control(statement)):
             return statement
         inner = _control(statement.body) if isinstance(statement, Block | IntrinsicScope) else None
         if inner is not None:
             return inner
     return None
+
+
+def _moves_control(instruction: Instruction) -> bool:
+    return not (LEAVES | {Trait.JUMPS}).isdisjoint(traits(instruction.opcode, instruction.modifiers))
 
 
 def refuse_deferred(function: object, what: str) -> None:

@@ -18,8 +18,10 @@ from pyptx.dsl.origin import Memo, frame_here
 from pyptx.ir.kinds import ScalarType
 from pyptx.ir.nodes import Block, Function, Instruction, IntrinsicScope, Label, RegDecl, Statement, VarDecl
 from pyptx.ir.operands import AddressOperand
+from pyptx.isa.lookup import traits
 from pyptx.isa.special import special_register
 from pyptx.isa.targets import FIRST_PTX, NEWEST_PTX, Target, Version
+from pyptx.isa.traits import Trait
 
 if TYPE_CHECKING:
     from pyptx.dsl.returns import Exit
@@ -289,7 +291,7 @@ class Trace:
                 self.taken.discard(statement.name)
             elif isinstance(statement, Block | IntrinsicScope):
                 self._forget(list(statement.body))
-            elif isinstance(statement, Instruction) and statement.opcode == "bra":
+            elif isinstance(statement, Instruction) and Trait.JUMPS in traits(statement.opcode, statement.modifiers):
                 origin = statement.origin
                 self.jumps = [j for j in self.jumps if j[1] is not origin]
 

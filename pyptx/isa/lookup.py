@@ -25,6 +25,7 @@ from pyptx.isa.model import (
     Slot,
 )
 from pyptx.isa.reading import DOTTED_NAMES, REPEATABLE
+from pyptx.isa.traits import Traits, read
 from pyptx.types import ALL
 
 Bindings = tuple[tuple[str, Choice], ...]
@@ -217,7 +218,16 @@ def _match(row: Form, bound: Bindings, canonical: tuple[str, ...] | None) -> Mat
     present = {name for name, _ in bound} | set(modifiers)
     resolver = _Resolver(row, chosen, numbers, modifiers, present)
     signatures = tuple(tuple(resolver.operand(p) for p in flat) for flat in _flat(notation.operands(row), present))
-    return Match(row, chosen, modifiers, signatures, tuple(dict.fromkeys(needs)), canonical)
+    return Match(
+        row, chosen, modifiers, signatures, tuple(dict.fromkeys(needs)), traits(row.opcode, modifiers), canonical
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=16384)
+def traits(opcode: str, modifiers: tuple[str, ...]) -> Traits:
+    """Return what the instruction of a spelling does beyond computing; modifiers come with their dots or without."""
+    bare = tuple(modifier.removeprefix(".") for modifier in modifiers)
+    return read(table.traits().get(table.name_of((opcode, *bare)), ""), bare)
 
 
 def _flat(group: OperandGroup, present: set[str]) -> Iterator[tuple[OperandPattern, ...]]:

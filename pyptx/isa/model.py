@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cache
 
 from pyptx.isa.targets import Availability
+from pyptx.isa.traits import Traits
 
 
 class Kind(StrEnum):
@@ -176,8 +177,8 @@ class Form:
 class Match:
     """A spelling that a row allows: what each named position holds, its operand lists, and what it needs.
 
-    `signatures` has one operand list per legal operand count. `canonical` is the manual's order of the modifiers when
-    the text had them in another order or twice, else None.
+    `signatures` has one operand list per legal operand count; `traits` are what it does beyond computing. `canonical`
+    is the manual's order of the modifiers when the text had them in another order or twice, else None.
     """
 
     form: Form
@@ -185,6 +186,7 @@ class Match:
     modifiers: tuple[str, ...]
     signatures: tuple[tuple[Operand, ...], ...]
     needs: tuple[Availability, ...]
+    traits: Traits
     canonical: tuple[str, ...] | None = None
 
 

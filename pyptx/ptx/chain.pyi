@@ -222,7 +222,7 @@ class Root:
     mapa: expects_s32_s64_shared__cluster_u32_u64
     """Map a shared-memory address to the same place in another CTA of the cluster."""
     match: expects_all_any
-    """`match.sync`: Find the threads of the warp that hold the same value."""
+    """Find the threads of the warp that hold the same value."""
     max: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more
     """Take the larger of two or three values."""
     mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_and_2_more
@@ -8175,7 +8175,7 @@ class Pipe:
     mapa: pipe_expects_s32_s64_shared__cluster_u32_u64
     """Map a shared-memory address to the same place in another CTA of the cluster."""
     match: pipe_expects_all_any
-    """`match.sync`: Find the threads of the warp that hold the same value."""
+    """Find the threads of the warp that hold the same value."""
     max: pipe_expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more
     """Take the larger of two or three values."""
     mbarrier: pipe_expects_arrive_arrive_drop_check_layout_pending_count_test_wait_try_wait

@@ -16,7 +16,7 @@ from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.numerics.rounding import canonical
 from pyptx.sim.operands import Operands
-from pyptx.sim.program import Block, Program
+from pyptx.sim.program import Block, Program, is_product
 
 Rows = tuple[int, ...]
 
@@ -96,7 +96,7 @@ def numbers_of(program: Program) -> dict[int, int]:
     found: dict[Rows, set[int]] = {}
     for block in program.blocks:
         for step in block.steps:
-            if _multiplies(step):
+            if is_product(step):
                 rows = _rows(program, block, step, step.instruction.operands[0])
                 factors = _rows(program, block, step, step.instruction.operands[1])
                 found.setdefault(rows, set()).update(set(rows) & set(factors))
@@ -110,20 +110,16 @@ def numbers_of(program: Program) -> dict[int, int]:
 
 def product_number(numbers: dict[int, int], program: Program, block: Block, step: Step) -> int:
     """Return the number of the accumulators of a product, -1 for another instruction and for those without one."""
-    if not numbers or not _multiplies(step):
+    if not numbers or not is_product(step):
         return -1
     return numbers.get(_rows(program, block, step, step.instruction.operands[0])[0], -1)
 
 
 def registers_of(program: Program, block: Block, step: Step) -> tuple[Rows, ...]:
     """Return the rows of the registers of D and of A of a product, -1 for what is none; nothing for another step."""
-    if not _multiplies(step):
+    if not is_product(step):
         return ()
     return tuple(_rows(program, block, step, operand) for operand in step.instruction.operands[:2])
-
-
-def _multiplies(step: Step) -> bool:
-    return step.instruction.opcode == "wgmma" and ".mma_async" in step.instruction.modifiers
 
 
 def _rows(program: Program, block: Block, step: Step, operand: Operand) -> Rows:

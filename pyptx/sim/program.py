@@ -26,6 +26,7 @@ from pyptx.ir import (
 )
 from pyptx.ir.walk import parts_of
 from pyptx.isa.targets import Target
+from pyptx.isa.traits import Trait
 from pyptx.sim import rules
 from pyptx.sim.frames import Frame
 from pyptx.sim.registers import Rows
@@ -35,15 +36,13 @@ from pyptx.sim.vectors import Members
 Name = tuple[str, int]
 """A name and the identity of its declaration."""
 
-BARRIERS = frozenset(("bar", "barrier"))
-DEPENDENTS = "griddepcontrol"
 FALL, BRANCH, TABLE, CALL, RET, EXIT, TRAP, WAIT = "fall", "branch", "table", "call", "ret", "exit", "trap", "wait"
-_ENDING = {"bra": BRANCH, "brx": TABLE, "call": CALL, "ret": RET, "exit": EXIT, "trap": TRAP}
-_WARP_WIDE = frozenset(
-    ("shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "setmaxnreg")
-)
+_ENDINGS = {
+    Trait.MEETS: WAIT, Trait.CALLS: CALL, Trait.RETURNS: RET, Trait.EXITS: EXIT, Trait.TRAPS: TRAP, Trait.JUMPS: BRANCH,
+}  # fmt: skip
 _BUILTIN_FRAME, _RECURSION = 64, 32 * 1024
-_POLLS = frozenset(("nanosleep", "atom"))
+_POLLED = frozenset((".volatile", ".acquire", ".relaxed", ".mmio"))
+"""How loads look at memory that others change."""
 
 
 @dataclass(slots=True)
@@ -290,7 +289,7 @@ def _cut(code: Code, body: Body, blocks: list[Block], single: bool) -> None:
         blocks[-1].steps.append(item)
         blocks[-1].converges = blocks[-1].converges or wide
         blocks[-1].suspends = suspends
-        if _is_product(item):
+        if is_product(item):
             blocks[-1].unit = 128
         ending = _ending(item)
         met = ending is None and not suspends and (_meet(item) if wide else met)
@@ -315,57 +314,56 @@ _RETURN = Step(Instruction("ret"), Scope(), None)
 def _is_warp_wide(step: Step, met: bool) -> bool:
     """Say whether the lanes of a warp wait for one another at a step. `met`: they have done so before and nothing can
     have parted them since, so that only warpgroups need more."""
-    instruction = step.instruction
-    if instruction.opcode == "wgmma":
-        return not met or _is_product(step)
-    return instruction.opcode in _WARP_WIDE or (instruction.opcode == "tcgen05" and ".sync" in instruction.modifiers)
+    threads = step.traits.get(Trait.GATHERS)
+    if threads == "warpgroup":
+        return not met or is_product(step)
+    return threads is not None
 
 
-def _is_product(step: Step) -> bool:
-    return step.instruction.opcode == "wgmma" and step.instruction.modifiers[0] == ".mma_async"
+def is_product(step: Step) -> bool:
+    """Say whether a step is the product of a warpgroup."""
+    return step.traits.get(Trait.ISSUES) == "wgmma"
 
 
 def _behind(block: Block, step: Step) -> bool:
     """Say whether a step is the product behind a block's only step, the fence at which its warpgroup can meet."""
-    if not block.converges or len(block.steps) != 1 or not _is_product(step) or step.instruction.predicate is not None:
+    if not block.converges or len(block.steps) != 1 or not is_product(step) or step.instruction.predicate is not None:
         return False
-    return block.steps[0].instruction.opcode == "wgmma" and block.steps[0].instruction.modifiers[0] == ".fence"
+    return block.steps[0].traits.get(Trait.ORDERS) == "registers"
 
 
 def _meet(step: Step) -> bool:
     """Say whether all lanes of the warps that execute a warp-wide step go on together behind it."""
-    return ".aligned" in step.instruction.modifiers and step.instruction.predicate is None
+    return Trait.ALIGNED in step.traits and step.instruction.predicate is None
 
 
 def _hands_on(block: Block) -> bool:
     """Say whether lanes of a warp may release what others acquire, with nothing that orders them but their lockstep."""
     whole = block.converges or any(".aligned" in step.instruction.modifiers for step in block.steps)
-    return not whole and sum(_synchronizes(step.instruction) for step in block.steps) > 1
+    return not whole and sum(_synchronizes(step) for step in block.steps) > 1
 
 
-def _synchronizes(instruction: Instruction) -> bool:
-    modifiers = instruction.modifiers
-    if instruction.opcode in ("fence", "membar"):
+def _synchronizes(step: Step) -> bool:
+    modifiers = step.instruction.modifiers
+    if step.traits.get(Trait.ORDERS) == "":
         return not any("proxy" in modifier or "mbarrier_init" in modifier for modifier in modifiers)
     return any(modifier in (".acquire", ".release", ".acq_rel") for modifier in modifiers)
 
 
 def _may_suspend(step: Step) -> bool:
-    if step.instruction.opcode == "setmaxnreg":
-        return True
-    if step.instruction.opcode == "tcgen05":
-        return step.instruction.modifiers[0] in (".alloc", ".dealloc")
-    return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".try_wait",)
+    return Trait.SUSPENDS in step.traits
 
 
 def _lands_products(step: Step) -> bool:
     """Say whether a step may change registers of any product: blocks gather registers before they begin."""
-    return step.instruction.opcode == "wgmma" and step.instruction.modifiers[:1] == (".wait_group",)
+    return step.traits.get(Trait.LANDS) == "wgmma"
 
 
 def _ending(step: Step) -> str | None:
-    opcode = step.instruction.opcode
-    return WAIT if opcode in BARRIERS or opcode == DEPENDENTS else _ENDING.get(opcode)
+    found = step.traits
+    if found.get(Trait.JUMPS) == "table":
+        return TABLE
+    return next((ending for trait, ending in _ENDINGS.items() if trait in found), None)
 
 
 def _targets(step: Step, places: dict[Name, int], lists: dict[Name, Place]) -> tuple[int, ...]:
@@ -399,19 +397,18 @@ def _mark_polling(blocks: list[Block], first: int) -> None:
 
 
 def _looks(step: Step) -> bool:
-    instruction = step.instruction
-    if instruction.opcode == "ld":
-        return any(m in (".volatile", ".acquire", ".relaxed", ".mmio") for m in instruction.modifiers)
-    return instruction.opcode in _POLLS
+    if Trait.LOADS in step.traits:
+        return Trait.UPDATES in step.traits or not _POLLED.isdisjoint(step.instruction.modifiers)
+    return Trait.PAUSES in step.traits
 
 
 def _tests(step: Step) -> bool:
     """Say whether a step looks at an mbarrier and goes on: a wait that suspends its lanes needs no parking."""
-    return step.instruction.opcode == "mbarrier" and step.instruction.modifiers[:1] == (".test_wait",)
+    return Trait.TESTS in step.traits and Trait.SUSPENDS not in step.traits
 
 
 def _allocates(blocks: list[Block]) -> bool:
-    return any(step.instruction.opcode == "alloca" for block in blocks for step in block.steps)
+    return any(step.traits.get(Trait.ALLOCATES) == "stack" for block in blocks for step in block.steps)
 
 
 def _above_frames(codes: list[Code]) -> int:

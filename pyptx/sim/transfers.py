@@ -18,6 +18,7 @@ from pyptx.check.flow import Register
 from pyptx.check.symbols import Kind
 from pyptx.ir import LabelOperand, PipeOperand, RegisterOperand, VectorOperand
 from pyptx.ir.operands import Operand
+from pyptx.isa.traits import Trait
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.meetings import present
@@ -47,7 +48,7 @@ def transfer(step: Step) -> Transfer | None:
     """Return what an instruction hands on, None if it uses what it reads."""
     instruction = step.instruction
     operands, opcode = instruction.operands, instruction.opcode
-    if step.plan is None or opcode not in ("mov", "selp", "slct", "prmt", "shfl"):
+    if step.plan is None or Trait.CARRIES not in step.traits:
         return None
     if opcode == "shfl":
         made = _register(operands[0].left if isinstance(operands[0], PipeOperand) else operands[0], step)

@@ -19,6 +19,7 @@ from pyptx.ir import (
 )
 from pyptx.ir.operands import Operand as Actual
 from pyptx.isa.model import Operand
+from pyptx.isa.traits import Trait
 
 _PARTS = "xyzw"
 _COLORS = dict(zip("rgba", _PARTS, strict=True))
@@ -65,7 +66,7 @@ class Members:
 
     def _step(self, step: Step) -> Step:
         instruction, scope, plan = step
-        wanted = plan.signature if plan is not None and instruction.opcode != "call" else ()
+        wanted = plan.signature if plan is not None and Trait.CALLS not in step.traits else ()
         operands = tuple(
             self._operand(given, wanted[at] if at < len(wanted) else None, scope)
             for at, given in enumerate(instruction.operands)

@@ -1,4 +1,5 @@
-"""The rows: one file per section of the manual, each with MEANING (opcode -> one line) and FORMS."""
+"""The rows: one file per section of the manual, each with MEANING (instruction -> one line), FORMS and, where its
+instructions do more than compute, TRAITS (instruction -> words of `traits.Trait`)."""
 
 from __future__ import annotations
 
@@ -39,6 +40,28 @@ def meanings() -> dict[str, str]:
         for section in SECTIONS
         for name, meaning in import_module(f"{__name__}.{section}").MEANING.items()
     }
+
+
+@cache
+def traits() -> dict[str, str]:
+    """Return what instructions do beyond computing, keyed as `meanings` is."""
+    return {
+        name: words
+        for section in SECTIONS
+        for name, words in getattr(import_module(f"{__name__}.{section}"), "TRAITS", {}).items()
+    }
+
+
+def name_of(words: tuple[str, ...]) -> str:
+    """Return the name of the instruction that an opcode and its modifiers spell, which `meanings` explains: the longest
+    that they begin with; an empty one for an unknown opcode."""
+    names = meanings()
+    for count in range(len(words), 0, -1):
+        spelled = ".".join(words[:count])
+        for name in (spelled, spelled.partition("::")[0]):
+            if name in names:
+                return name
+    return ""
 
 
 def rows(opcode: str) -> tuple[Form, ...]:

@@ -21,6 +21,20 @@ MEANING = {
     "multimem.cp.reduce.async.bulk": "Reduce shared memory into every device behind a multimem address.",
     "applypriority.async.bulk": "Change the L2 eviction priority of a range of global memory, asynchronously.",
 }
+TRAITS = {
+    "cp.async": "issues:cp.async",
+    "cp.async.commit_group": "commits:cp.async",
+    "cp.async.wait_group": "lands:cp.async",
+    "cp.async.wait_all": "lands:cp.async",
+    "cp.async.bulk": "issues:bulk",
+    "cp.async.bulk.prefetch": "hints",
+    "cp.async.bulk.commit_group": "commits:bulk",
+    "cp.async.bulk.wait_group": "lands:bulk",
+    "cp.reduce.async.bulk": "issues:bulk",
+    "multimem.cp.async.bulk": "issues:bulk",
+    "multimem.cp.reduce.async.bulk": "issues:bulk",
+    "applypriority.async.bulk": "hints",
+}
 
 _SEE = "data-movement-and-conversion-instructions"
 _HINT = "L2::cache_hint"

@@ -12,6 +12,12 @@ MEANING = {
     "red.async": "Change memory atomically and asynchronously, perhaps signaling a barrier.",
     "multimem.red.async": "Add to a multimem address asynchronously.",
 }
+TRAITS = {
+    "atom": "loads updates yields:varying",
+    "red": "updates",
+    "red.async": "updates issues:store",
+    "multimem.red.async": "updates issues:store",
+}
 
 _SEE = "parallel-synchronization-and-communication-instructions-"
 _SCOPE = "cta@5.0,sm_60 gpu@5.0,sm_60 sys@5.0,sm_60 cluster@7.8,sm_90"

@@ -13,6 +13,13 @@ MEANING = {
     "createpolicy.range": "Make a cache policy that gives addresses in a range a priority.",
     "createpolicy.cvt": "Make a cache policy from an access property of the CUDA API.",
 }
+TRAITS = {
+    "prefetch": "hints",
+    "prefetchu": "hints",
+    "applypriority": "hints",
+    "discard": "stores",
+    "createpolicy.range": "hints",
+}
 
 _PREFETCH = "data-movement-and-conversion-instructions-prefetch-prefetchu"
 _POLICY = "data-movement-and-conversion-instructions-createpolicy"

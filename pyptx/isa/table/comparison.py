@@ -11,6 +11,10 @@ MEANING = {
     "selp": "Select one of two values by a predicate.",
     "slct": "Select one of two values by the sign of a third.",
 }
+TRAITS = {
+    "selp": "carries",
+    "slct": "carries",
+}
 
 _SEE = "comparison-and-selection-instructions-"
 _HALF = "half-precision-comparison-instructions-"

@@ -11,6 +11,13 @@ MEANING = {
     "ret": "Return from a function; in a kernel, end the thread.",
     "exit": "End the thread.",
 }
+TRAITS = {
+    "bra": "jumps",
+    "brx.idx": "jumps:table",
+    "call": "calls",
+    "ret": "returns",
+    "exit": "exits",
+}
 
 _BRX = "control-flow-instructions-brx-idx"
 _CALL = "control-flow-instructions-call"

@@ -16,6 +16,12 @@ MEANING = {
     "mapa": "Map a shared-memory address to the same place in another CTA of the cluster.",
     "getctarank": "Get the rank of the CTA that a shared-memory address belongs to.",
 }
+TRAITS = {
+    "mov": "carries",
+    "shfl": "gathers:warp carries",
+    "shfl.sync": "carries",
+    "prmt": "carries",
+}
 
 _MOV = "data-movement-and-conversion-instructions-mov"
 _PACK = "data-movement-and-conversion-instructions-mov-2"

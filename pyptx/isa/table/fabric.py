@@ -15,6 +15,15 @@ MEANING = {
     "fabric.submit": "Submit this thread's earlier fabric operations.",
     "fabric.wait": "Wait until submitted fabric operations have read local shared memory.",
 }
+TRAITS = {
+    "fabric.try_get": "issues:fabric",
+    "fabric.try_put": "issues:fabric",
+    "fabric.try_red": "issues:fabric",
+    "fabric.try_pullred": "issues:fabric",
+    "fabric.try_atom": "issues:fabric",
+    "fabric.submit": "commits:fabric",
+    "fabric.wait": "lands:fabric",
+}
 
 _SEE = "fabric-instructions"
 _BITWISE = "and.b32 and.b64 or.b32 or.b64 xor.b32 xor.b64"

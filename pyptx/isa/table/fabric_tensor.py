@@ -11,6 +11,11 @@ MEANING = {
     "fabric.try_put.async.tensor": "Copy a box in shared memory to a tensor behind a fabric handle, asynchronously.",
     "fabric.try_red.async.tensor": "Reduce a box in shared memory into a tensor behind a fabric handle.",
 }
+TRAITS = {
+    "fabric.try_get.async.tensor": "issues:fabric",
+    "fabric.try_put.async.tensor": "issues:fabric",
+    "fabric.try_red.async.tensor": "issues:fabric",
+}
 
 _SEE = "fabric-instructions"
 _ALL, _MANY = "1d 2d 3d 4d 5d", "2d 3d 4d 5d"

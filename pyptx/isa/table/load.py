@@ -26,6 +26,11 @@ MEANING = {
     "ld.global.nc": "Load from global memory through the non-coherent read-only path.",
     "ldu": "Load read-only data from an address that the whole warp shares.",
 }
+TRAITS = {
+    "ld": "loads",
+    "ld.global.nc": "loads",
+    "ldu": "loads",
+}
 
 _LD = "data-movement-and-conversion-instructions-ld"
 _NC = "data-movement-and-conversion-instructions-ld-global-nc"

@@ -12,6 +12,11 @@ MEANING = {
     "stmatrix": "Store 8-row matrices of a warp's registers to shared memory.",
     "movmatrix": "Transpose an 8 x 8 matrix across a warp's registers.",
 }
+TRAITS = {
+    "ldmatrix": "rearranges",
+    "stmatrix": "rearranges",
+    "movmatrix": "rearranges",
+}
 
 _SS = "shared shared::cta@7.8"
 _UNPACKED = "b8x16.b6x16_p32 b8x16.b4x16_p64"

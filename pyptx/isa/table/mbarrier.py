@@ -19,6 +19,18 @@ MEANING = {
     "mbarrier.check_layout": "Tell whether the barrier object has this layout.",
     "cp.async.mbarrier.arrive": "Arrive at the barrier when this thread's earlier cp.async copies have completed.",
 }
+TRAITS = {
+    "mbarrier.init": "opaque initializes",
+    "mbarrier.inval": "opaque",
+    "mbarrier.expect_tx": "opaque signals",
+    "mbarrier.complete_tx": "opaque signals",
+    "mbarrier.arrive": "opaque signals",
+    "mbarrier.arrive_drop": "opaque signals",
+    "mbarrier.test_wait": "opaque tests",
+    "mbarrier.try_wait": "opaque tests suspends:phase",
+    "mbarrier.check_layout": "opaque",
+    "cp.async.mbarrier.arrive": "opaque signals commits:cp.async",
+}
 
 _SEE = "parallel-synchronization-and-communication-instructions-mbarrier"
 _ARRIVE, _WAIT = f"{_SEE}-arrive", f"{_SEE}-test-wait-try-wait"

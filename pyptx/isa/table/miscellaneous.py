@@ -11,6 +11,11 @@ MEANING = {
     "trap": "Abort execution with an interrupt to the host.",
     "setmaxnreg": "Raise or lower the registers that each thread of the warp may use.",
 }
+TRAITS = {
+    "nanosleep": "pauses",
+    "trap": "traps",
+    "setmaxnreg": "suspends:registers",
+}
 
 _SEE = "miscellaneous-instructions-"
 _WARPGROUP = "8.0,sm_90a|sm_100a:8.6|sm_100f:8.8|sm_101a:8.6|sm_101f:8.8|sm_120a:8.7|sm_120f:8.8"

@@ -15,6 +15,11 @@ MEANING = {
     "mma.sp": "Multiply with a structured sparse A.",
     "mma.sp::ordered_metadata": "Multiply with a structured sparse A whose metadata indices ascend.",
 }
+TRAITS = {
+    "mma": "multiplies",
+    "mma.sp": "multiplies",
+    "mma.sp::ordered_metadata": "multiplies",
+}
 
 _PREFIX = "warp-level-matrix-instructions"
 _FAMILY_120 = "sm_120a|sm_120f:8.8"

@@ -11,6 +11,12 @@ MEANING = {
     "multimem.red": "Reduce a value into every replica behind a multimem address.",
     "multimem.st.async": "Store to every replica behind a multimem address without waiting, in release order.",
 }
+TRAITS = {
+    "multimem.ld_reduce": "loads",
+    "multimem.st": "stores",
+    "multimem.red": "updates",
+    "multimem.st.async": "issues:store",
+}
 
 _SEE = "data-movement-and-conversion-instructions-multimem"
 _ASYNC = "data-movement-and-conversion-instructions-multimem-st-async"

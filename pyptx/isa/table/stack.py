@@ -9,6 +9,9 @@ MEANING = {
     "stackrestore": "Restore the stack pointer.",
     "alloca": "Allocate stack memory.",
 }
+TRAITS = {
+    "alloca": "allocates:stack",
+}
 
 _SEE = "stack-manipulation-instructions-"
 _52 = "7.3,sm_52"

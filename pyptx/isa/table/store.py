@@ -12,6 +12,11 @@ MEANING = {
     "st.async": "Store without waiting; an mbarrier or release order tells when it is done.",
     "st.bulk": "Fill a region of shared memory with zero.",
 }
+TRAITS = {
+    "st": "stores",
+    "st.async": "issues:store",
+    "st.bulk": "stores",
+}
 
 _ST = "data-movement-and-conversion-instructions-st"
 _ASYNC = "data-movement-and-conversion-instructions-st-async"

@@ -13,11 +13,26 @@ MEANING = {
     "fence": "Order earlier memory accesses before later ones, or one proxy's accesses before another's.",
     "vote": "Combine a predicate across the warp.",
     "vote.sync": "Combine a predicate across the named threads of the warp.",
-    "match.sync": "Find the threads of the warp that hold the same value.",
+    "match": "Find the threads of the warp that hold the same value.",
     "activemask": "Return the mask of the threads of the warp that are active now.",
     "redux.sync": "Reduce a value across the named threads of the warp.",
     "griddepcontrol": "Let dependent grids start, or wait for the grids that this one depends on.",
     "elect.sync": "Elect one thread of the warp.",
+}
+TRAITS = {
+    "bar": "meets:cta aligned yields:uniform",
+    "barrier": "meets:cta yields:uniform",
+    "bar.warp.sync": "meets:warp",
+    "barrier.cluster": "meets:cluster",
+    "membar": "orders",
+    "fence": "orders",
+    "vote": "gathers:warp yields:uniform",
+    "vote.sync": "yields:uniform",
+    "match": "yields:varying",
+    "activemask": "yields:uniform",
+    "redux.sync": "yields:uniform",
+    "griddepcontrol": "meets:grid",
+    "elect.sync": "yields:varying",
 }
 
 _SEE = "parallel-synchronization-and-communication-instructions-"

@@ -19,6 +19,17 @@ MEANING = {
     "tcgen05.fence": "Order asynchronous tcgen05 operations with thread synchronization.",
     "tcgen05.commit": "Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.",
 }
+TRAITS = {
+    "tcgen05.alloc": "suspends:columns allocates:columns",
+    "tcgen05.dealloc": "suspends:columns frees:columns",
+    "tcgen05.ld": "issues:tcgen05.ld",
+    "tcgen05.st": "issues:tcgen05.st",
+    "tcgen05.wait": "lands:tcgen05",
+    "tcgen05.cp": "issues:tcgen05",
+    "tcgen05.shift": "issues:tcgen05",
+    "tcgen05.fence": "orders:tcgen05",
+    "tcgen05.commit": "commits:tcgen05 signals",
+}
 
 _SEE = "tcgen05-instructions-tcgen05"
 _GROUP = "cta_group::1 cta_group::2"

@@ -11,6 +11,10 @@ MEANING = {
     "tcgen05.mma": "Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.",
     "tcgen05.mma.ws": "The same with B kept in the collector: weight-stationary.",
 }
+TRAITS = {
+    "tcgen05.mma": "multiplies issues:tcgen05",
+    "tcgen05.mma.ws": "multiplies issues:tcgen05",
+}
 
 _SEE = "tcgen05-mma-instructions-mma"
 _GROUP = "cta_group::1 cta_group::2"

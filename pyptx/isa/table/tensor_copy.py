@@ -13,6 +13,12 @@ MEANING = {
     "cp.async.bulk.prefetch.tensor": "Bring a box of a tensor into L2.",
     "applypriority.async.bulk.tensor": "Change the L2 eviction priority of a box of a tensor, asynchronously.",
 }
+TRAITS = {
+    "cp.async.bulk.tensor": "issues:bulk",
+    "cp.reduce.async.bulk.tensor": "issues:bulk",
+    "cp.async.bulk.prefetch.tensor": "hints",
+    "applypriority.async.bulk.tensor": "hints",
+}
 
 _SEE = "data-movement-and-conversion-instructions"
 _ALL = "1d 2d 3d 4d 5d"

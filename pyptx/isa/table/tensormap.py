@@ -13,6 +13,11 @@ MEANING = {
     "clusterlaunchcontrol.try_cancel": "Ask to cancel the launch of a cluster that has not started, to take its work.",
     "clusterlaunchcontrol.query_cancel": "Read the answer to a cancellation: whether it succeeded, and the first CTA.",
 }
+TRAITS = {
+    "tensormap.replace": "opaque",
+    "tensormap.cp_fenceproxy": "opaque",
+    "clusterlaunchcontrol.try_cancel": "issues:launch",
+}
 
 _SEE = "data-movement-and-conversion-instructions-tensormap-replace"
 _SYNC = "parallel-synchronization-and-communication-instructions"

@@ -13,6 +13,13 @@ MEANING = {
     "wgmma.commit_group": "Make a group of the warpgroup's wgmma.mma_async that are in none yet.",
     "wgmma.wait_group": "Wait until at most n of the warpgroup's newest wgmma groups are pending.",
 }
+TRAITS = {
+    "wgmma.mma_async": "gathers:warpgroup multiplies issues:wgmma",
+    "wgmma.mma_async.sp": "gathers:warpgroup multiplies issues:wgmma",
+    "wgmma.fence": "gathers:warpgroup orders:registers",
+    "wgmma.commit_group": "gathers:warpgroup commits:wgmma",
+    "wgmma.wait_group": "gathers:warpgroup lands:wgmma",
+}
 
 _SEE = "asynchronous-warpgroup-level-matrix-instructions"
 _DENSE = f"{_SEE}-wgmma-mma-async"

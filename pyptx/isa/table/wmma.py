@@ -11,6 +11,11 @@ MEANING = {
     "wmma.store": "Store a warp's fragment of matrix D.",
     "wmma.mma": "Multiply two fragments and add a third.",
 }
+TRAITS = {
+    "wmma.load": "rearranges",
+    "wmma.store": "rearranges",
+    "wmma.mma": "multiplies",
+}
 
 _LOAD, _STORE, _MMA = (f"warp-level-matrix-instructions-wmma-{name}" for name in ("ld", "st", "mma"))
 _LAYOUT = "row col"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.ir import Instruction, opcode_span
+from pyptx.isa.lookup import traits
+from pyptx.isa.traits import Trait
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Access, Place, Scope, Sem, Space
 from pyptx.sim.lanes import Lanes
@@ -36,27 +38,26 @@ def description(instruction: Instruction, shared: bool, size: int, kind: str) ->
     if not _plain(instruction) or kind not in ("r", "w", "rw"):
         return None
     words = words_of(instruction)
-    atomic = instruction.opcode in ("atom", "red")
+    found = traits(instruction.opcode, instruction.modifiers)
+    atomic = Trait.UPDATES in found
     sem = sem_of(words, Sem.RELAXED if atomic else Sem.WEAK)
     scope = scope_of(words, Scope.GPU)
     if "volatile" in words or "mmio" in words:
         sem, scope = (Sem.RELAXED, Scope.SYS) if sem is Sem.WEAK else (sem, Scope.SYS)
-    readonly = instruction.opcode in ("ld", "ldu") and ("nc" in words or "proxy::readonly" in words)
+    readonly = Trait.LOADS in found and ("nc" in words or "proxy::readonly" in words)
     return Access(
         Place(opcode_span(instruction), instruction.full_opcode), Space.SHARED if shared else Space.GLOBAL, size,
         writes="w" in kind, reads="r" in kind, sem=sem, scope=scope, readonly=readonly,
-        red=instruction.opcode == "red",
+        red=atomic and Trait.LOADS not in found,
     )  # fmt: skip
+
+
+_NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ISSUES, Trait.ALLOCATES, Trait.HINTS, Trait.ORDERS))
 
 
 def _plain(instruction: Instruction) -> bool:
     """Say whether the lanes themselves access memory, in order."""
-    opcode = instruction.opcode
-    if opcode in ("mbarrier", "cp", "tensormap", "clusterlaunchcontrol", "fence", "prefetch", "tcgen05"):
-        return False
-    if opcode in ("st", "red", "multimem"):
-        return ".async" not in instruction.modifiers
-    return opcode != "wgmma"
+    return _NOT_BY_LANES.isdisjoint(traits(instruction.opcode, instruction.modifiers))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
 from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Group, Sem, rules
@@ -45,7 +46,7 @@ def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
     np.minimum.at(least, warp, numbers.astype(np.int64))
     np.maximum.at(most, warp, numbers.astype(np.int64))
     apart = np.flatnonzero((least < most)[warp])
-    if len(apart) and is_aligned(step):
+    if len(apart) and Trait.ALIGNED in step.traits:
         names = f"{int(least[warp[apart[0]]])} and {int(most[warp[apart[0]]])}"
         what, thread = f"lanes of a warp name the barriers {names}", int(checks.threads[lanes.sel][apart[0]])
         checks.engine.state.report(rules.BARRIER_COUNT, checks.place(step), what, thread=thread, count=len(apart))
@@ -76,19 +77,16 @@ def _joined(
 ) -> None:  # fmt: skip
     """Lanes come to a barrier at which others of their warp are: without `.aligned`, by any instruction."""
     place, other, state = checks.place(step), checks.place(before[1]), checks.engine.state
-    if before[1] is not step and thread >> 5 not in checks.parted and (is_aligned(step) or is_aligned(before[1])):
+    if (
+        before[1] is not step
+        and thread >> 5 not in checks.parted
+        and (Trait.ALIGNED in step.traits or Trait.ALIGNED in before[1].traits)
+    ):
         what = "other lanes of the warp came to another barrier instruction"
         state.report(rules.DIVERGENT, place, what, thread=thread, other=other)
     if before[2] != how[0]:
         what = "other lanes of the warp came with another count"
         state.report(rules.BARRIER_COUNT, place, what, thread=thread, other=other)
-
-
-def is_aligned(step: Step) -> bool:
-    """Tell whether a barrier promises that its warps are whole."""
-    instruction = step.instruction
-    whole = instruction.opcode == "bar" and instruction.modifiers[:1] != (".warp",)
-    return whole or ".aligned" in instruction.modifiers
 
 
 def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None:
@@ -135,7 +133,7 @@ def grid_waited(checks: Checks, lanes: Lanes) -> None:
 
 def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:
     """The guard of a barrier lets some lanes come to it and others pass by."""
-    if not is_aligned(step):
+    if Trait.ALIGNED not in step.traits:
         return
     warp = lanes.shape.warp
     some = lanes.subset(np.isin(warp[lanes.sel], warp[others.sel]))

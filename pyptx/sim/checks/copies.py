@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
 from pyptx.sim.access import as_tuple
 from pyptx.sim.checks import dependents, unread
 from pyptx.sim.checks.accesses import words_of
@@ -29,9 +30,9 @@ Inner = Callable[..., None]
 def hook(step: Step, inner: Inner) -> Inner | None:
     """Return what runs a copy and tells of it; bulk and tensor copies tell by themselves."""
     words = words_of(step.instruction)
-    if step.instruction.opcode in ("st", "red"):
-        return partial(_signalling, inner, place_of(step.instruction), step.instruction.opcode == "red")
-    if "mbarrier" in words:
+    if step.traits.get(Trait.ISSUES) == "store":
+        return partial(_signalling, inner, place_of(step.instruction), Trait.UPDATES in step.traits)
+    if Trait.SIGNALS in step.traits:
         return partial(_arrive, inner, "noinc" in words)
     if "bulk" in words:
         return None

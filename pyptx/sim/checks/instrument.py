@@ -12,6 +12,7 @@ from typing import Any
 
 from pyptx.check.body import Step
 from pyptx.ir import VectorOperand
+from pyptx.isa.traits import Trait
 from pyptx.sim.checks import (
     convergence,
     copies,
@@ -28,7 +29,7 @@ from pyptx.sim.checks.integers import Integers
 from pyptx.sim.checks.session import place_of
 from pyptx.sim.checks.subscripts import Subscripts
 from pyptx.sim.operands import Operands
-from pyptx.sim.program import Block, Code, Program, names_in
+from pyptx.sim.program import Block, Code, Program, is_product, names_in
 from pyptx.sim.semantics.vocabulary import Operation
 
 Function = Callable[..., Any]
@@ -100,7 +101,7 @@ class Instrument:
     def _touched(self, step: Step, block: Block) -> frozenset[int]:
         """Return the registers of products that another instruction names."""
         products = self._in_products(block.code)
-        if not products or step.instruction.opcode == "wgmma":
+        if not products or step.traits.get(Trait.GATHERS) == "warpgroup":
             return frozenset()
         names = {name for operand in step.instruction.operands for name in names_in(operand)}
         numbers = {self._number(name, step, block) for name in names}
@@ -113,7 +114,7 @@ class Instrument:
             numbers: set[int | None] = set()
             for block in self.program.blocks:
                 for step in block.steps if block.code is code else ():
-                    if step.instruction.opcode == "wgmma":
+                    if is_product(step):
                         for operand in step.instruction.operands:
                             if isinstance(operand, VectorOperand):
                                 numbers |= {self._number(name, step, block) for name in names_in(operand)}
@@ -141,7 +142,7 @@ def _sources(step: Step) -> Iterator[str]:
     """Yield the names of the registers that an instruction reads, but for accumulators."""
     signature = step.plan.signature if step.plan is not None else ()
     for wanted, given in zip(signature, step.instruction.operands, strict=False):
-        if wanted.access == "r" or (wanted.access != "w" and step.instruction.opcode != "wgmma"):
+        if wanted.access == "r" or (wanted.access != "w" and not is_product(step)):
             yield from names_in(given)
 
 

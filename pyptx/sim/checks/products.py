@@ -13,6 +13,7 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.isa.descriptors import InstructionDescriptor
+from pyptx.isa.traits import Trait
 from pyptx.sim import bulk
 from pyptx.sim import warpgroups as wg
 from pyptx.sim.accumulators import held_for
@@ -43,7 +44,7 @@ _FLOATS = {"f16": "f2", "f32": "f4"}
 
 def looked(step: Step, inner: Function) -> Function | None:
     """Return what runs `mma` or `wmma.mma` and looks at D, which registers of the warp hold."""
-    if step.instruction.opcode not in ("mma", "wmma") or step.plan is None:
+    if step.plan is None or Trait.MULTIPLIES not in step.traits or Trait.ISSUES in step.traits:
         return None
     flat = [part for modifier in step.plan.match.modifiers for part in modifier.split(".")]
     types = [part for part in flat if part in _TYPES]

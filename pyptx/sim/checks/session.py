@@ -12,6 +12,7 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.ir import Instruction, opcode_span
+from pyptx.isa.traits import Trait
 from pyptx.sim.checks.accesses import Stored, description
 from pyptx.sim.checks.choice import Selection
 from pyptx.sim.checks.tracing import Trace
@@ -23,7 +24,6 @@ from pyptx.sim.hazards.findings import Cta
 from pyptx.sim.hazards.state import Grid
 from pyptx.sim.hazards.unread import Unread
 from pyptx.sim.lanes import Lanes
-from pyptx.sim.program import DEPENDENTS
 
 if TYPE_CHECKING:
     from pyptx.sim.machine import Batch
@@ -74,7 +74,7 @@ class Checks:
         if self.grid is None:
             self.grid = self._launched(machine, slots)
             waits = any(
-                s.instruction.opcode == DEPENDENTS and ".wait" in s.instruction.modifiers
+                s.traits.get(Trait.MEETS) == "grid" and ".wait" in s.instruction.modifiers
                 for b in machine.program.blocks for s in b.steps
             )  # fmt: skip
             if "dependents" in self.selected.optional and waits and not self.overlaps:

@@ -13,8 +13,8 @@ import numpy as np
 
 from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
+from pyptx.isa.traits import Trait
 from pyptx.sim.barriers import Waiting
-from pyptx.sim.checks.barriers import is_aligned
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards import Agent, Finding, Place, rules
 from pyptx.sim.hazards.findings import Cta
@@ -24,7 +24,7 @@ from pyptx.sim.scheduling.known import place_of
 from pyptx.sim.scheduling.reach import Reach
 from pyptx.sim.scheduling.state import State
 
-_MATRICES = frozenset(("ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma"))
+_MATRICES = frozenset((Trait.MULTIPLIES, Trait.REARRANGES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,9 @@ def told(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     checks = state.machine.checks
     assert checks is not None
     step = block.steps[-1]
-    if not is_aligned(step) or (block.pc not in state.came and checks.incomplete(checks.group(lanes)) is None):
+    if Trait.ALIGNED not in step.traits or (
+        block.pc not in state.came and checks.incomplete(checks.group(lanes)) is None
+    ):
         return
     parts = elsewhere(state, block, depth, _with_those_before(state, block.pc, lanes))
     for part in parts:
@@ -103,7 +105,7 @@ def elsewhere(
 def diverged(state: State, block: Block, depth: int, lanes: Lanes) -> PtxError | None:
     """Return what is wrong where lanes have come to an instruction that whole warps or warpgroups execute as one, and
     others cannot come: hardware does something undefined, and nothing can be computed."""
-    if ".aligned" not in block.steps[0].instruction.modifiers:
+    if Trait.ALIGNED not in block.steps[0].traits:
         return None
     shape = state.shape
     parts = elsewhere(state, block, depth, lanes, block.unit, needs_all(block), block.steps[0])
@@ -136,8 +138,7 @@ def overdue(state: State) -> PtxError | None:
 
 def needs_all(block: Block) -> bool:
     """Tell whether an instruction is undefined in warps of which threads have ended: products and moves of matrices."""
-    opcode = block.steps[0].instruction.opcode
-    return opcode in _MATRICES and (opcode != "wgmma" or block.unit > 32)
+    return block.unit > 32 or not _MATRICES.isdisjoint(block.steps[0].traits)
 
 
 def ended(state: State) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pyptx.isa.traits import Trait
 from pyptx.sim.barriers import Waiting
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.program import Block
@@ -20,9 +21,10 @@ def suspend(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | Non
     are; return the others."""
     barriers = state.machine.memory.mbarriers
     refused = barriers.refused
-    if block.steps[0].instruction.opcode == "setmaxnreg":
+    awaited = block.steps[0].traits[Trait.SUSPENDS]
+    if awaited == "registers":
         return asked(state, block, depth, lanes)
-    if block.steps[0].instruction.opcode == "tcgen05":
+    if awaited == "columns":
         return allocated(state, block, depth, lanes)
     if refused is None:
         return lanes

@@ -10,6 +10,7 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.diagnostics import PtxError
 from pyptx.ir import opcode_span
+from pyptx.isa.traits import Trait
 from pyptx.sim.formats import Array
 from pyptx.sim.hazards.events import Place
 from pyptx.sim.lanes import Lanes
@@ -65,10 +66,7 @@ def loop_at(state: State, pc: int) -> list[Block]:
 
 
 def _looks(step: Step) -> bool:
-    instruction = step.instruction
-    if instruction.opcode == "mbarrier":
-        return instruction.modifiers[:1] in ((".test_wait",), (".try_wait",))
-    return instruction.opcode in ("ld", "atom") and step.plan is not None
+    return step.plan is not None and (Trait.TESTS in step.traits or Trait.LOADS in step.traits)
 
 
 def _address(state: State, block: Block, step: Step, lanes: Lanes) -> tuple[str, Array]:
@@ -97,7 +95,7 @@ def _poll(
     place = Place(opcode_span(instruction), instruction.full_opcode)
     what = _named(state, region, at)
     key: Any = np.full(lanes.n, at if region is memory.shared else address)
-    kind = "mbarrier" if instruction.opcode == "mbarrier" else "memory"
+    kind = "mbarrier" if Trait.TESTS in step.traits else "memory"
     return Poll(kind, key, lanes, block.pc, place, what, str(value), names)
 
 

@@ -12,11 +12,11 @@ from pyptx.check.symbols import Kind, Scope
 from pyptx.ir import ImmediateOperand, LabelOperand
 from pyptx.ir.operands import Operand
 from pyptx.isa.model import Kind as OperandKind
-from pyptx.sim.program import BARRIERS, BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, names_in, resolved
+from pyptx.isa.traits import Trait
+from pyptx.sim.program import BRANCH, CALL, EXIT, RET, TABLE, TRAP, Block, Program, names_in, resolved
 
 _DEEP = 64
 """How many definitions of an address are looked at."""
-_ARRIVES = frozenset((".arrive", ".arrive_drop", ".expect_tx", ".complete_tx"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +223,11 @@ def arrival(step: Step) -> Operand | None:
     """Return the mbarrier of an instruction that may complete a phase."""
     plan, instruction = step.plan, step.instruction
     assert plan is not None
-    if instruction.opcode == "mbarrier":
-        return address_of(step) if instruction.modifiers[:1] and instruction.modifiers[0] in _ARRIVES else None
+    if Trait.SIGNALS in step.traits:
+        return address_of(step)
     for wanted, given in zip(plan.signature, instruction.operands, strict=True):
         if wanted.name == "mbar":
             return given
-    if instruction.full_opcode.startswith(("cp.async.mbarrier", "tcgen05.commit")):
-        return instruction.operands[0]
     return None
 
 
@@ -238,7 +236,7 @@ def bar_of(number: int) -> Callable[[Step], Operand | None]:
 
     def wanted(step: Step) -> Operand | None:
         instruction = step.instruction
-        if instruction.opcode not in BARRIERS or instruction.modifiers[:1] in ((".warp",), (".cluster",)):
+        if step.traits.get(Trait.MEETS) != "cta":
             return None
         at = 1 if ".red" in instruction.modifiers else 0
         given = instruction.operands[at]
@@ -249,29 +247,26 @@ def bar_of(number: int) -> Callable[[Step], Operand | None]:
 
 def cluster_arrival(step: Step) -> Operand | None:
     """Return something for an instruction that arrives at the barrier of its cluster."""
-    modifiers = step.instruction.modifiers
-    arrives = modifiers[:1] == (".cluster",) and ".arrive" in modifiers
+    arrives = step.traits.get(Trait.MEETS) == "cluster" and ".arrive" in step.instruction.modifiers
     return LabelOperand("") if arrives else None
 
 
 def decrease(step: Step) -> Operand | None:
     """Return something for an instruction that gives registers back."""
-    instruction = step.instruction
-    gives = instruction.opcode == "setmaxnreg" and ".dec" in instruction.modifiers
+    gives = step.traits.get(Trait.SUSPENDS) == "registers" and ".dec" in step.instruction.modifiers
     return LabelOperand("") if gives else None
 
 
 def deallocation(step: Step) -> Operand | None:
     """Return something for an instruction that frees columns of tensor memory."""
-    instruction = step.instruction
-    return LabelOperand("") if instruction.opcode == "tcgen05" and ".dealloc" in instruction.modifiers else None
+    return LabelOperand("") if step.traits.get(Trait.FREES) == "columns" else None
 
 
 def write(step: Step) -> Operand | None:
     """Return the address that an instruction writes, none for shared memory's barriers."""
     plan = step.plan
     assert plan is not None
-    if step.instruction.opcode == "mbarrier":
+    if Trait.OPAQUE in step.traits:
         return None
     for wanted, given in zip(plan.signature, step.instruction.operands, strict=True):
         if wanted.kind is OperandKind.ADDRESS and "w" in wanted.access:

@@ -9,6 +9,7 @@ import numpy as np
 from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, LabelOperand, RegisterOperand, opcode_span
 from pyptx.ir.operands import Operand
+from pyptx.isa.traits import Trait
 from pyptx.sim import rules
 from pyptx.sim.barriers import BARRIERS, Waiting
 from pyptx.sim.checks import barriers as told
@@ -16,7 +17,7 @@ from pyptx.sim.formats import Array
 from pyptx.sim.hazards import rules as hazards
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.operands import Operands
-from pyptx.sim.program import DEPENDENTS, Block
+from pyptx.sim.program import Block
 from pyptx.sim.scheduling import apart
 from pyptx.sim.scheduling.convergence import complete, meet, members, release_warps, whole_warps
 from pyptx.sim.scheduling.dependents import control, goes_on
@@ -27,7 +28,7 @@ _WARP = 99
 
 def passes(state: State, block: Block, lanes: Lanes) -> bool:
     """Say whether all living lanes meet here at a plain `bar.sync`, so that none has to wait."""
-    if block.steps[-1].instruction.opcode == DEPENDENTS:
+    if block.steps[-1].traits[Trait.MEETS] == "grid":
         return goes_on(state, block, lanes)
     if state.machine.recorder is not None:
         return False
@@ -52,7 +53,7 @@ def passes(state: State, block: Block, lanes: Lanes) -> bool:
 
 def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     step = block.steps[-1]
-    if step.instruction.opcode == DEPENDENTS:
+    if step.traits[Trait.MEETS] == "grid":
         control(state, block, depth, lanes)
         return
     modifiers = [m[1:] for m in step.instruction.modifiers if m not in (".cta", ".aligned")]

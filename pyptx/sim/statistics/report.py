@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from pyptx.ir import Instruction
-from pyptx.sim.program import Program
+from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
+from pyptx.sim.program import Program, is_product
 from pyptx.sim.semantics.registry import section
 from pyptx.sim.statistics.overlap import Overlap, overlap
 from pyptx.sim.statistics.tally import Access, Tally
@@ -188,28 +189,26 @@ def _mix(recorder: Recorder) -> dict[str, tuple[int, int]]:
     return made
 
 
-def _executed(program: Program, recorder: Recorder) -> Iterable[tuple[str, Instruction, int, int]]:
+def _executed(program: Program, recorder: Recorder) -> Iterable[tuple[str, Step, int, int]]:
     """Yield every instruction with its family and how many warps and lanes ran it."""
     for block in program.blocks:
         warps, lanes = int(recorder.warp_runs[block.pc]), int(recorder.lane_runs[block.pc])
         for step in block.steps if warps else ():
             if step.plan is not None:
-                yield section(step.plan.match.form).replace("_", " "), step.instruction, warps, lanes
+                yield section(step.plan.match.form).replace("_", " "), step, warps, lanes
 
 
 def _warp_flops(recorder: Recorder) -> int:
     """Return the operations of the products that warps and warpgroups issue: two for each multiplication."""
     total = 0
-    for _, instruction, warps, _ in _executed(recorder.program, recorder):
-        total += warp_flops(instruction) * warps // (4 if instruction.opcode == "wgmma" else 1)
+    for _, step, warps, _ in _executed(recorder.program, recorder):
+        total += warp_flops(step) * warps // (4 if is_product(step) else 1)
     return total
 
 
-def warp_flops(instruction: Instruction) -> int:
+def warp_flops(step: Step) -> int:
     """Return the operations of one `mma`, `wmma` or `wgmma`; 0 for anything else."""
-    if instruction.opcode not in ("mma", "wgmma", "wmma"):
+    if Trait.MULTIPLIES not in step.traits:
         return 0
-    if instruction.opcode == "wmma" and instruction.modifiers[:1] != (".mma",):
-        return 0
-    found = re.search(r"m(\d+)n(\d+)k(\d+)", instruction.full_opcode)
+    found = re.search(r"m(\d+)n(\d+)k(\d+)", step.instruction.full_opcode)
     return 2 * prod(map(int, found.groups())) if found else 0

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from pyptx.ir import Instruction
+from pyptx.isa.lookup import traits
+from pyptx.isa.traits import Trait
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
 from pyptx.sim.memory import Region, Site
 from pyptx.sim.statistics.transactions import BANKS, WARP, WORD, sectors, wavefronts
 
-_ENGINES = frozenset(("mbarrier", "wgmma", "tcgen05", "tensormap", "prefetch", "clusterlaunchcontrol"))
+_NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ALLOCATES, Trait.HINTS))
+_BY_LANES = frozenset(("", "cp.async", "store"))
+"""Engines that work for lanes one by one."""
 
 
 @dataclass(slots=True)
@@ -41,7 +45,9 @@ class Tally:
         """Count bytes `offsets … offsets+size-1` of some lanes, read (`r`), written (`w`) or both. Other kinds are no
         accesses of lanes."""
         instruction = site.instruction
-        if kind not in ("r", "w", "rw") or instruction.opcode in _ENGINES or "bulk" in instruction.full_opcode:
+        found = traits(instruction.opcode, instruction.modifiers)
+        counts = found.get(Trait.ISSUES, "") in _BY_LANES and _NOT_BY_LANES.isdisjoint(found)
+        if kind not in ("r", "w", "rw") or not counts:
             return
         where = np.broadcast_to(offsets, lanes.n)
         moved = size * lanes.n

@@ -17,6 +17,7 @@ from pyptx.check.body import Step
 from pyptx.ir import ImmediateOperand, Instruction
 from pyptx.isa.descriptors import InstructionDescriptor
 from pyptx.isa.model import Kind
+from pyptx.isa.traits import Trait
 from pyptx.sim.effects import IN_ORDER, Effects
 from pyptx.sim.formats import Array
 from pyptx.sim.lanes import Lanes
@@ -112,13 +113,15 @@ class Engines:
 
     def before(self, now: Now, args: tuple[Any, ...]) -> None:
         """An instruction that may issue is about to run."""
-        instruction = now.site.instruction
-        if instruction.opcode == "wgmma" and instruction.modifiers[0] == ".mma_async":
-            self._wgmma(now, instruction)
-        elif instruction.opcode == "tcgen05" and instruction.modifiers[0] in (".mma", ".cp"):
-            self._tcgen05(now, instruction, args)
-        elif instruction.opcode == "tcgen05" and instruction.modifiers[0] == ".commit":
-            self._commits(now)
+        found, instruction = now.step.traits, now.site.instruction
+        match found.get(Trait.ISSUES):
+            case "wgmma":
+                self._wgmma(now, instruction)
+            case "tcgen05":
+                self._tcgen05(now, instruction, args)
+            case _:
+                if found.get(Trait.COMMITS) == "tcgen05":
+                    self._commits(now)
 
     def _wgmma(self, now: Now, instruction: Instruction) -> None:
         found = re.search(r"m(\d+)n(\d+)k(\d+)", instruction.full_opcode)
@@ -134,9 +137,8 @@ class Engines:
     def _tcgen05(self, now: Now, instruction: Instruction, args: tuple[Any, ...]) -> None:
         for lane in now.active.tolist():
             warp = self.recorder.warp_of(lane)
-            what, flops = instruction.modifiers[0][1:], 0
-            if what == "mma":
-                what, flops = _product(now.step, args, lane)
+            multiplies = Trait.MULTIPLIES in now.step.traits
+            what, flops = _product(now.step, args, lane) if multiplies else (instruction.modifiers[0][1:], 0)
             self.flops += flops
             if not self.recorder.kept[warp]:
                 continue
@@ -170,7 +172,7 @@ class Engines:
         if now is None:
             return land
         instruction = now.site.instruction
-        if "mbarrier" in instruction.full_opcode and instruction.modifiers[:1] == (".async",) and not size:
+        if Trait.SIGNALS in now.step.traits and now.step.traits.get(Trait.COMMITS) == "cp.async":
             return self._arrival(lanes, land)
         warps = {recorder.warp_of(int(lane)) for lane in lanes}
         kept = [warp for warp in sorted(warps) if recorder.kept[warp]]
@@ -338,14 +340,12 @@ def _product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, int]:
 def _group_steps(block: Block) -> list[tuple[int, str, int]]:
     found: list[tuple[int, str, int]] = []
     for at, step in enumerate(block.steps):
-        instruction = step.instruction
-        if instruction.opcode == "mma" or (instruction.opcode == "wmma" and ".mma" in instruction.modifiers):
+        traits = step.traits
+        if Trait.MULTIPLIES in traits and Trait.ISSUES not in traits:
             found.append((at, "mma", 0))
-        if instruction.opcode != "wgmma":
-            continue
-        if ".commit_group" in instruction.modifiers[0]:
+        elif traits.get(Trait.COMMITS) == "wgmma":
             found.append((at, "commit", 0))
-        elif ".wait_group" in instruction.modifiers[0]:
-            newest = instruction.operands[0]
+        elif traits.get(Trait.LANDS) == "wgmma":
+            newest = step.instruction.operands[0]
             found.append((at, "wait", int(newest.value) if isinstance(newest, ImmediateOperand) else 0))
     return found

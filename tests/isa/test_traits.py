@@ -1,0 +1,198 @@
+"""What instructions do beyond computing: words in the table that no other module repeats."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pyptx
+from pyptx.isa import lookup, table
+from pyptx.isa.lookup import traits
+from pyptx.isa.model import Form, Kind, Match, Operand
+from pyptx.isa.traits import LEAVES, Trait
+
+ROOT = Path(pyptx.__file__).parent
+
+OPCODES_ELSEWHERE = {
+    "check/body.py": "what `mov` writes",
+    "check/dependents.py": "which arithmetic makes an address of another",
+    "check/tensor_maps.py": "which arithmetic makes an address of another",
+    "check/uniformity.py": "what arithmetic makes of values that differ between lanes",
+    "check/warps.py": "what arithmetic makes of the index of a warp",
+    "codegen": "how the Python of an instruction looks",
+    "dsl/run.py": "ptxas wants a directive with `setmaxnreg`",
+    "parser": "where the grammar of operands differs",
+    "ptx": "which instruction a function writes",
+    "sim/checks/addresses.py": "what arithmetic makes of an address",
+    "sim/checks/convergence.py": "which check hears of an instruction",
+    "sim/checks/fences.py": "which check hears of an instruction",
+    "sim/checks/instrument.py": "which check hears of an instruction",
+    "sim/checks/integers.py": "which arithmetic wraps",
+    "sim/checks/matrix_rows.py": "which check hears of an instruction",
+    "sim/checks/mbarriers.py": "which check hears of an instruction",
+    "sim/checks/numerics.py": "which arithmetic makes NaN of numbers",
+    "sim/checks/products.py": "how `wmma` spells its types",
+    "sim/checks/session.py": "whether tensor memory has to be watched",
+    "sim/program.py": "what a mask of an address means",
+    "sim/semantics": "what an instruction computes",
+    "sim/transfers.py": "which bits an instruction carries where",
+}
+"""The modules and packages that may compare opcodes, and for what."""
+
+
+def _first(row: Form) -> Match:
+    return lookup.match_of(row, next(lookup.spellings(row)))
+
+
+def _traits(match: Match) -> set[Trait]:
+    return set(match.traits)
+
+
+def _operands(match: Match) -> Iterator[Operand]:
+    for signature in match.signatures:
+        yield from signature
+
+
+MATCHES = [_first(row) for row in table.all_rows()]
+_TOUCHES = {
+    Trait.LOADS, Trait.STORES, Trait.UPDATES, Trait.ISSUES, Trait.OPAQUE, Trait.SIGNALS, Trait.HINTS, Trait.ORDERS,
+    Trait.REARRANGES, Trait.ALLOCATES,
+}  # fmt: skip
+_ASYNCHRONOUS = {Trait.ISSUES, Trait.COMMITS, Trait.LANDS, Trait.HINTS, Trait.ORDERS}
+_RETURNS = {Trait.YIELDS, Trait.CARRIES, Trait.MULTIPLIES, Trait.REARRANGES, Trait.ISSUES}
+
+
+def _missing(wanted: set[Trait], concerned: list[Match]) -> list[str]:
+    assert concerned
+    return [match.form.line for match in concerned if _traits(match).isdisjoint(wanted)]
+
+
+def test_every_name_with_traits_is_explained_and_every_word_is_known() -> None:
+    assert table.traits().keys() <= table.meanings().keys()
+    for name in table.traits():
+        opcode, *modifiers = name.split(".")
+        assert traits(opcode, tuple(modifiers)), name
+
+
+def test_every_instruction_has_a_name() -> None:
+    nameless = [match.form.line for match in MATCHES if not table.name_of((match.form.opcode, *match.modifiers))]
+    assert not nameless
+
+
+def test_instructions_with_a_label_jump_or_call() -> None:
+    concerned = [match for match in MATCHES if any(one.kind is Kind.LABEL for one in _operands(match))]
+    assert not _missing({Trait.JUMPS, Trait.CALLS}, concerned)
+
+
+def test_instructions_with_an_address_say_what_they_do_with_memory() -> None:
+    opaque = ("texref", "samplerref", "surfref")
+    concerned = [
+        match for match in MATCHES
+        if any(one.kind is Kind.ADDRESS and one.parts[0].type not in opaque for one in _operands(match))
+    ]  # fmt: skip
+    assert not _missing(_TOUCHES, concerned)
+
+
+def test_asynchronous_instructions_say_which_engine_works() -> None:
+    concerned = [
+        match for match in MATCHES
+        if any("async" in word.partition("::")[0] for word in (match.form.opcode, *match.modifiers))
+    ]  # fmt: skip
+    assert not _missing(_ASYNCHRONOUS, concerned)
+
+
+def test_instructions_that_take_an_mbarrier_signal_it_or_have_an_engine_do_it() -> None:
+    concerned = [
+        match for match in MATCHES
+        if any(one.name == "mbar" or any(part.name == "mbar" for part in one.parts) for one in _operands(match))
+    ]  # fmt: skip
+    assert not _missing({Trait.SIGNALS, Trait.ISSUES}, concerned)
+
+
+def test_collective_instructions_say_whether_their_result_is_uniform() -> None:
+    concerned = [
+        match for match in MATCHES
+        if Trait.GATHERS in _traits(match)
+        and any("w" in one.access and one.kind is not Kind.ADDRESS for one in _operands(match))
+    ]  # fmt: skip
+    assert not _missing(_RETURNS, concerned)
+
+
+def test_instructions_of_sync_gather_or_meet() -> None:
+    concerned = [match for match in MATCHES if "sync" in match.modifiers]
+    assert not _missing({Trait.GATHERS, Trait.MEETS}, concerned)
+
+
+def test_instructions_without_operands_do_something() -> None:
+    concerned = [match for match in MATCHES if not any(match.signatures) and match.form.opcode != "brkpt"]
+    assert not [match.form.line for match in concerned if not _traits(match)]
+
+
+@pytest.mark.parametrize(
+    ("spelling", "wanted"),
+    [
+        ("bra", {Trait.JUMPS: ""}),
+        ("brx.idx", {Trait.JUMPS: "table"}),
+        ("bar.sync", {Trait.MEETS: "cta", Trait.ALIGNED: "", Trait.YIELDS: "uniform"}),
+        ("bar.warp.sync", {Trait.MEETS: "warp"}),
+        ("barrier.cluster.arrive.aligned", {Trait.MEETS: "cluster", Trait.ALIGNED: ""}),
+        ("shfl.down.b32", {Trait.GATHERS: "warp", Trait.CARRIES: ""}),
+        ("tcgen05.wait::ld.sync.aligned", {Trait.LANDS: "tcgen05", Trait.GATHERS: "warp", Trait.ALIGNED: ""}),
+        ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile", {Trait.HINTS: ""}),
+        ("mbarrier.try_wait.b64", {Trait.OPAQUE: "", Trait.TESTS: "", Trait.SUSPENDS: "phase"}),
+        ("add.u32", {}),
+        ("nonsense.sync", {Trait.GATHERS: "warp"}),
+    ],
+)
+def test_traits_of_spellings(spelling: str, wanted: dict[Trait, str]) -> None:
+    opcode, *modifiers = spelling.split(".")
+    assert dict(traits(opcode, tuple(modifiers))) == wanted
+    assert dict(traits(opcode, tuple(f".{modifier}" for modifier in modifiers))) == wanted
+
+
+def test_leaving_is_returning_or_exiting() -> None:
+    assert set(traits("ret", ())) | set(traits("exit", ())) == LEAVES
+
+
+def _compares_opcodes(path: Path) -> bool:
+    tree = ast.parse(path.read_text())
+    return any(_asks(node) for node in ast.walk(tree))
+
+
+def _asks(node: ast.AST) -> bool:
+    """Tell whether a comparison or a `match` asks for an opcode by name."""
+    if isinstance(node, ast.Match):
+        return _is_opcode(node.subject)
+    if not isinstance(node, ast.Compare):
+        return False
+    sides = [node.left, *node.comparators]
+    return any(_is_opcode(side) for side in sides) and any(_is_name(side) for side in sides)
+
+
+def _is_opcode(node: ast.expr) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return name in ("opcode", "full_opcode")
+
+
+def _is_name(node: ast.expr) -> bool:
+    """Tell whether this is a string, several, or a constant of the module."""
+    if isinstance(node, ast.Tuple | ast.Set | ast.List):
+        return any(_is_name(item) for item in node.elts)
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and not node.value.startswith(".")
+    return isinstance(node, ast.Name) and node.id.isupper()
+
+
+def test_no_other_module_asks_for_opcodes() -> None:
+    asking = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        if "isa" not in path.relative_to(ROOT).parts and _compares_opcodes(path)
+    }
+    allowed = {name for name in asking for own in OPCODES_ELSEWHERE if name == own or name.startswith(f"{own}/")}
+    assert asking - allowed == set()
+    unused = {own for own in OPCODES_ELSEWHERE if not any(n == own or n.startswith(f"{own}/") for n in asking)}
+    assert unused == set()

@@ -4,7 +4,7 @@
 # A modifier that is no Python name is a literal in brackets; any other text there gives a chain that is not typed.
 # pyright: reportOverlappingOverload=false
 
-from typing import Any, Literal, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from pyptx.dsl.emit import Spelling
 from pyptx.dsl.registers import Reg
@@ -20,98 +20,85 @@ class Chain:
     def __getitem__(self, part: PtxType | str) -> Chain: ...
     def __call__(self, *operands: Any, pred: Any = None, unchecked: bool = False) -> Any: ...
 
-class PipeChain:
-    """The same in a pipe."""
-    def __getattr__(self, name: str) -> PipeChain: ...
-    def __getitem__(self, part: PtxType | str) -> PipeChain: ...
-    def __call__(self, dst: Reg, *more: Any, pred: Any = None) -> Pipe: ...
+Result = TypeVar("Result")
 
-class incomplete:
+class incomplete(Generic[Result]):
     """Needs a modifier before it can be called."""
     def __getitem__(self, part: PtxType | str) -> Chain:
         """Go on with a modifier that is computed: a type, or text with or without dots."""
 
-class complete(incomplete):
+class complete(incomplete[Result]):
     """A whole instruction."""
-    def __call__(self, *operands: Any, pred: Any = None, unchecked: bool = False) -> Any:
-        """Emit the instruction; return its destination. `pred` guards it; `unchecked` skips the checks."""
-
-class pipe_incomplete:
-    """Needs a modifier before it can be called."""
-    def __getitem__(self, part: PtxType | str) -> PipeChain:
-        """Go on with a modifier that is computed: a type, or text with or without dots."""
-
-class pipe_complete(pipe_incomplete):
-    """A whole instruction."""
-    def __call__(self, dst: Reg, *more: Any, pred: Any = None) -> Pipe:
-        """Emit the instruction into `dst`, with the previous destination as first source and `more` behind it."""
+    def __call__(self, *operands: Any, pred: Any = None, unchecked: bool = False) -> Result:
+        """Emit the instruction. `ptx.inst` returns its destination; `unchecked` skips the checks. In a pipe, the first
+        operand is the destination, the previous one is the first source, and the pipe goes on. `pred` guards it."""
 
 class Root:
     """`ptx.inst`: its attributes are the opcodes."""
     def __getitem__(self, spelling: str) -> Chain: ...
-    abs: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_2_more
+    abs: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4c7fb[Any]
     """Take the absolute value."""
-    activemask: expects_b32
+    activemask: expects_b32[Any]
     """Return the mask of the threads of the warp that are active now."""
-    add: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_19_more
+    add: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_a318e[Any]
     """Add two values.
 
     `add.cc`: Add two values and write the carry-out."""
-    addc: expects_cc_s16_s32_s64_sat_u16_u32_u64
+    addc: expects_cc_s16_s32_s64_sat_u16_u32_u64_e9c04[Any]
     """Add two values and the carry-in, and perhaps write the carry-out."""
-    alloca: expects_u32_u64
+    alloca: expects_u32_u64[Any]
     """Allocate stack memory."""
-    and_: expects_b16_b32_b64_pred
+    and_: expects_b16_b32_b64_pred[Any]
     """Bitwise AND of two values, or AND of two predicates."""
-    applypriority: expects_L2__evict_normal_async_global
+    applypriority: expects_L2__evict_normal_async_global_199c7[Any]
     """Change the eviction priority of a line.
 
     `applypriority.async.bulk`: Change the L2 eviction priority of a range of global memory, asynchronously.
 
     `applypriority.async.bulk.tensor`: Change the L2 eviction priority of a box of a tensor, asynchronously."""
-    atom: expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_and_14_more
+    atom: expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_d9539[Any]
     """Read, change and write memory atomically, and return what was there."""
-    bar: expects_arrive_cta_red_sync_warp
+    bar: expects_arrive_cta_red_sync_warp_e1136[Any]
     """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
 
     `bar.warp.sync`: Wait for the threads of a warp that a mask names."""
-    barrier: expects_arrive_cluster_cta_red_sync
+    barrier: expects_arrive_cluster_cta_red_sync_28801[Any]
     """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
 
     `barrier.cluster`: Arrive at the barrier of the cluster, or wait for it."""
-    bfe: expects_s32_s64_u32_u64
+    bfe: expects_s32_s64_u32_u64[Any]
     """Extract a bit field."""
-    bfi: expects_b32_b64
+    bfi: expects_b32_b64[Any]
     """Insert a bit field into a copy of a value."""
-    bfind: expects_s32_s64_shiftamt_u32_u64
+    bfind: expects_s32_s64_shiftamt_u32_u64_df09e[Any]
     """Find the most significant bit that is not a sign bit."""
-    bmsk: expects_clamp_wrap
+    bmsk: expects_clamp_wrap_0518e[Any]
     """Make a mask of ones from a position and a width."""
-    bra: complete_or_uni
+    bra: complete_or_uni[Any]
     """Branch to a label."""
-    brev: expects_b32_b64
+    brev: expects_b32_b64[Any]
     """Reverse the order of the bits."""
-    brkpt: complete
+    brkpt: complete[Any]
     """Suspend execution for a debugger."""
-    brx: expects_idx
+    brx: expects_idx_05d63[Any]
     """`brx.idx`: Branch to one of a list of labels."""
-    call: complete_or_uni
+    call: complete_or_uni[Any]
     """Call a function, by name or through a register."""
-    clmad: expects_hi_lo
+    clmad: expects_hi_lo_3fcc3[Any]
     """Multiply without carries and add a third value without carries."""
-    clusterlaunchcontrol: expects_query_cancel_try_cancel
+    clusterlaunchcontrol: expects_query_cancel_try_cancel_b317f[Any]
     """`clusterlaunchcontrol.try_cancel`: Ask to cancel the launch of a cluster that has not started, to take its work.
 
     `clusterlaunchcontrol.query_cancel`: Read the answer to a cancellation: whether it succeeded, and the first CTA."""
-    clz: expects_b32_b64
+    clz: expects_b32_b64[Any]
     """Count the leading zero bits."""
-    cnot: expects_b16_b32_b64
+    cnot: expects_b16_b32_b64[Any]
     """One if the value is zero, else zero."""
-    copysign: expects_f32_f64
+    copysign: expects_f32_f64[Any]
     """Put the sign of one value on another."""
-    cos: expects_approx_f32
+    cos: expects_approx_f32_a05a8[Any]
     """Take the cosine."""
-    cp: expects_async_reduce
+    cp: expects_async_reduce_94b28[Any]
     """`cp.async`: Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
 
     `cp.async.commit_group`: Make a group of this thread's cp.async copies that are in none yet.
@@ -137,35 +124,35 @@ class Root:
     `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2.
 
     `cp.async.mbarrier.arrive`: Arrive at the barrier when this thread's earlier cp.async copies have completed."""
-    createpolicy: expects_cvt_fractional_range
+    createpolicy: expects_cvt_fractional_range_63c3c[Any]
     """`createpolicy.fractional`: Make a cache policy that gives a fraction of the accesses a priority.
 
     `createpolicy.range`: Make a cache policy that gives addresses in a range a priority.
 
     `createpolicy.cvt`: Make a cache policy from an access property of the CUDA API."""
-    cvt: expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_and_17_more
+    cvt: expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_93876[Any]
     """Convert a value, or a pack of values, to another type.
 
     `cvt.pack`: Convert two integers with saturation and pack them with what a third register holds."""
-    cvta: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to
+    cvta: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_fc896[Any]
     """Convert the address of a state space to a generic address.
 
     `cvta.to`: Convert a generic address to one of a state space."""
-    discard: expects_L2_global
+    discard: expects_L2_global_e9b45[Any]
     """Drop a line of L2 without writing it back; its contents become undefined."""
-    div: expects_approx_f32_f64_full_rm_rn_rp_rz_and_6_more
+    div: expects_approx_f32_f64_full_rm_rn_rp_rz_adda8[Any]
     """Divide one value by another."""
-    dp2a: expects_hi_lo__2
+    dp2a: expects_hi_lo_1f6fd[Any]
     """Accumulate the dot product of two 16-bit halves with two bytes."""
-    dp4a: expects_s32_u32
+    dp4a: expects_s32_u32_bb758[Any]
     """Accumulate the dot product of four pairs of bytes."""
-    elect: expects_sync
+    elect: expects_sync_5b1e3[Any]
     """`elect.sync`: Elect one thread of the warp."""
-    ex2: expects_approx_f32__2
+    ex2: expects_approx_f32_223ef[Any]
     """Raise 2 to a power."""
-    exit: complete
+    exit: complete[Any]
     """End the thread."""
-    fabric: expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait
+    fabric: expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait_bb773[Any]
     """`fabric.try_get`: Copy from a fabric handle to shared memory, asynchronously.
 
     `fabric.try_put`: Copy from shared memory to a fabric handle, asynchronously.
@@ -185,47 +172,47 @@ class Root:
     `fabric.try_put.async.tensor`: Copy a box in shared memory to a tensor behind a fabric handle, asynchronously.
 
     `fabric.try_red.async.tensor`: Reduce a box in shared memory into a tensor behind a fabric handle."""
-    fence: expects_acq_rel_acquire_cluster_cta_gpu_mbarrier_init_proxy_release_and_2_more
+    fence: expects_acq_rel_acquire_cluster_cta_gpu_mbarrier_init_proxy_release_4873e[Any]
     """Order earlier memory accesses before later ones, or one proxy's accesses before another's."""
-    fma: expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite
+    fma: expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite_3a038[Any]
     """Multiply two values and add a third, rounding once."""
-    fns: expects_b32
+    fns: expects_b32[Any]
     """Find the bit of a mask that is so many set bits away from a base position."""
-    getctarank: expects_s32_s64_shared__cluster_u32_u64
+    getctarank: expects_s32_s64_shared__cluster_u32_u64_387b4[Any]
     """Get the rank of the CTA that a shared-memory address belongs to."""
-    griddepcontrol: expects_launch_dependents_wait
+    griddepcontrol: expects_launch_dependents_wait[Any]
     """Let dependent grids start, or wait for the grids that this one depends on."""
-    isspacep: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta
+    isspacep: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta[Any]
     """Tell whether a generic address lies in a state space."""
-    istypep: expects_samplerref_surfref_texref
+    istypep: expects_samplerref_surfref_texref[Any]
     """Tell whether a handle is of a texture, a sampler or a surface."""
-    ld: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_42_more
+    ld: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_88e3c[Any]
     """Load from memory.
 
     `ld.global.nc`: Load from global memory through the non-coherent read-only path."""
-    ldmatrix: expects_sync__2
+    ldmatrix: expects_sync_a7a30[Any]
     """Load 8-row matrices from shared memory, distributed over a warp."""
-    ldu: expects_b128_b16_b32_b64_b8_f32_f64_global_and_10_more
+    ldu: expects_b128_b16_b32_b64_b8_f32_f64_global_21f41[Any]
     """Load read-only data from an address that the whole warp shares."""
-    lg2: expects_approx_f32
+    lg2: expects_approx_f32_a05a8[Any]
     """Take the logarithm to base 2."""
-    lop3: expects_and_b32_or
+    lop3: expects_and_b32_or_63b07[Any]
     """Any bitwise function of three values, given by its truth table."""
-    mad: expects_f32_f64_ftz_hi_lo_rm_rn_rp_and_3_more
+    mad: expects_f32_f64_ftz_hi_lo_rm_rn_rp_48433[Any]
     """Multiply two values and add a third.
 
     `mad.cc`: Multiply two values, take the high or low half, add a third and write the carry-out."""
-    mad24: expects_hi_lo__3
+    mad24: expects_hi_lo_70268[Any]
     """Multiply two 24-bit integers and add a third value."""
-    madc: expects_hi_lo__4
+    madc: expects_hi_lo_4ca0d[Any]
     """Multiply two values, take the high or low half, add a third and the carry-in."""
-    mapa: expects_s32_s64_shared__cluster_u32_u64
+    mapa: expects_s32_s64_shared__cluster_u32_u64_387b4[Any]
     """Map a shared-memory address to the same place in another CTA of the cluster."""
-    match: expects_all_any
+    match: expects_all_any_b61e6[Any]
     """Find the threads of the warp that hold the same value."""
-    max: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more
+    max: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Any]
     """Take the larger of two or three values."""
-    mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_and_2_more
+    mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_8fa06[Any]
     """`mbarrier.init`: Make a memory barrier object that waits for a number of arrivals.
 
     `mbarrier.inval`: End the life of a memory barrier object, so that its memory can be reused.
@@ -245,25 +232,25 @@ class Root:
     `mbarrier.pending_count`: Return the pending arrivals recorded in a state.
 
     `mbarrier.check_layout`: Tell whether the barrier object has this layout."""
-    membar: expects_cta_gl_proxy_sys
+    membar: expects_cta_gl_proxy_sys_51537[Any]
     """Order earlier memory accesses before later ones, in the old style."""
-    min: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more
+    min: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Any]
     """Take the smaller of two or three values."""
-    mma: expects_sp_sp__ordered_metadata_sync
+    mma: expects_sp_sp__ordered_metadata_sync_5b58a[Any]
     """Multiply two fragments and add a third: a warp, synchronously.
 
     `mma.sp`: Multiply with a structured sparse A.
 
     `mma.sp::ordered_metadata`: Multiply with a structured sparse A whose metadata indices ascend."""
-    mov: expects_b128_b16_b32_b64_f32_f64_pred_s16_and_7_more
+    mov: expects_b128_b16_b32_b64_f32_f64_pred_s16_a8254[Any]
     """Copy a register, immediate, special register or address; pack or unpack a vector of registers."""
-    movmatrix: expects_sync__3
+    movmatrix: expects_sync_ce9f4[Any]
     """Transpose an 8 x 8 matrix across a warp's registers."""
-    mul: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_11_more
+    mul: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_1e3a2[Any]
     """Multiply two values."""
-    mul24: expects_hi_lo__5
+    mul24: expects_hi_lo_1a952[Any]
     """Multiply two 24-bit integers."""
-    multimem: expects_cp_ld_reduce_red_st
+    multimem: expects_cp_ld_reduce_red_st_69c88[Any]
     """`multimem.ld_reduce`: Load from every replica behind a multimem address and reduce what was loaded.
 
     `multimem.st`: Store to every replica behind a multimem address.
@@ -277,103 +264,103 @@ class Root:
     `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address.
 
     `multimem.red.async`: Add to a multimem address asynchronously."""
-    nanosleep: expects_u32
+    nanosleep: expects_u32[Any]
     """Suspend the thread for about this many nanoseconds."""
-    neg: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_3_more
+    neg: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_249b5[Any]
     """Negate a value."""
-    not_: expects_b16_b32_b64_pred
+    not_: expects_b16_b32_b64_pred[Any]
     """Bitwise complement, or the negation of a predicate."""
-    or_: expects_b16_b32_b64_pred
+    or_: expects_b16_b32_b64_pred[Any]
     """Bitwise OR of two values, or OR of two predicates."""
-    pmevent: complete_or_mask
+    pmevent: complete_or_mask[Any]
     """Trigger performance monitor events."""
-    popc: expects_b32_b64
+    popc: expects_b32_b64[Any]
     """Count the bits that are set."""
-    prefetch: expects_L1_L2_L2__evict_last_L2__evict_normal_const_global_local_param_tensormap
+    prefetch: expects_L1_L2_L2__evict_last_L2__evict_normal_const_global_local_param_tensormap_39e40[Any]
     """Bring a cache line, or a tensor map, nearer."""
-    prefetchu: expects_L1
+    prefetchu: expects_L1[Any]
     """Bring a line into the uniform cache."""
-    prmt: expects_b32__2
+    prmt: expects_b32_1d850[Any]
     """Pick four of eight bytes."""
-    rcp: expects_approx_f32_rm_rn_rp_rz
+    rcp: expects_approx_f32_rm_rn_rp_rz_ec90e[Any]
     """Take the reciprocal."""
-    red: expects_add_and_async_cluster_cta_dec_global_gpu_and_11_more
+    red: expects_add_and_async_cluster_cta_dec_global_gpu_0f059[Any]
     """Read, change and write memory atomically.
 
     `red.async`: Change memory atomically and asynchronously, perhaps signaling a barrier."""
-    redux: expects_sync__4
+    redux: expects_sync_9bde2[Any]
     """`redux.sync`: Reduce a value across the named threads of the warp."""
-    rem: expects_s16_s32_s64_u16_u32_u64
+    rem: expects_s16_s32_s64_u16_u32_u64[Any]
     """Take the remainder of an integer division."""
-    ret: complete_or_uni
+    ret: complete_or_uni[Any]
     """Return from a function; in a kernel, end the thread."""
-    rsqrt: expects_approx_f32_f64
+    rsqrt: expects_approx_f32_f64_e3c37[Any]
     """Take the reciprocal of the square root."""
-    sad: expects_s16_s32_s64_u16_u32_u64
+    sad: expects_s16_s32_s64_u16_u32_u64[Any]
     """Add the absolute difference of two values to a third."""
-    selp: expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
+    selp: expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4[Any]
     """Select one of two values by a predicate."""
-    set: expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more
+    set: expects_eq_equ_ge_geu_gt_gtu_hi_hs_9f17e[Any]
     """Compare two values, perhaps combine with a predicate, and write all ones, 1.0 or zero."""
-    setmaxnreg: expects_dec_inc
+    setmaxnreg: expects_dec_inc_a5491[Any]
     """Raise or lower the registers that each thread of the warp may use."""
-    setp: expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more__2
+    setp: expects_eq_equ_ge_geu_gt_gtu_hi_hs_97b6a[Any]
     """Compare two values, perhaps combine with a predicate, and write predicates."""
-    shf: expects_l_r
+    shf: expects_l_r_11c6e[Any]
     """Shift two concatenated words and keep one of them."""
-    shfl: expects_bfly_down_idx_sync_up
+    shfl: expects_bfly_down_idx_sync_up_ad383[Any]
     """Exchange a register within the warp (without .sync: removed for sm_70 and newer).
 
     `shfl.sync`: Exchange a register with the lanes that a member mask names."""
-    shl: expects_b16_b32_b64
+    shl: expects_b16_b32_b64[Any]
     """Shift left, filling with zeros."""
-    shr: expects_b16_b32_b64_s16_s32_s64_u16_u32_u64
+    shr: expects_b16_b32_b64_s16_s32_s64_u16_u32_u64[Any]
     """Shift right, filling with the sign bit or zeros."""
-    sin: expects_approx_f32
+    sin: expects_approx_f32_a05a8[Any]
     """Take the sine."""
-    slct: expects_b16_b32_b64_f32_f64_ftz_s16_s32_and_4_more
+    slct: expects_b16_b32_b64_f32_f64_ftz_s16_s32_4880a[Any]
     """Select one of two values by the sign of a third."""
-    spcompress: expects_x1_x16_x2_x32_x4_x64_x8
+    spcompress: expects_x1_x16_x2_x32_x4_x64_x8_c0f35[Any]
     """Keep two of every four elements, with their indices."""
-    spdecompress: expects_x1_x16_x2_x32_x4_x64_x8__2
+    spdecompress: expects_x1_x16_x2_x32_x4_x64_x8_7dace[Any]
     """Put kept elements back in their places, among zeros."""
-    sqrt: expects_approx_f32_f64_rm_rn_rp_rz
+    sqrt: expects_approx_f32_f64_rm_rn_rp_rz_553c8[Any]
     """Take the square root."""
-    st: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_37_more
+    st: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_df14f[Any]
     """Store to memory.
 
     `st.async`: Store without waiting; an mbarrier or release order tells when it is done.
 
     `st.bulk`: Fill a region of shared memory with zero."""
-    stackrestore: expects_u32_u64
+    stackrestore: expects_u32_u64[Any]
     """Restore the stack pointer."""
-    stacksave: expects_u32_u64
+    stacksave: expects_u32_u64[Any]
     """Save the stack pointer."""
-    stmatrix: expects_sync__5
+    stmatrix: expects_sync_af4a0[Any]
     """Store 8-row matrices of a warp's registers to shared memory."""
-    sub: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_17_more
+    sub: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_47f7c[Any]
     """Subtract one value from another.
 
     `sub.cc`: Subtract one value from another and write the borrow-out."""
-    subc: expects_cc_s16_s32_s64_u16_u32_u64
+    subc: expects_cc_s16_s32_s64_u16_u32_u64_e2dc7[Any]
     """Subtract one value and the borrow-in from another, and perhaps write the borrow-out."""
-    suld: expects_b
+    suld: expects_b_2c22a[Any]
     """`suld.b`: Load from a surface at byte coordinates."""
-    suq: expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width
+    suq: expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width_5612d[Any]
     """Query an attribute of a surface."""
-    sured: expects_b_p
+    sured: expects_b_p_492f0[Any]
     """`sured.b`: Reduce into a surface at byte coordinates.
 
     `sured.p`: Reduce into a surface at texel coordinates."""
-    sust: expects_b_p__2
+    sust: expects_b_p_c1368[Any]
     """`sust.b`: Store to a surface at byte coordinates.
 
     `sust.p`: Store to a surface at texel coordinates, converting to its format."""
-    szext: expects_clamp_wrap__2
+    szext: expects_clamp_wrap_6d639[Any]
     """Sign- or zero-extend the low N bits."""
-    tanh: expects_approx
+    tanh: expects_approx_ab43d[Any]
     """Take the hyperbolic tangent."""
-    tcgen05: expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_and_5_more
+    tcgen05: expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_12adf[Any]
     """`tcgen05.alloc`: Allocate columns of tensor memory and write their address to shared memory.
 
     `tcgen05.dealloc`: Free columns of tensor memory.
@@ -397,13 +384,13 @@ class Root:
     `tcgen05.mma`: Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.
 
     `tcgen05.mma.ws`: The same with B kept in the collector: weight-stationary."""
-    tensormap: expects_cp_fenceproxy_replace
+    tensormap: expects_cp_fenceproxy_replace_f52af[Any]
     """`tensormap.replace`: Change one field of a tensor map in memory.
 
     `tensormap.cp_fenceproxy`: Copy a tensor map from shared to global memory and release it to the tensormap proxy."""
-    testp: expects_finite_infinite_normal_notanumber_number_subnormal
+    testp: expects_finite_infinite_normal_notanumber_number_subnormal_06f81[Any]
     """Test which kind of floating-point number a value is."""
-    tex: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_and_4_more
+    tex: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_6c9e2[Any]
     """Look a texture up.
 
     `tex.base`: Look a texture up at mipmap level 0.
@@ -411,65 +398,65 @@ class Root:
     `tex.level`: Look a texture up at a mipmap level.
 
     `tex.grad`: Look a texture up at the mipmap level that gradients choose."""
-    tld4: expects_a_b_g_r
+    tld4: expects_a_b_g_r_67204[Any]
     """Fetch one component of the four texels that bilinear filtering would use."""
-    trap: complete
+    trap: complete[Any]
     """Abort execution with an interrupt to the host."""
-    txq: expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_and_8_more
+    txq: expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_94d8b[Any]
     """Query an attribute of a texture or a sampler.
 
     `txq.level`: Query the size of a mipmap level."""
-    vabsdiff: expects_s32_u32__2
+    vabsdiff: expects_s32_u32_fdf33[Any]
     """Take the absolute difference of two bytes, halves or words."""
-    vabsdiff2: expects_s32_u32__3
+    vabsdiff2: expects_s32_u32_f12f1[Any]
     """Take the absolute differences of two pairs of halves."""
-    vabsdiff4: expects_s32_u32__3
+    vabsdiff4: expects_s32_u32_f12f1[Any]
     """Take the absolute differences of four pairs of bytes."""
-    vadd: expects_s32_u32__2
+    vadd: expects_s32_u32_fdf33[Any]
     """Add two bytes, halves or words."""
-    vadd2: expects_s32_u32__3
+    vadd2: expects_s32_u32_f12f1[Any]
     """Add two pairs of halves."""
-    vadd4: expects_s32_u32__3
+    vadd4: expects_s32_u32_f12f1[Any]
     """Add four pairs of bytes."""
-    vavrg2: expects_s32_u32__3
+    vavrg2: expects_s32_u32_f12f1[Any]
     """Average two pairs of halves."""
-    vavrg4: expects_s32_u32__3
+    vavrg4: expects_s32_u32_f12f1[Any]
     """Average four pairs of bytes."""
-    vmad: expects_s32_u32__4
+    vmad: expects_s32_u32_a112d[Any]
     """Multiply two bytes, halves or words and add a third."""
-    vmax: expects_s32_u32__2
+    vmax: expects_s32_u32_fdf33[Any]
     """Take the larger of two bytes, halves or words."""
-    vmax2: expects_s32_u32__3
+    vmax2: expects_s32_u32_f12f1[Any]
     """Take the larger halves of two pairs."""
-    vmax4: expects_s32_u32__3
+    vmax4: expects_s32_u32_f12f1[Any]
     """Take the larger bytes of four pairs."""
-    vmin: expects_s32_u32__2
+    vmin: expects_s32_u32_fdf33[Any]
     """Take the smaller of two bytes, halves or words."""
-    vmin2: expects_s32_u32__3
+    vmin2: expects_s32_u32_f12f1[Any]
     """Take the smaller halves of two pairs."""
-    vmin4: expects_s32_u32__3
+    vmin4: expects_s32_u32_f12f1[Any]
     """Take the smaller bytes of four pairs."""
-    vote: expects_all_any_ballot_sync_uni
+    vote: expects_all_any_ballot_sync_uni_da8ca[Any]
     """Combine a predicate across the warp.
 
     `vote.sync`: Combine a predicate across the named threads of the warp."""
-    vset: expects_s32_u32__5
+    vset: expects_s32_u32_7840e[Any]
     """Compare two bytes, halves or words."""
-    vset2: expects_s32_u32__6
+    vset2: expects_s32_u32_af1e5[Any]
     """Compare two pairs of halves."""
-    vset4: expects_s32_u32__6
+    vset4: expects_s32_u32_af1e5[Any]
     """Compare four pairs of bytes."""
-    vshl: expects_s32_u32__7
+    vshl: expects_s32_u32_c3c90[Any]
     """Shift a byte, half or word left."""
-    vshr: expects_s32_u32__7
+    vshr: expects_s32_u32_c3c90[Any]
     """Shift a byte, half or word right."""
-    vsub: expects_s32_u32__2
+    vsub: expects_s32_u32_fdf33[Any]
     """Subtract two bytes, halves or words."""
-    vsub2: expects_s32_u32__3
+    vsub2: expects_s32_u32_f12f1[Any]
     """Subtract two pairs of halves."""
-    vsub4: expects_s32_u32__3
+    vsub4: expects_s32_u32_f12f1[Any]
     """Subtract four pairs of bytes."""
-    wgmma: expects_commit_group_fence_mma_async_wait_group
+    wgmma: expects_commit_group_fence_mma_async_wait_group_8a5dc[Any]
     """`wgmma.mma_async`: Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
 
     `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously.
@@ -479,181 +466,509 @@ class Root:
     `wgmma.commit_group`: Make a group of the warpgroup's wgmma.mma_async that are in none yet.
 
     `wgmma.wait_group`: Wait until at most n of the warpgroup's newest wgmma groups are pending."""
-    wmma: expects_load_mma_store
+    wmma: expects_load_mma_store_f3d2c[Any]
     """`wmma.load`: Load a warp's fragment of matrix A, B or C.
 
     `wmma.store`: Store a warp's fragment of matrix D.
 
     `wmma.mma`: Multiply two fragments and add a third."""
-    xor: expects_b16_b32_b64_pred
+    xor: expects_b16_b32_b64_pred[Any]
     """Bitwise exclusive OR of two values, or of two predicates."""
 
-class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_2_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-    s16: complete
-    s32: complete
-    s64: complete
+class Pipe:
+    """`ptx.pipe(x)`: each call takes the previous destination as its first source; `.reg` is the last one."""
+    reg: Reg
+    def __init__(self, reg: Reg, spelling: Spelling | None = None) -> None: ...
+    def __getitem__(self, part: PtxType | str) -> Chain: ...
+    abs: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4c7fb[Pipe]
+    """Take the absolute value."""
+    add: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_a318e[Pipe]
+    """Add two values.
 
-class expects_b32(incomplete):
-    b32: complete
+    `add.cc`: Add two values and write the carry-out."""
+    addc: expects_cc_s16_s32_s64_sat_u16_u32_u64_e9c04[Pipe]
+    """Add two values and the carry-in, and perhaps write the carry-out."""
+    alloca: expects_u32_u64[Pipe]
+    """Allocate stack memory."""
+    and_: expects_b16_b32_b64_pred[Pipe]
+    """Bitwise AND of two values, or AND of two predicates."""
+    atom: expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_d9539[Pipe]
+    """Read, change and write memory atomically, and return what was there."""
+    bar: expects_arrive_cta_red_sync_warp_e1136[Pipe]
+    """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
 
-class expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_19_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    cc: expects_s32_s64_u32_u64
+    `bar.warp.sync`: Wait for the threads of a warp that a mask names."""
+    barrier: expects_arrive_cluster_cta_red_sync_28801[Pipe]
+    """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
+
+    `barrier.cluster`: Arrive at the barrier of the cluster, or wait for it."""
+    bfe: expects_s32_s64_u32_u64[Pipe]
+    """Extract a bit field."""
+    bfi: expects_b32_b64[Pipe]
+    """Insert a bit field into a copy of a value."""
+    bfind: expects_s32_s64_shiftamt_u32_u64_df09e[Pipe]
+    """Find the most significant bit that is not a sign bit."""
+    bmsk: expects_clamp_wrap_0518e[Pipe]
+    """Make a mask of ones from a position and a width."""
+    brev: expects_b32_b64[Pipe]
+    """Reverse the order of the bits."""
+    clmad: expects_hi_lo_3fcc3[Pipe]
+    """Multiply without carries and add a third value without carries."""
+    clusterlaunchcontrol: expects_query_cancel_try_cancel_b317f[Pipe]
+    """`clusterlaunchcontrol.try_cancel`: Ask to cancel the launch of a cluster that has not started, to take its work.
+
+    `clusterlaunchcontrol.query_cancel`: Read the answer to a cancellation: whether it succeeded, and the first CTA."""
+    clz: expects_b32_b64[Pipe]
+    """Count the leading zero bits."""
+    cnot: expects_b16_b32_b64[Pipe]
+    """One if the value is zero, else zero."""
+    copysign: expects_f32_f64[Pipe]
+    """Put the sign of one value on another."""
+    cos: expects_approx_f32_a05a8[Pipe]
+    """Take the cosine."""
+    createpolicy: expects_cvt_fractional_range_63c3c[Pipe]
+    """`createpolicy.fractional`: Make a cache policy that gives a fraction of the accesses a priority.
+
+    `createpolicy.range`: Make a cache policy that gives addresses in a range a priority.
+
+    `createpolicy.cvt`: Make a cache policy from an access property of the CUDA API."""
+    cvt: expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_93876[Pipe]
+    """Convert a value, or a pack of values, to another type.
+
+    `cvt.pack`: Convert two integers with saturation and pack them with what a third register holds."""
+    cvta: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_fc896[Pipe]
+    """Convert the address of a state space to a generic address.
+
+    `cvta.to`: Convert a generic address to one of a state space."""
+    div: expects_approx_f32_f64_full_rm_rn_rp_rz_adda8[Pipe]
+    """Divide one value by another."""
+    dp2a: expects_hi_lo_1f6fd[Pipe]
+    """Accumulate the dot product of two 16-bit halves with two bytes."""
+    dp4a: expects_s32_u32_bb758[Pipe]
+    """Accumulate the dot product of four pairs of bytes."""
+    elect: expects_sync_5b1e3[Pipe]
+    """`elect.sync`: Elect one thread of the warp."""
+    ex2: expects_approx_f32_223ef[Pipe]
+    """Raise 2 to a power."""
+    fma: expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite_3a038[Pipe]
+    """Multiply two values and add a third, rounding once."""
+    fns: expects_b32[Pipe]
+    """Find the bit of a mask that is so many set bits away from a base position."""
+    getctarank: expects_s32_s64_shared__cluster_u32_u64_387b4[Pipe]
+    """Get the rank of the CTA that a shared-memory address belongs to."""
+    isspacep: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta[Pipe]
+    """Tell whether a generic address lies in a state space."""
+    istypep: expects_samplerref_surfref_texref[Pipe]
+    """Tell whether a handle is of a texture, a sampler or a surface."""
+    ld: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_88e3c[Pipe]
+    """Load from memory.
+
+    `ld.global.nc`: Load from global memory through the non-coherent read-only path."""
+    ldmatrix: expects_sync_a7a30[Pipe]
+    """Load 8-row matrices from shared memory, distributed over a warp."""
+    ldu: expects_b128_b16_b32_b64_b8_f32_f64_global_21f41[Pipe]
+    """Load read-only data from an address that the whole warp shares."""
+    lg2: expects_approx_f32_a05a8[Pipe]
+    """Take the logarithm to base 2."""
+    lop3: expects_and_b32_or_63b07[Pipe]
+    """Any bitwise function of three values, given by its truth table."""
+    mad: expects_f32_f64_ftz_hi_lo_rm_rn_rp_48433[Pipe]
+    """Multiply two values and add a third.
+
+    `mad.cc`: Multiply two values, take the high or low half, add a third and write the carry-out."""
+    mad24: expects_hi_lo_70268[Pipe]
+    """Multiply two 24-bit integers and add a third value."""
+    madc: expects_hi_lo_4ca0d[Pipe]
+    """Multiply two values, take the high or low half, add a third and the carry-in."""
+    mapa: expects_s32_s64_shared__cluster_u32_u64_387b4[Pipe]
+    """Map a shared-memory address to the same place in another CTA of the cluster."""
+    match: expects_all_any_b61e6[Pipe]
+    """Find the threads of the warp that hold the same value."""
+    max: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Pipe]
+    """Take the larger of two or three values."""
+    mbarrier: expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_8fa06[Pipe]
+    """`mbarrier.init`: Make a memory barrier object that waits for a number of arrivals.
+
+    `mbarrier.inval`: End the life of a memory barrier object, so that its memory can be reused.
+
+    `mbarrier.expect_tx`: Raise the bytes that the current phase still waits for.
+
+    `mbarrier.complete_tx`: Lower the bytes that the current phase still waits for, as an asynchronous copy would.
+
+    `mbarrier.arrive`: Arrive at the barrier and return the phase that was current.
+
+    `mbarrier.arrive_drop`: Arrive at the barrier and leave it for all later phases.
+
+    `mbarrier.test_wait`: Tell whether a phase has completed.
+
+    `mbarrier.try_wait`: Tell whether a phase has completed, suspending the thread for a while if it has not.
+
+    `mbarrier.pending_count`: Return the pending arrivals recorded in a state.
+
+    `mbarrier.check_layout`: Tell whether the barrier object has this layout."""
+    min: expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48[Pipe]
+    """Take the smaller of two or three values."""
+    mma: expects_sp_sp__ordered_metadata_sync_5b58a[Pipe]
+    """Multiply two fragments and add a third: a warp, synchronously.
+
+    `mma.sp`: Multiply with a structured sparse A.
+
+    `mma.sp::ordered_metadata`: Multiply with a structured sparse A whose metadata indices ascend."""
+    mov: expects_b128_b16_b32_b64_f32_f64_pred_s16_a8254[Pipe]
+    """Copy a register, immediate, special register or address; pack or unpack a vector of registers."""
+    movmatrix: expects_sync_ce9f4[Pipe]
+    """Transpose an 8 x 8 matrix across a warp's registers."""
+    mul: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_1e3a2[Pipe]
+    """Multiply two values."""
+    mul24: expects_hi_lo_1a952[Pipe]
+    """Multiply two 24-bit integers."""
+    multimem: expects_cp_ld_reduce_red_st_69c88[Pipe]
+    """`multimem.ld_reduce`: Load from every replica behind a multimem address and reduce what was loaded.
+
+    `multimem.st`: Store to every replica behind a multimem address.
+
+    `multimem.red`: Reduce a value into every replica behind a multimem address.
+
+    `multimem.st.async`: Store to every replica behind a multimem address without waiting, in release order.
+
+    `multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously.
+
+    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address.
+
+    `multimem.red.async`: Add to a multimem address asynchronously."""
+    neg: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_249b5[Pipe]
+    """Negate a value."""
+    not_: expects_b16_b32_b64_pred[Pipe]
+    """Bitwise complement, or the negation of a predicate."""
+    or_: expects_b16_b32_b64_pred[Pipe]
+    """Bitwise OR of two values, or OR of two predicates."""
+    popc: expects_b32_b64[Pipe]
+    """Count the bits that are set."""
+    prmt: expects_b32_1d850[Pipe]
+    """Pick four of eight bytes."""
+    rcp: expects_approx_f32_rm_rn_rp_rz_ec90e[Pipe]
+    """Take the reciprocal."""
+    redux: expects_sync_9bde2[Pipe]
+    """`redux.sync`: Reduce a value across the named threads of the warp."""
+    rem: expects_s16_s32_s64_u16_u32_u64[Pipe]
+    """Take the remainder of an integer division."""
+    rsqrt: expects_approx_f32_f64_e3c37[Pipe]
+    """Take the reciprocal of the square root."""
+    sad: expects_s16_s32_s64_u16_u32_u64[Pipe]
+    """Add the absolute difference of two values to a third."""
+    selp: expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4[Pipe]
+    """Select one of two values by a predicate."""
+    set: expects_eq_equ_ge_geu_gt_gtu_hi_hs_9f17e[Pipe]
+    """Compare two values, perhaps combine with a predicate, and write all ones, 1.0 or zero."""
+    setp: expects_eq_equ_ge_geu_gt_gtu_hi_hs_97b6a[Pipe]
+    """Compare two values, perhaps combine with a predicate, and write predicates."""
+    shf: expects_l_r_11c6e[Pipe]
+    """Shift two concatenated words and keep one of them."""
+    shfl: expects_bfly_down_idx_sync_up_ad383[Pipe]
+    """Exchange a register within the warp (without .sync: removed for sm_70 and newer).
+
+    `shfl.sync`: Exchange a register with the lanes that a member mask names."""
+    shl: expects_b16_b32_b64[Pipe]
+    """Shift left, filling with zeros."""
+    shr: expects_b16_b32_b64_s16_s32_s64_u16_u32_u64[Pipe]
+    """Shift right, filling with the sign bit or zeros."""
+    sin: expects_approx_f32_a05a8[Pipe]
+    """Take the sine."""
+    slct: expects_b16_b32_b64_f32_f64_ftz_s16_s32_4880a[Pipe]
+    """Select one of two values by the sign of a third."""
+    spdecompress: expects_x1_x16_x2_x32_x4_x64_x8_7dace[Pipe]
+    """Put kept elements back in their places, among zeros."""
+    sqrt: expects_approx_f32_f64_rm_rn_rp_rz_553c8[Pipe]
+    """Take the square root."""
+    sub: expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_47f7c[Pipe]
+    """Subtract one value from another.
+
+    `sub.cc`: Subtract one value from another and write the borrow-out."""
+    subc: expects_cc_s16_s32_s64_u16_u32_u64_e2dc7[Pipe]
+    """Subtract one value and the borrow-in from another, and perhaps write the borrow-out."""
+    suld: expects_b_2c22a[Pipe]
+    """`suld.b`: Load from a surface at byte coordinates."""
+    suq: expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width_5612d[Pipe]
+    """Query an attribute of a surface."""
+    szext: expects_clamp_wrap_6d639[Pipe]
+    """Sign- or zero-extend the low N bits."""
+    tanh: expects_approx_ab43d[Pipe]
+    """Take the hyperbolic tangent."""
+    tcgen05: expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_12adf[Pipe]
+    """`tcgen05.alloc`: Allocate columns of tensor memory and write their address to shared memory.
+
+    `tcgen05.dealloc`: Free columns of tensor memory.
+
+    `tcgen05.relinquish_alloc_permit`: Promise that this CTA allocates no more tensor memory.
+
+    `tcgen05.ld`: Load from tensor memory into registers, asynchronously.
+
+    `tcgen05.st`: Store registers into tensor memory, asynchronously.
+
+    `tcgen05.wait`: Wait until this thread's tensor memory loads or stores have completed.
+
+    `tcgen05.cp`: Copy from shared into tensor memory, asynchronously.
+
+    `tcgen05.shift`: Shift rows of tensor memory down, asynchronously.
+
+    `tcgen05.fence`: Order asynchronous tcgen05 operations with thread synchronization.
+
+    `tcgen05.commit`: Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.
+
+    `tcgen05.mma`: Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.
+
+    `tcgen05.mma.ws`: The same with B kept in the collector: weight-stationary."""
+    testp: expects_finite_infinite_normal_notanumber_number_subnormal_06f81[Pipe]
+    """Test which kind of floating-point number a value is."""
+    tex: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_6c9e2[Pipe]
+    """Look a texture up.
+
+    `tex.base`: Look a texture up at mipmap level 0.
+
+    `tex.level`: Look a texture up at a mipmap level.
+
+    `tex.grad`: Look a texture up at the mipmap level that gradients choose."""
+    tld4: expects_a_b_g_r_67204[Pipe]
+    """Fetch one component of the four texels that bilinear filtering would use."""
+    txq: expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_94d8b[Pipe]
+    """Query an attribute of a texture or a sampler.
+
+    `txq.level`: Query the size of a mipmap level."""
+    vabsdiff: expects_s32_u32_fdf33[Pipe]
+    """Take the absolute difference of two bytes, halves or words."""
+    vabsdiff2: expects_s32_u32_f12f1[Pipe]
+    """Take the absolute differences of two pairs of halves."""
+    vabsdiff4: expects_s32_u32_f12f1[Pipe]
+    """Take the absolute differences of four pairs of bytes."""
+    vadd: expects_s32_u32_fdf33[Pipe]
+    """Add two bytes, halves or words."""
+    vadd2: expects_s32_u32_f12f1[Pipe]
+    """Add two pairs of halves."""
+    vadd4: expects_s32_u32_f12f1[Pipe]
+    """Add four pairs of bytes."""
+    vavrg2: expects_s32_u32_f12f1[Pipe]
+    """Average two pairs of halves."""
+    vavrg4: expects_s32_u32_f12f1[Pipe]
+    """Average four pairs of bytes."""
+    vmad: expects_s32_u32_a112d[Pipe]
+    """Multiply two bytes, halves or words and add a third."""
+    vmax: expects_s32_u32_fdf33[Pipe]
+    """Take the larger of two bytes, halves or words."""
+    vmax2: expects_s32_u32_f12f1[Pipe]
+    """Take the larger halves of two pairs."""
+    vmax4: expects_s32_u32_f12f1[Pipe]
+    """Take the larger bytes of four pairs."""
+    vmin: expects_s32_u32_fdf33[Pipe]
+    """Take the smaller of two bytes, halves or words."""
+    vmin2: expects_s32_u32_f12f1[Pipe]
+    """Take the smaller halves of two pairs."""
+    vmin4: expects_s32_u32_f12f1[Pipe]
+    """Take the smaller bytes of four pairs."""
+    vote: expects_all_any_ballot_sync_uni_da8ca[Pipe]
+    """Combine a predicate across the warp.
+
+    `vote.sync`: Combine a predicate across the named threads of the warp."""
+    vset: expects_s32_u32_7840e[Pipe]
+    """Compare two bytes, halves or words."""
+    vset2: expects_s32_u32_af1e5[Pipe]
+    """Compare two pairs of halves."""
+    vset4: expects_s32_u32_af1e5[Pipe]
+    """Compare four pairs of bytes."""
+    vshl: expects_s32_u32_c3c90[Pipe]
+    """Shift a byte, half or word left."""
+    vshr: expects_s32_u32_c3c90[Pipe]
+    """Shift a byte, half or word right."""
+    vsub: expects_s32_u32_fdf33[Pipe]
+    """Subtract two bytes, halves or words."""
+    vsub2: expects_s32_u32_f12f1[Pipe]
+    """Subtract two pairs of halves."""
+    vsub4: expects_s32_u32_f12f1[Pipe]
+    """Subtract four pairs of bytes."""
+    wgmma: expects_commit_group_fence_mma_async_wait_group_8a5dc[Pipe]
+    """`wgmma.mma_async`: Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
+
+    `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously.
+
+    `wgmma.fence`: Order register accesses before wgmma.mma_async.
+
+    `wgmma.commit_group`: Make a group of the warpgroup's wgmma.mma_async that are in none yet.
+
+    `wgmma.wait_group`: Wait until at most n of the warpgroup's newest wgmma groups are pending."""
+    wmma: expects_load_mma_store_f3d2c[Pipe]
+    """`wmma.load`: Load a warp's fragment of matrix A, B or C.
+
+    `wmma.store`: Store a warp's fragment of matrix D.
+
+    `wmma.mma`: Multiply two fragments and add a third."""
+    xor: expects_b16_b32_b64_pred[Pipe]
+    """Bitwise exclusive OR of two values, or of two predicates."""
+
+class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4c7fb(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+
+class expects_b32(incomplete[Result]):
+    b32: complete[Result]
+
+class expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_a318e(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    cc: expects_s32_s64_u32_u64[Result]
     """Add two values and write the carry-out."""
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    f16: complete
-    f16x2: complete
-    f32: complete_or_bf16_f16
-    f32x2: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32_f32x2_sat
-    rm: expects_f32_f32x2_f64_ftz_sat
-    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more
-    rp: expects_f32_f32x2_f64_ftz_sat
-    rz: expects_f32_f32x2_f64_ftz_sat
-    s16: complete
-    s16x2: complete
-    s32: complete
-    s64: complete
-    s8x4: complete
-    sat: expects_f16_f16x2_f32_s16x2_s32_s8x4_u16x2_u32_u8x4
-    satfinite: expects_e4m3x4_e5m2x4
-    u16: complete
-    u16x2: complete
-    u32: complete
-    u64: complete
-    u8x4: complete
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32_f32x2_sat_e1f9b[Result]
+    rm: expects_f32_f32x2_f64_ftz_sat_18eed[Result]
+    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_3250d[Result]
+    rp: expects_f32_f32x2_f64_ftz_sat_18eed[Result]
+    rz: expects_f32_f32x2_f64_ftz_sat_18eed[Result]
+    s16: complete[Result]
+    s16x2: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8x4: complete[Result]
+    sat: expects_f16_f16x2_f32_s16x2_s32_s8x4_u16x2_u32_u8x4_c0439[Result]
+    satfinite: expects_e4m3x4_e5m2x4_d16da[Result]
+    u16: complete[Result]
+    u16x2: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8x4: complete[Result]
 
-class expects_cc_s16_s32_s64_sat_u16_u32_u64(incomplete):
-    cc: expects_s32_s64_u32_u64
-    s16: complete
-    s32: complete
-    s64: complete
-    sat: expects_s32
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_cc_s16_s32_s64_sat_u16_u32_u64_e9c04(incomplete[Result]):
+    cc: expects_s32_s64_u32_u64[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    sat: expects_s32[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_u32_u64(incomplete):
-    u32: complete
-    u64: complete
+class expects_u32_u64(incomplete[Result]):
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_b16_b32_b64_pred(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    pred: complete
+class expects_b16_b32_b64_pred(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    pred: complete[Result]
 
-class expects_L2__evict_normal_async_global(incomplete):
-    L2__evict_normal: complete
-    async_: expects_bulk
+class expects_L2__evict_normal_async_global_199c7(incomplete[Result]):
+    L2__evict_normal: complete[Result]
+    async_: expects_bulk_bb2f4[Result]
     """`applypriority.async.bulk`: Change the L2 eviction priority of a range of global memory, asynchronously.
 
     `applypriority.async.bulk.tensor`: Change the L2 eviction priority of a box of a tensor, asynchronously."""
-    global_: expects_L2__evict_normal
+    global_: expects_L2__evict_normal[Result]
 
-class expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_and_14_more(incomplete):
-    acq_rel: expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    acquire: expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    cas: expects_b128_b16_b32_b64
-    cluster: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    cta: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    dec: expects_L2__cache_hint_u32
-    exch: expects_L2__cache_hint_b128_b32_b64
-    global_: expects_add_and_cas_dec_exch_inc_max_min_and_2_more
-    gpu: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    relaxed: expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    release: expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    shared: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cluster: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cta: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    sys: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    xor: expects_L2__cache_hint_b32_b64
+class expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_d9539(incomplete[Result]):
+    acq_rel: expects_add_and_cas_cluster_cta_dec_exch_global_b824f[Result]
+    acquire: expects_add_and_cas_cluster_cta_dec_exch_global_b824f[Result]
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    cas: expects_b128_b16_b32_b64[Result]
+    cluster: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    cta: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    exch: expects_L2__cache_hint_b128_b32_b64_d82b6[Result]
+    global_: expects_add_and_cas_dec_exch_inc_max_min_2e13b[Result]
+    gpu: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    relaxed: expects_add_and_cas_cluster_cta_dec_exch_global_b824f[Result]
+    release: expects_add_and_cas_cluster_cta_dec_exch_global_b824f[Result]
+    shared: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    shared__cluster: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    shared__cta: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    sys: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_arrive_cta_red_sync_warp(incomplete):
-    arrive: complete
-    cta: expects_arrive_red_sync
-    red: expects_and_or_popc
-    sync: complete
-    warp: expects_sync__6
+class expects_arrive_cta_red_sync_warp_e1136(incomplete[Result]):
+    arrive: complete[Result]
+    cta: expects_arrive_red_sync_f9377[Result]
+    red: expects_and_or_popc_dfbc9[Result]
+    sync: complete[Result]
+    warp: expects_sync_507ef[Result]
     """`bar.warp.sync`: Wait for the threads of a warp that a mask names."""
 
-class expects_arrive_cluster_cta_red_sync(incomplete):
-    arrive: complete_or_aligned
-    cluster: expects_arrive_wait
+class expects_arrive_cluster_cta_red_sync_28801(incomplete[Result]):
+    arrive: complete_or_aligned[Result]
+    cluster: expects_arrive_wait_81b60[Result]
     """Arrive at the barrier of the cluster, or wait for it."""
-    cta: expects_arrive_red_sync__2
-    red: expects_and_or_popc__2
-    sync: complete_or_aligned
+    cta: expects_arrive_red_sync_4dfe0[Result]
+    red: expects_and_or_popc_e128a[Result]
+    sync: complete_or_aligned[Result]
 
-class expects_s32_s64_u32_u64(incomplete):
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
+class expects_s32_s64_u32_u64(incomplete[Result]):
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_b32_b64(incomplete):
-    b32: complete
-    b64: complete
+class expects_b32_b64(incomplete[Result]):
+    b32: complete[Result]
+    b64: complete[Result]
 
-class expects_s32_s64_shiftamt_u32_u64(incomplete):
-    s32: complete
-    s64: complete
-    shiftamt: expects_s32_s64_u32_u64
-    u32: complete
-    u64: complete
+class expects_s32_s64_shiftamt_u32_u64_df09e(incomplete[Result]):
+    s32: complete[Result]
+    s64: complete[Result]
+    shiftamt: expects_s32_s64_u32_u64[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_clamp_wrap(incomplete):
-    clamp: expects_b32
-    wrap: expects_b32
+class expects_clamp_wrap_0518e(incomplete[Result]):
+    clamp: expects_b32[Result]
+    wrap: expects_b32[Result]
 
-class complete_or_uni(complete):
-    uni: complete
+class complete_or_uni(complete[Result]):
+    uni: complete[Result]
 
-class expects_idx(incomplete):
-    idx: complete_or_uni
+class expects_idx_05d63(incomplete[Result]):
+    idx: complete_or_uni[Result]
     """Branch to one of a list of labels."""
 
-class expects_hi_lo(incomplete):
-    hi: expects_s64_u64
-    lo: expects_s64_u64
+class expects_hi_lo_3fcc3(incomplete[Result]):
+    hi: expects_s64_u64[Result]
+    lo: expects_s64_u64[Result]
 
-class expects_query_cancel_try_cancel(incomplete):
-    query_cancel: expects_get_first_ctaid_get_first_ctaid__x_get_first_ctaid__y_get_first_ctaid__z_is_canceled
+class expects_query_cancel_try_cancel_b317f(incomplete[Result]):
+    query_cancel: expects_get_first_ctaid_get_first_ctaid__x_get_first_ctaid__y_get_first_ctaid__z_is_canceled_8cd66[Result]
     """Read the answer to a cancellation: whether it succeeded, and the first CTA."""
-    try_cancel: expects_async
+    try_cancel: expects_async_a05f0[Result]
     """Ask to cancel the launch of a cluster that has not started, to take its work."""
 
-class expects_b16_b32_b64(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
+class expects_b16_b32_b64(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
 
-class expects_f32_f64(incomplete):
-    f32: complete
-    f64: complete
+class expects_f32_f64(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
 
-class expects_approx_f32(incomplete):
-    approx: expects_f32_ftz
-    f32: complete
+class expects_approx_f32_a05a8(incomplete[Result]):
+    approx: expects_f32_ftz_ebfa4[Result]
+    f32: complete[Result]
 
-class expects_async_reduce(incomplete):
-    async_: expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group
+class expects_async_reduce_94b28(incomplete[Result]):
+    async_: expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group_6e722[Result]
     """Copy 4, 8 or 16 bytes from global to shared memory, asynchronously.
 
     `cp.async.commit_group`: Make a group of this thread's cp.async copies that are in none yet.
@@ -675,1072 +990,1072 @@ class expects_async_reduce(incomplete):
     `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2.
 
     `cp.async.mbarrier.arrive`: Arrive at the barrier when this thread's earlier cp.async copies have completed."""
-    reduce: expects_async__2
+    reduce: expects_async_7dfc2[Result]
     """`cp.reduce.async.bulk`: Reduce an array of shared memory into global or another CTA's memory, asynchronously.
 
     `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, asynchronously."""
 
-class expects_cvt_fractional_range(incomplete):
-    cvt: expects_L2
+class expects_cvt_fractional_range_63c3c(incomplete[Result]):
+    cvt: expects_L2_09d82[Result]
     """Make a cache policy from an access property of the CUDA API."""
-    fractional: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged
+    fractional: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_2b701[Result]
     """Make a cache policy that gives a fraction of the accesses a priority."""
-    range: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_global
+    range: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_global_8bcbc[Result]
     """Make a cache policy that gives addresses in a range a priority."""
 
-class expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_and_17_more(incomplete):
-    bf16: expects_bf16_f16
-    f16: expects_bf16_f16
-    f32: expects_bf16_f16_f32
-    f64: expects_bf16_f16_f32_f64
-    ftz: expects_f32_f64_sat
-    pack: expects_sat
+class expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_93876(incomplete[Result]):
+    bf16: expects_bf16_f16[Result]
+    f16: expects_bf16_f16[Result]
+    f32: expects_bf16_f16_f32[Result]
+    f64: expects_bf16_f16_f32_f64[Result]
+    ftz: expects_f32_f64_sat_f89bb[Result]
+    pack: expects_sat_c9840[Result]
     """Convert two integers with saturation and pack them with what a third register holds."""
-    rm: expects_bf16_f16_f32_f64_ftz_sat
-    rmi: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    rn: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more
-    rna: expects_satfinite_tf32
-    rni: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    rp: expects_bf16_f16_f32_f64_ftz_sat_satfinite_ue8m0x2
-    rpi: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    rs: expects_bf16x2_f16x2_relu_satfinite
-    rz: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more__2
-    rzi: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    s16: expects_s16_s32_s64_s8_u16_u32_u64_u8
-    s32: expects_s16_s32_s64_s8_u16_u32_u64_u8
-    s64: expects_s16_s32_s64_s8_u16_u32_u64_u8
-    s8: expects_s16_s32_s64_s8_u16_u32_u64_u8
-    sat: expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    u16: expects_s16_s32_s64_s8_u16_u32_u64_u8
-    u32: expects_s16_s32_s64_s8_u16_u32_u64_u8
-    u64: expects_s16_s32_s64_s8_u16_u32_u64_u8
-    u8: expects_s16_s32_s64_s8_u16_u32_u64_u8
+    rm: expects_bf16_f16_f32_f64_ftz_sat_e3a45[Result]
+    rmi: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_12f83[Result]
+    rn: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_3b8d1[Result]
+    rna: expects_satfinite_tf32_0e99a[Result]
+    rni: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_12f83[Result]
+    rp: expects_bf16_f16_f32_f64_ftz_sat_satfinite_ue8m0x2_d3ce6[Result]
+    rpi: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_12f83[Result]
+    rs: expects_bf16x2_f16x2_relu_satfinite_f4a1e[Result]
+    rz: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_393c0[Result]
+    rzi: expects_bf16_f16_f32_f64_ftz_s16_s32_s64_12f83[Result]
+    s16: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    s32: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    s64: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    s8: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    sat: expects_f16_f32_f64_s16_s32_s64_s8_u16_87fd9[Result]
+    u16: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    u32: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    u64: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    u8: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
 
-class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to(incomplete):
-    const: expects_u32_u64
-    global_: expects_u32_u64
-    local: expects_u32_u64
-    param: expects_u32_u64
-    param__entry: expects_u32_u64
-    shared: expects_u32_u64
-    shared__cluster: expects_u32_u64
-    shared__cta: expects_u32_u64
-    to: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta__2
+class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to_fc896(incomplete[Result]):
+    const: expects_u32_u64[Result]
+    global_: expects_u32_u64[Result]
+    local: expects_u32_u64[Result]
+    param: expects_u32_u64[Result]
+    param__entry: expects_u32_u64[Result]
+    shared: expects_u32_u64[Result]
+    shared__cluster: expects_u32_u64[Result]
+    shared__cta: expects_u32_u64[Result]
+    to: expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_7cee6[Result]
     """Convert a generic address to one of a state space."""
 
-class expects_L2_global(incomplete):
-    L2: complete
-    global_: expects_L2__2
+class expects_L2_global_e9b45(incomplete[Result]):
+    L2: complete[Result]
+    global_: expects_L2[Result]
 
-class expects_approx_f32_f64_full_rm_rn_rp_rz_and_6_more(incomplete):
-    approx: expects_f32_ftz
-    f32: complete
-    f64: complete
-    full: expects_f32_ftz
-    rm: expects_f32_f64_ftz
-    rn: expects_f32_f64_ftz
-    rp: expects_f32_f64_ftz
-    rz: expects_f32_f64_ftz
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_approx_f32_f64_full_rm_rn_rp_rz_adda8(incomplete[Result]):
+    approx: expects_f32_ftz_ebfa4[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    full: expects_f32_ftz_ebfa4[Result]
+    rm: expects_f32_f64_ftz_44dd8[Result]
+    rn: expects_f32_f64_ftz_44dd8[Result]
+    rp: expects_f32_f64_ftz_44dd8[Result]
+    rz: expects_f32_f64_ftz_44dd8[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_hi_lo__2(incomplete):
-    hi: expects_s32_u32
-    lo: expects_s32_u32
+class expects_hi_lo_1f6fd(incomplete[Result]):
+    hi: expects_s32_u32_bb758[Result]
+    lo: expects_s32_u32_bb758[Result]
 
-class expects_s32_u32(incomplete):
-    s32: expects_s32_u32__8
-    u32: expects_s32_u32__8
+class expects_s32_u32_bb758(incomplete[Result]):
+    s32: expects_s32_u32[Result]
+    u32: expects_s32_u32[Result]
 
-class expects_sync(incomplete):
-    sync: complete
+class expects_sync_5b1e3(incomplete[Result]):
+    sync: complete[Result]
     """Elect one thread of the warp."""
 
-class expects_approx_f32__2(incomplete):
-    approx: expects_f16_f16x2_f32_ftz
-    f32: complete
+class expects_approx_f32_223ef(incomplete[Result]):
+    approx: expects_f16_f16x2_f32_ftz_99633[Result]
+    f32: complete[Result]
 
-class expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait(incomplete):
-    submit: complete_or_commit_group_op_restrict__fetching
+class expects_submit_try_atom_try_get_try_pullred_try_put_try_red_wait_bb773(incomplete[Result]):
+    submit: complete_or_commit_group_op_restrict__fetching[Result]
     """Submit this thread's earlier fabric operations."""
-    try_atom: expects_async__3
+    try_atom: expects_async_06653[Result]
     """Atomic operation on what a fabric handle names, its old value returned to shared memory."""
-    try_get: expects_async__4
+    try_get: expects_async_5ad52[Result]
     """Copy from a fabric handle to shared memory, asynchronously.
 
     `fabric.try_get.async.tensor`: Copy a box of a tensor behind a fabric handle to shared memory, asynchronously."""
-    try_pullred: expects_async__5
+    try_pullred: expects_async_0700f[Result]
     """Load from every resource behind a multicast handle and reduce, asynchronously."""
-    try_put: expects_async__6
+    try_put: expects_async_498f9[Result]
     """Copy from shared memory to a fabric handle, asynchronously.
 
     `fabric.try_put.async.tensor`: Copy a box in shared memory to a tensor behind a fabric handle, asynchronously."""
-    try_red: expects_async__7
+    try_red: expects_async_bc7e2[Result]
     """Reduce shared memory into what a fabric handle names, asynchronously.
 
     `fabric.try_red.async.tensor`: Reduce a box in shared memory into a tensor behind a fabric handle."""
-    wait: expects_sync_restrict__reads
+    wait: expects_sync_restrict__reads[Result]
     """Wait until submitted fabric operations have read local shared memory."""
 
-class expects_acq_rel_acquire_cluster_cta_gpu_mbarrier_init_proxy_release_and_2_more(incomplete):
-    acq_rel: expects_cluster_cta_gpu_sys
-    acquire: expects_cluster_cta_gpu_sync_restrict__shared__cluster_sys
-    cluster: complete
-    cta: complete
-    gpu: complete
-    mbarrier_init: expects_release
-    proxy: expects_alias_async_async__generic_fabric__fabric_fabric__generic_generic__fabric_tensormap__generic
-    release: expects_cluster_cta_gpu_sync_restrict__shared__cta_sys
-    sc: expects_cluster_cta_gpu_sys
-    sys: complete
+class expects_acq_rel_acquire_cluster_cta_gpu_mbarrier_init_proxy_release_4873e(incomplete[Result]):
+    acq_rel: expects_cluster_cta_gpu_sys[Result]
+    acquire: expects_cluster_cta_gpu_sync_restrict__shared__cluster_sys_90129[Result]
+    cluster: complete[Result]
+    cta: complete[Result]
+    gpu: complete[Result]
+    mbarrier_init: expects_release_8c08d[Result]
+    proxy: expects_alias_async_async__generic_fabric__fabric_fabric__generic_generic__fabric_tensormap__generic_6b1f1[Result]
+    release: expects_cluster_cta_gpu_sync_restrict__shared__cta_sys_35b77[Result]
+    sc: expects_cluster_cta_gpu_sys[Result]
+    sys: complete[Result]
 
-class expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite(incomplete):
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    rm: expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat
-    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_6_more
-    rp: expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat
-    rz: expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat
-    satfinite: expects_e4m3x4_e5m2x4__2
+class expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite_3a038(incomplete[Result]):
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    rm: expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat_d4faf[Result]
+    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_f2118[Result]
+    rp: expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat_d4faf[Result]
+    rz: expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat_d4faf[Result]
+    satfinite: expects_e4m3x4_e5m2x4_8d1a7[Result]
 
-class expects_s32_s64_shared__cluster_u32_u64(incomplete):
-    s32: complete
-    s64: complete
-    shared__cluster: expects_s32_s64_u32_u64
-    u32: complete
-    u64: complete
+class expects_s32_s64_shared__cluster_u32_u64_387b4(incomplete[Result]):
+    s32: complete[Result]
+    s64: complete[Result]
+    shared__cluster: expects_s32_s64_u32_u64[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_launch_dependents_wait(incomplete):
-    launch_dependents: complete
-    wait: complete
+class expects_launch_dependents_wait(incomplete[Result]):
+    launch_dependents: complete[Result]
+    wait: complete[Result]
 
-class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta(incomplete):
-    const: complete
-    global_: complete
-    local: complete
-    param: complete
-    param__entry: complete
-    shared: complete
-    shared__cluster: complete
-    shared__cta: complete
+class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta(incomplete[Result]):
+    const: complete[Result]
+    global_: complete[Result]
+    local: complete[Result]
+    param: complete[Result]
+    param__entry: complete[Result]
+    shared: complete[Result]
+    shared__cluster: complete[Result]
+    shared__cta: complete[Result]
 
-class expects_samplerref_surfref_texref(incomplete):
-    samplerref: complete
-    surfref: complete
-    texref: complete
+class expects_samplerref_surfref_texref(incomplete[Result]):
+    samplerref: complete[Result]
+    surfref: complete[Result]
+    texref: complete[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_42_more(incomplete):
-    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    acquire: expects_cluster_cta_gpu_sys__2
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    const: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: complete
-    f64: complete
-    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_28_more
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_88e3c(incomplete[Result]):
+    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    acquire: expects_cluster_cta_gpu_sys_c1472[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    const: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_ec04b[Result]
     """`ld.global.nc`: Load from global memory through the non-coherent read-only path."""
-    local: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    mmio: expects_acquire_relaxed
-    param: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__entry: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__func: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    proxy__readonly: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more
-    relaxed: expects_cluster_cta_gpu_sys__2
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cta: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
-    volatile: expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_21_more
-    weak: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_36_more
+    local: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    mmio: expects_acquire_relaxed_46b38[Result]
+    param: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    param__entry: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    param__func: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    proxy__readonly: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_8909c[Result]
+    relaxed: expects_cluster_cta_gpu_sys_c1472[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
+    volatile: expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_5613c[Result]
+    weak: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_25b7d[Result]
 
-class expects_sync__2(incomplete):
-    sync: expects_aligned
+class expects_sync_a7a30(incomplete[Result]):
+    sync: expects_aligned_8e3c6[Result]
 
-class expects_b128_b16_b32_b64_b8_f32_f64_global_and_10_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more
+class expects_b128_b16_b32_b64_b8_f32_f64_global_21f41(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_769f5[Result]
 
-class expects_and_b32_or(incomplete):
-    and_: expects_b32
-    b32: complete
-    or_: expects_b32
+class expects_and_b32_or_63b07(incomplete[Result]):
+    and_: expects_b32[Result]
+    b32: complete[Result]
+    or_: expects_b32[Result]
 
-class expects_f32_f64_ftz_hi_lo_rm_rn_rp_and_3_more(incomplete):
-    f32: complete
-    f64: complete
-    ftz: expects_f32_sat
-    hi: expects_cc_s16_s32_s64_sat_u16_u32_u64
-    lo: expects_cc_s16_s32_s64_u16_u32_u64
-    rm: expects_f32_f64_ftz_sat
-    rn: expects_f32_f64_ftz_sat
-    rp: expects_f32_f64_ftz_sat
-    rz: expects_f32_f64_ftz_sat
-    sat: expects_f32
-    wide: expects_s16_s32_u16_u32
+class expects_f32_f64_ftz_hi_lo_rm_rn_rp_48433(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f32_sat_12215[Result]
+    hi: expects_cc_s16_s32_s64_sat_u16_u32_u64_e9c04[Result]
+    lo: expects_cc_s16_s32_s64_u16_u32_u64_e2dc7[Result]
+    rm: expects_f32_f64_ftz_sat_47863[Result]
+    rn: expects_f32_f64_ftz_sat_47863[Result]
+    rp: expects_f32_f64_ftz_sat_47863[Result]
+    rz: expects_f32_f64_ftz_sat_47863[Result]
+    sat: expects_f32[Result]
+    wide: expects_s16_s32_u16_u32[Result]
 
-class expects_hi_lo__3(incomplete):
-    hi: expects_s32_sat_u32
-    lo: expects_s32_u32__8
+class expects_hi_lo_70268(incomplete[Result]):
+    hi: expects_s32_sat_u32_3e099[Result]
+    lo: expects_s32_u32[Result]
 
-class expects_hi_lo__4(incomplete):
-    hi: expects_cc_s16_s32_s64_sat_u16_u32_u64
-    lo: expects_cc_s16_s32_s64_u16_u32_u64
+class expects_hi_lo_4ca0d(incomplete[Result]):
+    hi: expects_cc_s16_s32_s64_sat_u16_u32_u64_e9c04[Result]
+    lo: expects_cc_s16_s32_s64_u16_u32_u64_e2dc7[Result]
 
-class expects_all_any(incomplete):
-    all: expects_sync__7
-    any: expects_sync__7
+class expects_all_any_b61e6(incomplete[Result]):
+    all: expects_sync_ed272[Result]
+    any: expects_sync_ed272[Result]
 
-class expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more(incomplete):
-    NaN: expects_abs_bf16_bf16x2_f16_f16x2_f32_xorsign
-    abs: expects_f32
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_NaN_abs_f16_f16x2_f32_xorsign
-    relu: expects_s16x2_s32_s8x4
-    s16: complete
-    s16x2: complete
-    s32: complete
-    s64: complete
-    s8x4: complete
-    u16: complete
-    u16x2: complete
-    u32: complete
-    u64: complete
-    u8x4: complete
-    xorsign: expects_abs
+class expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_73e48(incomplete[Result]):
+    NaN: expects_abs_bf16_bf16x2_f16_f16x2_f32_xorsign_74f64[Result]
+    abs: expects_f32[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_NaN_abs_f16_f16x2_f32_xorsign_a7b2e[Result]
+    relu: expects_s16x2_s32_s8x4[Result]
+    s16: complete[Result]
+    s16x2: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8x4: complete[Result]
+    u16: complete[Result]
+    u16x2: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8x4: complete[Result]
+    xorsign: expects_abs_5c943[Result]
 
-class expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_and_2_more(incomplete):
-    arrive: expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta
+class expects_arrive_arrive_drop_check_layout_complete_tx_expect_tx_init_inval_pending_count_8fa06(incomplete[Result]):
+    arrive: expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta_f5490[Result]
     """Arrive at the barrier and return the phase that was current."""
-    arrive_drop: expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta
+    arrive_drop: expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta_f5490[Result]
     """Arrive at the barrier and leave it for all later phases."""
-    check_layout: expects_layout__v0_layout__v1
+    check_layout: expects_layout__v0_layout__v1_ba03d[Result]
     """Tell whether the barrier object has this layout."""
-    complete_tx: expects_b64_relaxed_shared_shared__cluster_shared__cta
+    complete_tx: expects_b64_relaxed_shared_shared__cluster_shared__cta_88901[Result]
     """Lower the bytes that the current phase still waits for, as an asynchronous copy would."""
-    expect_tx: expects_b64_relaxed_shared_shared__cluster_shared__cta
+    expect_tx: expects_b64_relaxed_shared_shared__cluster_shared__cta_88901[Result]
     """Raise the bytes that the current phase still waits for."""
-    init: expects_b64_layout__v0_layout__v1_shared_shared__cta
+    init: expects_b64_layout__v0_layout__v1_shared_shared__cta_2dce9[Result]
     """Make a memory barrier object that waits for a number of arrivals."""
-    inval: expects_b64_shared_shared__cta
+    inval: expects_b64_shared_shared__cta_09f0b[Result]
     """End the life of a memory barrier object, so that its memory can be reused."""
-    pending_count: expects_b64_layout__v0
+    pending_count: expects_b64_layout__v0_0679f[Result]
     """Return the pending arrivals recorded in a state."""
-    test_wait: expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta
+    test_wait: expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta_fa382[Result]
     """Tell whether a phase has completed."""
-    try_wait: expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta
+    try_wait: expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta_fa382[Result]
     """Tell whether a phase has completed, suspending the thread for a while if it has not."""
 
-class expects_cta_gl_proxy_sys(incomplete):
-    cta: complete
-    gl: complete
-    proxy: expects_alias_async
-    sys: complete
+class expects_cta_gl_proxy_sys_51537(incomplete[Result]):
+    cta: complete[Result]
+    gl: complete[Result]
+    proxy: expects_alias_async[Result]
+    sys: complete[Result]
 
-class expects_sp_sp__ordered_metadata_sync(incomplete):
-    sp: expects_sync__8
+class expects_sp_sp__ordered_metadata_sync_5b58a(incomplete[Result]):
+    sp: expects_sync_d33d8[Result]
     """Multiply with a structured sparse A."""
-    sp__ordered_metadata: expects_sync__9
+    sp__ordered_metadata: expects_sync_a8962[Result]
     """Multiply with a structured sparse A whose metadata indices ascend."""
-    sync: expects_aligned__2
+    sync: expects_aligned_671fc[Result]
 
-class expects_b128_b16_b32_b64_f32_f64_pred_s16_and_7_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    f32: complete
-    f64: complete
-    pred: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    v2: expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
-    v4: expects_b16_b32_f32_s16_s32_u16_u32
+class expects_b128_b16_b32_b64_f32_f64_pred_s16_a8254(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    pred: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4[Result]
+    v4: expects_b16_b32_f32_s16_s32_u16_u32[Result]
 
-class expects_sync__3(incomplete):
-    sync: expects_aligned__3
+class expects_sync_ce9f4(incomplete[Result]):
+    sync: expects_aligned_27d8f[Result]
 
-class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_11_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f32x2: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32_f32x2_sat
-    hi: expects_s16_s32_s64_u16_u32_u64
-    lo: expects_s16_s32_s64_u16_u32_u64
-    rm: expects_f32_f32x2_f64_ftz_sat__2
-    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more__2
-    rp: expects_f32_f32x2_f64_ftz_sat__2
-    rz: expects_f32_f32x2_f64_ftz_sat__2
-    sat: expects_f16_f16x2_f32
-    satfinite: expects_e4m3x4_e5m2x4__2
-    wide: expects_s16_s32_u16_u32
+class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_1e3a2(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32_f32x2_sat_e1f9b[Result]
+    hi: expects_s16_s32_s64_u16_u32_u64[Result]
+    lo: expects_s16_s32_s64_u16_u32_u64[Result]
+    rm: expects_f32_f32x2_f64_ftz_sat_2ea4f[Result]
+    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_7b412[Result]
+    rp: expects_f32_f32x2_f64_ftz_sat_2ea4f[Result]
+    rz: expects_f32_f32x2_f64_ftz_sat_2ea4f[Result]
+    sat: expects_f16_f16x2_f32[Result]
+    satfinite: expects_e4m3x4_e5m2x4_8d1a7[Result]
+    wide: expects_s16_s32_u16_u32[Result]
 
-class expects_hi_lo__5(incomplete):
-    hi: expects_s32_u32__8
-    lo: expects_s32_u32__8
+class expects_hi_lo_1a952(incomplete[Result]):
+    hi: expects_s32_u32[Result]
+    lo: expects_s32_u32[Result]
 
-class expects_cp_ld_reduce_red_st(incomplete):
-    cp: expects_async_reduce__2
+class expects_cp_ld_reduce_red_st_69c88(incomplete[Result]):
+    cp: expects_async_reduce_97616[Result]
     """`multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously.
 
     `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address."""
-    ld_reduce: expects_acquire_add_and_global_max_min_or_relaxed_and_2_more
+    ld_reduce: expects_acquire_add_and_global_max_min_or_relaxed_b21d2[Result]
     """Load from every replica behind a multimem address and reduce what was loaded."""
-    red: expects_add_and_async_global_max_min_or_relaxed_and_2_more
+    red: expects_add_and_async_global_max_min_or_relaxed_f0254[Result]
     """Reduce a value into every replica behind a multimem address.
 
     `multimem.red.async`: Add to a multimem address asynchronously."""
-    st: expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_and_12_more
+    st: expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_cb612[Result]
     """Store to every replica behind a multimem address.
 
     `multimem.st.async`: Store to every replica behind a multimem address without waiting, in release order."""
 
-class expects_u32(incomplete):
-    u32: complete
+class expects_u32(incomplete[Result]):
+    u32: complete[Result]
 
-class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_3_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-    s16: complete
-    s32: complete
-    s64: complete
-    s8x4: complete
+class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_249b5(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8x4: complete[Result]
 
-class complete_or_mask(complete):
-    mask: complete
+class complete_or_mask(complete[Result]):
+    mask: complete[Result]
 
-class expects_L1_L2_L2__evict_last_L2__evict_normal_const_global_local_param_tensormap(incomplete):
-    L1: complete
-    L2: complete
-    L2__evict_last: complete
-    L2__evict_normal: complete
-    const: expects_tensormap
-    global_: expects_L1_L2_L2__evict_last_L2__evict_normal
-    local: expects_L1_L2
-    param: expects_tensormap
-    tensormap: complete
+class expects_L1_L2_L2__evict_last_L2__evict_normal_const_global_local_param_tensormap_39e40(incomplete[Result]):
+    L1: complete[Result]
+    L2: complete[Result]
+    L2__evict_last: complete[Result]
+    L2__evict_normal: complete[Result]
+    const: expects_tensormap[Result]
+    global_: expects_L1_L2_L2__evict_last_L2__evict_normal[Result]
+    local: expects_L1_L2[Result]
+    param: expects_tensormap[Result]
+    tensormap: complete[Result]
 
-class expects_L1(incomplete):
-    L1: complete
+class expects_L1(incomplete[Result]):
+    L1: complete[Result]
 
-class expects_b32__2(incomplete):
-    b32: complete_or_b4e_ecl_ecr_f4e_rc16_rc8
+class expects_b32_1d850(incomplete[Result]):
+    b32: complete_or_b4e_ecl_ecr_f4e_rc16_rc8[Result]
 
-class expects_approx_f32_rm_rn_rp_rz(incomplete):
-    approx: expects_f32_ftz__2
-    f32: complete
-    rm: expects_f32_f64_ftz__2
-    rn: expects_f32_f64_ftz__2
-    rp: expects_f32_f64_ftz__2
-    rz: expects_f32_f64_ftz__2
+class expects_approx_f32_rm_rn_rp_rz_ec90e(incomplete[Result]):
+    approx: expects_f32_ftz_6a723[Result]
+    f32: complete[Result]
+    rm: expects_f32_f64_ftz_ff4b1[Result]
+    rn: expects_f32_f64_ftz_ff4b1[Result]
+    rp: expects_f32_f64_ftz_ff4b1[Result]
+    rz: expects_f32_f64_ftz_ff4b1[Result]
 
-class expects_add_and_async_cluster_cta_dec_global_gpu_and_11_more(incomplete):
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    async_: expects_mmio_relaxed_release
+class expects_add_and_async_cluster_cta_dec_global_gpu_0f059(incomplete[Result]):
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    async_: expects_mmio_relaxed_release_05004[Result]
     """Change memory atomically and asynchronously, perhaps signaling a barrier."""
-    cluster: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    cta: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    dec: expects_L2__cache_hint_u32
-    global_: expects_add_and_dec_inc_max_min_or_xor
-    gpu: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    relaxed: expects_add_and_cluster_cta_dec_global_gpu_inc_and_8_more
-    release: expects_add_and_cluster_cta_dec_global_gpu_inc_and_8_more
-    shared: expects_add_and_dec_inc_max_min_or_xor__2
-    shared__cluster: expects_add_and_dec_inc_max_min_or_xor__2
-    shared__cta: expects_add_and_dec_inc_max_min_or_xor__2
-    sys: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    xor: expects_L2__cache_hint_b32_b64
+    cluster: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    cta: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    global_: expects_add_and_dec_inc_max_min_or_xor_a6b10[Result]
+    gpu: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    relaxed: expects_add_and_cluster_cta_dec_global_gpu_inc_4da54[Result]
+    release: expects_add_and_cluster_cta_dec_global_gpu_inc_4da54[Result]
+    shared: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    shared__cluster: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    shared__cta: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    sys: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_sync__4(incomplete):
-    sync: expects_add_and_max_min_or_xor
+class expects_sync_9bde2(incomplete[Result]):
+    sync: expects_add_and_max_min_or_xor_6c622[Result]
     """Reduce a value across the named threads of the warp."""
 
-class expects_s16_s32_s64_u16_u32_u64(incomplete):
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_s16_s32_s64_u16_u32_u64(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_approx_f32_f64(incomplete):
-    approx: expects_f32_f64_ftz__2
-    f32: complete
-    f64: complete
+class expects_approx_f32_f64_e3c37(incomplete[Result]):
+    approx: expects_f32_f64_ftz_ff4b1[Result]
+    f32: complete[Result]
+    f64: complete[Result]
 
-class expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more(incomplete):
-    eq: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more
-    equ: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    ge: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    geu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    gt: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    gtu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    hi: expects_and_bf16_f16_f32_or_s32_u32_xor
-    hs: expects_and_bf16_f16_f32_or_s32_u32_xor
-    le: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    leu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    lo: expects_and_bf16_f16_f32_or_s32_u32_xor
-    ls: expects_and_bf16_f16_f32_or_s32_u32_xor
-    lt: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    ltu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    nan: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    ne: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more
-    neu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    num: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
+class expects_eq_equ_ge_geu_gt_gtu_hi_hs_9f17e(incomplete[Result]):
+    eq: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_9bd06[Result]
+    equ: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
+    ge: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_3a392[Result]
+    geu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
+    gt: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_3a392[Result]
+    gtu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
+    hi: expects_and_bf16_f16_f32_or_s32_u32_xor_5ecc5[Result]
+    hs: expects_and_bf16_f16_f32_or_s32_u32_xor_5ecc5[Result]
+    le: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_3a392[Result]
+    leu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
+    lo: expects_and_bf16_f16_f32_or_s32_u32_xor_5ecc5[Result]
+    ls: expects_and_bf16_f16_f32_or_s32_u32_xor_5ecc5[Result]
+    lt: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_3a392[Result]
+    ltu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
+    nan: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
+    ne: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_9bd06[Result]
+    neu: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
+    num: expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704[Result]
 
-class expects_dec_inc(incomplete):
-    dec: expects_sync__10
-    inc: expects_sync__10
+class expects_dec_inc_a5491(incomplete[Result]):
+    dec: expects_sync_785f4[Result]
+    inc: expects_sync_785f4[Result]
 
-class expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more__2(incomplete):
-    eq: expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_and_11_more
-    equ: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    ge: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    geu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    gt: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    gtu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    hi: expects_and_or_u16_u32_u64_xor
-    hs: expects_and_or_u16_u32_u64_xor
-    le: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    leu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    lo: expects_and_or_u16_u32_u64_xor
-    ls: expects_and_or_u16_u32_u64_xor
-    lt: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    ltu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    nan: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    ne: expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_and_11_more
-    neu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    num: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
+class expects_eq_equ_ge_geu_gt_gtu_hi_hs_97b6a(incomplete[Result]):
+    eq: expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_18207[Result]
+    equ: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
+    ge: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_bc4ba[Result]
+    geu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
+    gt: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_bc4ba[Result]
+    gtu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
+    hi: expects_and_or_u16_u32_u64_xor_74bdb[Result]
+    hs: expects_and_or_u16_u32_u64_xor_74bdb[Result]
+    le: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_bc4ba[Result]
+    leu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
+    lo: expects_and_or_u16_u32_u64_xor_74bdb[Result]
+    ls: expects_and_or_u16_u32_u64_xor_74bdb[Result]
+    lt: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_bc4ba[Result]
+    ltu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
+    nan: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
+    ne: expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_18207[Result]
+    neu: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
+    num: expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da[Result]
 
-class expects_l_r(incomplete):
-    l: expects_clamp_wrap
-    r: expects_clamp_wrap
+class expects_l_r_11c6e(incomplete[Result]):
+    l: expects_clamp_wrap_0518e[Result]
+    r: expects_clamp_wrap_0518e[Result]
 
-class expects_bfly_down_idx_sync_up(incomplete):
-    bfly: expects_b32
-    down: expects_b32
-    idx: expects_b32
-    sync: expects_bfly_down_idx_up
+class expects_bfly_down_idx_sync_up_ad383(incomplete[Result]):
+    bfly: expects_b32[Result]
+    down: expects_b32[Result]
+    idx: expects_b32[Result]
+    sync: expects_bfly_down_idx_up_50e18[Result]
     """Exchange a register with the lanes that a member mask names."""
-    up: expects_b32
+    up: expects_b32[Result]
 
-class expects_b16_b32_b64_s16_s32_s64_u16_u32_u64(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_b16_b32_b64_s16_s32_s64_u16_u32_u64(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_b16_b32_b64_f32_f64_ftz_s16_s32_and_4_more(incomplete):
-    b16: expects_f32_s32
-    b32: expects_f32_s32
-    b64: expects_f32_s32
-    f32: expects_f32_s32
-    f64: expects_f32_s32
-    ftz: expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more__2
-    s16: expects_f32_s32
-    s32: expects_f32_s32
-    s64: expects_f32_s32
-    u16: expects_f32_s32
-    u32: expects_f32_s32
-    u64: expects_f32_s32
+class expects_b16_b32_b64_f32_f64_ftz_s16_s32_4880a(incomplete[Result]):
+    b16: expects_f32_s32[Result]
+    b32: expects_f32_s32[Result]
+    b64: expects_f32_s32[Result]
+    f32: expects_f32_s32[Result]
+    f64: expects_f32_s32[Result]
+    ftz: expects_b16_b32_b64_f32_f64_s16_s32_s64_ccf82[Result]
+    s16: expects_f32_s32[Result]
+    s32: expects_f32_s32[Result]
+    s64: expects_f32_s32[Result]
+    u16: expects_f32_s32[Result]
+    u32: expects_f32_s32[Result]
+    u64: expects_f32_s32[Result]
 
-class expects_x1_x16_x2_x32_x4_x64_x8(incomplete):
-    x1: expects_sp__2_4
-    x16: expects_sp__2_4
-    x2: expects_sp__2_4
-    x32: expects_sp__2_4
-    x4: expects_sp__2_4
-    x64: expects_sp__2_4
-    x8: expects_sp__2_4
+class expects_x1_x16_x2_x32_x4_x64_x8_c0f35(incomplete[Result]):
+    x1: expects_sp__2_4_17be1[Result]
+    x16: expects_sp__2_4_17be1[Result]
+    x2: expects_sp__2_4_17be1[Result]
+    x32: expects_sp__2_4_17be1[Result]
+    x4: expects_sp__2_4_17be1[Result]
+    x64: expects_sp__2_4_17be1[Result]
+    x8: expects_sp__2_4_17be1[Result]
 
-class expects_x1_x16_x2_x32_x4_x64_x8__2(incomplete):
-    x1: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8
-    x16: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
-    x2: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
-    x32: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__3
-    x4: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
-    x64: expects_sp__1_2_sp__1_4_sp__1_8_sp__2_4_sp__2_8_sp__4_8
-    x8: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
+class expects_x1_x16_x2_x32_x4_x64_x8_7dace(incomplete[Result]):
+    x1: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_1c958[Result]
+    x16: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_5ca30[Result]
+    x2: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_5ca30[Result]
+    x32: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_ab2d3[Result]
+    x4: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_5ca30[Result]
+    x64: expects_sp__1_2_sp__1_4_sp__1_8_sp__2_4_sp__2_8_sp__4_8_f0375[Result]
+    x8: expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_5ca30[Result]
 
-class expects_approx_f32_f64_rm_rn_rp_rz(incomplete):
-    approx: expects_f32_ftz
-    f32: complete
-    f64: complete
-    rm: expects_f32_f64_ftz
-    rn: expects_f32_f64_ftz
-    rp: expects_f32_f64_ftz
-    rz: expects_f32_f64_ftz
+class expects_approx_f32_f64_rm_rn_rp_rz_553c8(incomplete[Result]):
+    approx: expects_f32_ftz_ebfa4[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    rm: expects_f32_f64_ftz_44dd8[Result]
+    rn: expects_f32_f64_ftz_44dd8[Result]
+    rp: expects_f32_f64_ftz_44dd8[Result]
+    rz: expects_f32_f64_ftz_44dd8[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_37_more(incomplete):
-    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__cache_hint_v4_v8
-    async_: expects_b16_b32_b64_b8_cluster_f32_f64_global_and_17_more
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_df14f(incomplete[Result]):
+    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_last: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_normal: expects_L2__cache_hint_v4_v8_62172[Result]
+    async_: expects_b16_b32_b64_b8_cluster_f32_f64_global_44af9[Result]
     """Store without waiting; an mbarrier or release order tells when it is done."""
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    bulk: complete_or_shared__cta_weak
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    bulk: complete_or_shared__cta_weak_c8fb6[Result]
     """Fill a region of shared memory with zero."""
-    cg: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    cs: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    f32: complete
-    f64: complete
-    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more
-    local: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    mmio: expects_relaxed_release
-    param: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    param__func: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    relaxed: expects_cluster_cta_gpu_sys__3
-    release: expects_cluster_cta_gpu_sys__3
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    shared__cta: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
-    volatile: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_and_18_more
-    wb: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    weak: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_30_more
-    wt: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
+    cg: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    cs: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_c8d71[Result]
+    local: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    mmio: expects_relaxed_release_c2937[Result]
+    param: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    param__func: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    relaxed: expects_cluster_cta_gpu_sys_1ebf5[Result]
+    release: expects_cluster_cta_gpu_sys_1ebf5[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
+    volatile: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_1065b[Result]
+    wb: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    weak: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_75a69[Result]
+    wt: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
 
-class expects_sync__5(incomplete):
-    sync: expects_aligned__4
+class expects_sync_af4a0(incomplete[Result]):
+    sync: expects_aligned_21b27[Result]
 
-class expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_17_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    cc: expects_s32_s64_u32_u64
+class expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_47f7c(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    cc: expects_s32_s64_u32_u64[Result]
     """Subtract one value from another and write the borrow-out."""
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    f16: complete
-    f16x2: complete
-    f32: complete_or_bf16_f16
-    f32x2: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32_f32x2_sat
-    rm: expects_f32_f32x2_f64_ftz_sat
-    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more
-    rp: expects_f32_f32x2_f64_ftz_sat
-    rz: expects_f32_f32x2_f64_ftz_sat
-    s16: complete
-    s32: complete
-    s64: complete
-    s8x4: complete
-    sat: expects_f16_f16x2_f32_s32_s8x4_u8x4
-    satfinite: expects_e4m3x4_e5m2x4
-    u16: complete
-    u32: complete
-    u64: complete
-    u8x4: complete
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32_f32x2_sat_e1f9b[Result]
+    rm: expects_f32_f32x2_f64_ftz_sat_18eed[Result]
+    rn: expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_3250d[Result]
+    rp: expects_f32_f32x2_f64_ftz_sat_18eed[Result]
+    rz: expects_f32_f32x2_f64_ftz_sat_18eed[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8x4: complete[Result]
+    sat: expects_f16_f16x2_f32_s32_s8x4_u8x4_64b4e[Result]
+    satfinite: expects_e4m3x4_e5m2x4_d16da[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8x4: complete[Result]
 
-class expects_cc_s16_s32_s64_u16_u32_u64(incomplete):
-    cc: expects_s32_s64_u32_u64
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_cc_s16_s32_s64_u16_u32_u64_e2dc7(incomplete[Result]):
+    cc: expects_s32_s64_u32_u64[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_b(incomplete):
-    b: expects_1d_2d_3d_a1d_a2d
+class expects_b_2c22a(incomplete[Result]):
+    b: expects_1d_2d_3d_a1d_a2d_145bd[Result]
     """Load from a surface at byte coordinates."""
 
-class expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width(incomplete):
-    array_size: expects_b32
-    channel_data_type: expects_b32
-    channel_order: expects_b32
-    depth: expects_b32
-    height: expects_b32
-    memory_layout: expects_b32
-    width: expects_b32
+class expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width_5612d(incomplete[Result]):
+    array_size: expects_b32[Result]
+    channel_data_type: expects_b32[Result]
+    channel_order: expects_b32[Result]
+    depth: expects_b32[Result]
+    height: expects_b32[Result]
+    memory_layout: expects_b32[Result]
+    width: expects_b32[Result]
 
-class expects_b_p(incomplete):
-    b: expects_add_and_max_min_or
+class expects_b_p_492f0(incomplete[Result]):
+    b: expects_add_and_max_min_or_13355[Result]
     """Reduce into a surface at byte coordinates."""
-    p: expects_add_and_max_min_or__2
+    p: expects_add_and_max_min_or_ca791[Result]
     """Reduce into a surface at texel coordinates."""
 
-class expects_b_p__2(incomplete):
-    b: expects_1d_2d_3d_a1d_a2d__2
+class expects_b_p_c1368(incomplete[Result]):
+    b: expects_1d_2d_3d_a1d_a2d_18806[Result]
     """Store to a surface at byte coordinates."""
-    p: expects_1d_2d_3d_a1d_a2d__3
+    p: expects_1d_2d_3d_a1d_a2d_e0543[Result]
     """Store to a surface at texel coordinates, converting to its format."""
 
-class expects_clamp_wrap__2(incomplete):
-    clamp: expects_s32_u32__8
-    wrap: expects_s32_u32__8
+class expects_clamp_wrap_6d639(incomplete[Result]):
+    clamp: expects_s32_u32[Result]
+    wrap: expects_s32_u32[Result]
 
-class expects_approx(incomplete):
-    approx: expects_bf16_bf16x2_f16_f16x2_f32
+class expects_approx_ab43d(incomplete[Result]):
+    approx: expects_bf16_bf16x2_f16_f16x2_f32[Result]
 
-class expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_and_5_more(incomplete):
-    alloc: expects_cta_group__1_cta_group__2
+class expects_alloc_commit_cp_dealloc_fence__after_thread_sync_fence__before_thread_sync_ld_mma_12adf(incomplete[Result]):
+    alloc: expects_cta_group__1_cta_group__2_867a9[Result]
     """Allocate columns of tensor memory and write their address to shared memory."""
-    commit: expects_cta_group__1_cta_group__2__2
+    commit: expects_cta_group__1_cta_group__2_7836d[Result]
     """Arrive at a memory barrier when this thread's earlier asynchronous operations have completed."""
-    cp: expects_cta_group__1_cta_group__2__3
+    cp: expects_cta_group__1_cta_group__2_506dd[Result]
     """Copy from shared into tensor memory, asynchronously."""
-    dealloc: expects_cta_group__1_cta_group__2__4
+    dealloc: expects_cta_group__1_cta_group__2_34e42[Result]
     """Free columns of tensor memory."""
-    fence__after_thread_sync: complete
-    fence__before_thread_sync: complete
-    ld: expects_red_spcompress_sync
+    fence__after_thread_sync: complete[Result]
+    fence__before_thread_sync: complete[Result]
+    ld: expects_red_spcompress_sync_992cd[Result]
     """Load from tensor memory into registers, asynchronously."""
-    mma: expects_cta_group__1_cta_group__2_sp_ws
+    mma: expects_cta_group__1_cta_group__2_sp_ws_c647a[Result]
     """Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.
 
     `tcgen05.mma.ws`: The same with B kept in the collector: weight-stationary."""
-    relinquish_alloc_permit: expects_cta_group__1_cta_group__2__5
+    relinquish_alloc_permit: expects_cta_group__1_cta_group__2_a7620[Result]
     """Promise that this CTA allocates no more tensor memory."""
-    shift: expects_cta_group__1_cta_group__2__6
+    shift: expects_cta_group__1_cta_group__2_e4abe[Result]
     """Shift rows of tensor memory down, asynchronously."""
-    st: expects_sync__11
+    st: expects_sync_1f342[Result]
     """Store registers into tensor memory, asynchronously."""
-    wait__ld: expects_sync__12
-    wait__st: expects_sync__12
+    wait__ld: expects_sync_87b1f[Result]
+    wait__st: expects_sync_87b1f[Result]
 
-class expects_cp_fenceproxy_replace(incomplete):
-    cp_fenceproxy: expects_global
+class expects_cp_fenceproxy_replace_f52af(incomplete[Result]):
+    cp_fenceproxy: expects_global_68027[Result]
     """Copy a tensor map from shared to global memory and release it to the tensormap proxy."""
-    replace: expects_tile
+    replace: expects_tile_826e1[Result]
     """Change one field of a tensor map in memory."""
 
-class expects_finite_infinite_normal_notanumber_number_subnormal(incomplete):
-    finite: expects_f32_f64
-    infinite: expects_f32_f64
-    normal: expects_f32_f64
-    notanumber: expects_f32_f64
-    number: expects_f32_f64
-    subnormal: expects_f32_f64
+class expects_finite_infinite_normal_notanumber_number_subnormal_06f81(incomplete[Result]):
+    finite: expects_f32_f64[Result]
+    infinite: expects_f32_f64[Result]
+    normal: expects_f32_f64[Result]
+    notanumber: expects_f32_f64[Result]
+    number: expects_f32_f64[Result]
+    subnormal: expects_f32_f64[Result]
 
-class expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_and_4_more(incomplete):
-    _1d: expects_v2_v4
-    _2d: expects_v2_v4
-    _2dms: expects_v2_v4__2
-    _3d: expects_v2_v4
-    a1d: expects_v2_v4
-    a2d: expects_v2_v4
-    a2dms: expects_v2_v4__2
-    acube: expects_v2_v4__3
-    base: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_cube
+class expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_6c9e2(incomplete[Result]):
+    _1d: expects_v2_v4_84fe7[Result]
+    _2d: expects_v2_v4_84fe7[Result]
+    _2dms: expects_v2_v4_8aa13[Result]
+    _3d: expects_v2_v4_84fe7[Result]
+    a1d: expects_v2_v4_84fe7[Result]
+    a2d: expects_v2_v4_84fe7[Result]
+    a2dms: expects_v2_v4_8aa13[Result]
+    acube: expects_v2_v4_6d766[Result]
+    base: expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_cube_a18f0[Result]
     """Look a texture up at mipmap level 0."""
-    cube: expects_v2_v4__3
-    grad: expects_1d_2d_3d_a1d_a2d_acube_cube
+    cube: expects_v2_v4_6d766[Result]
+    grad: expects_1d_2d_3d_a1d_a2d_acube_cube_e53f1[Result]
     """Look a texture up at the mipmap level that gradients choose."""
-    level: expects_1d_2d_3d_a1d_a2d_acube_cube
+    level: expects_1d_2d_3d_a1d_a2d_acube_cube_e53f1[Result]
     """Look a texture up at a mipmap level."""
 
-class expects_a_b_g_r(incomplete):
-    a: expects_2d_a2d_acube_cube
-    b: expects_2d_a2d_acube_cube
-    g: expects_2d_a2d_acube_cube
-    r: expects_2d_a2d_acube_cube
+class expects_a_b_g_r_67204(incomplete[Result]):
+    a: expects_2d_a2d_acube_cube_46ddf[Result]
+    b: expects_2d_a2d_acube_cube_46ddf[Result]
+    g: expects_2d_a2d_acube_cube_46ddf[Result]
+    r: expects_2d_a2d_acube_cube_46ddf[Result]
 
-class expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_and_8_more(incomplete):
-    addr_mode_0: expects_b32
-    addr_mode_1: expects_b32
-    addr_mode_2: expects_b32
-    array_size: expects_b32
-    channel_data_type: expects_b32
-    channel_order: expects_b32
-    depth: expects_b32
-    filter_mode: expects_b32
-    force_unnormalized_coords: expects_b32
-    height: expects_b32
-    level: expects_depth_height_width
+class expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_94d8b(incomplete[Result]):
+    addr_mode_0: expects_b32[Result]
+    addr_mode_1: expects_b32[Result]
+    addr_mode_2: expects_b32[Result]
+    array_size: expects_b32[Result]
+    channel_data_type: expects_b32[Result]
+    channel_order: expects_b32[Result]
+    depth: expects_b32[Result]
+    filter_mode: expects_b32[Result]
+    force_unnormalized_coords: expects_b32[Result]
+    height: expects_b32[Result]
+    level: expects_depth_height_width_00684[Result]
     """Query the size of a mipmap level."""
-    memory_layout: expects_b32
-    normalized_coords: expects_b32
-    num_mipmap_levels: expects_b32
-    num_samples: expects_b32
-    width: expects_b32
+    memory_layout: expects_b32[Result]
+    normalized_coords: expects_b32[Result]
+    num_mipmap_levels: expects_b32[Result]
+    num_samples: expects_b32[Result]
+    width: expects_b32[Result]
 
-class expects_s32_u32__2(incomplete):
-    s32: expects_s32_u32__9
-    u32: expects_s32_u32__9
+class expects_s32_u32_fdf33(incomplete[Result]):
+    s32: expects_s32_u32_1ef9c[Result]
+    u32: expects_s32_u32_1ef9c[Result]
 
-class expects_s32_u32__3(incomplete):
-    s32: expects_s32_u32__10
-    u32: expects_s32_u32__10
+class expects_s32_u32_f12f1(incomplete[Result]):
+    s32: expects_s32_u32_7f849[Result]
+    u32: expects_s32_u32_7f849[Result]
 
-class expects_s32_u32__4(incomplete):
-    s32: expects_s32_u32__11
-    u32: expects_s32_u32__11
+class expects_s32_u32_a112d(incomplete[Result]):
+    s32: expects_s32_u32_9edf8[Result]
+    u32: expects_s32_u32_9edf8[Result]
 
-class expects_all_any_ballot_sync_uni(incomplete):
-    all: expects_pred
-    any: expects_pred
-    ballot: expects_b32
-    sync: expects_all_any_ballot_uni
+class expects_all_any_ballot_sync_uni_da8ca(incomplete[Result]):
+    all: expects_pred[Result]
+    any: expects_pred[Result]
+    ballot: expects_b32[Result]
+    sync: expects_all_any_ballot_uni_e830a[Result]
     """Combine a predicate across the named threads of the warp."""
-    uni: expects_pred
+    uni: expects_pred[Result]
 
-class expects_s32_u32__5(incomplete):
-    s32: expects_s32_u32__12
-    u32: expects_s32_u32__12
+class expects_s32_u32_7840e(incomplete[Result]):
+    s32: expects_s32_u32_bbd2f[Result]
+    u32: expects_s32_u32_bbd2f[Result]
 
-class expects_s32_u32__6(incomplete):
-    s32: expects_s32_u32__13
-    u32: expects_s32_u32__13
+class expects_s32_u32_af1e5(incomplete[Result]):
+    s32: expects_s32_u32_0f0d6[Result]
+    u32: expects_s32_u32_0f0d6[Result]
 
-class expects_s32_u32__7(incomplete):
-    s32: expects_s32_u32__14
-    u32: expects_s32_u32__14
+class expects_s32_u32_c3c90(incomplete[Result]):
+    s32: expects_s32_u32_ec143[Result]
+    u32: expects_s32_u32_ec143[Result]
 
-class expects_commit_group_fence_mma_async_wait_group(incomplete):
-    commit_group: expects_sync__13
+class expects_commit_group_fence_mma_async_wait_group_8a5dc(incomplete[Result]):
+    commit_group: expects_sync_7e6d3[Result]
     """Make a group of the warpgroup's wgmma.mma_async that are in none yet."""
-    fence: expects_sync__13
+    fence: expects_sync_7e6d3[Result]
     """Order register accesses before wgmma.mma_async."""
-    mma_async: expects_sp_sync
+    mma_async: expects_sp_sync_a9002[Result]
     """Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
 
     `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously."""
-    wait_group: expects_sync__13
+    wait_group: expects_sync_7e6d3[Result]
     """Wait until at most n of the warpgroup's newest wgmma groups are pending."""
 
-class expects_load_mma_store(incomplete):
-    load: expects_a_b_c
+class expects_load_mma_store_f3d2c(incomplete[Result]):
+    load: expects_a_b_c_d6fcc[Result]
     """Load a warp's fragment of matrix A, B or C."""
-    mma: expects_and_sync_xor
+    mma: expects_and_sync_xor_cd57b[Result]
     """Multiply two fragments and add a third."""
-    store: expects_d
+    store: expects_d_ec1a8[Result]
     """Store a warp's fragment of matrix D."""
 
-class expects_f16_f16x2_f32(incomplete):
-    f16: complete
-    f16x2: complete
-    f32: complete
+class expects_f16_f16x2_f32(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
 
-class expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4(incomplete):
-    e2m1p4x4: complete
-    e2m1x4: complete
-    e2m3x4: complete
-    e3m2x4: complete
-    e4m3x4: complete
-    e5m2x4: complete
-    ue8m0x4: complete
+class expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4(incomplete[Result]):
+    e2m1p4x4: complete[Result]
+    e2m1x4: complete[Result]
+    e2m3x4: complete[Result]
+    e3m2x4: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x4: complete[Result]
+    ue8m0x4: complete[Result]
 
-class complete_or_bf16_f16(complete):
-    bf16: complete
-    f16: complete
+class complete_or_bf16_f16(complete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
 
-class expects_f16_f16x2_f32_f32x2_sat(incomplete):
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f32x2: complete
-    sat: expects_f16_f16x2_f32
+class expects_f16_f16x2_f32_f32x2_sat_e1f9b(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f32x2: complete[Result]
+    sat: expects_f16_f16x2_f32[Result]
 
-class expects_f32_f32x2_f64_ftz_sat(incomplete):
-    f32: complete_or_bf16_f16
-    f32x2: complete
-    f64: complete
-    ftz: expects_f32_f32x2_sat
-    sat: expects_f32__2
+class expects_f32_f32x2_f64_ftz_sat_18eed(incomplete[Result]):
+    f32: complete_or_bf16_f16[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f32_f32x2_sat_ca811[Result]
+    sat: expects_f32_10661[Result]
 
-class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    f16: complete
-    f16x2: complete
-    f32: complete_or_bf16_f16
-    f32x2: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32_f32x2_sat
-    sat: expects_f16_f16x2_f32__2
-    satfinite: expects_e4m3x4_e5m2x4
+class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_3250d(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32_f32x2_sat_e1f9b[Result]
+    sat: expects_f16_f16x2_f32_d95c7[Result]
+    satfinite: expects_e4m3x4_e5m2x4_d16da[Result]
 
-class expects_f16_f16x2_f32_s16x2_s32_s8x4_u16x2_u32_u8x4(incomplete):
-    f16: complete
-    f16x2: complete
-    f32: complete_or_bf16_f16
-    s16x2: complete
-    s32: complete
-    s8x4: complete
-    u16x2: complete
-    u32: complete
-    u8x4: complete
+class expects_f16_f16x2_f32_s16x2_s32_s8x4_u16x2_u32_u8x4_c0439(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
+    s16x2: complete[Result]
+    s32: complete[Result]
+    s8x4: complete[Result]
+    u16x2: complete[Result]
+    u32: complete[Result]
+    u8x4: complete[Result]
 
-class expects_e4m3x4_e5m2x4(incomplete):
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
+class expects_e4m3x4_e5m2x4_d16da(incomplete[Result]):
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
 
-class expects_s32(incomplete):
-    s32: complete
+class expects_s32(incomplete[Result]):
+    s32: complete[Result]
 
-class expects_bulk(incomplete):
-    bulk: expects_bulk_group_global_tensor
+class expects_bulk_bb2f4(incomplete[Result]):
+    bulk: expects_bulk_group_global_tensor_30424[Result]
     """Change the L2 eviction priority of a range of global memory, asynchronously.
 
     `applypriority.async.bulk.tensor`: Change the L2 eviction priority of a box of a tensor, asynchronously."""
 
-class expects_L2__evict_normal(incomplete):
-    L2__evict_normal: complete
+class expects_L2__evict_normal(incomplete[Result]):
+    L2__evict_normal: complete[Result]
 
-class expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more(incomplete):
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    cas: expects_b128_b16_b32_b64
-    cluster: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    cta: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    dec: expects_L2__cache_hint_u32
-    exch: expects_L2__cache_hint_b128_b32_b64
-    global_: expects_add_and_cas_dec_exch_inc_max_min_and_2_more
-    gpu: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    shared: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cluster: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cta: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    sys: expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    xor: expects_L2__cache_hint_b32_b64
+class expects_add_and_cas_cluster_cta_dec_exch_global_b824f(incomplete[Result]):
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    cas: expects_b128_b16_b32_b64[Result]
+    cluster: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    cta: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    exch: expects_L2__cache_hint_b128_b32_b64_d82b6[Result]
+    global_: expects_add_and_cas_dec_exch_inc_max_min_2e13b[Result]
+    gpu: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    shared: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    shared__cluster: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    shared__cta: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    sys: expects_add_and_cas_dec_exch_global_inc_max_f40e9[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4(incomplete):
-    L2__cache_hint: expects_f32_f64_s32_u32_u64_v2_v4
-    f32: complete
-    f64: complete
-    noftz: expects_L2__cache_hint_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8
-    s32: complete
-    u32: complete
-    u64: complete
-    v2: expects_f32
-    v4: expects_f32
+class expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee(incomplete[Result]):
+    L2__cache_hint: expects_f32_f64_s32_u32_u64_v2_v4_e2d8e[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    noftz: expects_L2__cache_hint_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8_f9478[Result]
+    s32: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_f32[Result]
+    v4: expects_f32[Result]
 
-class expects_L2__cache_hint_b32_b64(incomplete):
-    L2__cache_hint: expects_b32_b64
-    b32: complete
-    b64: complete
+class expects_L2__cache_hint_b32_b64_7a03d(incomplete[Result]):
+    L2__cache_hint: expects_b32_b64[Result]
+    b32: complete[Result]
+    b64: complete[Result]
 
-class expects_b128_b16_b32_b64(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
+class expects_b128_b16_b32_b64(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
 
-class expects_add_and_cas_dec_exch_global_inc_max_and_6_more(incomplete):
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    cas: expects_b128_b16_b32_b64
-    dec: expects_L2__cache_hint_u32
-    exch: expects_L2__cache_hint_b128_b32_b64
-    global_: expects_add_and_cas_dec_exch_inc_max_min_and_2_more
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    shared: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cluster: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cta: expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    xor: expects_L2__cache_hint_b32_b64
+class expects_add_and_cas_dec_exch_global_inc_max_f40e9(incomplete[Result]):
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    cas: expects_b128_b16_b32_b64[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    exch: expects_L2__cache_hint_b128_b32_b64_d82b6[Result]
+    global_: expects_add_and_cas_dec_exch_inc_max_min_2e13b[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    shared: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    shared__cluster: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    shared__cta: expects_add_and_cas_dec_exch_inc_max_min_93bcb[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_L2__cache_hint_u32(incomplete):
-    L2__cache_hint: expects_u32
-    u32: complete
+class expects_L2__cache_hint_u32_5b2e1(incomplete[Result]):
+    L2__cache_hint: expects_u32[Result]
+    u32: complete[Result]
 
-class expects_L2__cache_hint_b128_b32_b64(incomplete):
-    L2__cache_hint: expects_b128_b32_b64
-    b128: complete
-    b32: complete
-    b64: complete
+class expects_L2__cache_hint_b128_b32_b64_d82b6(incomplete[Result]):
+    L2__cache_hint: expects_b128_b32_b64[Result]
+    b128: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
 
-class expects_add_and_cas_dec_exch_inc_max_min_and_2_more(incomplete):
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    cas: expects_b128_b16_b32_b64
-    dec: expects_L2__cache_hint_u32
-    exch: expects_L2__cache_hint_b128_b32_b64
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    xor: expects_L2__cache_hint_b32_b64
+class expects_add_and_cas_dec_exch_inc_max_min_2e13b(incomplete[Result]):
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    cas: expects_b128_b16_b32_b64[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    exch: expects_L2__cache_hint_b128_b32_b64_d82b6[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_L2__cache_hint_noftz_s32_s64_u32_u64(incomplete):
-    L2__cache_hint: expects_s32_s64_u32_u64
-    noftz: expects_L2__cache_hint_v2_v4_v8
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
+class expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf(incomplete[Result]):
+    L2__cache_hint: expects_s32_s64_u32_u64[Result]
+    noftz: expects_L2__cache_hint_v2_v4_v8_15f6b[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2(incomplete):
-    add: expects_f32_f64_noftz_s32_u32_u64
-    and_: expects_b32_b64
-    cas: expects_b128_b16_b32_b64
-    dec: expects_u32
-    exch: expects_b128_b32_b64
-    inc: expects_u32
-    max: expects_s32_s64_u32_u64
-    min: expects_s32_s64_u32_u64
-    or_: expects_b32_b64
-    xor: expects_b32_b64
+class expects_add_and_cas_dec_exch_inc_max_min_93bcb(incomplete[Result]):
+    add: expects_f32_f64_noftz_s32_u32_u64_30645[Result]
+    and_: expects_b32_b64[Result]
+    cas: expects_b128_b16_b32_b64[Result]
+    dec: expects_u32[Result]
+    exch: expects_b128_b32_b64[Result]
+    inc: expects_u32[Result]
+    max: expects_s32_s64_u32_u64[Result]
+    min: expects_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
 
-class expects_arrive_red_sync(incomplete):
-    arrive: complete
-    red: expects_and_or_popc
-    sync: complete
+class expects_arrive_red_sync_f9377(incomplete[Result]):
+    arrive: complete[Result]
+    red: expects_and_or_popc_dfbc9[Result]
+    sync: complete[Result]
 
-class expects_and_or_popc(incomplete):
-    and_: expects_pred
-    or_: expects_pred
-    popc: expects_u32
+class expects_and_or_popc_dfbc9(incomplete[Result]):
+    and_: expects_pred[Result]
+    or_: expects_pred[Result]
+    popc: expects_u32[Result]
 
-class expects_sync__6(incomplete):
-    sync: complete
+class expects_sync_507ef(incomplete[Result]):
+    sync: complete[Result]
     """Wait for the threads of a warp that a mask names."""
 
-class complete_or_aligned(complete):
-    aligned: complete
+class complete_or_aligned(complete[Result]):
+    aligned: complete[Result]
 
-class expects_arrive_wait(incomplete):
-    arrive: complete_or_aligned_relaxed_release
-    wait: complete_or_acquire_aligned
+class expects_arrive_wait_81b60(incomplete[Result]):
+    arrive: complete_or_aligned_relaxed_release_bbfcd[Result]
+    wait: complete_or_acquire_aligned_10648[Result]
 
-class expects_arrive_red_sync__2(incomplete):
-    arrive: complete_or_aligned
-    red: expects_and_or_popc__2
-    sync: complete_or_aligned
+class expects_arrive_red_sync_4dfe0(incomplete[Result]):
+    arrive: complete_or_aligned[Result]
+    red: expects_and_or_popc_e128a[Result]
+    sync: complete_or_aligned[Result]
 
-class expects_and_or_popc__2(incomplete):
-    and_: expects_aligned_pred
-    or_: expects_aligned_pred
-    popc: expects_aligned_u32
+class expects_and_or_popc_e128a(incomplete[Result]):
+    and_: expects_aligned_pred_b52b0[Result]
+    or_: expects_aligned_pred_b52b0[Result]
+    popc: expects_aligned_u32_fbdb0[Result]
 
-class expects_s64_u64(incomplete):
-    s64: complete
-    u64: complete
+class expects_s64_u64(incomplete[Result]):
+    s64: complete[Result]
+    u64: complete[Result]
 
-class expects_get_first_ctaid_get_first_ctaid__x_get_first_ctaid__y_get_first_ctaid__z_is_canceled(incomplete):
-    get_first_ctaid: expects_v4
-    get_first_ctaid__x: expects_b32__3
-    get_first_ctaid__y: expects_b32__3
-    get_first_ctaid__z: expects_b32__3
-    is_canceled: expects_pred__2
+class expects_get_first_ctaid_get_first_ctaid__x_get_first_ctaid__y_get_first_ctaid__z_is_canceled_8cd66(incomplete[Result]):
+    get_first_ctaid: expects_v4_55501[Result]
+    get_first_ctaid__x: expects_b32_96ab0[Result]
+    get_first_ctaid__y: expects_b32_96ab0[Result]
+    get_first_ctaid__z: expects_b32_96ab0[Result]
+    is_canceled: expects_pred_960fb[Result]
 
-class expects_async(incomplete):
-    async_: expects_mbarrier__complete_tx__bytes_shared__cta
+class expects_async_a05f0(incomplete[Result]):
+    async_: expects_mbarrier__complete_tx__bytes_shared__cta_0d502[Result]
 
-class expects_f32_ftz(incomplete):
-    f32: complete
-    ftz: expects_f32
+class expects_f32_ftz_ebfa4(incomplete[Result]):
+    f32: complete[Result]
+    ftz: expects_f32[Result]
 
-class expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group(incomplete):
-    bulk: expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak
+class expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group_6e722(incomplete[Result]):
+    bulk: expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak_8aaaf[Result]
     """Copy a multiple of 16 bytes between global and shared memories, asynchronously.
 
     `cp.async.bulk.prefetch`: Bring a range of global memory into L2.
@@ -1752,11223 +2067,6320 @@ class expects_bulk_ca_cg_commit_group_mbarrier_wait_all_wait_group(incomplete):
     `cp.async.bulk.tensor`: Copy a box of a tensor between global and shared memory, as a tensor map describes it.
 
     `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2."""
-    ca: expects_shared_shared__cta
-    cg: expects_shared_shared__cta
-    commit_group: complete
+    ca: expects_shared_shared__cta_82eb3[Result]
+    cg: expects_shared_shared__cta_82eb3[Result]
+    commit_group: complete[Result]
     """Make a group of this thread's cp.async copies that are in none yet."""
-    mbarrier: expects_arrive
+    mbarrier: expects_arrive_9981b[Result]
     """`cp.async.mbarrier.arrive`: Arrive at the barrier when this thread's earlier cp.async copies have completed."""
-    wait_all: complete
+    wait_all: complete[Result]
     """Wait until all of this thread's cp.async copies have completed."""
-    wait_group: complete
+    wait_group: complete[Result]
     """Wait until at most n of this thread's newest cp.async groups are pending."""
 
-class expects_async__2(incomplete):
-    async_: expects_bulk__2
+class expects_async_7dfc2(incomplete[Result]):
+    async_: expects_bulk_522f6[Result]
     """`cp.reduce.async.bulk`: Reduce an array of shared memory into global or another CTA's memory, asynchronously.
 
     `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, asynchronously."""
 
-class expects_L2(incomplete):
-    L2: expects_b64
+class expects_L2_09d82(incomplete[Result]):
+    L2: expects_b64[Result]
 
-class expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged(incomplete):
-    L2__evict_first: expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_last: expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_normal: expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_unchanged: expects_L2__evict_first_L2__evict_unchanged_b64
+class expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_2b701(incomplete[Result]):
+    L2__evict_first: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
+    L2__evict_last: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
+    L2__evict_normal: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
+    L2__evict_unchanged: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
 
-class expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_global(incomplete):
-    L2__evict_first: expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_last: expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_normal: expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_unchanged: expects_L2__evict_first_L2__evict_unchanged_b64
-    global_: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged
+class expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_global_8bcbc(incomplete[Result]):
+    L2__evict_first: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
+    L2__evict_last: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
+    L2__evict_normal: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
+    L2__evict_unchanged: expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3[Result]
+    global_: expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_2b701[Result]
 
-class expects_bf16_f16(incomplete):
-    bf16: complete
-    f16: complete
+class expects_bf16_f16(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
 
-class expects_bf16_f16_f32(incomplete):
-    bf16: complete
-    f16: complete
-    f32: complete
+class expects_bf16_f16_f32(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
+    f32: complete[Result]
 
-class expects_bf16_f16_f32_f64(incomplete):
-    bf16: complete
-    f16: complete
-    f32: complete
-    f64: complete
+class expects_bf16_f16_f32_f64(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
 
-class expects_f32_f64_sat(incomplete):
-    f32: expects_bf16_f16_f32
-    f64: expects_f32
-    sat: expects_f32_f64__2
+class expects_f32_f64_sat_f89bb(incomplete[Result]):
+    f32: expects_bf16_f16_f32[Result]
+    f64: expects_f32[Result]
+    sat: expects_f32_f64_08a43[Result]
 
-class expects_sat(incomplete):
-    sat: expects_s16_s2_s4_s8_u16_u2_u4_u8
+class expects_sat_c9840(incomplete[Result]):
+    sat: expects_s16_s2_s4_s8_u16_u2_u4_u8_9f88f[Result]
 
-class expects_bf16_f16_f32_f64_ftz_sat(incomplete):
-    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: expects_bf16_f16_f32_sat
-    sat: expects_f16_f32_f64
+class expects_bf16_f16_f32_f64_ftz_sat_e3a45(incomplete[Result]):
+    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_7d918[Result]
+    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_7db5f[Result]
+    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_fff42[Result]
+    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    ftz: expects_bf16_f16_f32_sat_e8997[Result]
+    sat: expects_f16_f32_f64_5c981[Result]
 
-class expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more(incomplete):
-    bf16: expects_bf16
-    f16: expects_f16
-    f32: expects_f32
-    f64: expects_f64
-    ftz: expects_f32_s16_s32_s64_s8_sat_u16_u32_and_2_more
-    s16: expects_bf16_f16_f32_f64
-    s32: expects_bf16_f16_f32_f64
-    s64: expects_bf16_f16_f32_f64
-    s8: expects_bf16_f16_f32_f64
-    sat: expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__3
-    u16: expects_bf16_f16_f32_f64
-    u32: expects_bf16_f16_f32_f64
-    u64: expects_bf16_f16_f32_f64
-    u8: expects_bf16_f16_f32_f64
+class expects_bf16_f16_f32_f64_ftz_s16_s32_s64_12f83(incomplete[Result]):
+    bf16: expects_bf16[Result]
+    f16: expects_f16[Result]
+    f32: expects_f32[Result]
+    f64: expects_f64[Result]
+    ftz: expects_f32_s16_s32_s64_s8_sat_u16_u32_6ed66[Result]
+    s16: expects_bf16_f16_f32_f64[Result]
+    s32: expects_bf16_f16_f32_f64[Result]
+    s64: expects_bf16_f16_f32_f64[Result]
+    s8: expects_bf16_f16_f32_f64[Result]
+    sat: expects_f16_f32_f64_s16_s32_s64_s8_u16_90fe8[Result]
+    u16: expects_bf16_f16_f32_f64[Result]
+    u32: expects_bf16_f16_f32_f64[Result]
+    u64: expects_bf16_f16_f32_f64[Result]
+    u8: expects_bf16_f16_f32_f64[Result]
 
-class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more(incomplete):
-    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2_ue8m0x2
-    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32
-    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: expects_bf16_f16_f32_sat
-    relu: expects_bf16_bf16x2_f16_f16x2_satfinite_scaled__n2__ue8m0_tf32
-    sat: expects_f16_f32_f64
-    satfinite: expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_5_more
-    scaled__n2__ue8m0: expects_bf16x2
-    tf32: expects_f32
+class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_3b8d1(incomplete[Result]):
+    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_7d918[Result]
+    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2_ue8m0x2[Result]
+    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_7db5f[Result]
+    f16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32[Result]
+    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_fff42[Result]
+    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    ftz: expects_bf16_f16_f32_sat_e8997[Result]
+    relu: expects_bf16_bf16x2_f16_f16x2_satfinite_scaled__n2__ue8m0_tf32_70826[Result]
+    sat: expects_f16_f32_f64_5c981[Result]
+    satfinite: expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_40d6b[Result]
+    scaled__n2__ue8m0: expects_bf16x2_59c7c[Result]
+    tf32: expects_f32[Result]
 
-class expects_satfinite_tf32(incomplete):
-    satfinite: expects_tf32
-    tf32: expects_f32
+class expects_satfinite_tf32_0e99a(incomplete[Result]):
+    satfinite: expects_tf32_c6c84[Result]
+    tf32: expects_f32[Result]
 
-class expects_bf16_f16_f32_f64_ftz_sat_satfinite_ue8m0x2(incomplete):
-    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: expects_bf16_f16_f32_sat
-    sat: expects_f16_f32_f64
-    satfinite: expects_ue8m0x2
-    ue8m0x2: expects_bf16x2_f32
+class expects_bf16_f16_f32_f64_ftz_sat_satfinite_ue8m0x2_d3ce6(incomplete[Result]):
+    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_7d918[Result]
+    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_7db5f[Result]
+    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_fff42[Result]
+    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    ftz: expects_bf16_f16_f32_sat_e8997[Result]
+    sat: expects_f16_f32_f64_5c981[Result]
+    satfinite: expects_ue8m0x2_8968f[Result]
+    ue8m0x2: expects_bf16x2_f32[Result]
 
-class expects_bf16x2_f16x2_relu_satfinite(incomplete):
-    bf16x2: expects_f32
-    f16x2: expects_f32
-    relu: expects_bf16x2_f16x2_satfinite
-    satfinite: expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2
+class expects_bf16x2_f16x2_relu_satfinite_f4a1e(incomplete[Result]):
+    bf16x2: expects_f32[Result]
+    f16x2: expects_f32[Result]
+    relu: expects_bf16x2_f16x2_satfinite_36468[Result]
+    satfinite: expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2_6a1ae[Result]
 
-class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more__2(incomplete):
-    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    bf16x2: expects_f32
-    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f16x2: expects_f32
-    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: expects_bf16_f16_f32_sat
-    relu: expects_bf16_bf16x2_f16_f16x2_satfinite_tf32
-    sat: expects_f16_f32_f64
-    satfinite: expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_6_more
-    tf32: expects_f32
-    ue8m0x2: expects_bf16x2_f32
+class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_393c0(incomplete[Result]):
+    bf16: expects_f16_f32_f64_s16_s32_s64_s8_u16_7d918[Result]
+    bf16x2: expects_f32[Result]
+    f16: expects_bf16_f32_f64_s16_s32_s64_s8_u16_7db5f[Result]
+    f16x2: expects_f32[Result]
+    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_fff42[Result]
+    f64: expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    ftz: expects_bf16_f16_f32_sat_e8997[Result]
+    relu: expects_bf16_bf16x2_f16_f16x2_satfinite_tf32_d8633[Result]
+    sat: expects_f16_f32_f64_5c981[Result]
+    satfinite: expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_cf2b2[Result]
+    tf32: expects_f32[Result]
+    ue8m0x2: expects_bf16x2_f32[Result]
 
-class expects_s16_s32_s64_s8_u16_u32_u64_u8(incomplete):
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_s16_s32_s64_s8_u16_u32_u64_u8(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more(incomplete):
-    f16: expects_f16
-    f32: expects_f16_f32
-    f64: expects_f16_f32_f64__2
-    s16: expects_s32_s64_u16_u32_u64
-    s32: expects_s64_u32_u64
-    s64: expects_u64
-    s8: expects_s16_s32_s64_u16_u32_u64_u8
-    u16: expects_s16_s32_s64_s8_u32_u64
-    u32: expects_s16_s32_s64_s8_u64
-    u64: expects_s16_s32_s64_s8
-    u8: expects_s16_s32_s64_s8_u16_u32_u64
+class expects_f16_f32_f64_s16_s32_s64_s8_u16_87fd9(incomplete[Result]):
+    f16: expects_f16[Result]
+    f32: expects_f16_f32[Result]
+    f64: expects_f16_f32_f64[Result]
+    s16: expects_s32_s64_u16_u32_u64[Result]
+    s32: expects_s64_u32_u64[Result]
+    s64: expects_u64[Result]
+    s8: expects_s16_s32_s64_u16_u32_u64_u8[Result]
+    u16: expects_s16_s32_s64_s8_u32_u64[Result]
+    u32: expects_s16_s32_s64_s8_u64[Result]
+    u64: expects_s16_s32_s64_s8[Result]
+    u8: expects_s16_s32_s64_s8_u16_u32_u64[Result]
 
-class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta__2(incomplete):
-    const: expects_u32_u64
-    global_: expects_u32_u64
-    local: expects_u32_u64
-    param: expects_u32_u64
-    param__entry: expects_u32_u64
-    shared: expects_u32_u64
-    shared__cluster: expects_u32_u64
-    shared__cta: expects_u32_u64
+class expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_7cee6(incomplete[Result]):
+    const: expects_u32_u64[Result]
+    global_: expects_u32_u64[Result]
+    local: expects_u32_u64[Result]
+    param: expects_u32_u64[Result]
+    param__entry: expects_u32_u64[Result]
+    shared: expects_u32_u64[Result]
+    shared__cluster: expects_u32_u64[Result]
+    shared__cta: expects_u32_u64[Result]
 
-class expects_L2__2(incomplete):
-    L2: complete
+class expects_L2(incomplete[Result]):
+    L2: complete[Result]
 
-class expects_f32_f64_ftz(incomplete):
-    f32: complete
-    f64: complete
-    ftz: expects_f32
+class expects_f32_f64_ftz_44dd8(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f32[Result]
 
-class expects_s32_u32__8(incomplete):
-    s32: complete
-    u32: complete
+class expects_s32_u32(incomplete[Result]):
+    s32: complete[Result]
+    u32: complete[Result]
 
-class expects_f16_f16x2_f32_ftz(incomplete):
-    f16: complete
-    f16x2: complete
-    f32: complete
-    ftz: expects_bf16_bf16x2_f32
+class expects_f16_f16x2_f32_ftz_99633(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    ftz: expects_bf16_bf16x2_f32[Result]
 
-class complete_or_commit_group_op_restrict__fetching(complete):
-    commit_group: complete
-    op_restrict__fetching: complete
+class complete_or_commit_group_op_restrict__fetching(complete[Result]):
+    commit_group: complete[Result]
+    op_restrict__fetching: complete[Result]
 
-class expects_async__3(incomplete):
-    async_: expects_shared__cta
+class expects_async_06653(incomplete[Result]):
+    async_: expects_shared__cta_e3ab2[Result]
 
-class expects_async__4(incomplete):
-    async_: expects_shared__cta_tensor
+class expects_async_5ad52(incomplete[Result]):
+    async_: expects_shared__cta_tensor_eb0f2[Result]
     """`fabric.try_get.async.tensor`: Copy a box of a tensor behind a fabric handle to shared memory, asynchronously."""
 
-class expects_async__5(incomplete):
-    async_: expects_multimem
+class expects_async_0700f(incomplete[Result]):
+    async_: expects_multimem_10d71[Result]
 
-class expects_async__6(incomplete):
-    async_: expects_multimem_shared__cta_tensor
+class expects_async_498f9(incomplete[Result]):
+    async_: expects_multimem_shared__cta_tensor_3b5e2[Result]
     """`fabric.try_put.async.tensor`: Copy a box in shared memory to a tensor behind a fabric handle, asynchronously."""
 
-class expects_async__7(incomplete):
-    async_: expects_multimem_shared__cta_tensor__2
+class expects_async_bc7e2(incomplete[Result]):
+    async_: expects_multimem_shared__cta_tensor_67ae1[Result]
     """`fabric.try_red.async.tensor`: Reduce a box in shared memory into a tensor behind a fabric handle."""
 
-class expects_sync_restrict__reads(incomplete):
-    sync_restrict__reads: complete
+class expects_sync_restrict__reads(incomplete[Result]):
+    sync_restrict__reads: complete[Result]
 
-class expects_cluster_cta_gpu_sys(incomplete):
-    cluster: complete
-    cta: complete
-    gpu: complete
-    sys: complete
+class expects_cluster_cta_gpu_sys(incomplete[Result]):
+    cluster: complete[Result]
+    cta: complete[Result]
+    gpu: complete[Result]
+    sys: complete[Result]
 
-class expects_cluster_cta_gpu_sync_restrict__shared__cluster_sys(incomplete):
-    cluster: complete
-    cta: complete
-    gpu: complete
-    sync_restrict__shared__cluster: expects_cluster
-    sys: complete
+class expects_cluster_cta_gpu_sync_restrict__shared__cluster_sys_90129(incomplete[Result]):
+    cluster: complete[Result]
+    cta: complete[Result]
+    gpu: complete[Result]
+    sync_restrict__shared__cluster: expects_cluster[Result]
+    sys: complete[Result]
 
-class expects_release(incomplete):
-    release: expects_cluster
+class expects_release_8c08d(incomplete[Result]):
+    release: expects_cluster[Result]
 
-class expects_alias_async_async__generic_fabric__fabric_fabric__generic_generic__fabric_tensormap__generic(incomplete):
-    alias: complete
-    async_: complete_or_global_shared__cluster_shared__cta
-    async__generic: expects_acquire_release
-    fabric__fabric: expects_alias
-    fabric__generic: expects_alias
-    generic__fabric: expects_alias
-    tensormap__generic: expects_acquire_release__2
+class expects_alias_async_async__generic_fabric__fabric_fabric__generic_generic__fabric_tensormap__generic_6b1f1(incomplete[Result]):
+    alias: complete[Result]
+    async_: complete_or_global_shared__cluster_shared__cta[Result]
+    async__generic: expects_acquire_release_38e45[Result]
+    fabric__fabric: expects_alias_4ecab[Result]
+    fabric__generic: expects_alias_4ecab[Result]
+    generic__fabric: expects_alias_4ecab[Result]
+    tensormap__generic: expects_acquire_release_6e5a1[Result]
 
-class expects_cluster_cta_gpu_sync_restrict__shared__cta_sys(incomplete):
-    cluster: complete
-    cta: complete
-    gpu: complete
-    sync_restrict__shared__cta: expects_cluster
-    sys: complete
+class expects_cluster_cta_gpu_sync_restrict__shared__cta_sys_35b77(incomplete[Result]):
+    cluster: complete[Result]
+    cta: complete[Result]
+    gpu: complete[Result]
+    sync_restrict__shared__cta: expects_cluster[Result]
+    sys: complete[Result]
 
-class expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2(incomplete):
-    e2m1p4x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e2m1x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e2m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e3m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    ue8m0x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
+class expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c(incomplete[Result]):
+    e2m1p4x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e2m1x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e2m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e3m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
+    ue8m0x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4[Result]
 
-class expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f32: complete_or_bf16_f16
-    f32x2: complete
-    f64: complete
-    ftz: expects_f32_f32x2_sat
-    oob: expects_bf16_bf16x2_relu
-    relu: expects_bf16_bf16x2
-    sat: expects_f32__2
+class expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat_d4faf(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f32_f32x2_sat_ca811[Result]
+    oob: expects_bf16_bf16x2_relu_a42f6[Result]
+    relu: expects_bf16_bf16x2[Result]
+    sat: expects_f32_10661[Result]
 
-class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_6_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    f16: complete
-    f16x2: complete
-    f32: complete_or_bf16_f16
-    f32x2: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32_f32x2_relu_sat
-    oob: expects_bf16_bf16x2_f16_f16x2_relu
-    relu: expects_bf16_bf16x2_f16_f16x2
-    sat: expects_f16_f16x2_f32__2
-    satfinite: expects_e4m3x4_e5m2x4__2
+class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_f2118(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32_f32x2_relu_sat_a4e31[Result]
+    oob: expects_bf16_bf16x2_f16_f16x2_relu_af8a9[Result]
+    relu: expects_bf16_bf16x2_f16_f16x2[Result]
+    sat: expects_f16_f16x2_f32_d95c7[Result]
+    satfinite: expects_e4m3x4_e5m2x4_8d1a7[Result]
 
-class expects_e4m3x4_e5m2x4__2(incomplete):
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
+class expects_e4m3x4_e5m2x4_8d1a7(incomplete[Result]):
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
 
-class expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more(incomplete):
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399(incomplete[Result]):
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more(incomplete):
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad(incomplete[Result]):
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8(incomplete):
-    L2__128B: expects_v4_v8
-    L2__256B: expects_v4_v8
-    L2__64B: expects_v4_v8
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_v4_v8
-    v4: expects_b64_f64_s64_u64
-    v8: expects_b32_f32_s32_u32
+class expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3(incomplete[Result]):
+    L2__128B: expects_v4_v8_acdb3[Result]
+    L2__256B: expects_v4_v8_acdb3[Result]
+    L2__64B: expects_v4_v8_acdb3[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7[Result]
+    v4: expects_b64_f64_s64_u64[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_cluster_cta_gpu_sys__2(incomplete):
-    cluster: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
-    cta: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
-    gpu: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
-    sys: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
+class expects_cluster_cta_gpu_sys_c1472(incomplete[Result]):
+    cluster: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_d51a5[Result]
+    cta: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_d51a5[Result]
+    gpu: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_d51a5[Result]
+    sys: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_d51a5[Result]
 
-class expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    ca: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    cg: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    cs: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    cv: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    f32: complete
-    f64: complete
-    lu: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more
+class expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    ca: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    cg: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    cs: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    cv: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    lu: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_769f5[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_28_more(incomplete):
-    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more
-    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more
-    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more
-    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: complete
-    f64: complete
-    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    nc: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_22_more
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_ec04b(incomplete[Result]):
+    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_705c7[Result]
+    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_705c7[Result]
+    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_705c7[Result]
+    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    nc: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_b825c[Result]
     """Load from global memory through the non-coherent read-only path."""
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_acquire_relaxed(incomplete):
-    acquire: expects_sys
-    relaxed: expects_sys
+class expects_acquire_relaxed_46b38(incomplete[Result]):
+    acquire: expects_sys_bf686[Result]
+    relaxed: expects_sys_bf686[Result]
 
-class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more(incomplete):
-    L2__evict_first: expects_v4_v8
-    L2__evict_last: expects_v4_v8
-    L2__evict_normal: expects_v4_v8
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more__2
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_8909c(incomplete[Result]):
+    L2__evict_first: expects_v4_v8_acdb3[Result]
+    L2__evict_last: expects_v4_v8_acdb3[Result]
+    L2__evict_normal: expects_v4_v8_acdb3[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_e248a[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_b32_f32_s32_u32(incomplete):
-    b32: complete
-    f32: complete
-    s32: complete
-    u32: complete
+class expects_b32_f32_s32_u32(incomplete[Result]):
+    b32: complete[Result]
+    f32: complete[Result]
+    s32: complete[Result]
+    u32: complete[Result]
 
-class expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_21_more(incomplete):
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_16_more
-    local: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_5613c(incomplete[Result]):
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_c9a48[Result]
+    local: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_36_more(incomplete):
-    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    const: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: complete
-    f64: complete
-    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_27_more
-    local: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    param: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__entry: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__func: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cta: expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_25b7d(incomplete[Result]):
+    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    const: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_eff23[Result]
+    local: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    param: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    param__entry: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    param__func: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_ca_cg_cs_39f26[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_aligned(incomplete):
-    aligned: expects_m16n16_m8n16_m8n8
+class expects_aligned_8e3c6(incomplete[Result]):
+    aligned: expects_m16n16_m8n16_m8n8_1ec09[Result]
 
-class expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more
+class expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_769f5[Result]
 
-class expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more(incomplete):
-    b16: complete
-    b32: complete
-    b8: complete
-    f32: complete
-    s16: complete
-    s32: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u8: complete
+class expects_b16_b32_b8_f32_s16_s32_s8_u16_769f5(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u8: complete[Result]
 
-class expects_f32_sat(incomplete):
-    f32: complete
-    sat: expects_f32
+class expects_f32_sat_12215(incomplete[Result]):
+    f32: complete[Result]
+    sat: expects_f32[Result]
 
-class expects_f32_f64_ftz_sat(incomplete):
-    f32: complete
-    f64: complete
-    ftz: expects_f32_sat
-    sat: expects_f32
+class expects_f32_f64_ftz_sat_47863(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f32_sat_12215[Result]
+    sat: expects_f32[Result]
 
-class expects_f32(incomplete):
-    f32: complete
+class expects_f32(incomplete[Result]):
+    f32: complete[Result]
 
-class expects_s16_s32_u16_u32(incomplete):
-    s16: complete
-    s32: complete
-    u16: complete
-    u32: complete
+class expects_s16_s32_u16_u32(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
 
-class expects_s32_sat_u32(incomplete):
-    s32: complete
-    sat: expects_s32
-    u32: complete
+class expects_s32_sat_u32_3e099(incomplete[Result]):
+    s32: complete[Result]
+    sat: expects_s32[Result]
+    u32: complete[Result]
 
-class expects_sync__7(incomplete):
-    sync: expects_b32_b64
+class expects_sync_ed272(incomplete[Result]):
+    sync: expects_b32_b64[Result]
 
-class expects_abs_bf16_bf16x2_f16_f16x2_f32_xorsign(incomplete):
-    abs: expects_f32
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    xorsign: expects_abs
+class expects_abs_bf16_bf16x2_f16_f16x2_f32_xorsign_74f64(incomplete[Result]):
+    abs: expects_f32[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    xorsign: expects_abs_5c943[Result]
 
-class expects_NaN_abs_f16_f16x2_f32_xorsign(incomplete):
-    NaN: expects_abs_f16_f16x2_f32_xorsign
-    abs: expects_f32
-    f16: complete
-    f16x2: complete
-    f32: complete
-    xorsign: expects_abs__2
+class expects_NaN_abs_f16_f16x2_f32_xorsign_a7b2e(incomplete[Result]):
+    NaN: expects_abs_f16_f16x2_f32_xorsign_3306e[Result]
+    abs: expects_f32[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    xorsign: expects_abs_b0a1e[Result]
 
-class expects_s16x2_s32_s8x4(incomplete):
-    s16x2: complete
-    s32: complete
-    s8x4: complete
+class expects_s16x2_s32_s8x4(incomplete[Result]):
+    s16x2: complete[Result]
+    s32: complete[Result]
+    s8x4: complete[Result]
 
-class expects_abs(incomplete):
-    abs: expects_bf16_bf16x2_f16_f16x2_f32
+class expects_abs_5c943(incomplete[Result]):
+    abs: expects_bf16_bf16x2_f16_f16x2_f32[Result]
 
-class expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta(incomplete):
-    b64: complete
-    expect_tx: expects_b64_relaxed_release_shared_shared__cluster_shared__cta
-    noComplete: expects_b64_release_shared_shared__cta
-    relaxed: expects_cluster_cta
-    release: expects_cluster_cta
-    shared: expects_b64
-    shared__cluster: expects_b64
-    shared__cta: expects_b64
+class expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cluster_shared__cta_f5490(incomplete[Result]):
+    b64: complete[Result]
+    expect_tx: expects_b64_relaxed_release_shared_shared__cluster_shared__cta_e1905[Result]
+    noComplete: expects_b64_release_shared_shared__cta_b20ca[Result]
+    relaxed: expects_cluster_cta_e6723[Result]
+    release: expects_cluster_cta_e6723[Result]
+    shared: expects_b64[Result]
+    shared__cluster: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_layout__v0_layout__v1(incomplete):
-    layout__v0: expects_b64_shared_shared__cta
-    layout__v1: expects_b64_shared_shared__cta
+class expects_layout__v0_layout__v1_ba03d(incomplete[Result]):
+    layout__v0: expects_b64_shared_shared__cta_09f0b[Result]
+    layout__v1: expects_b64_shared_shared__cta_09f0b[Result]
 
-class expects_b64_relaxed_shared_shared__cluster_shared__cta(incomplete):
-    b64: complete
-    relaxed: expects_cluster_cta
-    shared: expects_b64
-    shared__cluster: expects_b64
-    shared__cta: expects_b64
+class expects_b64_relaxed_shared_shared__cluster_shared__cta_88901(incomplete[Result]):
+    b64: complete[Result]
+    relaxed: expects_cluster_cta_e6723[Result]
+    shared: expects_b64[Result]
+    shared__cluster: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_b64_layout__v0_layout__v1_shared_shared__cta(incomplete):
-    b64: complete
-    layout__v0: expects_b64_shared_shared__cta
-    layout__v1: expects_b64_shared_shared__cta
-    shared: expects_b64
-    shared__cta: expects_b64
+class expects_b64_layout__v0_layout__v1_shared_shared__cta_2dce9(incomplete[Result]):
+    b64: complete[Result]
+    layout__v0: expects_b64_shared_shared__cta_09f0b[Result]
+    layout__v1: expects_b64_shared_shared__cta_09f0b[Result]
+    shared: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_b64_shared_shared__cta(incomplete):
-    b64: complete
-    shared: expects_b64
-    shared__cta: expects_b64
+class expects_b64_shared_shared__cta_09f0b(incomplete[Result]):
+    b64: complete[Result]
+    shared: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_b64_layout__v0(incomplete):
-    b64: complete
-    layout__v0: expects_b64
+class expects_b64_layout__v0_0679f(incomplete[Result]):
+    b64: complete[Result]
+    layout__v0: expects_b64[Result]
 
-class expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta(incomplete):
-    acquire: expects_cluster_cta__2
-    b64: complete
-    parity: expects_acquire_b64_phase_type__conditional_phase_type__primary_relaxed_shared_shared__cta
-    phase_type__primary: expects_acquire_b64_relaxed_shared_shared__cta
-    relaxed: expects_cluster_cta__2
-    shared: expects_b64
-    shared__cta: expects_b64
+class expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta_fa382(incomplete[Result]):
+    acquire: expects_cluster_cta_07979[Result]
+    b64: complete[Result]
+    parity: expects_acquire_b64_phase_type__conditional_phase_type__primary_relaxed_shared_shared__cta_f8bf2[Result]
+    phase_type__primary: expects_acquire_b64_relaxed_shared_shared__cta_58466[Result]
+    relaxed: expects_cluster_cta_07979[Result]
+    shared: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_alias_async(incomplete):
-    alias: complete
-    async_: complete
+class expects_alias_async(incomplete[Result]):
+    alias: complete[Result]
+    async_: complete[Result]
 
-class expects_sync__8(incomplete):
-    sync: expects_aligned__5
+class expects_sync_d33d8(incomplete[Result]):
+    sync: expects_aligned_92d65[Result]
 
-class expects_sync__9(incomplete):
-    sync: expects_aligned__6
+class expects_sync_a8962(incomplete[Result]):
+    sync: expects_aligned_fea47[Result]
 
-class expects_aligned__2(incomplete):
-    aligned: expects_m16n8k128_m16n8k16_m16n8k256_m16n8k32_m16n8k4_m16n8k64_m16n8k8_m8n8k128_and_3_more
+class expects_aligned_671fc(incomplete[Result]):
+    aligned: expects_m16n8k128_m16n8k16_m16n8k256_m16n8k32_m16n8k4_m16n8k64_m16n8k8_m8n8k128_bba58[Result]
 
-class expects_b16_b32_f32_s16_s32_u16_u32(incomplete):
-    b16: complete
-    b32: complete
-    f32: complete
-    s16: complete
-    s32: complete
-    u16: complete
-    u32: complete
+class expects_b16_b32_f32_s16_s32_u16_u32(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    f32: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
 
-class expects_aligned__3(incomplete):
-    aligned: expects_m8n8
+class expects_aligned_27d8f(incomplete[Result]):
+    aligned: expects_m8n8_71840[Result]
 
-class expects_f32_f32x2_f64_ftz_sat__2(incomplete):
-    f32: complete
-    f32x2: complete
-    f64: complete
-    ftz: expects_f32_f32x2_sat
-    sat: expects_f32
+class expects_f32_f32x2_f64_ftz_sat_2ea4f(incomplete[Result]):
+    f32: complete[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f32_f32x2_sat_ca811[Result]
+    sat: expects_f32[Result]
 
-class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more__2(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f32x2: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32_f32x2_sat
-    sat: expects_f16_f16x2_f32
-    satfinite: expects_e4m3x4_e5m2x4__2
+class expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_7b412(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    e5m2x4: expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4_2262c[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f32x2: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32_f32x2_sat_e1f9b[Result]
+    sat: expects_f16_f16x2_f32[Result]
+    satfinite: expects_e4m3x4_e5m2x4_8d1a7[Result]
 
-class expects_async_reduce__2(incomplete):
-    async_: expects_bulk__3
+class expects_async_reduce_97616(incomplete[Result]):
+    async_: expects_bulk_adfad[Result]
     """`multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously."""
-    reduce: expects_async__8
+    reduce: expects_async_658ac[Result]
     """`multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address."""
 
-class expects_acquire_add_and_global_max_min_or_relaxed_and_2_more(incomplete):
-    acquire: expects_cluster_cta_gpu_sys__4
-    add: expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more
-    and_: expects_b32_b64
-    global_: expects_add_and_max_min_or_xor__2
-    max: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    min: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    or_: expects_b32_b64
-    relaxed: expects_cluster_cta_gpu_sys__4
-    weak: expects_add_and_global_max_min_or_xor
-    xor: expects_b32_b64
+class expects_acquire_add_and_global_max_min_or_relaxed_b21d2(incomplete[Result]):
+    acquire: expects_cluster_cta_gpu_sys_2e829[Result]
+    add: expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_2ecaa[Result]
+    and_: expects_b32_b64[Result]
+    global_: expects_add_and_max_min_or_xor_eb38d[Result]
+    max: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_0d5c6[Result]
+    min: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_0d5c6[Result]
+    or_: expects_b32_b64[Result]
+    relaxed: expects_cluster_cta_gpu_sys_2e829[Result]
+    weak: expects_add_and_global_max_min_or_xor_7bae6[Result]
+    xor: expects_b32_b64[Result]
 
-class expects_add_and_async_global_max_min_or_relaxed_and_2_more(incomplete):
-    add: expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_and_2_more
-    and_: expects_b32_b64
-    async_: expects_release__2
+class expects_add_and_async_global_max_min_or_relaxed_f0254(incomplete[Result]):
+    add: expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_82cf4[Result]
+    and_: expects_b32_b64[Result]
+    async_: expects_release_49cc8[Result]
     """Add to a multimem address asynchronously."""
-    global_: expects_add_and_max_min_or_xor__3
-    max: expects_s32_s64_u32_u64_v2_v4_v8
-    min: expects_s32_s64_u32_u64_v2_v4_v8
-    or_: expects_b32_b64
-    relaxed: expects_cluster_cta_gpu_sys__5
-    release: expects_cluster_cta_gpu_sys__5
-    xor: expects_b32_b64
+    global_: expects_add_and_max_min_or_xor_b3804[Result]
+    max: expects_s32_s64_u32_u64_v2_v4_v8_21066[Result]
+    min: expects_s32_s64_u32_u64_v2_v4_v8_21066[Result]
+    or_: expects_b32_b64[Result]
+    relaxed: expects_cluster_cta_gpu_sys_72ff7[Result]
+    release: expects_cluster_cta_gpu_sys_72ff7[Result]
+    xor: expects_b32_b64[Result]
 
-class expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_and_12_more(incomplete):
-    async_: expects_release__3
+class expects_async_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_cb612(incomplete[Result]):
+    async_: expects_release_d3ced[Result]
     """Store to every replica behind a multimem address without waiting, in release order."""
-    b32: complete
-    b64: complete
-    bf16x2: complete
-    e4m3x4: complete
-    e5m2x4: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    global_: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_7_more
-    relaxed: expects_cluster_cta_gpu_sys__6
-    release: expects_cluster_cta_gpu_sys__6
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32
-    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_3_more
-    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16
-    weak: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_8_more
+    b32: complete[Result]
+    b64: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x4: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_8ae73[Result]
+    relaxed: expects_cluster_cta_gpu_sys_b5a67[Result]
+    release: expects_cluster_cta_gpu_sys_b5a67[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32[Result]
+    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_f5596[Result]
+    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16[Result]
+    weak: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_147b8[Result]
 
-class expects_tensormap(incomplete):
-    tensormap: complete
+class expects_tensormap(incomplete[Result]):
+    tensormap: complete[Result]
 
-class expects_L1_L2_L2__evict_last_L2__evict_normal(incomplete):
-    L1: complete
-    L2: complete
-    L2__evict_last: complete
-    L2__evict_normal: complete
+class expects_L1_L2_L2__evict_last_L2__evict_normal(incomplete[Result]):
+    L1: complete[Result]
+    L2: complete[Result]
+    L2__evict_last: complete[Result]
+    L2__evict_normal: complete[Result]
 
-class expects_L1_L2(incomplete):
-    L1: complete
-    L2: complete
+class expects_L1_L2(incomplete[Result]):
+    L1: complete[Result]
+    L2: complete[Result]
 
-class complete_or_b4e_ecl_ecr_f4e_rc16_rc8(complete):
-    b4e: complete
-    ecl: complete
-    ecr: complete
-    f4e: complete
-    rc16: complete
-    rc8: complete
+class complete_or_b4e_ecl_ecr_f4e_rc16_rc8(complete[Result]):
+    b4e: complete[Result]
+    ecl: complete[Result]
+    ecr: complete[Result]
+    f4e: complete[Result]
+    rc16: complete[Result]
+    rc8: complete[Result]
 
-class expects_f32_ftz__2(incomplete):
-    f32: complete
-    ftz: expects_f32_f64
+class expects_f32_ftz_6a723(incomplete[Result]):
+    f32: complete[Result]
+    ftz: expects_f32_f64[Result]
 
-class expects_f32_f64_ftz__2(incomplete):
-    f32: complete
-    f64: complete
-    ftz: expects_f32_f64
+class expects_f32_f64_ftz_ff4b1(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f32_f64[Result]
 
-class expects_mmio_relaxed_release(incomplete):
-    mmio: expects_release__4
-    relaxed: expects_cluster__2
-    release: expects_gpu_sys
+class expects_mmio_relaxed_release_05004(incomplete[Result]):
+    mmio: expects_release_60645[Result]
+    relaxed: expects_cluster_d2f8d[Result]
+    release: expects_gpu_sys_4486c[Result]
 
-class expects_add_and_dec_global_inc_max_min_or_and_4_more(incomplete):
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    dec: expects_L2__cache_hint_u32
-    global_: expects_add_and_dec_inc_max_min_or_xor
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    shared: expects_add_and_dec_inc_max_min_or_xor__2
-    shared__cluster: expects_add_and_dec_inc_max_min_or_xor__2
-    shared__cta: expects_add_and_dec_inc_max_min_or_xor__2
-    xor: expects_L2__cache_hint_b32_b64
+class expects_add_and_dec_global_inc_max_min_or_e1dbb(incomplete[Result]):
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    global_: expects_add_and_dec_inc_max_min_or_xor_a6b10[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    shared: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    shared__cluster: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    shared__cta: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_add_and_dec_inc_max_min_or_xor(incomplete):
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    dec: expects_L2__cache_hint_u32
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    xor: expects_L2__cache_hint_b32_b64
+class expects_add_and_dec_inc_max_min_or_xor_a6b10(incomplete[Result]):
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_add_and_cluster_cta_dec_global_gpu_inc_and_8_more(incomplete):
-    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: expects_L2__cache_hint_b32_b64
-    cluster: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    cta: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    dec: expects_L2__cache_hint_u32
-    global_: expects_add_and_dec_inc_max_min_or_xor
-    gpu: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    inc: expects_L2__cache_hint_u32
-    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: expects_L2__cache_hint_b32_b64
-    shared: expects_add_and_dec_inc_max_min_or_xor__2
-    shared__cluster: expects_add_and_dec_inc_max_min_or_xor__2
-    shared__cta: expects_add_and_dec_inc_max_min_or_xor__2
-    sys: expects_add_and_dec_global_inc_max_min_or_and_4_more
-    xor: expects_L2__cache_hint_b32_b64
+class expects_add_and_cluster_cta_dec_global_gpu_inc_4da54(incomplete[Result]):
+    add: expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4_641ee[Result]
+    and_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    cluster: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    cta: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    dec: expects_L2__cache_hint_u32_5b2e1[Result]
+    global_: expects_add_and_dec_inc_max_min_or_xor_a6b10[Result]
+    gpu: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    inc: expects_L2__cache_hint_u32_5b2e1[Result]
+    max: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    min: expects_L2__cache_hint_noftz_s32_s64_u32_u64_690cf[Result]
+    or_: expects_L2__cache_hint_b32_b64_7a03d[Result]
+    shared: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    shared__cluster: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    shared__cta: expects_add_and_dec_inc_max_min_or_xor_b2a70[Result]
+    sys: expects_add_and_dec_global_inc_max_min_or_e1dbb[Result]
+    xor: expects_L2__cache_hint_b32_b64_7a03d[Result]
 
-class expects_add_and_dec_inc_max_min_or_xor__2(incomplete):
-    add: expects_f32_f64_noftz_s32_u32_u64
-    and_: expects_b32_b64
-    dec: expects_u32
-    inc: expects_u32
-    max: expects_s32_s64_u32_u64
-    min: expects_s32_s64_u32_u64
-    or_: expects_b32_b64
-    xor: expects_b32_b64
+class expects_add_and_dec_inc_max_min_or_xor_b2a70(incomplete[Result]):
+    add: expects_f32_f64_noftz_s32_u32_u64_30645[Result]
+    and_: expects_b32_b64[Result]
+    dec: expects_u32[Result]
+    inc: expects_u32[Result]
+    max: expects_s32_s64_u32_u64[Result]
+    min: expects_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
 
-class expects_add_and_max_min_or_xor(incomplete):
-    add: expects_s32_u32__8
-    and_: expects_b32
-    max: expects_NaN_abs_f32_s32_u32
-    min: expects_NaN_abs_f32_s32_u32
-    or_: expects_b32
-    xor: expects_b32
+class expects_add_and_max_min_or_xor_6c622(incomplete[Result]):
+    add: expects_s32_u32[Result]
+    and_: expects_b32[Result]
+    max: expects_NaN_abs_f32_s32_u32_9c5a4[Result]
+    min: expects_NaN_abs_f32_s32_u32_9c5a4[Result]
+    or_: expects_b32[Result]
+    xor: expects_b32[Result]
 
-class expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more(incomplete):
-    and_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more
-    bf16: expects_b16_b32_b64_bf16_f16_f32_f64_s16_and_5_more
-    bf16x2: expects_bf16x2__2
-    f16: expects_b16_b32_b64_f16_f32_f64_s16_s32_and_4_more
-    f16x2: expects_f16x2
-    f32: expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
-    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32
-    or_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more
-    s16: expects_bf16_f16
-    s32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-    u16: expects_bf16_f16
-    u32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-    xor: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more
+class expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_9bd06(incomplete[Result]):
+    and_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_1f30d[Result]
+    bf16: expects_b16_b32_b64_bf16_f16_f32_f64_s16_8eefc[Result]
+    bf16x2: expects_bf16x2[Result]
+    f16: expects_b16_b32_b64_f16_f32_f64_s16_s32_ecd24[Result]
+    f16x2: expects_f16x2[Result]
+    f32: expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4[Result]
+    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32_71c76[Result]
+    or_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_1f30d[Result]
+    s16: expects_bf16_f16[Result]
+    s32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_19ea0[Result]
+    u16: expects_bf16_f16[Result]
+    u32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_19ea0[Result]
+    xor: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_1f30d[Result]
 
-class expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2(incomplete):
-    and_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2
-    bf16: expects_bf16_f16_f32_f64
-    bf16x2: expects_bf16x2__2
-    f16: expects_f16_f32_f64__2
-    f16x2: expects_f16x2
-    f32: expects_f32_f64
-    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32
-    or_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2
-    s16: expects_bf16_f16
-    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64
-    u16: expects_bf16_f16
-    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64
-    xor: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2
+class expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_65704(incomplete[Result]):
+    and_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_bb401[Result]
+    bf16: expects_bf16_f16_f32_f64[Result]
+    bf16x2: expects_bf16x2[Result]
+    f16: expects_f16_f32_f64[Result]
+    f16x2: expects_f16x2[Result]
+    f32: expects_f32_f64[Result]
+    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32_71c76[Result]
+    or_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_bb401[Result]
+    s16: expects_bf16_f16[Result]
+    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64[Result]
+    u16: expects_bf16_f16[Result]
+    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64[Result]
+    xor: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_bb401[Result]
 
-class expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3(incomplete):
-    and_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3
-    bf16: expects_bf16_f16_f32_f64_s16_s32_s64_u16_and_2_more
-    bf16x2: expects_bf16x2__2
-    f16: expects_f16_f32_f64_s16_s32_s64_u16_u32_u64
-    f16x2: expects_f16x2
-    f32: expects_f32_f64_s16_s32_s64_u16_u32_u64
-    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32
-    or_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3
-    s16: expects_bf16_f16
-    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-    u16: expects_bf16_f16
-    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-    xor: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3
+class expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_3a392(incomplete[Result]):
+    and_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_ae96f[Result]
+    bf16: expects_bf16_f16_f32_f64_s16_s32_s64_u16_97f5e[Result]
+    bf16x2: expects_bf16x2[Result]
+    f16: expects_f16_f32_f64_s16_s32_s64_u16_u32_u64[Result]
+    f16x2: expects_f16x2[Result]
+    f32: expects_f32_f64_s16_s32_s64_u16_u32_u64[Result]
+    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32_71c76[Result]
+    or_: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_ae96f[Result]
+    s16: expects_bf16_f16[Result]
+    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_7ff36[Result]
+    u16: expects_bf16_f16[Result]
+    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_7ff36[Result]
+    xor: expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_ae96f[Result]
 
-class expects_and_bf16_f16_f32_or_s32_u32_xor(incomplete):
-    and_: expects_bf16_f16_f32_s32_u32
-    bf16: expects_u16_u32_u64
-    f16: expects_u16_u32_u64
-    f32: expects_u16_u32_u64
-    or_: expects_bf16_f16_f32_s32_u32
-    s32: expects_u16_u32_u64
-    u32: expects_u16_u32_u64
-    xor: expects_bf16_f16_f32_s32_u32
+class expects_and_bf16_f16_f32_or_s32_u32_xor_5ecc5(incomplete[Result]):
+    and_: expects_bf16_f16_f32_s32_u32_d055b[Result]
+    bf16: expects_u16_u32_u64[Result]
+    f16: expects_u16_u32_u64[Result]
+    f32: expects_u16_u32_u64[Result]
+    or_: expects_bf16_f16_f32_s32_u32_d055b[Result]
+    s32: expects_u16_u32_u64[Result]
+    u32: expects_u16_u32_u64[Result]
+    xor: expects_bf16_f16_f32_s32_u32_d055b[Result]
 
-class expects_sync__10(incomplete):
-    sync: expects_aligned__7
+class expects_sync_785f4(incomplete[Result]):
+    sync: expects_aligned_49441[Result]
 
-class expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_and_11_more(incomplete):
-    and_: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more
-    b16: complete
-    b32: complete
-    b64: complete
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-    or_: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    xor: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more
+class expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_18207(incomplete[Result]):
+    and_: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_78810[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+    or_: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_78810[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    xor: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_78810[Result]
 
-class expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more(incomplete):
-    and_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-    or_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz
-    xor: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz
+class expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_410da(incomplete[Result]):
+    and_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_83a96[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+    or_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_83a96[Result]
+    xor: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_83a96[Result]
 
-class expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more(incomplete):
-    and_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-    or_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    xor: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more
+class expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_bc4ba(incomplete[Result]):
+    and_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4381d[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+    or_: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4381d[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    xor: expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4381d[Result]
 
-class expects_and_or_u16_u32_u64_xor(incomplete):
-    and_: expects_u16_u32_u64
-    or_: expects_u16_u32_u64
-    u16: complete
-    u32: complete
-    u64: complete
-    xor: expects_u16_u32_u64
+class expects_and_or_u16_u32_u64_xor_74bdb(incomplete[Result]):
+    and_: expects_u16_u32_u64[Result]
+    or_: expects_u16_u32_u64[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    xor: expects_u16_u32_u64[Result]
 
-class expects_bfly_down_idx_up(incomplete):
-    bfly: expects_b32
-    down: expects_b32
-    idx: expects_b32
-    up: expects_b32
+class expects_bfly_down_idx_up_50e18(incomplete[Result]):
+    bfly: expects_b32[Result]
+    down: expects_b32[Result]
+    idx: expects_b32[Result]
+    up: expects_b32[Result]
 
-class expects_f32_s32(incomplete):
-    f32: complete
-    s32: complete
+class expects_f32_s32(incomplete[Result]):
+    f32: complete[Result]
+    s32: complete[Result]
 
-class expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more__2(incomplete):
-    b16: expects_f32
-    b32: expects_f32
-    b64: expects_f32
-    f32: expects_f32
-    f64: expects_f32
-    s16: expects_f32
-    s32: expects_f32
-    s64: expects_f32
-    u16: expects_f32
-    u32: expects_f32
-    u64: expects_f32
+class expects_b16_b32_b64_f32_f64_s16_s32_s64_ccf82(incomplete[Result]):
+    b16: expects_f32[Result]
+    b32: expects_f32[Result]
+    b64: expects_f32[Result]
+    f32: expects_f32[Result]
+    f64: expects_f32[Result]
+    s16: expects_f32[Result]
+    s32: expects_f32[Result]
+    s64: expects_f32[Result]
+    u16: expects_f32[Result]
+    u32: expects_f32[Result]
+    u64: expects_f32[Result]
 
-class expects_sp__2_4(incomplete):
+class expects_sp__2_4_17be1(incomplete[Result]):
     @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: PtxType | str) -> Chain: ...
-
-class expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8(incomplete):
-    @overload
-    def __getitem__(self, part: Literal["sp::1:16"]) -> expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:16"]) -> expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:16"]) -> expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8: ...
+    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8_4f496[Result]: ...
     @overload
     def __getitem__(self, part: PtxType | str) -> Chain: ...
 
-class expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2(incomplete):
+class expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_1c958(incomplete[Result]):
     @overload
-    def __getitem__(self, part: Literal["sp::1:16"]) -> expects_b16_b8__2: ...
+    def __getitem__(self, part: Literal["sp::1:16"]) -> expects_b16_b8_c7cde[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16_b8: ...
+    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16_59b41[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8: ...
+    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8_4f496[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b16_b8__2: ...
+    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b16_b8_c7cde[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::2:16"]) -> expects_b16_b8__2: ...
+    def __getitem__(self, part: Literal["sp::2:16"]) -> expects_b16_b8_c7cde[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8: ...
+    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8_4f496[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b16_b8__2: ...
+    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b16_b8_c7cde[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::4:16"]) -> expects_b8: ...
+    def __getitem__(self, part: Literal["sp::4:16"]) -> expects_b8_45634[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8: ...
-    @overload
-    def __getitem__(self, part: PtxType | str) -> Chain: ...
-
-class expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__3(incomplete):
-    @overload
-    def __getitem__(self, part: Literal["sp::1:16"]) -> expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:16"]) -> expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:16"]) -> expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8: ...
+    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8_45634[Result]: ...
     @overload
     def __getitem__(self, part: PtxType | str) -> Chain: ...
 
-class expects_sp__1_2_sp__1_4_sp__1_8_sp__2_4_sp__2_8_sp__4_8(incomplete):
+class expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_5ca30(incomplete[Result]):
     @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16_b8: ...
+    def __getitem__(self, part: Literal["sp::1:16"]) -> expects_b16_b8_c7cde[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8: ...
+    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16_b8_4f496[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b8: ...
+    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8_4f496[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8: ...
+    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b16_b8_c7cde[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b8: ...
+    def __getitem__(self, part: Literal["sp::2:16"]) -> expects_b16_b8_c7cde[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8: ...
+    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8_4f496[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b16_b8_c7cde[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::4:16"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8_45634[Result]: ...
     @overload
     def __getitem__(self, part: PtxType | str) -> Chain: ...
 
-class expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more(incomplete):
-    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8_ab2d3(incomplete[Result]):
+    @overload
+    def __getitem__(self, part: Literal["sp::1:16"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16_b8_4f496[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8_4f496[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b16_b8_c7cde[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::2:16"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8_4f496[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b16_b8_c7cde[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::4:16"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: PtxType | str) -> Chain: ...
 
-class expects_L2__cache_hint_v4_v8(incomplete):
-    L2__cache_hint: expects_v4_v8
-    v4: expects_b64_f64_s64_u64
-    v8: expects_b32_f32_s32_u32
+class expects_sp__1_2_sp__1_4_sp__1_8_sp__2_4_sp__2_8_sp__4_8_f0375(incomplete[Result]):
+    @overload
+    def __getitem__(self, part: Literal["sp::1:2"]) -> expects_b16_b8_4f496[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::1:4"]) -> expects_b16_b8_4f496[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::1:8"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_b16_b8_4f496[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::2:8"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: Literal["sp::4:8"]) -> expects_b8_45634[Result]: ...
+    @overload
+    def __getitem__(self, part: PtxType | str) -> Chain: ...
 
-class expects_b16_b32_b64_b8_cluster_f32_f64_global_and_17_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    cluster: expects_mbarrier__complete_tx__bytes_shared__cluster
-    f32: complete
-    f64: complete
-    global_: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    gpu: expects_b16_b32_b64_b8_f32_f64_global_s16_and_7_more
-    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_and_3_more
-    mmio: expects_release__5
-    release: expects_gpu_sys__2
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b16_b32_b64_b8_f32_f64_mbarrier__complete_tx__bytes_s16_and_7_more
-    shared__cluster: expects_mbarrier__complete_tx__bytes
-    shared__cta: expects_mbarrier__complete_tx__bytes
-    sys: expects_b16_b32_b64_b8_f32_f64_global_s16_and_7_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    weak: expects_b16_b32_b64_b8_f32_f64_global_mbarrier__complete_tx__bytes_and_11_more
+class expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e(incomplete[Result]):
+    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_last: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_normal: expects_L2__cache_hint_v4_v8_62172[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class complete_or_shared__cta_weak(complete):
-    shared__cta: complete
-    weak: complete_or_shared__cta
+class expects_L2__cache_hint_v4_v8_62172(incomplete[Result]):
+    L2__cache_hint: expects_v4_v8_acdb3[Result]
+    v4: expects_b64_f64_s64_u64[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more(incomplete):
-    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    cg: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    cs: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
-    wb: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    wt: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
+class expects_b16_b32_b64_b8_cluster_f32_f64_global_44af9(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    cluster: expects_mbarrier__complete_tx__bytes_shared__cluster_4817f[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    gpu: expects_b16_b32_b64_b8_f32_f64_global_s16_fa184[Result]
+    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_cda3a[Result]
+    mmio: expects_release_b4cfa[Result]
+    release: expects_gpu_sys_df33b[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b16_b32_b64_b8_f32_f64_mbarrier__complete_tx__bytes_s16_7bf33[Result]
+    shared__cluster: expects_mbarrier__complete_tx__bytes_cf78c[Result]
+    shared__cta: expects_mbarrier__complete_tx__bytes_cf78c[Result]
+    sys: expects_b16_b32_b64_b8_f32_f64_global_s16_fa184[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    weak: expects_b16_b32_b64_b8_f32_f64_global_mbarrier__complete_tx__bytes_57abc[Result]
 
-class expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    cg: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    cs: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more
-    wb: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    wt: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
+class complete_or_shared__cta_weak_c8fb6(complete[Result]):
+    shared__cta: complete[Result]
+    weak: complete_or_shared__cta[Result]
 
-class expects_relaxed_release(incomplete):
-    relaxed: expects_sys
-    release: expects_sys
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_c8d71(incomplete[Result]):
+    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_last: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_normal: expects_L2__cache_hint_v4_v8_62172[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    cg: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    cs: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
+    wb: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    wt: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
 
-class expects_cluster_cta_gpu_sys__3(incomplete):
-    cluster: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more__2
-    cta: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more__2
-    gpu: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more__2
-    sys: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more__2
+class expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    cg: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    cs: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b8_f32_s16_s32_s8_u16_769f5[Result]
+    wb: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    wt: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
 
-class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_and_18_more(incomplete):
-    L2__evict_first: expects_v4_v8
-    L2__evict_last: expects_v4_v8
-    L2__evict_normal: expects_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_and_13_more
-    local: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_relaxed_release_c2937(incomplete[Result]):
+    relaxed: expects_sys_bf686[Result]
+    release: expects_sys_bf686[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_30_more(incomplete):
-    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    cg: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    cs: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    f32: complete
-    f64: complete
-    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more
-    local: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    param: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    param__func: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    shared__cta: expects_b128_b16_b32_b64_b8_cg_cs_f32_and_13_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
-    wb: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    wt: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
+class expects_cluster_cta_gpu_sys_1ebf5(incomplete[Result]):
+    cluster: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_f9b38[Result]
+    cta: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_f9b38[Result]
+    gpu: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_f9b38[Result]
+    sys: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_f9b38[Result]
 
-class expects_aligned__4(incomplete):
-    aligned: expects_m16n8_m8n8
+class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_1065b(incomplete[Result]):
+    L2__evict_first: expects_v4_v8_acdb3[Result]
+    L2__evict_last: expects_v4_v8_acdb3[Result]
+    L2__evict_normal: expects_v4_v8_acdb3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_e3f1e[Result]
+    local: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_f16_f16x2_f32_s32_s8x4_u8x4(incomplete):
-    f16: complete
-    f16x2: complete
-    f32: complete_or_bf16_f16
-    s32: complete
-    s8x4: complete
-    u8x4: complete
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_75a69(incomplete[Result]):
+    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_last: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_normal: expects_L2__cache_hint_v4_v8_62172[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    cg: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    cs: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_c8d71[Result]
+    local: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    param: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    param__func: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_cg_cs_f32_e5b57[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
+    wb: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    wt: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
 
-class expects_1d_2d_3d_a1d_a2d(incomplete):
-    _1d: expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    _2d: expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    _3d: expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    a1d: expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    a2d: expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
+class expects_aligned_21b27(incomplete[Result]):
+    aligned: expects_m16n8_m8n8_8fcca[Result]
 
-class expects_add_and_max_min_or(incomplete):
-    add: expects_1d_2d_3d
-    and_: expects_1d_2d_3d__2
-    max: expects_1d_2d_3d__3
-    min: expects_1d_2d_3d__3
-    or_: expects_1d_2d_3d__2
+class expects_f16_f16x2_f32_s32_s8x4_u8x4_64b4e(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
+    s32: complete[Result]
+    s8x4: complete[Result]
+    u8x4: complete[Result]
 
-class expects_add_and_max_min_or__2(incomplete):
-    add: expects_1d_2d_3d__2
-    and_: expects_1d_2d_3d__2
-    max: expects_1d_2d_3d__4
-    min: expects_1d_2d_3d__4
-    or_: expects_1d_2d_3d__2
+class expects_1d_2d_3d_a1d_a2d_145bd(incomplete[Result]):
+    _1d: expects_b16_b32_b64_b8_ca_cg_cs_cv_5e084[Result]
+    _2d: expects_b16_b32_b64_b8_ca_cg_cs_cv_5e084[Result]
+    _3d: expects_b16_b32_b64_b8_ca_cg_cs_cv_5e084[Result]
+    a1d: expects_b16_b32_b64_b8_ca_cg_cs_cv_5e084[Result]
+    a2d: expects_b16_b32_b64_b8_ca_cg_cs_cv_5e084[Result]
 
-class expects_1d_2d_3d_a1d_a2d__2(incomplete):
-    _1d: expects_b16_b32_b64_b8_cg_cs_v2_v4_and_2_more
-    _2d: expects_b16_b32_b64_b8_cg_cs_v2_v4_and_2_more
-    _3d: expects_b16_b32_b64_b8_cg_cs_v2_v4_and_2_more
-    a1d: expects_b16_b32_b64_b8_cg_cs_v2_v4_and_2_more
-    a2d: expects_b16_b32_b64_b8_cg_cs_v2_v4_and_2_more
+class expects_add_and_max_min_or_13355(incomplete[Result]):
+    add: expects_1d_2d_3d_2c8fe[Result]
+    and_: expects_1d_2d_3d_ab613[Result]
+    max: expects_1d_2d_3d_b5ae9[Result]
+    min: expects_1d_2d_3d_b5ae9[Result]
+    or_: expects_1d_2d_3d_ab613[Result]
 
-class expects_1d_2d_3d_a1d_a2d__3(incomplete):
-    _1d: expects_b32_cg_cs_v2_v4_wb_wt
-    _2d: expects_b32_cg_cs_v2_v4_wb_wt
-    _3d: expects_b32_cg_cs_v2_v4_wb_wt
-    a1d: expects_b32_cg_cs_v2_v4_wb_wt
-    a2d: expects_b32_cg_cs_v2_v4_wb_wt
+class expects_add_and_max_min_or_ca791(incomplete[Result]):
+    add: expects_1d_2d_3d_ab613[Result]
+    and_: expects_1d_2d_3d_ab613[Result]
+    max: expects_1d_2d_3d_273e7[Result]
+    min: expects_1d_2d_3d_273e7[Result]
+    or_: expects_1d_2d_3d_ab613[Result]
 
-class expects_bf16_bf16x2_f16_f16x2_f32(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
+class expects_1d_2d_3d_a1d_a2d_18806(incomplete[Result]):
+    _1d: expects_b16_b32_b64_b8_cg_cs_v2_v4_e908d[Result]
+    _2d: expects_b16_b32_b64_b8_cg_cs_v2_v4_e908d[Result]
+    _3d: expects_b16_b32_b64_b8_cg_cs_v2_v4_e908d[Result]
+    a1d: expects_b16_b32_b64_b8_cg_cs_v2_v4_e908d[Result]
+    a2d: expects_b16_b32_b64_b8_cg_cs_v2_v4_e908d[Result]
 
-class expects_cta_group__1_cta_group__2(incomplete):
-    cta_group__1: expects_exclusive_sync
-    cta_group__2: expects_exclusive_sync
+class expects_1d_2d_3d_a1d_a2d_e0543(incomplete[Result]):
+    _1d: expects_b32_cg_cs_v2_v4_wb_wt_c6c39[Result]
+    _2d: expects_b32_cg_cs_v2_v4_wb_wt_c6c39[Result]
+    _3d: expects_b32_cg_cs_v2_v4_wb_wt_c6c39[Result]
+    a1d: expects_b32_cg_cs_v2_v4_wb_wt_c6c39[Result]
+    a2d: expects_b32_cg_cs_v2_v4_wb_wt_c6c39[Result]
 
-class expects_cta_group__1_cta_group__2__2(incomplete):
-    cta_group__1: expects_mbarrier__arrive__one
-    cta_group__2: expects_mbarrier__arrive__one
+class expects_bf16_bf16x2_f16_f16x2_f32(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
 
-class expects_cta_group__1_cta_group__2__3(incomplete):
-    cta_group__1: expects_128x128b_128x256b_32x128b_4x256b_64x128b
-    cta_group__2: expects_128x128b_128x256b_32x128b_4x256b_64x128b
+class expects_cta_group__1_cta_group__2_867a9(incomplete[Result]):
+    cta_group__1: expects_exclusive_sync_db186[Result]
+    cta_group__2: expects_exclusive_sync_db186[Result]
 
-class expects_cta_group__1_cta_group__2__4(incomplete):
-    cta_group__1: expects_exclusive_sync__2
-    cta_group__2: expects_exclusive_sync__2
+class expects_cta_group__1_cta_group__2_7836d(incomplete[Result]):
+    cta_group__1: expects_mbarrier__arrive__one_ed1be[Result]
+    cta_group__2: expects_mbarrier__arrive__one_ed1be[Result]
 
-class expects_red_spcompress_sync(incomplete):
-    red: expects_spcompress_sync
-    spcompress: expects_sync__14
-    sync: expects_aligned__8
+class expects_cta_group__1_cta_group__2_506dd(incomplete[Result]):
+    cta_group__1: expects_128x128b_128x256b_32x128b_4x256b_64x128b_ee2b4[Result]
+    cta_group__2: expects_128x128b_128x256b_32x128b_4x256b_64x128b_ee2b4[Result]
 
-class expects_cta_group__1_cta_group__2_sp_ws(incomplete):
-    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16
-    cta_group__2: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16
-    sp: expects_cta_group__1_cta_group__2__7
-    ws: expects_cta_group__1_sp
+class expects_cta_group__1_cta_group__2_34e42(incomplete[Result]):
+    cta_group__1: expects_exclusive_sync_9e936[Result]
+    cta_group__2: expects_exclusive_sync_9e936[Result]
+
+class expects_red_spcompress_sync_992cd(incomplete[Result]):
+    red: expects_spcompress_sync_ede48[Result]
+    spcompress: expects_sync_8dfff[Result]
+    sync: expects_aligned_31fc5[Result]
+
+class expects_cta_group__1_cta_group__2_sp_ws_c647a(incomplete[Result]):
+    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16_24d15[Result]
+    cta_group__2: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16_24d15[Result]
+    sp: expects_cta_group__1_cta_group__2_43be5[Result]
+    ws: expects_cta_group__1_sp_95b6e[Result]
     """The same with B kept in the collector: weight-stationary."""
 
-class expects_cta_group__1_cta_group__2__5(incomplete):
-    cta_group__1: expects_sync__12
-    cta_group__2: expects_sync__12
+class expects_cta_group__1_cta_group__2_a7620(incomplete[Result]):
+    cta_group__1: expects_sync_87b1f[Result]
+    cta_group__2: expects_sync_87b1f[Result]
 
-class expects_cta_group__1_cta_group__2__6(incomplete):
-    cta_group__1: expects_down
-    cta_group__2: expects_down
+class expects_cta_group__1_cta_group__2_e4abe(incomplete[Result]):
+    cta_group__1: expects_down[Result]
+    cta_group__2: expects_down[Result]
 
-class expects_sync__11(incomplete):
-    sync: expects_aligned__9
+class expects_sync_1f342(incomplete[Result]):
+    sync: expects_aligned_16f59[Result]
 
-class expects_sync__12(incomplete):
-    sync: expects_aligned__10
+class expects_sync_87b1f(incomplete[Result]):
+    sync: expects_aligned[Result]
 
-class expects_global(incomplete):
-    global_: expects_shared__cta__2
+class expects_global_68027(incomplete[Result]):
+    global_: expects_shared__cta_c0f3b[Result]
 
-class expects_tile(incomplete):
-    tile: expects_box_dim_element_stride_elemtype_fill_mode_global_address_global_dim_global_stride_interleave_layout_and_3_more
+class expects_tile_826e1(incomplete[Result]):
+    tile: expects_box_dim_element_stride_elemtype_fill_mode_global_address_global_dim_global_stride_interleave_layout_cfc7f[Result]
 
-class expects_v2_v4(incomplete):
-    v2: expects_f16x2__2
-    v4: expects_f16_f32_s32_u32
+class expects_v2_v4_84fe7(incomplete[Result]):
+    v2: expects_f16x2_ecdd6[Result]
+    v4: expects_f16_f32_s32_u32_d37c6[Result]
 
-class expects_v2_v4__2(incomplete):
-    v2: expects_f16x2__3
-    v4: expects_f16_f32_s32_u32__2
+class expects_v2_v4_8aa13(incomplete[Result]):
+    v2: expects_f16x2_2c37c[Result]
+    v4: expects_f16_f32_s32_u32_99278[Result]
 
-class expects_v2_v4__3(incomplete):
-    v2: expects_f16x2__4
-    v4: expects_f16_f32_s32_u32__3
+class expects_v2_v4_6d766(incomplete[Result]):
+    v2: expects_f16x2_deb31[Result]
+    v4: expects_f16_f32_s32_u32_ca09a[Result]
 
-class expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_cube(incomplete):
-    _1d: expects_v2_v4
-    _2d: expects_v2_v4
-    _2dms: expects_v2_v4__2
-    _3d: expects_v2_v4
-    a1d: expects_v2_v4
-    a2d: expects_v2_v4
-    a2dms: expects_v2_v4__2
-    acube: expects_v2_v4__3
-    cube: expects_v2_v4__3
+class expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_cube_a18f0(incomplete[Result]):
+    _1d: expects_v2_v4_84fe7[Result]
+    _2d: expects_v2_v4_84fe7[Result]
+    _2dms: expects_v2_v4_8aa13[Result]
+    _3d: expects_v2_v4_84fe7[Result]
+    a1d: expects_v2_v4_84fe7[Result]
+    a2d: expects_v2_v4_84fe7[Result]
+    a2dms: expects_v2_v4_8aa13[Result]
+    acube: expects_v2_v4_6d766[Result]
+    cube: expects_v2_v4_6d766[Result]
 
-class expects_1d_2d_3d_a1d_a2d_acube_cube(incomplete):
-    _1d: expects_v2_v4
-    _2d: expects_v2_v4
-    _3d: expects_v2_v4
-    a1d: expects_v2_v4
-    a2d: expects_v2_v4
-    acube: expects_v2_v4__3
-    cube: expects_v2_v4__3
+class expects_1d_2d_3d_a1d_a2d_acube_cube_e53f1(incomplete[Result]):
+    _1d: expects_v2_v4_84fe7[Result]
+    _2d: expects_v2_v4_84fe7[Result]
+    _3d: expects_v2_v4_84fe7[Result]
+    a1d: expects_v2_v4_84fe7[Result]
+    a2d: expects_v2_v4_84fe7[Result]
+    acube: expects_v2_v4_6d766[Result]
+    cube: expects_v2_v4_6d766[Result]
 
-class expects_2d_a2d_acube_cube(incomplete):
-    _2d: expects_v4__2
-    a2d: expects_v4__2
-    acube: expects_v4__2
-    cube: expects_v4__2
+class expects_2d_a2d_acube_cube_46ddf(incomplete[Result]):
+    _2d: expects_v4_376fa[Result]
+    a2d: expects_v4_376fa[Result]
+    acube: expects_v4_376fa[Result]
+    cube: expects_v4_376fa[Result]
 
-class expects_depth_height_width(incomplete):
-    depth: expects_b32
-    height: expects_b32
-    width: expects_b32
+class expects_depth_height_width_00684(incomplete[Result]):
+    depth: expects_b32[Result]
+    height: expects_b32[Result]
+    width: expects_b32[Result]
 
-class expects_s32_u32__9(incomplete):
-    s32: expects_s32_u32__15
-    u32: expects_s32_u32__15
+class expects_s32_u32_1ef9c(incomplete[Result]):
+    s32: expects_s32_u32_abe84[Result]
+    u32: expects_s32_u32_abe84[Result]
 
-class expects_s32_u32__10(incomplete):
-    s32: expects_s32_u32__16
-    u32: expects_s32_u32__16
+class expects_s32_u32_7f849(incomplete[Result]):
+    s32: expects_s32_u32_765ba[Result]
+    u32: expects_s32_u32_765ba[Result]
 
-class expects_s32_u32__11(incomplete):
-    s32: expects_s32_u32__17
-    u32: expects_s32_u32__17
+class expects_s32_u32_9edf8(incomplete[Result]):
+    s32: expects_s32_u32_c4cbb[Result]
+    u32: expects_s32_u32_c4cbb[Result]
 
-class expects_pred(incomplete):
-    pred: complete
+class expects_pred(incomplete[Result]):
+    pred: complete[Result]
 
-class expects_all_any_ballot_uni(incomplete):
-    all: expects_pred
-    any: expects_pred
-    ballot: expects_b32
-    uni: expects_pred
+class expects_all_any_ballot_uni_e830a(incomplete[Result]):
+    all: expects_pred[Result]
+    any: expects_pred[Result]
+    ballot: expects_b32[Result]
+    uni: expects_pred[Result]
 
-class expects_s32_u32__12(incomplete):
-    s32: expects_eq_ge_gt_le_lt_ne
-    u32: expects_eq_ge_gt_le_lt_ne
+class expects_s32_u32_bbd2f(incomplete[Result]):
+    s32: expects_eq_ge_gt_le_lt_ne_2fc87[Result]
+    u32: expects_eq_ge_gt_le_lt_ne_2fc87[Result]
 
-class expects_s32_u32__13(incomplete):
-    s32: expects_eq_ge_gt_le_lt_ne__2
-    u32: expects_eq_ge_gt_le_lt_ne__2
+class expects_s32_u32_0f0d6(incomplete[Result]):
+    s32: expects_eq_ge_gt_le_lt_ne_710b4[Result]
+    u32: expects_eq_ge_gt_le_lt_ne_710b4[Result]
 
-class expects_s32_u32__14(incomplete):
-    s32: expects_u32__2
-    u32: expects_u32__2
+class expects_s32_u32_ec143(incomplete[Result]):
+    s32: expects_u32_95ab7[Result]
+    u32: expects_u32_95ab7[Result]
 
-class expects_sync__13(incomplete):
-    sync: complete_or_aligned
+class expects_sync_7e6d3(incomplete[Result]):
+    sync: complete_or_aligned[Result]
 
-class expects_sp_sync(incomplete):
-    sp: expects_sync__15
+class expects_sp_sync_a9002(incomplete[Result]):
+    sp: expects_sync_02b91[Result]
     """Multiply with a structured sparse A and accumulate, asynchronously."""
-    sync: expects_aligned_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_and_107_more
+    sync: expects_aligned_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_ba13e[Result]
 
-class expects_a_b_c(incomplete):
-    a: expects_sync__16
-    b: expects_sync__17
-    c: expects_sync__18
+class expects_a_b_c_d6fcc(incomplete[Result]):
+    a: expects_sync_fdaa0[Result]
+    b: expects_sync_1c960[Result]
+    c: expects_sync_9186e[Result]
 
-class expects_and_sync_xor(incomplete):
-    and_: expects_popc
-    sync: expects_aligned_col_row
-    xor: expects_popc
+class expects_and_sync_xor_cd57b(incomplete[Result]):
+    and_: expects_popc_9b3e9[Result]
+    sync: expects_aligned_col_row_2cb2b[Result]
+    xor: expects_popc_9b3e9[Result]
 
-class expects_d(incomplete):
-    d: expects_sync__18
+class expects_d_ec1a8(incomplete[Result]):
+    d: expects_sync_9186e[Result]
 
-class expects_f32_f32x2_sat(incomplete):
-    f32: complete
-    f32x2: complete
-    sat: expects_f32
+class expects_f32_f32x2_sat_ca811(incomplete[Result]):
+    f32: complete[Result]
+    f32x2: complete[Result]
+    sat: expects_f32[Result]
 
-class expects_f32__2(incomplete):
-    f32: complete_or_bf16_f16
+class expects_f32_10661(incomplete[Result]):
+    f32: complete_or_bf16_f16[Result]
 
-class expects_f16_f16x2_f32__2(incomplete):
-    f16: complete
-    f16x2: complete
-    f32: complete_or_bf16_f16
+class expects_f16_f16x2_f32_d95c7(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete_or_bf16_f16[Result]
 
-class expects_bulk_group_global_tensor(incomplete):
-    bulk_group: expects_L2__evict_normal
-    global_: expects_bulk_group
-    tensor: expects_1d_2d_3d_4d_5d
+class expects_bulk_group_global_tensor_30424(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal[Result]
+    global_: expects_bulk_group_889b2[Result]
+    tensor: expects_1d_2d_3d_4d_5d_f36b2[Result]
     """Change the L2 eviction priority of a box of a tensor, asynchronously."""
 
-class expects_f32_f64_s32_u32_u64_v2_v4(incomplete):
-    f32: complete
-    f64: complete
-    s32: complete
-    u32: complete
-    u64: complete
-    v2: expects_f32
-    v4: expects_f32
+class expects_f32_f64_s32_u32_u64_v2_v4_e2d8e(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    s32: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_f32[Result]
+    v4: expects_f32[Result]
 
-class expects_L2__cache_hint_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8(incomplete):
-    L2__cache_hint: expects_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    v2: expects_bf16_bf16x2_f16_f16x2_f32
-    v4: expects_bf16_bf16x2_f16_f16x2_f32
-    v8: expects_bf16_f16
+class expects_L2__cache_hint_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8_f9478(incomplete[Result]):
+    L2__cache_hint: expects_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8_2cd2c[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    v2: expects_bf16_bf16x2_f16_f16x2_f32[Result]
+    v4: expects_bf16_bf16x2_f16_f16x2_f32[Result]
+    v8: expects_bf16_f16[Result]
 
-class expects_b128_b32_b64(incomplete):
-    b128: complete
-    b32: complete
-    b64: complete
+class expects_b128_b32_b64(incomplete[Result]):
+    b128: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
 
-class expects_L2__cache_hint_v2_v4_v8(incomplete):
-    L2__cache_hint: expects_v2_v4_v8
-    v2: expects_bf16_bf16x2_f16_f16x2
-    v4: expects_bf16_bf16x2_f16_f16x2
-    v8: expects_bf16_f16
+class expects_L2__cache_hint_v2_v4_v8_15f6b(incomplete[Result]):
+    L2__cache_hint: expects_v2_v4_v8_b59b8[Result]
+    v2: expects_bf16_bf16x2_f16_f16x2[Result]
+    v4: expects_bf16_bf16x2_f16_f16x2[Result]
+    v8: expects_bf16_f16[Result]
 
-class expects_f32_f64_noftz_s32_u32_u64(incomplete):
-    f32: complete
-    f64: complete
-    noftz: expects_bf16_bf16x2_f16_f16x2_f32
-    s32: complete
-    u32: complete
-    u64: complete
+class expects_f32_f64_noftz_s32_u32_u64_30645(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    noftz: expects_bf16_bf16x2_f16_f16x2_f32[Result]
+    s32: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class complete_or_aligned_relaxed_release(complete):
-    aligned: complete
-    relaxed: complete_or_aligned
-    release: complete_or_aligned
+class complete_or_aligned_relaxed_release_bbfcd(complete[Result]):
+    aligned: complete[Result]
+    relaxed: complete_or_aligned[Result]
+    release: complete_or_aligned[Result]
 
-class complete_or_acquire_aligned(complete):
-    acquire: complete_or_aligned
-    aligned: complete
+class complete_or_acquire_aligned_10648(complete[Result]):
+    acquire: complete_or_aligned[Result]
+    aligned: complete[Result]
 
-class expects_aligned_pred(incomplete):
-    aligned: expects_pred
-    pred: complete
+class expects_aligned_pred_b52b0(incomplete[Result]):
+    aligned: expects_pred[Result]
+    pred: complete[Result]
 
-class expects_aligned_u32(incomplete):
-    aligned: expects_u32
-    u32: complete
+class expects_aligned_u32_fbdb0(incomplete[Result]):
+    aligned: expects_u32[Result]
+    u32: complete[Result]
 
-class expects_v4(incomplete):
-    v4: expects_b32__3
+class expects_v4_55501(incomplete[Result]):
+    v4: expects_b32_96ab0[Result]
 
-class expects_b32__3(incomplete):
-    b32: expects_b128
+class expects_b32_96ab0(incomplete[Result]):
+    b32: expects_b128[Result]
 
-class expects_pred__2(incomplete):
-    pred: expects_b128
+class expects_pred_960fb(incomplete[Result]):
+    pred: expects_b128[Result]
 
-class expects_mbarrier__complete_tx__bytes_shared__cta(incomplete):
-    mbarrier__complete_tx__bytes: expects_b128_multicast__cluster__all
-    shared__cta: expects_mbarrier__complete_tx__bytes__2
+class expects_mbarrier__complete_tx__bytes_shared__cta_0d502(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_b128_multicast__cluster__all_84047[Result]
+    shared__cta: expects_mbarrier__complete_tx__bytes_7725e[Result]
 
-class expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak(incomplete):
-    commit_group: complete
+class expects_commit_group_global_prefetch_relaxed_shared__cluster_shared__cta_tensor_wait_group_weak_8aaaf(incomplete[Result]):
+    commit_group: complete[Result]
     """Make a bulk group of this thread's bulk operations that are in none yet."""
-    global_: expects_shared__cta__3
-    prefetch: expects_L2_tensor
+    global_: expects_shared__cta_c8f5c[Result]
+    prefetch: expects_L2_tensor_eadf8[Result]
     """Bring a range of global memory into L2.
 
     `cp.async.bulk.prefetch.tensor`: Bring a box of a tensor into L2."""
-    relaxed: expects_cluster_cta_gpu_sys__7
-    shared__cluster: expects_global_shared__cta
-    shared__cta: expects_global__2
-    tensor: expects_1d_2d_3d_4d_5d__2
+    relaxed: expects_cluster_cta_gpu_sys_da4b1[Result]
+    shared__cluster: expects_global_shared__cta_e9a2d[Result]
+    shared__cta: expects_global_6f528[Result]
+    tensor: expects_1d_2d_3d_4d_5d_d5e4a[Result]
     """Copy a box of a tensor between global and shared memory, as a tensor map describes it."""
-    wait_group: complete_or_read
+    wait_group: complete_or_read[Result]
     """Wait until at most n of this thread's newest bulk groups are pending."""
-    weak: expects_global_shared__cluster_shared__cta
+    weak: expects_global_shared__cluster_shared__cta_09eac[Result]
 
-class expects_shared_shared__cta(incomplete):
-    shared: expects_global__3
-    shared__cta: expects_global__3
+class expects_shared_shared__cta_82eb3(incomplete[Result]):
+    shared: expects_global_44903[Result]
+    shared__cta: expects_global_44903[Result]
 
-class expects_arrive(incomplete):
-    arrive: expects_b64_noinc_shared_shared__cta
+class expects_arrive_9981b(incomplete[Result]):
+    arrive: expects_b64_noinc_shared_shared__cta_c1e09[Result]
     """Arrive at the barrier when this thread's earlier cp.async copies have completed."""
 
-class expects_bulk__2(incomplete):
-    bulk: expects_global_relaxed_shared__cluster_tensor
+class expects_bulk_522f6(incomplete[Result]):
+    bulk: expects_global_relaxed_shared__cluster_tensor_2b7ec[Result]
     """Reduce an array of shared memory into global or another CTA's memory, asynchronously.
 
     `cp.reduce.async.bulk.tensor`: Reduce a box in shared memory into a tensor in global memory, asynchronously."""
 
-class expects_b64(incomplete):
-    b64: complete
+class expects_b64(incomplete[Result]):
+    b64: complete[Result]
 
-class expects_L2__evict_first_L2__evict_unchanged_b64(incomplete):
-    L2__evict_first: expects_b64
-    L2__evict_unchanged: expects_b64
-    b64: complete
+class expects_L2__evict_first_L2__evict_unchanged_b64_4e0f3(incomplete[Result]):
+    L2__evict_first: expects_b64[Result]
+    L2__evict_unchanged: expects_b64[Result]
+    b64: complete[Result]
 
-class expects_f32_f64__2(incomplete):
-    f32: expects_f16_f32
-    f64: expects_f32
+class expects_f32_f64_08a43(incomplete[Result]):
+    f32: expects_f16_f32[Result]
+    f64: expects_f32[Result]
 
-class expects_s16_s2_s4_s8_u16_u2_u4_u8(incomplete):
-    s16: expects_s32
-    s2: expects_s32__2
-    s4: expects_s32__2
-    s8: expects_s32__2
-    u16: expects_s32
-    u2: expects_s32__2
-    u4: expects_s32__2
-    u8: expects_s32__2
+class expects_s16_s2_s4_s8_u16_u2_u4_u8_9f88f(incomplete[Result]):
+    s16: expects_s32[Result]
+    s2: expects_s32_41332[Result]
+    s4: expects_s32_41332[Result]
+    s8: expects_s32_41332[Result]
+    u16: expects_s32[Result]
+    u2: expects_s32_41332[Result]
+    u4: expects_s32_41332[Result]
+    u8: expects_s32_41332[Result]
 
-class expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2(incomplete):
-    f16: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_f16_f32_f64_s16_s32_s64_s8_u16_7d918(incomplete[Result]):
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more(incomplete):
-    bf16: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_bf16_f32_f64_s16_s32_s64_s8_u16_7db5f(incomplete[Result]):
+    bf16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more(incomplete):
-    bf16: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_bf16_f64_s16_s32_s64_s8_u16_u32_fff42(incomplete[Result]):
+    bf16: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8(incomplete):
-    bf16: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8(incomplete[Result]):
+    bf16: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_bf16_f16_f32_sat(incomplete):
-    bf16: expects_f32
-    f16: expects_f32
-    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    sat: expects_f16_f32__2
+class expects_bf16_f16_f32_sat_e8997(incomplete[Result]):
+    bf16: expects_f32[Result]
+    f16: expects_f32[Result]
+    f32: expects_bf16_f64_s16_s32_s64_s8_u16_u32_fff42[Result]
+    sat: expects_f16_f32_cc89d[Result]
 
-class expects_f16_f32_f64(incomplete):
-    f16: expects_f32_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f32: expects_f64_s16_s32_s64_s8_u16_u32_u64_u8
-    f64: expects_s16_s32_s64_s8_u16_u32_u64_u8
+class expects_f16_f32_f64_5c981(incomplete[Result]):
+    f16: expects_f32_f64_s16_s32_s64_s8_u16_u32_4755d[Result]
+    f32: expects_f64_s16_s32_s64_s8_u16_u32_u64_u8[Result]
+    f64: expects_s16_s32_s64_s8_u16_u32_u64_u8[Result]
 
-class expects_bf16(incomplete):
-    bf16: complete
+class expects_bf16(incomplete[Result]):
+    bf16: complete[Result]
 
-class expects_f16(incomplete):
-    f16: complete
+class expects_f16(incomplete[Result]):
+    f16: complete[Result]
 
-class expects_f64(incomplete):
-    f64: complete
+class expects_f64(incomplete[Result]):
+    f64: complete[Result]
 
-class expects_f32_s16_s32_s64_s8_sat_u16_u32_and_2_more(incomplete):
-    f32: expects_f32
-    s16: expects_f32
-    s32: expects_f32
-    s64: expects_f32
-    s8: expects_f32
-    sat: expects_f32_s16_s32_s64_s8_u16_u32_u64_u8
-    u16: expects_f32
-    u32: expects_f32
-    u64: expects_f32
-    u8: expects_f32
+class expects_f32_s16_s32_s64_s8_sat_u16_u32_6ed66(incomplete[Result]):
+    f32: expects_f32[Result]
+    s16: expects_f32[Result]
+    s32: expects_f32[Result]
+    s64: expects_f32[Result]
+    s8: expects_f32[Result]
+    sat: expects_f32_s16_s32_s64_s8_u16_u32_u64_u8_ef66a[Result]
+    u16: expects_f32[Result]
+    u32: expects_f32[Result]
+    u64: expects_f32[Result]
+    u8: expects_f32[Result]
 
-class expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__3(incomplete):
-    f16: expects_f16
-    f32: expects_f32
-    f64: expects_f64
-    s16: expects_f16_f32_f64__2
-    s32: expects_f16_f32_f64__2
-    s64: expects_f16_f32_f64__2
-    s8: expects_f16_f32_f64__2
-    u16: expects_f16_f32_f64__2
-    u32: expects_f16_f32_f64__2
-    u64: expects_f16_f32_f64__2
-    u8: expects_f16_f32_f64__2
+class expects_f16_f32_f64_s16_s32_s64_s8_u16_90fe8(incomplete[Result]):
+    f16: expects_f16[Result]
+    f32: expects_f32[Result]
+    f64: expects_f64[Result]
+    s16: expects_f16_f32_f64[Result]
+    s32: expects_f16_f32_f64[Result]
+    s64: expects_f16_f32_f64[Result]
+    s8: expects_f16_f32_f64[Result]
+    u16: expects_f16_f32_f64[Result]
+    u32: expects_f16_f32_f64[Result]
+    u64: expects_f16_f32_f64[Result]
+    u8: expects_f16_f32_f64[Result]
 
-class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2_ue8m0x2(incomplete):
-    e2m1x2: complete
-    e2m3x2: complete
-    e3m2x2: complete
-    e4m3x2: complete
-    e5m2x2: complete
-    f32: complete
-    s2f6x2: complete
-    ue8m0x2: complete
+class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2_ue8m0x2(incomplete[Result]):
+    e2m1x2: complete[Result]
+    e2m3x2: complete[Result]
+    e3m2x2: complete[Result]
+    e4m3x2: complete[Result]
+    e5m2x2: complete[Result]
+    f32: complete[Result]
+    s2f6x2: complete[Result]
+    ue8m0x2: complete[Result]
 
-class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32(incomplete):
-    e2m1x2: complete
-    e2m3x2: complete
-    e3m2x2: complete
-    e4m3x2: complete
-    e5m2x2: complete
-    f32: complete
+class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32(incomplete[Result]):
+    e2m1x2: complete[Result]
+    e2m3x2: complete[Result]
+    e3m2x2: complete[Result]
+    e4m3x2: complete[Result]
+    e5m2x2: complete[Result]
+    f32: complete[Result]
 
-class expects_bf16_bf16x2_f16_f16x2_satfinite_scaled__n2__ue8m0_tf32(incomplete):
-    bf16: expects_f32
-    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2
-    f16: expects_f32
-    f16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32
-    satfinite: expects_bf16_bf16x2_f16_f16x2__2
-    scaled__n2__ue8m0: expects_bf16x2
-    tf32: expects_f32
+class expects_bf16_bf16x2_f16_f16x2_satfinite_scaled__n2__ue8m0_tf32_70826(incomplete[Result]):
+    bf16: expects_f32[Result]
+    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2[Result]
+    f16: expects_f32[Result]
+    f16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32[Result]
+    satfinite: expects_bf16_bf16x2_f16_f16x2_37438[Result]
+    scaled__n2__ue8m0: expects_bf16x2_59c7c[Result]
+    tf32: expects_f32[Result]
 
-class expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_5_more(incomplete):
-    bf16: expects_f32
-    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2
-    e2m1x2: expects_bf16x2_f16x2_f32
-    e2m3x2: expects_bf16x2_f16x2_f32
-    e3m2x2: expects_bf16x2_f16x2_f32
-    e4m3x2: expects_bf16x2_f16x2_f32
-    e5m2x2: expects_bf16x2_f16x2_f32
-    f16: expects_f32
-    f16x2: expects_f32
-    relu: expects_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32
-    s2f6x2: expects_bf16x2_f32
-    scaled__n2__ue8m0: expects_bf16x2_s2f6x2
-    tf32: expects_f32
+class expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_40d6b(incomplete[Result]):
+    bf16: expects_f32[Result]
+    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2[Result]
+    e2m1x2: expects_bf16x2_f16x2_f32[Result]
+    e2m3x2: expects_bf16x2_f16x2_f32[Result]
+    e3m2x2: expects_bf16x2_f16x2_f32[Result]
+    e4m3x2: expects_bf16x2_f16x2_f32[Result]
+    e5m2x2: expects_bf16x2_f16x2_f32[Result]
+    f16: expects_f32[Result]
+    f16x2: expects_f32[Result]
+    relu: expects_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32_153ec[Result]
+    s2f6x2: expects_bf16x2_f32[Result]
+    scaled__n2__ue8m0: expects_bf16x2_s2f6x2_1690f[Result]
+    tf32: expects_f32[Result]
 
-class expects_bf16x2(incomplete):
-    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2
+class expects_bf16x2_59c7c(incomplete[Result]):
+    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2[Result]
 
-class expects_tf32(incomplete):
-    tf32: expects_f32
+class expects_tf32_c6c84(incomplete[Result]):
+    tf32: expects_f32[Result]
 
-class expects_ue8m0x2(incomplete):
-    ue8m0x2: expects_bf16x2_f32
+class expects_ue8m0x2_8968f(incomplete[Result]):
+    ue8m0x2: expects_bf16x2_f32[Result]
 
-class expects_bf16x2_f32(incomplete):
-    bf16x2: complete
-    f32: complete
+class expects_bf16x2_f32(incomplete[Result]):
+    bf16x2: complete[Result]
+    f32: complete[Result]
 
-class expects_bf16x2_f16x2_satfinite(incomplete):
-    bf16x2: expects_f32
-    f16x2: expects_f32
-    satfinite: expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2
+class expects_bf16x2_f16x2_satfinite_36468(incomplete[Result]):
+    bf16x2: expects_f32[Result]
+    f16x2: expects_f32[Result]
+    satfinite: expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2_6a1ae[Result]
 
-class expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2(incomplete):
-    bf16x2: expects_f32
-    e2m1x4: expects_f32
-    e2m3x4: expects_f32
-    e3m2x4: expects_f32
-    e4m3x4: expects_f32
-    e5m2x4: expects_f32
-    f16x2: expects_f32
+class expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2_6a1ae(incomplete[Result]):
+    bf16x2: expects_f32[Result]
+    e2m1x4: expects_f32[Result]
+    e2m3x4: expects_f32[Result]
+    e3m2x4: expects_f32[Result]
+    e4m3x4: expects_f32[Result]
+    e5m2x4: expects_f32[Result]
+    f16x2: expects_f32[Result]
 
-class expects_bf16_bf16x2_f16_f16x2_satfinite_tf32(incomplete):
-    bf16: expects_f32
-    bf16x2: expects_f32
-    f16: expects_f32
-    f16x2: expects_f32
-    satfinite: expects_bf16_bf16x2_f16_f16x2__2
-    tf32: expects_f32
+class expects_bf16_bf16x2_f16_f16x2_satfinite_tf32_d8633(incomplete[Result]):
+    bf16: expects_f32[Result]
+    bf16x2: expects_f32[Result]
+    f16: expects_f32[Result]
+    f16x2: expects_f32[Result]
+    satfinite: expects_bf16_bf16x2_f16_f16x2_37438[Result]
+    tf32: expects_f32[Result]
 
-class expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_6_more(incomplete):
-    bf16: expects_f32
-    bf16x2: expects_f32
-    e2m1x2: expects_bf16x2_f16x2_f32
-    e2m3x2: expects_bf16x2_f16x2_f32
-    e3m2x2: expects_bf16x2_f16x2_f32
-    e4m3x2: expects_bf16x2_f16x2_f32
-    e5m2x2: expects_bf16x2_f16x2_f32
-    f16: expects_f32
-    f16x2: expects_f32
-    relu: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32
-    s2f6x2: expects_bf16x2_f32
-    scaled__n2__ue8m0: expects_s2f6x2
-    tf32: expects_f32
-    ue8m0x2: expects_bf16x2_f32
+class expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_cf2b2(incomplete[Result]):
+    bf16: expects_f32[Result]
+    bf16x2: expects_f32[Result]
+    e2m1x2: expects_bf16x2_f16x2_f32[Result]
+    e2m3x2: expects_bf16x2_f16x2_f32[Result]
+    e3m2x2: expects_bf16x2_f16x2_f32[Result]
+    e4m3x2: expects_bf16x2_f16x2_f32[Result]
+    e5m2x2: expects_bf16x2_f16x2_f32[Result]
+    f16: expects_f32[Result]
+    f16x2: expects_f32[Result]
+    relu: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32_2cef0[Result]
+    s2f6x2: expects_bf16x2_f32[Result]
+    scaled__n2__ue8m0: expects_s2f6x2_6f1b9[Result]
+    tf32: expects_f32[Result]
+    ue8m0x2: expects_bf16x2_f32[Result]
 
-class expects_f16_f32(incomplete):
-    f16: complete
-    f32: complete
+class expects_f16_f32(incomplete[Result]):
+    f16: complete[Result]
+    f32: complete[Result]
 
-class expects_f16_f32_f64__2(incomplete):
-    f16: complete
-    f32: complete
-    f64: complete
+class expects_f16_f32_f64(incomplete[Result]):
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
 
-class expects_s32_s64_u16_u32_u64(incomplete):
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_s32_s64_u16_u32_u64(incomplete[Result]):
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_s64_u32_u64(incomplete):
-    s64: complete
-    u32: complete
-    u64: complete
+class expects_s64_u32_u64(incomplete[Result]):
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_u64(incomplete):
-    u64: complete
+class expects_u64(incomplete[Result]):
+    u64: complete[Result]
 
-class expects_s16_s32_s64_u16_u32_u64_u8(incomplete):
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_s16_s32_s64_u16_u32_u64_u8(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_s16_s32_s64_s8_u32_u64(incomplete):
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u32: complete
-    u64: complete
+class expects_s16_s32_s64_s8_u32_u64(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_s16_s32_s64_s8_u64(incomplete):
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u64: complete
+class expects_s16_s32_s64_s8_u64(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u64: complete[Result]
 
-class expects_s16_s32_s64_s8(incomplete):
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
+class expects_s16_s32_s64_s8(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
 
-class expects_s16_s32_s64_s8_u16_u32_u64(incomplete):
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
+class expects_s16_s32_s64_s8_u16_u32_u64(incomplete[Result]):
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
 
-class expects_bf16_bf16x2_f32(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f32: complete
+class expects_bf16_bf16x2_f32(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f32: complete[Result]
 
-class expects_shared__cta(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__16B
+class expects_shared__cta_e3ab2(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__16B_5695d[Result]
 
-class expects_shared__cta_tensor(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__bytes__3
-    tensor: expects_1d_2d_3d_4d_5d__3
+class expects_shared__cta_tensor_eb0f2(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__bytes_33401[Result]
+    tensor: expects_1d_2d_3d_4d_5d_fb7bf[Result]
     """Copy a box of a tensor behind a fabric handle to shared memory, asynchronously."""
 
-class expects_multimem(incomplete):
-    multimem: expects_shared__cta__4
+class expects_multimem_10d71(incomplete[Result]):
+    multimem: expects_shared__cta_69be7[Result]
 
-class expects_multimem_shared__cta_tensor(incomplete):
-    multimem: expects_shared__cta__5
-    shared__cta: expects_mbarrier__complete_tx__16B__2
-    tensor: expects_1d_2d_3d_4d_5d__4
+class expects_multimem_shared__cta_tensor_3b5e2(incomplete[Result]):
+    multimem: expects_shared__cta_0efc7[Result]
+    shared__cta: expects_mbarrier__complete_tx__16B_9728a[Result]
+    tensor: expects_1d_2d_3d_4d_5d_bec63[Result]
     """Copy a box in shared memory to a tensor behind a fabric handle, asynchronously."""
 
-class expects_multimem_shared__cta_tensor__2(incomplete):
-    multimem: expects_shared__cta__6
-    shared__cta: expects_mbarrier__complete_tx__16B__3
-    tensor: expects_1d_2d_3d_4d_5d__5
+class expects_multimem_shared__cta_tensor_67ae1(incomplete[Result]):
+    multimem: expects_shared__cta_18045[Result]
+    shared__cta: expects_mbarrier__complete_tx__16B_51da6[Result]
+    tensor: expects_1d_2d_3d_4d_5d_12621[Result]
     """Reduce a box in shared memory into a tensor behind a fabric handle."""
 
-class expects_cluster(incomplete):
-    cluster: complete
+class expects_cluster(incomplete[Result]):
+    cluster: complete[Result]
 
-class complete_or_global_shared__cluster_shared__cta(complete):
-    global_: complete
-    shared__cluster: complete
-    shared__cta: complete
+class complete_or_global_shared__cluster_shared__cta(complete[Result]):
+    global_: complete[Result]
+    shared__cluster: complete[Result]
+    shared__cta: complete[Result]
 
-class expects_acquire_release(incomplete):
-    acquire: expects_sync_restrict__shared__cluster
-    release: expects_sync_restrict__shared__cta
+class expects_acquire_release_38e45(incomplete[Result]):
+    acquire: expects_sync_restrict__shared__cluster_beb35[Result]
+    release: expects_sync_restrict__shared__cta_b08bb[Result]
 
-class expects_alias(incomplete):
-    alias: expects_acquire_release__3
+class expects_alias_4ecab(incomplete[Result]):
+    alias: expects_acquire_release_09c62[Result]
 
-class expects_acquire_release__2(incomplete):
-    acquire: expects_cluster_cta_gpu_sys
-    release: expects_cluster_cta_gpu_sys
+class expects_acquire_release_6e5a1(incomplete[Result]):
+    acquire: expects_cluster_cta_gpu_sys[Result]
+    release: expects_cluster_cta_gpu_sys[Result]
 
-class expects_bf16_bf16x2_relu(incomplete):
-    bf16: complete
-    bf16x2: complete
-    relu: expects_bf16_bf16x2
+class expects_bf16_bf16x2_relu_a42f6(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    relu: expects_bf16_bf16x2[Result]
 
-class expects_bf16_bf16x2(incomplete):
-    bf16: complete
-    bf16x2: complete
+class expects_bf16_bf16x2(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
 
-class expects_f16_f16x2_f32_f32x2_relu_sat(incomplete):
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f32x2: complete
-    relu: expects_f16_f16x2
-    sat: expects_f16_f16x2_f32
+class expects_f16_f16x2_f32_f32x2_relu_sat_a4e31(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f32x2: complete[Result]
+    relu: expects_f16_f16x2[Result]
+    sat: expects_f16_f16x2_f32[Result]
 
-class expects_bf16_bf16x2_f16_f16x2_relu(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    relu: expects_bf16_bf16x2_f16_f16x2
+class expects_bf16_bf16x2_f16_f16x2_relu_af8a9(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    relu: expects_bf16_bf16x2_f16_f16x2[Result]
 
-class expects_bf16_bf16x2_f16_f16x2(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
+class expects_bf16_bf16x2_f16_f16x2(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
 
-class expects_v4_v8(incomplete):
-    v4: expects_b64_f64_s64_u64
-    v8: expects_b32_f32_s32_u32
+class expects_v4_v8_acdb3(incomplete[Result]):
+    v4: expects_b64_f64_s64_u64[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L2__128B_L2__256B_L2__64B_v4_v8(incomplete):
-    L2__128B: expects_v4_v8
-    L2__256B: expects_v4_v8
-    L2__64B: expects_v4_v8
-    v4: expects_b64_f64_s64_u64
-    v8: expects_b32_f32_s32_u32
+class expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7(incomplete[Result]):
+    L2__128B: expects_v4_v8_acdb3[Result]
+    L2__256B: expects_v4_v8_acdb3[Result]
+    L2__64B: expects_v4_v8_acdb3[Result]
+    v4: expects_b64_f64_s64_u64[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_b64_f64_s64_u64(incomplete):
-    b64: complete
-    f64: complete
-    s64: complete
-    u64: complete
+class expects_b64_f64_s64_u64(incomplete[Result]):
+    b64: complete[Result]
+    f64: complete[Result]
+    s64: complete[Result]
+    u64: complete[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more(incomplete):
-    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_22_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_d51a5(incomplete[Result]):
+    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_b825c[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more(incomplete):
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    nc: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_705c7(incomplete[Result]):
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    nc: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_22_more(incomplete):
-    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_b825c(incomplete[Result]):
+    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_sys(incomplete):
-    sys: expects_b128_b16_b32_b64_b8_f32_f64_global_and_8_more
+class expects_sys_bf686(incomplete[Result]):
+    sys: expects_b128_b16_b32_b64_b8_f32_f64_global_b0ad1[Result]
 
-class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more__2(incomplete):
-    L2__evict_first: expects_v4_v8
-    L2__evict_last: expects_v4_v8
-    L2__evict_normal: expects_v4_v8
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    nc: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_12_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_e248a(incomplete[Result]):
+    L2__evict_first: expects_v4_v8_acdb3[Result]
+    L2__evict_last: expects_v4_v8_acdb3[Result]
+    L2__evict_normal: expects_v4_v8_acdb3[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    nc: expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_95991[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_16_more(incomplete):
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_c9a48(incomplete[Result]):
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_v4_v8_2dca7[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_27_more(incomplete):
-    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: complete
-    f64: complete
-    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_eff23(incomplete[Result]):
+    L1__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__evict_unchanged: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L1__no_allocate: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    L2__128B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__256B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__64B: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__cache_hint: expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_127ad[Result]
+    L2__evict_first: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_last: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    L2__evict_normal: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8_4b6b3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    ca: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    cg: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    cs: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    cv: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    lu: expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_db399[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_m16n16_m8n16_m8n8(incomplete):
-    m16n16: expects_x1_x2
-    m8n16: expects_x1_x2_x4
-    m8n8: expects_x1_x2_x4__2
+class expects_m16n16_m8n16_m8n8_1ec09(incomplete[Result]):
+    m16n16: expects_x1_x2_c36fd[Result]
+    m8n16: expects_x1_x2_x4_f28e9[Result]
+    m8n8: expects_x1_x2_x4_63982[Result]
 
-class expects_abs_f16_f16x2_f32_xorsign(incomplete):
-    abs: expects_f32
-    f16: complete
-    f16x2: complete
-    f32: complete
-    xorsign: expects_abs__2
+class expects_abs_f16_f16x2_f32_xorsign_3306e(incomplete[Result]):
+    abs: expects_f32[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    xorsign: expects_abs_b0a1e[Result]
 
-class expects_abs__2(incomplete):
-    abs: expects_f16_f16x2_f32
+class expects_abs_b0a1e(incomplete[Result]):
+    abs: expects_f16_f16x2_f32[Result]
 
-class expects_b64_relaxed_release_shared_shared__cluster_shared__cta(incomplete):
-    b64: complete
-    relaxed: expects_cluster_cta
-    release: expects_cluster_cta
-    shared: expects_b64
-    shared__cluster: expects_b64
-    shared__cta: expects_b64
+class expects_b64_relaxed_release_shared_shared__cluster_shared__cta_e1905(incomplete[Result]):
+    b64: complete[Result]
+    relaxed: expects_cluster_cta_e6723[Result]
+    release: expects_cluster_cta_e6723[Result]
+    shared: expects_b64[Result]
+    shared__cluster: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_b64_release_shared_shared__cta(incomplete):
-    b64: complete
-    release: expects_cta
-    shared: expects_b64
-    shared__cta: expects_b64
+class expects_b64_release_shared_shared__cta_b20ca(incomplete[Result]):
+    b64: complete[Result]
+    release: expects_cta_2b8dc[Result]
+    shared: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_cluster_cta(incomplete):
-    cluster: expects_b64_shared_shared__cluster_shared__cta
-    cta: expects_b64_shared_shared__cluster_shared__cta
+class expects_cluster_cta_e6723(incomplete[Result]):
+    cluster: expects_b64_shared_shared__cluster_shared__cta_0dd4e[Result]
+    cta: expects_b64_shared_shared__cluster_shared__cta_0dd4e[Result]
 
-class expects_cluster_cta__2(incomplete):
-    cluster: expects_b64_shared_shared__cta
-    cta: expects_b64_shared_shared__cta
+class expects_cluster_cta_07979(incomplete[Result]):
+    cluster: expects_b64_shared_shared__cta_09f0b[Result]
+    cta: expects_b64_shared_shared__cta_09f0b[Result]
 
-class expects_acquire_b64_phase_type__conditional_phase_type__primary_relaxed_shared_shared__cta(incomplete):
-    acquire: expects_cluster_cta__2
-    b64: complete
-    phase_type__conditional: expects_acquire_b64_relaxed_shared_shared__cta
-    phase_type__primary: expects_acquire_b64_relaxed_shared_shared__cta
-    relaxed: expects_cluster_cta__2
-    shared: expects_b64
-    shared__cta: expects_b64
+class expects_acquire_b64_phase_type__conditional_phase_type__primary_relaxed_shared_shared__cta_f8bf2(incomplete[Result]):
+    acquire: expects_cluster_cta_07979[Result]
+    b64: complete[Result]
+    phase_type__conditional: expects_acquire_b64_relaxed_shared_shared__cta_58466[Result]
+    phase_type__primary: expects_acquire_b64_relaxed_shared_shared__cta_58466[Result]
+    relaxed: expects_cluster_cta_07979[Result]
+    shared: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_acquire_b64_relaxed_shared_shared__cta(incomplete):
-    acquire: expects_cluster_cta__2
-    b64: complete
-    relaxed: expects_cluster_cta__2
-    shared: expects_b64
-    shared__cta: expects_b64
+class expects_acquire_b64_relaxed_shared_shared__cta_58466(incomplete[Result]):
+    acquire: expects_cluster_cta_07979[Result]
+    b64: complete[Result]
+    relaxed: expects_cluster_cta_07979[Result]
+    shared: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_aligned__5(incomplete):
-    aligned: expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8
+class expects_aligned_92d65(incomplete[Result]):
+    aligned: expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8_fc63f[Result]
 
-class expects_aligned__6(incomplete):
-    aligned: expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8__2
+class expects_aligned_fea47(incomplete[Result]):
+    aligned: expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8_cc4d2[Result]
 
-class expects_m16n8k128_m16n8k16_m16n8k256_m16n8k32_m16n8k4_m16n8k64_m16n8k8_m8n8k128_and_3_more(incomplete):
-    m16n8k128: expects_row
-    m16n8k16: expects_row__2
-    m16n8k256: expects_row
-    m16n8k32: expects_row__3
-    m16n8k4: expects_row__4
-    m16n8k64: expects_row__5
-    m16n8k8: expects_row__6
-    m8n8k128: expects_row
-    m8n8k16: expects_row__7
-    m8n8k32: expects_row__8
-    m8n8k4: expects_col_row
+class expects_m16n8k128_m16n8k16_m16n8k256_m16n8k32_m16n8k4_m16n8k64_m16n8k8_m8n8k128_bba58(incomplete[Result]):
+    m16n8k128: expects_row_10359[Result]
+    m16n8k16: expects_row_fe9d3[Result]
+    m16n8k256: expects_row_10359[Result]
+    m16n8k32: expects_row_c9a09[Result]
+    m16n8k4: expects_row_12809[Result]
+    m16n8k64: expects_row_e25c2[Result]
+    m16n8k8: expects_row_7191d[Result]
+    m8n8k128: expects_row_10359[Result]
+    m8n8k16: expects_row_34d99[Result]
+    m8n8k32: expects_row_9deba[Result]
+    m8n8k4: expects_col_row_96fd5[Result]
 
-class expects_m8n8(incomplete):
-    m8n8: expects_trans
+class expects_m8n8_71840(incomplete[Result]):
+    m8n8: expects_trans_8c87b[Result]
 
-class expects_bulk__3(incomplete):
-    bulk: expects_global_relaxed_weak
+class expects_bulk_adfad(incomplete[Result]):
+    bulk: expects_global_relaxed_weak_6f999[Result]
     """Copy shared memory to every device behind a multimem address, asynchronously."""
 
-class expects_async__8(incomplete):
-    async_: expects_bulk__4
+class expects_async_658ac(incomplete[Result]):
+    async_: expects_bulk_82246[Result]
     """`multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address."""
 
-class expects_cluster_cta_gpu_sys__4(incomplete):
-    cluster: expects_add_and_global_max_min_or_xor
-    cta: expects_add_and_global_max_min_or_xor
-    gpu: expects_add_and_global_max_min_or_xor
-    sys: expects_add_and_global_max_min_or_xor
-
-class expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more(incomplete):
-    acc__f16: expects_e4m3x4_e5m2x4_v2_v4_v8
-    acc__f32: expects_bf16x2_f16x2_v2_v4_v8
-    bf16x2: complete
-    e4m3x4: complete
-    e5m2x4: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    s32: complete
-    u32: complete
-    u64: complete
-    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32
-    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_3_more
-    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16
-
-class expects_add_and_max_min_or_xor__2(incomplete):
-    add: expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more
-    and_: expects_b32_b64
-    max: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    min: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more(incomplete):
-    bf16x2: complete
-    e4m3x4: complete
-    e5m2x4: complete
-    f16x2: complete
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2
-    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_2_more
-    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16
-
-class expects_add_and_global_max_min_or_xor(incomplete):
-    add: expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more
-    and_: expects_b32_b64
-    global_: expects_add_and_max_min_or_xor__2
-    max: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    min: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_and_2_more(incomplete):
-    bf16x2: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    s32: complete
-    u32: complete
-    u64: complete
-    v2: expects_bf16_bf16x2_f16_f16x2_f32
-    v4: expects_bf16_bf16x2_f16_f16x2_f32
-    v8: expects_bf16_f16
-
-class expects_release__2(incomplete):
-    release: expects_gpu_sys__3
-
-class expects_add_and_max_min_or_xor__3(incomplete):
-    add: expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_and_2_more
-    and_: expects_b32_b64
-    max: expects_s32_s64_u32_u64_v2_v4_v8
-    min: expects_s32_s64_u32_u64_v2_v4_v8
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_s32_s64_u32_u64_v2_v4_v8(incomplete):
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-    v2: expects_bf16_bf16x2_f16_f16x2
-    v4: expects_bf16_bf16x2_f16_f16x2
-    v8: expects_bf16_f16
-
-class expects_cluster_cta_gpu_sys__5(incomplete):
-    cluster: expects_add_and_global_max_min_or_xor__2
-    cta: expects_add_and_global_max_min_or_xor__2
-    gpu: expects_add_and_global_max_min_or_xor__2
-    sys: expects_add_and_global_max_min_or_xor__2
-
-class expects_release__3(incomplete):
-    release: expects_gpu_sys__2
-
-class expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_7_more(incomplete):
-    b32: complete
-    b64: complete
-    bf16x2: complete
-    e4m3x4: complete
-    e5m2x4: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32
-    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_3_more
-    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16
-
-class expects_cluster_cta_gpu_sys__6(incomplete):
-    cluster: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_8_more
-    cta: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_8_more
-    gpu: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_8_more
-    sys: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_8_more
-
-class expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3x2: complete
-    e4m3x4: complete
-    e5m2x2: complete
-    e5m2x4: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-
-class expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_3_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3: complete
-    e4m3x2: complete
-    e4m3x4: complete
-    e5m2: complete
-    e5m2x2: complete
-    e5m2x4: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-
-class expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16(incomplete):
-    bf16: complete
-    e4m3: complete
-    e4m3x2: complete
-    e5m2: complete
-    e5m2x2: complete
-    f16: complete
-
-class expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_8_more(incomplete):
-    b32: complete
-    b64: complete
-    bf16x2: complete
-    e4m3x4: complete
-    e5m2x4: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    global_: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_7_more
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32
-    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_3_more
-    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16
-
-class expects_release__4(incomplete):
-    release: expects_sys__2
-
-class expects_cluster__2(incomplete):
-    cluster: expects_mbarrier__complete_tx__bytes_shared__cluster__2
-
-class expects_gpu_sys(incomplete):
-    gpu: expects_add_and_dec_global_inc_max_min_or_xor
-    sys: expects_add_and_dec_global_inc_max_min_or_xor
-
-class expects_NaN_abs_f32_s32_u32(incomplete):
-    NaN: expects_f32
-    abs: expects_NaN_f32
-    f32: complete
-    s32: complete
-    u32: complete
-
-class expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more(incomplete):
-    bf16: expects_b16_b32_b64_bf16_f16_f32_f64_s16_and_5_more
-    bf16x2: expects_bf16x2__2
-    f16: expects_b16_b32_b64_f16_f32_f64_s16_s32_and_4_more
-    f16x2: expects_f16x2
-    f32: expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
-    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32
-    s16: expects_bf16_f16
-    s32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-    u16: expects_bf16_f16
-    u32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-
-class expects_b16_b32_b64_bf16_f16_f32_f64_s16_and_5_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    bf16: complete
-    f16: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_bf16x2__2(incomplete):
-    bf16x2: complete
-
-class expects_b16_b32_b64_f16_f32_f64_s16_s32_and_4_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    f16: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_f16x2(incomplete):
-    f16x2: complete
-
-class expects_f16_f16x2_f32_s16_s32_u16_u32(incomplete):
-    f16: expects_f16_f32
-    f16x2: expects_f16x2
-    f32: expects_f32
-    s16: expects_f16
-    s32: expects_f16_f16x2_f32
-    u16: expects_f16
-    u32: expects_f16_f16x2_f32
-
-class expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2(incomplete):
-    bf16: expects_bf16_f16_f32_f64
-    bf16x2: expects_bf16x2__2
-    f16: expects_f16_f32_f64__2
-    f16x2: expects_f16x2
-    f32: expects_f32_f64
-    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32
-    s16: expects_bf16_f16
-    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64
-    u16: expects_bf16_f16
-    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64
-
-class expects_bf16_bf16x2_f16_f16x2_f32_f64(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-
-class expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3(incomplete):
-    bf16: expects_bf16_f16_f32_f64_s16_s32_s64_u16_and_2_more
-    bf16x2: expects_bf16x2__2
-    f16: expects_f16_f32_f64_s16_s32_s64_u16_u32_u64
-    f16x2: expects_f16x2
-    f32: expects_f32_f64_s16_s32_s64_u16_u32_u64
-    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32
-    s16: expects_bf16_f16
-    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-    u16: expects_bf16_f16
-    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-
-class expects_bf16_f16_f32_f64_s16_s32_s64_u16_and_2_more(incomplete):
-    bf16: complete
-    f16: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_f16_f32_f64_s16_s32_s64_u16_u32_u64(incomplete):
-    f16: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_f32_f64_s16_s32_s64_u16_u32_u64(incomplete):
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_bf16_f16_f32_s32_u32(incomplete):
-    bf16: expects_u16_u32_u64
-    f16: expects_u16_u32_u64
-    f32: expects_u16_u32_u64
-    s32: expects_u16_u32_u64
-    u32: expects_u16_u32_u64
-
-class expects_u16_u32_u64(incomplete):
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_aligned__7(incomplete):
-    aligned: expects_u32
-
-class expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-
-class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    ftz: expects_f16_f16x2_f32
-    s16: complete
-    s32: complete
-    s64: complete
-    u16: complete
-    u32: complete
-    u64: complete
-
-class expects_b16_b8(incomplete):
-    b16: expects_b2_b4
-    b8: expects_b2_b4
-
-class expects_b16_b8__2(incomplete):
-    b16: expects_b4
-    b8: expects_b4
-
-class expects_b16(incomplete):
-    b16: expects_b2_b4
-
-class expects_b8(incomplete):
-    b8: expects_b4
-
-class expects_mbarrier__complete_tx__bytes_shared__cluster(incomplete):
-    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_and_3_more
-    shared__cluster: expects_mbarrier__complete_tx__bytes
-
-class expects_b16_b32_b64_b8_f32_f64_global_s16_and_7_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-
-class expects_b128_b32_b64_f32_f64_s32_s64_u32_and_3_more(incomplete):
-    b128: complete
-    b32: complete
-    b64: complete
-    f32: complete
-    f64: complete
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-    v2: expects_b32_b64_f32_f64_s32_s64_u32_u64
-    v4: expects_b32_f32_s32_u32
-
-class expects_release__5(incomplete):
-    release: expects_sys__3
-
-class expects_gpu_sys__2(incomplete):
-    gpu: expects_b16_b32_b64_b8_f32_f64_global_s16_and_7_more
-    sys: expects_b16_b32_b64_b8_f32_f64_global_s16_and_7_more
-
-class expects_b16_b32_b64_b8_f32_f64_mbarrier__complete_tx__bytes_s16_and_7_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_and_3_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-
-class expects_mbarrier__complete_tx__bytes(incomplete):
-    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_and_3_more
-
-class expects_b16_b32_b64_b8_f32_f64_global_mbarrier__complete_tx__bytes_and_11_more(incomplete):
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_and_3_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b16_b32_b64_b8_f32_f64_mbarrier__complete_tx__bytes_s16_and_7_more
-    shared__cluster: expects_mbarrier__complete_tx__bytes
-    shared__cta: expects_mbarrier__complete_tx__bytes
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-
-class complete_or_shared__cta(complete):
-    shared__cta: complete
-
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_23_more__2(incomplete):
-    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_19_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
-
-class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_and_13_more(incomplete):
-    L2__evict_first: expects_v4_v8
-    L2__evict_last: expects_v4_v8
-    L2__evict_normal: expects_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
-
-class expects_m16n8_m8n8(incomplete):
-    m16n8: expects_x1_x2_x4__3
-    m8n8: expects_x1_x2_x4__2
-
-class expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more(incomplete):
-    b16: expects_clamp_trap_zero
-    b32: expects_clamp_trap_zero
-    b64: expects_clamp_trap_zero
-    b8: expects_clamp_trap_zero
-    ca: expects_b16_b32_b64_b8_v2_v4
-    cg: expects_b16_b32_b64_b8_v2_v4
-    cs: expects_b16_b32_b64_b8_v2_v4
-    cv: expects_b16_b32_b64_b8_v2_v4
-    v2: expects_b16_b32_b64_b8
-    v4: expects_b16_b32_b8
-
-class expects_1d_2d_3d(incomplete):
-    _1d: expects_s32_u32_u64
-    _2d: expects_s32_u32_u64
-    _3d: expects_s32_u32_u64
-
-class expects_1d_2d_3d__2(incomplete):
-    _1d: expects_b32__4
-    _2d: expects_b32__4
-    _3d: expects_b32__4
-
-class expects_1d_2d_3d__3(incomplete):
-    _1d: expects_s32_s64_u32_u64__2
-    _2d: expects_s32_s64_u32_u64__2
-    _3d: expects_s32_s64_u32_u64__2
-
-class expects_1d_2d_3d__4(incomplete):
-    _1d: expects_b32_b64__2
-    _2d: expects_b32_b64__2
-    _3d: expects_b32_b64__2
-
-class expects_b16_b32_b64_b8_cg_cs_v2_v4_and_2_more(incomplete):
-    b16: expects_clamp_trap_zero
-    b32: expects_clamp_trap_zero
-    b64: expects_clamp_trap_zero
-    b8: expects_clamp_trap_zero
-    cg: expects_b16_b32_b64_b8_v2_v4
-    cs: expects_b16_b32_b64_b8_v2_v4
-    v2: expects_b16_b32_b64_b8
-    v4: expects_b16_b32_b8
-    wb: expects_b16_b32_b64_b8_v2_v4
-    wt: expects_b16_b32_b64_b8_v2_v4
-
-class expects_b32_cg_cs_v2_v4_wb_wt(incomplete):
-    b32: expects_clamp_trap_zero
-    cg: expects_b32_v2_v4
-    cs: expects_b32_v2_v4
-    v2: expects_b32__4
-    v4: expects_b32__4
-    wb: expects_b32_v2_v4
-    wt: expects_b32_v2_v4
-
-class expects_exclusive_sync(incomplete):
-    exclusive: expects_sync__19
-    sync: expects_aligned__11
-
-class expects_mbarrier__arrive__one(incomplete):
-    mbarrier__arrive__one: expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_shared__cluster
-
-class expects_128x128b_128x256b_32x128b_4x256b_64x128b(incomplete):
-    _128x128b: complete_or_b8x16
-    _128x256b: complete_or_b8x16
-    _32x128b: expects_warpx4
-    _4x256b: complete_or_b8x16
-    _64x128b: expects_warpx2__01_23_warpx2__02_13
-
-class expects_exclusive_sync__2(incomplete):
-    exclusive: expects_sync__20
-    sync: expects_aligned__12
-
-class expects_spcompress_sync(incomplete):
-    spcompress: expects_sync__21
-    sync: expects_aligned__13
-
-class expects_sync__14(incomplete):
-    sync: expects_aligned__14
-
-class expects_aligned__8(incomplete):
-    aligned: expects_16x128b_16x256b_16x32bx2_16x64b_32x32b
-
-class expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16(incomplete):
-    kind__f16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    kind__f8f6f4: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_2_more
-    kind__i8: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    kind__mxf4: expects_block_scale
-    kind__mxf4nvf4: expects_block_scale__2
-    kind__mxf8f6f4: expects_block_scale__3
-    kind__tf32: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    kind__ti16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-
-class expects_cta_group__1_cta_group__2__7(incomplete):
-    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16__2
-    cta_group__2: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16__2
-
-class expects_cta_group__1_sp(incomplete):
-    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__tf32_kind__ti16
-    sp: expects_cta_group__1
-
-class expects_down(incomplete):
-    down: complete
-
-class expects_aligned__9(incomplete):
-    aligned: expects_16x128b_16x256b_16x32bx2_16x64b_32x32b__2
-
-class expects_aligned__10(incomplete):
-    aligned: complete
-
-class expects_shared__cta__2(incomplete):
-    shared__cta: expects_tensormap__generic
-
-class expects_box_dim_element_stride_elemtype_fill_mode_global_address_global_dim_global_stride_interleave_layout_and_3_more(incomplete):
-    box_dim: expects_b1024_global_shared__cta
-    element_stride: expects_b1024_global_shared__cta
-    elemtype: expects_b1024_global_shared__cta
-    fill_mode: expects_b1024_global_shared__cta
-    global_address: expects_b1024_global_shared__cta__2
-    global_dim: expects_b1024_global_shared__cta
-    global_stride: expects_b1024_global_shared__cta__2
-    interleave_layout: expects_b1024_global_shared__cta
-    rank: expects_b1024_global_shared__cta
-    swizzle_atomicity: expects_b1024_global_shared__cta
-    swizzle_mode: expects_b1024_global_shared__cta
-
-class expects_f16x2__2(incomplete):
-    f16x2: expects_f32_s32
-
-class expects_f16_f32_s32_u32(incomplete):
-    f16: expects_f32_s32
-    f32: expects_f32_s32
-    s32: expects_f32_s32
-    u32: expects_f32_s32
-
-class expects_f16x2__3(incomplete):
-    f16x2: expects_s32
-
-class expects_f16_f32_s32_u32__2(incomplete):
-    f16: expects_s32
-    f32: expects_s32
-    s32: expects_s32
-    u32: expects_s32
-
-class expects_f16x2__4(incomplete):
-    f16x2: expects_f32
-
-class expects_f16_f32_s32_u32__3(incomplete):
-    f16: expects_f32
-    f32: expects_f32
-    s32: expects_f32
-    u32: expects_f32
-
-class expects_v4__2(incomplete):
-    v4: expects_f32_s32_u32
-
-class expects_s32_u32__15(incomplete):
-    s32: complete_or_add_max_min_sat
-    u32: complete_or_add_max_min_sat
-
-class expects_s32_u32__16(incomplete):
-    s32: complete_or_add_sat
-    u32: complete_or_add_sat
-
-class expects_s32_u32__17(incomplete):
-    s32: complete_or_po_sat_shr15_shr7
-    u32: complete_or_po_sat_shr15_shr7
-
-class expects_eq_ge_gt_le_lt_ne(incomplete):
-    eq: complete_or_add_max_min
-    ge: complete_or_add_max_min
-    gt: complete_or_add_max_min
-    le: complete_or_add_max_min
-    lt: complete_or_add_max_min
-    ne: complete_or_add_max_min
-
-class expects_eq_ge_gt_le_lt_ne__2(incomplete):
-    eq: complete_or_add
-    ge: complete_or_add
-    gt: complete_or_add
-    le: complete_or_add
-    lt: complete_or_add
-    ne: complete_or_add
-
-class expects_u32__2(incomplete):
-    u32: expects_clamp_sat_wrap
-
-class expects_sync__15(incomplete):
-    sync: expects_aligned_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_and_89_more
-
-class expects_aligned_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_and_107_more(incomplete):
-    aligned: expects_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_m64n120k16_and_106_more
-    m64n104k16: expects_f16_f32__3
-    m64n104k32: expects_f16_f32__4
-    m64n104k8: expects_f32__3
-    m64n112k16: expects_f16_f32__3
-    m64n112k256: expects_s32__3
-    m64n112k32: expects_f16_f32_s32_satfinite
-    m64n112k8: expects_f32__3
-    m64n120k16: expects_f16_f32__3
-    m64n120k32: expects_f16_f32__4
-    m64n120k8: expects_f32__3
-    m64n128k16: expects_f16_f32__3
-    m64n128k256: expects_s32__3
-    m64n128k32: expects_f16_f32_s32_satfinite
-    m64n128k8: expects_f32__3
-    m64n136k16: expects_f16_f32__3
-    m64n136k32: expects_f16_f32__4
-    m64n136k8: expects_f32__3
-    m64n144k16: expects_f16_f32__3
-    m64n144k256: expects_s32__3
-    m64n144k32: expects_f16_f32_s32_satfinite
-    m64n144k8: expects_f32__3
-    m64n152k16: expects_f16_f32__3
-    m64n152k32: expects_f16_f32__4
-    m64n152k8: expects_f32__3
-    m64n160k16: expects_f16_f32__3
-    m64n160k256: expects_s32__3
-    m64n160k32: expects_f16_f32_s32_satfinite
-    m64n160k8: expects_f32__3
-    m64n168k16: expects_f16_f32__3
-    m64n168k32: expects_f16_f32__4
-    m64n168k8: expects_f32__3
-    m64n16k16: expects_f16_f32__3
-    m64n16k256: expects_s32__3
-    m64n16k32: expects_f16_f32_s32_satfinite
-    m64n16k8: expects_f32__3
-    m64n176k16: expects_f16_f32__3
-    m64n176k256: expects_s32__3
-    m64n176k32: expects_f16_f32_s32_satfinite
-    m64n176k8: expects_f32__3
-    m64n184k16: expects_f16_f32__3
-    m64n184k32: expects_f16_f32__4
-    m64n184k8: expects_f32__3
-    m64n192k16: expects_f16_f32__3
-    m64n192k256: expects_s32__3
-    m64n192k32: expects_f16_f32_s32_satfinite
-    m64n192k8: expects_f32__3
-    m64n200k16: expects_f16_f32__3
-    m64n200k32: expects_f16_f32__4
-    m64n200k8: expects_f32__3
-    m64n208k16: expects_f16_f32__3
-    m64n208k256: expects_s32__3
-    m64n208k32: expects_f16_f32_s32_satfinite
-    m64n208k8: expects_f32__3
-    m64n216k16: expects_f16_f32__3
-    m64n216k32: expects_f16_f32__4
-    m64n216k8: expects_f32__3
-    m64n224k16: expects_f16_f32__3
-    m64n224k256: expects_s32__3
-    m64n224k32: expects_f16_f32_s32_satfinite
-    m64n224k8: expects_f32__3
-    m64n232k16: expects_f16_f32__3
-    m64n232k32: expects_f16_f32__4
-    m64n232k8: expects_f32__3
-    m64n240k16: expects_f16_f32__3
-    m64n240k256: expects_s32__3
-    m64n240k32: expects_f16_f32_s32_satfinite
-    m64n240k8: expects_f32__3
-    m64n248k16: expects_f16_f32__3
-    m64n248k32: expects_f16_f32__4
-    m64n248k8: expects_f32__3
-    m64n24k16: expects_f16_f32__3
-    m64n24k256: expects_s32__3
-    m64n24k32: expects_f16_f32_s32_satfinite
-    m64n24k8: expects_f32__3
-    m64n256k16: expects_f16_f32__3
-    m64n256k256: expects_s32__3
-    m64n256k32: expects_f16_f32_s32_satfinite
-    m64n256k8: expects_f32__3
-    m64n32k16: expects_f16_f32__3
-    m64n32k256: expects_s32__3
-    m64n32k32: expects_f16_f32_s32_satfinite
-    m64n32k8: expects_f32__3
-    m64n40k16: expects_f16_f32__3
-    m64n40k32: expects_f16_f32__4
-    m64n40k8: expects_f32__3
-    m64n48k16: expects_f16_f32__3
-    m64n48k256: expects_s32__3
-    m64n48k32: expects_f16_f32_s32_satfinite
-    m64n48k8: expects_f32__3
-    m64n56k16: expects_f16_f32__3
-    m64n56k32: expects_f16_f32__4
-    m64n56k8: expects_f32__3
-    m64n64k16: expects_f16_f32__3
-    m64n64k256: expects_s32__3
-    m64n64k32: expects_f16_f32_s32_satfinite
-    m64n64k8: expects_f32__3
-    m64n72k16: expects_f16_f32__3
-    m64n72k32: expects_f16_f32__4
-    m64n72k8: expects_f32__3
-    m64n80k16: expects_f16_f32__3
-    m64n80k256: expects_s32__3
-    m64n80k32: expects_f16_f32_s32_satfinite
-    m64n80k8: expects_f32__3
-    m64n88k16: expects_f16_f32__3
-    m64n88k32: expects_f16_f32__4
-    m64n88k8: expects_f32__3
-    m64n8k16: expects_f16_f32__3
-    m64n8k256: expects_s32__3
-    m64n8k32: expects_f16_f32_s32_satfinite
-    m64n8k8: expects_f32__3
-    m64n96k16: expects_f16_f32__3
-    m64n96k256: expects_s32__3
-    m64n96k32: expects_f16_f32_s32_satfinite
-    m64n96k8: expects_f32__3
-
-class expects_sync__16(incomplete):
-    sync: expects_aligned_col_row__2
-
-class expects_sync__17(incomplete):
-    sync: expects_aligned_col_row__3
-
-class expects_sync__18(incomplete):
-    sync: expects_aligned_col_row__4
-
-class expects_popc(incomplete):
-    popc: expects_sync__22
-
-class expects_aligned_col_row(incomplete):
-    aligned: expects_col_row__2
-    col: expects_col_row__3
-    row: expects_col_row__3
-
-class expects_bulk_group(incomplete):
-    bulk_group: expects_L2__evict_normal
-
-class expects_1d_2d_3d_4d_5d(incomplete):
-    _1d: expects_bulk_group_global_tile
-    _2d: expects_bulk_group_global_tile_tile__gather4_tile__scatter4
-    _3d: expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile
-    _4d: expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile
-    _5d: expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile
-
-class expects_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8(incomplete):
-    bf16: complete
-    bf16x2: complete
-    f16: complete
-    f16x2: complete
-    f32: complete
-    v2: expects_bf16_bf16x2_f16_f16x2_f32
-    v4: expects_bf16_bf16x2_f16_f16x2_f32
-    v8: expects_bf16_f16
-
-class expects_v2_v4_v8(incomplete):
-    v2: expects_bf16_bf16x2_f16_f16x2
-    v4: expects_bf16_bf16x2_f16_f16x2
-    v8: expects_bf16_f16
-
-class expects_b128(incomplete):
-    b128: complete
-
-class expects_b128_multicast__cluster__all(incomplete):
-    b128: complete
-    multicast__cluster__all: expects_b128
-
-class expects_mbarrier__complete_tx__bytes__2(incomplete):
-    mbarrier__complete_tx__bytes: expects_b128_multicast__cluster__all
-
-class expects_shared__cta__3(incomplete):
-    shared__cta: expects_bulk_group__2
-
-class expects_L2_tensor(incomplete):
-    L2: expects_global__4
-    tensor: expects_1d_2d_3d_4d_5d__6
+class expects_cluster_cta_gpu_sys_2e829(incomplete[Result]):
+    cluster: expects_add_and_global_max_min_or_xor_7bae6[Result]
+    cta: expects_add_and_global_max_min_or_xor_7bae6[Result]
+    gpu: expects_add_and_global_max_min_or_xor_7bae6[Result]
+    sys: expects_add_and_global_max_min_or_xor_7bae6[Result]
+
+class expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_2ecaa(incomplete[Result]):
+    acc__f16: expects_e4m3x4_e5m2x4_v2_v4_v8_76016[Result]
+    acc__f32: expects_bf16x2_f16x2_v2_v4_v8_2639c[Result]
+    bf16x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x4: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s32: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32[Result]
+    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_f5596[Result]
+    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16[Result]
+
+class expects_add_and_max_min_or_xor_eb38d(incomplete[Result]):
+    add: expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_2ecaa[Result]
+    and_: expects_b32_b64[Result]
+    max: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_0d5c6[Result]
+    min: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_0d5c6[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_0d5c6(incomplete[Result]):
+    bf16x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x4: complete[Result]
+    f16x2: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2[Result]
+    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_28d48[Result]
+    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16[Result]
+
+class expects_add_and_global_max_min_or_xor_7bae6(incomplete[Result]):
+    add: expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_2ecaa[Result]
+    and_: expects_b32_b64[Result]
+    global_: expects_add_and_max_min_or_xor_eb38d[Result]
+    max: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_0d5c6[Result]
+    min: expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_0d5c6[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_82cf4(incomplete[Result]):
+    bf16x2: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s32: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_bf16_bf16x2_f16_f16x2_f32[Result]
+    v4: expects_bf16_bf16x2_f16_f16x2_f32[Result]
+    v8: expects_bf16_f16[Result]
+
+class expects_release_49cc8(incomplete[Result]):
+    release: expects_gpu_sys_83b94[Result]
+
+class expects_add_and_max_min_or_xor_b3804(incomplete[Result]):
+    add: expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_82cf4[Result]
+    and_: expects_b32_b64[Result]
+    max: expects_s32_s64_u32_u64_v2_v4_v8_21066[Result]
+    min: expects_s32_s64_u32_u64_v2_v4_v8_21066[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_s32_s64_u32_u64_v2_v4_v8_21066(incomplete[Result]):
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_bf16_bf16x2_f16_f16x2[Result]
+    v4: expects_bf16_bf16x2_f16_f16x2[Result]
+    v8: expects_bf16_f16[Result]
+
+class expects_cluster_cta_gpu_sys_72ff7(incomplete[Result]):
+    cluster: expects_add_and_global_max_min_or_xor_8980d[Result]
+    cta: expects_add_and_global_max_min_or_xor_8980d[Result]
+    gpu: expects_add_and_global_max_min_or_xor_8980d[Result]
+    sys: expects_add_and_global_max_min_or_xor_8980d[Result]
+
+class expects_release_d3ced(incomplete[Result]):
+    release: expects_gpu_sys_df33b[Result]
+
+class expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_8ae73(incomplete[Result]):
+    b32: complete[Result]
+    b64: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x4: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32[Result]
+    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_f5596[Result]
+    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16[Result]
+
+class expects_cluster_cta_gpu_sys_b5a67(incomplete[Result]):
+    cluster: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_147b8[Result]
+    cta: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_147b8[Result]
+    gpu: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_147b8[Result]
+    sys: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_147b8[Result]
+
+class expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x2: complete[Result]
+    e5m2x4: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+
+class expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_f5596(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3: complete[Result]
+    e4m3x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2: complete[Result]
+    e5m2x2: complete[Result]
+    e5m2x4: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+
+class expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16(incomplete[Result]):
+    bf16: complete[Result]
+    e4m3: complete[Result]
+    e4m3x2: complete[Result]
+    e5m2: complete[Result]
+    e5m2x2: complete[Result]
+    f16: complete[Result]
+
+class expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_147b8(incomplete[Result]):
+    b32: complete[Result]
+    b64: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x4: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_b32_b64_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_8ae73[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32[Result]
+    v4: expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_f5596[Result]
+    v8: expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16[Result]
+
+class expects_release_60645(incomplete[Result]):
+    release: expects_sys_960bb[Result]
+
+class expects_cluster_d2f8d(incomplete[Result]):
+    cluster: expects_mbarrier__complete_tx__bytes_shared__cluster_8e2d4[Result]
+
+class expects_gpu_sys_4486c(incomplete[Result]):
+    gpu: expects_add_and_dec_global_inc_max_min_or_xor_4a600[Result]
+    sys: expects_add_and_dec_global_inc_max_min_or_xor_4a600[Result]
+
+class expects_NaN_abs_f32_s32_u32_9c5a4(incomplete[Result]):
+    NaN: expects_f32[Result]
+    abs: expects_NaN_f32_9a9b1[Result]
+    f32: complete[Result]
+    s32: complete[Result]
+    u32: complete[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_1f30d(incomplete[Result]):
+    bf16: expects_b16_b32_b64_bf16_f16_f32_f64_s16_8eefc[Result]
+    bf16x2: expects_bf16x2[Result]
+    f16: expects_b16_b32_b64_f16_f32_f64_s16_s32_ecd24[Result]
+    f16x2: expects_f16x2[Result]
+    f32: expects_b16_b32_b64_f32_f64_s16_s32_s64_705f4[Result]
+    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32_71c76[Result]
+    s16: expects_bf16_f16[Result]
+    s32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_19ea0[Result]
+    u16: expects_bf16_f16[Result]
+    u32: expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_19ea0[Result]
+
+class expects_b16_b32_b64_bf16_f16_f32_f64_s16_8eefc(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    bf16: complete[Result]
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_bf16x2(incomplete[Result]):
+    bf16x2: complete[Result]
+
+class expects_b16_b32_b64_f16_f32_f64_s16_s32_ecd24(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_f16x2(incomplete[Result]):
+    f16x2: complete[Result]
+
+class expects_f16_f16x2_f32_s16_s32_u16_u32_71c76(incomplete[Result]):
+    f16: expects_f16_f32[Result]
+    f16x2: expects_f16x2[Result]
+    f32: expects_f32[Result]
+    s16: expects_f16[Result]
+    s32: expects_f16_f16x2_f32[Result]
+    u16: expects_f16[Result]
+    u32: expects_f16_f16x2_f32[Result]
+
+class expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_19ea0(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_bb401(incomplete[Result]):
+    bf16: expects_bf16_f16_f32_f64[Result]
+    bf16x2: expects_bf16x2[Result]
+    f16: expects_f16_f32_f64[Result]
+    f16x2: expects_f16x2[Result]
+    f32: expects_f32_f64[Result]
+    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32_71c76[Result]
+    s16: expects_bf16_f16[Result]
+    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64[Result]
+    u16: expects_bf16_f16[Result]
+    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_f64(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_ae96f(incomplete[Result]):
+    bf16: expects_bf16_f16_f32_f64_s16_s32_s64_u16_97f5e[Result]
+    bf16x2: expects_bf16x2[Result]
+    f16: expects_f16_f32_f64_s16_s32_s64_u16_u32_u64[Result]
+    f16x2: expects_f16x2[Result]
+    f32: expects_f32_f64_s16_s32_s64_u16_u32_u64[Result]
+    ftz: expects_f16_f16x2_f32_s16_s32_u16_u32_71c76[Result]
+    s16: expects_bf16_f16[Result]
+    s32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_7ff36[Result]
+    u16: expects_bf16_f16[Result]
+    u32: expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_7ff36[Result]
+
+class expects_bf16_f16_f32_f64_s16_s32_s64_u16_97f5e(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_f16_f32_f64_s16_s32_s64_u16_u32_u64(incomplete[Result]):
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_f32_f64_s16_s32_s64_u16_u32_u64(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_7ff36(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_bf16_f16_f32_s32_u32_d055b(incomplete[Result]):
+    bf16: expects_u16_u32_u64[Result]
+    f16: expects_u16_u32_u64[Result]
+    f32: expects_u16_u32_u64[Result]
+    s32: expects_u16_u32_u64[Result]
+    u32: expects_u16_u32_u64[Result]
+
+class expects_u16_u32_u64(incomplete[Result]):
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_aligned_49441(incomplete[Result]):
+    aligned: expects_u32[Result]
+
+class expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_78810(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_83a96(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_4381d(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    ftz: expects_f16_f16x2_f32[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_b16_b8_4f496(incomplete[Result]):
+    b16: expects_b2_b4[Result]
+    b8: expects_b2_b4[Result]
+
+class expects_b16_b8_c7cde(incomplete[Result]):
+    b16: expects_b4[Result]
+    b8: expects_b4[Result]
+
+class expects_b16_59b41(incomplete[Result]):
+    b16: expects_b2_b4[Result]
+
+class expects_b8_45634(incomplete[Result]):
+    b8: expects_b4[Result]
+
+class expects_mbarrier__complete_tx__bytes_shared__cluster_4817f(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_cda3a[Result]
+    shared__cluster: expects_mbarrier__complete_tx__bytes_cf78c[Result]
+
+class expects_b16_b32_b64_b8_f32_f64_global_s16_fa184(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+
+class expects_b128_b32_b64_f32_f64_s32_s64_u32_cda3a(incomplete[Result]):
+    b128: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    v2: expects_b32_b64_f32_f64_s32_s64_u32_u64[Result]
+    v4: expects_b32_f32_s32_u32[Result]
+
+class expects_release_b4cfa(incomplete[Result]):
+    release: expects_sys_07c0f[Result]
+
+class expects_gpu_sys_df33b(incomplete[Result]):
+    gpu: expects_b16_b32_b64_b8_f32_f64_global_s16_fa184[Result]
+    sys: expects_b16_b32_b64_b8_f32_f64_global_s16_fa184[Result]
+
+class expects_b16_b32_b64_b8_f32_f64_mbarrier__complete_tx__bytes_s16_7bf33(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_cda3a[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+
+class expects_mbarrier__complete_tx__bytes_cf78c(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_cda3a[Result]
+
+class expects_b16_b32_b64_b8_f32_f64_global_mbarrier__complete_tx__bytes_57abc(incomplete[Result]):
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    mbarrier__complete_tx__bytes: expects_b128_b32_b64_f32_f64_s32_s64_u32_cda3a[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b16_b32_b64_b8_f32_f64_mbarrier__complete_tx__bytes_s16_7bf33[Result]
+    shared__cluster: expects_mbarrier__complete_tx__bytes_cf78c[Result]
+    shared__cta: expects_mbarrier__complete_tx__bytes_cf78c[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+
+class complete_or_shared__cta(complete[Result]):
+    shared__cta: complete[Result]
+
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_f9b38(incomplete[Result]):
+    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_last: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_normal: expects_L2__cache_hint_v4_v8_62172[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_42350[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    shared: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cluster: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    shared__cta: expects_b128_b16_b32_b64_b8_f32_f64_s16_9e587[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
+
+class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_b8_e3f1e(incomplete[Result]):
+    L2__evict_first: expects_v4_v8_acdb3[Result]
+    L2__evict_last: expects_v4_v8_acdb3[Result]
+    L2__evict_normal: expects_v4_v8_acdb3[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
+
+class expects_m16n8_m8n8_8fcca(incomplete[Result]):
+    m16n8: expects_x1_x2_x4_fff81[Result]
+    m8n8: expects_x1_x2_x4_63982[Result]
+
+class expects_b16_b32_b64_b8_ca_cg_cs_cv_5e084(incomplete[Result]):
+    b16: expects_clamp_trap_zero[Result]
+    b32: expects_clamp_trap_zero[Result]
+    b64: expects_clamp_trap_zero[Result]
+    b8: expects_clamp_trap_zero[Result]
+    ca: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+    cg: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+    cs: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+    cv: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+    v2: expects_b16_b32_b64_b8_20cbc[Result]
+    v4: expects_b16_b32_b8_5d599[Result]
+
+class expects_1d_2d_3d_2c8fe(incomplete[Result]):
+    _1d: expects_s32_u32_u64_07875[Result]
+    _2d: expects_s32_u32_u64_07875[Result]
+    _3d: expects_s32_u32_u64_07875[Result]
+
+class expects_1d_2d_3d_ab613(incomplete[Result]):
+    _1d: expects_b32_7edd5[Result]
+    _2d: expects_b32_7edd5[Result]
+    _3d: expects_b32_7edd5[Result]
+
+class expects_1d_2d_3d_b5ae9(incomplete[Result]):
+    _1d: expects_s32_s64_u32_u64_c1ff4[Result]
+    _2d: expects_s32_s64_u32_u64_c1ff4[Result]
+    _3d: expects_s32_s64_u32_u64_c1ff4[Result]
+
+class expects_1d_2d_3d_273e7(incomplete[Result]):
+    _1d: expects_b32_b64_23b96[Result]
+    _2d: expects_b32_b64_23b96[Result]
+    _3d: expects_b32_b64_23b96[Result]
+
+class expects_b16_b32_b64_b8_cg_cs_v2_v4_e908d(incomplete[Result]):
+    b16: expects_clamp_trap_zero[Result]
+    b32: expects_clamp_trap_zero[Result]
+    b64: expects_clamp_trap_zero[Result]
+    b8: expects_clamp_trap_zero[Result]
+    cg: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+    cs: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+    v2: expects_b16_b32_b64_b8_20cbc[Result]
+    v4: expects_b16_b32_b8_5d599[Result]
+    wb: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+    wt: expects_b16_b32_b64_b8_v2_v4_0d666[Result]
+
+class expects_b32_cg_cs_v2_v4_wb_wt_c6c39(incomplete[Result]):
+    b32: expects_clamp_trap_zero[Result]
+    cg: expects_b32_v2_v4_6fb3c[Result]
+    cs: expects_b32_v2_v4_6fb3c[Result]
+    v2: expects_b32_7edd5[Result]
+    v4: expects_b32_7edd5[Result]
+    wb: expects_b32_v2_v4_6fb3c[Result]
+    wt: expects_b32_v2_v4_6fb3c[Result]
+
+class expects_exclusive_sync_db186(incomplete[Result]):
+    exclusive: expects_sync_544c4[Result]
+    sync: expects_aligned_a6863[Result]
+
+class expects_mbarrier__arrive__one_ed1be(incomplete[Result]):
+    mbarrier__arrive__one: expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_shared__cluster_eb7e7[Result]
+
+class expects_128x128b_128x256b_32x128b_4x256b_64x128b_ee2b4(incomplete[Result]):
+    _128x128b: complete_or_b8x16_2334f[Result]
+    _128x256b: complete_or_b8x16_2334f[Result]
+    _32x128b: expects_warpx4_d2d5d[Result]
+    _4x256b: complete_or_b8x16_2334f[Result]
+    _64x128b: expects_warpx2__01_23_warpx2__02_13_809b6[Result]
+
+class expects_exclusive_sync_9e936(incomplete[Result]):
+    exclusive: expects_sync_53364[Result]
+    sync: expects_aligned_72ffd[Result]
+
+class expects_spcompress_sync_ede48(incomplete[Result]):
+    spcompress: expects_sync_01b43[Result]
+    sync: expects_aligned_63579[Result]
+
+class expects_sync_8dfff(incomplete[Result]):
+    sync: expects_aligned_82f35[Result]
+
+class expects_aligned_31fc5(incomplete[Result]):
+    aligned: expects_16x128b_16x256b_16x32bx2_16x64b_32x32b_dc935[Result]
+
+class expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16_24d15(incomplete[Result]):
+    kind__f16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+    kind__f8f6f4: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_2dfb0[Result]
+    kind__i8: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+    kind__mxf4: expects_block_scale_54bbf[Result]
+    kind__mxf4nvf4: expects_block_scale_c657b[Result]
+    kind__mxf8f6f4: expects_block_scale_14445[Result]
+    kind__tf32: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+    kind__ti16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+
+class expects_cta_group__1_cta_group__2_43be5(incomplete[Result]):
+    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16_c54bd[Result]
+    cta_group__2: expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16_c54bd[Result]
+
+class expects_cta_group__1_sp_95b6e(incomplete[Result]):
+    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__tf32_kind__ti16_b6af4[Result]
+    sp: expects_cta_group__1_528bc[Result]
+
+class expects_down(incomplete[Result]):
+    down: complete[Result]
+
+class expects_aligned_16f59(incomplete[Result]):
+    aligned: expects_16x128b_16x256b_16x32bx2_16x64b_32x32b_194b4[Result]
+
+class expects_aligned(incomplete[Result]):
+    aligned: complete[Result]
+
+class expects_shared__cta_c0f3b(incomplete[Result]):
+    shared__cta: expects_tensormap__generic_d338a[Result]
+
+class expects_box_dim_element_stride_elemtype_fill_mode_global_address_global_dim_global_stride_interleave_layout_cfc7f(incomplete[Result]):
+    box_dim: expects_b1024_global_shared__cta_1d78f[Result]
+    element_stride: expects_b1024_global_shared__cta_1d78f[Result]
+    elemtype: expects_b1024_global_shared__cta_1d78f[Result]
+    fill_mode: expects_b1024_global_shared__cta_1d78f[Result]
+    global_address: expects_b1024_global_shared__cta_5397d[Result]
+    global_dim: expects_b1024_global_shared__cta_1d78f[Result]
+    global_stride: expects_b1024_global_shared__cta_5397d[Result]
+    interleave_layout: expects_b1024_global_shared__cta_1d78f[Result]
+    rank: expects_b1024_global_shared__cta_1d78f[Result]
+    swizzle_atomicity: expects_b1024_global_shared__cta_1d78f[Result]
+    swizzle_mode: expects_b1024_global_shared__cta_1d78f[Result]
+
+class expects_f16x2_ecdd6(incomplete[Result]):
+    f16x2: expects_f32_s32[Result]
+
+class expects_f16_f32_s32_u32_d37c6(incomplete[Result]):
+    f16: expects_f32_s32[Result]
+    f32: expects_f32_s32[Result]
+    s32: expects_f32_s32[Result]
+    u32: expects_f32_s32[Result]
+
+class expects_f16x2_2c37c(incomplete[Result]):
+    f16x2: expects_s32[Result]
+
+class expects_f16_f32_s32_u32_99278(incomplete[Result]):
+    f16: expects_s32[Result]
+    f32: expects_s32[Result]
+    s32: expects_s32[Result]
+    u32: expects_s32[Result]
+
+class expects_f16x2_deb31(incomplete[Result]):
+    f16x2: expects_f32[Result]
+
+class expects_f16_f32_s32_u32_ca09a(incomplete[Result]):
+    f16: expects_f32[Result]
+    f32: expects_f32[Result]
+    s32: expects_f32[Result]
+    u32: expects_f32[Result]
+
+class expects_v4_376fa(incomplete[Result]):
+    v4: expects_f32_s32_u32_cced6[Result]
+
+class expects_s32_u32_abe84(incomplete[Result]):
+    s32: complete_or_add_max_min_sat_c281d[Result]
+    u32: complete_or_add_max_min_sat_c281d[Result]
+
+class expects_s32_u32_765ba(incomplete[Result]):
+    s32: complete_or_add_sat[Result]
+    u32: complete_or_add_sat[Result]
+
+class expects_s32_u32_c4cbb(incomplete[Result]):
+    s32: complete_or_po_sat_shr15_shr7_2c358[Result]
+    u32: complete_or_po_sat_shr15_shr7_2c358[Result]
+
+class expects_eq_ge_gt_le_lt_ne_2fc87(incomplete[Result]):
+    eq: complete_or_add_max_min[Result]
+    ge: complete_or_add_max_min[Result]
+    gt: complete_or_add_max_min[Result]
+    le: complete_or_add_max_min[Result]
+    lt: complete_or_add_max_min[Result]
+    ne: complete_or_add_max_min[Result]
+
+class expects_eq_ge_gt_le_lt_ne_710b4(incomplete[Result]):
+    eq: complete_or_add[Result]
+    ge: complete_or_add[Result]
+    gt: complete_or_add[Result]
+    le: complete_or_add[Result]
+    lt: complete_or_add[Result]
+    ne: complete_or_add[Result]
+
+class expects_u32_95ab7(incomplete[Result]):
+    u32: expects_clamp_sat_wrap_2433b[Result]
+
+class expects_sync_02b91(incomplete[Result]):
+    sync: expects_aligned_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_59758[Result]
+
+class expects_aligned_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_ba13e(incomplete[Result]):
+    aligned: expects_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_m64n120k16_767e6[Result]
+    m64n104k16: expects_f16_f32_b90f1[Result]
+    m64n104k32: expects_f16_f32_76ac2[Result]
+    m64n104k8: expects_f32_a6069[Result]
+    m64n112k16: expects_f16_f32_b90f1[Result]
+    m64n112k256: expects_s32_eb88a[Result]
+    m64n112k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n112k8: expects_f32_a6069[Result]
+    m64n120k16: expects_f16_f32_b90f1[Result]
+    m64n120k32: expects_f16_f32_76ac2[Result]
+    m64n120k8: expects_f32_a6069[Result]
+    m64n128k16: expects_f16_f32_b90f1[Result]
+    m64n128k256: expects_s32_eb88a[Result]
+    m64n128k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n128k8: expects_f32_a6069[Result]
+    m64n136k16: expects_f16_f32_b90f1[Result]
+    m64n136k32: expects_f16_f32_76ac2[Result]
+    m64n136k8: expects_f32_a6069[Result]
+    m64n144k16: expects_f16_f32_b90f1[Result]
+    m64n144k256: expects_s32_eb88a[Result]
+    m64n144k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n144k8: expects_f32_a6069[Result]
+    m64n152k16: expects_f16_f32_b90f1[Result]
+    m64n152k32: expects_f16_f32_76ac2[Result]
+    m64n152k8: expects_f32_a6069[Result]
+    m64n160k16: expects_f16_f32_b90f1[Result]
+    m64n160k256: expects_s32_eb88a[Result]
+    m64n160k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n160k8: expects_f32_a6069[Result]
+    m64n168k16: expects_f16_f32_b90f1[Result]
+    m64n168k32: expects_f16_f32_76ac2[Result]
+    m64n168k8: expects_f32_a6069[Result]
+    m64n16k16: expects_f16_f32_b90f1[Result]
+    m64n16k256: expects_s32_eb88a[Result]
+    m64n16k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n16k8: expects_f32_a6069[Result]
+    m64n176k16: expects_f16_f32_b90f1[Result]
+    m64n176k256: expects_s32_eb88a[Result]
+    m64n176k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n176k8: expects_f32_a6069[Result]
+    m64n184k16: expects_f16_f32_b90f1[Result]
+    m64n184k32: expects_f16_f32_76ac2[Result]
+    m64n184k8: expects_f32_a6069[Result]
+    m64n192k16: expects_f16_f32_b90f1[Result]
+    m64n192k256: expects_s32_eb88a[Result]
+    m64n192k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n192k8: expects_f32_a6069[Result]
+    m64n200k16: expects_f16_f32_b90f1[Result]
+    m64n200k32: expects_f16_f32_76ac2[Result]
+    m64n200k8: expects_f32_a6069[Result]
+    m64n208k16: expects_f16_f32_b90f1[Result]
+    m64n208k256: expects_s32_eb88a[Result]
+    m64n208k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n208k8: expects_f32_a6069[Result]
+    m64n216k16: expects_f16_f32_b90f1[Result]
+    m64n216k32: expects_f16_f32_76ac2[Result]
+    m64n216k8: expects_f32_a6069[Result]
+    m64n224k16: expects_f16_f32_b90f1[Result]
+    m64n224k256: expects_s32_eb88a[Result]
+    m64n224k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n224k8: expects_f32_a6069[Result]
+    m64n232k16: expects_f16_f32_b90f1[Result]
+    m64n232k32: expects_f16_f32_76ac2[Result]
+    m64n232k8: expects_f32_a6069[Result]
+    m64n240k16: expects_f16_f32_b90f1[Result]
+    m64n240k256: expects_s32_eb88a[Result]
+    m64n240k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n240k8: expects_f32_a6069[Result]
+    m64n248k16: expects_f16_f32_b90f1[Result]
+    m64n248k32: expects_f16_f32_76ac2[Result]
+    m64n248k8: expects_f32_a6069[Result]
+    m64n24k16: expects_f16_f32_b90f1[Result]
+    m64n24k256: expects_s32_eb88a[Result]
+    m64n24k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n24k8: expects_f32_a6069[Result]
+    m64n256k16: expects_f16_f32_b90f1[Result]
+    m64n256k256: expects_s32_eb88a[Result]
+    m64n256k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n256k8: expects_f32_a6069[Result]
+    m64n32k16: expects_f16_f32_b90f1[Result]
+    m64n32k256: expects_s32_eb88a[Result]
+    m64n32k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n32k8: expects_f32_a6069[Result]
+    m64n40k16: expects_f16_f32_b90f1[Result]
+    m64n40k32: expects_f16_f32_76ac2[Result]
+    m64n40k8: expects_f32_a6069[Result]
+    m64n48k16: expects_f16_f32_b90f1[Result]
+    m64n48k256: expects_s32_eb88a[Result]
+    m64n48k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n48k8: expects_f32_a6069[Result]
+    m64n56k16: expects_f16_f32_b90f1[Result]
+    m64n56k32: expects_f16_f32_76ac2[Result]
+    m64n56k8: expects_f32_a6069[Result]
+    m64n64k16: expects_f16_f32_b90f1[Result]
+    m64n64k256: expects_s32_eb88a[Result]
+    m64n64k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n64k8: expects_f32_a6069[Result]
+    m64n72k16: expects_f16_f32_b90f1[Result]
+    m64n72k32: expects_f16_f32_76ac2[Result]
+    m64n72k8: expects_f32_a6069[Result]
+    m64n80k16: expects_f16_f32_b90f1[Result]
+    m64n80k256: expects_s32_eb88a[Result]
+    m64n80k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n80k8: expects_f32_a6069[Result]
+    m64n88k16: expects_f16_f32_b90f1[Result]
+    m64n88k32: expects_f16_f32_76ac2[Result]
+    m64n88k8: expects_f32_a6069[Result]
+    m64n8k16: expects_f16_f32_b90f1[Result]
+    m64n8k256: expects_s32_eb88a[Result]
+    m64n8k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n8k8: expects_f32_a6069[Result]
+    m64n96k16: expects_f16_f32_b90f1[Result]
+    m64n96k256: expects_s32_eb88a[Result]
+    m64n96k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n96k8: expects_f32_a6069[Result]
+
+class expects_sync_fdaa0(incomplete[Result]):
+    sync: expects_aligned_col_row_f1fb3[Result]
+
+class expects_sync_1c960(incomplete[Result]):
+    sync: expects_aligned_col_row_03f71[Result]
+
+class expects_sync_9186e(incomplete[Result]):
+    sync: expects_aligned_col_row_fe89b[Result]
+
+class expects_popc_9b3e9(incomplete[Result]):
+    popc: expects_sync_c0a73[Result]
+
+class expects_aligned_col_row_2cb2b(incomplete[Result]):
+    aligned: expects_col_row_6f785[Result]
+    col: expects_col_row_61e8d[Result]
+    row: expects_col_row_61e8d[Result]
+
+class expects_bulk_group_889b2(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal[Result]
+
+class expects_1d_2d_3d_4d_5d_f36b2(incomplete[Result]):
+    _1d: expects_bulk_group_global_tile_5ce05[Result]
+    _2d: expects_bulk_group_global_tile_tile__gather4_tile__scatter4_f047f[Result]
+    _3d: expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile_60c4a[Result]
+    _4d: expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile_60c4a[Result]
+    _5d: expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile_60c4a[Result]
+
+class expects_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8_2cd2c(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    v2: expects_bf16_bf16x2_f16_f16x2_f32[Result]
+    v4: expects_bf16_bf16x2_f16_f16x2_f32[Result]
+    v8: expects_bf16_f16[Result]
+
+class expects_v2_v4_v8_b59b8(incomplete[Result]):
+    v2: expects_bf16_bf16x2_f16_f16x2[Result]
+    v4: expects_bf16_bf16x2_f16_f16x2[Result]
+    v8: expects_bf16_f16[Result]
+
+class expects_b128(incomplete[Result]):
+    b128: complete[Result]
+
+class expects_b128_multicast__cluster__all_84047(incomplete[Result]):
+    b128: complete[Result]
+    multicast__cluster__all: expects_b128[Result]
+
+class expects_mbarrier__complete_tx__bytes_7725e(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_b128_multicast__cluster__all_84047[Result]
+
+class expects_shared__cta_c8f5c(incomplete[Result]):
+    shared__cta: expects_bulk_group_9d2ae[Result]
+
+class expects_L2_tensor_eadf8(incomplete[Result]):
+    L2: expects_global_78ea3[Result]
+    tensor: expects_1d_2d_3d_4d_5d_e9518[Result]
     """Bring a box of a tensor into L2."""
 
-class expects_cluster_cta_gpu_sys__7(incomplete):
-    cluster: expects_global_shared__cluster_shared__cta__2
-    cta: expects_global_shared__cluster_shared__cta__2
-    gpu: expects_global_shared__cluster_shared__cta__3
-    sys: expects_global_shared__cluster_shared__cta__3
+class expects_cluster_cta_gpu_sys_da4b1(incomplete[Result]):
+    cluster: expects_global_shared__cluster_shared__cta_59720[Result]
+    cta: expects_global_shared__cluster_shared__cta_59720[Result]
+    gpu: expects_global_shared__cluster_shared__cta_842df[Result]
+    sys: expects_global_shared__cluster_shared__cta_842df[Result]
 
-class expects_global_shared__cta(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes__4
-    shared__cta: expects_mbarrier__complete_tx__bytes__5
+class expects_global_shared__cta_e9a2d(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_a62a3[Result]
+    shared__cta: expects_mbarrier__complete_tx__bytes[Result]
 
-class expects_global__2(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes__6
+class expects_global_6f528(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_1ac8c[Result]
 
-class expects_1d_2d_3d_4d_5d__2(incomplete):
-    _1d: expects_global_shared__cluster_shared__cta__4
-    _2d: expects_global_shared__cluster_shared__cta__5
-    _3d: expects_global_shared__cluster_shared__cta__6
-    _4d: expects_global_shared__cluster_shared__cta__6
-    _5d: expects_global_shared__cluster_shared__cta__6
+class expects_1d_2d_3d_4d_5d_d5e4a(incomplete[Result]):
+    _1d: expects_global_shared__cluster_shared__cta_69e2f[Result]
+    _2d: expects_global_shared__cluster_shared__cta_6eb4a[Result]
+    _3d: expects_global_shared__cluster_shared__cta_0bd9f[Result]
+    _4d: expects_global_shared__cluster_shared__cta_0bd9f[Result]
+    _5d: expects_global_shared__cluster_shared__cta_0bd9f[Result]
 
-class complete_or_read(complete):
-    read: complete
+class complete_or_read(complete[Result]):
+    read: complete[Result]
 
-class expects_global_shared__cluster_shared__cta(incomplete):
-    global_: expects_shared__cta__3
-    shared__cluster: expects_global_shared__cta
-    shared__cta: expects_global__2
+class expects_global_shared__cluster_shared__cta_09eac(incomplete[Result]):
+    global_: expects_shared__cta_c8f5c[Result]
+    shared__cluster: expects_global_shared__cta_e9a2d[Result]
+    shared__cta: expects_global_6f528[Result]
 
-class expects_global__3(incomplete):
-    global_: complete_or_L2__128B_L2__256B_L2__64B_L2__cache_hint
+class expects_global_44903(incomplete[Result]):
+    global_: complete_or_L2__128B_L2__256B_L2__64B_L2__cache_hint_5b67b[Result]
 
-class expects_b64_noinc_shared_shared__cta(incomplete):
-    b64: complete
-    noinc: expects_b64_shared_shared__cta
-    shared: expects_b64
-    shared__cta: expects_b64
+class expects_b64_noinc_shared_shared__cta_c1e09(incomplete[Result]):
+    b64: complete[Result]
+    noinc: expects_b64_shared_shared__cta_09f0b[Result]
+    shared: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_global_relaxed_shared__cluster_tensor(incomplete):
-    global_: expects_shared__cta__7
-    relaxed: expects_cluster_cta_gpu_sys__8
-    shared__cluster: expects_shared__cta__8
-    tensor: expects_1d_2d_3d_4d_5d__7
+class expects_global_relaxed_shared__cluster_tensor_2b7ec(incomplete[Result]):
+    global_: expects_shared__cta_b10bc[Result]
+    relaxed: expects_cluster_cta_gpu_sys_cabf3[Result]
+    shared__cluster: expects_shared__cta_a5332[Result]
+    tensor: expects_1d_2d_3d_4d_5d_1e189[Result]
     """Reduce a box in shared memory into a tensor in global memory, asynchronously."""
 
-class expects_s32__2(incomplete):
-    s32: expects_b32
+class expects_s32_41332(incomplete[Result]):
+    s32: expects_b32[Result]
 
-class expects_f16_f32__2(incomplete):
-    f16: expects_f32
-    f32: expects_f64_s16_s32_s64_s8_u16_u32_u64_u8
+class expects_f16_f32_cc89d(incomplete[Result]):
+    f16: expects_f32[Result]
+    f32: expects_f64_s16_s32_s64_s8_u16_u32_u64_u8[Result]
 
-class expects_f32_f64_s16_s32_s64_s8_u16_u32_and_2_more(incomplete):
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_f32_f64_s16_s32_s64_s8_u16_u32_4755d(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_f64_s16_s32_s64_s8_u16_u32_u64_u8(incomplete):
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_f64_s16_s32_s64_s8_u16_u32_u64_u8(incomplete[Result]):
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_f32_s16_s32_s64_s8_u16_u32_u64_u8(incomplete):
-    f32: expects_f32
-    s16: expects_f32
-    s32: expects_f32
-    s64: expects_f32
-    s8: expects_f32
-    u16: expects_f32
-    u32: expects_f32
-    u64: expects_f32
-    u8: expects_f32
+class expects_f32_s16_s32_s64_s8_u16_u32_u64_u8_ef66a(incomplete[Result]):
+    f32: expects_f32[Result]
+    s16: expects_f32[Result]
+    s32: expects_f32[Result]
+    s64: expects_f32[Result]
+    s8: expects_f32[Result]
+    u16: expects_f32[Result]
+    u32: expects_f32[Result]
+    u64: expects_f32[Result]
+    u8: expects_f32[Result]
 
-class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2(incomplete):
-    e2m1x2: complete
-    e2m3x2: complete
-    e3m2x2: complete
-    e4m3x2: complete
-    e5m2x2: complete
-    f32: complete
-    s2f6x2: complete
+class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2(incomplete[Result]):
+    e2m1x2: complete[Result]
+    e2m3x2: complete[Result]
+    e3m2x2: complete[Result]
+    e4m3x2: complete[Result]
+    e5m2x2: complete[Result]
+    f32: complete[Result]
+    s2f6x2: complete[Result]
 
-class expects_bf16_bf16x2_f16_f16x2__2(incomplete):
-    bf16: expects_f32
-    bf16x2: expects_f32
-    f16: expects_f32
-    f16x2: expects_f32
+class expects_bf16_bf16x2_f16_f16x2_37438(incomplete[Result]):
+    bf16: expects_f32[Result]
+    bf16x2: expects_f32[Result]
+    f16: expects_f32[Result]
+    f16x2: expects_f32[Result]
 
-class expects_bf16x2_f16x2_f32(incomplete):
-    bf16x2: complete
-    f16x2: complete
-    f32: complete
+class expects_bf16x2_f16x2_f32(incomplete[Result]):
+    bf16x2: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
 
-class expects_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32(incomplete):
-    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2
-    e2m1x2: expects_bf16x2_f16x2_f32
-    e2m3x2: expects_bf16x2_f16x2_f32
-    e3m2x2: expects_bf16x2_f16x2_f32
-    e4m3x2: expects_bf16x2_f16x2_f32
-    e5m2x2: expects_bf16x2_f16x2_f32
-    s2f6x2: expects_bf16x2_f32
-    scaled__n2__ue8m0: expects_bf16x2_s2f6x2
-    tf32: expects_f32
+class expects_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32_153ec(incomplete[Result]):
+    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2[Result]
+    e2m1x2: expects_bf16x2_f16x2_f32[Result]
+    e2m3x2: expects_bf16x2_f16x2_f32[Result]
+    e3m2x2: expects_bf16x2_f16x2_f32[Result]
+    e4m3x2: expects_bf16x2_f16x2_f32[Result]
+    e5m2x2: expects_bf16x2_f16x2_f32[Result]
+    s2f6x2: expects_bf16x2_f32[Result]
+    scaled__n2__ue8m0: expects_bf16x2_s2f6x2_1690f[Result]
+    tf32: expects_f32[Result]
 
-class expects_bf16x2_s2f6x2(incomplete):
-    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2
-    s2f6x2: expects_bf16x2_f32
+class expects_bf16x2_s2f6x2_1690f(incomplete[Result]):
+    bf16x2: expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2[Result]
+    s2f6x2: expects_bf16x2_f32[Result]
 
-class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2(incomplete):
-    e2m1x2: complete
-    e2m3x2: complete
-    e3m2x2: complete
-    e4m3x2: complete
-    e5m2x2: complete
-    s2f6x2: complete
+class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2(incomplete[Result]):
+    e2m1x2: complete[Result]
+    e2m3x2: complete[Result]
+    e3m2x2: complete[Result]
+    e4m3x2: complete[Result]
+    e5m2x2: complete[Result]
+    s2f6x2: complete[Result]
 
-class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32(incomplete):
-    e2m1x2: expects_bf16x2_f16x2_f32
-    e2m3x2: expects_bf16x2_f16x2_f32
-    e3m2x2: expects_bf16x2_f16x2_f32
-    e4m3x2: expects_bf16x2_f16x2_f32
-    e5m2x2: expects_bf16x2_f16x2_f32
-    s2f6x2: expects_bf16x2_f32
-    scaled__n2__ue8m0: expects_s2f6x2
-    tf32: expects_f32
+class expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32_2cef0(incomplete[Result]):
+    e2m1x2: expects_bf16x2_f16x2_f32[Result]
+    e2m3x2: expects_bf16x2_f16x2_f32[Result]
+    e3m2x2: expects_bf16x2_f16x2_f32[Result]
+    e4m3x2: expects_bf16x2_f16x2_f32[Result]
+    e5m2x2: expects_bf16x2_f16x2_f32[Result]
+    s2f6x2: expects_bf16x2_f32[Result]
+    scaled__n2__ue8m0: expects_s2f6x2_6f1b9[Result]
+    tf32: expects_f32[Result]
 
-class expects_s2f6x2(incomplete):
-    s2f6x2: expects_bf16x2_f32
+class expects_s2f6x2_6f1b9(incomplete[Result]):
+    s2f6x2: expects_bf16x2_f32[Result]
 
-class expects_mbarrier__complete_tx__16B(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric
+class expects_mbarrier__complete_tx__16B_5695d(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_10f7f[Result]
 
-class expects_mbarrier__complete_tx__bytes__3(incomplete):
-    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric__2
+class expects_mbarrier__complete_tx__bytes_33401(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric_cd7d7[Result]
 
-class expects_1d_2d_3d_4d_5d__3(incomplete):
-    _1d: expects_shared__cta__9
-    _2d: expects_shared__cta__10
-    _3d: expects_shared__cta__10
-    _4d: expects_shared__cta__10
-    _5d: expects_shared__cta__10
+class expects_1d_2d_3d_4d_5d_fb7bf(incomplete[Result]):
+    _1d: expects_shared__cta_b1f29[Result]
+    _2d: expects_shared__cta_a1f04[Result]
+    _3d: expects_shared__cta_a1f04[Result]
+    _4d: expects_shared__cta_a1f04[Result]
+    _5d: expects_shared__cta_a1f04[Result]
 
-class expects_shared__cta__4(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__bytes__7
+class expects_shared__cta_69be7(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__bytes_7f4cc[Result]
 
-class expects_shared__cta__5(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__16B__2
+class expects_shared__cta_0efc7(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__16B_9728a[Result]
 
-class expects_mbarrier__complete_tx__16B__2(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__3
+class expects_mbarrier__complete_tx__16B_9728a(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_dc259[Result]
 
-class expects_1d_2d_3d_4d_5d__4(incomplete):
-    _1d: expects_multimem_shared__cta
-    _2d: expects_multimem_shared__cta__2
-    _3d: expects_multimem_shared__cta__2
-    _4d: expects_multimem_shared__cta__2
-    _5d: expects_multimem_shared__cta__2
+class expects_1d_2d_3d_4d_5d_bec63(incomplete[Result]):
+    _1d: expects_multimem_shared__cta_438b6[Result]
+    _2d: expects_multimem_shared__cta_5f34a[Result]
+    _3d: expects_multimem_shared__cta_5f34a[Result]
+    _4d: expects_multimem_shared__cta_5f34a[Result]
+    _5d: expects_multimem_shared__cta_5f34a[Result]
 
-class expects_shared__cta__6(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__16B__3
+class expects_shared__cta_18045(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__16B_51da6[Result]
 
-class expects_mbarrier__complete_tx__16B__3(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__4
+class expects_mbarrier__complete_tx__16B_51da6(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_bd65d[Result]
 
-class expects_1d_2d_3d_4d_5d__5(incomplete):
-    _1d: expects_multimem_shared__cta__3
-    _2d: expects_multimem_shared__cta__4
-    _3d: expects_multimem_shared__cta__4
-    _4d: expects_multimem_shared__cta__4
-    _5d: expects_multimem_shared__cta__4
+class expects_1d_2d_3d_4d_5d_12621(incomplete[Result]):
+    _1d: expects_multimem_shared__cta_b6e12[Result]
+    _2d: expects_multimem_shared__cta_24286[Result]
+    _3d: expects_multimem_shared__cta_24286[Result]
+    _4d: expects_multimem_shared__cta_24286[Result]
+    _5d: expects_multimem_shared__cta_24286[Result]
 
-class expects_sync_restrict__shared__cluster(incomplete):
-    sync_restrict__shared__cluster: expects_cluster
+class expects_sync_restrict__shared__cluster_beb35(incomplete[Result]):
+    sync_restrict__shared__cluster: expects_cluster[Result]
 
-class expects_sync_restrict__shared__cta(incomplete):
-    sync_restrict__shared__cta: expects_cluster
+class expects_sync_restrict__shared__cta_b08bb(incomplete[Result]):
+    sync_restrict__shared__cta: expects_cluster[Result]
 
-class expects_acquire_release__3(incomplete):
-    acquire: expects_sys__4
-    release: expects_sys__4
+class expects_acquire_release_09c62(incomplete[Result]):
+    acquire: expects_sys[Result]
+    release: expects_sys[Result]
 
-class expects_f16_f16x2(incomplete):
-    f16: complete
-    f16x2: complete
+class expects_f16_f16x2(incomplete[Result]):
+    f16: complete[Result]
+    f16x2: complete[Result]
 
-class expects_b128_b16_b32_b64_b8_f32_f64_global_and_8_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    global_: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_7_more
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
+class expects_b128_b16_b32_b64_b8_f32_f64_global_b0ad1(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    global_: expects_b128_b16_b32_b64_b8_f32_f64_s16_f298f[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
 
-class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_12_more(incomplete):
-    L2__evict_first: expects_v4_v8
-    L2__evict_last: expects_v4_v8
-    L2__evict_normal: expects_v4_v8
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
+class expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_95991(incomplete[Result]):
+    L2__evict_first: expects_v4_v8_acdb3[Result]
+    L2__evict_last: expects_v4_v8_acdb3[Result]
+    L2__evict_normal: expects_v4_v8_acdb3[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
 
-class expects_x1_x2(incomplete):
-    x1: expects_trans__2
-    x2: expects_trans__2
+class expects_x1_x2_c36fd(incomplete[Result]):
+    x1: expects_trans_21939[Result]
+    x2: expects_trans_21939[Result]
 
-class expects_x1_x2_x4(incomplete):
-    x1: expects_b8x16_s8_shared_shared__cta
-    x2: expects_b8x16_s8_shared_shared__cta
-    x4: expects_b8x16_s8_shared_shared__cta
+class expects_x1_x2_x4_f28e9(incomplete[Result]):
+    x1: expects_b8x16_s8_shared_shared__cta_d77ce[Result]
+    x2: expects_b8x16_s8_shared_shared__cta_d77ce[Result]
+    x4: expects_b8x16_s8_shared_shared__cta_d77ce[Result]
 
-class expects_x1_x2_x4__2(incomplete):
-    x1: expects_b16_shared_shared__cta_trans
-    x2: expects_b16_shared_shared__cta_trans
-    x4: expects_b16_shared_shared__cta_trans
+class expects_x1_x2_x4_63982(incomplete[Result]):
+    x1: expects_b16_shared_shared__cta_trans_ca879[Result]
+    x2: expects_b16_shared_shared__cta_trans_ca879[Result]
+    x4: expects_b16_shared_shared__cta_trans_ca879[Result]
 
-class expects_cta(incomplete):
-    cta: expects_b64_shared_shared__cta
+class expects_cta_2b8dc(incomplete[Result]):
+    cta: expects_b64_shared_shared__cta_09f0b[Result]
 
-class expects_b64_shared_shared__cluster_shared__cta(incomplete):
-    b64: complete
-    shared: expects_b64
-    shared__cluster: expects_b64
-    shared__cta: expects_b64
+class expects_b64_shared_shared__cluster_shared__cta_0dd4e(incomplete[Result]):
+    b64: complete[Result]
+    shared: expects_b64[Result]
+    shared__cluster: expects_b64[Result]
+    shared__cta: expects_b64[Result]
 
-class expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8(incomplete):
-    m16n8k128: expects_row__8
-    m16n8k16: expects_row__9
-    m16n8k32: expects_row__10
-    m16n8k64: expects_row__11
-    m16n8k8: expects_row__12
+class expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8_fc63f(incomplete[Result]):
+    m16n8k128: expects_row_9deba[Result]
+    m16n8k16: expects_row_d8e28[Result]
+    m16n8k32: expects_row_e3e28[Result]
+    m16n8k64: expects_row_07e50[Result]
+    m16n8k8: expects_row_cc386[Result]
 
-class expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8__2(incomplete):
-    m16n8k128: expects_row__5
-    m16n8k16: expects_row__9
-    m16n8k32: expects_row__10
-    m16n8k64: expects_row__3
-    m16n8k8: expects_row__12
+class expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8_cc4d2(incomplete[Result]):
+    m16n8k128: expects_row_e25c2[Result]
+    m16n8k16: expects_row_d8e28[Result]
+    m16n8k32: expects_row_e3e28[Result]
+    m16n8k64: expects_row_c9a09[Result]
+    m16n8k8: expects_row_cc386[Result]
 
-class expects_row(incomplete):
-    row: expects_col
+class expects_row_10359(incomplete[Result]):
+    row: expects_col_18917[Result]
 
-class expects_row__2(incomplete):
-    row: expects_col__2
+class expects_row_fe9d3(incomplete[Result]):
+    row: expects_col_afe49[Result]
 
-class expects_row__3(incomplete):
-    row: expects_col__3
+class expects_row_c9a09(incomplete[Result]):
+    row: expects_col_d4439[Result]
 
-class expects_row__4(incomplete):
-    row: expects_col__4
+class expects_row_12809(incomplete[Result]):
+    row: expects_col_4a235[Result]
 
-class expects_row__5(incomplete):
-    row: expects_col__5
+class expects_row_e25c2(incomplete[Result]):
+    row: expects_col_6285a[Result]
 
-class expects_row__6(incomplete):
-    row: expects_col__6
+class expects_row_7191d(incomplete[Result]):
+    row: expects_col_df9d1[Result]
 
-class expects_row__7(incomplete):
-    row: expects_col__7
+class expects_row_34d99(incomplete[Result]):
+    row: expects_col_e48ea[Result]
 
-class expects_row__8(incomplete):
-    row: expects_col__8
+class expects_row_9deba(incomplete[Result]):
+    row: expects_col_91421[Result]
 
-class expects_col_row(incomplete):
-    col: expects_col_row__4
-    row: expects_col_row__5
+class expects_col_row_96fd5(incomplete[Result]):
+    col: expects_col_row_35f97[Result]
+    row: expects_col_row_63a28[Result]
 
-class expects_trans(incomplete):
-    trans: expects_b16__2
+class expects_trans_8c87b(incomplete[Result]):
+    trans: expects_b16[Result]
 
-class expects_global_relaxed_weak(incomplete):
-    global_: expects_shared__cta__11
-    relaxed: expects_cluster_cta_gpu_sys__9
-    weak: expects_global__5
+class expects_global_relaxed_weak_6f999(incomplete[Result]):
+    global_: expects_shared__cta_acc34[Result]
+    relaxed: expects_cluster_cta_gpu_sys_d58e2[Result]
+    weak: expects_global_8cac6[Result]
 
-class expects_bulk__4(incomplete):
-    bulk: expects_global_relaxed
+class expects_bulk_82246(incomplete[Result]):
+    bulk: expects_global_relaxed_516ae[Result]
     """Reduce shared memory into every device behind a multimem address."""
 
-class expects_e4m3x4_e5m2x4_v2_v4_v8(incomplete):
-    e4m3x4: complete
-    e5m2x4: complete
-    v2: expects_e4m3x2_e4m3x4_e5m2x2_e5m2x4
-    v4: expects_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4
-    v8: expects_e4m3_e4m3x2_e5m2_e5m2x2
-
-class expects_bf16x2_f16x2_v2_v4_v8(incomplete):
-    bf16x2: complete
-    f16x2: complete
-    v2: expects_bf16_bf16x2_f16_f16x2
-    v4: expects_bf16_bf16x2_f16_f16x2
-    v8: expects_bf16_f16
-
-class expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3x2: complete
-    e4m3x4: complete
-    e5m2x2: complete
-    e5m2x4: complete
-    f16: complete
-    f16x2: complete
-
-class expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_2_more(incomplete):
-    bf16: complete
-    bf16x2: complete
-    e4m3: complete
-    e4m3x2: complete
-    e4m3x4: complete
-    e5m2: complete
-    e5m2x2: complete
-    e5m2x4: complete
-    f16: complete
-    f16x2: complete
-
-class expects_gpu_sys__3(incomplete):
-    gpu: expects_add_global
-    sys: expects_add_global
-
-class expects_add_and_global_max_min_or_xor__2(incomplete):
-    add: expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_and_2_more
-    and_: expects_b32_b64
-    global_: expects_add_and_max_min_or_xor__3
-    max: expects_s32_s64_u32_u64_v2_v4_v8
-    min: expects_s32_s64_u32_u64_v2_v4_v8
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_sys__2(incomplete):
-    sys: expects_add_and_dec_global_inc_max_min_or_xor
-
-class expects_mbarrier__complete_tx__bytes_shared__cluster__2(incomplete):
-    mbarrier__complete_tx__bytes: expects_add_and_dec_inc_max_min_or_xor__3
-    shared__cluster: expects_mbarrier__complete_tx__bytes__8
-
-class expects_add_and_dec_global_inc_max_min_or_xor(incomplete):
-    add: expects_s32_s64_u32_u64
-    and_: expects_b32
-    dec: expects_u32
-    global_: expects_add_and_dec_inc_max_min_or_xor__3
-    inc: expects_u32
-    max: expects_s32_u32__8
-    min: expects_s32_u32__8
-    or_: expects_b32
-    xor: expects_b32
-
-class expects_NaN_f32(incomplete):
-    NaN: expects_f32
-    f32: complete
-
-class expects_b2_b4(incomplete):
-    b2: complete
-    b4: complete
-
-class expects_b4(incomplete):
-    b4: complete
-
-class expects_b32_b64_f32_f64_s32_s64_u32_u64(incomplete):
-    b32: complete
-    b64: complete
-    f32: complete
-    f64: complete
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-
-class expects_sys__3(incomplete):
-    sys: expects_b16_b32_b64_b8_f32_f64_global_s16_and_7_more
-
-class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_and_19_more(incomplete):
-    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_and_14_more
-    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: expects_L2__cache_hint_v4_v8
-    L2__evict_last: expects_L2__cache_hint_v4_v8
-    L2__evict_normal: expects_L2__cache_hint_v4_v8
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: expects_b32_f32_s32_u32
-
-class expects_x1_x2_x4__3(incomplete):
-    x1: expects_trans__3
-    x2: expects_trans__3
-    x4: expects_trans__3
-
-class expects_clamp_trap_zero(incomplete):
-    clamp: complete
-    trap: complete
-    zero: complete
-
-class expects_b16_b32_b64_b8_v2_v4(incomplete):
-    b16: expects_clamp_trap_zero
-    b32: expects_clamp_trap_zero
-    b64: expects_clamp_trap_zero
-    b8: expects_clamp_trap_zero
-    v2: expects_b16_b32_b64_b8
-    v4: expects_b16_b32_b8
-
-class expects_b16_b32_b64_b8(incomplete):
-    b16: expects_clamp_trap_zero
-    b32: expects_clamp_trap_zero
-    b64: expects_clamp_trap_zero
-    b8: expects_clamp_trap_zero
-
-class expects_b16_b32_b8(incomplete):
-    b16: expects_clamp_trap_zero
-    b32: expects_clamp_trap_zero
-    b8: expects_clamp_trap_zero
-
-class expects_s32_u32_u64(incomplete):
-    s32: expects_clamp_trap_zero
-    u32: expects_clamp_trap_zero
-    u64: expects_clamp_trap_zero
-
-class expects_b32__4(incomplete):
-    b32: expects_clamp_trap_zero
-
-class expects_s32_s64_u32_u64__2(incomplete):
-    s32: expects_clamp_trap_zero
-    s64: expects_clamp_trap_zero
-    u32: expects_clamp_trap_zero
-    u64: expects_clamp_trap_zero
-
-class expects_b32_b64__2(incomplete):
-    b32: expects_clamp_trap_zero
-    b64: expects_clamp_trap_zero
-
-class expects_b32_v2_v4(incomplete):
-    b32: expects_clamp_trap_zero
-    v2: expects_b32__4
-    v4: expects_b32__4
-
-class expects_sync__19(incomplete):
-    sync: expects_aligned__11
-
-class expects_aligned__11(incomplete):
-    aligned: expects_b32_shared__cta
-
-class expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_shared__cluster(incomplete):
-    b64: complete
-    multicast__cluster: expects_b64
-    multicast__cluster__16b: expects_b64
-    multicast__cluster__32b: expects_b64
-    shared__cluster: expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-
-class complete_or_b8x16(complete):
-    b8x16: expects_b4x16_p64_b6x16_p32
-
-class expects_warpx4(incomplete):
-    warpx4: complete_or_b8x16
-
-class expects_warpx2__01_23_warpx2__02_13(incomplete):
-    warpx2__01_23: complete_or_b8x16
-    warpx2__02_13: complete_or_b8x16
-
-class expects_sync__20(incomplete):
-    sync: expects_aligned__12
-
-class expects_aligned__12(incomplete):
-    aligned: expects_b32
-
-class expects_sync__21(incomplete):
-    sync: expects_aligned__15
-
-class expects_aligned__13(incomplete):
-    aligned: expects_16x32bx2_32x32b
-
-class expects_aligned__14(incomplete):
-    aligned: expects_32x32b
-
-class expects_16x128b_16x256b_16x32bx2_16x64b_32x32b(incomplete):
-    _16x128b: expects_x1_x16_x2_x32_x4_x64_x8__3
-    _16x256b: expects_x1_x16_x2_x32_x4_x8
-    _16x32bx2: expects_x1_x128_x16_x2_x32_x4_x64_x8
-    _16x64b: expects_x1_x128_x16_x2_x32_x4_x64_x8
-    _32x32b: expects_x1_x128_x16_x2_x32_x4_x64_x8
-
-class complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use(complete):
-    ashift: complete_or_collector__a__discard_collector__a__lastuse_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-
-class complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_2_more(complete):
-    ashift: complete_or_collector__a__discard_collector__a__lastuse_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-    decompress__lut__b: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-
-class expects_block_scale(incomplete):
-    block_scale: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_2_more
-
-class expects_block_scale__2(incomplete):
-    block_scale: expects_block16_block32_scale_vec__2X_scale_vec__4X
-
-class expects_block_scale__3(incomplete):
-    block_scale: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_3_more
-
-class expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16__2(incomplete):
-    kind__f16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    kind__f8f6f4: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    kind__i8: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    kind__mxf4: expects_block_scale
-    kind__mxf4nvf4: expects_block_scale__2
-    kind__mxf8f6f4: expects_block_scale__4
-    kind__tf32: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    kind__ti16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-
-class expects_kind__f16_kind__f8f6f4_kind__i8_kind__tf32_kind__ti16(incomplete):
-    kind__f16: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_and_8_more
-    kind__f8f6f4: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_and_8_more
-    kind__i8: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_and_8_more
-    kind__tf32: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_and_8_more
-    kind__ti16: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_and_8_more
-
-class expects_cta_group__1(incomplete):
-    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__tf32_kind__ti16
-
-class expects_16x128b_16x256b_16x32bx2_16x64b_32x32b__2(incomplete):
-    _16x128b: expects_x1_x16_x2_x32_x4_x64_x8__4
-    _16x256b: expects_x1_x16_x2_x32_x4_x8__2
-    _16x32bx2: expects_x1_x128_x16_x2_x32_x4_x64_x8__2
-    _16x64b: expects_x1_x128_x16_x2_x32_x4_x64_x8__2
-    _32x32b: expects_x1_x128_x16_x2_x32_x4_x64_x8__2
-
-class expects_tensormap__generic(incomplete):
-    tensormap__generic: expects_release__6
-
-class expects_b1024_global_shared__cta(incomplete):
-    b1024: expects_b32
-    global_: expects_b1024
-    shared__cta: expects_b1024
-
-class expects_b1024_global_shared__cta__2(incomplete):
-    b1024: expects_b64
-    global_: expects_b1024__2
-    shared__cta: expects_b1024__2
-
-class expects_f32_s32_u32(incomplete):
-    f32: expects_f32
-    s32: expects_f32
-    u32: expects_f32
-
-class complete_or_add_max_min_sat(complete):
-    add: complete
-    max: complete
-    min: complete
-    sat: complete_or_add_max_min
-
-class complete_or_add_sat(complete):
-    add: complete
-    sat: complete
-
-class complete_or_po_sat_shr15_shr7(complete):
-    po: complete_or_sat_shr15_shr7
-    sat: complete_or_shr15_shr7
-    shr15: complete
-    shr7: complete
-
-class complete_or_add_max_min(complete):
-    add: complete
-    max: complete
-    min: complete
-
-class complete_or_add(complete):
-    add: complete
-
-class expects_clamp_sat_wrap(incomplete):
-    clamp: complete_or_add_max_min
-    sat: expects_clamp_wrap__3
-    wrap: complete_or_add_max_min
-
-class expects_aligned_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_and_89_more(incomplete):
-    aligned: expects_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_m64n120k32_and_88_more
-    m64n104k16: expects_f32__3
-    m64n104k32: expects_f16_f32__3
-    m64n104k64: expects_f16_f32__4
-    m64n112k16: expects_f32__3
-    m64n112k32: expects_f16_f32__3
-    m64n112k64: expects_f16_f32_s32_satfinite
-    m64n120k16: expects_f32__3
-    m64n120k32: expects_f16_f32__3
-    m64n120k64: expects_f16_f32__4
-    m64n128k16: expects_f32__3
-    m64n128k32: expects_f16_f32__3
-    m64n128k64: expects_f16_f32_s32_satfinite
-    m64n136k16: expects_f32__3
-    m64n136k32: expects_f16_f32__3
-    m64n136k64: expects_f16_f32__4
-    m64n144k16: expects_f32__3
-    m64n144k32: expects_f16_f32__3
-    m64n144k64: expects_f16_f32_s32_satfinite
-    m64n152k16: expects_f32__3
-    m64n152k32: expects_f16_f32__3
-    m64n152k64: expects_f16_f32__4
-    m64n160k16: expects_f32__3
-    m64n160k32: expects_f16_f32__3
-    m64n160k64: expects_f16_f32_s32_satfinite
-    m64n168k16: expects_f32__3
-    m64n168k32: expects_f16_f32__3
-    m64n168k64: expects_f16_f32__4
-    m64n16k16: expects_f32__3
-    m64n16k32: expects_f16_f32__3
-    m64n16k64: expects_f16_f32_s32_satfinite
-    m64n176k16: expects_f32__3
-    m64n176k32: expects_f16_f32__3
-    m64n176k64: expects_f16_f32_s32_satfinite
-    m64n184k16: expects_f32__3
-    m64n184k32: expects_f16_f32__3
-    m64n184k64: expects_f16_f32__4
-    m64n192k16: expects_f32__3
-    m64n192k32: expects_f16_f32__3
-    m64n192k64: expects_f16_f32_s32_satfinite
-    m64n200k16: expects_f32__3
-    m64n200k32: expects_f16_f32__3
-    m64n200k64: expects_f16_f32__4
-    m64n208k16: expects_f32__3
-    m64n208k32: expects_f16_f32__3
-    m64n208k64: expects_f16_f32_s32_satfinite
-    m64n216k16: expects_f32__3
-    m64n216k32: expects_f16_f32__3
-    m64n216k64: expects_f16_f32__4
-    m64n224k16: expects_f32__3
-    m64n224k32: expects_f16_f32__3
-    m64n224k64: expects_f16_f32_s32_satfinite
-    m64n232k16: expects_f32__3
-    m64n232k32: expects_f16_f32__3
-    m64n232k64: expects_f16_f32__4
-    m64n240k16: expects_f32__3
-    m64n240k32: expects_f16_f32__3
-    m64n240k64: expects_f16_f32_s32_satfinite
-    m64n248k16: expects_f32__3
-    m64n248k32: expects_f16_f32__3
-    m64n248k64: expects_f16_f32__4
-    m64n24k16: expects_f32__3
-    m64n24k32: expects_f16_f32__3
-    m64n24k64: expects_f16_f32_s32_satfinite
-    m64n256k16: expects_f32__3
-    m64n256k32: expects_f16_f32__3
-    m64n256k64: expects_f16_f32_s32_satfinite
-    m64n32k16: expects_f32__3
-    m64n32k32: expects_f16_f32__3
-    m64n32k64: expects_f16_f32_s32_satfinite
-    m64n40k16: expects_f32__3
-    m64n40k32: expects_f16_f32__3
-    m64n40k64: expects_f16_f32__4
-    m64n48k16: expects_f32__3
-    m64n48k32: expects_f16_f32__3
-    m64n48k64: expects_f16_f32_s32_satfinite
-    m64n56k16: expects_f32__3
-    m64n56k32: expects_f16_f32__3
-    m64n56k64: expects_f16_f32__4
-    m64n64k16: expects_f32__3
-    m64n64k32: expects_f16_f32__3
-    m64n64k64: expects_f16_f32_s32_satfinite
-    m64n72k16: expects_f32__3
-    m64n72k32: expects_f16_f32__3
-    m64n72k64: expects_f16_f32__4
-    m64n80k16: expects_f32__3
-    m64n80k32: expects_f16_f32__3
-    m64n80k64: expects_f16_f32_s32_satfinite
-    m64n88k16: expects_f32__3
-    m64n88k32: expects_f16_f32__3
-    m64n88k64: expects_f16_f32__4
-    m64n8k16: expects_f32__3
-    m64n8k32: expects_f16_f32__3
-    m64n8k64: expects_f16_f32_s32_satfinite
-    m64n96k16: expects_f32__3
-    m64n96k32: expects_f16_f32__3
-    m64n96k64: expects_f16_f32_s32_satfinite
-
-class expects_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_m64n120k16_and_106_more(incomplete):
-    m64n104k16: expects_f16_f32__3
-    m64n104k32: expects_f16_f32__4
-    m64n104k8: expects_f32__3
-    m64n112k16: expects_f16_f32__3
-    m64n112k256: expects_s32__3
-    m64n112k32: expects_f16_f32_s32_satfinite
-    m64n112k8: expects_f32__3
-    m64n120k16: expects_f16_f32__3
-    m64n120k32: expects_f16_f32__4
-    m64n120k8: expects_f32__3
-    m64n128k16: expects_f16_f32__3
-    m64n128k256: expects_s32__3
-    m64n128k32: expects_f16_f32_s32_satfinite
-    m64n128k8: expects_f32__3
-    m64n136k16: expects_f16_f32__3
-    m64n136k32: expects_f16_f32__4
-    m64n136k8: expects_f32__3
-    m64n144k16: expects_f16_f32__3
-    m64n144k256: expects_s32__3
-    m64n144k32: expects_f16_f32_s32_satfinite
-    m64n144k8: expects_f32__3
-    m64n152k16: expects_f16_f32__3
-    m64n152k32: expects_f16_f32__4
-    m64n152k8: expects_f32__3
-    m64n160k16: expects_f16_f32__3
-    m64n160k256: expects_s32__3
-    m64n160k32: expects_f16_f32_s32_satfinite
-    m64n160k8: expects_f32__3
-    m64n168k16: expects_f16_f32__3
-    m64n168k32: expects_f16_f32__4
-    m64n168k8: expects_f32__3
-    m64n16k16: expects_f16_f32__3
-    m64n16k256: expects_s32__3
-    m64n16k32: expects_f16_f32_s32_satfinite
-    m64n16k8: expects_f32__3
-    m64n176k16: expects_f16_f32__3
-    m64n176k256: expects_s32__3
-    m64n176k32: expects_f16_f32_s32_satfinite
-    m64n176k8: expects_f32__3
-    m64n184k16: expects_f16_f32__3
-    m64n184k32: expects_f16_f32__4
-    m64n184k8: expects_f32__3
-    m64n192k16: expects_f16_f32__3
-    m64n192k256: expects_s32__3
-    m64n192k32: expects_f16_f32_s32_satfinite
-    m64n192k8: expects_f32__3
-    m64n200k16: expects_f16_f32__3
-    m64n200k32: expects_f16_f32__4
-    m64n200k8: expects_f32__3
-    m64n208k16: expects_f16_f32__3
-    m64n208k256: expects_s32__3
-    m64n208k32: expects_f16_f32_s32_satfinite
-    m64n208k8: expects_f32__3
-    m64n216k16: expects_f16_f32__3
-    m64n216k32: expects_f16_f32__4
-    m64n216k8: expects_f32__3
-    m64n224k16: expects_f16_f32__3
-    m64n224k256: expects_s32__3
-    m64n224k32: expects_f16_f32_s32_satfinite
-    m64n224k8: expects_f32__3
-    m64n232k16: expects_f16_f32__3
-    m64n232k32: expects_f16_f32__4
-    m64n232k8: expects_f32__3
-    m64n240k16: expects_f16_f32__3
-    m64n240k256: expects_s32__3
-    m64n240k32: expects_f16_f32_s32_satfinite
-    m64n240k8: expects_f32__3
-    m64n248k16: expects_f16_f32__3
-    m64n248k32: expects_f16_f32__4
-    m64n248k8: expects_f32__3
-    m64n24k16: expects_f16_f32__3
-    m64n24k256: expects_s32__3
-    m64n24k32: expects_f16_f32_s32_satfinite
-    m64n24k8: expects_f32__3
-    m64n256k16: expects_f16_f32__3
-    m64n256k256: expects_s32__3
-    m64n256k32: expects_f16_f32_s32_satfinite
-    m64n256k8: expects_f32__3
-    m64n32k16: expects_f16_f32__3
-    m64n32k256: expects_s32__3
-    m64n32k32: expects_f16_f32_s32_satfinite
-    m64n32k8: expects_f32__3
-    m64n40k16: expects_f16_f32__3
-    m64n40k32: expects_f16_f32__4
-    m64n40k8: expects_f32__3
-    m64n48k16: expects_f16_f32__3
-    m64n48k256: expects_s32__3
-    m64n48k32: expects_f16_f32_s32_satfinite
-    m64n48k8: expects_f32__3
-    m64n56k16: expects_f16_f32__3
-    m64n56k32: expects_f16_f32__4
-    m64n56k8: expects_f32__3
-    m64n64k16: expects_f16_f32__3
-    m64n64k256: expects_s32__3
-    m64n64k32: expects_f16_f32_s32_satfinite
-    m64n64k8: expects_f32__3
-    m64n72k16: expects_f16_f32__3
-    m64n72k32: expects_f16_f32__4
-    m64n72k8: expects_f32__3
-    m64n80k16: expects_f16_f32__3
-    m64n80k256: expects_s32__3
-    m64n80k32: expects_f16_f32_s32_satfinite
-    m64n80k8: expects_f32__3
-    m64n88k16: expects_f16_f32__3
-    m64n88k32: expects_f16_f32__4
-    m64n88k8: expects_f32__3
-    m64n8k16: expects_f16_f32__3
-    m64n8k256: expects_s32__3
-    m64n8k32: expects_f16_f32_s32_satfinite
-    m64n8k8: expects_f32__3
-    m64n96k16: expects_f16_f32__3
-    m64n96k256: expects_s32__3
-    m64n96k32: expects_f16_f32_s32_satfinite
-    m64n96k8: expects_f32__3
-
-class expects_f16_f32__3(incomplete):
-    f16: expects_f16__2
-    f32: expects_bf16_f16__2
-
-class expects_f16_f32__4(incomplete):
-    f16: expects_e4m3_e5m2
-    f32: expects_e4m3_e5m2
-
-class expects_f32__3(incomplete):
-    f32: expects_tf32__2
-
-class expects_s32__3(incomplete):
-    s32: expects_b1
-
-class expects_f16_f32_s32_satfinite(incomplete):
-    f16: expects_e4m3_e5m2
-    f32: expects_e4m3_e5m2
-    s32: expects_s8_u8
-    satfinite: expects_s32__4
-
-class expects_aligned_col_row__2(incomplete):
-    aligned: expects_col_row__6
-    col: expects_m16n16k16_m32n8k16_m8n32k16
-    row: expects_m16n16k16_m32n8k16_m8n32k16
-
-class expects_aligned_col_row__3(incomplete):
-    aligned: expects_col_row__7
-    col: expects_m16n16k16_m32n8k16_m8n32k16
-    row: expects_m16n16k16_m32n8k16_m8n32k16
-
-class expects_aligned_col_row__4(incomplete):
-    aligned: expects_col_row__8
-    col: expects_m16n16k16_m32n8k16_m8n32k16__2
-    row: expects_m16n16k16_m32n8k16_m8n32k16__2
-
-class expects_sync__22(incomplete):
-    sync: expects_aligned__16
-
-class expects_col_row__2(incomplete):
-    col: expects_col_row__9
-    row: expects_col_row__10
-
-class expects_col_row__3(incomplete):
-    col: expects_m16n16k16_m32n8k16_m8n32k16__3
-    row: expects_m16n16k16_m32n8k16_m8n32k16__3
-
-class expects_bulk_group_global_tile(incomplete):
-    bulk_group: expects_L2__evict_normal_override__global_address
-    global_: expects_bulk_group_tile
-    tile: expects_bulk_group__3
-
-class expects_bulk_group_global_tile_tile__gather4_tile__scatter4(incomplete):
-    bulk_group: expects_L2__evict_normal_override__global_address
-    global_: expects_bulk_group_tile_tile__gather4_tile__scatter4
-    tile: expects_bulk_group__3
-    tile__gather4: expects_bulk_group__3
-    tile__scatter4: expects_bulk_group__3
-
-class expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile(incomplete):
-    bulk_group: expects_L2__evict_normal_override__global_address
-    global_: expects_bulk_group_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile
-    im2col: expects_bulk_group__3
-    im2col__w: expects_bulk_group__3
-    im2col__w__128: expects_bulk_group__3
-    im2col_no_offs: expects_bulk_group__3
-    im2col_no_offs__w: expects_bulk_group__3
-    tile: expects_bulk_group__3
-
-class expects_bulk_group__2(incomplete):
-    bulk_group: complete_or_L2__cache_hint_cp_mask
-
-class expects_global__4(incomplete):
-    global_: complete_or_L2__cache_hint_L2__evict_last
-
-class expects_1d_2d_3d_4d_5d__6(incomplete):
-    _1d: expects_L2__3
-    _2d: expects_L2__4
-    _3d: expects_L2__5
-    _4d: expects_L2__5
-    _5d: expects_L2__5
-
-class expects_global_shared__cluster_shared__cta__2(incomplete):
-    global_: expects_shared__cta__12
-    shared__cluster: expects_global_shared__cta__2
-    shared__cta: expects_global__6
-
-class expects_global_shared__cluster_shared__cta__3(incomplete):
-    global_: expects_shared__cta__12
-    shared__cluster: expects_global__7
-    shared__cta: expects_global__6
-
-class expects_mbarrier__complete_tx__bytes__4(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_multicast__cluster_and_2_more
-
-class expects_mbarrier__complete_tx__bytes__5(incomplete):
-    mbarrier__complete_tx__bytes: complete
-
-class expects_mbarrier__complete_tx__bytes__6(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff
-
-class expects_global_shared__cluster_shared__cta__4(incomplete):
-    global_: expects_shared__cta__13
-    shared__cluster: expects_global__8
-    shared__cta: expects_global__9
-
-class expects_global_shared__cluster_shared__cta__5(incomplete):
-    global_: expects_shared__cta__14
-    shared__cluster: expects_global__10
-    shared__cta: expects_global__11
-
-class expects_global_shared__cluster_shared__cta__6(incomplete):
-    global_: expects_shared__cta__15
-    shared__cluster: expects_global__12
-    shared__cta: expects_global__13
-
-class complete_or_L2__128B_L2__256B_L2__64B_L2__cache_hint(complete):
-    L2__128B: complete
-    L2__256B: complete
-    L2__64B: complete
-    L2__cache_hint: complete_or_L2__128B_L2__256B_L2__64B
-
-class expects_shared__cta__7(incomplete):
-    shared__cta: expects_bulk_group__4
-
-class expects_cluster_cta_gpu_sys__8(incomplete):
-    cluster: expects_global_shared__cluster
-    cta: expects_global_shared__cluster
-    gpu: expects_global__14
-    sys: expects_global__14
-
-class expects_shared__cta__8(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__bytes__9
-
-class expects_1d_2d_3d_4d_5d__7(incomplete):
-    _1d: expects_global__15
-    _2d: expects_global__16
-    _3d: expects_global__17
-    _4d: expects_global__17
-    _5d: expects_global__17
-
-class expects_mbarrier__report__fabric(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_relaxed
-
-class expects_mbarrier__report__fabric__2(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_b128_relaxed_sys
-
-class expects_shared__cta__9(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__bytes_tile
-
-class expects_shared__cta__10(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__bytes_tile__2
-
-class expects_mbarrier__complete_tx__bytes__7(incomplete):
-    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric__5
-
-class expects_mbarrier__report__fabric__3(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_b128_counted__bytes_cp_mask_relaxed_sys
-
-class expects_multimem_shared__cta(incomplete):
-    multimem: expects_shared__cta__16
-    shared__cta: expects_mbarrier__complete_tx__16B_tile
-
-class expects_multimem_shared__cta__2(incomplete):
-    multimem: expects_shared__cta__17
-    shared__cta: expects_mbarrier__complete_tx__16B_tile__2
-
-class expects_mbarrier__report__fabric__4(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_and_2_more
-
-class expects_multimem_shared__cta__3(incomplete):
-    multimem: expects_shared__cta__18
-    shared__cta: expects_mbarrier__complete_tx__16B_tile__3
-
-class expects_multimem_shared__cta__4(incomplete):
-    multimem: expects_shared__cta__19
-    shared__cta: expects_mbarrier__complete_tx__16B_tile__4
-
-class expects_sys__4(incomplete):
-    sys: complete
-
-class expects_b128_b16_b32_b64_b8_f32_f64_s16_and_7_more(incomplete):
-    b128: complete
-    b16: complete
-    b32: complete
-    b64: complete
-    b8: complete
-    f32: complete
-    f64: complete
-    s16: complete
-    s32: complete
-    s64: complete
-    s8: complete
-    u16: complete
-    u32: complete
-    u64: complete
-    u8: complete
-
-class expects_trans__2(incomplete):
-    trans: expects_b8_b8x16_shared_shared__cta
-
-class expects_b8x16_s8_shared_shared__cta(incomplete):
-    b8x16: expects_b4x16_p64_b6x16_p32
-    s8: expects_s4
-    shared: expects_b8x16_s8
-    shared__cta: expects_b8x16_s8
-
-class expects_b16_shared_shared__cta_trans(incomplete):
-    b16: complete
-    shared: expects_b16__2
-    shared__cta: expects_b16__2
-    trans: expects_b16_shared_shared__cta
-
-class expects_row__9(incomplete):
-    row: expects_col__9
-
-class expects_row__10(incomplete):
-    row: expects_col__10
-
-class expects_row__11(incomplete):
-    row: expects_col__11
-
-class expects_row__12(incomplete):
-    row: expects_col__12
-
-class expects_col(incomplete):
-    col: expects_s32__5
-
-class expects_col__2(incomplete):
-    col: expects_f16_f32_f64_kind__f8f6f4_rm_rn_rp_rz_and_2_more
-
-class expects_col__3(incomplete):
-    col: expects_f16_f32_kind__f8f6f4_kind__mxf8f6f4_s32_satfinite
-
-class expects_col__4(incomplete):
-    col: expects_f32_f64_rm_rn_rp_rz
-
-class expects_col__5(incomplete):
-    col: expects_kind__mxf4_kind__mxf4nvf4_s32_satfinite
-
-class expects_col__6(incomplete):
-    col: expects_f16_f32_f64_rm_rn_rp_rz
-
-class expects_col__7(incomplete):
-    col: expects_s32_satfinite
-
-class expects_col__8(incomplete):
-    col: expects_s32_satfinite__2
-
-class expects_col_row__4(incomplete):
-    col: expects_f16_f32__5
-    row: expects_f16_f32__5
-
-class expects_col_row__5(incomplete):
-    col: expects_f16_f32_f64_rm_rn_rp_rz__2
-    row: expects_f16_f32__5
-
-class expects_b16__2(incomplete):
-    b16: complete
-
-class expects_shared__cta__11(incomplete):
-    shared__cta: expects_bulk_group__5
-
-class expects_cluster_cta_gpu_sys__9(incomplete):
-    cluster: expects_global__18
-    cta: expects_global__18
-    gpu: expects_global__18
-    sys: expects_global__18
-
-class expects_global__5(incomplete):
-    global_: expects_shared__cta__11
-
-class expects_global_relaxed(incomplete):
-    global_: expects_shared__cta__20
-    relaxed: expects_cluster_cta_gpu_sys__10
-
-class expects_e4m3x2_e4m3x4_e5m2x2_e5m2x4(incomplete):
-    e4m3x2: complete
-    e4m3x4: complete
-    e5m2x2: complete
-    e5m2x4: complete
-
-class expects_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4(incomplete):
-    e4m3: complete
-    e4m3x2: complete
-    e4m3x4: complete
-    e5m2: complete
-    e5m2x2: complete
-    e5m2x4: complete
-
-class expects_e4m3_e4m3x2_e5m2_e5m2x2(incomplete):
-    e4m3: complete
-    e4m3x2: complete
-    e5m2: complete
-    e5m2x2: complete
-
-class expects_add_global(incomplete):
-    add: expects_s32_u32_u64__2
-    global_: expects_add
-
-class expects_add_and_dec_inc_max_min_or_xor__3(incomplete):
-    add: expects_s32_s64_u32_u64
-    and_: expects_b32
-    dec: expects_u32
-    inc: expects_u32
-    max: expects_s32_u32__8
-    min: expects_s32_u32__8
-    or_: expects_b32
-    xor: expects_b32
-
-class expects_mbarrier__complete_tx__bytes__8(incomplete):
-    mbarrier__complete_tx__bytes: expects_add_and_dec_inc_max_min_or_xor__3
-
-class expects_trans__3(incomplete):
-    trans: expects_b8_shared_shared__cta
-
-class expects_b32_shared__cta(incomplete):
-    b32: complete
-    shared__cta: expects_b32
-
-class expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b(incomplete):
-    b64: complete
-    multicast__cluster: expects_b64
-    multicast__cluster__16b: expects_b64
-    multicast__cluster__32b: expects_b64
-
-class expects_b4x16_p64_b6x16_p32(incomplete):
-    b4x16_p64: complete
-    b6x16_p32: complete
-
-class expects_aligned__15(incomplete):
-    aligned: expects_32x32b__2
-
-class expects_16x32bx2_32x32b(incomplete):
-    _16x32bx2: expects_x128_x16_x2_x32_x4_x64_x8
-    _32x32b: expects_x128_x16_x2_x32_x4_x64_x8
-
-class expects_32x32b(incomplete):
-    _32x32b: expects_x128_x16_x32_x4_x64_x8
-
-class expects_x1_x16_x2_x32_x4_x64_x8__3(incomplete):
-    x1: expects_b32_pack__16b
-    x16: expects_b32_pack__16b
-    x2: expects_b32_pack__16b
-    x32: expects_b32_pack__16b
-    x4: expects_b32_pack__16b
-    x64: expects_b32_pack__16b
-    x8: expects_b32_pack__16b
-
-class expects_x1_x16_x2_x32_x4_x8(incomplete):
-    x1: expects_b32_pack__16b
-    x16: expects_b32_pack__16b
-    x2: expects_b32_pack__16b
-    x32: expects_b32_pack__16b
-    x4: expects_b32_pack__16b
-    x8: expects_b32_pack__16b
-
-class expects_x1_x128_x16_x2_x32_x4_x64_x8(incomplete):
-    x1: expects_b32_pack__16b
-    x128: expects_b32_pack__16b
-    x16: expects_b32_pack__16b
-    x2: expects_b32_pack__16b
-    x32: expects_b32_pack__16b
-    x4: expects_b32_pack__16b
-    x64: expects_b32_pack__16b
-    x8: expects_b32_pack__16b
-
-class complete_or_collector__a__discard_collector__a__lastuse_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use(complete):
-    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-
-class complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use(complete):
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-
-class complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use(complete):
-    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-
-class complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_2_more(complete):
-    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-    scale_vec__2X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-
-class expects_block16_block32_scale_vec__2X_scale_vec__4X(incomplete):
-    block16: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    scale_vec__2X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    scale_vec__4X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-
-class complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_3_more(complete):
-    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-    decompress__lut__b: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_2_more__2
-    scale_vec__1X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-
-class expects_block_scale__4(incomplete):
-    block_scale: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_2_more__2
-
-class complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_and_8_more(complete):
-    collector__b0__discard: complete
-    collector__b0__fill: complete
-    collector__b0__lastuse: complete
-    collector__b0__use: complete
-    collector__b1__discard: complete
-    collector__b1__fill: complete
-    collector__b1__lastuse: complete
-    collector__b1__use: complete
-    collector__b2__discard: complete
-    collector__b2__fill: complete
-    collector__b2__lastuse: complete
-    collector__b2__use: complete
-    collector__b3__discard: complete
-    collector__b3__fill: complete
-    collector__b3__lastuse: complete
-    collector__b3__use: complete
-
-class expects_x1_x16_x2_x32_x4_x64_x8__4(incomplete):
-    x1: expects_b32_unpack__16b
-    x16: expects_b32_unpack__16b
-    x2: expects_b32_unpack__16b
-    x32: expects_b32_unpack__16b
-    x4: expects_b32_unpack__16b
-    x64: expects_b32_unpack__16b
-    x8: expects_b32_unpack__16b
-
-class expects_x1_x16_x2_x32_x4_x8__2(incomplete):
-    x1: expects_b32_unpack__16b
-    x16: expects_b32_unpack__16b
-    x2: expects_b32_unpack__16b
-    x32: expects_b32_unpack__16b
-    x4: expects_b32_unpack__16b
-    x8: expects_b32_unpack__16b
-
-class expects_x1_x128_x16_x2_x32_x4_x64_x8__2(incomplete):
-    x1: expects_b32_unpack__16b
-    x128: expects_b32_unpack__16b
-    x16: expects_b32_unpack__16b
-    x2: expects_b32_unpack__16b
-    x32: expects_b32_unpack__16b
-    x4: expects_b32_unpack__16b
-    x64: expects_b32_unpack__16b
-    x8: expects_b32_unpack__16b
-
-class expects_release__6(incomplete):
-    release: expects_cluster_cta_gpu_sys__11
-
-class expects_b1024(incomplete):
-    b1024: expects_b32
-
-class expects_b1024__2(incomplete):
-    b1024: expects_b64
-
-class complete_or_sat_shr15_shr7(complete):
-    sat: complete_or_shr15_shr7
-    shr15: complete
-    shr7: complete
-
-class complete_or_shr15_shr7(complete):
-    shr15: complete
-    shr7: complete
-
-class expects_clamp_wrap__3(incomplete):
-    clamp: complete_or_add_max_min
-    wrap: complete_or_add_max_min
-
-class expects_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_m64n120k32_and_88_more(incomplete):
-    m64n104k16: expects_f32__3
-    m64n104k32: expects_f16_f32__3
-    m64n104k64: expects_f16_f32__4
-    m64n112k16: expects_f32__3
-    m64n112k32: expects_f16_f32__3
-    m64n112k64: expects_f16_f32_s32_satfinite
-    m64n120k16: expects_f32__3
-    m64n120k32: expects_f16_f32__3
-    m64n120k64: expects_f16_f32__4
-    m64n128k16: expects_f32__3
-    m64n128k32: expects_f16_f32__3
-    m64n128k64: expects_f16_f32_s32_satfinite
-    m64n136k16: expects_f32__3
-    m64n136k32: expects_f16_f32__3
-    m64n136k64: expects_f16_f32__4
-    m64n144k16: expects_f32__3
-    m64n144k32: expects_f16_f32__3
-    m64n144k64: expects_f16_f32_s32_satfinite
-    m64n152k16: expects_f32__3
-    m64n152k32: expects_f16_f32__3
-    m64n152k64: expects_f16_f32__4
-    m64n160k16: expects_f32__3
-    m64n160k32: expects_f16_f32__3
-    m64n160k64: expects_f16_f32_s32_satfinite
-    m64n168k16: expects_f32__3
-    m64n168k32: expects_f16_f32__3
-    m64n168k64: expects_f16_f32__4
-    m64n16k16: expects_f32__3
-    m64n16k32: expects_f16_f32__3
-    m64n16k64: expects_f16_f32_s32_satfinite
-    m64n176k16: expects_f32__3
-    m64n176k32: expects_f16_f32__3
-    m64n176k64: expects_f16_f32_s32_satfinite
-    m64n184k16: expects_f32__3
-    m64n184k32: expects_f16_f32__3
-    m64n184k64: expects_f16_f32__4
-    m64n192k16: expects_f32__3
-    m64n192k32: expects_f16_f32__3
-    m64n192k64: expects_f16_f32_s32_satfinite
-    m64n200k16: expects_f32__3
-    m64n200k32: expects_f16_f32__3
-    m64n200k64: expects_f16_f32__4
-    m64n208k16: expects_f32__3
-    m64n208k32: expects_f16_f32__3
-    m64n208k64: expects_f16_f32_s32_satfinite
-    m64n216k16: expects_f32__3
-    m64n216k32: expects_f16_f32__3
-    m64n216k64: expects_f16_f32__4
-    m64n224k16: expects_f32__3
-    m64n224k32: expects_f16_f32__3
-    m64n224k64: expects_f16_f32_s32_satfinite
-    m64n232k16: expects_f32__3
-    m64n232k32: expects_f16_f32__3
-    m64n232k64: expects_f16_f32__4
-    m64n240k16: expects_f32__3
-    m64n240k32: expects_f16_f32__3
-    m64n240k64: expects_f16_f32_s32_satfinite
-    m64n248k16: expects_f32__3
-    m64n248k32: expects_f16_f32__3
-    m64n248k64: expects_f16_f32__4
-    m64n24k16: expects_f32__3
-    m64n24k32: expects_f16_f32__3
-    m64n24k64: expects_f16_f32_s32_satfinite
-    m64n256k16: expects_f32__3
-    m64n256k32: expects_f16_f32__3
-    m64n256k64: expects_f16_f32_s32_satfinite
-    m64n32k16: expects_f32__3
-    m64n32k32: expects_f16_f32__3
-    m64n32k64: expects_f16_f32_s32_satfinite
-    m64n40k16: expects_f32__3
-    m64n40k32: expects_f16_f32__3
-    m64n40k64: expects_f16_f32__4
-    m64n48k16: expects_f32__3
-    m64n48k32: expects_f16_f32__3
-    m64n48k64: expects_f16_f32_s32_satfinite
-    m64n56k16: expects_f32__3
-    m64n56k32: expects_f16_f32__3
-    m64n56k64: expects_f16_f32__4
-    m64n64k16: expects_f32__3
-    m64n64k32: expects_f16_f32__3
-    m64n64k64: expects_f16_f32_s32_satfinite
-    m64n72k16: expects_f32__3
-    m64n72k32: expects_f16_f32__3
-    m64n72k64: expects_f16_f32__4
-    m64n80k16: expects_f32__3
-    m64n80k32: expects_f16_f32__3
-    m64n80k64: expects_f16_f32_s32_satfinite
-    m64n88k16: expects_f32__3
-    m64n88k32: expects_f16_f32__3
-    m64n88k64: expects_f16_f32__4
-    m64n8k16: expects_f32__3
-    m64n8k32: expects_f16_f32__3
-    m64n8k64: expects_f16_f32_s32_satfinite
-    m64n96k16: expects_f32__3
-    m64n96k32: expects_f16_f32__3
-    m64n96k64: expects_f16_f32_s32_satfinite
-
-class expects_f16__2(incomplete):
-    f16: expects_f16
-
-class expects_bf16_f16__2(incomplete):
-    bf16: expects_bf16
-    f16: expects_f16
-
-class expects_e4m3_e5m2(incomplete):
-    e4m3: expects_e4m3_e5m2__2
-    e5m2: expects_e4m3_e5m2__2
-
-class expects_tf32__2(incomplete):
-    tf32: expects_tf32__3
-
-class expects_b1(incomplete):
-    b1: expects_b1__2
-
-class expects_s8_u8(incomplete):
-    s8: expects_s8_u8__2
-    u8: expects_s8_u8__2
-
-class expects_s32__4(incomplete):
-    s32: expects_s8_u8
-
-class expects_col_row__6(incomplete):
-    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4
-    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4
-
-class expects_m16n16k16_m32n8k16_m8n32k16(incomplete):
-    m16n16k16: expects_f16_global_shared_shared__cta
-    m32n8k16: expects_f16_global_shared_shared__cta
-    m8n32k16: expects_f16_global_shared_shared__cta
-
-class expects_col_row__7(incomplete):
-    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4
-    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4
-
-class expects_col_row__8(incomplete):
-    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4__2
-    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4__2
-
-class expects_m16n16k16_m32n8k16_m8n32k16__2(incomplete):
-    m16n16k16: expects_f16_f32_global_shared_shared__cta
-    m32n8k16: expects_f16_f32_global_shared_shared__cta
-    m8n32k16: expects_f16_f32_global_shared_shared__cta
-
-class expects_aligned__16(incomplete):
-    aligned: expects_row__13
-
-class expects_col_row__9(incomplete):
-    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2
-    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2
-
-class expects_col_row__10(incomplete):
-    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k32_m8n8k4
-    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2
-
-class expects_m16n16k16_m32n8k16_m8n32k16__3(incomplete):
-    m16n16k16: expects_f16_f32__6
-    m32n8k16: expects_f16_f32__6
-    m8n32k16: expects_f16_f32__6
-
-class expects_L2__evict_normal_override__global_address(incomplete):
-    L2__evict_normal: complete
-    override__global_address: expects_L2__evict_normal
-
-class expects_bulk_group_tile(incomplete):
-    bulk_group: expects_L2__evict_normal_override__global_address
-    tile: expects_bulk_group__3
-
-class expects_bulk_group__3(incomplete):
-    bulk_group: expects_L2__evict_normal_override__global_address
-
-class expects_bulk_group_tile_tile__gather4_tile__scatter4(incomplete):
-    bulk_group: expects_L2__evict_normal_override__global_address
-    tile: expects_bulk_group__3
-    tile__gather4: expects_bulk_group__3
-    tile__scatter4: expects_bulk_group__3
-
-class expects_bulk_group_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile(incomplete):
-    bulk_group: expects_L2__evict_normal_override__global_address
-    im2col: expects_bulk_group__3
-    im2col__w: expects_bulk_group__3
-    im2col__w__128: expects_bulk_group__3
-    im2col_no_offs: expects_bulk_group__3
-    im2col_no_offs__w: expects_bulk_group__3
-    tile: expects_bulk_group__3
-
-class complete_or_L2__cache_hint_cp_mask(complete):
-    L2__cache_hint: complete_or_cp_mask
-    cp_mask: complete
-
-class complete_or_L2__cache_hint_L2__evict_last(complete):
-    L2__cache_hint: complete
-    L2__evict_last: complete
-
-class expects_L2__3(incomplete):
-    L2: expects_global__19
-
-class expects_L2__4(incomplete):
-    L2: expects_global__20
-
-class expects_L2__5(incomplete):
-    L2: expects_global__21
-
-class expects_shared__cta__12(incomplete):
-    shared__cta: expects_bulk_group__6
-
-class expects_global_shared__cta__2(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes__10
-    shared__cta: expects_mbarrier__complete_tx__bytes__11
-
-class expects_global__6(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes__12
-
-class expects_global__7(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes__10
-
-class complete_or_L2__cache_hint_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_multicast__cluster_and_2_more(complete):
-    L2__cache_hint: complete
-    mbarrier__report__disabled: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    multicast__cluster: complete_or_L2__cache_hint
-    multicast__cluster__16b: complete_or_L2__cache_hint
-    multicast__cluster__32b: complete_or_L2__cache_hint
-
-class complete_or_L2__cache_hint_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff(complete):
-    L2__cache_hint: complete_or_ignore_oob
-    ignore_oob: complete
-    mbarrier__report__disabled: complete_or_L2__cache_hint_ignore_oob
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint
-
-class expects_shared__cta__13(incomplete):
-    shared__cta: expects_bulk_group_tile__2
-
-class expects_global__8(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes_tile__3
-
-class expects_global__9(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes_tile__4
-
-class expects_shared__cta__14(incomplete):
-    shared__cta: expects_bulk_group_tile_tile__scatter4
-
-class expects_global__10(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes_tile_tile__gather4
-
-class expects_global__11(incomplete):
-    global_: expects_mbarrier__complete_tx__bytes_tile_tile__gather4__2
-
-class expects_shared__cta__15(incomplete):
-    shared__cta: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-
-class expects_global__12(incomplete):
-    global_: expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile
-
-class expects_global__13(incomplete):
-    global_: expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile__2
-
-class complete_or_L2__128B_L2__256B_L2__64B(complete):
-    L2__128B: complete
-    L2__256B: complete
-    L2__64B: complete
-
-class expects_bulk_group__4(incomplete):
-    bulk_group: expects_L2__cache_hint_add_and_dec_inc_max_min_or_xor
-
-class expects_global_shared__cluster(incomplete):
-    global_: expects_shared__cta__7
-    shared__cluster: expects_shared__cta__8
-
-class expects_global__14(incomplete):
-    global_: expects_shared__cta__7
-
-class expects_mbarrier__complete_tx__bytes__9(incomplete):
-    mbarrier__complete_tx__bytes: expects_add_and_dec_inc_max_min_or_xor__4
-
-class expects_global__15(incomplete):
-    global_: expects_shared__cta__21
-
-class expects_global__16(incomplete):
-    global_: expects_shared__cta__22
-
-class expects_global__17(incomplete):
-    global_: expects_shared__cta__23
-
-class expects_L2__cache_hint_relaxed(incomplete):
-    L2__cache_hint: expects_relaxed
-    relaxed: expects_sys__5
-
-class expects_L2__cache_hint_b128_relaxed_sys(incomplete):
-    L2__cache_hint: expects_b128_relaxed_sys
-    b128: complete
-    relaxed: expects_sys__6
-    sys: expects_b128
-
-class expects_mbarrier__complete_tx__bytes_tile(incomplete):
-    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric__6
-    tile: expects_mbarrier__complete_tx__bytes__13
-
-class expects_mbarrier__complete_tx__bytes_tile__2(incomplete):
-    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric__7
-    tile: expects_mbarrier__complete_tx__bytes__14
-
-class expects_mbarrier__report__fabric__5(incomplete):
-    mbarrier__report__fabric: expects_add_and_max_min_or_relaxed_sys_xor
-
-class expects_L2__cache_hint_b128_counted__bytes_cp_mask_relaxed_sys(incomplete):
-    L2__cache_hint: expects_b128_relaxed_sys
-    b128: complete
-    counted__bytes: expects_L2__cache_hint_b128_relaxed_sys
-    cp_mask: expects_L2__cache_hint_b128_relaxed_sys
-    relaxed: expects_sys__6
-    sys: expects_b128
-
-class expects_shared__cta__16(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__16B_tile
-
-class expects_mbarrier__complete_tx__16B_tile(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__8
-    tile: expects_mbarrier__complete_tx__16B__4
-
-class expects_shared__cta__17(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__16B_tile__2
-
-class expects_mbarrier__complete_tx__16B_tile__2(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__9
-    tile: expects_mbarrier__complete_tx__16B__5
-
-class expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_and_2_more(incomplete):
-    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor__2
-    add: expects_bf16_f16_f32_f64_u32_u64
-    and_: expects_b32_b64
-    counted__bytes: expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor
-    max: expects_bf16_f16_s32_s64_u32_u64
-    min: expects_bf16_f16_s32_s64_u32_u64
-    or_: expects_b32_b64
-    relaxed: expects_sys__7
-    sys: expects_add_and_max_min_or_xor__4
-    xor: expects_b32_b64
-
-class expects_shared__cta__18(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__16B_tile__3
-
-class expects_mbarrier__complete_tx__16B_tile__3(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__10
-    tile: expects_mbarrier__complete_tx__16B__6
-
-class expects_shared__cta__19(incomplete):
-    shared__cta: expects_mbarrier__complete_tx__16B_tile__4
-
-class expects_mbarrier__complete_tx__16B_tile__4(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__11
-    tile: expects_mbarrier__complete_tx__16B__7
-
-class expects_b8_b8x16_shared_shared__cta(incomplete):
-    b8: complete
-    b8x16: expects_b4x16_p64_b6x16_p32
-    shared: expects_b8_b8x16
-    shared__cta: expects_b8_b8x16
-
-class expects_s4(incomplete):
-    s4: complete
-
-class expects_b8x16_s8(incomplete):
-    b8x16: expects_b4x16_p64_b6x16_p32
-    s8: expects_s4
-
-class expects_b16_shared_shared__cta(incomplete):
-    b16: complete
-    shared: expects_b16__2
-    shared__cta: expects_b16__2
-
-class expects_col__9(incomplete):
-    col: expects_f16_f32__7
-
-class expects_col__10(incomplete):
-    col: expects_f16_f32_s32_satfinite__2
-
-class expects_col__11(incomplete):
-    col: expects_f32_s32_satfinite
-
-class expects_col__12(incomplete):
-    col: expects_f32__4
-
-class expects_s32__5(incomplete):
-    s32: expects_b1__3
-
-class expects_f16_f32_f64_kind__f8f6f4_rm_rn_rp_rz_and_2_more(incomplete):
-    f16: expects_e4m3_e5m2_f16
-    f32: expects_bf16_e4m3_e5m2_f16
-    f64: expects_f64__2
-    kind__f8f6f4: expects_f16_f32__8
-    rm: expects_f64__3
-    rn: expects_f64__3
-    rp: expects_f64__3
-    rz: expects_f64__3
-    s32: expects_s8_u8__3
-    satfinite: expects_s32__6
-
-class expects_f16_f32_kind__f8f6f4_kind__mxf8f6f4_s32_satfinite(incomplete):
-    f16: expects_e4m3_e5m2__3
-    f32: expects_e4m3_e5m2__4
-    kind__f8f6f4: expects_f16_f32__9
-    kind__mxf8f6f4: expects_block_scale__5
-    s32: expects_s4_s8_u4_u8
-    satfinite: expects_s32__7
-
-class expects_f32_f64_rm_rn_rp_rz(incomplete):
-    f32: expects_tf32__4
-    f64: expects_f64__2
-    rm: expects_f64__3
-    rn: expects_f64__3
-    rp: expects_f64__3
-    rz: expects_f64__3
-
-class expects_kind__mxf4_kind__mxf4nvf4_s32_satfinite(incomplete):
-    kind__mxf4: expects_block_scale__6
-    kind__mxf4nvf4: expects_block_scale__7
-    s32: expects_s4_u4
-    satfinite: expects_s32__8
-
-class expects_f16_f32_f64_rm_rn_rp_rz(incomplete):
-    f16: expects_f16__3
-    f32: expects_bf16_f16_tf32
-    f64: expects_f64__2
-    rm: expects_f64__3
-    rn: expects_f64__3
-    rp: expects_f64__3
-    rz: expects_f64__3
-
-class expects_s32_satfinite(incomplete):
-    s32: expects_s8_u8__3
-    satfinite: expects_s32__6
-
-class expects_s32_satfinite__2(incomplete):
-    s32: expects_s4_u4
-    satfinite: expects_s32__8
-
-class expects_f16_f32__5(incomplete):
-    f16: expects_f16__3
-    f32: expects_f16__4
-
-class expects_f16_f32_f64_rm_rn_rp_rz__2(incomplete):
-    f16: expects_f16__3
-    f32: expects_f16__4
-    f64: expects_f64__2
-    rm: expects_f64__3
-    rn: expects_f64__3
-    rp: expects_f64__3
-    rz: expects_f64__3
-
-class expects_bulk_group__5(incomplete):
-    bulk_group: complete_or_cp_mask
-
-class expects_global__18(incomplete):
-    global_: expects_shared__cta__24
-
-class expects_shared__cta__20(incomplete):
-    shared__cta: expects_bulk_group__7
-
-class expects_cluster_cta_gpu_sys__10(incomplete):
-    cluster: expects_global__22
-    cta: expects_global__22
-    gpu: expects_global__22
-    sys: expects_global__22
-
-class expects_s32_u32_u64__2(incomplete):
-    s32: complete
-    u32: complete
-    u64: complete
-
-class expects_add(incomplete):
-    add: expects_s32_u32_u64__2
-
-class expects_b8_shared_shared__cta(incomplete):
-    b8: complete
-    shared: expects_b8__2
-    shared__cta: expects_b8__2
-
-class expects_32x32b__2(incomplete):
-    _32x32b: expects_x128_x16_x32_x4_x64_x8__2
-
-class expects_x128_x16_x2_x32_x4_x64_x8(incomplete):
-    x128: expects_max_min
-    x16: expects_max_min
-    x2: expects_max_min
-    x32: expects_max_min
-    x4: expects_max_min
-    x64: expects_max_min
-    x8: expects_max_min
-
-class expects_x128_x16_x32_x4_x64_x8(incomplete):
-    x128: expects_max_min__2
-    x16: expects_max_min__2
-    x32: expects_max_min__2
-    x4: expects_max_min__2
-    x64: expects_max_min__2
-    x8: expects_max_min__2
-
-class expects_b32_pack__16b(incomplete):
-    b32: complete
-    pack__16b: expects_b32
-
-class complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_and_2_more__2(complete):
-    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-    collector__b__discard: complete
-    collector__b__fill: complete
-    collector__b__lastuse: complete
-    collector__b__use: complete
-    scale_vec__1X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use
-
-class expects_b32_unpack__16b(incomplete):
-    b32: complete
-    unpack__16b: expects_b32
-
-class expects_cluster_cta_gpu_sys__11(incomplete):
-    cluster: expects_sync__12
-    cta: expects_sync__12
-    gpu: expects_sync__12
-    sys: expects_sync__12
-
-class expects_e4m3_e5m2__2(incomplete):
-    e4m3: complete
-    e5m2: complete
-
-class expects_tf32__3(incomplete):
-    tf32: complete
-
-class expects_b1__2(incomplete):
-    b1: expects_and
-
-class expects_s8_u8__2(incomplete):
-    s8: complete
-    u8: complete
-
-class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4(incomplete):
-    m16n16k16: expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m16n16k8: expects_global_shared_shared__cta_tf32
-    m32n8k16: expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n32k16: expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n8k4: expects_f64_global_shared_shared__cta
-
-class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4(incomplete):
-    m16n16k16: expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m16n16k8: expects_global_shared_shared__cta_tf32
-    m32n8k16: expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n32k16: expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n8k128: expects_b1_global_shared_shared__cta
-    m8n8k32: expects_global_s4_shared_shared__cta_u4
-    m8n8k4: expects_f64_global_shared_shared__cta
-
-class expects_f16_global_shared_shared__cta(incomplete):
-    f16: complete
-    global_: expects_f16
-    shared: expects_f16
-    shared__cta: expects_f16
-
-class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4__2(incomplete):
-    m16n16k16: expects_f16_f32_global_s32_shared_shared__cta
-    m16n16k8: expects_f32_global_shared_shared__cta
-    m32n8k16: expects_f16_f32_global_s32_shared_shared__cta
-    m8n32k16: expects_f16_f32_global_s32_shared_shared__cta
-    m8n8k128: expects_global_s32_shared_shared__cta
-    m8n8k32: expects_global_s32_shared_shared__cta
-    m8n8k4: expects_f64_global_shared_shared__cta
-
-class expects_f16_f32_global_shared_shared__cta(incomplete):
-    f16: complete
-    f32: complete
-    global_: expects_f16_f32
-    shared: expects_f16_f32
-    shared__cta: expects_f16_f32
-
-class expects_row__13(incomplete):
-    row: expects_col__13
-
-class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2(incomplete):
-    m16n16k16: expects_f16_f32_s32
-    m16n16k8: expects_f32__4
-    m32n8k16: expects_f16_f32_s32
-    m8n32k16: expects_f16_f32_s32
-    m8n8k4: expects_f64_rm_rn_rp_rz
-
-class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k32_m8n8k4(incomplete):
-    m16n16k16: expects_f16_f32_s32
-    m16n16k8: expects_f32__4
-    m32n8k16: expects_f16_f32_s32
-    m8n32k16: expects_f16_f32_s32
-    m8n8k32: expects_s32__9
-    m8n8k4: expects_f64_rm_rn_rp_rz
-
-class expects_f16_f32__6(incomplete):
-    f16: expects_f16_f32__10
-    f32: expects_f16_f32__10
-
-class complete_or_cp_mask(complete):
-    cp_mask: complete
-
-class expects_global__19(incomplete):
-    global_: complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile
-
-class expects_global__20(incomplete):
-    global_: complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile_tile__gather4
-
-class expects_global__21(incomplete):
-    global_: complete_or_L2__cache_hint_L2__evict_last_im2col_im2col__w_im2col__w__128_override__global_address_tile
-
-class expects_bulk_group__6(incomplete):
-    bulk_group: expects_L2__cache_hint_b128_cp_mask
-
-class expects_mbarrier__complete_tx__bytes__10(incomplete):
-    mbarrier__complete_tx__bytes: expects_L2__cache_hint_b128_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_and_3_more
-
-class expects_mbarrier__complete_tx__bytes__11(incomplete):
-    mbarrier__complete_tx__bytes: expects_b128
-
-class expects_mbarrier__complete_tx__bytes__12(incomplete):
-    mbarrier__complete_tx__bytes: expects_L2__cache_hint_b128_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff
-
-class complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b(complete):
-    L2__cache_hint: complete
-    multicast__cluster: complete_or_L2__cache_hint
-    multicast__cluster__16b: complete_or_L2__cache_hint
-    multicast__cluster__32b: complete_or_L2__cache_hint
-
-class complete_or_L2__cache_hint(complete):
-    L2__cache_hint: complete
-
-class complete_or_ignore_oob(complete):
-    ignore_oob: complete
-
-class complete_or_L2__cache_hint_ignore_oob(complete):
-    L2__cache_hint: complete_or_ignore_oob
-    ignore_oob: complete
-
-class expects_bulk_group_tile__2(incomplete):
-    bulk_group: complete_or_L2__cache_hint_override__global_address
-    tile: expects_bulk_group__8
-
-class expects_mbarrier__complete_tx__bytes_tile__3(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more
-    tile: expects_mbarrier__complete_tx__bytes__15
-
-class expects_mbarrier__complete_tx__bytes_tile__4(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more
-    tile: expects_mbarrier__complete_tx__bytes__16
-
-class expects_bulk_group_tile_tile__scatter4(incomplete):
-    bulk_group: complete_or_L2__cache_hint_override__global_address__2
-    tile: expects_bulk_group__9
-    tile__scatter4: expects_bulk_group__10
-
-class expects_mbarrier__complete_tx__bytes_tile_tile__gather4(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more__2
-    tile: expects_mbarrier__complete_tx__bytes__17
-    tile__gather4: expects_mbarrier__complete_tx__bytes__18
-
-class expects_mbarrier__complete_tx__bytes_tile_tile__gather4__2(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more__2
-    tile: expects_mbarrier__complete_tx__bytes__19
-    tile__gather4: expects_mbarrier__complete_tx__bytes__20
-
-class expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile(incomplete):
-    bulk_group: complete_or_L2__cache_hint_override__global_address__2
-    im2col_no_offs: expects_bulk_group__10
-    im2col_no_offs__w: expects_bulk_group__10
-    tile: expects_bulk_group__9
-
-class expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile(incomplete):
-    im2col: expects_mbarrier__complete_tx__bytes__18
-    im2col__w: expects_mbarrier__complete_tx__bytes__18
-    im2col__w__128: expects_mbarrier__complete_tx__bytes__18
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more__2
-    tile: expects_mbarrier__complete_tx__bytes__17
-
-class expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile__2(incomplete):
-    im2col: expects_mbarrier__complete_tx__bytes__20
-    im2col__w: expects_mbarrier__complete_tx__bytes__20
-    im2col__w__128: expects_mbarrier__complete_tx__bytes__20
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more__2
-    tile: expects_mbarrier__complete_tx__bytes__19
-
-class expects_L2__cache_hint_add_and_dec_inc_max_min_or_xor(incomplete):
-    L2__cache_hint: expects_add_and_dec_inc_max_min_or_xor__5
-    add: expects_f32_f64_noftz_s32_u32_u64__2
-    and_: expects_b32_b64
-    dec: expects_u32
-    inc: expects_u32
-    max: expects_bf16_f16_s32_s64_u32_u64
-    min: expects_bf16_f16_s32_s64_u32_u64
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_add_and_dec_inc_max_min_or_xor__4(incomplete):
-    add: expects_s32_u32_u64__2
-    and_: expects_b32
-    dec: expects_u32
-    inc: expects_u32
-    max: expects_s32_u32__8
-    min: expects_s32_u32__8
-    or_: expects_b32
-    xor: expects_b32
-
-class expects_shared__cta__21(incomplete):
-    shared__cta: expects_add_and_dec_inc_max_min_or_xor__6
-
-class expects_shared__cta__22(incomplete):
-    shared__cta: expects_add_and_dec_inc_max_min_or_xor__7
-
-class expects_shared__cta__23(incomplete):
-    shared__cta: expects_add_and_dec_inc_max_min_or_xor__8
-
-class expects_relaxed(incomplete):
-    relaxed: expects_sys__5
-
-class expects_sys__5(incomplete):
-    sys: expects_add_and_cas_exch_max_min_or_xor
-
-class expects_b128_relaxed_sys(incomplete):
-    b128: complete
-    relaxed: expects_sys__6
-    sys: expects_b128
-
-class expects_sys__6(incomplete):
-    sys: expects_b128
-
-class expects_mbarrier__report__fabric__6(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_b128_relaxed_sys__2
-
-class expects_mbarrier__complete_tx__bytes__13(incomplete):
-    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric__6
-
-class expects_mbarrier__report__fabric__7(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_b128_relaxed_sys__3
-
-class expects_mbarrier__complete_tx__bytes__14(incomplete):
-    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric__7
-
-class expects_add_and_max_min_or_relaxed_sys_xor(incomplete):
-    add: expects_acc__f16_acc__f32_bf16_f16_f32_u32_u64
-    and_: expects_b32_b64__3
-    max: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64
-    min: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64
-    or_: expects_b32_b64__3
-    relaxed: expects_sys__8
-    sys: expects_add_and_max_min_or_xor__5
-    xor: expects_b32_b64__3
-
-class expects_mbarrier__report__fabric__8(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_b128_counted__bytes_relaxed_sys
-
-class expects_mbarrier__complete_tx__16B__4(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__8
-
-class expects_mbarrier__report__fabric__9(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_b128_counted__bytes_relaxed_sys__2
-
-class expects_mbarrier__complete_tx__16B__5(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__9
-
-class expects_add_and_max_min_or_relaxed_sys_xor__2(incomplete):
-    add: expects_bf16_f16_f32_f64_u32_u64
-    and_: expects_b32_b64
-    max: expects_bf16_f16_s32_s64_u32_u64
-    min: expects_bf16_f16_s32_s64_u32_u64
-    or_: expects_b32_b64
-    relaxed: expects_sys__7
-    sys: expects_add_and_max_min_or_xor__4
-    xor: expects_b32_b64
-
-class expects_bf16_f16_f32_f64_u32_u64(incomplete):
-    bf16: complete
-    f16: complete
-    f32: complete
-    f64: complete
-    u32: complete
-    u64: complete
-
-class expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor(incomplete):
-    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor__2
-    add: expects_bf16_f16_f32_f64_u32_u64
-    and_: expects_b32_b64
-    max: expects_bf16_f16_s32_s64_u32_u64
-    min: expects_bf16_f16_s32_s64_u32_u64
-    or_: expects_b32_b64
-    relaxed: expects_sys__7
-    sys: expects_add_and_max_min_or_xor__4
-    xor: expects_b32_b64
-
-class expects_bf16_f16_s32_s64_u32_u64(incomplete):
-    bf16: complete
-    f16: complete
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-
-class expects_sys__7(incomplete):
-    sys: expects_add_and_max_min_or_xor__4
-
-class expects_add_and_max_min_or_xor__4(incomplete):
-    add: expects_bf16_f16_f32_f64_u32_u64
-    and_: expects_b32_b64
-    max: expects_bf16_f16_s32_s64_u32_u64
-    min: expects_bf16_f16_s32_s64_u32_u64
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_mbarrier__report__fabric__10(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_and_2_more__2
-
-class expects_mbarrier__complete_tx__16B__6(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__10
-
-class expects_mbarrier__report__fabric__11(incomplete):
-    mbarrier__report__fabric: expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_and_2_more__3
-
-class expects_mbarrier__complete_tx__16B__7(incomplete):
-    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric__11
-
-class expects_b8_b8x16(incomplete):
-    b8: complete
-    b8x16: expects_b4x16_p64_b6x16_p32
-
-class expects_f16_f32__7(incomplete):
-    f16: expects_f16__3
-    f32: expects_bf16_f16_tf32
-
-class expects_f16_f32_s32_satfinite__2(incomplete):
-    f16: expects_f16__3
-    f32: expects_bf16_f16__3
-    s32: expects_s8_u8__3
-    satfinite: expects_s32__6
-
-class expects_f32_s32_satfinite(incomplete):
-    f32: expects_e4m3_e5m2__4
-    s32: expects_s4_s8_u4_u8
-    satfinite: expects_s32__7
-
-class expects_f32__4(incomplete):
-    f32: expects_tf32__4
-
-class expects_b1__3(incomplete):
-    b1: expects_b1__4
-
-class expects_e4m3_e5m2_f16(incomplete):
-    e4m3: expects_e4m3_e5m2__5
-    e5m2: expects_e4m3_e5m2__5
-    f16: expects_f16__2
-
-class expects_bf16_e4m3_e5m2_f16(incomplete):
-    bf16: expects_bf16__2
-    e4m3: expects_e4m3_e5m2__6
-    e5m2: expects_e4m3_e5m2__6
-    f16: expects_f16__5
-
-class expects_f64__2(incomplete):
-    f64: expects_f64__4
-
-class expects_f16_f32__8(incomplete):
-    f16: expects_e4m3_e5m2__3
-    f32: expects_e4m3_e5m2__4
-
-class expects_f64__3(incomplete):
-    f64: expects_f64__2
-
-class expects_s8_u8__3(incomplete):
-    s8: expects_s8_u8__4
-    u8: expects_s8_u8__4
-
-class expects_s32__6(incomplete):
-    s32: expects_s8_u8__3
-
-class expects_e4m3_e5m2__3(incomplete):
-    e4m3: expects_e4m3_e5m2__5
-    e5m2: expects_e4m3_e5m2__5
-
-class expects_e4m3_e5m2__4(incomplete):
-    e4m3: expects_e4m3_e5m2__6
-    e5m2: expects_e4m3_e5m2__6
-
-class expects_f16_f32__9(incomplete):
-    f16: expects_e2m1_e2m3_e3m2_e4m3_e5m2
-    f32: expects_e2m1_e2m3_e3m2_e4m3_e5m2__2
-
-class expects_block_scale__5(incomplete):
-    block_scale: expects_f32_scale_vec__1X
-
-class expects_s4_s8_u4_u8(incomplete):
-    s4: expects_s4_u4__2
-    s8: expects_s8_u8__4
-    u4: expects_s4_u4__2
-    u8: expects_s8_u8__4
-
-class expects_s32__7(incomplete):
-    s32: expects_s4_s8_u4_u8
-
-class expects_tf32__4(incomplete):
-    tf32: expects_tf32
-
-class expects_block_scale__6(incomplete):
-    block_scale: expects_f32_scale_vec__2X
-
-class expects_block_scale__7(incomplete):
-    block_scale: expects_scale_vec__2X_scale_vec__4X
-
-class expects_s4_u4(incomplete):
-    s4: expects_s4_u4__2
-    u4: expects_s4_u4__2
-
-class expects_s32__8(incomplete):
-    s32: expects_s4_u4
-
-class expects_f16__3(incomplete):
-    f16: expects_f16__2
-
-class expects_bf16_f16_tf32(incomplete):
-    bf16: expects_bf16__2
-    f16: expects_f16__5
-    tf32: expects_tf32
-
-class expects_f16__4(incomplete):
-    f16: expects_f16__6
-
-class expects_shared__cta__24(incomplete):
-    shared__cta: expects_bulk_group__11
-
-class expects_bulk_group__7(incomplete):
-    bulk_group: expects_add_and_dec_inc_max_min_or_xor__5
-
-class expects_global__22(incomplete):
-    global_: expects_shared__cta__20
-
-class expects_b8__2(incomplete):
-    b8: complete
-
-class expects_x128_x16_x32_x4_x64_x8__2(incomplete):
-    x128: expects_max_min__3
-    x16: expects_max_min__3
-    x32: expects_max_min__3
-    x4: expects_max_min__3
-    x64: expects_max_min__3
-    x8: expects_max_min__3
-
-class expects_max_min(incomplete):
-    max: expects_NaN_abs_f32_s32_u32
-    min: expects_NaN_abs_f32_s32_u32
-
-class expects_max_min__2(incomplete):
-    max: expects_sp__2_4__2
-    min: expects_sp__2_4__2
-
-class expects_and(incomplete):
-    and_: expects_popc__2
-
-class expects_bf16_f16_global_s8_shared_shared__cta_u8(incomplete):
-    bf16: complete
-    f16: complete
-    global_: expects_bf16_f16_s8_u8
-    s8: complete
-    shared: expects_bf16_f16_s8_u8
-    shared__cta: expects_bf16_f16_s8_u8
-    u8: complete
-
-class expects_global_shared_shared__cta_tf32(incomplete):
-    global_: expects_tf32__3
-    shared: expects_tf32__3
-    shared__cta: expects_tf32__3
-    tf32: complete
-
-class expects_f64_global_shared_shared__cta(incomplete):
-    f64: complete
-    global_: expects_f64
-    shared: expects_f64
-    shared__cta: expects_f64
-
-class expects_b1_global_shared_shared__cta(incomplete):
-    b1: complete
-    global_: expects_b1__5
-    shared: expects_b1__5
-    shared__cta: expects_b1__5
-
-class expects_global_s4_shared_shared__cta_u4(incomplete):
-    global_: expects_s4_u4__3
-    s4: complete
-    shared: expects_s4_u4__3
-    shared__cta: expects_s4_u4__3
-    u4: complete
-
-class expects_f16_f32_global_s32_shared_shared__cta(incomplete):
-    f16: complete
-    f32: complete
-    global_: expects_f16_f32_s32__2
-    s32: complete
-    shared: expects_f16_f32_s32__2
-    shared__cta: expects_f16_f32_s32__2
-
-class expects_f32_global_shared_shared__cta(incomplete):
-    f32: complete
-    global_: expects_f32
-    shared: expects_f32
-    shared__cta: expects_f32
-
-class expects_global_s32_shared_shared__cta(incomplete):
-    global_: expects_s32
-    s32: complete
-    shared: expects_s32
-    shared__cta: expects_s32
-
-class expects_col__13(incomplete):
-    col: expects_m8n8k128
-
-class expects_f16_f32_s32(incomplete):
-    f16: expects_f16_f32__10
-    f32: expects_bf16_f16_f32__2
-    s32: expects_s8_u8__5
-
-class expects_f64_rm_rn_rp_rz(incomplete):
-    f64: expects_f64__2
-    rm: expects_f64__3
-    rn: expects_f64__3
-    rp: expects_f64__3
-    rz: expects_f64__3
-
-class expects_s32__9(incomplete):
-    s32: expects_s4_u4__4
-
-class expects_f16_f32__10(incomplete):
-    f16: complete_or_satfinite
-    f32: complete_or_satfinite
-
-class complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile(complete):
-    L2__cache_hint: complete_or_override__global_address
-    L2__evict_last: complete_or_override__global_address
-    override__global_address: complete_or_override__global_dim
-    tile: complete_or_L2__cache_hint_L2__evict_last_override__global_address
-
-class complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile_tile__gather4(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    L2__evict_last: complete_or_override__global_address__2
-    override__global_address: complete_or_override__global_dim_stride
-    tile: complete_or_L2__cache_hint_L2__evict_last_override__global_address__2
-    tile__gather4: complete_or_L2__cache_hint_L2__evict_last_override__global_address__3
-
-class complete_or_L2__cache_hint_L2__evict_last_im2col_im2col__w_im2col__w__128_override__global_address_tile(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    L2__evict_last: complete_or_override__global_address__2
-    im2col: complete_or_L2__cache_hint_L2__evict_last_override__global_address__3
-    im2col__w: complete_or_L2__cache_hint_L2__evict_last_override__global_address__3
-    im2col__w__128: complete_or_L2__cache_hint_L2__evict_last_override__global_address__3
-    override__global_address: complete_or_override__global_dim_stride
-    tile: complete_or_L2__cache_hint_L2__evict_last_override__global_address__2
-
-class expects_L2__cache_hint_b128_cp_mask(incomplete):
-    L2__cache_hint: expects_b128_cp_mask
-    b128: complete
-    cp_mask: expects_b128
-
-class expects_L2__cache_hint_b128_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_and_3_more(incomplete):
-    L2__cache_hint: expects_b128
-    b128: complete
-    mbarrier__report__disabled: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__8: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__80: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__8000: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_16bytes__80000000: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    mbarrier__report__validity__per_element__ff: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b
-    multicast__cluster: expects_L2__cache_hint_b128
-    multicast__cluster__16b: expects_L2__cache_hint_b128
-    multicast__cluster__32b: expects_L2__cache_hint_b128
-
-class expects_L2__cache_hint_b128_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff(incomplete):
-    L2__cache_hint: expects_b128_ignore_oob
-    b128: complete
-    ignore_oob: expects_b128
-    mbarrier__report__disabled: expects_L2__cache_hint_b128_ignore_oob
-    mbarrier__report__validity__per_16bytes__8: expects_L2__cache_hint_b128
-    mbarrier__report__validity__per_16bytes__80: expects_L2__cache_hint_b128
-    mbarrier__report__validity__per_16bytes__8000: expects_L2__cache_hint_b128
-    mbarrier__report__validity__per_16bytes__80000000: expects_L2__cache_hint_b128
-    mbarrier__report__validity__per_element__ff: expects_L2__cache_hint_b128
-
-class complete_or_L2__cache_hint_override__global_address(complete):
-    L2__cache_hint: complete_or_override__global_address
-    override__global_address: complete_or_override__global_dim
-
-class expects_bulk_group__8(incomplete):
-    bulk_group: complete_or_L2__cache_hint_override__global_address
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more(complete):
-    L2__cache_hint: complete_or_override__global_address
-    cta_group__1: complete_or_L2__cache_hint_override__global_address
-    cta_group__2: complete_or_L2__cache_hint_override__global_address
-    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address
-    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    override__global_address: complete_or_override__global_dim
-
-class expects_mbarrier__complete_tx__bytes__15(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more(complete):
-    L2__cache_hint: complete_or_override__global_address
-    cta_group__1: complete_or_L2__cache_hint_override__global_address
-    cta_group__2: complete_or_L2__cache_hint_override__global_address
-    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    override__global_address: complete_or_override__global_dim
-
-class expects_mbarrier__complete_tx__bytes__16(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more
-
-class complete_or_L2__cache_hint_override__global_address__2(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    override__global_address: complete_or_override__global_dim_stride
-
-class expects_bulk_group__9(incomplete):
-    bulk_group: complete_or_L2__cache_hint_override__global_address__2
-
-class expects_bulk_group__10(incomplete):
-    bulk_group: complete_or_L2__cache_hint_override__global_address__3
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more__2(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__2
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__2
-    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__2
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__2
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__2
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__2
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__2
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__2
-    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    override__global_address: complete_or_override__global_dim_stride
-
-class expects_mbarrier__complete_tx__bytes__17(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more__2
-
-class expects_mbarrier__complete_tx__bytes__18(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more__3
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more__2(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__2
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__2
-    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    override__global_address: complete_or_override__global_dim_stride
-
-class expects_mbarrier__complete_tx__bytes__19(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more__2
-
-class expects_mbarrier__complete_tx__bytes__20(incomplete):
-    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more__3
-
-class expects_add_and_dec_inc_max_min_or_xor__5(incomplete):
-    add: expects_f32_f64_noftz_s32_u32_u64__2
-    and_: expects_b32_b64
-    dec: expects_u32
-    inc: expects_u32
-    max: expects_bf16_f16_s32_s64_u32_u64
-    min: expects_bf16_f16_s32_s64_u32_u64
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_f32_f64_noftz_s32_u32_u64__2(incomplete):
-    f32: complete
-    f64: complete
-    noftz: expects_bf16_f16_f32
-    s32: complete
-    u32: complete
-    u64: complete
-
-class expects_add_and_dec_inc_max_min_or_xor__6(incomplete):
-    add: expects_bulk_group_tile__2
-    and_: expects_bulk_group_tile__2
-    dec: expects_bulk_group_tile__2
-    inc: expects_bulk_group_tile__2
-    max: expects_bulk_group_tile__2
-    min: expects_bulk_group_tile__2
-    or_: expects_bulk_group_tile__2
-    xor: expects_bulk_group_tile__2
-
-class expects_add_and_dec_inc_max_min_or_xor__7(incomplete):
-    add: expects_bulk_group_tile_tile__scatter4
-    and_: expects_bulk_group_tile_tile__scatter4
-    dec: expects_bulk_group_tile_tile__scatter4
-    inc: expects_bulk_group_tile_tile__scatter4
-    max: expects_bulk_group_tile_tile__scatter4
-    min: expects_bulk_group_tile_tile__scatter4
-    or_: expects_bulk_group_tile_tile__scatter4
-    xor: expects_bulk_group_tile_tile__scatter4
-
-class expects_add_and_dec_inc_max_min_or_xor__8(incomplete):
-    add: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-    and_: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-    dec: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-    inc: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-    max: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-    min: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-    or_: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-    xor: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile
-
-class expects_add_and_cas_exch_max_min_or_xor(incomplete):
-    add: expects_bf16x2_f16x2_f32_f64_u32_u64
-    and_: expects_b32_b64
-    cas: expects_b128_b32_b64
-    exch: expects_b128_b32_b64
-    max: expects_bf16x2_f16x2_s32_s64_u32_u64
-    min: expects_bf16x2_f16x2_s32_s64_u32_u64
-    or_: expects_b32_b64
-    xor: expects_b32_b64
-
-class expects_L2__cache_hint_b128_relaxed_sys__2(incomplete):
-    L2__cache_hint: expects_b128_relaxed_sys__2
-    b128: expects_override__global_address
-    relaxed: expects_sys__9
-    sys: expects_b128__2
-
-class expects_L2__cache_hint_b128_relaxed_sys__3(incomplete):
-    L2__cache_hint: expects_b128_relaxed_sys__3
-    b128: expects_override__global_address__2
-    relaxed: expects_sys__10
-    sys: expects_b128__3
-
-class expects_acc__f16_acc__f32_bf16_f16_f32_u32_u64(incomplete):
-    acc__f16: expects_e4m3_e5m2__7
-    acc__f32: expects_bf16_e4m3_e5m2_f16__2
-    bf16: expects_sync__23
-    f16: expects_sync__23
-    f32: expects_sync__23
-    u32: expects_sync__23
-    u64: expects_sync__23
-
-class expects_b32_b64__3(incomplete):
-    b32: expects_sync__23
-    b64: expects_sync__23
-
-class expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64(incomplete):
-    bf16: expects_sync__23
-    e4m3: expects_sync__23
-    e5m2: expects_sync__23
-    f16: expects_sync__23
-    s32: expects_sync__23
-    s64: expects_sync__23
-    u32: expects_sync__23
-    u64: expects_sync__23
-
-class expects_sys__8(incomplete):
-    sys: expects_add_and_max_min_or_xor__5
-
-class expects_add_and_max_min_or_xor__5(incomplete):
-    add: expects_acc__f16_acc__f32_bf16_f16_f32_u32_u64
-    and_: expects_b32_b64__3
-    max: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64
-    min: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64
-    or_: expects_b32_b64__3
-    xor: expects_b32_b64__3
-
-class expects_L2__cache_hint_b128_counted__bytes_relaxed_sys(incomplete):
-    L2__cache_hint: expects_b128_relaxed_sys__2
-    b128: expects_override__global_address
-    counted__bytes: expects_L2__cache_hint_b128_relaxed_sys__2
-    relaxed: expects_sys__9
-    sys: expects_b128__2
-
-class expects_L2__cache_hint_b128_counted__bytes_relaxed_sys__2(incomplete):
-    L2__cache_hint: expects_b128_relaxed_sys__3
-    b128: expects_override__global_address__2
-    counted__bytes: expects_L2__cache_hint_b128_relaxed_sys__3
-    relaxed: expects_sys__10
-    sys: expects_b128__3
-
-class expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_and_2_more__2(incomplete):
-    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor__3
-    add: expects_override__global_address
-    and_: expects_override__global_address
-    counted__bytes: expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor__2
-    max: expects_override__global_address
-    min: expects_override__global_address
-    or_: expects_override__global_address
-    relaxed: expects_sys__11
-    sys: expects_add_and_max_min_or_xor__6
-    xor: expects_override__global_address
-
-class expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_and_2_more__3(incomplete):
-    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor__4
-    add: expects_override__global_address__2
-    and_: expects_override__global_address__2
-    counted__bytes: expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor__3
-    max: expects_override__global_address__2
-    min: expects_override__global_address__2
-    or_: expects_override__global_address__2
-    relaxed: expects_sys__12
-    sys: expects_add_and_max_min_or_xor__7
-    xor: expects_override__global_address__2
-
-class expects_bf16_f16__3(incomplete):
-    bf16: expects_bf16__2
-    f16: expects_f16__5
-
-class expects_b1__4(incomplete):
-    b1: expects_s32__10
-
-class expects_e4m3_e5m2__5(incomplete):
-    e4m3: expects_f16
-    e5m2: expects_f16
-
-class expects_bf16__2(incomplete):
-    bf16: expects_f32
-
-class expects_e4m3_e5m2__6(incomplete):
-    e4m3: expects_f32
-    e5m2: expects_f32
-
-class expects_f16__5(incomplete):
-    f16: expects_f32
-
-class expects_f64__4(incomplete):
-    f64: expects_f64
-
-class expects_s8_u8__4(incomplete):
-    s8: expects_s32
-    u8: expects_s32
-
-class expects_e2m1_e2m3_e3m2_e4m3_e5m2(incomplete):
-    e2m1: expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e2m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e3m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e4m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e5m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-
-class expects_e2m1_e2m3_e3m2_e4m3_e5m2__2(incomplete):
-    e2m1: expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e2m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e3m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e4m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e5m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-
-class expects_f32_scale_vec__1X(incomplete):
-    f32: expects_e2m1_e2m3_e3m2_e4m3_e5m2__5
-    scale_vec__1X: expects_f32__5
-
-class expects_s4_u4__2(incomplete):
-    s4: expects_s32
-    u4: expects_s32
-
-class expects_f32_scale_vec__2X(incomplete):
-    f32: expects_e2m1
-    scale_vec__2X: expects_f32__6
-
-class expects_scale_vec__2X_scale_vec__4X(incomplete):
-    scale_vec__2X: expects_f32__6
-    scale_vec__4X: expects_f32__7
-
-class expects_f16__6(incomplete):
-    f16: expects_f16_f32
-
-class expects_bulk_group__11(incomplete):
-    bulk_group: expects_b128_cp_mask
-
-class expects_max_min__3(incomplete):
-    max: expects_sp__2_4__3
-    min: expects_sp__2_4__3
-
-class expects_sp__2_4__2(incomplete):
+class expects_e4m3x4_e5m2x4_v2_v4_v8_76016(incomplete[Result]):
+    e4m3x4: complete[Result]
+    e5m2x4: complete[Result]
+    v2: expects_e4m3x2_e4m3x4_e5m2x2_e5m2x4[Result]
+    v4: expects_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4[Result]
+    v8: expects_e4m3_e4m3x2_e5m2_e5m2x2[Result]
+
+class expects_bf16x2_f16x2_v2_v4_v8_2639c(incomplete[Result]):
+    bf16x2: complete[Result]
+    f16x2: complete[Result]
+    v2: expects_bf16_bf16x2_f16_f16x2[Result]
+    v4: expects_bf16_bf16x2_f16_f16x2[Result]
+    v8: expects_bf16_f16[Result]
+
+class expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x2: complete[Result]
+    e5m2x4: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+
+class expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_28d48(incomplete[Result]):
+    bf16: complete[Result]
+    bf16x2: complete[Result]
+    e4m3: complete[Result]
+    e4m3x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2: complete[Result]
+    e5m2x2: complete[Result]
+    e5m2x4: complete[Result]
+    f16: complete[Result]
+    f16x2: complete[Result]
+
+class expects_gpu_sys_83b94(incomplete[Result]):
+    gpu: expects_add_global_ee141[Result]
+    sys: expects_add_global_ee141[Result]
+
+class expects_add_and_global_max_min_or_xor_8980d(incomplete[Result]):
+    add: expects_bf16x2_f16x2_f32_f64_s32_u32_u64_v2_82cf4[Result]
+    and_: expects_b32_b64[Result]
+    global_: expects_add_and_max_min_or_xor_b3804[Result]
+    max: expects_s32_s64_u32_u64_v2_v4_v8_21066[Result]
+    min: expects_s32_s64_u32_u64_v2_v4_v8_21066[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_sys_960bb(incomplete[Result]):
+    sys: expects_add_and_dec_global_inc_max_min_or_xor_4a600[Result]
+
+class expects_mbarrier__complete_tx__bytes_shared__cluster_8e2d4(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_add_and_dec_inc_max_min_or_xor_2c27d[Result]
+    shared__cluster: expects_mbarrier__complete_tx__bytes_436d8[Result]
+
+class expects_add_and_dec_global_inc_max_min_or_xor_4a600(incomplete[Result]):
+    add: expects_s32_s64_u32_u64[Result]
+    and_: expects_b32[Result]
+    dec: expects_u32[Result]
+    global_: expects_add_and_dec_inc_max_min_or_xor_2c27d[Result]
+    inc: expects_u32[Result]
+    max: expects_s32_u32[Result]
+    min: expects_s32_u32[Result]
+    or_: expects_b32[Result]
+    xor: expects_b32[Result]
+
+class expects_NaN_f32_9a9b1(incomplete[Result]):
+    NaN: expects_f32[Result]
+    f32: complete[Result]
+
+class expects_b2_b4(incomplete[Result]):
+    b2: complete[Result]
+    b4: complete[Result]
+
+class expects_b4(incomplete[Result]):
+    b4: complete[Result]
+
+class expects_b32_b64_f32_f64_s32_s64_u32_u64(incomplete[Result]):
+    b32: complete[Result]
+    b64: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_sys_07c0f(incomplete[Result]):
+    sys: expects_b16_b32_b64_b8_f32_f64_global_s16_fa184[Result]
+
+class expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__cache_hint_L2__evict_first_L2__evict_last_42350(incomplete[Result]):
+    L1__evict_first: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_last: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_normal: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__evict_unchanged: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L1__no_allocate: expects_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_b32_b64_2a85e[Result]
+    L2__cache_hint: expects_b128_b16_b32_b64_b8_f32_f64_s16_7fa6b[Result]
+    L2__evict_first: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_last: expects_L2__cache_hint_v4_v8_62172[Result]
+    L2__evict_normal: expects_L2__cache_hint_v4_v8_62172[Result]
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+    v2: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v4: expects_b16_b32_b64_b8_f32_f64_s16_s32_ad2ad[Result]
+    v8: expects_b32_f32_s32_u32[Result]
+
+class expects_x1_x2_x4_fff81(incomplete[Result]):
+    x1: expects_trans_89e12[Result]
+    x2: expects_trans_89e12[Result]
+    x4: expects_trans_89e12[Result]
+
+class expects_clamp_trap_zero(incomplete[Result]):
+    clamp: complete[Result]
+    trap: complete[Result]
+    zero: complete[Result]
+
+class expects_b16_b32_b64_b8_v2_v4_0d666(incomplete[Result]):
+    b16: expects_clamp_trap_zero[Result]
+    b32: expects_clamp_trap_zero[Result]
+    b64: expects_clamp_trap_zero[Result]
+    b8: expects_clamp_trap_zero[Result]
+    v2: expects_b16_b32_b64_b8_20cbc[Result]
+    v4: expects_b16_b32_b8_5d599[Result]
+
+class expects_b16_b32_b64_b8_20cbc(incomplete[Result]):
+    b16: expects_clamp_trap_zero[Result]
+    b32: expects_clamp_trap_zero[Result]
+    b64: expects_clamp_trap_zero[Result]
+    b8: expects_clamp_trap_zero[Result]
+
+class expects_b16_b32_b8_5d599(incomplete[Result]):
+    b16: expects_clamp_trap_zero[Result]
+    b32: expects_clamp_trap_zero[Result]
+    b8: expects_clamp_trap_zero[Result]
+
+class expects_s32_u32_u64_07875(incomplete[Result]):
+    s32: expects_clamp_trap_zero[Result]
+    u32: expects_clamp_trap_zero[Result]
+    u64: expects_clamp_trap_zero[Result]
+
+class expects_b32_7edd5(incomplete[Result]):
+    b32: expects_clamp_trap_zero[Result]
+
+class expects_s32_s64_u32_u64_c1ff4(incomplete[Result]):
+    s32: expects_clamp_trap_zero[Result]
+    s64: expects_clamp_trap_zero[Result]
+    u32: expects_clamp_trap_zero[Result]
+    u64: expects_clamp_trap_zero[Result]
+
+class expects_b32_b64_23b96(incomplete[Result]):
+    b32: expects_clamp_trap_zero[Result]
+    b64: expects_clamp_trap_zero[Result]
+
+class expects_b32_v2_v4_6fb3c(incomplete[Result]):
+    b32: expects_clamp_trap_zero[Result]
+    v2: expects_b32_7edd5[Result]
+    v4: expects_b32_7edd5[Result]
+
+class expects_sync_544c4(incomplete[Result]):
+    sync: expects_aligned_a6863[Result]
+
+class expects_aligned_a6863(incomplete[Result]):
+    aligned: expects_b32_shared__cta_ea5f7[Result]
+
+class expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_shared__cluster_eb7e7(incomplete[Result]):
+    b64: complete[Result]
+    multicast__cluster: expects_b64[Result]
+    multicast__cluster__16b: expects_b64[Result]
+    multicast__cluster__32b: expects_b64[Result]
+    shared__cluster: expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_24e51[Result]
+
+class complete_or_b8x16_2334f(complete[Result]):
+    b8x16: expects_b4x16_p64_b6x16_p32[Result]
+
+class expects_warpx4_d2d5d(incomplete[Result]):
+    warpx4: complete_or_b8x16_2334f[Result]
+
+class expects_warpx2__01_23_warpx2__02_13_809b6(incomplete[Result]):
+    warpx2__01_23: complete_or_b8x16_2334f[Result]
+    warpx2__02_13: complete_or_b8x16_2334f[Result]
+
+class expects_sync_53364(incomplete[Result]):
+    sync: expects_aligned_72ffd[Result]
+
+class expects_aligned_72ffd(incomplete[Result]):
+    aligned: expects_b32[Result]
+
+class expects_sync_01b43(incomplete[Result]):
+    sync: expects_aligned_7e38d[Result]
+
+class expects_aligned_63579(incomplete[Result]):
+    aligned: expects_16x32bx2_32x32b_79e39[Result]
+
+class expects_aligned_82f35(incomplete[Result]):
+    aligned: expects_32x32b_89d35[Result]
+
+class expects_16x128b_16x256b_16x32bx2_16x64b_32x32b_dc935(incomplete[Result]):
+    _16x128b: expects_x1_x16_x2_x32_x4_x64_x8_385ab[Result]
+    _16x256b: expects_x1_x16_x2_x32_x4_x8_17187[Result]
+    _16x32bx2: expects_x1_x128_x16_x2_x32_x4_x64_x8_de18b[Result]
+    _16x64b: expects_x1_x128_x16_x2_x32_x4_x64_x8_de18b[Result]
+    _32x32b: expects_x1_x128_x16_x2_x32_x4_x64_x8_de18b[Result]
+
+class complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa(complete[Result]):
+    ashift: complete_or_collector__a__discard_collector__a__lastuse_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_2a156[Result]
+    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+
+class complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_2dfb0(complete[Result]):
+    ashift: complete_or_collector__a__discard_collector__a__lastuse_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_2a156[Result]
+    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+    decompress__lut__b: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+
+class expects_block_scale_54bbf(incomplete[Result]):
+    block_scale: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_90e55[Result]
+
+class expects_block_scale_c657b(incomplete[Result]):
+    block_scale: expects_block16_block32_scale_vec__2X_scale_vec__4X_50245[Result]
+
+class expects_block_scale_14445(incomplete[Result]):
+    block_scale: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_75279[Result]
+
+class expects_kind__f16_kind__f8f6f4_kind__i8_kind__mxf4_kind__mxf4nvf4_kind__mxf8f6f4_kind__tf32_kind__ti16_c54bd(incomplete[Result]):
+    kind__f16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+    kind__f8f6f4: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+    kind__i8: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+    kind__mxf4: expects_block_scale_54bbf[Result]
+    kind__mxf4nvf4: expects_block_scale_c657b[Result]
+    kind__mxf8f6f4: expects_block_scale_25c8d[Result]
+    kind__tf32: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+    kind__ti16: complete_or_ashift_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_c41aa[Result]
+
+class expects_kind__f16_kind__f8f6f4_kind__i8_kind__tf32_kind__ti16_b6af4(incomplete[Result]):
+    kind__f16: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_10378[Result]
+    kind__f8f6f4: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_10378[Result]
+    kind__i8: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_10378[Result]
+    kind__tf32: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_10378[Result]
+    kind__ti16: complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_10378[Result]
+
+class expects_cta_group__1_528bc(incomplete[Result]):
+    cta_group__1: expects_kind__f16_kind__f8f6f4_kind__i8_kind__tf32_kind__ti16_b6af4[Result]
+
+class expects_16x128b_16x256b_16x32bx2_16x64b_32x32b_194b4(incomplete[Result]):
+    _16x128b: expects_x1_x16_x2_x32_x4_x64_x8_64047[Result]
+    _16x256b: expects_x1_x16_x2_x32_x4_x8_69a73[Result]
+    _16x32bx2: expects_x1_x128_x16_x2_x32_x4_x64_x8_23d67[Result]
+    _16x64b: expects_x1_x128_x16_x2_x32_x4_x64_x8_23d67[Result]
+    _32x32b: expects_x1_x128_x16_x2_x32_x4_x64_x8_23d67[Result]
+
+class expects_tensormap__generic_d338a(incomplete[Result]):
+    tensormap__generic: expects_release_a4202[Result]
+
+class expects_b1024_global_shared__cta_1d78f(incomplete[Result]):
+    b1024: expects_b32[Result]
+    global_: expects_b1024_c0ff1[Result]
+    shared__cta: expects_b1024_c0ff1[Result]
+
+class expects_b1024_global_shared__cta_5397d(incomplete[Result]):
+    b1024: expects_b64[Result]
+    global_: expects_b1024_492e5[Result]
+    shared__cta: expects_b1024_492e5[Result]
+
+class expects_f32_s32_u32_cced6(incomplete[Result]):
+    f32: expects_f32[Result]
+    s32: expects_f32[Result]
+    u32: expects_f32[Result]
+
+class complete_or_add_max_min_sat_c281d(complete[Result]):
+    add: complete[Result]
+    max: complete[Result]
+    min: complete[Result]
+    sat: complete_or_add_max_min[Result]
+
+class complete_or_add_sat(complete[Result]):
+    add: complete[Result]
+    sat: complete[Result]
+
+class complete_or_po_sat_shr15_shr7_2c358(complete[Result]):
+    po: complete_or_sat_shr15_shr7_89b9c[Result]
+    sat: complete_or_shr15_shr7[Result]
+    shr15: complete[Result]
+    shr7: complete[Result]
+
+class complete_or_add_max_min(complete[Result]):
+    add: complete[Result]
+    max: complete[Result]
+    min: complete[Result]
+
+class complete_or_add(complete[Result]):
+    add: complete[Result]
+
+class expects_clamp_sat_wrap_2433b(incomplete[Result]):
+    clamp: complete_or_add_max_min[Result]
+    sat: expects_clamp_wrap_2d961[Result]
+    wrap: complete_or_add_max_min[Result]
+
+class expects_aligned_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_59758(incomplete[Result]):
+    aligned: expects_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_m64n120k32_6ca4f[Result]
+    m64n104k16: expects_f32_a6069[Result]
+    m64n104k32: expects_f16_f32_b90f1[Result]
+    m64n104k64: expects_f16_f32_76ac2[Result]
+    m64n112k16: expects_f32_a6069[Result]
+    m64n112k32: expects_f16_f32_b90f1[Result]
+    m64n112k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n120k16: expects_f32_a6069[Result]
+    m64n120k32: expects_f16_f32_b90f1[Result]
+    m64n120k64: expects_f16_f32_76ac2[Result]
+    m64n128k16: expects_f32_a6069[Result]
+    m64n128k32: expects_f16_f32_b90f1[Result]
+    m64n128k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n136k16: expects_f32_a6069[Result]
+    m64n136k32: expects_f16_f32_b90f1[Result]
+    m64n136k64: expects_f16_f32_76ac2[Result]
+    m64n144k16: expects_f32_a6069[Result]
+    m64n144k32: expects_f16_f32_b90f1[Result]
+    m64n144k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n152k16: expects_f32_a6069[Result]
+    m64n152k32: expects_f16_f32_b90f1[Result]
+    m64n152k64: expects_f16_f32_76ac2[Result]
+    m64n160k16: expects_f32_a6069[Result]
+    m64n160k32: expects_f16_f32_b90f1[Result]
+    m64n160k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n168k16: expects_f32_a6069[Result]
+    m64n168k32: expects_f16_f32_b90f1[Result]
+    m64n168k64: expects_f16_f32_76ac2[Result]
+    m64n16k16: expects_f32_a6069[Result]
+    m64n16k32: expects_f16_f32_b90f1[Result]
+    m64n16k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n176k16: expects_f32_a6069[Result]
+    m64n176k32: expects_f16_f32_b90f1[Result]
+    m64n176k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n184k16: expects_f32_a6069[Result]
+    m64n184k32: expects_f16_f32_b90f1[Result]
+    m64n184k64: expects_f16_f32_76ac2[Result]
+    m64n192k16: expects_f32_a6069[Result]
+    m64n192k32: expects_f16_f32_b90f1[Result]
+    m64n192k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n200k16: expects_f32_a6069[Result]
+    m64n200k32: expects_f16_f32_b90f1[Result]
+    m64n200k64: expects_f16_f32_76ac2[Result]
+    m64n208k16: expects_f32_a6069[Result]
+    m64n208k32: expects_f16_f32_b90f1[Result]
+    m64n208k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n216k16: expects_f32_a6069[Result]
+    m64n216k32: expects_f16_f32_b90f1[Result]
+    m64n216k64: expects_f16_f32_76ac2[Result]
+    m64n224k16: expects_f32_a6069[Result]
+    m64n224k32: expects_f16_f32_b90f1[Result]
+    m64n224k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n232k16: expects_f32_a6069[Result]
+    m64n232k32: expects_f16_f32_b90f1[Result]
+    m64n232k64: expects_f16_f32_76ac2[Result]
+    m64n240k16: expects_f32_a6069[Result]
+    m64n240k32: expects_f16_f32_b90f1[Result]
+    m64n240k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n248k16: expects_f32_a6069[Result]
+    m64n248k32: expects_f16_f32_b90f1[Result]
+    m64n248k64: expects_f16_f32_76ac2[Result]
+    m64n24k16: expects_f32_a6069[Result]
+    m64n24k32: expects_f16_f32_b90f1[Result]
+    m64n24k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n256k16: expects_f32_a6069[Result]
+    m64n256k32: expects_f16_f32_b90f1[Result]
+    m64n256k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n32k16: expects_f32_a6069[Result]
+    m64n32k32: expects_f16_f32_b90f1[Result]
+    m64n32k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n40k16: expects_f32_a6069[Result]
+    m64n40k32: expects_f16_f32_b90f1[Result]
+    m64n40k64: expects_f16_f32_76ac2[Result]
+    m64n48k16: expects_f32_a6069[Result]
+    m64n48k32: expects_f16_f32_b90f1[Result]
+    m64n48k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n56k16: expects_f32_a6069[Result]
+    m64n56k32: expects_f16_f32_b90f1[Result]
+    m64n56k64: expects_f16_f32_76ac2[Result]
+    m64n64k16: expects_f32_a6069[Result]
+    m64n64k32: expects_f16_f32_b90f1[Result]
+    m64n64k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n72k16: expects_f32_a6069[Result]
+    m64n72k32: expects_f16_f32_b90f1[Result]
+    m64n72k64: expects_f16_f32_76ac2[Result]
+    m64n80k16: expects_f32_a6069[Result]
+    m64n80k32: expects_f16_f32_b90f1[Result]
+    m64n80k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n88k16: expects_f32_a6069[Result]
+    m64n88k32: expects_f16_f32_b90f1[Result]
+    m64n88k64: expects_f16_f32_76ac2[Result]
+    m64n8k16: expects_f32_a6069[Result]
+    m64n8k32: expects_f16_f32_b90f1[Result]
+    m64n8k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n96k16: expects_f32_a6069[Result]
+    m64n96k32: expects_f16_f32_b90f1[Result]
+    m64n96k64: expects_f16_f32_s32_satfinite_48f53[Result]
+
+class expects_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_m64n120k16_767e6(incomplete[Result]):
+    m64n104k16: expects_f16_f32_b90f1[Result]
+    m64n104k32: expects_f16_f32_76ac2[Result]
+    m64n104k8: expects_f32_a6069[Result]
+    m64n112k16: expects_f16_f32_b90f1[Result]
+    m64n112k256: expects_s32_eb88a[Result]
+    m64n112k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n112k8: expects_f32_a6069[Result]
+    m64n120k16: expects_f16_f32_b90f1[Result]
+    m64n120k32: expects_f16_f32_76ac2[Result]
+    m64n120k8: expects_f32_a6069[Result]
+    m64n128k16: expects_f16_f32_b90f1[Result]
+    m64n128k256: expects_s32_eb88a[Result]
+    m64n128k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n128k8: expects_f32_a6069[Result]
+    m64n136k16: expects_f16_f32_b90f1[Result]
+    m64n136k32: expects_f16_f32_76ac2[Result]
+    m64n136k8: expects_f32_a6069[Result]
+    m64n144k16: expects_f16_f32_b90f1[Result]
+    m64n144k256: expects_s32_eb88a[Result]
+    m64n144k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n144k8: expects_f32_a6069[Result]
+    m64n152k16: expects_f16_f32_b90f1[Result]
+    m64n152k32: expects_f16_f32_76ac2[Result]
+    m64n152k8: expects_f32_a6069[Result]
+    m64n160k16: expects_f16_f32_b90f1[Result]
+    m64n160k256: expects_s32_eb88a[Result]
+    m64n160k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n160k8: expects_f32_a6069[Result]
+    m64n168k16: expects_f16_f32_b90f1[Result]
+    m64n168k32: expects_f16_f32_76ac2[Result]
+    m64n168k8: expects_f32_a6069[Result]
+    m64n16k16: expects_f16_f32_b90f1[Result]
+    m64n16k256: expects_s32_eb88a[Result]
+    m64n16k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n16k8: expects_f32_a6069[Result]
+    m64n176k16: expects_f16_f32_b90f1[Result]
+    m64n176k256: expects_s32_eb88a[Result]
+    m64n176k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n176k8: expects_f32_a6069[Result]
+    m64n184k16: expects_f16_f32_b90f1[Result]
+    m64n184k32: expects_f16_f32_76ac2[Result]
+    m64n184k8: expects_f32_a6069[Result]
+    m64n192k16: expects_f16_f32_b90f1[Result]
+    m64n192k256: expects_s32_eb88a[Result]
+    m64n192k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n192k8: expects_f32_a6069[Result]
+    m64n200k16: expects_f16_f32_b90f1[Result]
+    m64n200k32: expects_f16_f32_76ac2[Result]
+    m64n200k8: expects_f32_a6069[Result]
+    m64n208k16: expects_f16_f32_b90f1[Result]
+    m64n208k256: expects_s32_eb88a[Result]
+    m64n208k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n208k8: expects_f32_a6069[Result]
+    m64n216k16: expects_f16_f32_b90f1[Result]
+    m64n216k32: expects_f16_f32_76ac2[Result]
+    m64n216k8: expects_f32_a6069[Result]
+    m64n224k16: expects_f16_f32_b90f1[Result]
+    m64n224k256: expects_s32_eb88a[Result]
+    m64n224k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n224k8: expects_f32_a6069[Result]
+    m64n232k16: expects_f16_f32_b90f1[Result]
+    m64n232k32: expects_f16_f32_76ac2[Result]
+    m64n232k8: expects_f32_a6069[Result]
+    m64n240k16: expects_f16_f32_b90f1[Result]
+    m64n240k256: expects_s32_eb88a[Result]
+    m64n240k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n240k8: expects_f32_a6069[Result]
+    m64n248k16: expects_f16_f32_b90f1[Result]
+    m64n248k32: expects_f16_f32_76ac2[Result]
+    m64n248k8: expects_f32_a6069[Result]
+    m64n24k16: expects_f16_f32_b90f1[Result]
+    m64n24k256: expects_s32_eb88a[Result]
+    m64n24k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n24k8: expects_f32_a6069[Result]
+    m64n256k16: expects_f16_f32_b90f1[Result]
+    m64n256k256: expects_s32_eb88a[Result]
+    m64n256k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n256k8: expects_f32_a6069[Result]
+    m64n32k16: expects_f16_f32_b90f1[Result]
+    m64n32k256: expects_s32_eb88a[Result]
+    m64n32k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n32k8: expects_f32_a6069[Result]
+    m64n40k16: expects_f16_f32_b90f1[Result]
+    m64n40k32: expects_f16_f32_76ac2[Result]
+    m64n40k8: expects_f32_a6069[Result]
+    m64n48k16: expects_f16_f32_b90f1[Result]
+    m64n48k256: expects_s32_eb88a[Result]
+    m64n48k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n48k8: expects_f32_a6069[Result]
+    m64n56k16: expects_f16_f32_b90f1[Result]
+    m64n56k32: expects_f16_f32_76ac2[Result]
+    m64n56k8: expects_f32_a6069[Result]
+    m64n64k16: expects_f16_f32_b90f1[Result]
+    m64n64k256: expects_s32_eb88a[Result]
+    m64n64k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n64k8: expects_f32_a6069[Result]
+    m64n72k16: expects_f16_f32_b90f1[Result]
+    m64n72k32: expects_f16_f32_76ac2[Result]
+    m64n72k8: expects_f32_a6069[Result]
+    m64n80k16: expects_f16_f32_b90f1[Result]
+    m64n80k256: expects_s32_eb88a[Result]
+    m64n80k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n80k8: expects_f32_a6069[Result]
+    m64n88k16: expects_f16_f32_b90f1[Result]
+    m64n88k32: expects_f16_f32_76ac2[Result]
+    m64n88k8: expects_f32_a6069[Result]
+    m64n8k16: expects_f16_f32_b90f1[Result]
+    m64n8k256: expects_s32_eb88a[Result]
+    m64n8k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n8k8: expects_f32_a6069[Result]
+    m64n96k16: expects_f16_f32_b90f1[Result]
+    m64n96k256: expects_s32_eb88a[Result]
+    m64n96k32: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n96k8: expects_f32_a6069[Result]
+
+class expects_f16_f32_b90f1(incomplete[Result]):
+    f16: expects_f16_0af98[Result]
+    f32: expects_bf16_f16_eab3c[Result]
+
+class expects_f16_f32_76ac2(incomplete[Result]):
+    f16: expects_e4m3_e5m2_05ec6[Result]
+    f32: expects_e4m3_e5m2_05ec6[Result]
+
+class expects_f32_a6069(incomplete[Result]):
+    f32: expects_tf32_00ca2[Result]
+
+class expects_s32_eb88a(incomplete[Result]):
+    s32: expects_b1_187d2[Result]
+
+class expects_f16_f32_s32_satfinite_48f53(incomplete[Result]):
+    f16: expects_e4m3_e5m2_05ec6[Result]
+    f32: expects_e4m3_e5m2_05ec6[Result]
+    s32: expects_s8_u8_05e11[Result]
+    satfinite: expects_s32_baf15[Result]
+
+class expects_aligned_col_row_f1fb3(incomplete[Result]):
+    aligned: expects_col_row_1969f[Result]
+    col: expects_m16n16k16_m32n8k16_m8n32k16_eecd5[Result]
+    row: expects_m16n16k16_m32n8k16_m8n32k16_eecd5[Result]
+
+class expects_aligned_col_row_03f71(incomplete[Result]):
+    aligned: expects_col_row_4ecc4[Result]
+    col: expects_m16n16k16_m32n8k16_m8n32k16_eecd5[Result]
+    row: expects_m16n16k16_m32n8k16_m8n32k16_eecd5[Result]
+
+class expects_aligned_col_row_fe89b(incomplete[Result]):
+    aligned: expects_col_row_1b2a0[Result]
+    col: expects_m16n16k16_m32n8k16_m8n32k16_7d87f[Result]
+    row: expects_m16n16k16_m32n8k16_m8n32k16_7d87f[Result]
+
+class expects_sync_c0a73(incomplete[Result]):
+    sync: expects_aligned_db773[Result]
+
+class expects_col_row_6f785(incomplete[Result]):
+    col: expects_col_row_9eb4a[Result]
+    row: expects_col_row_ac31e[Result]
+
+class expects_col_row_61e8d(incomplete[Result]):
+    col: expects_m16n16k16_m32n8k16_m8n32k16_88cb2[Result]
+    row: expects_m16n16k16_m32n8k16_m8n32k16_88cb2[Result]
+
+class expects_bulk_group_global_tile_5ce05(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal_override__global_address_518b8[Result]
+    global_: expects_bulk_group_tile_f1961[Result]
+    tile: expects_bulk_group_3bc56[Result]
+
+class expects_bulk_group_global_tile_tile__gather4_tile__scatter4_f047f(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal_override__global_address_518b8[Result]
+    global_: expects_bulk_group_tile_tile__gather4_tile__scatter4_5e74c[Result]
+    tile: expects_bulk_group_3bc56[Result]
+    tile__gather4: expects_bulk_group_3bc56[Result]
+    tile__scatter4: expects_bulk_group_3bc56[Result]
+
+class expects_bulk_group_global_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile_60c4a(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal_override__global_address_518b8[Result]
+    global_: expects_bulk_group_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile_0ea39[Result]
+    im2col: expects_bulk_group_3bc56[Result]
+    im2col__w: expects_bulk_group_3bc56[Result]
+    im2col__w__128: expects_bulk_group_3bc56[Result]
+    im2col_no_offs: expects_bulk_group_3bc56[Result]
+    im2col_no_offs__w: expects_bulk_group_3bc56[Result]
+    tile: expects_bulk_group_3bc56[Result]
+
+class expects_bulk_group_9d2ae(incomplete[Result]):
+    bulk_group: complete_or_L2__cache_hint_cp_mask_31221[Result]
+
+class expects_global_78ea3(incomplete[Result]):
+    global_: complete_or_L2__cache_hint_L2__evict_last[Result]
+
+class expects_1d_2d_3d_4d_5d_e9518(incomplete[Result]):
+    _1d: expects_L2_e4d52[Result]
+    _2d: expects_L2_d670e[Result]
+    _3d: expects_L2_77bd5[Result]
+    _4d: expects_L2_77bd5[Result]
+    _5d: expects_L2_77bd5[Result]
+
+class expects_global_shared__cluster_shared__cta_59720(incomplete[Result]):
+    global_: expects_shared__cta_7a4fd[Result]
+    shared__cluster: expects_global_shared__cta_81234[Result]
+    shared__cta: expects_global_241d4[Result]
+
+class expects_global_shared__cluster_shared__cta_842df(incomplete[Result]):
+    global_: expects_shared__cta_7a4fd[Result]
+    shared__cluster: expects_global_3ef5d[Result]
+    shared__cta: expects_global_241d4[Result]
+
+class expects_mbarrier__complete_tx__bytes_a62a3(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_multicast__cluster_693e0[Result]
+
+class expects_mbarrier__complete_tx__bytes(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete[Result]
+
+class expects_mbarrier__complete_tx__bytes_1ac8c(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_968b2[Result]
+
+class expects_global_shared__cluster_shared__cta_69e2f(incomplete[Result]):
+    global_: expects_shared__cta_3c0bd[Result]
+    shared__cluster: expects_global_f8af5[Result]
+    shared__cta: expects_global_489f1[Result]
+
+class expects_global_shared__cluster_shared__cta_6eb4a(incomplete[Result]):
+    global_: expects_shared__cta_409e3[Result]
+    shared__cluster: expects_global_e5855[Result]
+    shared__cta: expects_global_dead1[Result]
+
+class expects_global_shared__cluster_shared__cta_0bd9f(incomplete[Result]):
+    global_: expects_shared__cta_9b6cb[Result]
+    shared__cluster: expects_global_24b0e[Result]
+    shared__cta: expects_global_2a699[Result]
+
+class complete_or_L2__128B_L2__256B_L2__64B_L2__cache_hint_5b67b(complete[Result]):
+    L2__128B: complete[Result]
+    L2__256B: complete[Result]
+    L2__64B: complete[Result]
+    L2__cache_hint: complete_or_L2__128B_L2__256B_L2__64B[Result]
+
+class expects_shared__cta_b10bc(incomplete[Result]):
+    shared__cta: expects_bulk_group_d82c3[Result]
+
+class expects_cluster_cta_gpu_sys_cabf3(incomplete[Result]):
+    cluster: expects_global_shared__cluster_ac906[Result]
+    cta: expects_global_shared__cluster_ac906[Result]
+    gpu: expects_global_51752[Result]
+    sys: expects_global_51752[Result]
+
+class expects_shared__cta_a5332(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__bytes_e926a[Result]
+
+class expects_1d_2d_3d_4d_5d_1e189(incomplete[Result]):
+    _1d: expects_global_82d44[Result]
+    _2d: expects_global_193b9[Result]
+    _3d: expects_global_ed4cd[Result]
+    _4d: expects_global_ed4cd[Result]
+    _5d: expects_global_ed4cd[Result]
+
+class expects_mbarrier__report__fabric_10f7f(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_relaxed_c744b[Result]
+
+class expects_mbarrier__report__fabric_cd7d7(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_b128_relaxed_sys_07cc8[Result]
+
+class expects_shared__cta_b1f29(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__bytes_tile_b9ad8[Result]
+
+class expects_shared__cta_a1f04(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__bytes_tile_6b15e[Result]
+
+class expects_mbarrier__complete_tx__bytes_7f4cc(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric_c25d4[Result]
+
+class expects_mbarrier__report__fabric_dc259(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_b128_counted__bytes_cp_mask_relaxed_sys_c9123[Result]
+
+class expects_multimem_shared__cta_438b6(incomplete[Result]):
+    multimem: expects_shared__cta_1d18b[Result]
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_6c01b[Result]
+
+class expects_multimem_shared__cta_5f34a(incomplete[Result]):
+    multimem: expects_shared__cta_11256[Result]
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_7deed[Result]
+
+class expects_mbarrier__report__fabric_bd65d(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_14c4e[Result]
+
+class expects_multimem_shared__cta_b6e12(incomplete[Result]):
+    multimem: expects_shared__cta_73bd0[Result]
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_9d3f0[Result]
+
+class expects_multimem_shared__cta_24286(incomplete[Result]):
+    multimem: expects_shared__cta_765c3[Result]
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_e8173[Result]
+
+class expects_sys(incomplete[Result]):
+    sys: complete[Result]
+
+class expects_b128_b16_b32_b64_b8_f32_f64_s16_f298f(incomplete[Result]):
+    b128: complete[Result]
+    b16: complete[Result]
+    b32: complete[Result]
+    b64: complete[Result]
+    b8: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    s16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    s8: complete[Result]
+    u16: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+    u8: complete[Result]
+
+class expects_trans_21939(incomplete[Result]):
+    trans: expects_b8_b8x16_shared_shared__cta_bf68a[Result]
+
+class expects_b8x16_s8_shared_shared__cta_d77ce(incomplete[Result]):
+    b8x16: expects_b4x16_p64_b6x16_p32[Result]
+    s8: expects_s4[Result]
+    shared: expects_b8x16_s8_550d4[Result]
+    shared__cta: expects_b8x16_s8_550d4[Result]
+
+class expects_b16_shared_shared__cta_trans_ca879(incomplete[Result]):
+    b16: complete[Result]
+    shared: expects_b16[Result]
+    shared__cta: expects_b16[Result]
+    trans: expects_b16_shared_shared__cta_1f7f1[Result]
+
+class expects_row_d8e28(incomplete[Result]):
+    row: expects_col_77d74[Result]
+
+class expects_row_e3e28(incomplete[Result]):
+    row: expects_col_f4065[Result]
+
+class expects_row_07e50(incomplete[Result]):
+    row: expects_col_8ded1[Result]
+
+class expects_row_cc386(incomplete[Result]):
+    row: expects_col_49962[Result]
+
+class expects_col_18917(incomplete[Result]):
+    col: expects_s32_1cef0[Result]
+
+class expects_col_afe49(incomplete[Result]):
+    col: expects_f16_f32_f64_kind__f8f6f4_rm_rn_rp_rz_2155d[Result]
+
+class expects_col_d4439(incomplete[Result]):
+    col: expects_f16_f32_kind__f8f6f4_kind__mxf8f6f4_s32_satfinite_ab77f[Result]
+
+class expects_col_4a235(incomplete[Result]):
+    col: expects_f32_f64_rm_rn_rp_rz_d1027[Result]
+
+class expects_col_6285a(incomplete[Result]):
+    col: expects_kind__mxf4_kind__mxf4nvf4_s32_satfinite_d749d[Result]
+
+class expects_col_df9d1(incomplete[Result]):
+    col: expects_f16_f32_f64_rm_rn_rp_rz_63e80[Result]
+
+class expects_col_e48ea(incomplete[Result]):
+    col: expects_s32_satfinite_7017e[Result]
+
+class expects_col_91421(incomplete[Result]):
+    col: expects_s32_satfinite_b61b0[Result]
+
+class expects_col_row_35f97(incomplete[Result]):
+    col: expects_f16_f32_5ba91[Result]
+    row: expects_f16_f32_5ba91[Result]
+
+class expects_col_row_63a28(incomplete[Result]):
+    col: expects_f16_f32_f64_rm_rn_rp_rz_69af1[Result]
+    row: expects_f16_f32_5ba91[Result]
+
+class expects_b16(incomplete[Result]):
+    b16: complete[Result]
+
+class expects_shared__cta_acc34(incomplete[Result]):
+    shared__cta: expects_bulk_group_ee416[Result]
+
+class expects_cluster_cta_gpu_sys_d58e2(incomplete[Result]):
+    cluster: expects_global_996a8[Result]
+    cta: expects_global_996a8[Result]
+    gpu: expects_global_996a8[Result]
+    sys: expects_global_996a8[Result]
+
+class expects_global_8cac6(incomplete[Result]):
+    global_: expects_shared__cta_acc34[Result]
+
+class expects_global_relaxed_516ae(incomplete[Result]):
+    global_: expects_shared__cta_65d2c[Result]
+    relaxed: expects_cluster_cta_gpu_sys_6edb1[Result]
+
+class expects_e4m3x2_e4m3x4_e5m2x2_e5m2x4(incomplete[Result]):
+    e4m3x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2x2: complete[Result]
+    e5m2x4: complete[Result]
+
+class expects_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4(incomplete[Result]):
+    e4m3: complete[Result]
+    e4m3x2: complete[Result]
+    e4m3x4: complete[Result]
+    e5m2: complete[Result]
+    e5m2x2: complete[Result]
+    e5m2x4: complete[Result]
+
+class expects_e4m3_e4m3x2_e5m2_e5m2x2(incomplete[Result]):
+    e4m3: complete[Result]
+    e4m3x2: complete[Result]
+    e5m2: complete[Result]
+    e5m2x2: complete[Result]
+
+class expects_add_global_ee141(incomplete[Result]):
+    add: expects_s32_u32_u64[Result]
+    global_: expects_add_207fd[Result]
+
+class expects_add_and_dec_inc_max_min_or_xor_2c27d(incomplete[Result]):
+    add: expects_s32_s64_u32_u64[Result]
+    and_: expects_b32[Result]
+    dec: expects_u32[Result]
+    inc: expects_u32[Result]
+    max: expects_s32_u32[Result]
+    min: expects_s32_u32[Result]
+    or_: expects_b32[Result]
+    xor: expects_b32[Result]
+
+class expects_mbarrier__complete_tx__bytes_436d8(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_add_and_dec_inc_max_min_or_xor_2c27d[Result]
+
+class expects_trans_89e12(incomplete[Result]):
+    trans: expects_b8_shared_shared__cta_cdd02[Result]
+
+class expects_b32_shared__cta_ea5f7(incomplete[Result]):
+    b32: complete[Result]
+    shared__cta: expects_b32[Result]
+
+class expects_b64_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_24e51(incomplete[Result]):
+    b64: complete[Result]
+    multicast__cluster: expects_b64[Result]
+    multicast__cluster__16b: expects_b64[Result]
+    multicast__cluster__32b: expects_b64[Result]
+
+class expects_b4x16_p64_b6x16_p32(incomplete[Result]):
+    b4x16_p64: complete[Result]
+    b6x16_p32: complete[Result]
+
+class expects_aligned_7e38d(incomplete[Result]):
+    aligned: expects_32x32b_c04a7[Result]
+
+class expects_16x32bx2_32x32b_79e39(incomplete[Result]):
+    _16x32bx2: expects_x128_x16_x2_x32_x4_x64_x8_f8ed0[Result]
+    _32x32b: expects_x128_x16_x2_x32_x4_x64_x8_f8ed0[Result]
+
+class expects_32x32b_89d35(incomplete[Result]):
+    _32x32b: expects_x128_x16_x32_x4_x64_x8_72781[Result]
+
+class expects_x1_x16_x2_x32_x4_x64_x8_385ab(incomplete[Result]):
+    x1: expects_b32_pack__16b_25b51[Result]
+    x16: expects_b32_pack__16b_25b51[Result]
+    x2: expects_b32_pack__16b_25b51[Result]
+    x32: expects_b32_pack__16b_25b51[Result]
+    x4: expects_b32_pack__16b_25b51[Result]
+    x64: expects_b32_pack__16b_25b51[Result]
+    x8: expects_b32_pack__16b_25b51[Result]
+
+class expects_x1_x16_x2_x32_x4_x8_17187(incomplete[Result]):
+    x1: expects_b32_pack__16b_25b51[Result]
+    x16: expects_b32_pack__16b_25b51[Result]
+    x2: expects_b32_pack__16b_25b51[Result]
+    x32: expects_b32_pack__16b_25b51[Result]
+    x4: expects_b32_pack__16b_25b51[Result]
+    x8: expects_b32_pack__16b_25b51[Result]
+
+class expects_x1_x128_x16_x2_x32_x4_x64_x8_de18b(incomplete[Result]):
+    x1: expects_b32_pack__16b_25b51[Result]
+    x128: expects_b32_pack__16b_25b51[Result]
+    x16: expects_b32_pack__16b_25b51[Result]
+    x2: expects_b32_pack__16b_25b51[Result]
+    x32: expects_b32_pack__16b_25b51[Result]
+    x4: expects_b32_pack__16b_25b51[Result]
+    x64: expects_b32_pack__16b_25b51[Result]
+    x8: expects_b32_pack__16b_25b51[Result]
+
+class complete_or_collector__a__discard_collector__a__lastuse_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_2a156(complete[Result]):
+    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+
+class complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use(complete[Result]):
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+
+class complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387(complete[Result]):
+    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+
+class complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_90e55(complete[Result]):
+    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+    scale_vec__2X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+
+class expects_block16_block32_scale_vec__2X_scale_vec__4X_50245(incomplete[Result]):
+    block16: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+    scale_vec__2X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+    scale_vec__4X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+
+class complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_75279(complete[Result]):
+    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+    decompress__lut__b: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_4ff1b[Result]
+    scale_vec__1X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+
+class expects_block_scale_25c8d(incomplete[Result]):
+    block_scale: complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_4ff1b[Result]
+
+class complete_or_collector__b0__discard_collector__b0__fill_collector__b0__lastuse_collector__b0__use_collector__b1__discard_collector__b1__fill_collector__b1__lastuse_collector__b1__use_10378(complete[Result]):
+    collector__b0__discard: complete[Result]
+    collector__b0__fill: complete[Result]
+    collector__b0__lastuse: complete[Result]
+    collector__b0__use: complete[Result]
+    collector__b1__discard: complete[Result]
+    collector__b1__fill: complete[Result]
+    collector__b1__lastuse: complete[Result]
+    collector__b1__use: complete[Result]
+    collector__b2__discard: complete[Result]
+    collector__b2__fill: complete[Result]
+    collector__b2__lastuse: complete[Result]
+    collector__b2__use: complete[Result]
+    collector__b3__discard: complete[Result]
+    collector__b3__fill: complete[Result]
+    collector__b3__lastuse: complete[Result]
+    collector__b3__use: complete[Result]
+
+class expects_x1_x16_x2_x32_x4_x64_x8_64047(incomplete[Result]):
+    x1: expects_b32_unpack__16b_d662d[Result]
+    x16: expects_b32_unpack__16b_d662d[Result]
+    x2: expects_b32_unpack__16b_d662d[Result]
+    x32: expects_b32_unpack__16b_d662d[Result]
+    x4: expects_b32_unpack__16b_d662d[Result]
+    x64: expects_b32_unpack__16b_d662d[Result]
+    x8: expects_b32_unpack__16b_d662d[Result]
+
+class expects_x1_x16_x2_x32_x4_x8_69a73(incomplete[Result]):
+    x1: expects_b32_unpack__16b_d662d[Result]
+    x16: expects_b32_unpack__16b_d662d[Result]
+    x2: expects_b32_unpack__16b_d662d[Result]
+    x32: expects_b32_unpack__16b_d662d[Result]
+    x4: expects_b32_unpack__16b_d662d[Result]
+    x8: expects_b32_unpack__16b_d662d[Result]
+
+class expects_x1_x128_x16_x2_x32_x4_x64_x8_23d67(incomplete[Result]):
+    x1: expects_b32_unpack__16b_d662d[Result]
+    x128: expects_b32_unpack__16b_d662d[Result]
+    x16: expects_b32_unpack__16b_d662d[Result]
+    x2: expects_b32_unpack__16b_d662d[Result]
+    x32: expects_b32_unpack__16b_d662d[Result]
+    x4: expects_b32_unpack__16b_d662d[Result]
+    x64: expects_b32_unpack__16b_d662d[Result]
+    x8: expects_b32_unpack__16b_d662d[Result]
+
+class expects_release_a4202(incomplete[Result]):
+    release: expects_cluster_cta_gpu_sys_1e97d[Result]
+
+class expects_b1024_c0ff1(incomplete[Result]):
+    b1024: expects_b32[Result]
+
+class expects_b1024_492e5(incomplete[Result]):
+    b1024: expects_b64[Result]
+
+class complete_or_sat_shr15_shr7_89b9c(complete[Result]):
+    sat: complete_or_shr15_shr7[Result]
+    shr15: complete[Result]
+    shr7: complete[Result]
+
+class complete_or_shr15_shr7(complete[Result]):
+    shr15: complete[Result]
+    shr7: complete[Result]
+
+class expects_clamp_wrap_2d961(incomplete[Result]):
+    clamp: complete_or_add_max_min[Result]
+    wrap: complete_or_add_max_min[Result]
+
+class expects_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_m64n120k32_6ca4f(incomplete[Result]):
+    m64n104k16: expects_f32_a6069[Result]
+    m64n104k32: expects_f16_f32_b90f1[Result]
+    m64n104k64: expects_f16_f32_76ac2[Result]
+    m64n112k16: expects_f32_a6069[Result]
+    m64n112k32: expects_f16_f32_b90f1[Result]
+    m64n112k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n120k16: expects_f32_a6069[Result]
+    m64n120k32: expects_f16_f32_b90f1[Result]
+    m64n120k64: expects_f16_f32_76ac2[Result]
+    m64n128k16: expects_f32_a6069[Result]
+    m64n128k32: expects_f16_f32_b90f1[Result]
+    m64n128k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n136k16: expects_f32_a6069[Result]
+    m64n136k32: expects_f16_f32_b90f1[Result]
+    m64n136k64: expects_f16_f32_76ac2[Result]
+    m64n144k16: expects_f32_a6069[Result]
+    m64n144k32: expects_f16_f32_b90f1[Result]
+    m64n144k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n152k16: expects_f32_a6069[Result]
+    m64n152k32: expects_f16_f32_b90f1[Result]
+    m64n152k64: expects_f16_f32_76ac2[Result]
+    m64n160k16: expects_f32_a6069[Result]
+    m64n160k32: expects_f16_f32_b90f1[Result]
+    m64n160k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n168k16: expects_f32_a6069[Result]
+    m64n168k32: expects_f16_f32_b90f1[Result]
+    m64n168k64: expects_f16_f32_76ac2[Result]
+    m64n16k16: expects_f32_a6069[Result]
+    m64n16k32: expects_f16_f32_b90f1[Result]
+    m64n16k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n176k16: expects_f32_a6069[Result]
+    m64n176k32: expects_f16_f32_b90f1[Result]
+    m64n176k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n184k16: expects_f32_a6069[Result]
+    m64n184k32: expects_f16_f32_b90f1[Result]
+    m64n184k64: expects_f16_f32_76ac2[Result]
+    m64n192k16: expects_f32_a6069[Result]
+    m64n192k32: expects_f16_f32_b90f1[Result]
+    m64n192k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n200k16: expects_f32_a6069[Result]
+    m64n200k32: expects_f16_f32_b90f1[Result]
+    m64n200k64: expects_f16_f32_76ac2[Result]
+    m64n208k16: expects_f32_a6069[Result]
+    m64n208k32: expects_f16_f32_b90f1[Result]
+    m64n208k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n216k16: expects_f32_a6069[Result]
+    m64n216k32: expects_f16_f32_b90f1[Result]
+    m64n216k64: expects_f16_f32_76ac2[Result]
+    m64n224k16: expects_f32_a6069[Result]
+    m64n224k32: expects_f16_f32_b90f1[Result]
+    m64n224k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n232k16: expects_f32_a6069[Result]
+    m64n232k32: expects_f16_f32_b90f1[Result]
+    m64n232k64: expects_f16_f32_76ac2[Result]
+    m64n240k16: expects_f32_a6069[Result]
+    m64n240k32: expects_f16_f32_b90f1[Result]
+    m64n240k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n248k16: expects_f32_a6069[Result]
+    m64n248k32: expects_f16_f32_b90f1[Result]
+    m64n248k64: expects_f16_f32_76ac2[Result]
+    m64n24k16: expects_f32_a6069[Result]
+    m64n24k32: expects_f16_f32_b90f1[Result]
+    m64n24k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n256k16: expects_f32_a6069[Result]
+    m64n256k32: expects_f16_f32_b90f1[Result]
+    m64n256k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n32k16: expects_f32_a6069[Result]
+    m64n32k32: expects_f16_f32_b90f1[Result]
+    m64n32k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n40k16: expects_f32_a6069[Result]
+    m64n40k32: expects_f16_f32_b90f1[Result]
+    m64n40k64: expects_f16_f32_76ac2[Result]
+    m64n48k16: expects_f32_a6069[Result]
+    m64n48k32: expects_f16_f32_b90f1[Result]
+    m64n48k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n56k16: expects_f32_a6069[Result]
+    m64n56k32: expects_f16_f32_b90f1[Result]
+    m64n56k64: expects_f16_f32_76ac2[Result]
+    m64n64k16: expects_f32_a6069[Result]
+    m64n64k32: expects_f16_f32_b90f1[Result]
+    m64n64k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n72k16: expects_f32_a6069[Result]
+    m64n72k32: expects_f16_f32_b90f1[Result]
+    m64n72k64: expects_f16_f32_76ac2[Result]
+    m64n80k16: expects_f32_a6069[Result]
+    m64n80k32: expects_f16_f32_b90f1[Result]
+    m64n80k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n88k16: expects_f32_a6069[Result]
+    m64n88k32: expects_f16_f32_b90f1[Result]
+    m64n88k64: expects_f16_f32_76ac2[Result]
+    m64n8k16: expects_f32_a6069[Result]
+    m64n8k32: expects_f16_f32_b90f1[Result]
+    m64n8k64: expects_f16_f32_s32_satfinite_48f53[Result]
+    m64n96k16: expects_f32_a6069[Result]
+    m64n96k32: expects_f16_f32_b90f1[Result]
+    m64n96k64: expects_f16_f32_s32_satfinite_48f53[Result]
+
+class expects_f16_0af98(incomplete[Result]):
+    f16: expects_f16[Result]
+
+class expects_bf16_f16_eab3c(incomplete[Result]):
+    bf16: expects_bf16[Result]
+    f16: expects_f16[Result]
+
+class expects_e4m3_e5m2_05ec6(incomplete[Result]):
+    e4m3: expects_e4m3_e5m2[Result]
+    e5m2: expects_e4m3_e5m2[Result]
+
+class expects_tf32_00ca2(incomplete[Result]):
+    tf32: expects_tf32[Result]
+
+class expects_b1_187d2(incomplete[Result]):
+    b1: expects_b1_91716[Result]
+
+class expects_s8_u8_05e11(incomplete[Result]):
+    s8: expects_s8_u8[Result]
+    u8: expects_s8_u8[Result]
+
+class expects_s32_baf15(incomplete[Result]):
+    s32: expects_s8_u8_05e11[Result]
+
+class expects_col_row_1969f(incomplete[Result]):
+    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4_a2afb[Result]
+    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4_982a5[Result]
+
+class expects_m16n16k16_m32n8k16_m8n32k16_eecd5(incomplete[Result]):
+    m16n16k16: expects_f16_global_shared_shared__cta_2c3fc[Result]
+    m32n8k16: expects_f16_global_shared_shared__cta_2c3fc[Result]
+    m8n32k16: expects_f16_global_shared_shared__cta_2c3fc[Result]
+
+class expects_col_row_4ecc4(incomplete[Result]):
+    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4_982a5[Result]
+    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4_a2afb[Result]
+
+class expects_col_row_1b2a0(incomplete[Result]):
+    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4_c007d[Result]
+    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4_c007d[Result]
+
+class expects_m16n16k16_m32n8k16_m8n32k16_7d87f(incomplete[Result]):
+    m16n16k16: expects_f16_f32_global_shared_shared__cta_345d6[Result]
+    m32n8k16: expects_f16_f32_global_shared_shared__cta_345d6[Result]
+    m8n32k16: expects_f16_f32_global_shared_shared__cta_345d6[Result]
+
+class expects_aligned_db773(incomplete[Result]):
+    aligned: expects_row_c3e7d[Result]
+
+class expects_col_row_9eb4a(incomplete[Result]):
+    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4_e4016[Result]
+    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4_e4016[Result]
+
+class expects_col_row_ac31e(incomplete[Result]):
+    col: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k32_m8n8k4_5dfff[Result]
+    row: expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4_e4016[Result]
+
+class expects_m16n16k16_m32n8k16_m8n32k16_88cb2(incomplete[Result]):
+    m16n16k16: expects_f16_f32_c3ff6[Result]
+    m32n8k16: expects_f16_f32_c3ff6[Result]
+    m8n32k16: expects_f16_f32_c3ff6[Result]
+
+class expects_L2__evict_normal_override__global_address_518b8(incomplete[Result]):
+    L2__evict_normal: complete[Result]
+    override__global_address: expects_L2__evict_normal[Result]
+
+class expects_bulk_group_tile_f1961(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal_override__global_address_518b8[Result]
+    tile: expects_bulk_group_3bc56[Result]
+
+class expects_bulk_group_3bc56(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal_override__global_address_518b8[Result]
+
+class expects_bulk_group_tile_tile__gather4_tile__scatter4_5e74c(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal_override__global_address_518b8[Result]
+    tile: expects_bulk_group_3bc56[Result]
+    tile__gather4: expects_bulk_group_3bc56[Result]
+    tile__scatter4: expects_bulk_group_3bc56[Result]
+
+class expects_bulk_group_im2col_im2col__w_im2col__w__128_im2col_no_offs_im2col_no_offs__w_tile_0ea39(incomplete[Result]):
+    bulk_group: expects_L2__evict_normal_override__global_address_518b8[Result]
+    im2col: expects_bulk_group_3bc56[Result]
+    im2col__w: expects_bulk_group_3bc56[Result]
+    im2col__w__128: expects_bulk_group_3bc56[Result]
+    im2col_no_offs: expects_bulk_group_3bc56[Result]
+    im2col_no_offs__w: expects_bulk_group_3bc56[Result]
+    tile: expects_bulk_group_3bc56[Result]
+
+class complete_or_L2__cache_hint_cp_mask_31221(complete[Result]):
+    L2__cache_hint: complete_or_cp_mask[Result]
+    cp_mask: complete[Result]
+
+class complete_or_L2__cache_hint_L2__evict_last(complete[Result]):
+    L2__cache_hint: complete[Result]
+    L2__evict_last: complete[Result]
+
+class expects_L2_e4d52(incomplete[Result]):
+    L2: expects_global_e48a5[Result]
+
+class expects_L2_d670e(incomplete[Result]):
+    L2: expects_global_1850f[Result]
+
+class expects_L2_77bd5(incomplete[Result]):
+    L2: expects_global_393ce[Result]
+
+class expects_shared__cta_7a4fd(incomplete[Result]):
+    shared__cta: expects_bulk_group_ffe73[Result]
+
+class expects_global_shared__cta_81234(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_d07d9[Result]
+    shared__cta: expects_mbarrier__complete_tx__bytes_218c4[Result]
+
+class expects_global_241d4(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_0981e[Result]
+
+class expects_global_3ef5d(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_d07d9[Result]
+
+class complete_or_L2__cache_hint_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_multicast__cluster_693e0(complete[Result]):
+    L2__cache_hint: complete[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_d5a03[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_d5a03[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_d5a03[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_d5a03[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_d5a03[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_d5a03[Result]
+    multicast__cluster: complete_or_L2__cache_hint[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint[Result]
+
+class complete_or_L2__cache_hint_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_968b2(complete[Result]):
+    L2__cache_hint: complete_or_ignore_oob[Result]
+    ignore_oob: complete[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_ignore_oob_40952[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint[Result]
+
+class expects_shared__cta_3c0bd(incomplete[Result]):
+    shared__cta: expects_bulk_group_tile_df7ca[Result]
+
+class expects_global_f8af5(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_tile_b3bdb[Result]
+
+class expects_global_489f1(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_tile_06f24[Result]
+
+class expects_shared__cta_409e3(incomplete[Result]):
+    shared__cta: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+
+class expects_global_e5855(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_tile_tile__gather4_9894d[Result]
+
+class expects_global_dead1(incomplete[Result]):
+    global_: expects_mbarrier__complete_tx__bytes_tile_tile__gather4_c7e4a[Result]
+
+class expects_shared__cta_9b6cb(incomplete[Result]):
+    shared__cta: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+
+class expects_global_24b0e(incomplete[Result]):
+    global_: expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile_1214f[Result]
+
+class expects_global_2a699(incomplete[Result]):
+    global_: expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile_596f8[Result]
+
+class complete_or_L2__128B_L2__256B_L2__64B(complete[Result]):
+    L2__128B: complete[Result]
+    L2__256B: complete[Result]
+    L2__64B: complete[Result]
+
+class expects_bulk_group_d82c3(incomplete[Result]):
+    bulk_group: expects_L2__cache_hint_add_and_dec_inc_max_min_or_xor_08d67[Result]
+
+class expects_global_shared__cluster_ac906(incomplete[Result]):
+    global_: expects_shared__cta_b10bc[Result]
+    shared__cluster: expects_shared__cta_a5332[Result]
+
+class expects_global_51752(incomplete[Result]):
+    global_: expects_shared__cta_b10bc[Result]
+
+class expects_mbarrier__complete_tx__bytes_e926a(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_add_and_dec_inc_max_min_or_xor_fdb82[Result]
+
+class expects_global_82d44(incomplete[Result]):
+    global_: expects_shared__cta_76554[Result]
+
+class expects_global_193b9(incomplete[Result]):
+    global_: expects_shared__cta_a4e5e[Result]
+
+class expects_global_ed4cd(incomplete[Result]):
+    global_: expects_shared__cta_ebc91[Result]
+
+class expects_L2__cache_hint_relaxed_c744b(incomplete[Result]):
+    L2__cache_hint: expects_relaxed_34bff[Result]
+    relaxed: expects_sys_e532d[Result]
+
+class expects_L2__cache_hint_b128_relaxed_sys_07cc8(incomplete[Result]):
+    L2__cache_hint: expects_b128_relaxed_sys_3f9a2[Result]
+    b128: complete[Result]
+    relaxed: expects_sys_241da[Result]
+    sys: expects_b128[Result]
+
+class expects_mbarrier__complete_tx__bytes_tile_b9ad8(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric_9e9ab[Result]
+    tile: expects_mbarrier__complete_tx__bytes_8f7ee[Result]
+
+class expects_mbarrier__complete_tx__bytes_tile_6b15e(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric_fbf8d[Result]
+    tile: expects_mbarrier__complete_tx__bytes_2ddcb[Result]
+
+class expects_mbarrier__report__fabric_c25d4(incomplete[Result]):
+    mbarrier__report__fabric: expects_add_and_max_min_or_relaxed_sys_xor_cacc9[Result]
+
+class expects_L2__cache_hint_b128_counted__bytes_cp_mask_relaxed_sys_c9123(incomplete[Result]):
+    L2__cache_hint: expects_b128_relaxed_sys_3f9a2[Result]
+    b128: complete[Result]
+    counted__bytes: expects_L2__cache_hint_b128_relaxed_sys_07cc8[Result]
+    cp_mask: expects_L2__cache_hint_b128_relaxed_sys_07cc8[Result]
+    relaxed: expects_sys_241da[Result]
+    sys: expects_b128[Result]
+
+class expects_shared__cta_1d18b(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_6c01b[Result]
+
+class expects_mbarrier__complete_tx__16B_tile_6c01b(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_7d317[Result]
+    tile: expects_mbarrier__complete_tx__16B_42c1d[Result]
+
+class expects_shared__cta_11256(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_7deed[Result]
+
+class expects_mbarrier__complete_tx__16B_tile_7deed(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_be846[Result]
+    tile: expects_mbarrier__complete_tx__16B_89b8f[Result]
+
+class expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_14c4e(incomplete[Result]):
+    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor_df3a8[Result]
+    add: expects_bf16_f16_f32_f64_u32_u64[Result]
+    and_: expects_b32_b64[Result]
+    counted__bytes: expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor_55800[Result]
+    max: expects_bf16_f16_s32_s64_u32_u64[Result]
+    min: expects_bf16_f16_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    relaxed: expects_sys_7dd82[Result]
+    sys: expects_add_and_max_min_or_xor_0b440[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_shared__cta_73bd0(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_9d3f0[Result]
+
+class expects_mbarrier__complete_tx__16B_tile_9d3f0(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_78dc7[Result]
+    tile: expects_mbarrier__complete_tx__16B_f87fc[Result]
+
+class expects_shared__cta_765c3(incomplete[Result]):
+    shared__cta: expects_mbarrier__complete_tx__16B_tile_e8173[Result]
+
+class expects_mbarrier__complete_tx__16B_tile_e8173(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_800bc[Result]
+    tile: expects_mbarrier__complete_tx__16B_33b95[Result]
+
+class expects_b8_b8x16_shared_shared__cta_bf68a(incomplete[Result]):
+    b8: complete[Result]
+    b8x16: expects_b4x16_p64_b6x16_p32[Result]
+    shared: expects_b8_b8x16_0629a[Result]
+    shared__cta: expects_b8_b8x16_0629a[Result]
+
+class expects_s4(incomplete[Result]):
+    s4: complete[Result]
+
+class expects_b8x16_s8_550d4(incomplete[Result]):
+    b8x16: expects_b4x16_p64_b6x16_p32[Result]
+    s8: expects_s4[Result]
+
+class expects_b16_shared_shared__cta_1f7f1(incomplete[Result]):
+    b16: complete[Result]
+    shared: expects_b16[Result]
+    shared__cta: expects_b16[Result]
+
+class expects_col_77d74(incomplete[Result]):
+    col: expects_f16_f32_07e58[Result]
+
+class expects_col_f4065(incomplete[Result]):
+    col: expects_f16_f32_s32_satfinite_f2699[Result]
+
+class expects_col_8ded1(incomplete[Result]):
+    col: expects_f32_s32_satfinite_d06b8[Result]
+
+class expects_col_49962(incomplete[Result]):
+    col: expects_f32_07030[Result]
+
+class expects_s32_1cef0(incomplete[Result]):
+    s32: expects_b1_55b41[Result]
+
+class expects_f16_f32_f64_kind__f8f6f4_rm_rn_rp_rz_2155d(incomplete[Result]):
+    f16: expects_e4m3_e5m2_f16_76d9a[Result]
+    f32: expects_bf16_e4m3_e5m2_f16_02c9b[Result]
+    f64: expects_f64_60fe3[Result]
+    kind__f8f6f4: expects_f16_f32_b1e82[Result]
+    rm: expects_f64_02266[Result]
+    rn: expects_f64_02266[Result]
+    rp: expects_f64_02266[Result]
+    rz: expects_f64_02266[Result]
+    s32: expects_s8_u8_76a27[Result]
+    satfinite: expects_s32_c2dc8[Result]
+
+class expects_f16_f32_kind__f8f6f4_kind__mxf8f6f4_s32_satfinite_ab77f(incomplete[Result]):
+    f16: expects_e4m3_e5m2_2d017[Result]
+    f32: expects_e4m3_e5m2_79699[Result]
+    kind__f8f6f4: expects_f16_f32_140c0[Result]
+    kind__mxf8f6f4: expects_block_scale_baf95[Result]
+    s32: expects_s4_s8_u4_u8_dfa48[Result]
+    satfinite: expects_s32_ed1c3[Result]
+
+class expects_f32_f64_rm_rn_rp_rz_d1027(incomplete[Result]):
+    f32: expects_tf32_da9d1[Result]
+    f64: expects_f64_60fe3[Result]
+    rm: expects_f64_02266[Result]
+    rn: expects_f64_02266[Result]
+    rp: expects_f64_02266[Result]
+    rz: expects_f64_02266[Result]
+
+class expects_kind__mxf4_kind__mxf4nvf4_s32_satfinite_d749d(incomplete[Result]):
+    kind__mxf4: expects_block_scale_14efe[Result]
+    kind__mxf4nvf4: expects_block_scale_9ccec[Result]
+    s32: expects_s4_u4_5f2ad[Result]
+    satfinite: expects_s32_e018d[Result]
+
+class expects_f16_f32_f64_rm_rn_rp_rz_63e80(incomplete[Result]):
+    f16: expects_f16_e7256[Result]
+    f32: expects_bf16_f16_tf32_9d13e[Result]
+    f64: expects_f64_60fe3[Result]
+    rm: expects_f64_02266[Result]
+    rn: expects_f64_02266[Result]
+    rp: expects_f64_02266[Result]
+    rz: expects_f64_02266[Result]
+
+class expects_s32_satfinite_7017e(incomplete[Result]):
+    s32: expects_s8_u8_76a27[Result]
+    satfinite: expects_s32_c2dc8[Result]
+
+class expects_s32_satfinite_b61b0(incomplete[Result]):
+    s32: expects_s4_u4_5f2ad[Result]
+    satfinite: expects_s32_e018d[Result]
+
+class expects_f16_f32_5ba91(incomplete[Result]):
+    f16: expects_f16_e7256[Result]
+    f32: expects_f16_d7157[Result]
+
+class expects_f16_f32_f64_rm_rn_rp_rz_69af1(incomplete[Result]):
+    f16: expects_f16_e7256[Result]
+    f32: expects_f16_d7157[Result]
+    f64: expects_f64_60fe3[Result]
+    rm: expects_f64_02266[Result]
+    rn: expects_f64_02266[Result]
+    rp: expects_f64_02266[Result]
+    rz: expects_f64_02266[Result]
+
+class expects_bulk_group_ee416(incomplete[Result]):
+    bulk_group: complete_or_cp_mask[Result]
+
+class expects_global_996a8(incomplete[Result]):
+    global_: expects_shared__cta_b9ab2[Result]
+
+class expects_shared__cta_65d2c(incomplete[Result]):
+    shared__cta: expects_bulk_group_e3559[Result]
+
+class expects_cluster_cta_gpu_sys_6edb1(incomplete[Result]):
+    cluster: expects_global_3c6c0[Result]
+    cta: expects_global_3c6c0[Result]
+    gpu: expects_global_3c6c0[Result]
+    sys: expects_global_3c6c0[Result]
+
+class expects_s32_u32_u64(incomplete[Result]):
+    s32: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_add_207fd(incomplete[Result]):
+    add: expects_s32_u32_u64[Result]
+
+class expects_b8_shared_shared__cta_cdd02(incomplete[Result]):
+    b8: complete[Result]
+    shared: expects_b8[Result]
+    shared__cta: expects_b8[Result]
+
+class expects_32x32b_c04a7(incomplete[Result]):
+    _32x32b: expects_x128_x16_x32_x4_x64_x8_d7b83[Result]
+
+class expects_x128_x16_x2_x32_x4_x64_x8_f8ed0(incomplete[Result]):
+    x128: expects_max_min_34760[Result]
+    x16: expects_max_min_34760[Result]
+    x2: expects_max_min_34760[Result]
+    x32: expects_max_min_34760[Result]
+    x4: expects_max_min_34760[Result]
+    x64: expects_max_min_34760[Result]
+    x8: expects_max_min_34760[Result]
+
+class expects_x128_x16_x32_x4_x64_x8_72781(incomplete[Result]):
+    x128: expects_max_min_53774[Result]
+    x16: expects_max_min_53774[Result]
+    x32: expects_max_min_53774[Result]
+    x4: expects_max_min_53774[Result]
+    x64: expects_max_min_53774[Result]
+    x8: expects_max_min_53774[Result]
+
+class expects_b32_pack__16b_25b51(incomplete[Result]):
+    b32: complete[Result]
+    pack__16b: expects_b32[Result]
+
+class complete_or_block32_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_4ff1b(complete[Result]):
+    block32: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+    collector__a__discard: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__fill: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__lastuse: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__a__use: complete_or_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use[Result]
+    collector__b__discard: complete[Result]
+    collector__b__fill: complete[Result]
+    collector__b__lastuse: complete[Result]
+    collector__b__use: complete[Result]
+    scale_vec__1X: complete_or_collector__a__discard_collector__a__fill_collector__a__lastuse_collector__a__use_collector__b__discard_collector__b__fill_collector__b__lastuse_collector__b__use_a5387[Result]
+
+class expects_b32_unpack__16b_d662d(incomplete[Result]):
+    b32: complete[Result]
+    unpack__16b: expects_b32[Result]
+
+class expects_cluster_cta_gpu_sys_1e97d(incomplete[Result]):
+    cluster: expects_sync_87b1f[Result]
+    cta: expects_sync_87b1f[Result]
+    gpu: expects_sync_87b1f[Result]
+    sys: expects_sync_87b1f[Result]
+
+class expects_e4m3_e5m2(incomplete[Result]):
+    e4m3: complete[Result]
+    e5m2: complete[Result]
+
+class expects_tf32(incomplete[Result]):
+    tf32: complete[Result]
+
+class expects_b1_91716(incomplete[Result]):
+    b1: expects_and_acad4[Result]
+
+class expects_s8_u8(incomplete[Result]):
+    s8: complete[Result]
+    u8: complete[Result]
+
+class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4_a2afb(incomplete[Result]):
+    m16n16k16: expects_bf16_f16_global_s8_shared_shared__cta_u8_f5d8b[Result]
+    m16n16k8: expects_global_shared_shared__cta_tf32_e6bd3[Result]
+    m32n8k16: expects_bf16_f16_global_s8_shared_shared__cta_u8_f5d8b[Result]
+    m8n32k16: expects_bf16_f16_global_s8_shared_shared__cta_u8_f5d8b[Result]
+    m8n8k4: expects_f64_global_shared_shared__cta_82617[Result]
+
+class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4_982a5(incomplete[Result]):
+    m16n16k16: expects_bf16_f16_global_s8_shared_shared__cta_u8_f5d8b[Result]
+    m16n16k8: expects_global_shared_shared__cta_tf32_e6bd3[Result]
+    m32n8k16: expects_bf16_f16_global_s8_shared_shared__cta_u8_f5d8b[Result]
+    m8n32k16: expects_bf16_f16_global_s8_shared_shared__cta_u8_f5d8b[Result]
+    m8n8k128: expects_b1_global_shared_shared__cta_fe976[Result]
+    m8n8k32: expects_global_s4_shared_shared__cta_u4_c6823[Result]
+    m8n8k4: expects_f64_global_shared_shared__cta_82617[Result]
+
+class expects_f16_global_shared_shared__cta_2c3fc(incomplete[Result]):
+    f16: complete[Result]
+    global_: expects_f16[Result]
+    shared: expects_f16[Result]
+    shared__cta: expects_f16[Result]
+
+class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4_c007d(incomplete[Result]):
+    m16n16k16: expects_f16_f32_global_s32_shared_shared__cta_b9bb5[Result]
+    m16n16k8: expects_f32_global_shared_shared__cta_c87fb[Result]
+    m32n8k16: expects_f16_f32_global_s32_shared_shared__cta_b9bb5[Result]
+    m8n32k16: expects_f16_f32_global_s32_shared_shared__cta_b9bb5[Result]
+    m8n8k128: expects_global_s32_shared_shared__cta_a8933[Result]
+    m8n8k32: expects_global_s32_shared_shared__cta_a8933[Result]
+    m8n8k4: expects_f64_global_shared_shared__cta_82617[Result]
+
+class expects_f16_f32_global_shared_shared__cta_345d6(incomplete[Result]):
+    f16: complete[Result]
+    f32: complete[Result]
+    global_: expects_f16_f32[Result]
+    shared: expects_f16_f32[Result]
+    shared__cta: expects_f16_f32[Result]
+
+class expects_row_c3e7d(incomplete[Result]):
+    row: expects_col_b3451[Result]
+
+class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4_e4016(incomplete[Result]):
+    m16n16k16: expects_f16_f32_s32_dfe8f[Result]
+    m16n16k8: expects_f32_07030[Result]
+    m32n8k16: expects_f16_f32_s32_dfe8f[Result]
+    m8n32k16: expects_f16_f32_s32_dfe8f[Result]
+    m8n8k4: expects_f64_rm_rn_rp_rz_4e270[Result]
+
+class expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k32_m8n8k4_5dfff(incomplete[Result]):
+    m16n16k16: expects_f16_f32_s32_dfe8f[Result]
+    m16n16k8: expects_f32_07030[Result]
+    m32n8k16: expects_f16_f32_s32_dfe8f[Result]
+    m8n32k16: expects_f16_f32_s32_dfe8f[Result]
+    m8n8k32: expects_s32_aa315[Result]
+    m8n8k4: expects_f64_rm_rn_rp_rz_4e270[Result]
+
+class expects_f16_f32_c3ff6(incomplete[Result]):
+    f16: expects_f16_f32_efae1[Result]
+    f32: expects_f16_f32_efae1[Result]
+
+class complete_or_cp_mask(complete[Result]):
+    cp_mask: complete[Result]
+
+class expects_global_e48a5(incomplete[Result]):
+    global_: complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile_97251[Result]
+
+class expects_global_1850f(incomplete[Result]):
+    global_: complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile_tile__gather4_d6979[Result]
+
+class expects_global_393ce(incomplete[Result]):
+    global_: complete_or_L2__cache_hint_L2__evict_last_im2col_im2col__w_im2col__w__128_override__global_address_tile_51d57[Result]
+
+class expects_bulk_group_ffe73(incomplete[Result]):
+    bulk_group: expects_L2__cache_hint_b128_cp_mask_722d6[Result]
+
+class expects_mbarrier__complete_tx__bytes_d07d9(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_L2__cache_hint_b128_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_c1549[Result]
+
+class expects_mbarrier__complete_tx__bytes_218c4(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_b128[Result]
+
+class expects_mbarrier__complete_tx__bytes_0981e(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_L2__cache_hint_b128_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_5c641[Result]
+
+class complete_or_L2__cache_hint_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_d5a03(complete[Result]):
+    L2__cache_hint: complete[Result]
+    multicast__cluster: complete_or_L2__cache_hint[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint[Result]
+
+class complete_or_L2__cache_hint(complete[Result]):
+    L2__cache_hint: complete[Result]
+
+class complete_or_ignore_oob(complete[Result]):
+    ignore_oob: complete[Result]
+
+class complete_or_L2__cache_hint_ignore_oob_40952(complete[Result]):
+    L2__cache_hint: complete_or_ignore_oob[Result]
+    ignore_oob: complete[Result]
+
+class expects_bulk_group_tile_df7ca(incomplete[Result]):
+    bulk_group: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    tile: expects_bulk_group_dca97[Result]
+
+class expects_mbarrier__complete_tx__bytes_tile_b3bdb(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_91501[Result]
+    tile: expects_mbarrier__complete_tx__bytes_5e066[Result]
+
+class expects_mbarrier__complete_tx__bytes_tile_06f24(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_be4e2[Result]
+    tile: expects_mbarrier__complete_tx__bytes_0331d[Result]
+
+class expects_bulk_group_tile_tile__scatter4_3255e(incomplete[Result]):
+    bulk_group: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    tile: expects_bulk_group_0585a[Result]
+    tile__scatter4: expects_bulk_group_34c46[Result]
+
+class expects_mbarrier__complete_tx__bytes_tile_tile__gather4_9894d(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_0bba5[Result]
+    tile: expects_mbarrier__complete_tx__bytes_60370[Result]
+    tile__gather4: expects_mbarrier__complete_tx__bytes_d3b7b[Result]
+
+class expects_mbarrier__complete_tx__bytes_tile_tile__gather4_c7e4a(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_1de98[Result]
+    tile: expects_mbarrier__complete_tx__bytes_ee82d[Result]
+    tile__gather4: expects_mbarrier__complete_tx__bytes_abac5[Result]
+
+class expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee(incomplete[Result]):
+    bulk_group: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    im2col_no_offs: expects_bulk_group_34c46[Result]
+    im2col_no_offs__w: expects_bulk_group_34c46[Result]
+    tile: expects_bulk_group_0585a[Result]
+
+class expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile_1214f(incomplete[Result]):
+    im2col: expects_mbarrier__complete_tx__bytes_d3b7b[Result]
+    im2col__w: expects_mbarrier__complete_tx__bytes_d3b7b[Result]
+    im2col__w__128: expects_mbarrier__complete_tx__bytes_d3b7b[Result]
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_0bba5[Result]
+    tile: expects_mbarrier__complete_tx__bytes_60370[Result]
+
+class expects_im2col_im2col__w_im2col__w__128_mbarrier__complete_tx__bytes_tile_596f8(incomplete[Result]):
+    im2col: expects_mbarrier__complete_tx__bytes_abac5[Result]
+    im2col__w: expects_mbarrier__complete_tx__bytes_abac5[Result]
+    im2col__w__128: expects_mbarrier__complete_tx__bytes_abac5[Result]
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_1de98[Result]
+    tile: expects_mbarrier__complete_tx__bytes_ee82d[Result]
+
+class expects_L2__cache_hint_add_and_dec_inc_max_min_or_xor_08d67(incomplete[Result]):
+    L2__cache_hint: expects_add_and_dec_inc_max_min_or_xor_4aa40[Result]
+    add: expects_f32_f64_noftz_s32_u32_u64_e2ba6[Result]
+    and_: expects_b32_b64[Result]
+    dec: expects_u32[Result]
+    inc: expects_u32[Result]
+    max: expects_bf16_f16_s32_s64_u32_u64[Result]
+    min: expects_bf16_f16_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_add_and_dec_inc_max_min_or_xor_fdb82(incomplete[Result]):
+    add: expects_s32_u32_u64[Result]
+    and_: expects_b32[Result]
+    dec: expects_u32[Result]
+    inc: expects_u32[Result]
+    max: expects_s32_u32[Result]
+    min: expects_s32_u32[Result]
+    or_: expects_b32[Result]
+    xor: expects_b32[Result]
+
+class expects_shared__cta_76554(incomplete[Result]):
+    shared__cta: expects_add_and_dec_inc_max_min_or_xor_0905c[Result]
+
+class expects_shared__cta_a4e5e(incomplete[Result]):
+    shared__cta: expects_add_and_dec_inc_max_min_or_xor_16a01[Result]
+
+class expects_shared__cta_ebc91(incomplete[Result]):
+    shared__cta: expects_add_and_dec_inc_max_min_or_xor_01f84[Result]
+
+class expects_relaxed_34bff(incomplete[Result]):
+    relaxed: expects_sys_e532d[Result]
+
+class expects_sys_e532d(incomplete[Result]):
+    sys: expects_add_and_cas_exch_max_min_or_xor_4dfe1[Result]
+
+class expects_b128_relaxed_sys_3f9a2(incomplete[Result]):
+    b128: complete[Result]
+    relaxed: expects_sys_241da[Result]
+    sys: expects_b128[Result]
+
+class expects_sys_241da(incomplete[Result]):
+    sys: expects_b128[Result]
+
+class expects_mbarrier__report__fabric_9e9ab(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_b128_relaxed_sys_282b4[Result]
+
+class expects_mbarrier__complete_tx__bytes_8f7ee(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric_9e9ab[Result]
+
+class expects_mbarrier__report__fabric_fbf8d(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_b128_relaxed_sys_d5f8f[Result]
+
+class expects_mbarrier__complete_tx__bytes_2ddcb(incomplete[Result]):
+    mbarrier__complete_tx__bytes: expects_mbarrier__report__fabric_fbf8d[Result]
+
+class expects_add_and_max_min_or_relaxed_sys_xor_cacc9(incomplete[Result]):
+    add: expects_acc__f16_acc__f32_bf16_f16_f32_u32_u64_f06ec[Result]
+    and_: expects_b32_b64_1313d[Result]
+    max: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64_928a5[Result]
+    min: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64_928a5[Result]
+    or_: expects_b32_b64_1313d[Result]
+    relaxed: expects_sys_7a169[Result]
+    sys: expects_add_and_max_min_or_xor_44bb4[Result]
+    xor: expects_b32_b64_1313d[Result]
+
+class expects_mbarrier__report__fabric_7d317(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_b128_counted__bytes_relaxed_sys_ffa63[Result]
+
+class expects_mbarrier__complete_tx__16B_42c1d(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_7d317[Result]
+
+class expects_mbarrier__report__fabric_be846(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_b128_counted__bytes_relaxed_sys_ae41a[Result]
+
+class expects_mbarrier__complete_tx__16B_89b8f(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_be846[Result]
+
+class expects_add_and_max_min_or_relaxed_sys_xor_df3a8(incomplete[Result]):
+    add: expects_bf16_f16_f32_f64_u32_u64[Result]
+    and_: expects_b32_b64[Result]
+    max: expects_bf16_f16_s32_s64_u32_u64[Result]
+    min: expects_bf16_f16_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    relaxed: expects_sys_7dd82[Result]
+    sys: expects_add_and_max_min_or_xor_0b440[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_bf16_f16_f32_f64_u32_u64(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor_55800(incomplete[Result]):
+    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor_df3a8[Result]
+    add: expects_bf16_f16_f32_f64_u32_u64[Result]
+    and_: expects_b32_b64[Result]
+    max: expects_bf16_f16_s32_s64_u32_u64[Result]
+    min: expects_bf16_f16_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    relaxed: expects_sys_7dd82[Result]
+    sys: expects_add_and_max_min_or_xor_0b440[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_bf16_f16_s32_s64_u32_u64(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_sys_7dd82(incomplete[Result]):
+    sys: expects_add_and_max_min_or_xor_0b440[Result]
+
+class expects_add_and_max_min_or_xor_0b440(incomplete[Result]):
+    add: expects_bf16_f16_f32_f64_u32_u64[Result]
+    and_: expects_b32_b64[Result]
+    max: expects_bf16_f16_s32_s64_u32_u64[Result]
+    min: expects_bf16_f16_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_mbarrier__report__fabric_78dc7(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_57602[Result]
+
+class expects_mbarrier__complete_tx__16B_f87fc(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_78dc7[Result]
+
+class expects_mbarrier__report__fabric_800bc(incomplete[Result]):
+    mbarrier__report__fabric: expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_663a7[Result]
+
+class expects_mbarrier__complete_tx__16B_33b95(incomplete[Result]):
+    mbarrier__complete_tx__16B: expects_mbarrier__report__fabric_800bc[Result]
+
+class expects_b8_b8x16_0629a(incomplete[Result]):
+    b8: complete[Result]
+    b8x16: expects_b4x16_p64_b6x16_p32[Result]
+
+class expects_f16_f32_07e58(incomplete[Result]):
+    f16: expects_f16_e7256[Result]
+    f32: expects_bf16_f16_tf32_9d13e[Result]
+
+class expects_f16_f32_s32_satfinite_f2699(incomplete[Result]):
+    f16: expects_f16_e7256[Result]
+    f32: expects_bf16_f16_03347[Result]
+    s32: expects_s8_u8_76a27[Result]
+    satfinite: expects_s32_c2dc8[Result]
+
+class expects_f32_s32_satfinite_d06b8(incomplete[Result]):
+    f32: expects_e4m3_e5m2_79699[Result]
+    s32: expects_s4_s8_u4_u8_dfa48[Result]
+    satfinite: expects_s32_ed1c3[Result]
+
+class expects_f32_07030(incomplete[Result]):
+    f32: expects_tf32_da9d1[Result]
+
+class expects_b1_55b41(incomplete[Result]):
+    b1: expects_b1_777f4[Result]
+
+class expects_e4m3_e5m2_f16_76d9a(incomplete[Result]):
+    e4m3: expects_e4m3_e5m2_5d3a8[Result]
+    e5m2: expects_e4m3_e5m2_5d3a8[Result]
+    f16: expects_f16_0af98[Result]
+
+class expects_bf16_e4m3_e5m2_f16_02c9b(incomplete[Result]):
+    bf16: expects_bf16_9152d[Result]
+    e4m3: expects_e4m3_e5m2_539fb[Result]
+    e5m2: expects_e4m3_e5m2_539fb[Result]
+    f16: expects_f16_b2825[Result]
+
+class expects_f64_60fe3(incomplete[Result]):
+    f64: expects_f64_f8748[Result]
+
+class expects_f16_f32_b1e82(incomplete[Result]):
+    f16: expects_e4m3_e5m2_2d017[Result]
+    f32: expects_e4m3_e5m2_79699[Result]
+
+class expects_f64_02266(incomplete[Result]):
+    f64: expects_f64_60fe3[Result]
+
+class expects_s8_u8_76a27(incomplete[Result]):
+    s8: expects_s8_u8_1ffa5[Result]
+    u8: expects_s8_u8_1ffa5[Result]
+
+class expects_s32_c2dc8(incomplete[Result]):
+    s32: expects_s8_u8_76a27[Result]
+
+class expects_e4m3_e5m2_2d017(incomplete[Result]):
+    e4m3: expects_e4m3_e5m2_5d3a8[Result]
+    e5m2: expects_e4m3_e5m2_5d3a8[Result]
+
+class expects_e4m3_e5m2_79699(incomplete[Result]):
+    e4m3: expects_e4m3_e5m2_539fb[Result]
+    e5m2: expects_e4m3_e5m2_539fb[Result]
+
+class expects_f16_f32_140c0(incomplete[Result]):
+    f16: expects_e2m1_e2m3_e3m2_e4m3_e5m2_61778[Result]
+    f32: expects_e2m1_e2m3_e3m2_e4m3_e5m2_4822b[Result]
+
+class expects_block_scale_baf95(incomplete[Result]):
+    block_scale: expects_f32_scale_vec__1X_2aecb[Result]
+
+class expects_s4_s8_u4_u8_dfa48(incomplete[Result]):
+    s4: expects_s4_u4_ffa9a[Result]
+    s8: expects_s8_u8_1ffa5[Result]
+    u4: expects_s4_u4_ffa9a[Result]
+    u8: expects_s8_u8_1ffa5[Result]
+
+class expects_s32_ed1c3(incomplete[Result]):
+    s32: expects_s4_s8_u4_u8_dfa48[Result]
+
+class expects_tf32_da9d1(incomplete[Result]):
+    tf32: expects_tf32_c6c84[Result]
+
+class expects_block_scale_14efe(incomplete[Result]):
+    block_scale: expects_f32_scale_vec__2X_66632[Result]
+
+class expects_block_scale_9ccec(incomplete[Result]):
+    block_scale: expects_scale_vec__2X_scale_vec__4X_1ad01[Result]
+
+class expects_s4_u4_5f2ad(incomplete[Result]):
+    s4: expects_s4_u4_ffa9a[Result]
+    u4: expects_s4_u4_ffa9a[Result]
+
+class expects_s32_e018d(incomplete[Result]):
+    s32: expects_s4_u4_5f2ad[Result]
+
+class expects_f16_e7256(incomplete[Result]):
+    f16: expects_f16_0af98[Result]
+
+class expects_bf16_f16_tf32_9d13e(incomplete[Result]):
+    bf16: expects_bf16_9152d[Result]
+    f16: expects_f16_b2825[Result]
+    tf32: expects_tf32_c6c84[Result]
+
+class expects_f16_d7157(incomplete[Result]):
+    f16: expects_f16_5bb1a[Result]
+
+class expects_shared__cta_b9ab2(incomplete[Result]):
+    shared__cta: expects_bulk_group_33e58[Result]
+
+class expects_bulk_group_e3559(incomplete[Result]):
+    bulk_group: expects_add_and_dec_inc_max_min_or_xor_4aa40[Result]
+
+class expects_global_3c6c0(incomplete[Result]):
+    global_: expects_shared__cta_65d2c[Result]
+
+class expects_b8(incomplete[Result]):
+    b8: complete[Result]
+
+class expects_x128_x16_x32_x4_x64_x8_d7b83(incomplete[Result]):
+    x128: expects_max_min_b89d9[Result]
+    x16: expects_max_min_b89d9[Result]
+    x32: expects_max_min_b89d9[Result]
+    x4: expects_max_min_b89d9[Result]
+    x64: expects_max_min_b89d9[Result]
+    x8: expects_max_min_b89d9[Result]
+
+class expects_max_min_34760(incomplete[Result]):
+    max: expects_NaN_abs_f32_s32_u32_9c5a4[Result]
+    min: expects_NaN_abs_f32_s32_u32_9c5a4[Result]
+
+class expects_max_min_53774(incomplete[Result]):
+    max: expects_sp__2_4_31726[Result]
+    min: expects_sp__2_4_31726[Result]
+
+class expects_and_acad4(incomplete[Result]):
+    and_: expects_popc[Result]
+
+class expects_bf16_f16_global_s8_shared_shared__cta_u8_f5d8b(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
+    global_: expects_bf16_f16_s8_u8[Result]
+    s8: complete[Result]
+    shared: expects_bf16_f16_s8_u8[Result]
+    shared__cta: expects_bf16_f16_s8_u8[Result]
+    u8: complete[Result]
+
+class expects_global_shared_shared__cta_tf32_e6bd3(incomplete[Result]):
+    global_: expects_tf32[Result]
+    shared: expects_tf32[Result]
+    shared__cta: expects_tf32[Result]
+    tf32: complete[Result]
+
+class expects_f64_global_shared_shared__cta_82617(incomplete[Result]):
+    f64: complete[Result]
+    global_: expects_f64[Result]
+    shared: expects_f64[Result]
+    shared__cta: expects_f64[Result]
+
+class expects_b1_global_shared_shared__cta_fe976(incomplete[Result]):
+    b1: complete[Result]
+    global_: expects_b1[Result]
+    shared: expects_b1[Result]
+    shared__cta: expects_b1[Result]
+
+class expects_global_s4_shared_shared__cta_u4_c6823(incomplete[Result]):
+    global_: expects_s4_u4[Result]
+    s4: complete[Result]
+    shared: expects_s4_u4[Result]
+    shared__cta: expects_s4_u4[Result]
+    u4: complete[Result]
+
+class expects_f16_f32_global_s32_shared_shared__cta_b9bb5(incomplete[Result]):
+    f16: complete[Result]
+    f32: complete[Result]
+    global_: expects_f16_f32_s32[Result]
+    s32: complete[Result]
+    shared: expects_f16_f32_s32[Result]
+    shared__cta: expects_f16_f32_s32[Result]
+
+class expects_f32_global_shared_shared__cta_c87fb(incomplete[Result]):
+    f32: complete[Result]
+    global_: expects_f32[Result]
+    shared: expects_f32[Result]
+    shared__cta: expects_f32[Result]
+
+class expects_global_s32_shared_shared__cta_a8933(incomplete[Result]):
+    global_: expects_s32[Result]
+    s32: complete[Result]
+    shared: expects_s32[Result]
+    shared__cta: expects_s32[Result]
+
+class expects_col_b3451(incomplete[Result]):
+    col: expects_m8n8k128_436e3[Result]
+
+class expects_f16_f32_s32_dfe8f(incomplete[Result]):
+    f16: expects_f16_f32_efae1[Result]
+    f32: expects_bf16_f16_f32_05a4d[Result]
+    s32: expects_s8_u8_1f392[Result]
+
+class expects_f64_rm_rn_rp_rz_4e270(incomplete[Result]):
+    f64: expects_f64_60fe3[Result]
+    rm: expects_f64_02266[Result]
+    rn: expects_f64_02266[Result]
+    rp: expects_f64_02266[Result]
+    rz: expects_f64_02266[Result]
+
+class expects_s32_aa315(incomplete[Result]):
+    s32: expects_s4_u4_ea218[Result]
+
+class expects_f16_f32_efae1(incomplete[Result]):
+    f16: complete_or_satfinite[Result]
+    f32: complete_or_satfinite[Result]
+
+class complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile_97251(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_5e6a5[Result]
+    L2__evict_last: complete_or_override__global_address_5e6a5[Result]
+    override__global_address: complete_or_override__global_dim[Result]
+    tile: complete_or_L2__cache_hint_L2__evict_last_override__global_address_3a6b8[Result]
+
+class complete_or_L2__cache_hint_L2__evict_last_override__global_address_tile_tile__gather4_d6979(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    L2__evict_last: complete_or_override__global_address_62284[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+    tile: complete_or_L2__cache_hint_L2__evict_last_override__global_address_e5288[Result]
+    tile__gather4: complete_or_L2__cache_hint_L2__evict_last_override__global_address_70f25[Result]
+
+class complete_or_L2__cache_hint_L2__evict_last_im2col_im2col__w_im2col__w__128_override__global_address_tile_51d57(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    L2__evict_last: complete_or_override__global_address_62284[Result]
+    im2col: complete_or_L2__cache_hint_L2__evict_last_override__global_address_70f25[Result]
+    im2col__w: complete_or_L2__cache_hint_L2__evict_last_override__global_address_70f25[Result]
+    im2col__w__128: complete_or_L2__cache_hint_L2__evict_last_override__global_address_70f25[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+    tile: complete_or_L2__cache_hint_L2__evict_last_override__global_address_e5288[Result]
+
+class expects_L2__cache_hint_b128_cp_mask_722d6(incomplete[Result]):
+    L2__cache_hint: expects_b128_cp_mask_26dad[Result]
+    b128: complete[Result]
+    cp_mask: expects_b128[Result]
+
+class expects_L2__cache_hint_b128_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_c1549(incomplete[Result]):
+    L2__cache_hint: expects_b128[Result]
+    b128: complete[Result]
+    mbarrier__report__disabled: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_a5c85[Result]
+    mbarrier__report__validity__per_16bytes__8: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_a5c85[Result]
+    mbarrier__report__validity__per_16bytes__80: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_a5c85[Result]
+    mbarrier__report__validity__per_16bytes__8000: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_a5c85[Result]
+    mbarrier__report__validity__per_16bytes__80000000: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_a5c85[Result]
+    mbarrier__report__validity__per_element__ff: expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_a5c85[Result]
+    multicast__cluster: expects_L2__cache_hint_b128_d71bb[Result]
+    multicast__cluster__16b: expects_L2__cache_hint_b128_d71bb[Result]
+    multicast__cluster__32b: expects_L2__cache_hint_b128_d71bb[Result]
+
+class expects_L2__cache_hint_b128_ignore_oob_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_mbarrier__report__validity__per_element__ff_5c641(incomplete[Result]):
+    L2__cache_hint: expects_b128_ignore_oob_f3e50[Result]
+    b128: complete[Result]
+    ignore_oob: expects_b128[Result]
+    mbarrier__report__disabled: expects_L2__cache_hint_b128_ignore_oob_81663[Result]
+    mbarrier__report__validity__per_16bytes__8: expects_L2__cache_hint_b128_d71bb[Result]
+    mbarrier__report__validity__per_16bytes__80: expects_L2__cache_hint_b128_d71bb[Result]
+    mbarrier__report__validity__per_16bytes__8000: expects_L2__cache_hint_b128_d71bb[Result]
+    mbarrier__report__validity__per_16bytes__80000000: expects_L2__cache_hint_b128_d71bb[Result]
+    mbarrier__report__validity__per_element__ff: expects_L2__cache_hint_b128_d71bb[Result]
+
+class complete_or_L2__cache_hint_override__global_address_93847(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_5e6a5[Result]
+    override__global_address: complete_or_override__global_dim[Result]
+
+class expects_bulk_group_dca97(incomplete[Result]):
+    bulk_group: complete_or_L2__cache_hint_override__global_address_93847[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_91501(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_5e6a5[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_61478[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_61478[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_61478[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_61478[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_61478[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_61478[Result]
+    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    override__global_address: complete_or_override__global_dim[Result]
+
+class expects_mbarrier__complete_tx__bytes_5e066(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_91501[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_be4e2(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_5e6a5[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    override__global_address: complete_or_override__global_dim[Result]
+
+class expects_mbarrier__complete_tx__bytes_0331d(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_be4e2[Result]
+
+class complete_or_L2__cache_hint_override__global_address_6c57c(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class expects_bulk_group_0585a(incomplete[Result]):
+    bulk_group: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+
+class expects_bulk_group_34c46(incomplete[Result]):
+    bulk_group: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_0bba5(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_90e5f[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_90e5f[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_90e5f[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_90e5f[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_90e5f[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_90e5f[Result]
+    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class expects_mbarrier__complete_tx__bytes_60370(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_0bba5[Result]
+
+class expects_mbarrier__complete_tx__bytes_d3b7b(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_4e287[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_1de98(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class expects_mbarrier__complete_tx__bytes_ee82d(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_1de98[Result]
+
+class expects_mbarrier__complete_tx__bytes_abac5(incomplete[Result]):
+    mbarrier__complete_tx__bytes: complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_42b7d[Result]
+
+class expects_add_and_dec_inc_max_min_or_xor_4aa40(incomplete[Result]):
+    add: expects_f32_f64_noftz_s32_u32_u64_e2ba6[Result]
+    and_: expects_b32_b64[Result]
+    dec: expects_u32[Result]
+    inc: expects_u32[Result]
+    max: expects_bf16_f16_s32_s64_u32_u64[Result]
+    min: expects_bf16_f16_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_f32_f64_noftz_s32_u32_u64_e2ba6(incomplete[Result]):
+    f32: complete[Result]
+    f64: complete[Result]
+    noftz: expects_bf16_f16_f32[Result]
+    s32: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_add_and_dec_inc_max_min_or_xor_0905c(incomplete[Result]):
+    add: expects_bulk_group_tile_df7ca[Result]
+    and_: expects_bulk_group_tile_df7ca[Result]
+    dec: expects_bulk_group_tile_df7ca[Result]
+    inc: expects_bulk_group_tile_df7ca[Result]
+    max: expects_bulk_group_tile_df7ca[Result]
+    min: expects_bulk_group_tile_df7ca[Result]
+    or_: expects_bulk_group_tile_df7ca[Result]
+    xor: expects_bulk_group_tile_df7ca[Result]
+
+class expects_add_and_dec_inc_max_min_or_xor_16a01(incomplete[Result]):
+    add: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+    and_: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+    dec: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+    inc: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+    max: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+    min: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+    or_: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+    xor: expects_bulk_group_tile_tile__scatter4_3255e[Result]
+
+class expects_add_and_dec_inc_max_min_or_xor_01f84(incomplete[Result]):
+    add: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+    and_: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+    dec: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+    inc: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+    max: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+    min: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+    or_: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+    xor: expects_bulk_group_im2col_no_offs_im2col_no_offs__w_tile_d66ee[Result]
+
+class expects_add_and_cas_exch_max_min_or_xor_4dfe1(incomplete[Result]):
+    add: expects_bf16x2_f16x2_f32_f64_u32_u64[Result]
+    and_: expects_b32_b64[Result]
+    cas: expects_b128_b32_b64[Result]
+    exch: expects_b128_b32_b64[Result]
+    max: expects_bf16x2_f16x2_s32_s64_u32_u64[Result]
+    min: expects_bf16x2_f16x2_s32_s64_u32_u64[Result]
+    or_: expects_b32_b64[Result]
+    xor: expects_b32_b64[Result]
+
+class expects_L2__cache_hint_b128_relaxed_sys_282b4(incomplete[Result]):
+    L2__cache_hint: expects_b128_relaxed_sys_810ba[Result]
+    b128: expects_override__global_address_22ab5[Result]
+    relaxed: expects_sys_7557f[Result]
+    sys: expects_b128_90d7d[Result]
+
+class expects_L2__cache_hint_b128_relaxed_sys_d5f8f(incomplete[Result]):
+    L2__cache_hint: expects_b128_relaxed_sys_700cf[Result]
+    b128: expects_override__global_address_964f2[Result]
+    relaxed: expects_sys_05f0a[Result]
+    sys: expects_b128_1b50e[Result]
+
+class expects_acc__f16_acc__f32_bf16_f16_f32_u32_u64_f06ec(incomplete[Result]):
+    acc__f16: expects_e4m3_e5m2_15c1d[Result]
+    acc__f32: expects_bf16_e4m3_e5m2_f16_5d0e4[Result]
+    bf16: expects_sync[Result]
+    f16: expects_sync[Result]
+    f32: expects_sync[Result]
+    u32: expects_sync[Result]
+    u64: expects_sync[Result]
+
+class expects_b32_b64_1313d(incomplete[Result]):
+    b32: expects_sync[Result]
+    b64: expects_sync[Result]
+
+class expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64_928a5(incomplete[Result]):
+    bf16: expects_sync[Result]
+    e4m3: expects_sync[Result]
+    e5m2: expects_sync[Result]
+    f16: expects_sync[Result]
+    s32: expects_sync[Result]
+    s64: expects_sync[Result]
+    u32: expects_sync[Result]
+    u64: expects_sync[Result]
+
+class expects_sys_7a169(incomplete[Result]):
+    sys: expects_add_and_max_min_or_xor_44bb4[Result]
+
+class expects_add_and_max_min_or_xor_44bb4(incomplete[Result]):
+    add: expects_acc__f16_acc__f32_bf16_f16_f32_u32_u64_f06ec[Result]
+    and_: expects_b32_b64_1313d[Result]
+    max: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64_928a5[Result]
+    min: expects_bf16_e4m3_e5m2_f16_s32_s64_u32_u64_928a5[Result]
+    or_: expects_b32_b64_1313d[Result]
+    xor: expects_b32_b64_1313d[Result]
+
+class expects_L2__cache_hint_b128_counted__bytes_relaxed_sys_ffa63(incomplete[Result]):
+    L2__cache_hint: expects_b128_relaxed_sys_810ba[Result]
+    b128: expects_override__global_address_22ab5[Result]
+    counted__bytes: expects_L2__cache_hint_b128_relaxed_sys_282b4[Result]
+    relaxed: expects_sys_7557f[Result]
+    sys: expects_b128_90d7d[Result]
+
+class expects_L2__cache_hint_b128_counted__bytes_relaxed_sys_ae41a(incomplete[Result]):
+    L2__cache_hint: expects_b128_relaxed_sys_700cf[Result]
+    b128: expects_override__global_address_964f2[Result]
+    counted__bytes: expects_L2__cache_hint_b128_relaxed_sys_d5f8f[Result]
+    relaxed: expects_sys_05f0a[Result]
+    sys: expects_b128_1b50e[Result]
+
+class expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_57602(incomplete[Result]):
+    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor_4495b[Result]
+    add: expects_override__global_address_22ab5[Result]
+    and_: expects_override__global_address_22ab5[Result]
+    counted__bytes: expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor_42af9[Result]
+    max: expects_override__global_address_22ab5[Result]
+    min: expects_override__global_address_22ab5[Result]
+    or_: expects_override__global_address_22ab5[Result]
+    relaxed: expects_sys_3b31a[Result]
+    sys: expects_add_and_max_min_or_xor_1b09a[Result]
+    xor: expects_override__global_address_22ab5[Result]
+
+class expects_L2__cache_hint_add_and_counted__bytes_max_min_or_relaxed_663a7(incomplete[Result]):
+    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor_74d10[Result]
+    add: expects_override__global_address_964f2[Result]
+    and_: expects_override__global_address_964f2[Result]
+    counted__bytes: expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor_8529c[Result]
+    max: expects_override__global_address_964f2[Result]
+    min: expects_override__global_address_964f2[Result]
+    or_: expects_override__global_address_964f2[Result]
+    relaxed: expects_sys_22ff0[Result]
+    sys: expects_add_and_max_min_or_xor_365f0[Result]
+    xor: expects_override__global_address_964f2[Result]
+
+class expects_bf16_f16_03347(incomplete[Result]):
+    bf16: expects_bf16_9152d[Result]
+    f16: expects_f16_b2825[Result]
+
+class expects_b1_777f4(incomplete[Result]):
+    b1: expects_s32_f9098[Result]
+
+class expects_e4m3_e5m2_5d3a8(incomplete[Result]):
+    e4m3: expects_f16[Result]
+    e5m2: expects_f16[Result]
+
+class expects_bf16_9152d(incomplete[Result]):
+    bf16: expects_f32[Result]
+
+class expects_e4m3_e5m2_539fb(incomplete[Result]):
+    e4m3: expects_f32[Result]
+    e5m2: expects_f32[Result]
+
+class expects_f16_b2825(incomplete[Result]):
+    f16: expects_f32[Result]
+
+class expects_f64_f8748(incomplete[Result]):
+    f64: expects_f64[Result]
+
+class expects_s8_u8_1ffa5(incomplete[Result]):
+    s8: expects_s32[Result]
+    u8: expects_s32[Result]
+
+class expects_e2m1_e2m3_e3m2_e4m3_e5m2_61778(incomplete[Result]):
+    e2m1: expects_e2m1_e2m3_e3m2_e4m3_e5m2_7bf79[Result]
+    e2m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2_7bf79[Result]
+    e3m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2_7bf79[Result]
+    e4m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2_7bf79[Result]
+    e5m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2_7bf79[Result]
+
+class expects_e2m1_e2m3_e3m2_e4m3_e5m2_4822b(incomplete[Result]):
+    e2m1: expects_e2m1_e2m3_e3m2_e4m3_e5m2_43920[Result]
+    e2m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2_43920[Result]
+    e3m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2_43920[Result]
+    e4m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2_43920[Result]
+    e5m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2_43920[Result]
+
+class expects_f32_scale_vec__1X_2aecb(incomplete[Result]):
+    f32: expects_e2m1_e2m3_e3m2_e4m3_e5m2_80dcd[Result]
+    scale_vec__1X: expects_f32_63a35[Result]
+
+class expects_s4_u4_ffa9a(incomplete[Result]):
+    s4: expects_s32[Result]
+    u4: expects_s32[Result]
+
+class expects_f32_scale_vec__2X_66632(incomplete[Result]):
+    f32: expects_e2m1_48c76[Result]
+    scale_vec__2X: expects_f32_83568[Result]
+
+class expects_scale_vec__2X_scale_vec__4X_1ad01(incomplete[Result]):
+    scale_vec__2X: expects_f32_83568[Result]
+    scale_vec__4X: expects_f32_f4667[Result]
+
+class expects_f16_5bb1a(incomplete[Result]):
+    f16: expects_f16_f32[Result]
+
+class expects_bulk_group_33e58(incomplete[Result]):
+    bulk_group: expects_b128_cp_mask_26dad[Result]
+
+class expects_max_min_b89d9(incomplete[Result]):
+    max: expects_sp__2_4_8c292[Result]
+    min: expects_sp__2_4_8c292[Result]
+
+class expects_sp__2_4_31726(incomplete[Result]):
     @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_abs_f32: ...
-    @overload
-    def __getitem__(self, part: PtxType | str) -> Chain: ...
-
-class expects_popc__2(incomplete):
-    popc: complete
-
-class expects_bf16_f16_s8_u8(incomplete):
-    bf16: complete
-    f16: complete
-    s8: complete
-    u8: complete
-
-class expects_b1__5(incomplete):
-    b1: complete
-
-class expects_s4_u4__3(incomplete):
-    s4: complete
-    u4: complete
-
-class expects_f16_f32_s32__2(incomplete):
-    f16: complete
-    f32: complete
-    s32: complete
-
-class expects_m8n8k128(incomplete):
-    m8n8k128: expects_s32__11
-
-class expects_bf16_f16_f32__2(incomplete):
-    bf16: expects_bf16__2
-    f16: complete_or_satfinite
-    f32: complete_or_satfinite
-
-class expects_s8_u8__5(incomplete):
-    s8: expects_s8
-    u8: expects_u8
-
-class expects_s4_u4__4(incomplete):
-    s4: expects_s4__2
-    u4: expects_u4
-
-class complete_or_satfinite(complete):
-    satfinite: complete
-
-class complete_or_override__global_address(complete):
-    override__global_address: complete_or_override__global_dim
-
-class complete_or_override__global_dim(complete):
-    override__global_dim: complete
-
-class complete_or_L2__cache_hint_L2__evict_last_override__global_address(complete):
-    L2__cache_hint: complete_or_override__global_address
-    L2__evict_last: complete_or_override__global_address
-    override__global_address: complete_or_override__global_dim
-
-class complete_or_override__global_address__2(complete):
-    override__global_address: complete_or_override__global_dim_stride
-
-class complete_or_override__global_dim_stride(complete):
-    override__global_dim_stride: complete
-
-class complete_or_L2__cache_hint_L2__evict_last_override__global_address__2(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    L2__evict_last: complete_or_override__global_address__2
-    override__global_address: complete_or_override__global_dim_stride
-
-class complete_or_L2__cache_hint_L2__evict_last_override__global_address__3(complete):
-    L2__cache_hint: complete_or_override__global_address__3
-    L2__evict_last: complete_or_override__global_address__3
-    override__global_address: complete
-
-class expects_b128_cp_mask(incomplete):
-    b128: complete
-    cp_mask: expects_b128
-
-class expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b(incomplete):
-    L2__cache_hint: expects_b128
-    b128: complete
-    multicast__cluster: expects_L2__cache_hint_b128
-    multicast__cluster__16b: expects_L2__cache_hint_b128
-    multicast__cluster__32b: expects_L2__cache_hint_b128
-
-class expects_L2__cache_hint_b128(incomplete):
-    L2__cache_hint: expects_b128
-    b128: complete
-
-class expects_b128_ignore_oob(incomplete):
-    b128: complete
-    ignore_oob: expects_b128
-
-class expects_L2__cache_hint_b128_ignore_oob(incomplete):
-    L2__cache_hint: expects_b128_ignore_oob
-    b128: complete
-    ignore_oob: expects_b128
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address(complete):
-    L2__cache_hint: complete_or_override__global_address
-    cta_group__1: complete_or_L2__cache_hint_override__global_address
-    cta_group__2: complete_or_L2__cache_hint_override__global_address
-    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2
-    override__global_address: complete_or_override__global_dim
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address(complete):
-    L2__cache_hint: complete_or_override__global_address__3
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__3
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__3
-    override__global_address: complete
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__2(complete):
-    L2__cache_hint: complete_or_override__global_address
-    cta_group__1: complete_or_L2__cache_hint_override__global_address
-    cta_group__2: complete_or_L2__cache_hint_override__global_address
-    override__global_address: complete_or_override__global_dim
-
-class complete_or_L2__cache_hint_override__global_address__3(complete):
-    L2__cache_hint: complete_or_override__global_address__3
-    override__global_address: complete
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__2(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__2
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__2
-    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3
-    override__global_address: complete_or_override__global_dim_stride
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address__3(complete):
-    L2__cache_hint: complete_or_override__global_address__2
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__2
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__2
-    override__global_address: complete_or_override__global_dim_stride
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_5_more__3(complete):
-    L2__cache_hint: complete_or_override__global_address__3
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__3
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__3
-    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__3
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__3
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__3
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__3
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__3
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__3
-    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    override__global_address: complete
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_and_2_more__3(complete):
-    L2__cache_hint: complete_or_override__global_address__3
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__3
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__3
-    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    override__global_address: complete
-
-class expects_bf16x2_f16x2_f32_f64_u32_u64(incomplete):
-    bf16x2: complete
-    f16x2: complete
-    f32: complete
-    f64: complete
-    u32: complete
-    u64: complete
-
-class expects_bf16x2_f16x2_s32_s64_u32_u64(incomplete):
-    bf16x2: complete
-    f16x2: complete
-    s32: complete
-    s64: complete
-    u32: complete
-    u64: complete
-
-class expects_b128_relaxed_sys__2(incomplete):
-    b128: expects_override__global_address
-    relaxed: expects_sys__9
-    sys: expects_b128__2
-
-class expects_override__global_address(incomplete):
-    override__global_address: complete_or_override__global_dim
-
-class expects_sys__9(incomplete):
-    sys: expects_b128__2
-
-class expects_b128__2(incomplete):
-    b128: expects_override__global_address
-
-class expects_b128_relaxed_sys__3(incomplete):
-    b128: expects_override__global_address__2
-    relaxed: expects_sys__10
-    sys: expects_b128__3
-
-class expects_override__global_address__2(incomplete):
-    override__global_address: complete_or_override__global_dim_stride
-
-class expects_sys__10(incomplete):
-    sys: expects_b128__3
-
-class expects_b128__3(incomplete):
-    b128: expects_override__global_address__2
-
-class expects_e4m3_e5m2__7(incomplete):
-    e4m3: expects_sync__23
-    e5m2: expects_sync__23
-
-class expects_bf16_e4m3_e5m2_f16__2(incomplete):
-    bf16: expects_sync__23
-    e4m3: expects_sync__23
-    e5m2: expects_sync__23
-    f16: expects_sync__23
-
-class expects_sync__23(incomplete):
-    sync: complete
-
-class expects_add_and_max_min_or_relaxed_sys_xor__3(incomplete):
-    add: expects_override__global_address
-    and_: expects_override__global_address
-    max: expects_override__global_address
-    min: expects_override__global_address
-    or_: expects_override__global_address
-    relaxed: expects_sys__11
-    sys: expects_add_and_max_min_or_xor__6
-    xor: expects_override__global_address
-
-class expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor__2(incomplete):
-    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor__3
-    add: expects_override__global_address
-    and_: expects_override__global_address
-    max: expects_override__global_address
-    min: expects_override__global_address
-    or_: expects_override__global_address
-    relaxed: expects_sys__11
-    sys: expects_add_and_max_min_or_xor__6
-    xor: expects_override__global_address
-
-class expects_sys__11(incomplete):
-    sys: expects_add_and_max_min_or_xor__6
-
-class expects_add_and_max_min_or_xor__6(incomplete):
-    add: expects_override__global_address
-    and_: expects_override__global_address
-    max: expects_override__global_address
-    min: expects_override__global_address
-    or_: expects_override__global_address
-    xor: expects_override__global_address
-
-class expects_add_and_max_min_or_relaxed_sys_xor__4(incomplete):
-    add: expects_override__global_address__2
-    and_: expects_override__global_address__2
-    max: expects_override__global_address__2
-    min: expects_override__global_address__2
-    or_: expects_override__global_address__2
-    relaxed: expects_sys__12
-    sys: expects_add_and_max_min_or_xor__7
-    xor: expects_override__global_address__2
-
-class expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor__3(incomplete):
-    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor__4
-    add: expects_override__global_address__2
-    and_: expects_override__global_address__2
-    max: expects_override__global_address__2
-    min: expects_override__global_address__2
-    or_: expects_override__global_address__2
-    relaxed: expects_sys__12
-    sys: expects_add_and_max_min_or_xor__7
-    xor: expects_override__global_address__2
-
-class expects_sys__12(incomplete):
-    sys: expects_add_and_max_min_or_xor__7
-
-class expects_add_and_max_min_or_xor__7(incomplete):
-    add: expects_override__global_address__2
-    and_: expects_override__global_address__2
-    max: expects_override__global_address__2
-    min: expects_override__global_address__2
-    or_: expects_override__global_address__2
-    xor: expects_override__global_address__2
-
-class expects_s32__10(incomplete):
-    s32: expects_and_xor
-
-class expects_e2m1_e2m3_e3m2_e4m3_e5m2__3(incomplete):
-    e2m1: expects_f16
-    e2m3: expects_f16
-    e3m2: expects_f16
-    e4m3: expects_f16
-    e5m2: expects_f16
-
-class expects_e2m1_e2m3_e3m2_e4m3_e5m2__4(incomplete):
-    e2m1: expects_f32
-    e2m3: expects_f32
-    e3m2: expects_f32
-    e4m3: expects_f32
-    e5m2: expects_f32
-
-class expects_e2m1_e2m3_e3m2_e4m3_e5m2__5(incomplete):
-    e2m1: expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e2m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e3m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e4m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e5m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-
-class expects_f32__5(incomplete):
-    f32: expects_e2m1_e2m3_e3m2_e4m3_e5m2__5
-
-class expects_e2m1(incomplete):
-    e2m1: expects_e2m1__2
-
-class expects_f32__6(incomplete):
-    f32: expects_e2m1
-
-class expects_f32__7(incomplete):
-    f32: expects_e2m1__3
-
-class expects_sp__2_4__3(incomplete):
-    @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_NaN_abs_f32: ...
+    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_abs_f32_e91f4[Result]: ...
     @overload
     def __getitem__(self, part: PtxType | str) -> Chain: ...
 
-class expects_abs_f32(incomplete):
-    abs: expects_f32__8
-    f32: expects_b2
-
-class expects_s32__11(incomplete):
-    s32: expects_b1__6
-
-class expects_s8(incomplete):
-    s8: expects_s32__12
-
-class expects_u8(incomplete):
-    u8: expects_s32__12
-
-class expects_s4__2(incomplete):
-    s4: expects_s32__12
-
-class expects_u4(incomplete):
-    u4: expects_s32__12
-
-class complete_or_override__global_address__3(complete):
-    override__global_address: complete
-
-class complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address__3(complete):
-    L2__cache_hint: complete_or_override__global_address__3
-    cta_group__1: complete_or_L2__cache_hint_override__global_address__3
-    cta_group__2: complete_or_L2__cache_hint_override__global_address__3
-    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address
-    override__global_address: complete
-
-class expects_and_xor(incomplete):
-    and_: expects_popc__2
-    xor: expects_popc__2
-
-class expects_e2m1_e2m3_e3m2_e4m3_e5m2__6(incomplete):
-    e2m1: expects_f32__9
-    e2m3: expects_f32__9
-    e3m2: expects_f32__9
-    e4m3: expects_f32__9
-    e5m2: expects_f32__9
-
-class expects_e2m1__2(incomplete):
-    e2m1: expects_f32__9
-
-class expects_e2m1__3(incomplete):
-    e2m1: expects_e2m1__4
-
-class expects_NaN_abs_f32(incomplete):
-    NaN: expects_f32__8
-    abs: expects_NaN_f32__2
-    f32: expects_b2
-
-class expects_f32__8(incomplete):
-    f32: expects_b2
-
-class expects_b2(incomplete):
-    b2: complete
-
-class expects_b1__6(incomplete):
-    b1: expects_b1__7
-
-class expects_s32__12(incomplete):
-    s32: complete_or_satfinite
-
-class expects_f32__9(incomplete):
-    f32: expects_ue8m0
-
-class expects_e2m1__4(incomplete):
-    e2m1: expects_f32__10
-
-class expects_NaN_f32__2(incomplete):
-    NaN: expects_f32__8
-    f32: expects_b2
-
-class expects_b1__7(incomplete):
-    b1: expects_s32
-
-class expects_ue8m0(incomplete):
-    ue8m0: complete
-
-class expects_f32__10(incomplete):
-    f32: expects_ue4m3_ue8m0
-
-class expects_ue4m3_ue8m0(incomplete):
-    ue4m3: complete
-    ue8m0: complete
-
-class Pipe:
-    """`ptx.pipe(x)`: each call takes the previous destination as its first source; `.reg` is the last one."""
-    reg: Reg
-    def __init__(self, reg: Reg, spelling: Spelling | None = None) -> None: ...
-    def __getitem__(self, part: PtxType | str) -> PipeChain: ...
-    abs: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_2_more
-    """Take the absolute value."""
-    add: pipe_expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_19_more
-    """Add two values.
-
-    `add.cc`: Add two values and write the carry-out."""
-    addc: pipe_expects_cc_s16_s32_s64_sat_u16_u32_u64
-    """Add two values and the carry-in, and perhaps write the carry-out."""
-    alloca: pipe_expects_u32_u64
-    """Allocate stack memory."""
-    and_: pipe_expects_b16_b32_b64_pred
-    """Bitwise AND of two values, or AND of two predicates."""
-    atom: pipe_expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_and_14_more
-    """Read, change and write memory atomically, and return what was there."""
-    bar: pipe_expects_cta_red
-    """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
-
-    `bar.warp.sync`: Wait for the threads of a warp that a mask names."""
-    barrier: pipe_expects_cta_red__2
-    """Wait at a barrier of the CTA, arrive at it, or reduce a predicate across it.
-
-    `barrier.cluster`: Arrive at the barrier of the cluster, or wait for it."""
-    bfe: pipe_expects_s32_s64_u32_u64
-    """Extract a bit field."""
-    bfi: pipe_expects_b32_b64
-    """Insert a bit field into a copy of a value."""
-    bfind: pipe_expects_s32_s64_shiftamt_u32_u64
-    """Find the most significant bit that is not a sign bit."""
-    bmsk: pipe_expects_clamp_wrap
-    """Make a mask of ones from a position and a width."""
-    brev: pipe_expects_b32_b64
-    """Reverse the order of the bits."""
-    clmad: pipe_expects_hi_lo
-    """Multiply without carries and add a third value without carries."""
-    clusterlaunchcontrol: pipe_expects_query_cancel
-    """`clusterlaunchcontrol.try_cancel`: Ask to cancel the launch of a cluster that has not started, to take its work.
-
-    `clusterlaunchcontrol.query_cancel`: Read the answer to a cancellation: whether it succeeded, and the first CTA."""
-    clz: pipe_expects_b32_b64
-    """Count the leading zero bits."""
-    cnot: pipe_expects_b16_b32_b64
-    """One if the value is zero, else zero."""
-    copysign: pipe_expects_f32_f64
-    """Put the sign of one value on another."""
-    cos: pipe_expects_approx_f32
-    """Take the cosine."""
-    createpolicy: pipe_expects_cvt_fractional_range
-    """`createpolicy.fractional`: Make a cache policy that gives a fraction of the accesses a priority.
-
-    `createpolicy.range`: Make a cache policy that gives addresses in a range a priority.
-
-    `createpolicy.cvt`: Make a cache policy from an access property of the CUDA API."""
-    cvt: pipe_expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_and_17_more
-    """Convert a value, or a pack of values, to another type.
-
-    `cvt.pack`: Convert two integers with saturation and pack them with what a third register holds."""
-    cvta: pipe_expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to
-    """Convert the address of a state space to a generic address.
-
-    `cvta.to`: Convert a generic address to one of a state space."""
-    div: pipe_expects_approx_f32_f64_full_rm_rn_rp_rz_and_6_more
-    """Divide one value by another."""
-    dp2a: pipe_expects_hi_lo__2
-    """Accumulate the dot product of two 16-bit halves with two bytes."""
-    dp4a: pipe_expects_s32_u32
-    """Accumulate the dot product of four pairs of bytes."""
-    elect: pipe_expects_sync
-    """`elect.sync`: Elect one thread of the warp."""
-    ex2: pipe_expects_approx_f32__2
-    """Raise 2 to a power."""
-    fma: pipe_expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite
-    """Multiply two values and add a third, rounding once."""
-    fns: pipe_expects_b32
-    """Find the bit of a mask that is so many set bits away from a base position."""
-    getctarank: pipe_expects_s32_s64_shared__cluster_u32_u64
-    """Get the rank of the CTA that a shared-memory address belongs to."""
-    isspacep: pipe_expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta
-    """Tell whether a generic address lies in a state space."""
-    istypep: pipe_expects_samplerref_surfref_texref
-    """Tell whether a handle is of a texture, a sampler or a surface."""
-    ld: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_42_more
-    """Load from memory.
-
-    `ld.global.nc`: Load from global memory through the non-coherent read-only path."""
-    ldmatrix: pipe_expects_sync__2
-    """Load 8-row matrices from shared memory, distributed over a warp."""
-    ldu: pipe_expects_b128_b16_b32_b64_b8_f32_f64_global_and_10_more
-    """Load read-only data from an address that the whole warp shares."""
-    lg2: pipe_expects_approx_f32
-    """Take the logarithm to base 2."""
-    lop3: pipe_expects_and_b32_or
-    """Any bitwise function of three values, given by its truth table."""
-    mad: pipe_expects_f32_f64_ftz_hi_lo_rm_rn_rp_and_3_more
-    """Multiply two values and add a third.
-
-    `mad.cc`: Multiply two values, take the high or low half, add a third and write the carry-out."""
-    mad24: pipe_expects_hi_lo__3
-    """Multiply two 24-bit integers and add a third value."""
-    madc: pipe_expects_hi_lo__4
-    """Multiply two values, take the high or low half, add a third and the carry-in."""
-    mapa: pipe_expects_s32_s64_shared__cluster_u32_u64
-    """Map a shared-memory address to the same place in another CTA of the cluster."""
-    match: pipe_expects_all_any
-    """Find the threads of the warp that hold the same value."""
-    max: pipe_expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more
-    """Take the larger of two or three values."""
-    mbarrier: pipe_expects_arrive_arrive_drop_check_layout_pending_count_test_wait_try_wait
-    """`mbarrier.init`: Make a memory barrier object that waits for a number of arrivals.
-
-    `mbarrier.inval`: End the life of a memory barrier object, so that its memory can be reused.
-
-    `mbarrier.expect_tx`: Raise the bytes that the current phase still waits for.
-
-    `mbarrier.complete_tx`: Lower the bytes that the current phase still waits for, as an asynchronous copy would.
-
-    `mbarrier.arrive`: Arrive at the barrier and return the phase that was current.
-
-    `mbarrier.arrive_drop`: Arrive at the barrier and leave it for all later phases.
-
-    `mbarrier.test_wait`: Tell whether a phase has completed.
-
-    `mbarrier.try_wait`: Tell whether a phase has completed, suspending the thread for a while if it has not.
-
-    `mbarrier.pending_count`: Return the pending arrivals recorded in a state.
-
-    `mbarrier.check_layout`: Tell whether the barrier object has this layout."""
-    min: pipe_expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more
-    """Take the smaller of two or three values."""
-    mma: pipe_expects_sp_sp__ordered_metadata_sync
-    """Multiply two fragments and add a third: a warp, synchronously.
-
-    `mma.sp`: Multiply with a structured sparse A.
-
-    `mma.sp::ordered_metadata`: Multiply with a structured sparse A whose metadata indices ascend."""
-    mov: pipe_expects_b128_b16_b32_b64_f32_f64_pred_s16_and_7_more
-    """Copy a register, immediate, special register or address; pack or unpack a vector of registers."""
-    movmatrix: pipe_expects_sync__3
-    """Transpose an 8 x 8 matrix across a warp's registers."""
-    mul: pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_11_more
-    """Multiply two values."""
-    mul24: pipe_expects_hi_lo__5
-    """Multiply two 24-bit integers."""
-    multimem: pipe_expects_ld_reduce
-    """`multimem.ld_reduce`: Load from every replica behind a multimem address and reduce what was loaded.
-
-    `multimem.st`: Store to every replica behind a multimem address.
-
-    `multimem.red`: Reduce a value into every replica behind a multimem address.
-
-    `multimem.st.async`: Store to every replica behind a multimem address without waiting, in release order.
-
-    `multimem.cp.async.bulk`: Copy shared memory to every device behind a multimem address, asynchronously.
-
-    `multimem.cp.reduce.async.bulk`: Reduce shared memory into every device behind a multimem address.
-
-    `multimem.red.async`: Add to a multimem address asynchronously."""
-    neg: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_3_more
-    """Negate a value."""
-    not_: pipe_expects_b16_b32_b64_pred
-    """Bitwise complement, or the negation of a predicate."""
-    or_: pipe_expects_b16_b32_b64_pred
-    """Bitwise OR of two values, or OR of two predicates."""
-    popc: pipe_expects_b32_b64
-    """Count the bits that are set."""
-    prmt: pipe_expects_b32__2
-    """Pick four of eight bytes."""
-    rcp: pipe_expects_approx_f32_rm_rn_rp_rz
-    """Take the reciprocal."""
-    redux: pipe_expects_sync__4
-    """`redux.sync`: Reduce a value across the named threads of the warp."""
-    rem: pipe_expects_s16_s32_s64_u16_u32_u64
-    """Take the remainder of an integer division."""
-    rsqrt: pipe_expects_approx_f32_f64
-    """Take the reciprocal of the square root."""
-    sad: pipe_expects_s16_s32_s64_u16_u32_u64
-    """Add the absolute difference of two values to a third."""
-    selp: pipe_expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
-    """Select one of two values by a predicate."""
-    set: pipe_expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more
-    """Compare two values, perhaps combine with a predicate, and write all ones, 1.0 or zero."""
-    setp: pipe_expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more__2
-    """Compare two values, perhaps combine with a predicate, and write predicates."""
-    shf: pipe_expects_l_r
-    """Shift two concatenated words and keep one of them."""
-    shfl: pipe_expects_bfly_down_idx_sync_up
-    """Exchange a register within the warp (without .sync: removed for sm_70 and newer).
-
-    `shfl.sync`: Exchange a register with the lanes that a member mask names."""
-    shl: pipe_expects_b16_b32_b64
-    """Shift left, filling with zeros."""
-    shr: pipe_expects_b16_b32_b64_s16_s32_s64_u16_u32_u64
-    """Shift right, filling with the sign bit or zeros."""
-    sin: pipe_expects_approx_f32
-    """Take the sine."""
-    slct: pipe_expects_b16_b32_b64_f32_f64_ftz_s16_s32_and_4_more
-    """Select one of two values by the sign of a third."""
-    spdecompress: pipe_expects_x1_x16_x2_x32_x4_x64_x8
-    """Put kept elements back in their places, among zeros."""
-    sqrt: pipe_expects_approx_f32_f64_rm_rn_rp_rz
-    """Take the square root."""
-    sub: pipe_expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_17_more
-    """Subtract one value from another.
-
-    `sub.cc`: Subtract one value from another and write the borrow-out."""
-    subc: pipe_expects_cc_s16_s32_s64_u16_u32_u64
-    """Subtract one value and the borrow-in from another, and perhaps write the borrow-out."""
-    suld: pipe_expects_b
-    """`suld.b`: Load from a surface at byte coordinates."""
-    suq: pipe_expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width
-    """Query an attribute of a surface."""
-    szext: pipe_expects_clamp_wrap__2
-    """Sign- or zero-extend the low N bits."""
-    tanh: pipe_expects_approx
-    """Take the hyperbolic tangent."""
-    tcgen05: pipe_expects_ld
-    """`tcgen05.alloc`: Allocate columns of tensor memory and write their address to shared memory.
-
-    `tcgen05.dealloc`: Free columns of tensor memory.
-
-    `tcgen05.relinquish_alloc_permit`: Promise that this CTA allocates no more tensor memory.
-
-    `tcgen05.ld`: Load from tensor memory into registers, asynchronously.
-
-    `tcgen05.st`: Store registers into tensor memory, asynchronously.
-
-    `tcgen05.wait`: Wait until this thread's tensor memory loads or stores have completed.
-
-    `tcgen05.cp`: Copy from shared into tensor memory, asynchronously.
-
-    `tcgen05.shift`: Shift rows of tensor memory down, asynchronously.
-
-    `tcgen05.fence`: Order asynchronous tcgen05 operations with thread synchronization.
-
-    `tcgen05.commit`: Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.
-
-    `tcgen05.mma`: Multiply matrices of shared or tensor memory and accumulate in tensor memory, asynchronously.
-
-    `tcgen05.mma.ws`: The same with B kept in the collector: weight-stationary."""
-    testp: pipe_expects_finite_infinite_normal_notanumber_number_subnormal
-    """Test which kind of floating-point number a value is."""
-    tex: pipe_expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_and_4_more
-    """Look a texture up.
-
-    `tex.base`: Look a texture up at mipmap level 0.
-
-    `tex.level`: Look a texture up at a mipmap level.
-
-    `tex.grad`: Look a texture up at the mipmap level that gradients choose."""
-    tld4: pipe_expects_a_b_g_r
-    """Fetch one component of the four texels that bilinear filtering would use."""
-    txq: pipe_expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_and_8_more
-    """Query an attribute of a texture or a sampler.
-
-    `txq.level`: Query the size of a mipmap level."""
-    vabsdiff: pipe_expects_s32_u32__2
-    """Take the absolute difference of two bytes, halves or words."""
-    vabsdiff2: pipe_expects_s32_u32__3
-    """Take the absolute differences of two pairs of halves."""
-    vabsdiff4: pipe_expects_s32_u32__3
-    """Take the absolute differences of four pairs of bytes."""
-    vadd: pipe_expects_s32_u32__2
-    """Add two bytes, halves or words."""
-    vadd2: pipe_expects_s32_u32__3
-    """Add two pairs of halves."""
-    vadd4: pipe_expects_s32_u32__3
-    """Add four pairs of bytes."""
-    vavrg2: pipe_expects_s32_u32__3
-    """Average two pairs of halves."""
-    vavrg4: pipe_expects_s32_u32__3
-    """Average four pairs of bytes."""
-    vmad: pipe_expects_s32_u32__4
-    """Multiply two bytes, halves or words and add a third."""
-    vmax: pipe_expects_s32_u32__2
-    """Take the larger of two bytes, halves or words."""
-    vmax2: pipe_expects_s32_u32__3
-    """Take the larger halves of two pairs."""
-    vmax4: pipe_expects_s32_u32__3
-    """Take the larger bytes of four pairs."""
-    vmin: pipe_expects_s32_u32__2
-    """Take the smaller of two bytes, halves or words."""
-    vmin2: pipe_expects_s32_u32__3
-    """Take the smaller halves of two pairs."""
-    vmin4: pipe_expects_s32_u32__3
-    """Take the smaller bytes of four pairs."""
-    vote: pipe_expects_all_any_ballot_sync_uni
-    """Combine a predicate across the warp.
-
-    `vote.sync`: Combine a predicate across the named threads of the warp."""
-    vset: pipe_expects_s32_u32__5
-    """Compare two bytes, halves or words."""
-    vset2: pipe_expects_s32_u32__6
-    """Compare two pairs of halves."""
-    vset4: pipe_expects_s32_u32__6
-    """Compare four pairs of bytes."""
-    vshl: pipe_expects_s32_u32__7
-    """Shift a byte, half or word left."""
-    vshr: pipe_expects_s32_u32__7
-    """Shift a byte, half or word right."""
-    vsub: pipe_expects_s32_u32__2
-    """Subtract two bytes, halves or words."""
-    vsub2: pipe_expects_s32_u32__3
-    """Subtract two pairs of halves."""
-    vsub4: pipe_expects_s32_u32__3
-    """Subtract four pairs of bytes."""
-    wgmma: pipe_expects_mma_async
-    """`wgmma.mma_async`: Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
-
-    `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously.
-
-    `wgmma.fence`: Order register accesses before wgmma.mma_async.
-
-    `wgmma.commit_group`: Make a group of the warpgroup's wgmma.mma_async that are in none yet.
-
-    `wgmma.wait_group`: Wait until at most n of the warpgroup's newest wgmma groups are pending."""
-    wmma: pipe_expects_load_mma
-    """`wmma.load`: Load a warp's fragment of matrix A, B or C.
-
-    `wmma.store`: Store a warp's fragment of matrix D.
-
-    `wmma.mma`: Multiply two fragments and add a third."""
-    xor: pipe_expects_b16_b32_b64_pred
-    """Bitwise exclusive OR of two values, or of two predicates."""
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_2_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-
-class pipe_expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_19_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    cc: pipe_expects_s32_s64_u32_u64
-    """Add two values and write the carry-out."""
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32_f32x2_sat
-    rm: pipe_expects_f32_f32x2_f64_ftz_sat
-    rn: pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more
-    rp: pipe_expects_f32_f32x2_f64_ftz_sat
-    rz: pipe_expects_f32_f32x2_f64_ftz_sat
-    s16: pipe_complete
-    s16x2: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8x4: pipe_complete
-    sat: pipe_expects_f16_f16x2_f32_s16x2_s32_s8x4_u16x2_u32_u8x4
-    satfinite: pipe_expects_e4m3x4_e5m2x4
-    u16: pipe_complete
-    u16x2: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8x4: pipe_complete
-
-class pipe_expects_cc_s16_s32_s64_sat_u16_u32_u64(pipe_incomplete):
-    cc: pipe_expects_s32_s64_u32_u64
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    sat: pipe_expects_s32
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_u32_u64(pipe_incomplete):
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_b16_b32_b64_pred(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    pred: pipe_complete
-
-class pipe_expects_acq_rel_acquire_add_and_cas_cluster_cta_dec_and_14_more(pipe_incomplete):
-    acq_rel: pipe_expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    acquire: pipe_expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    add: pipe_expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: pipe_expects_L2__cache_hint_b32_b64
-    cas: pipe_expects_b128_b16_b32_b64
-    cluster: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    cta: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    dec: pipe_expects_L2__cache_hint_u32
-    exch: pipe_expects_L2__cache_hint_b128_b32_b64
-    global_: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more
-    gpu: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    inc: pipe_expects_L2__cache_hint_u32
-    max: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: pipe_expects_L2__cache_hint_b32_b64
-    relaxed: pipe_expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    release: pipe_expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more
-    shared: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cluster: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cta: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    sys: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    xor: pipe_expects_L2__cache_hint_b32_b64
-
-class pipe_expects_cta_red(pipe_incomplete):
-    cta: pipe_expects_red
-    red: pipe_expects_and_or_popc
-
-class pipe_expects_cta_red__2(pipe_incomplete):
-    cta: pipe_expects_red__2
-    red: pipe_expects_and_or_popc__2
-
-class pipe_expects_s32_s64_u32_u64(pipe_incomplete):
-    s32: pipe_complete
-    s64: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_b32_b64(pipe_incomplete):
-    b32: pipe_complete
-    b64: pipe_complete
-
-class pipe_expects_s32_s64_shiftamt_u32_u64(pipe_incomplete):
-    s32: pipe_complete
-    s64: pipe_complete
-    shiftamt: pipe_expects_s32_s64_u32_u64
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_clamp_wrap(pipe_incomplete):
-    clamp: pipe_expects_b32
-    wrap: pipe_expects_b32
-
-class pipe_expects_hi_lo(pipe_incomplete):
-    hi: pipe_expects_s64_u64
-    lo: pipe_expects_s64_u64
-
-class pipe_expects_query_cancel(pipe_incomplete):
-    query_cancel: pipe_expects_get_first_ctaid_get_first_ctaid__x_get_first_ctaid__y_get_first_ctaid__z_is_canceled
-    """Read the answer to a cancellation: whether it succeeded, and the first CTA."""
-
-class pipe_expects_b16_b32_b64(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-
-class pipe_expects_f32_f64(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-
-class pipe_expects_approx_f32(pipe_incomplete):
-    approx: pipe_expects_f32_ftz
-    f32: pipe_complete
-
-class pipe_expects_cvt_fractional_range(pipe_incomplete):
-    cvt: pipe_expects_L2
-    """Make a cache policy from an access property of the CUDA API."""
-    fractional: pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged
-    """Make a cache policy that gives a fraction of the accesses a priority."""
-    range: pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_global
-    """Make a cache policy that gives addresses in a range a priority."""
-
-class pipe_expects_bf16_f16_f32_f64_ftz_pack_rm_rmi_and_17_more(pipe_incomplete):
-    bf16: pipe_expects_bf16_f16
-    f16: pipe_expects_bf16_f16
-    f32: pipe_expects_bf16_f16_f32
-    f64: pipe_expects_bf16_f16_f32_f64
-    ftz: pipe_expects_f32_f64_sat
-    pack: pipe_expects_sat
-    """Convert two integers with saturation and pack them with what a third register holds."""
-    rm: pipe_expects_bf16_f16_f32_f64_ftz_sat
-    rmi: pipe_expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    rn: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more
-    rna: pipe_expects_satfinite_tf32
-    rni: pipe_expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    rp: pipe_expects_bf16_f16_f32_f64_ftz_sat_satfinite_ue8m0x2
-    rpi: pipe_expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    rs: pipe_expects_bf16x2_f16x2_relu_satfinite
-    rz: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more__2
-    rzi: pipe_expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more
-    s16: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-    s32: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-    s64: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-    s8: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-    sat: pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    u16: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-    u32: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-    u64: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-    u8: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-
-class pipe_expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta_to(pipe_incomplete):
-    const: pipe_expects_u32_u64
-    global_: pipe_expects_u32_u64
-    local: pipe_expects_u32_u64
-    param: pipe_expects_u32_u64
-    param__entry: pipe_expects_u32_u64
-    shared: pipe_expects_u32_u64
-    shared__cluster: pipe_expects_u32_u64
-    shared__cta: pipe_expects_u32_u64
-    to: pipe_expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta__2
-    """Convert a generic address to one of a state space."""
-
-class pipe_expects_approx_f32_f64_full_rm_rn_rp_rz_and_6_more(pipe_incomplete):
-    approx: pipe_expects_f32_ftz
-    f32: pipe_complete
-    f64: pipe_complete
-    full: pipe_expects_f32_ftz
-    rm: pipe_expects_f32_f64_ftz
-    rn: pipe_expects_f32_f64_ftz
-    rp: pipe_expects_f32_f64_ftz
-    rz: pipe_expects_f32_f64_ftz
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_hi_lo__2(pipe_incomplete):
-    hi: pipe_expects_s32_u32
-    lo: pipe_expects_s32_u32
-
-class pipe_expects_s32_u32(pipe_incomplete):
-    s32: pipe_expects_s32_u32__8
-    u32: pipe_expects_s32_u32__8
-
-class pipe_expects_sync(pipe_incomplete):
-    sync: pipe_complete
-    """Elect one thread of the warp."""
-
-class pipe_expects_approx_f32__2(pipe_incomplete):
-    approx: pipe_expects_f16_f16x2_f32_ftz
-    f32: pipe_complete
-
-class pipe_expects_e4m3x4_e5m2x4_rm_rn_rp_rz_satfinite(pipe_incomplete):
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    rm: pipe_expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat
-    rn: pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_6_more
-    rp: pipe_expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat
-    rz: pipe_expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat
-    satfinite: pipe_expects_e4m3x4_e5m2x4__2
-
-class pipe_expects_b32(pipe_incomplete):
-    b32: pipe_complete
-
-class pipe_expects_s32_s64_shared__cluster_u32_u64(pipe_incomplete):
-    s32: pipe_complete
-    s64: pipe_complete
-    shared__cluster: pipe_expects_s32_s64_u32_u64
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta(pipe_incomplete):
-    const: pipe_complete
-    global_: pipe_complete
-    local: pipe_complete
-    param: pipe_complete
-    param__entry: pipe_complete
-    shared: pipe_complete
-    shared__cluster: pipe_complete
-    shared__cta: pipe_complete
-
-class pipe_expects_samplerref_surfref_texref(pipe_incomplete):
-    samplerref: pipe_complete
-    surfref: pipe_complete
-    texref: pipe_complete
-
-class pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_42_more(pipe_incomplete):
-    L1__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    acquire: pipe_expects_cluster_cta_gpu_sys
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    ca: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cg: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    const: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    cs: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cv: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: pipe_complete
-    f64: pipe_complete
-    global_: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_28_more
-    """`ld.global.nc`: Load from global memory through the non-coherent read-only path."""
-    local: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    lu: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    mmio: pipe_expects_acquire_relaxed
-    param: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__entry: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__func: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    proxy__readonly: pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more
-    relaxed: pipe_expects_cluster_cta_gpu_sys
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    shared: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cluster: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cta: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-    volatile: pipe_expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_21_more
-    weak: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_36_more
-
-class pipe_expects_sync__2(pipe_incomplete):
-    sync: pipe_expects_aligned
-
-class pipe_expects_b128_b16_b32_b64_b8_f32_f64_global_and_10_more(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    global_: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more
-
-class pipe_expects_and_b32_or(pipe_incomplete):
-    and_: pipe_expects_b32
-    b32: pipe_complete
-    or_: pipe_expects_b32
-
-class pipe_expects_f32_f64_ftz_hi_lo_rm_rn_rp_and_3_more(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f32_sat
-    hi: pipe_expects_cc_s16_s32_s64_sat_u16_u32_u64
-    lo: pipe_expects_cc_s16_s32_s64_u16_u32_u64
-    rm: pipe_expects_f32_f64_ftz_sat
-    rn: pipe_expects_f32_f64_ftz_sat
-    rp: pipe_expects_f32_f64_ftz_sat
-    rz: pipe_expects_f32_f64_ftz_sat
-    sat: pipe_expects_f32
-    wide: pipe_expects_s16_s32_u16_u32
-
-class pipe_expects_hi_lo__3(pipe_incomplete):
-    hi: pipe_expects_s32_sat_u32
-    lo: pipe_expects_s32_u32__8
-
-class pipe_expects_hi_lo__4(pipe_incomplete):
-    hi: pipe_expects_cc_s16_s32_s64_sat_u16_u32_u64
-    lo: pipe_expects_cc_s16_s32_s64_u16_u32_u64
-
-class pipe_expects_all_any(pipe_incomplete):
-    all: pipe_expects_sync__5
-    any: pipe_expects_sync__5
-
-class pipe_expects_NaN_abs_bf16_bf16x2_f16_f16x2_f32_f64_and_13_more(pipe_incomplete):
-    NaN: pipe_expects_abs_bf16_bf16x2_f16_f16x2_f32_xorsign
-    abs: pipe_expects_f32
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_NaN_abs_f16_f16x2_f32_xorsign
-    relu: pipe_expects_s16x2_s32_s8x4
-    s16: pipe_complete
-    s16x2: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8x4: pipe_complete
-    u16: pipe_complete
-    u16x2: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8x4: pipe_complete
-    xorsign: pipe_expects_abs
-
-class pipe_expects_arrive_arrive_drop_check_layout_pending_count_test_wait_try_wait(pipe_incomplete):
-    arrive: pipe_expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cta
-    """Arrive at the barrier and return the phase that was current."""
-    arrive_drop: pipe_expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cta
-    """Arrive at the barrier and leave it for all later phases."""
-    check_layout: pipe_expects_layout__v0_layout__v1
-    """Tell whether the barrier object has this layout."""
-    pending_count: pipe_expects_b64_layout__v0
-    """Return the pending arrivals recorded in a state."""
-    test_wait: pipe_expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta
-    """Tell whether a phase has completed."""
-    try_wait: pipe_expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta
-    """Tell whether a phase has completed, suspending the thread for a while if it has not."""
-
-class pipe_expects_sp_sp__ordered_metadata_sync(pipe_incomplete):
-    sp: pipe_expects_sync__6
-    """Multiply with a structured sparse A."""
-    sp__ordered_metadata: pipe_expects_sync__7
-    """Multiply with a structured sparse A whose metadata indices ascend."""
-    sync: pipe_expects_aligned__2
-
-class pipe_expects_b128_b16_b32_b64_f32_f64_pred_s16_and_7_more(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    pred: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    v2: pipe_expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
-    v4: pipe_expects_b16_b32_f32_s16_s32_u16_u32
-
-class pipe_expects_sync__3(pipe_incomplete):
-    sync: pipe_expects_aligned__3
-
-class pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_11_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32_f32x2_sat
-    hi: pipe_expects_s16_s32_s64_u16_u32_u64
-    lo: pipe_expects_s16_s32_s64_u16_u32_u64
-    rm: pipe_expects_f32_f32x2_f64_ftz_sat__2
-    rn: pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more__2
-    rp: pipe_expects_f32_f32x2_f64_ftz_sat__2
-    rz: pipe_expects_f32_f32x2_f64_ftz_sat__2
-    sat: pipe_expects_f16_f16x2_f32
-    satfinite: pipe_expects_e4m3x4_e5m2x4__2
-    wide: pipe_expects_s16_s32_u16_u32
-
-class pipe_expects_hi_lo__5(pipe_incomplete):
-    hi: pipe_expects_s32_u32__8
-    lo: pipe_expects_s32_u32__8
-
-class pipe_expects_ld_reduce(pipe_incomplete):
-    ld_reduce: pipe_expects_acquire_add_and_global_max_min_or_relaxed_and_2_more
-    """Load from every replica behind a multimem address and reduce what was loaded."""
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_3_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8x4: pipe_complete
-
-class pipe_expects_b32__2(pipe_incomplete):
-    b32: pipe_complete_or_b4e_ecl_ecr_f4e_rc16_rc8
-
-class pipe_expects_approx_f32_rm_rn_rp_rz(pipe_incomplete):
-    approx: pipe_expects_f32_ftz__2
-    f32: pipe_complete
-    rm: pipe_expects_f32_f64_ftz__2
-    rn: pipe_expects_f32_f64_ftz__2
-    rp: pipe_expects_f32_f64_ftz__2
-    rz: pipe_expects_f32_f64_ftz__2
-
-class pipe_expects_sync__4(pipe_incomplete):
-    sync: pipe_expects_add_and_max_min_or_xor
-    """Reduce a value across the named threads of the warp."""
-
-class pipe_expects_s16_s32_s64_u16_u32_u64(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_approx_f32_f64(pipe_incomplete):
-    approx: pipe_expects_f32_f64_ftz__2
-    f32: pipe_complete
-    f64: pipe_complete
-
-class pipe_expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more(pipe_incomplete):
-    eq: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more
-    equ: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    ge: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    geu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    gt: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    gtu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    hi: pipe_expects_and_bf16_f16_f32_or_s32_u32_xor
-    hs: pipe_expects_and_bf16_f16_f32_or_s32_u32_xor
-    le: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    leu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    lo: pipe_expects_and_bf16_f16_f32_or_s32_u32_xor
-    ls: pipe_expects_and_bf16_f16_f32_or_s32_u32_xor
-    lt: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3
-    ltu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    nan: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    ne: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more
-    neu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-    num: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2
-
-class pipe_expects_eq_equ_ge_geu_gt_gtu_hi_hs_and_10_more__2(pipe_incomplete):
-    eq: pipe_expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_and_11_more
-    equ: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    ge: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    geu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    gt: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    gtu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    hi: pipe_expects_and_or_u16_u32_u64_xor
-    hs: pipe_expects_and_or_u16_u32_u64_xor
-    le: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    leu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    lo: pipe_expects_and_or_u16_u32_u64_xor
-    ls: pipe_expects_and_or_u16_u32_u64_xor
-    lt: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more
-    ltu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    nan: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    ne: pipe_expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_and_11_more
-    neu: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-    num: pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more
-
-class pipe_expects_l_r(pipe_incomplete):
-    l: pipe_expects_clamp_wrap
-    r: pipe_expects_clamp_wrap
-
-class pipe_expects_bfly_down_idx_sync_up(pipe_incomplete):
-    bfly: pipe_expects_b32
-    down: pipe_expects_b32
-    idx: pipe_expects_b32
-    sync: pipe_expects_bfly_down_idx_up
-    """Exchange a register with the lanes that a member mask names."""
-    up: pipe_expects_b32
-
-class pipe_expects_b16_b32_b64_s16_s32_s64_u16_u32_u64(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_b16_b32_b64_f32_f64_ftz_s16_s32_and_4_more(pipe_incomplete):
-    b16: pipe_expects_f32_s32
-    b32: pipe_expects_f32_s32
-    b64: pipe_expects_f32_s32
-    f32: pipe_expects_f32_s32
-    f64: pipe_expects_f32_s32
-    ftz: pipe_expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more__2
-    s16: pipe_expects_f32_s32
-    s32: pipe_expects_f32_s32
-    s64: pipe_expects_f32_s32
-    u16: pipe_expects_f32_s32
-    u32: pipe_expects_f32_s32
-    u64: pipe_expects_f32_s32
-
-class pipe_expects_x1_x16_x2_x32_x4_x64_x8(pipe_incomplete):
-    x1: pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8
-    x16: pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
-    x2: pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
-    x32: pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__3
-    x4: pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
-    x64: pipe_expects_sp__1_2_sp__1_4_sp__1_8_sp__2_4_sp__2_8_sp__4_8
-    x8: pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2
-
-class pipe_expects_approx_f32_f64_rm_rn_rp_rz(pipe_incomplete):
-    approx: pipe_expects_f32_ftz
-    f32: pipe_complete
-    f64: pipe_complete
-    rm: pipe_expects_f32_f64_ftz
-    rn: pipe_expects_f32_f64_ftz
-    rp: pipe_expects_f32_f64_ftz
-    rz: pipe_expects_f32_f64_ftz
-
-class pipe_expects_bf16_bf16x2_cc_e4m3x4_e5m2x4_f16_f16x2_f32_and_17_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    cc: pipe_expects_s32_s64_u32_u64
-    """Subtract one value from another and write the borrow-out."""
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32_f32x2_sat
-    rm: pipe_expects_f32_f32x2_f64_ftz_sat
-    rn: pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more
-    rp: pipe_expects_f32_f32x2_f64_ftz_sat
-    rz: pipe_expects_f32_f32x2_f64_ftz_sat
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8x4: pipe_complete
-    sat: pipe_expects_f16_f16x2_f32_s32_s8x4_u8x4
-    satfinite: pipe_expects_e4m3x4_e5m2x4
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8x4: pipe_complete
-
-class pipe_expects_cc_s16_s32_s64_u16_u32_u64(pipe_incomplete):
-    cc: pipe_expects_s32_s64_u32_u64
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_b(pipe_incomplete):
-    b: pipe_expects_1d_2d_3d_a1d_a2d
-    """Load from a surface at byte coordinates."""
-
-class pipe_expects_array_size_channel_data_type_channel_order_depth_height_memory_layout_width(pipe_incomplete):
-    array_size: pipe_expects_b32
-    channel_data_type: pipe_expects_b32
-    channel_order: pipe_expects_b32
-    depth: pipe_expects_b32
-    height: pipe_expects_b32
-    memory_layout: pipe_expects_b32
-    width: pipe_expects_b32
-
-class pipe_expects_clamp_wrap__2(pipe_incomplete):
-    clamp: pipe_expects_s32_u32__8
-    wrap: pipe_expects_s32_u32__8
-
-class pipe_expects_approx(pipe_incomplete):
-    approx: pipe_expects_bf16_bf16x2_f16_f16x2_f32
-
-class pipe_expects_ld(pipe_incomplete):
-    ld: pipe_expects_sync__8
-    """Load from tensor memory into registers, asynchronously."""
-
-class pipe_expects_finite_infinite_normal_notanumber_number_subnormal(pipe_incomplete):
-    finite: pipe_expects_f32_f64
-    infinite: pipe_expects_f32_f64
-    normal: pipe_expects_f32_f64
-    notanumber: pipe_expects_f32_f64
-    number: pipe_expects_f32_f64
-    subnormal: pipe_expects_f32_f64
-
-class pipe_expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_and_4_more(pipe_incomplete):
-    _1d: pipe_expects_v2_v4
-    _2d: pipe_expects_v2_v4
-    _2dms: pipe_expects_v2_v4__2
-    _3d: pipe_expects_v2_v4
-    a1d: pipe_expects_v2_v4
-    a2d: pipe_expects_v2_v4
-    a2dms: pipe_expects_v2_v4__2
-    acube: pipe_expects_v2_v4__3
-    base: pipe_expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_cube
-    """Look a texture up at mipmap level 0."""
-    cube: pipe_expects_v2_v4__3
-    grad: pipe_expects_1d_2d_3d_a1d_a2d_acube_cube
-    """Look a texture up at the mipmap level that gradients choose."""
-    level: pipe_expects_1d_2d_3d_a1d_a2d_acube_cube
-    """Look a texture up at a mipmap level."""
-
-class pipe_expects_a_b_g_r(pipe_incomplete):
-    a: pipe_expects_2d_a2d_acube_cube
-    b: pipe_expects_2d_a2d_acube_cube
-    g: pipe_expects_2d_a2d_acube_cube
-    r: pipe_expects_2d_a2d_acube_cube
-
-class pipe_expects_addr_mode_0_addr_mode_1_addr_mode_2_array_size_channel_data_type_channel_order_depth_filter_mode_and_8_more(pipe_incomplete):
-    addr_mode_0: pipe_expects_b32
-    addr_mode_1: pipe_expects_b32
-    addr_mode_2: pipe_expects_b32
-    array_size: pipe_expects_b32
-    channel_data_type: pipe_expects_b32
-    channel_order: pipe_expects_b32
-    depth: pipe_expects_b32
-    filter_mode: pipe_expects_b32
-    force_unnormalized_coords: pipe_expects_b32
-    height: pipe_expects_b32
-    level: pipe_expects_depth_height_width
-    """Query the size of a mipmap level."""
-    memory_layout: pipe_expects_b32
-    normalized_coords: pipe_expects_b32
-    num_mipmap_levels: pipe_expects_b32
-    num_samples: pipe_expects_b32
-    width: pipe_expects_b32
-
-class pipe_expects_s32_u32__2(pipe_incomplete):
-    s32: pipe_expects_s32_u32__9
-    u32: pipe_expects_s32_u32__9
-
-class pipe_expects_s32_u32__3(pipe_incomplete):
-    s32: pipe_expects_s32_u32__10
-    u32: pipe_expects_s32_u32__10
-
-class pipe_expects_s32_u32__4(pipe_incomplete):
-    s32: pipe_expects_s32_u32__11
-    u32: pipe_expects_s32_u32__11
-
-class pipe_expects_all_any_ballot_sync_uni(pipe_incomplete):
-    all: pipe_expects_pred
-    any: pipe_expects_pred
-    ballot: pipe_expects_b32
-    sync: pipe_expects_all_any_ballot_uni
-    """Combine a predicate across the named threads of the warp."""
-    uni: pipe_expects_pred
-
-class pipe_expects_s32_u32__5(pipe_incomplete):
-    s32: pipe_expects_s32_u32__12
-    u32: pipe_expects_s32_u32__12
-
-class pipe_expects_s32_u32__6(pipe_incomplete):
-    s32: pipe_expects_s32_u32__13
-    u32: pipe_expects_s32_u32__13
-
-class pipe_expects_s32_u32__7(pipe_incomplete):
-    s32: pipe_expects_s32_u32__14
-    u32: pipe_expects_s32_u32__14
-
-class pipe_expects_mma_async(pipe_incomplete):
-    mma_async: pipe_expects_sp_sync
-    """Multiply matrices of shared memory (A also of registers) and accumulate, asynchronously.
-
-    `wgmma.mma_async.sp`: Multiply with a structured sparse A and accumulate, asynchronously."""
-
-class pipe_expects_load_mma(pipe_incomplete):
-    load: pipe_expects_a_b_c
-    """Load a warp's fragment of matrix A, B or C."""
-    mma: pipe_expects_and_sync_xor
-    """Multiply two fragments and add a third."""
-
-class pipe_expects_f16_f16x2_f32(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4(pipe_incomplete):
-    e2m1p4x4: pipe_complete
-    e2m1x4: pipe_complete
-    e2m3x4: pipe_complete
-    e3m2x4: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2x4: pipe_complete
-    ue8m0x4: pipe_complete
-
-class pipe_complete_or_bf16_f16(pipe_complete):
-    bf16: pipe_complete
-    f16: pipe_complete
-
-class pipe_expects_f16_f16x2_f32_f32x2_sat(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f32x2: pipe_complete
-    sat: pipe_expects_f16_f16x2_f32
-
-class pipe_expects_f32_f32x2_f64_ftz_sat(pipe_incomplete):
-    f32: pipe_complete_or_bf16_f16
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f32_f32x2_sat
-    sat: pipe_expects_f32__2
-
-class pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32_f32x2_sat
-    sat: pipe_expects_f16_f16x2_f32__2
-    satfinite: pipe_expects_e4m3x4_e5m2x4
-
-class pipe_expects_f16_f16x2_f32_s16x2_s32_s8x4_u16x2_u32_u8x4(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-    s16x2: pipe_complete
-    s32: pipe_complete
-    s8x4: pipe_complete
-    u16x2: pipe_complete
-    u32: pipe_complete
-    u8x4: pipe_complete
-
-class pipe_expects_e4m3x4_e5m2x4(pipe_incomplete):
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-
-class pipe_expects_s32(pipe_incomplete):
-    s32: pipe_complete
-
-class pipe_expects_add_and_cas_cluster_cta_dec_exch_global_and_10_more(pipe_incomplete):
-    add: pipe_expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: pipe_expects_L2__cache_hint_b32_b64
-    cas: pipe_expects_b128_b16_b32_b64
-    cluster: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    cta: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    dec: pipe_expects_L2__cache_hint_u32
-    exch: pipe_expects_L2__cache_hint_b128_b32_b64
-    global_: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more
-    gpu: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    inc: pipe_expects_L2__cache_hint_u32
-    max: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: pipe_expects_L2__cache_hint_b32_b64
-    shared: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cluster: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cta: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    sys: pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more
-    xor: pipe_expects_L2__cache_hint_b32_b64
-
-class pipe_expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4(pipe_incomplete):
-    L2__cache_hint: pipe_expects_f32_f64_s32_u32_u64_v2_v4
-    f32: pipe_complete
-    f64: pipe_complete
-    noftz: pipe_expects_L2__cache_hint_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8
-    s32: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    v2: pipe_expects_f32
-    v4: pipe_expects_f32
-
-class pipe_expects_L2__cache_hint_b32_b64(pipe_incomplete):
-    L2__cache_hint: pipe_expects_b32_b64
-    b32: pipe_complete
-    b64: pipe_complete
-
-class pipe_expects_b128_b16_b32_b64(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-
-class pipe_expects_add_and_cas_dec_exch_global_inc_max_and_6_more(pipe_incomplete):
-    add: pipe_expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: pipe_expects_L2__cache_hint_b32_b64
-    cas: pipe_expects_b128_b16_b32_b64
-    dec: pipe_expects_L2__cache_hint_u32
-    exch: pipe_expects_L2__cache_hint_b128_b32_b64
-    global_: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more
-    inc: pipe_expects_L2__cache_hint_u32
-    max: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: pipe_expects_L2__cache_hint_b32_b64
-    shared: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cluster: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    shared__cta: pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2
-    xor: pipe_expects_L2__cache_hint_b32_b64
-
-class pipe_expects_L2__cache_hint_u32(pipe_incomplete):
-    L2__cache_hint: pipe_expects_u32
-    u32: pipe_complete
-
-class pipe_expects_L2__cache_hint_b128_b32_b64(pipe_incomplete):
-    L2__cache_hint: pipe_expects_b128_b32_b64
-    b128: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-
-class pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more(pipe_incomplete):
-    add: pipe_expects_L2__cache_hint_f32_f64_noftz_s32_u32_u64_v2_v4
-    and_: pipe_expects_L2__cache_hint_b32_b64
-    cas: pipe_expects_b128_b16_b32_b64
-    dec: pipe_expects_L2__cache_hint_u32
-    exch: pipe_expects_L2__cache_hint_b128_b32_b64
-    inc: pipe_expects_L2__cache_hint_u32
-    max: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    min: pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64
-    or_: pipe_expects_L2__cache_hint_b32_b64
-    xor: pipe_expects_L2__cache_hint_b32_b64
-
-class pipe_expects_L2__cache_hint_noftz_s32_s64_u32_u64(pipe_incomplete):
-    L2__cache_hint: pipe_expects_s32_s64_u32_u64
-    noftz: pipe_expects_L2__cache_hint_v2_v4_v8
-    s32: pipe_complete
-    s64: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_add_and_cas_dec_exch_inc_max_min_and_2_more__2(pipe_incomplete):
-    add: pipe_expects_f32_f64_noftz_s32_u32_u64
-    and_: pipe_expects_b32_b64
-    cas: pipe_expects_b128_b16_b32_b64
-    dec: pipe_expects_u32
-    exch: pipe_expects_b128_b32_b64
-    inc: pipe_expects_u32
-    max: pipe_expects_s32_s64_u32_u64
-    min: pipe_expects_s32_s64_u32_u64
-    or_: pipe_expects_b32_b64
-    xor: pipe_expects_b32_b64
-
-class pipe_expects_red(pipe_incomplete):
-    red: pipe_expects_and_or_popc
-
-class pipe_expects_and_or_popc(pipe_incomplete):
-    and_: pipe_expects_pred
-    or_: pipe_expects_pred
-    popc: pipe_expects_u32
-
-class pipe_expects_red__2(pipe_incomplete):
-    red: pipe_expects_and_or_popc__2
-
-class pipe_expects_and_or_popc__2(pipe_incomplete):
-    and_: pipe_expects_aligned_pred
-    or_: pipe_expects_aligned_pred
-    popc: pipe_expects_aligned_u32
-
-class pipe_expects_s64_u64(pipe_incomplete):
-    s64: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_get_first_ctaid_get_first_ctaid__x_get_first_ctaid__y_get_first_ctaid__z_is_canceled(pipe_incomplete):
-    get_first_ctaid: pipe_expects_v4
-    get_first_ctaid__x: pipe_expects_b32__3
-    get_first_ctaid__y: pipe_expects_b32__3
-    get_first_ctaid__z: pipe_expects_b32__3
-    is_canceled: pipe_expects_pred__2
-
-class pipe_expects_f32_ftz(pipe_incomplete):
-    f32: pipe_complete
-    ftz: pipe_expects_f32
-
-class pipe_expects_L2(pipe_incomplete):
-    L2: pipe_expects_b64
-
-class pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged(pipe_incomplete):
-    L2__evict_first: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_last: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_normal: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_unchanged: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-
-class pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged_global(pipe_incomplete):
-    L2__evict_first: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_last: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_normal: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-    L2__evict_unchanged: pipe_expects_L2__evict_first_L2__evict_unchanged_b64
-    global_: pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_L2__evict_unchanged
-
-class pipe_expects_bf16_f16(pipe_incomplete):
-    bf16: pipe_complete
-    f16: pipe_complete
-
-class pipe_expects_bf16_f16_f32(pipe_incomplete):
-    bf16: pipe_complete
-    f16: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_bf16_f16_f32_f64(pipe_incomplete):
-    bf16: pipe_complete
-    f16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-
-class pipe_expects_f32_f64_sat(pipe_incomplete):
-    f32: pipe_expects_bf16_f16_f32
-    f64: pipe_expects_f32
-    sat: pipe_expects_f32_f64__2
-
-class pipe_expects_sat(pipe_incomplete):
-    sat: pipe_expects_s16_s2_s4_s8_u16_u2_u4_u8
-
-class pipe_expects_bf16_f16_f32_f64_ftz_sat(pipe_incomplete):
-    bf16: pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    f16: pipe_expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f32: pipe_expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: pipe_expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: pipe_expects_bf16_f16_f32_sat
-    sat: pipe_expects_f16_f32_f64
-
-class pipe_expects_bf16_f16_f32_f64_ftz_s16_s32_s64_and_6_more(pipe_incomplete):
-    bf16: pipe_expects_bf16
-    f16: pipe_expects_f16
-    f32: pipe_expects_f32
-    f64: pipe_expects_f64
-    ftz: pipe_expects_f32_s16_s32_s64_s8_sat_u16_u32_and_2_more
-    s16: pipe_expects_bf16_f16_f32_f64
-    s32: pipe_expects_bf16_f16_f32_f64
-    s64: pipe_expects_bf16_f16_f32_f64
-    s8: pipe_expects_bf16_f16_f32_f64
-    sat: pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__3
-    u16: pipe_expects_bf16_f16_f32_f64
-    u32: pipe_expects_bf16_f16_f32_f64
-    u64: pipe_expects_bf16_f16_f32_f64
-    u8: pipe_expects_bf16_f16_f32_f64
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more(pipe_incomplete):
-    bf16: pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    bf16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2_ue8m0x2
-    f16: pipe_expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32
-    f32: pipe_expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: pipe_expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: pipe_expects_bf16_f16_f32_sat
-    relu: pipe_expects_bf16_bf16x2_f16_f16x2_satfinite_scaled__n2__ue8m0_tf32
-    sat: pipe_expects_f16_f32_f64
-    satfinite: pipe_expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_5_more
-    scaled__n2__ue8m0: pipe_expects_bf16x2
-    tf32: pipe_expects_f32
-
-class pipe_expects_satfinite_tf32(pipe_incomplete):
-    satfinite: pipe_expects_tf32
-    tf32: pipe_expects_f32
-
-class pipe_expects_bf16_f16_f32_f64_ftz_sat_satfinite_ue8m0x2(pipe_incomplete):
-    bf16: pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    f16: pipe_expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f32: pipe_expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: pipe_expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: pipe_expects_bf16_f16_f32_sat
-    sat: pipe_expects_f16_f32_f64
-    satfinite: pipe_expects_ue8m0x2
-    ue8m0x2: pipe_expects_bf16x2_f32
-
-class pipe_expects_bf16x2_f16x2_relu_satfinite(pipe_incomplete):
-    bf16x2: pipe_expects_f32
-    f16x2: pipe_expects_f32
-    relu: pipe_expects_bf16x2_f16x2_satfinite
-    satfinite: pipe_expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_relu_and_4_more__2(pipe_incomplete):
-    bf16: pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2
-    bf16x2: pipe_expects_f32
-    f16: pipe_expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more
-    f16x2: pipe_expects_f32
-    f32: pipe_expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f64: pipe_expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8
-    ftz: pipe_expects_bf16_f16_f32_sat
-    relu: pipe_expects_bf16_bf16x2_f16_f16x2_satfinite_tf32
-    sat: pipe_expects_f16_f32_f64
-    satfinite: pipe_expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_6_more
-    tf32: pipe_expects_f32
-    ue8m0x2: pipe_expects_bf16x2_f32
-
-class pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more(pipe_incomplete):
-    f16: pipe_expects_f16
-    f32: pipe_expects_f16_f32
-    f64: pipe_expects_f16_f32_f64__2
-    s16: pipe_expects_s32_s64_u16_u32_u64
-    s32: pipe_expects_s64_u32_u64
-    s64: pipe_expects_u64
-    s8: pipe_expects_s16_s32_s64_u16_u32_u64_u8
-    u16: pipe_expects_s16_s32_s64_s8_u32_u64
-    u32: pipe_expects_s16_s32_s64_s8_u64
-    u64: pipe_expects_s16_s32_s64_s8
-    u8: pipe_expects_s16_s32_s64_s8_u16_u32_u64
-
-class pipe_expects_const_global_local_param_param__entry_shared_shared__cluster_shared__cta__2(pipe_incomplete):
-    const: pipe_expects_u32_u64
-    global_: pipe_expects_u32_u64
-    local: pipe_expects_u32_u64
-    param: pipe_expects_u32_u64
-    param__entry: pipe_expects_u32_u64
-    shared: pipe_expects_u32_u64
-    shared__cluster: pipe_expects_u32_u64
-    shared__cta: pipe_expects_u32_u64
-
-class pipe_expects_f32_f64_ftz(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f32
-
-class pipe_expects_s32_u32__8(pipe_incomplete):
-    s32: pipe_complete
-    u32: pipe_complete
-
-class pipe_expects_f16_f16x2_f32_ftz(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    ftz: pipe_expects_bf16_bf16x2_f32
-
-class pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2(pipe_incomplete):
-    e2m1p4x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e2m1x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e2m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e3m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-    ue8m0x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4
-
-class pipe_expects_bf16_bf16x2_f32_f32x2_f64_ftz_oob_relu_sat(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f32_f32x2_sat
-    oob: pipe_expects_bf16_bf16x2_relu
-    relu: pipe_expects_bf16_bf16x2
-    sat: pipe_expects_f32__2
-
-class pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_6_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32_f32x2_relu_sat
-    oob: pipe_expects_bf16_bf16x2_f16_f16x2_relu
-    relu: pipe_expects_bf16_bf16x2_f16_f16x2
-    sat: pipe_expects_f16_f16x2_f32__2
-    satfinite: pipe_expects_e4m3x4_e5m2x4__2
-
-class pipe_expects_e4m3x4_e5m2x4__2(pipe_incomplete):
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-
-class pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more(pipe_incomplete):
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more(pipe_incomplete):
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8(pipe_incomplete):
-    L2__128B: pipe_expects_v4_v8
-    L2__256B: pipe_expects_v4_v8
-    L2__64B: pipe_expects_v4_v8
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8
-    v4: pipe_expects_b64_f64_s64_u64
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_cluster_cta_gpu_sys(pipe_incomplete):
-    cluster: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
-    cta: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
-    gpu: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
-    sys: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more
-
-class pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    ca: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    cg: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    cs: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    cv: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    f32: pipe_complete
-    f64: pipe_complete
-    lu: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more
-
-class pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_28_more(pipe_incomplete):
-    L1__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    ca: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more
-    cg: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more
-    cs: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more
-    cv: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: pipe_complete
-    f64: pipe_complete
-    lu: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    nc: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_22_more
-    """Load from global memory through the non-coherent read-only path."""
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_acquire_relaxed(pipe_incomplete):
-    acquire: pipe_expects_sys
-    relaxed: pipe_expects_sys
-
-class pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more(pipe_incomplete):
-    L2__evict_first: pipe_expects_v4_v8
-    L2__evict_last: pipe_expects_v4_v8
-    L2__evict_normal: pipe_expects_v4_v8
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    global_: pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more__2
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_b32_f32_s32_u32(pipe_incomplete):
-    b32: pipe_complete
-    f32: pipe_complete
-    s32: pipe_complete
-    u32: pipe_complete
-
-class pipe_expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_21_more(pipe_incomplete):
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    global_: pipe_expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_16_more
-    local: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    shared: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cluster: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cta: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_36_more(pipe_incomplete):
-    L1__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    ca: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cg: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    const: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    cs: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cv: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: pipe_complete
-    f64: pipe_complete
-    global_: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_27_more
-    local: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    lu: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    param: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__entry: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    param__func: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    shared: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cluster: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    shared__cta: pipe_expects_b128_b16_b32_b64_b8_ca_cg_cs_and_14_more
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_aligned(pipe_incomplete):
-    aligned: pipe_expects_m16n16_m8n16_m8n8
-
-class pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more
-
-class pipe_expects_b16_b32_b8_f32_s16_s32_s8_u16_and_2_more(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_f32_sat(pipe_incomplete):
-    f32: pipe_complete
-    sat: pipe_expects_f32
-
-class pipe_expects_f32_f64_ftz_sat(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f32_sat
-    sat: pipe_expects_f32
-
-class pipe_expects_f32(pipe_incomplete):
-    f32: pipe_complete
-
-class pipe_expects_s16_s32_u16_u32(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-
-class pipe_expects_s32_sat_u32(pipe_incomplete):
-    s32: pipe_complete
-    sat: pipe_expects_s32
-    u32: pipe_complete
-
-class pipe_expects_sync__5(pipe_incomplete):
-    sync: pipe_expects_b32_b64
-
-class pipe_expects_abs_bf16_bf16x2_f16_f16x2_f32_xorsign(pipe_incomplete):
-    abs: pipe_expects_f32
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    xorsign: pipe_expects_abs
-
-class pipe_expects_NaN_abs_f16_f16x2_f32_xorsign(pipe_incomplete):
-    NaN: pipe_expects_abs_f16_f16x2_f32_xorsign
-    abs: pipe_expects_f32
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    xorsign: pipe_expects_abs__2
-
-class pipe_expects_s16x2_s32_s8x4(pipe_incomplete):
-    s16x2: pipe_complete
-    s32: pipe_complete
-    s8x4: pipe_complete
-
-class pipe_expects_abs(pipe_incomplete):
-    abs: pipe_expects_bf16_bf16x2_f16_f16x2_f32
-
-class pipe_expects_b64_expect_tx_noComplete_relaxed_release_shared_shared__cta(pipe_incomplete):
-    b64: pipe_complete
-    expect_tx: pipe_expects_b64_relaxed_release_shared_shared__cta
-    noComplete: pipe_expects_b64_release_shared_shared__cta
-    relaxed: pipe_expects_cluster_cta
-    release: pipe_expects_cluster_cta
-    shared: pipe_expects_b64
-    shared__cta: pipe_expects_b64
-
-class pipe_expects_layout__v0_layout__v1(pipe_incomplete):
-    layout__v0: pipe_expects_b64_shared_shared__cta
-    layout__v1: pipe_expects_b64_shared_shared__cta
-
-class pipe_expects_b64_layout__v0(pipe_incomplete):
-    b64: pipe_complete
-    layout__v0: pipe_expects_b64
-
-class pipe_expects_acquire_b64_parity_phase_type__primary_relaxed_shared_shared__cta(pipe_incomplete):
-    acquire: pipe_expects_cluster_cta
-    b64: pipe_complete
-    parity: pipe_expects_acquire_b64_phase_type__conditional_phase_type__primary_relaxed_shared_shared__cta
-    phase_type__primary: pipe_expects_acquire_b64_relaxed_shared_shared__cta
-    relaxed: pipe_expects_cluster_cta
-    shared: pipe_expects_b64
-    shared__cta: pipe_expects_b64
-
-class pipe_expects_sync__6(pipe_incomplete):
-    sync: pipe_expects_aligned__4
-
-class pipe_expects_sync__7(pipe_incomplete):
-    sync: pipe_expects_aligned__5
-
-class pipe_expects_aligned__2(pipe_incomplete):
-    aligned: pipe_expects_m16n8k128_m16n8k16_m16n8k256_m16n8k32_m16n8k4_m16n8k64_m16n8k8_m8n8k128_and_3_more
-
-class pipe_expects_b16_b32_f32_s16_s32_u16_u32(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    f32: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-
-class pipe_expects_aligned__3(pipe_incomplete):
-    aligned: pipe_expects_m8n8
-
-class pipe_expects_f32_f32x2_f64_ftz_sat__2(pipe_incomplete):
-    f32: pipe_complete
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f32_f32x2_sat
-    sat: pipe_expects_f32
-
-class pipe_expects_bf16_bf16x2_e4m3x4_e5m2x4_f16_f16x2_f32_f32x2_and_4_more__2(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    e5m2x4: pipe_expects_e2m1p4x4_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_ue8m0x4__2
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f32x2: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32_f32x2_sat
-    sat: pipe_expects_f16_f16x2_f32
-    satfinite: pipe_expects_e4m3x4_e5m2x4__2
-
-class pipe_expects_acquire_add_and_global_max_min_or_relaxed_and_2_more(pipe_incomplete):
-    acquire: pipe_expects_cluster_cta_gpu_sys__2
-    add: pipe_expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more
-    and_: pipe_expects_b32_b64
-    global_: pipe_expects_add_and_max_min_or_xor__2
-    max: pipe_expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    min: pipe_expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    or_: pipe_expects_b32_b64
-    relaxed: pipe_expects_cluster_cta_gpu_sys__2
-    weak: pipe_expects_add_and_global_max_min_or_xor
-    xor: pipe_expects_b32_b64
-
-class pipe_complete_or_b4e_ecl_ecr_f4e_rc16_rc8(pipe_complete):
-    b4e: pipe_complete
-    ecl: pipe_complete
-    ecr: pipe_complete
-    f4e: pipe_complete
-    rc16: pipe_complete
-    rc8: pipe_complete
-
-class pipe_expects_f32_ftz__2(pipe_incomplete):
-    f32: pipe_complete
-    ftz: pipe_expects_f32_f64
-
-class pipe_expects_f32_f64_ftz__2(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f32_f64
-
-class pipe_expects_add_and_max_min_or_xor(pipe_incomplete):
-    add: pipe_expects_s32_u32__8
-    and_: pipe_expects_b32
-    max: pipe_expects_NaN_abs_f32_s32_u32
-    min: pipe_expects_NaN_abs_f32_s32_u32
-    or_: pipe_expects_b32
-    xor: pipe_expects_b32
-
-class pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more(pipe_incomplete):
-    and_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more
-    bf16: pipe_expects_b16_b32_b64_bf16_f16_f32_f64_s16_and_5_more
-    bf16x2: pipe_expects_bf16x2__2
-    f16: pipe_expects_b16_b32_b64_f16_f32_f64_s16_s32_and_4_more
-    f16x2: pipe_expects_f16x2
-    f32: pipe_expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
-    ftz: pipe_expects_f16_f16x2_f32_s16_s32_u16_u32
-    or_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more
-    s16: pipe_expects_bf16_f16
-    s32: pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-    u16: pipe_expects_bf16_f16
-    u32: pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-    xor: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more
-
-class pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__2(pipe_incomplete):
-    and_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2
-    bf16: pipe_expects_bf16_f16_f32_f64
-    bf16x2: pipe_expects_bf16x2__2
-    f16: pipe_expects_f16_f32_f64__2
-    f16x2: pipe_expects_f16x2
-    f32: pipe_expects_f32_f64
-    ftz: pipe_expects_f16_f16x2_f32_s16_s32_u16_u32
-    or_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2
-    s16: pipe_expects_bf16_f16
-    s32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64
-    u16: pipe_expects_bf16_f16
-    u32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64
-    xor: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2
-
-class pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_ftz_or_and_5_more__3(pipe_incomplete):
-    and_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3
-    bf16: pipe_expects_bf16_f16_f32_f64_s16_s32_s64_u16_and_2_more
-    bf16x2: pipe_expects_bf16x2__2
-    f16: pipe_expects_f16_f32_f64_s16_s32_s64_u16_u32_u64
-    f16x2: pipe_expects_f16x2
-    f32: pipe_expects_f32_f64_s16_s32_s64_u16_u32_u64
-    ftz: pipe_expects_f16_f16x2_f32_s16_s32_u16_u32
-    or_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3
-    s16: pipe_expects_bf16_f16
-    s32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-    u16: pipe_expects_bf16_f16
-    u32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-    xor: pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3
-
-class pipe_expects_and_bf16_f16_f32_or_s32_u32_xor(pipe_incomplete):
-    and_: pipe_expects_bf16_f16_f32_s32_u32
-    bf16: pipe_expects_u16_u32_u64
-    f16: pipe_expects_u16_u32_u64
-    f32: pipe_expects_u16_u32_u64
-    or_: pipe_expects_bf16_f16_f32_s32_u32
-    s32: pipe_expects_u16_u32_u64
-    u32: pipe_expects_u16_u32_u64
-    xor: pipe_expects_bf16_f16_f32_s32_u32
-
-class pipe_expects_and_b16_b32_b64_bf16_bf16x2_f16_f16x2_and_11_more(pipe_incomplete):
-    and_: pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-    or_: pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    xor: pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more
-
-class pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_2_more(pipe_incomplete):
-    and_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-    or_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz
-    xor: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz
-
-class pipe_expects_and_bf16_bf16x2_f16_f16x2_f32_f64_ftz_and_8_more(pipe_incomplete):
-    and_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-    or_: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    xor: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more
-
-class pipe_expects_and_or_u16_u32_u64_xor(pipe_incomplete):
-    and_: pipe_expects_u16_u32_u64
-    or_: pipe_expects_u16_u32_u64
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    xor: pipe_expects_u16_u32_u64
-
-class pipe_expects_bfly_down_idx_up(pipe_incomplete):
-    bfly: pipe_expects_b32
-    down: pipe_expects_b32
-    idx: pipe_expects_b32
-    up: pipe_expects_b32
-
-class pipe_expects_f32_s32(pipe_incomplete):
-    f32: pipe_complete
-    s32: pipe_complete
-
-class pipe_expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more__2(pipe_incomplete):
-    b16: pipe_expects_f32
-    b32: pipe_expects_f32
-    b64: pipe_expects_f32
-    f32: pipe_expects_f32
-    f64: pipe_expects_f32
-    s16: pipe_expects_f32
-    s32: pipe_expects_f32
-    s64: pipe_expects_f32
-    u16: pipe_expects_f32
-    u32: pipe_expects_f32
-    u64: pipe_expects_f32
-
-class pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8(pipe_incomplete):
+class expects_popc(incomplete[Result]):
+    popc: complete[Result]
+
+class expects_bf16_f16_s8_u8(incomplete[Result]):
+    bf16: complete[Result]
+    f16: complete[Result]
+    s8: complete[Result]
+    u8: complete[Result]
+
+class expects_b1(incomplete[Result]):
+    b1: complete[Result]
+
+class expects_s4_u4(incomplete[Result]):
+    s4: complete[Result]
+    u4: complete[Result]
+
+class expects_f16_f32_s32(incomplete[Result]):
+    f16: complete[Result]
+    f32: complete[Result]
+    s32: complete[Result]
+
+class expects_m8n8k128_436e3(incomplete[Result]):
+    m8n8k128: expects_s32_da7b4[Result]
+
+class expects_bf16_f16_f32_05a4d(incomplete[Result]):
+    bf16: expects_bf16_9152d[Result]
+    f16: complete_or_satfinite[Result]
+    f32: complete_or_satfinite[Result]
+
+class expects_s8_u8_1f392(incomplete[Result]):
+    s8: expects_s8_b7f2d[Result]
+    u8: expects_u8_c33e2[Result]
+
+class expects_s4_u4_ea218(incomplete[Result]):
+    s4: expects_s4_57d11[Result]
+    u4: expects_u4_c63e9[Result]
+
+class complete_or_satfinite(complete[Result]):
+    satfinite: complete[Result]
+
+class complete_or_override__global_address_5e6a5(complete[Result]):
+    override__global_address: complete_or_override__global_dim[Result]
+
+class complete_or_override__global_dim(complete[Result]):
+    override__global_dim: complete[Result]
+
+class complete_or_L2__cache_hint_L2__evict_last_override__global_address_3a6b8(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_5e6a5[Result]
+    L2__evict_last: complete_or_override__global_address_5e6a5[Result]
+    override__global_address: complete_or_override__global_dim[Result]
+
+class complete_or_override__global_address_62284(complete[Result]):
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class complete_or_override__global_dim_stride(complete[Result]):
+    override__global_dim_stride: complete[Result]
+
+class complete_or_L2__cache_hint_L2__evict_last_override__global_address_e5288(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    L2__evict_last: complete_or_override__global_address_62284[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class complete_or_L2__cache_hint_L2__evict_last_override__global_address_70f25(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address[Result]
+    L2__evict_last: complete_or_override__global_address[Result]
+    override__global_address: complete[Result]
+
+class expects_b128_cp_mask_26dad(incomplete[Result]):
+    b128: complete[Result]
+    cp_mask: expects_b128[Result]
+
+class expects_L2__cache_hint_b128_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_a5c85(incomplete[Result]):
+    L2__cache_hint: expects_b128[Result]
+    b128: complete[Result]
+    multicast__cluster: expects_L2__cache_hint_b128_d71bb[Result]
+    multicast__cluster__16b: expects_L2__cache_hint_b128_d71bb[Result]
+    multicast__cluster__32b: expects_L2__cache_hint_b128_d71bb[Result]
+
+class expects_L2__cache_hint_b128_d71bb(incomplete[Result]):
+    L2__cache_hint: expects_b128[Result]
+    b128: complete[Result]
+
+class expects_b128_ignore_oob_f3e50(incomplete[Result]):
+    b128: complete[Result]
+    ignore_oob: expects_b128[Result]
+
+class expects_L2__cache_hint_b128_ignore_oob_81663(incomplete[Result]):
+    L2__cache_hint: expects_b128_ignore_oob_f3e50[Result]
+    b128: complete[Result]
+    ignore_oob: expects_b128[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_61478(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_5e6a5[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df[Result]
+    override__global_address: complete_or_override__global_dim[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    override__global_address: complete[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_b53df(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_5e6a5[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_93847[Result]
+    override__global_address: complete_or_override__global_dim[Result]
+
+class complete_or_L2__cache_hint_override__global_address_11ccf(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address[Result]
+    override__global_address: complete[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_90e5f(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_76119(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address_62284[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_6c57c[Result]
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_4e287(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_0f188[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_0f188[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_0f188[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_0f188[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_0f188[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_0f188[Result]
+    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    override__global_address: complete[Result]
+
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_mbarrier__report__disabled_mbarrier__report__validity__per_16bytes__8_mbarrier__report__validity__per_16bytes__80_mbarrier__report__validity__per_16bytes__8000_mbarrier__report__validity__per_16bytes__80000000_42b7d(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    mbarrier__report__disabled: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    mbarrier__report__validity__per_16bytes__8: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    mbarrier__report__validity__per_16bytes__80: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    mbarrier__report__validity__per_16bytes__8000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    mbarrier__report__validity__per_16bytes__80000000: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    mbarrier__report__validity__per_element__ff: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    override__global_address: complete[Result]
+
+class expects_bf16x2_f16x2_f32_f64_u32_u64(incomplete[Result]):
+    bf16x2: complete[Result]
+    f16x2: complete[Result]
+    f32: complete[Result]
+    f64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_bf16x2_f16x2_s32_s64_u32_u64(incomplete[Result]):
+    bf16x2: complete[Result]
+    f16x2: complete[Result]
+    s32: complete[Result]
+    s64: complete[Result]
+    u32: complete[Result]
+    u64: complete[Result]
+
+class expects_b128_relaxed_sys_810ba(incomplete[Result]):
+    b128: expects_override__global_address_22ab5[Result]
+    relaxed: expects_sys_7557f[Result]
+    sys: expects_b128_90d7d[Result]
+
+class expects_override__global_address_22ab5(incomplete[Result]):
+    override__global_address: complete_or_override__global_dim[Result]
+
+class expects_sys_7557f(incomplete[Result]):
+    sys: expects_b128_90d7d[Result]
+
+class expects_b128_90d7d(incomplete[Result]):
+    b128: expects_override__global_address_22ab5[Result]
+
+class expects_b128_relaxed_sys_700cf(incomplete[Result]):
+    b128: expects_override__global_address_964f2[Result]
+    relaxed: expects_sys_05f0a[Result]
+    sys: expects_b128_1b50e[Result]
+
+class expects_override__global_address_964f2(incomplete[Result]):
+    override__global_address: complete_or_override__global_dim_stride[Result]
+
+class expects_sys_05f0a(incomplete[Result]):
+    sys: expects_b128_1b50e[Result]
+
+class expects_b128_1b50e(incomplete[Result]):
+    b128: expects_override__global_address_964f2[Result]
+
+class expects_e4m3_e5m2_15c1d(incomplete[Result]):
+    e4m3: expects_sync[Result]
+    e5m2: expects_sync[Result]
+
+class expects_bf16_e4m3_e5m2_f16_5d0e4(incomplete[Result]):
+    bf16: expects_sync[Result]
+    e4m3: expects_sync[Result]
+    e5m2: expects_sync[Result]
+    f16: expects_sync[Result]
+
+class expects_sync(incomplete[Result]):
+    sync: complete[Result]
+
+class expects_add_and_max_min_or_relaxed_sys_xor_4495b(incomplete[Result]):
+    add: expects_override__global_address_22ab5[Result]
+    and_: expects_override__global_address_22ab5[Result]
+    max: expects_override__global_address_22ab5[Result]
+    min: expects_override__global_address_22ab5[Result]
+    or_: expects_override__global_address_22ab5[Result]
+    relaxed: expects_sys_3b31a[Result]
+    sys: expects_add_and_max_min_or_xor_1b09a[Result]
+    xor: expects_override__global_address_22ab5[Result]
+
+class expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor_42af9(incomplete[Result]):
+    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor_4495b[Result]
+    add: expects_override__global_address_22ab5[Result]
+    and_: expects_override__global_address_22ab5[Result]
+    max: expects_override__global_address_22ab5[Result]
+    min: expects_override__global_address_22ab5[Result]
+    or_: expects_override__global_address_22ab5[Result]
+    relaxed: expects_sys_3b31a[Result]
+    sys: expects_add_and_max_min_or_xor_1b09a[Result]
+    xor: expects_override__global_address_22ab5[Result]
+
+class expects_sys_3b31a(incomplete[Result]):
+    sys: expects_add_and_max_min_or_xor_1b09a[Result]
+
+class expects_add_and_max_min_or_xor_1b09a(incomplete[Result]):
+    add: expects_override__global_address_22ab5[Result]
+    and_: expects_override__global_address_22ab5[Result]
+    max: expects_override__global_address_22ab5[Result]
+    min: expects_override__global_address_22ab5[Result]
+    or_: expects_override__global_address_22ab5[Result]
+    xor: expects_override__global_address_22ab5[Result]
+
+class expects_add_and_max_min_or_relaxed_sys_xor_74d10(incomplete[Result]):
+    add: expects_override__global_address_964f2[Result]
+    and_: expects_override__global_address_964f2[Result]
+    max: expects_override__global_address_964f2[Result]
+    min: expects_override__global_address_964f2[Result]
+    or_: expects_override__global_address_964f2[Result]
+    relaxed: expects_sys_22ff0[Result]
+    sys: expects_add_and_max_min_or_xor_365f0[Result]
+    xor: expects_override__global_address_964f2[Result]
+
+class expects_L2__cache_hint_add_and_max_min_or_relaxed_sys_xor_8529c(incomplete[Result]):
+    L2__cache_hint: expects_add_and_max_min_or_relaxed_sys_xor_74d10[Result]
+    add: expects_override__global_address_964f2[Result]
+    and_: expects_override__global_address_964f2[Result]
+    max: expects_override__global_address_964f2[Result]
+    min: expects_override__global_address_964f2[Result]
+    or_: expects_override__global_address_964f2[Result]
+    relaxed: expects_sys_22ff0[Result]
+    sys: expects_add_and_max_min_or_xor_365f0[Result]
+    xor: expects_override__global_address_964f2[Result]
+
+class expects_sys_22ff0(incomplete[Result]):
+    sys: expects_add_and_max_min_or_xor_365f0[Result]
+
+class expects_add_and_max_min_or_xor_365f0(incomplete[Result]):
+    add: expects_override__global_address_964f2[Result]
+    and_: expects_override__global_address_964f2[Result]
+    max: expects_override__global_address_964f2[Result]
+    min: expects_override__global_address_964f2[Result]
+    or_: expects_override__global_address_964f2[Result]
+    xor: expects_override__global_address_964f2[Result]
+
+class expects_s32_f9098(incomplete[Result]):
+    s32: expects_and_xor_96f4b[Result]
+
+class expects_e2m1_e2m3_e3m2_e4m3_e5m2_7bf79(incomplete[Result]):
+    e2m1: expects_f16[Result]
+    e2m3: expects_f16[Result]
+    e3m2: expects_f16[Result]
+    e4m3: expects_f16[Result]
+    e5m2: expects_f16[Result]
+
+class expects_e2m1_e2m3_e3m2_e4m3_e5m2_43920(incomplete[Result]):
+    e2m1: expects_f32[Result]
+    e2m3: expects_f32[Result]
+    e3m2: expects_f32[Result]
+    e4m3: expects_f32[Result]
+    e5m2: expects_f32[Result]
+
+class expects_e2m1_e2m3_e3m2_e4m3_e5m2_80dcd(incomplete[Result]):
+    e2m1: expects_e2m1_e2m3_e3m2_e4m3_e5m2_84190[Result]
+    e2m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2_84190[Result]
+    e3m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2_84190[Result]
+    e4m3: expects_e2m1_e2m3_e3m2_e4m3_e5m2_84190[Result]
+    e5m2: expects_e2m1_e2m3_e3m2_e4m3_e5m2_84190[Result]
+
+class expects_f32_63a35(incomplete[Result]):
+    f32: expects_e2m1_e2m3_e3m2_e4m3_e5m2_80dcd[Result]
+
+class expects_e2m1_48c76(incomplete[Result]):
+    e2m1: expects_e2m1_42e5c[Result]
+
+class expects_f32_83568(incomplete[Result]):
+    f32: expects_e2m1_48c76[Result]
+
+class expects_f32_f4667(incomplete[Result]):
+    f32: expects_e2m1_69121[Result]
+
+class expects_sp__2_4_8c292(incomplete[Result]):
     @overload
-    def __getitem__(self, part: Literal["sp::1:16"]) -> pipe_expects_b16_b8: ...
+    def __getitem__(self, part: Literal["sp::2:4"]) -> expects_NaN_abs_f32_a2fe7[Result]: ...
     @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> pipe_expects_b16: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:16"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:16"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: PtxType | str) -> PipeChain: ...
+    def __getitem__(self, part: PtxType | str) -> Chain: ...
 
-class pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__2(pipe_incomplete):
-    @overload
-    def __getitem__(self, part: Literal["sp::1:16"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:16"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:16"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: PtxType | str) -> PipeChain: ...
+class expects_abs_f32_e91f4(incomplete[Result]):
+    abs: expects_f32_1ffcc[Result]
+    f32: expects_b2[Result]
 
-class pipe_expects_sp__1_16_sp__1_2_sp__1_4_sp__1_8_sp__2_16_sp__2_4_sp__2_8_sp__4_16_sp__4_8__3(pipe_incomplete):
-    @overload
-    def __getitem__(self, part: Literal["sp::1:16"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:16"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> pipe_expects_b16_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:16"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: PtxType | str) -> PipeChain: ...
+class expects_s32_da7b4(incomplete[Result]):
+    s32: expects_b1_b33f7[Result]
 
-class pipe_expects_sp__1_2_sp__1_4_sp__1_8_sp__2_4_sp__2_8_sp__4_8(pipe_incomplete):
-    @overload
-    def __getitem__(self, part: Literal["sp::1:2"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::1:8"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:4"]) -> pipe_expects_b16_b8__2: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::2:8"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: Literal["sp::4:8"]) -> pipe_expects_b8: ...
-    @overload
-    def __getitem__(self, part: PtxType | str) -> PipeChain: ...
+class expects_s8_b7f2d(incomplete[Result]):
+    s8: expects_s32_0f0ee[Result]
 
-class pipe_expects_f16_f16x2_f32_s32_s8x4_u8x4(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-    s32: pipe_complete
-    s8x4: pipe_complete
-    u8x4: pipe_complete
+class expects_u8_c33e2(incomplete[Result]):
+    u8: expects_s32_0f0ee[Result]
 
-class pipe_expects_1d_2d_3d_a1d_a2d(pipe_incomplete):
-    _1d: pipe_expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    _2d: pipe_expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    _3d: pipe_expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    a1d: pipe_expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
-    a2d: pipe_expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more
+class expects_s4_57d11(incomplete[Result]):
+    s4: expects_s32_0f0ee[Result]
 
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
+class expects_u4_c63e9(incomplete[Result]):
+    u4: expects_s32_0f0ee[Result]
 
-class pipe_expects_sync__8(pipe_incomplete):
-    sync: pipe_expects_aligned__6
+class complete_or_override__global_address(complete[Result]):
+    override__global_address: complete[Result]
 
-class pipe_expects_v2_v4(pipe_incomplete):
-    v2: pipe_expects_f16x2__2
-    v4: pipe_expects_f16_f32_s32_u32
+class complete_or_L2__cache_hint_cta_group__1_cta_group__2_multicast__cluster_multicast__cluster__16b_multicast__cluster__32b_override__global_address_0f188(complete[Result]):
+    L2__cache_hint: complete_or_override__global_address[Result]
+    cta_group__1: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    cta_group__2: complete_or_L2__cache_hint_override__global_address_11ccf[Result]
+    multicast__cluster: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__16b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    multicast__cluster__32b: complete_or_L2__cache_hint_cta_group__1_cta_group__2_override__global_address_aef72[Result]
+    override__global_address: complete[Result]
 
-class pipe_expects_v2_v4__2(pipe_incomplete):
-    v2: pipe_expects_f16x2__3
-    v4: pipe_expects_f16_f32_s32_u32__2
+class expects_and_xor_96f4b(incomplete[Result]):
+    and_: expects_popc[Result]
+    xor: expects_popc[Result]
 
-class pipe_expects_v2_v4__3(pipe_incomplete):
-    v2: pipe_expects_f16x2__4
-    v4: pipe_expects_f16_f32_s32_u32__3
+class expects_e2m1_e2m3_e3m2_e4m3_e5m2_84190(incomplete[Result]):
+    e2m1: expects_f32_034b8[Result]
+    e2m3: expects_f32_034b8[Result]
+    e3m2: expects_f32_034b8[Result]
+    e4m3: expects_f32_034b8[Result]
+    e5m2: expects_f32_034b8[Result]
 
-class pipe_expects_1d_2d_2dms_3d_a1d_a2d_a2dms_acube_cube(pipe_incomplete):
-    _1d: pipe_expects_v2_v4
-    _2d: pipe_expects_v2_v4
-    _2dms: pipe_expects_v2_v4__2
-    _3d: pipe_expects_v2_v4
-    a1d: pipe_expects_v2_v4
-    a2d: pipe_expects_v2_v4
-    a2dms: pipe_expects_v2_v4__2
-    acube: pipe_expects_v2_v4__3
-    cube: pipe_expects_v2_v4__3
+class expects_e2m1_42e5c(incomplete[Result]):
+    e2m1: expects_f32_034b8[Result]
 
-class pipe_expects_1d_2d_3d_a1d_a2d_acube_cube(pipe_incomplete):
-    _1d: pipe_expects_v2_v4
-    _2d: pipe_expects_v2_v4
-    _3d: pipe_expects_v2_v4
-    a1d: pipe_expects_v2_v4
-    a2d: pipe_expects_v2_v4
-    acube: pipe_expects_v2_v4__3
-    cube: pipe_expects_v2_v4__3
+class expects_e2m1_69121(incomplete[Result]):
+    e2m1: expects_e2m1_c1f01[Result]
 
-class pipe_expects_2d_a2d_acube_cube(pipe_incomplete):
-    _2d: pipe_expects_v4__2
-    a2d: pipe_expects_v4__2
-    acube: pipe_expects_v4__2
-    cube: pipe_expects_v4__2
+class expects_NaN_abs_f32_a2fe7(incomplete[Result]):
+    NaN: expects_f32_1ffcc[Result]
+    abs: expects_NaN_f32_55de2[Result]
+    f32: expects_b2[Result]
 
-class pipe_expects_depth_height_width(pipe_incomplete):
-    depth: pipe_expects_b32
-    height: pipe_expects_b32
-    width: pipe_expects_b32
+class expects_f32_1ffcc(incomplete[Result]):
+    f32: expects_b2[Result]
 
-class pipe_expects_s32_u32__9(pipe_incomplete):
-    s32: pipe_expects_s32_u32__15
-    u32: pipe_expects_s32_u32__15
+class expects_b2(incomplete[Result]):
+    b2: complete[Result]
 
-class pipe_expects_s32_u32__10(pipe_incomplete):
-    s32: pipe_expects_s32_u32__16
-    u32: pipe_expects_s32_u32__16
+class expects_b1_b33f7(incomplete[Result]):
+    b1: expects_b1_8cbbd[Result]
 
-class pipe_expects_s32_u32__11(pipe_incomplete):
-    s32: pipe_expects_s32_u32__17
-    u32: pipe_expects_s32_u32__17
+class expects_s32_0f0ee(incomplete[Result]):
+    s32: complete_or_satfinite[Result]
 
-class pipe_expects_pred(pipe_incomplete):
-    pred: pipe_complete
+class expects_f32_034b8(incomplete[Result]):
+    f32: expects_ue8m0[Result]
 
-class pipe_expects_all_any_ballot_uni(pipe_incomplete):
-    all: pipe_expects_pred
-    any: pipe_expects_pred
-    ballot: pipe_expects_b32
-    uni: pipe_expects_pred
+class expects_e2m1_c1f01(incomplete[Result]):
+    e2m1: expects_f32_22384[Result]
 
-class pipe_expects_s32_u32__12(pipe_incomplete):
-    s32: pipe_expects_eq_ge_gt_le_lt_ne
-    u32: pipe_expects_eq_ge_gt_le_lt_ne
+class expects_NaN_f32_55de2(incomplete[Result]):
+    NaN: expects_f32_1ffcc[Result]
+    f32: expects_b2[Result]
 
-class pipe_expects_s32_u32__13(pipe_incomplete):
-    s32: pipe_expects_eq_ge_gt_le_lt_ne__2
-    u32: pipe_expects_eq_ge_gt_le_lt_ne__2
+class expects_b1_8cbbd(incomplete[Result]):
+    b1: expects_s32[Result]
 
-class pipe_expects_s32_u32__14(pipe_incomplete):
-    s32: pipe_expects_u32__2
-    u32: pipe_expects_u32__2
+class expects_ue8m0(incomplete[Result]):
+    ue8m0: complete[Result]
 
-class pipe_expects_sp_sync(pipe_incomplete):
-    sp: pipe_expects_sync__9
-    """Multiply with a structured sparse A and accumulate, asynchronously."""
-    sync: pipe_expects_aligned_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_and_107_more
+class expects_f32_22384(incomplete[Result]):
+    f32: expects_ue4m3_ue8m0[Result]
 
-class pipe_expects_a_b_c(pipe_incomplete):
-    a: pipe_expects_sync__10
-    b: pipe_expects_sync__11
-    c: pipe_expects_sync__12
-
-class pipe_expects_and_sync_xor(pipe_incomplete):
-    and_: pipe_expects_popc
-    sync: pipe_expects_aligned_col_row
-    xor: pipe_expects_popc
-
-class pipe_expects_f32_f32x2_sat(pipe_incomplete):
-    f32: pipe_complete
-    f32x2: pipe_complete
-    sat: pipe_expects_f32
-
-class pipe_expects_f32__2(pipe_incomplete):
-    f32: pipe_complete_or_bf16_f16
-
-class pipe_expects_f16_f16x2_f32__2(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete_or_bf16_f16
-
-class pipe_expects_f32_f64_s32_u32_u64_v2_v4(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    s32: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    v2: pipe_expects_f32
-    v4: pipe_expects_f32
-
-class pipe_expects_L2__cache_hint_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8(pipe_incomplete):
-    L2__cache_hint: pipe_expects_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    v2: pipe_expects_bf16_bf16x2_f16_f16x2_f32
-    v4: pipe_expects_bf16_bf16x2_f16_f16x2_f32
-    v8: pipe_expects_bf16_f16
-
-class pipe_expects_u32(pipe_incomplete):
-    u32: pipe_complete
-
-class pipe_expects_b128_b32_b64(pipe_incomplete):
-    b128: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-
-class pipe_expects_L2__cache_hint_v2_v4_v8(pipe_incomplete):
-    L2__cache_hint: pipe_expects_v2_v4_v8
-    v2: pipe_expects_bf16_bf16x2_f16_f16x2
-    v4: pipe_expects_bf16_bf16x2_f16_f16x2
-    v8: pipe_expects_bf16_f16
-
-class pipe_expects_f32_f64_noftz_s32_u32_u64(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    noftz: pipe_expects_bf16_bf16x2_f16_f16x2_f32
-    s32: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_aligned_pred(pipe_incomplete):
-    aligned: pipe_expects_pred
-    pred: pipe_complete
-
-class pipe_expects_aligned_u32(pipe_incomplete):
-    aligned: pipe_expects_u32
-    u32: pipe_complete
-
-class pipe_expects_v4(pipe_incomplete):
-    v4: pipe_expects_b32__3
-
-class pipe_expects_b32__3(pipe_incomplete):
-    b32: pipe_expects_b128
-
-class pipe_expects_pred__2(pipe_incomplete):
-    pred: pipe_expects_b128
-
-class pipe_expects_b64(pipe_incomplete):
-    b64: pipe_complete
-
-class pipe_expects_L2__evict_first_L2__evict_unchanged_b64(pipe_incomplete):
-    L2__evict_first: pipe_expects_b64
-    L2__evict_unchanged: pipe_expects_b64
-    b64: pipe_complete
-
-class pipe_expects_f32_f64__2(pipe_incomplete):
-    f32: pipe_expects_f16_f32
-    f64: pipe_expects_f32
-
-class pipe_expects_s16_s2_s4_s8_u16_u2_u4_u8(pipe_incomplete):
-    s16: pipe_expects_s32
-    s2: pipe_expects_s32__2
-    s4: pipe_expects_s32__2
-    s8: pipe_expects_s32__2
-    u16: pipe_expects_s32
-    u2: pipe_expects_s32__2
-    u4: pipe_expects_s32__2
-    u8: pipe_expects_s32__2
-
-class pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__2(pipe_incomplete):
-    f16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_bf16_f32_f64_s16_s32_s64_s8_u16_and_3_more(pipe_incomplete):
-    bf16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more(pipe_incomplete):
-    bf16: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_bf16_s16_s32_s64_s8_u16_u32_u64_u8(pipe_incomplete):
-    bf16: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_bf16_f16_f32_sat(pipe_incomplete):
-    bf16: pipe_expects_f32
-    f16: pipe_expects_f32
-    f32: pipe_expects_bf16_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    sat: pipe_expects_f16_f32__2
-
-class pipe_expects_f16_f32_f64(pipe_incomplete):
-    f16: pipe_expects_f32_f64_s16_s32_s64_s8_u16_u32_and_2_more
-    f32: pipe_expects_f64_s16_s32_s64_s8_u16_u32_u64_u8
-    f64: pipe_expects_s16_s32_s64_s8_u16_u32_u64_u8
-
-class pipe_expects_bf16(pipe_incomplete):
-    bf16: pipe_complete
-
-class pipe_expects_f16(pipe_incomplete):
-    f16: pipe_complete
-
-class pipe_expects_f64(pipe_incomplete):
-    f64: pipe_complete
-
-class pipe_expects_f32_s16_s32_s64_s8_sat_u16_u32_and_2_more(pipe_incomplete):
-    f32: pipe_expects_f32
-    s16: pipe_expects_f32
-    s32: pipe_expects_f32
-    s64: pipe_expects_f32
-    s8: pipe_expects_f32
-    sat: pipe_expects_f32_s16_s32_s64_s8_u16_u32_u64_u8
-    u16: pipe_expects_f32
-    u32: pipe_expects_f32
-    u64: pipe_expects_f32
-    u8: pipe_expects_f32
-
-class pipe_expects_f16_f32_f64_s16_s32_s64_s8_u16_and_3_more__3(pipe_incomplete):
-    f16: pipe_expects_f16
-    f32: pipe_expects_f32
-    f64: pipe_expects_f64
-    s16: pipe_expects_f16_f32_f64__2
-    s32: pipe_expects_f16_f32_f64__2
-    s64: pipe_expects_f16_f32_f64__2
-    s8: pipe_expects_f16_f32_f64__2
-    u16: pipe_expects_f16_f32_f64__2
-    u32: pipe_expects_f16_f32_f64__2
-    u64: pipe_expects_f16_f32_f64__2
-    u8: pipe_expects_f16_f32_f64__2
-
-class pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2_ue8m0x2(pipe_incomplete):
-    e2m1x2: pipe_complete
-    e2m3x2: pipe_complete
-    e3m2x2: pipe_complete
-    e4m3x2: pipe_complete
-    e5m2x2: pipe_complete
-    f32: pipe_complete
-    s2f6x2: pipe_complete
-    ue8m0x2: pipe_complete
-
-class pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32(pipe_incomplete):
-    e2m1x2: pipe_complete
-    e2m3x2: pipe_complete
-    e3m2x2: pipe_complete
-    e4m3x2: pipe_complete
-    e5m2x2: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_satfinite_scaled__n2__ue8m0_tf32(pipe_incomplete):
-    bf16: pipe_expects_f32
-    bf16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2
-    f16: pipe_expects_f32
-    f16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32
-    satfinite: pipe_expects_bf16_bf16x2_f16_f16x2__2
-    scaled__n2__ue8m0: pipe_expects_bf16x2
-    tf32: pipe_expects_f32
-
-class pipe_expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_5_more(pipe_incomplete):
-    bf16: pipe_expects_f32
-    bf16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2
-    e2m1x2: pipe_expects_bf16x2_f16x2_f32
-    e2m3x2: pipe_expects_bf16x2_f16x2_f32
-    e3m2x2: pipe_expects_bf16x2_f16x2_f32
-    e4m3x2: pipe_expects_bf16x2_f16x2_f32
-    e5m2x2: pipe_expects_bf16x2_f16x2_f32
-    f16: pipe_expects_f32
-    f16x2: pipe_expects_f32
-    relu: pipe_expects_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32
-    s2f6x2: pipe_expects_bf16x2_f32
-    scaled__n2__ue8m0: pipe_expects_bf16x2_s2f6x2
-    tf32: pipe_expects_f32
-
-class pipe_expects_bf16x2(pipe_incomplete):
-    bf16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2
-
-class pipe_expects_tf32(pipe_incomplete):
-    tf32: pipe_expects_f32
-
-class pipe_expects_ue8m0x2(pipe_incomplete):
-    ue8m0x2: pipe_expects_bf16x2_f32
-
-class pipe_expects_bf16x2_f32(pipe_incomplete):
-    bf16x2: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_bf16x2_f16x2_satfinite(pipe_incomplete):
-    bf16x2: pipe_expects_f32
-    f16x2: pipe_expects_f32
-    satfinite: pipe_expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2
-
-class pipe_expects_bf16x2_e2m1x4_e2m3x4_e3m2x4_e4m3x4_e5m2x4_f16x2(pipe_incomplete):
-    bf16x2: pipe_expects_f32
-    e2m1x4: pipe_expects_f32
-    e2m3x4: pipe_expects_f32
-    e3m2x4: pipe_expects_f32
-    e4m3x4: pipe_expects_f32
-    e5m2x4: pipe_expects_f32
-    f16x2: pipe_expects_f32
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_satfinite_tf32(pipe_incomplete):
-    bf16: pipe_expects_f32
-    bf16x2: pipe_expects_f32
-    f16: pipe_expects_f32
-    f16x2: pipe_expects_f32
-    satfinite: pipe_expects_bf16_bf16x2_f16_f16x2__2
-    tf32: pipe_expects_f32
-
-class pipe_expects_bf16_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f16_and_6_more(pipe_incomplete):
-    bf16: pipe_expects_f32
-    bf16x2: pipe_expects_f32
-    e2m1x2: pipe_expects_bf16x2_f16x2_f32
-    e2m3x2: pipe_expects_bf16x2_f16x2_f32
-    e3m2x2: pipe_expects_bf16x2_f16x2_f32
-    e4m3x2: pipe_expects_bf16x2_f16x2_f32
-    e5m2x2: pipe_expects_bf16x2_f16x2_f32
-    f16: pipe_expects_f32
-    f16x2: pipe_expects_f32
-    relu: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32
-    s2f6x2: pipe_expects_bf16x2_f32
-    scaled__n2__ue8m0: pipe_expects_s2f6x2
-    tf32: pipe_expects_f32
-    ue8m0x2: pipe_expects_bf16x2_f32
-
-class pipe_expects_f16_f32(pipe_incomplete):
-    f16: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_f16_f32_f64__2(pipe_incomplete):
-    f16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-
-class pipe_expects_s32_s64_u16_u32_u64(pipe_incomplete):
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_s64_u32_u64(pipe_incomplete):
-    s64: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_u64(pipe_incomplete):
-    u64: pipe_complete
-
-class pipe_expects_s16_s32_s64_u16_u32_u64_u8(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_s16_s32_s64_s8_u32_u64(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_s16_s32_s64_s8_u64(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_s16_s32_s64_s8(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-
-class pipe_expects_s16_s32_s64_s8_u16_u32_u64(pipe_incomplete):
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f32(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_bf16_bf16x2_relu(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    relu: pipe_expects_bf16_bf16x2
-
-class pipe_expects_bf16_bf16x2(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-
-class pipe_expects_f16_f16x2_f32_f32x2_relu_sat(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f32x2: pipe_complete
-    relu: pipe_expects_f16_f16x2
-    sat: pipe_expects_f16_f16x2_f32
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_relu(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    relu: pipe_expects_bf16_bf16x2_f16_f16x2
-
-class pipe_expects_bf16_bf16x2_f16_f16x2(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-
-class pipe_expects_v4_v8(pipe_incomplete):
-    v4: pipe_expects_b64_f64_s64_u64
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8(pipe_incomplete):
-    L2__128B: pipe_expects_v4_v8
-    L2__256B: pipe_expects_v4_v8
-    L2__64B: pipe_expects_v4_v8
-    v4: pipe_expects_b64_f64_s64_u64
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_b64_f64_s64_u64(pipe_incomplete):
-    b64: pipe_complete
-    f64: pipe_complete
-    s64: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_26_more(pipe_incomplete):
-    L1__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    global_: pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_22_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    shared: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cluster: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    shared__cta: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_9_more
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_18_more(pipe_incomplete):
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    nc: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_22_more(pipe_incomplete):
-    L1__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_sys(pipe_incomplete):
-    sys: pipe_expects_b128_b16_b32_b64_b8_f32_f64_global_and_8_more
-
-class pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_13_more__2(pipe_incomplete):
-    L2__evict_first: pipe_expects_v4_v8
-    L2__evict_last: pipe_expects_v4_v8
-    L2__evict_normal: pipe_expects_v4_v8
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    nc: pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_12_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L2__128B_L2__256B_L2__64B_L2__evict_first_L2__evict_last_L2__evict_normal_b128_b16_and_16_more(pipe_incomplete):
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_L1__evict_first_L1__evict_last_L1__evict_normal_L1__evict_unchanged_L1__no_allocate_L2__128B_L2__256B_L2__64B_and_27_more(pipe_incomplete):
-    L1__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__evict_unchanged: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L1__no_allocate: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    L2__128B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__256B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__64B: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_10_more
-    L2__cache_hint: pipe_expects_L2__128B_L2__256B_L2__64B_b128_b16_b32_b64_b8_and_13_more
-    L2__evict_first: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_last: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    L2__evict_normal: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_v4_v8
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    ca: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cg: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cs: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    cv: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    f32: pipe_complete
-    f64: pipe_complete
-    lu: pipe_expects_L2__128B_L2__256B_L2__64B_L2__cache_hint_L2__evict_first_L2__evict_last_L2__evict_normal_b128_and_17_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_m16n16_m8n16_m8n8(pipe_incomplete):
-    m16n16: pipe_expects_x1_x2
-    m8n16: pipe_expects_x1_x2_x4
-    m8n8: pipe_expects_x1_x2_x4__2
-
-class pipe_expects_abs_f16_f16x2_f32_xorsign(pipe_incomplete):
-    abs: pipe_expects_f32
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    xorsign: pipe_expects_abs__2
-
-class pipe_expects_abs__2(pipe_incomplete):
-    abs: pipe_expects_f16_f16x2_f32
-
-class pipe_expects_b64_relaxed_release_shared_shared__cta(pipe_incomplete):
-    b64: pipe_complete
-    relaxed: pipe_expects_cluster_cta
-    release: pipe_expects_cluster_cta
-    shared: pipe_expects_b64
-    shared__cta: pipe_expects_b64
-
-class pipe_expects_b64_release_shared_shared__cta(pipe_incomplete):
-    b64: pipe_complete
-    release: pipe_expects_cta
-    shared: pipe_expects_b64
-    shared__cta: pipe_expects_b64
-
-class pipe_expects_cluster_cta(pipe_incomplete):
-    cluster: pipe_expects_b64_shared_shared__cta
-    cta: pipe_expects_b64_shared_shared__cta
-
-class pipe_expects_b64_shared_shared__cta(pipe_incomplete):
-    b64: pipe_complete
-    shared: pipe_expects_b64
-    shared__cta: pipe_expects_b64
-
-class pipe_expects_acquire_b64_phase_type__conditional_phase_type__primary_relaxed_shared_shared__cta(pipe_incomplete):
-    acquire: pipe_expects_cluster_cta
-    b64: pipe_complete
-    phase_type__conditional: pipe_expects_acquire_b64_relaxed_shared_shared__cta
-    phase_type__primary: pipe_expects_acquire_b64_relaxed_shared_shared__cta
-    relaxed: pipe_expects_cluster_cta
-    shared: pipe_expects_b64
-    shared__cta: pipe_expects_b64
-
-class pipe_expects_acquire_b64_relaxed_shared_shared__cta(pipe_incomplete):
-    acquire: pipe_expects_cluster_cta
-    b64: pipe_complete
-    relaxed: pipe_expects_cluster_cta
-    shared: pipe_expects_b64
-    shared__cta: pipe_expects_b64
-
-class pipe_expects_aligned__4(pipe_incomplete):
-    aligned: pipe_expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8
-
-class pipe_expects_aligned__5(pipe_incomplete):
-    aligned: pipe_expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8__2
-
-class pipe_expects_m16n8k128_m16n8k16_m16n8k256_m16n8k32_m16n8k4_m16n8k64_m16n8k8_m8n8k128_and_3_more(pipe_incomplete):
-    m16n8k128: pipe_expects_row
-    m16n8k16: pipe_expects_row__2
-    m16n8k256: pipe_expects_row
-    m16n8k32: pipe_expects_row__3
-    m16n8k4: pipe_expects_row__4
-    m16n8k64: pipe_expects_row__5
-    m16n8k8: pipe_expects_row__6
-    m8n8k128: pipe_expects_row
-    m8n8k16: pipe_expects_row__7
-    m8n8k32: pipe_expects_row__8
-    m8n8k4: pipe_expects_col_row
-
-class pipe_expects_m8n8(pipe_incomplete):
-    m8n8: pipe_expects_trans
-
-class pipe_expects_cluster_cta_gpu_sys__2(pipe_incomplete):
-    cluster: pipe_expects_add_and_global_max_min_or_xor
-    cta: pipe_expects_add_and_global_max_min_or_xor
-    gpu: pipe_expects_add_and_global_max_min_or_xor
-    sys: pipe_expects_add_and_global_max_min_or_xor
-
-class pipe_expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more(pipe_incomplete):
-    acc__f16: pipe_expects_e4m3x4_e5m2x4_v2_v4_v8
-    acc__f32: pipe_expects_bf16x2_f16x2_v2_v4_v8
-    bf16x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2x4: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s32: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    v2: pipe_expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32
-    v4: pipe_expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_3_more
-    v8: pipe_expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16
-
-class pipe_expects_add_and_max_min_or_xor__2(pipe_incomplete):
-    add: pipe_expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more
-    and_: pipe_expects_b32_b64
-    max: pipe_expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    min: pipe_expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    or_: pipe_expects_b32_b64
-    xor: pipe_expects_b32_b64
-
-class pipe_expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more(pipe_incomplete):
-    bf16x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2x4: pipe_complete
-    f16x2: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    v2: pipe_expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2
-    v4: pipe_expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_2_more
-    v8: pipe_expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16
-
-class pipe_expects_add_and_global_max_min_or_xor(pipe_incomplete):
-    add: pipe_expects_acc__f16_acc__f32_bf16x2_e4m3x4_e5m2x4_f16x2_f32_f64_and_6_more
-    and_: pipe_expects_b32_b64
-    global_: pipe_expects_add_and_max_min_or_xor__2
-    max: pipe_expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    min: pipe_expects_bf16x2_e4m3x4_e5m2x4_f16x2_s32_s64_u32_u64_and_3_more
-    or_: pipe_expects_b32_b64
-    xor: pipe_expects_b32_b64
-
-class pipe_expects_NaN_abs_f32_s32_u32(pipe_incomplete):
-    NaN: pipe_expects_f32
-    abs: pipe_expects_NaN_f32
-    f32: pipe_complete
-    s32: pipe_complete
-    u32: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more(pipe_incomplete):
-    bf16: pipe_expects_b16_b32_b64_bf16_f16_f32_f64_s16_and_5_more
-    bf16x2: pipe_expects_bf16x2__2
-    f16: pipe_expects_b16_b32_b64_f16_f32_f64_s16_s32_and_4_more
-    f16x2: pipe_expects_f16x2
-    f32: pipe_expects_b16_b32_b64_f32_f64_s16_s32_s64_and_3_more
-    ftz: pipe_expects_f16_f16x2_f32_s16_s32_u16_u32
-    s16: pipe_expects_bf16_f16
-    s32: pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-    u16: pipe_expects_bf16_f16
-    u32: pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more
-
-class pipe_expects_b16_b32_b64_bf16_f16_f32_f64_s16_and_5_more(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    bf16: pipe_complete
-    f16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_bf16x2__2(pipe_incomplete):
-    bf16x2: pipe_complete
-
-class pipe_expects_b16_b32_b64_f16_f32_f64_s16_s32_and_4_more(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    f16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_f16x2(pipe_incomplete):
-    f16x2: pipe_complete
-
-class pipe_expects_f16_f16x2_f32_s16_s32_u16_u32(pipe_incomplete):
-    f16: pipe_expects_f16_f32
-    f16x2: pipe_expects_f16x2
-    f32: pipe_expects_f32
-    s16: pipe_expects_f16
-    s32: pipe_expects_f16_f16x2_f32
-    u16: pipe_expects_f16
-    u32: pipe_expects_f16_f16x2_f32
-
-class pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_7_more(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__2(pipe_incomplete):
-    bf16: pipe_expects_bf16_f16_f32_f64
-    bf16x2: pipe_expects_bf16x2__2
-    f16: pipe_expects_f16_f32_f64__2
-    f16x2: pipe_expects_f16x2
-    f32: pipe_expects_f32_f64
-    ftz: pipe_expects_f16_f16x2_f32_s16_s32_u16_u32
-    s16: pipe_expects_bf16_f16
-    s32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64
-    u16: pipe_expects_bf16_f16
-    u32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_ftz_s16_s32_and_2_more__3(pipe_incomplete):
-    bf16: pipe_expects_bf16_f16_f32_f64_s16_s32_s64_u16_and_2_more
-    bf16x2: pipe_expects_bf16x2__2
-    f16: pipe_expects_f16_f32_f64_s16_s32_s64_u16_u32_u64
-    f16x2: pipe_expects_f16x2
-    f32: pipe_expects_f32_f64_s16_s32_s64_u16_u32_u64
-    ftz: pipe_expects_f16_f16x2_f32_s16_s32_u16_u32
-    s16: pipe_expects_bf16_f16
-    s32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-    u16: pipe_expects_bf16_f16
-    u32: pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more
-
-class pipe_expects_bf16_f16_f32_f64_s16_s32_s64_u16_and_2_more(pipe_incomplete):
-    bf16: pipe_complete
-    f16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_f16_f32_f64_s16_s32_s64_u16_u32_u64(pipe_incomplete):
-    f16: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_f32_f64_s16_s32_s64_u16_u32_u64(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_s16_s32_and_4_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_bf16_f16_f32_s32_u32(pipe_incomplete):
-    bf16: pipe_expects_u16_u32_u64
-    f16: pipe_expects_u16_u32_u64
-    f32: pipe_expects_u16_u32_u64
-    s32: pipe_expects_u16_u32_u64
-    u32: pipe_expects_u16_u32_u64
-
-class pipe_expects_u16_u32_u64(pipe_incomplete):
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_b16_b32_b64_bf16_bf16x2_f16_f16x2_f32_and_8_more(pipe_incomplete):
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_f64_ftz_s16_and_5_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    ftz: pipe_expects_f16_f16x2_f32
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-
-class pipe_expects_b16_b8(pipe_incomplete):
-    b16: pipe_expects_b4
-    b8: pipe_expects_b4
-
-class pipe_expects_b16(pipe_incomplete):
-    b16: pipe_expects_b2_b4
-
-class pipe_expects_b16_b8__2(pipe_incomplete):
-    b16: pipe_expects_b2_b4
-    b8: pipe_expects_b2_b4
-
-class pipe_expects_b8(pipe_incomplete):
-    b8: pipe_expects_b4
-
-class pipe_expects_b16_b32_b64_b8_ca_cg_cs_cv_and_2_more(pipe_incomplete):
-    b16: pipe_expects_clamp_trap_zero
-    b32: pipe_expects_clamp_trap_zero
-    b64: pipe_expects_clamp_trap_zero
-    b8: pipe_expects_clamp_trap_zero
-    ca: pipe_expects_b16_b32_b64_b8_v2_v4
-    cg: pipe_expects_b16_b32_b64_b8_v2_v4
-    cs: pipe_expects_b16_b32_b64_b8_v2_v4
-    cv: pipe_expects_b16_b32_b64_b8_v2_v4
-    v2: pipe_expects_b16_b32_b64_b8
-    v4: pipe_expects_b16_b32_b8
-
-class pipe_expects_aligned__6(pipe_incomplete):
-    aligned: pipe_expects_16x128b_16x256b_16x32bx2_16x64b_32x32b
-
-class pipe_expects_f16x2__2(pipe_incomplete):
-    f16x2: pipe_expects_f32_s32
-
-class pipe_expects_f16_f32_s32_u32(pipe_incomplete):
-    f16: pipe_expects_f32_s32
-    f32: pipe_expects_f32_s32
-    s32: pipe_expects_f32_s32
-    u32: pipe_expects_f32_s32
-
-class pipe_expects_f16x2__3(pipe_incomplete):
-    f16x2: pipe_expects_s32
-
-class pipe_expects_f16_f32_s32_u32__2(pipe_incomplete):
-    f16: pipe_expects_s32
-    f32: pipe_expects_s32
-    s32: pipe_expects_s32
-    u32: pipe_expects_s32
-
-class pipe_expects_f16x2__4(pipe_incomplete):
-    f16x2: pipe_expects_f32
-
-class pipe_expects_f16_f32_s32_u32__3(pipe_incomplete):
-    f16: pipe_expects_f32
-    f32: pipe_expects_f32
-    s32: pipe_expects_f32
-    u32: pipe_expects_f32
-
-class pipe_expects_v4__2(pipe_incomplete):
-    v4: pipe_expects_f32_s32_u32
-
-class pipe_expects_s32_u32__15(pipe_incomplete):
-    s32: pipe_complete_or_add_max_min_sat
-    u32: pipe_complete_or_add_max_min_sat
-
-class pipe_expects_s32_u32__16(pipe_incomplete):
-    s32: pipe_complete_or_add_sat
-    u32: pipe_complete_or_add_sat
-
-class pipe_expects_s32_u32__17(pipe_incomplete):
-    s32: pipe_complete_or_po_sat_shr15_shr7
-    u32: pipe_complete_or_po_sat_shr15_shr7
-
-class pipe_expects_eq_ge_gt_le_lt_ne(pipe_incomplete):
-    eq: pipe_complete_or_add_max_min
-    ge: pipe_complete_or_add_max_min
-    gt: pipe_complete_or_add_max_min
-    le: pipe_complete_or_add_max_min
-    lt: pipe_complete_or_add_max_min
-    ne: pipe_complete_or_add_max_min
-
-class pipe_expects_eq_ge_gt_le_lt_ne__2(pipe_incomplete):
-    eq: pipe_complete_or_add
-    ge: pipe_complete_or_add
-    gt: pipe_complete_or_add
-    le: pipe_complete_or_add
-    lt: pipe_complete_or_add
-    ne: pipe_complete_or_add
-
-class pipe_expects_u32__2(pipe_incomplete):
-    u32: pipe_expects_clamp_sat_wrap
-
-class pipe_expects_sync__9(pipe_incomplete):
-    sync: pipe_expects_aligned_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_and_89_more
-
-class pipe_expects_aligned_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_and_107_more(pipe_incomplete):
-    aligned: pipe_expects_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_m64n120k16_and_106_more
-    m64n104k16: pipe_expects_f16_f32__3
-    m64n104k32: pipe_expects_f16_f32__4
-    m64n104k8: pipe_expects_f32__3
-    m64n112k16: pipe_expects_f16_f32__3
-    m64n112k256: pipe_expects_s32__3
-    m64n112k32: pipe_expects_f16_f32_s32_satfinite
-    m64n112k8: pipe_expects_f32__3
-    m64n120k16: pipe_expects_f16_f32__3
-    m64n120k32: pipe_expects_f16_f32__4
-    m64n120k8: pipe_expects_f32__3
-    m64n128k16: pipe_expects_f16_f32__3
-    m64n128k256: pipe_expects_s32__3
-    m64n128k32: pipe_expects_f16_f32_s32_satfinite
-    m64n128k8: pipe_expects_f32__3
-    m64n136k16: pipe_expects_f16_f32__3
-    m64n136k32: pipe_expects_f16_f32__4
-    m64n136k8: pipe_expects_f32__3
-    m64n144k16: pipe_expects_f16_f32__3
-    m64n144k256: pipe_expects_s32__3
-    m64n144k32: pipe_expects_f16_f32_s32_satfinite
-    m64n144k8: pipe_expects_f32__3
-    m64n152k16: pipe_expects_f16_f32__3
-    m64n152k32: pipe_expects_f16_f32__4
-    m64n152k8: pipe_expects_f32__3
-    m64n160k16: pipe_expects_f16_f32__3
-    m64n160k256: pipe_expects_s32__3
-    m64n160k32: pipe_expects_f16_f32_s32_satfinite
-    m64n160k8: pipe_expects_f32__3
-    m64n168k16: pipe_expects_f16_f32__3
-    m64n168k32: pipe_expects_f16_f32__4
-    m64n168k8: pipe_expects_f32__3
-    m64n16k16: pipe_expects_f16_f32__3
-    m64n16k256: pipe_expects_s32__3
-    m64n16k32: pipe_expects_f16_f32_s32_satfinite
-    m64n16k8: pipe_expects_f32__3
-    m64n176k16: pipe_expects_f16_f32__3
-    m64n176k256: pipe_expects_s32__3
-    m64n176k32: pipe_expects_f16_f32_s32_satfinite
-    m64n176k8: pipe_expects_f32__3
-    m64n184k16: pipe_expects_f16_f32__3
-    m64n184k32: pipe_expects_f16_f32__4
-    m64n184k8: pipe_expects_f32__3
-    m64n192k16: pipe_expects_f16_f32__3
-    m64n192k256: pipe_expects_s32__3
-    m64n192k32: pipe_expects_f16_f32_s32_satfinite
-    m64n192k8: pipe_expects_f32__3
-    m64n200k16: pipe_expects_f16_f32__3
-    m64n200k32: pipe_expects_f16_f32__4
-    m64n200k8: pipe_expects_f32__3
-    m64n208k16: pipe_expects_f16_f32__3
-    m64n208k256: pipe_expects_s32__3
-    m64n208k32: pipe_expects_f16_f32_s32_satfinite
-    m64n208k8: pipe_expects_f32__3
-    m64n216k16: pipe_expects_f16_f32__3
-    m64n216k32: pipe_expects_f16_f32__4
-    m64n216k8: pipe_expects_f32__3
-    m64n224k16: pipe_expects_f16_f32__3
-    m64n224k256: pipe_expects_s32__3
-    m64n224k32: pipe_expects_f16_f32_s32_satfinite
-    m64n224k8: pipe_expects_f32__3
-    m64n232k16: pipe_expects_f16_f32__3
-    m64n232k32: pipe_expects_f16_f32__4
-    m64n232k8: pipe_expects_f32__3
-    m64n240k16: pipe_expects_f16_f32__3
-    m64n240k256: pipe_expects_s32__3
-    m64n240k32: pipe_expects_f16_f32_s32_satfinite
-    m64n240k8: pipe_expects_f32__3
-    m64n248k16: pipe_expects_f16_f32__3
-    m64n248k32: pipe_expects_f16_f32__4
-    m64n248k8: pipe_expects_f32__3
-    m64n24k16: pipe_expects_f16_f32__3
-    m64n24k256: pipe_expects_s32__3
-    m64n24k32: pipe_expects_f16_f32_s32_satfinite
-    m64n24k8: pipe_expects_f32__3
-    m64n256k16: pipe_expects_f16_f32__3
-    m64n256k256: pipe_expects_s32__3
-    m64n256k32: pipe_expects_f16_f32_s32_satfinite
-    m64n256k8: pipe_expects_f32__3
-    m64n32k16: pipe_expects_f16_f32__3
-    m64n32k256: pipe_expects_s32__3
-    m64n32k32: pipe_expects_f16_f32_s32_satfinite
-    m64n32k8: pipe_expects_f32__3
-    m64n40k16: pipe_expects_f16_f32__3
-    m64n40k32: pipe_expects_f16_f32__4
-    m64n40k8: pipe_expects_f32__3
-    m64n48k16: pipe_expects_f16_f32__3
-    m64n48k256: pipe_expects_s32__3
-    m64n48k32: pipe_expects_f16_f32_s32_satfinite
-    m64n48k8: pipe_expects_f32__3
-    m64n56k16: pipe_expects_f16_f32__3
-    m64n56k32: pipe_expects_f16_f32__4
-    m64n56k8: pipe_expects_f32__3
-    m64n64k16: pipe_expects_f16_f32__3
-    m64n64k256: pipe_expects_s32__3
-    m64n64k32: pipe_expects_f16_f32_s32_satfinite
-    m64n64k8: pipe_expects_f32__3
-    m64n72k16: pipe_expects_f16_f32__3
-    m64n72k32: pipe_expects_f16_f32__4
-    m64n72k8: pipe_expects_f32__3
-    m64n80k16: pipe_expects_f16_f32__3
-    m64n80k256: pipe_expects_s32__3
-    m64n80k32: pipe_expects_f16_f32_s32_satfinite
-    m64n80k8: pipe_expects_f32__3
-    m64n88k16: pipe_expects_f16_f32__3
-    m64n88k32: pipe_expects_f16_f32__4
-    m64n88k8: pipe_expects_f32__3
-    m64n8k16: pipe_expects_f16_f32__3
-    m64n8k256: pipe_expects_s32__3
-    m64n8k32: pipe_expects_f16_f32_s32_satfinite
-    m64n8k8: pipe_expects_f32__3
-    m64n96k16: pipe_expects_f16_f32__3
-    m64n96k256: pipe_expects_s32__3
-    m64n96k32: pipe_expects_f16_f32_s32_satfinite
-    m64n96k8: pipe_expects_f32__3
-
-class pipe_expects_sync__10(pipe_incomplete):
-    sync: pipe_expects_aligned_col_row__2
-
-class pipe_expects_sync__11(pipe_incomplete):
-    sync: pipe_expects_aligned_col_row__3
-
-class pipe_expects_sync__12(pipe_incomplete):
-    sync: pipe_expects_aligned_col_row__4
-
-class pipe_expects_popc(pipe_incomplete):
-    popc: pipe_expects_sync__13
-
-class pipe_expects_aligned_col_row(pipe_incomplete):
-    aligned: pipe_expects_col_row__2
-    col: pipe_expects_col_row__3
-    row: pipe_expects_col_row__3
-
-class pipe_expects_bf16_bf16x2_f16_f16x2_f32_v2_v4_v8(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-    v2: pipe_expects_bf16_bf16x2_f16_f16x2_f32
-    v4: pipe_expects_bf16_bf16x2_f16_f16x2_f32
-    v8: pipe_expects_bf16_f16
-
-class pipe_expects_v2_v4_v8(pipe_incomplete):
-    v2: pipe_expects_bf16_bf16x2_f16_f16x2
-    v4: pipe_expects_bf16_bf16x2_f16_f16x2
-    v8: pipe_expects_bf16_f16
-
-class pipe_expects_b128(pipe_incomplete):
-    b128: pipe_complete
-
-class pipe_expects_s32__2(pipe_incomplete):
-    s32: pipe_expects_b32
-
-class pipe_expects_f16_f32__2(pipe_incomplete):
-    f16: pipe_expects_f32
-    f32: pipe_expects_f64_s16_s32_s64_s8_u16_u32_u64_u8
-
-class pipe_expects_f32_f64_s16_s32_s64_s8_u16_u32_and_2_more(pipe_incomplete):
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_f64_s16_s32_s64_s8_u16_u32_u64_u8(pipe_incomplete):
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_f32_s16_s32_s64_s8_u16_u32_u64_u8(pipe_incomplete):
-    f32: pipe_expects_f32
-    s16: pipe_expects_f32
-    s32: pipe_expects_f32
-    s64: pipe_expects_f32
-    s8: pipe_expects_f32
-    u16: pipe_expects_f32
-    u32: pipe_expects_f32
-    u64: pipe_expects_f32
-    u8: pipe_expects_f32
-
-class pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_f32_s2f6x2(pipe_incomplete):
-    e2m1x2: pipe_complete
-    e2m3x2: pipe_complete
-    e3m2x2: pipe_complete
-    e4m3x2: pipe_complete
-    e5m2x2: pipe_complete
-    f32: pipe_complete
-    s2f6x2: pipe_complete
-
-class pipe_expects_bf16_bf16x2_f16_f16x2__2(pipe_incomplete):
-    bf16: pipe_expects_f32
-    bf16x2: pipe_expects_f32
-    f16: pipe_expects_f32
-    f16x2: pipe_expects_f32
-
-class pipe_expects_bf16x2_f16x2_f32(pipe_incomplete):
-    bf16x2: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_bf16x2_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32(pipe_incomplete):
-    bf16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2
-    e2m1x2: pipe_expects_bf16x2_f16x2_f32
-    e2m3x2: pipe_expects_bf16x2_f16x2_f32
-    e3m2x2: pipe_expects_bf16x2_f16x2_f32
-    e4m3x2: pipe_expects_bf16x2_f16x2_f32
-    e5m2x2: pipe_expects_bf16x2_f16x2_f32
-    s2f6x2: pipe_expects_bf16x2_f32
-    scaled__n2__ue8m0: pipe_expects_bf16x2_s2f6x2
-    tf32: pipe_expects_f32
-
-class pipe_expects_bf16x2_s2f6x2(pipe_incomplete):
-    bf16x2: pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2
-    s2f6x2: pipe_expects_bf16x2_f32
-
-class pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2(pipe_incomplete):
-    e2m1x2: pipe_complete
-    e2m3x2: pipe_complete
-    e3m2x2: pipe_complete
-    e4m3x2: pipe_complete
-    e5m2x2: pipe_complete
-    s2f6x2: pipe_complete
-
-class pipe_expects_e2m1x2_e2m3x2_e3m2x2_e4m3x2_e5m2x2_s2f6x2_scaled__n2__ue8m0_tf32(pipe_incomplete):
-    e2m1x2: pipe_expects_bf16x2_f16x2_f32
-    e2m3x2: pipe_expects_bf16x2_f16x2_f32
-    e3m2x2: pipe_expects_bf16x2_f16x2_f32
-    e4m3x2: pipe_expects_bf16x2_f16x2_f32
-    e5m2x2: pipe_expects_bf16x2_f16x2_f32
-    s2f6x2: pipe_expects_bf16x2_f32
-    scaled__n2__ue8m0: pipe_expects_s2f6x2
-    tf32: pipe_expects_f32
-
-class pipe_expects_s2f6x2(pipe_incomplete):
-    s2f6x2: pipe_expects_bf16x2_f32
-
-class pipe_expects_f16_f16x2(pipe_incomplete):
-    f16: pipe_complete
-    f16x2: pipe_complete
-
-class pipe_expects_b128_b16_b32_b64_b8_f32_f64_global_and_8_more(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    global_: pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_7_more
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_L2__evict_first_L2__evict_last_L2__evict_normal_b16_b32_b64_b8_f32_and_12_more(pipe_incomplete):
-    L2__evict_first: pipe_expects_v4_v8
-    L2__evict_last: pipe_expects_v4_v8
-    L2__evict_normal: pipe_expects_v4_v8
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-    v2: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v4: pipe_expects_b16_b32_b64_b8_f32_f64_s16_s32_and_6_more
-    v8: pipe_expects_b32_f32_s32_u32
-
-class pipe_expects_x1_x2(pipe_incomplete):
-    x1: pipe_expects_trans__2
-    x2: pipe_expects_trans__2
-
-class pipe_expects_x1_x2_x4(pipe_incomplete):
-    x1: pipe_expects_b8x16_s8_shared_shared__cta
-    x2: pipe_expects_b8x16_s8_shared_shared__cta
-    x4: pipe_expects_b8x16_s8_shared_shared__cta
-
-class pipe_expects_x1_x2_x4__2(pipe_incomplete):
-    x1: pipe_expects_b16_shared_shared__cta_trans
-    x2: pipe_expects_b16_shared_shared__cta_trans
-    x4: pipe_expects_b16_shared_shared__cta_trans
-
-class pipe_expects_cta(pipe_incomplete):
-    cta: pipe_expects_b64_shared_shared__cta
-
-class pipe_expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8(pipe_incomplete):
-    m16n8k128: pipe_expects_row__8
-    m16n8k16: pipe_expects_row__9
-    m16n8k32: pipe_expects_row__10
-    m16n8k64: pipe_expects_row__11
-    m16n8k8: pipe_expects_row__12
-
-class pipe_expects_m16n8k128_m16n8k16_m16n8k32_m16n8k64_m16n8k8__2(pipe_incomplete):
-    m16n8k128: pipe_expects_row__5
-    m16n8k16: pipe_expects_row__9
-    m16n8k32: pipe_expects_row__10
-    m16n8k64: pipe_expects_row__3
-    m16n8k8: pipe_expects_row__12
-
-class pipe_expects_row(pipe_incomplete):
-    row: pipe_expects_col
-
-class pipe_expects_row__2(pipe_incomplete):
-    row: pipe_expects_col__2
-
-class pipe_expects_row__3(pipe_incomplete):
-    row: pipe_expects_col__3
-
-class pipe_expects_row__4(pipe_incomplete):
-    row: pipe_expects_col__4
-
-class pipe_expects_row__5(pipe_incomplete):
-    row: pipe_expects_col__5
-
-class pipe_expects_row__6(pipe_incomplete):
-    row: pipe_expects_col__6
-
-class pipe_expects_row__7(pipe_incomplete):
-    row: pipe_expects_col__7
-
-class pipe_expects_row__8(pipe_incomplete):
-    row: pipe_expects_col__8
-
-class pipe_expects_col_row(pipe_incomplete):
-    col: pipe_expects_col_row__4
-    row: pipe_expects_col_row__5
-
-class pipe_expects_trans(pipe_incomplete):
-    trans: pipe_expects_b16__2
-
-class pipe_expects_e4m3x4_e5m2x4_v2_v4_v8(pipe_incomplete):
-    e4m3x4: pipe_complete
-    e5m2x4: pipe_complete
-    v2: pipe_expects_e4m3x2_e4m3x4_e5m2x2_e5m2x4
-    v4: pipe_expects_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4
-    v8: pipe_expects_e4m3_e4m3x2_e5m2_e5m2x2
-
-class pipe_expects_bf16x2_f16x2_v2_v4_v8(pipe_incomplete):
-    bf16x2: pipe_complete
-    f16x2: pipe_complete
-    v2: pipe_expects_bf16_bf16x2_f16_f16x2
-    v4: pipe_expects_bf16_bf16x2_f16_f16x2
-    v8: pipe_expects_bf16_f16
-
-class pipe_expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2_f32(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2x2: pipe_complete
-    e5m2x4: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_3_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3: pipe_complete
-    e4m3x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2: pipe_complete
-    e5m2x2: pipe_complete
-    e5m2x4: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-    f32: pipe_complete
-
-class pipe_expects_bf16_e4m3_e4m3x2_e5m2_e5m2x2_f16(pipe_incomplete):
-    bf16: pipe_complete
-    e4m3: pipe_complete
-    e4m3x2: pipe_complete
-    e5m2: pipe_complete
-    e5m2x2: pipe_complete
-    f16: pipe_complete
-
-class pipe_expects_bf16_bf16x2_e4m3x2_e4m3x4_e5m2x2_e5m2x4_f16_f16x2(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2x2: pipe_complete
-    e5m2x4: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-
-class pipe_expects_bf16_bf16x2_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4_and_2_more(pipe_incomplete):
-    bf16: pipe_complete
-    bf16x2: pipe_complete
-    e4m3: pipe_complete
-    e4m3x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2: pipe_complete
-    e5m2x2: pipe_complete
-    e5m2x4: pipe_complete
-    f16: pipe_complete
-    f16x2: pipe_complete
-
-class pipe_expects_NaN_f32(pipe_incomplete):
-    NaN: pipe_expects_f32
-    f32: pipe_complete
-
-class pipe_expects_b4(pipe_incomplete):
-    b4: pipe_complete
-
-class pipe_expects_b2_b4(pipe_incomplete):
-    b2: pipe_complete
-    b4: pipe_complete
-
-class pipe_expects_clamp_trap_zero(pipe_incomplete):
-    clamp: pipe_complete
-    trap: pipe_complete
-    zero: pipe_complete
-
-class pipe_expects_b16_b32_b64_b8_v2_v4(pipe_incomplete):
-    b16: pipe_expects_clamp_trap_zero
-    b32: pipe_expects_clamp_trap_zero
-    b64: pipe_expects_clamp_trap_zero
-    b8: pipe_expects_clamp_trap_zero
-    v2: pipe_expects_b16_b32_b64_b8
-    v4: pipe_expects_b16_b32_b8
-
-class pipe_expects_b16_b32_b64_b8(pipe_incomplete):
-    b16: pipe_expects_clamp_trap_zero
-    b32: pipe_expects_clamp_trap_zero
-    b64: pipe_expects_clamp_trap_zero
-    b8: pipe_expects_clamp_trap_zero
-
-class pipe_expects_b16_b32_b8(pipe_incomplete):
-    b16: pipe_expects_clamp_trap_zero
-    b32: pipe_expects_clamp_trap_zero
-    b8: pipe_expects_clamp_trap_zero
-
-class pipe_expects_16x128b_16x256b_16x32bx2_16x64b_32x32b(pipe_incomplete):
-    _16x128b: pipe_expects_x1_x16_x2_x32_x4_x64_x8__2
-    _16x256b: pipe_expects_x1_x16_x2_x32_x4_x8
-    _16x32bx2: pipe_expects_x1_x128_x16_x2_x32_x4_x64_x8
-    _16x64b: pipe_expects_x1_x128_x16_x2_x32_x4_x64_x8
-    _32x32b: pipe_expects_x1_x128_x16_x2_x32_x4_x64_x8
-
-class pipe_expects_f32_s32_u32(pipe_incomplete):
-    f32: pipe_expects_f32
-    s32: pipe_expects_f32
-    u32: pipe_expects_f32
-
-class pipe_complete_or_add_max_min_sat(pipe_complete):
-    add: pipe_complete
-    max: pipe_complete
-    min: pipe_complete
-    sat: pipe_complete_or_add_max_min
-
-class pipe_complete_or_add_sat(pipe_complete):
-    add: pipe_complete
-    sat: pipe_complete
-
-class pipe_complete_or_po_sat_shr15_shr7(pipe_complete):
-    po: pipe_complete_or_sat_shr15_shr7
-    sat: pipe_complete_or_shr15_shr7
-    shr15: pipe_complete
-    shr7: pipe_complete
-
-class pipe_complete_or_add_max_min(pipe_complete):
-    add: pipe_complete
-    max: pipe_complete
-    min: pipe_complete
-
-class pipe_complete_or_add(pipe_complete):
-    add: pipe_complete
-
-class pipe_expects_clamp_sat_wrap(pipe_incomplete):
-    clamp: pipe_complete_or_add_max_min
-    sat: pipe_expects_clamp_wrap__3
-    wrap: pipe_complete_or_add_max_min
-
-class pipe_expects_aligned_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_and_89_more(pipe_incomplete):
-    aligned: pipe_expects_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_m64n120k32_and_88_more
-    m64n104k16: pipe_expects_f32__3
-    m64n104k32: pipe_expects_f16_f32__3
-    m64n104k64: pipe_expects_f16_f32__4
-    m64n112k16: pipe_expects_f32__3
-    m64n112k32: pipe_expects_f16_f32__3
-    m64n112k64: pipe_expects_f16_f32_s32_satfinite
-    m64n120k16: pipe_expects_f32__3
-    m64n120k32: pipe_expects_f16_f32__3
-    m64n120k64: pipe_expects_f16_f32__4
-    m64n128k16: pipe_expects_f32__3
-    m64n128k32: pipe_expects_f16_f32__3
-    m64n128k64: pipe_expects_f16_f32_s32_satfinite
-    m64n136k16: pipe_expects_f32__3
-    m64n136k32: pipe_expects_f16_f32__3
-    m64n136k64: pipe_expects_f16_f32__4
-    m64n144k16: pipe_expects_f32__3
-    m64n144k32: pipe_expects_f16_f32__3
-    m64n144k64: pipe_expects_f16_f32_s32_satfinite
-    m64n152k16: pipe_expects_f32__3
-    m64n152k32: pipe_expects_f16_f32__3
-    m64n152k64: pipe_expects_f16_f32__4
-    m64n160k16: pipe_expects_f32__3
-    m64n160k32: pipe_expects_f16_f32__3
-    m64n160k64: pipe_expects_f16_f32_s32_satfinite
-    m64n168k16: pipe_expects_f32__3
-    m64n168k32: pipe_expects_f16_f32__3
-    m64n168k64: pipe_expects_f16_f32__4
-    m64n16k16: pipe_expects_f32__3
-    m64n16k32: pipe_expects_f16_f32__3
-    m64n16k64: pipe_expects_f16_f32_s32_satfinite
-    m64n176k16: pipe_expects_f32__3
-    m64n176k32: pipe_expects_f16_f32__3
-    m64n176k64: pipe_expects_f16_f32_s32_satfinite
-    m64n184k16: pipe_expects_f32__3
-    m64n184k32: pipe_expects_f16_f32__3
-    m64n184k64: pipe_expects_f16_f32__4
-    m64n192k16: pipe_expects_f32__3
-    m64n192k32: pipe_expects_f16_f32__3
-    m64n192k64: pipe_expects_f16_f32_s32_satfinite
-    m64n200k16: pipe_expects_f32__3
-    m64n200k32: pipe_expects_f16_f32__3
-    m64n200k64: pipe_expects_f16_f32__4
-    m64n208k16: pipe_expects_f32__3
-    m64n208k32: pipe_expects_f16_f32__3
-    m64n208k64: pipe_expects_f16_f32_s32_satfinite
-    m64n216k16: pipe_expects_f32__3
-    m64n216k32: pipe_expects_f16_f32__3
-    m64n216k64: pipe_expects_f16_f32__4
-    m64n224k16: pipe_expects_f32__3
-    m64n224k32: pipe_expects_f16_f32__3
-    m64n224k64: pipe_expects_f16_f32_s32_satfinite
-    m64n232k16: pipe_expects_f32__3
-    m64n232k32: pipe_expects_f16_f32__3
-    m64n232k64: pipe_expects_f16_f32__4
-    m64n240k16: pipe_expects_f32__3
-    m64n240k32: pipe_expects_f16_f32__3
-    m64n240k64: pipe_expects_f16_f32_s32_satfinite
-    m64n248k16: pipe_expects_f32__3
-    m64n248k32: pipe_expects_f16_f32__3
-    m64n248k64: pipe_expects_f16_f32__4
-    m64n24k16: pipe_expects_f32__3
-    m64n24k32: pipe_expects_f16_f32__3
-    m64n24k64: pipe_expects_f16_f32_s32_satfinite
-    m64n256k16: pipe_expects_f32__3
-    m64n256k32: pipe_expects_f16_f32__3
-    m64n256k64: pipe_expects_f16_f32_s32_satfinite
-    m64n32k16: pipe_expects_f32__3
-    m64n32k32: pipe_expects_f16_f32__3
-    m64n32k64: pipe_expects_f16_f32_s32_satfinite
-    m64n40k16: pipe_expects_f32__3
-    m64n40k32: pipe_expects_f16_f32__3
-    m64n40k64: pipe_expects_f16_f32__4
-    m64n48k16: pipe_expects_f32__3
-    m64n48k32: pipe_expects_f16_f32__3
-    m64n48k64: pipe_expects_f16_f32_s32_satfinite
-    m64n56k16: pipe_expects_f32__3
-    m64n56k32: pipe_expects_f16_f32__3
-    m64n56k64: pipe_expects_f16_f32__4
-    m64n64k16: pipe_expects_f32__3
-    m64n64k32: pipe_expects_f16_f32__3
-    m64n64k64: pipe_expects_f16_f32_s32_satfinite
-    m64n72k16: pipe_expects_f32__3
-    m64n72k32: pipe_expects_f16_f32__3
-    m64n72k64: pipe_expects_f16_f32__4
-    m64n80k16: pipe_expects_f32__3
-    m64n80k32: pipe_expects_f16_f32__3
-    m64n80k64: pipe_expects_f16_f32_s32_satfinite
-    m64n88k16: pipe_expects_f32__3
-    m64n88k32: pipe_expects_f16_f32__3
-    m64n88k64: pipe_expects_f16_f32__4
-    m64n8k16: pipe_expects_f32__3
-    m64n8k32: pipe_expects_f16_f32__3
-    m64n8k64: pipe_expects_f16_f32_s32_satfinite
-    m64n96k16: pipe_expects_f32__3
-    m64n96k32: pipe_expects_f16_f32__3
-    m64n96k64: pipe_expects_f16_f32_s32_satfinite
-
-class pipe_expects_m64n104k16_m64n104k32_m64n104k8_m64n112k16_m64n112k256_m64n112k32_m64n112k8_m64n120k16_and_106_more(pipe_incomplete):
-    m64n104k16: pipe_expects_f16_f32__3
-    m64n104k32: pipe_expects_f16_f32__4
-    m64n104k8: pipe_expects_f32__3
-    m64n112k16: pipe_expects_f16_f32__3
-    m64n112k256: pipe_expects_s32__3
-    m64n112k32: pipe_expects_f16_f32_s32_satfinite
-    m64n112k8: pipe_expects_f32__3
-    m64n120k16: pipe_expects_f16_f32__3
-    m64n120k32: pipe_expects_f16_f32__4
-    m64n120k8: pipe_expects_f32__3
-    m64n128k16: pipe_expects_f16_f32__3
-    m64n128k256: pipe_expects_s32__3
-    m64n128k32: pipe_expects_f16_f32_s32_satfinite
-    m64n128k8: pipe_expects_f32__3
-    m64n136k16: pipe_expects_f16_f32__3
-    m64n136k32: pipe_expects_f16_f32__4
-    m64n136k8: pipe_expects_f32__3
-    m64n144k16: pipe_expects_f16_f32__3
-    m64n144k256: pipe_expects_s32__3
-    m64n144k32: pipe_expects_f16_f32_s32_satfinite
-    m64n144k8: pipe_expects_f32__3
-    m64n152k16: pipe_expects_f16_f32__3
-    m64n152k32: pipe_expects_f16_f32__4
-    m64n152k8: pipe_expects_f32__3
-    m64n160k16: pipe_expects_f16_f32__3
-    m64n160k256: pipe_expects_s32__3
-    m64n160k32: pipe_expects_f16_f32_s32_satfinite
-    m64n160k8: pipe_expects_f32__3
-    m64n168k16: pipe_expects_f16_f32__3
-    m64n168k32: pipe_expects_f16_f32__4
-    m64n168k8: pipe_expects_f32__3
-    m64n16k16: pipe_expects_f16_f32__3
-    m64n16k256: pipe_expects_s32__3
-    m64n16k32: pipe_expects_f16_f32_s32_satfinite
-    m64n16k8: pipe_expects_f32__3
-    m64n176k16: pipe_expects_f16_f32__3
-    m64n176k256: pipe_expects_s32__3
-    m64n176k32: pipe_expects_f16_f32_s32_satfinite
-    m64n176k8: pipe_expects_f32__3
-    m64n184k16: pipe_expects_f16_f32__3
-    m64n184k32: pipe_expects_f16_f32__4
-    m64n184k8: pipe_expects_f32__3
-    m64n192k16: pipe_expects_f16_f32__3
-    m64n192k256: pipe_expects_s32__3
-    m64n192k32: pipe_expects_f16_f32_s32_satfinite
-    m64n192k8: pipe_expects_f32__3
-    m64n200k16: pipe_expects_f16_f32__3
-    m64n200k32: pipe_expects_f16_f32__4
-    m64n200k8: pipe_expects_f32__3
-    m64n208k16: pipe_expects_f16_f32__3
-    m64n208k256: pipe_expects_s32__3
-    m64n208k32: pipe_expects_f16_f32_s32_satfinite
-    m64n208k8: pipe_expects_f32__3
-    m64n216k16: pipe_expects_f16_f32__3
-    m64n216k32: pipe_expects_f16_f32__4
-    m64n216k8: pipe_expects_f32__3
-    m64n224k16: pipe_expects_f16_f32__3
-    m64n224k256: pipe_expects_s32__3
-    m64n224k32: pipe_expects_f16_f32_s32_satfinite
-    m64n224k8: pipe_expects_f32__3
-    m64n232k16: pipe_expects_f16_f32__3
-    m64n232k32: pipe_expects_f16_f32__4
-    m64n232k8: pipe_expects_f32__3
-    m64n240k16: pipe_expects_f16_f32__3
-    m64n240k256: pipe_expects_s32__3
-    m64n240k32: pipe_expects_f16_f32_s32_satfinite
-    m64n240k8: pipe_expects_f32__3
-    m64n248k16: pipe_expects_f16_f32__3
-    m64n248k32: pipe_expects_f16_f32__4
-    m64n248k8: pipe_expects_f32__3
-    m64n24k16: pipe_expects_f16_f32__3
-    m64n24k256: pipe_expects_s32__3
-    m64n24k32: pipe_expects_f16_f32_s32_satfinite
-    m64n24k8: pipe_expects_f32__3
-    m64n256k16: pipe_expects_f16_f32__3
-    m64n256k256: pipe_expects_s32__3
-    m64n256k32: pipe_expects_f16_f32_s32_satfinite
-    m64n256k8: pipe_expects_f32__3
-    m64n32k16: pipe_expects_f16_f32__3
-    m64n32k256: pipe_expects_s32__3
-    m64n32k32: pipe_expects_f16_f32_s32_satfinite
-    m64n32k8: pipe_expects_f32__3
-    m64n40k16: pipe_expects_f16_f32__3
-    m64n40k32: pipe_expects_f16_f32__4
-    m64n40k8: pipe_expects_f32__3
-    m64n48k16: pipe_expects_f16_f32__3
-    m64n48k256: pipe_expects_s32__3
-    m64n48k32: pipe_expects_f16_f32_s32_satfinite
-    m64n48k8: pipe_expects_f32__3
-    m64n56k16: pipe_expects_f16_f32__3
-    m64n56k32: pipe_expects_f16_f32__4
-    m64n56k8: pipe_expects_f32__3
-    m64n64k16: pipe_expects_f16_f32__3
-    m64n64k256: pipe_expects_s32__3
-    m64n64k32: pipe_expects_f16_f32_s32_satfinite
-    m64n64k8: pipe_expects_f32__3
-    m64n72k16: pipe_expects_f16_f32__3
-    m64n72k32: pipe_expects_f16_f32__4
-    m64n72k8: pipe_expects_f32__3
-    m64n80k16: pipe_expects_f16_f32__3
-    m64n80k256: pipe_expects_s32__3
-    m64n80k32: pipe_expects_f16_f32_s32_satfinite
-    m64n80k8: pipe_expects_f32__3
-    m64n88k16: pipe_expects_f16_f32__3
-    m64n88k32: pipe_expects_f16_f32__4
-    m64n88k8: pipe_expects_f32__3
-    m64n8k16: pipe_expects_f16_f32__3
-    m64n8k256: pipe_expects_s32__3
-    m64n8k32: pipe_expects_f16_f32_s32_satfinite
-    m64n8k8: pipe_expects_f32__3
-    m64n96k16: pipe_expects_f16_f32__3
-    m64n96k256: pipe_expects_s32__3
-    m64n96k32: pipe_expects_f16_f32_s32_satfinite
-    m64n96k8: pipe_expects_f32__3
-
-class pipe_expects_f16_f32__3(pipe_incomplete):
-    f16: pipe_expects_f16__2
-    f32: pipe_expects_bf16_f16__2
-
-class pipe_expects_f16_f32__4(pipe_incomplete):
-    f16: pipe_expects_e4m3_e5m2
-    f32: pipe_expects_e4m3_e5m2
-
-class pipe_expects_f32__3(pipe_incomplete):
-    f32: pipe_expects_tf32__2
-
-class pipe_expects_s32__3(pipe_incomplete):
-    s32: pipe_expects_b1
-
-class pipe_expects_f16_f32_s32_satfinite(pipe_incomplete):
-    f16: pipe_expects_e4m3_e5m2
-    f32: pipe_expects_e4m3_e5m2
-    s32: pipe_expects_s8_u8
-    satfinite: pipe_expects_s32__4
-
-class pipe_expects_aligned_col_row__2(pipe_incomplete):
-    aligned: pipe_expects_col_row__6
-    col: pipe_expects_m16n16k16_m32n8k16_m8n32k16
-    row: pipe_expects_m16n16k16_m32n8k16_m8n32k16
-
-class pipe_expects_aligned_col_row__3(pipe_incomplete):
-    aligned: pipe_expects_col_row__7
-    col: pipe_expects_m16n16k16_m32n8k16_m8n32k16
-    row: pipe_expects_m16n16k16_m32n8k16_m8n32k16
-
-class pipe_expects_aligned_col_row__4(pipe_incomplete):
-    aligned: pipe_expects_col_row__8
-    col: pipe_expects_m16n16k16_m32n8k16_m8n32k16__2
-    row: pipe_expects_m16n16k16_m32n8k16_m8n32k16__2
-
-class pipe_expects_sync__13(pipe_incomplete):
-    sync: pipe_expects_aligned__7
-
-class pipe_expects_col_row__2(pipe_incomplete):
-    col: pipe_expects_col_row__9
-    row: pipe_expects_col_row__10
-
-class pipe_expects_col_row__3(pipe_incomplete):
-    col: pipe_expects_m16n16k16_m32n8k16_m8n32k16__3
-    row: pipe_expects_m16n16k16_m32n8k16_m8n32k16__3
-
-class pipe_expects_b128_b16_b32_b64_b8_f32_f64_s16_and_7_more(pipe_incomplete):
-    b128: pipe_complete
-    b16: pipe_complete
-    b32: pipe_complete
-    b64: pipe_complete
-    b8: pipe_complete
-    f32: pipe_complete
-    f64: pipe_complete
-    s16: pipe_complete
-    s32: pipe_complete
-    s64: pipe_complete
-    s8: pipe_complete
-    u16: pipe_complete
-    u32: pipe_complete
-    u64: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_trans__2(pipe_incomplete):
-    trans: pipe_expects_b8_b8x16_shared_shared__cta
-
-class pipe_expects_b8x16_s8_shared_shared__cta(pipe_incomplete):
-    b8x16: pipe_expects_b4x16_p64_b6x16_p32
-    s8: pipe_expects_s4
-    shared: pipe_expects_b8x16_s8
-    shared__cta: pipe_expects_b8x16_s8
-
-class pipe_expects_b16_shared_shared__cta_trans(pipe_incomplete):
-    b16: pipe_complete
-    shared: pipe_expects_b16__2
-    shared__cta: pipe_expects_b16__2
-    trans: pipe_expects_b16_shared_shared__cta
-
-class pipe_expects_row__9(pipe_incomplete):
-    row: pipe_expects_col__9
-
-class pipe_expects_row__10(pipe_incomplete):
-    row: pipe_expects_col__10
-
-class pipe_expects_row__11(pipe_incomplete):
-    row: pipe_expects_col__11
-
-class pipe_expects_row__12(pipe_incomplete):
-    row: pipe_expects_col__12
-
-class pipe_expects_col(pipe_incomplete):
-    col: pipe_expects_s32__5
-
-class pipe_expects_col__2(pipe_incomplete):
-    col: pipe_expects_f16_f32_f64_kind__f8f6f4_rm_rn_rp_rz_and_2_more
-
-class pipe_expects_col__3(pipe_incomplete):
-    col: pipe_expects_f16_f32_kind__f8f6f4_kind__mxf8f6f4_s32_satfinite
-
-class pipe_expects_col__4(pipe_incomplete):
-    col: pipe_expects_f32_f64_rm_rn_rp_rz
-
-class pipe_expects_col__5(pipe_incomplete):
-    col: pipe_expects_kind__mxf4_kind__mxf4nvf4_s32_satfinite
-
-class pipe_expects_col__6(pipe_incomplete):
-    col: pipe_expects_f16_f32_f64_rm_rn_rp_rz
-
-class pipe_expects_col__7(pipe_incomplete):
-    col: pipe_expects_s32_satfinite
-
-class pipe_expects_col__8(pipe_incomplete):
-    col: pipe_expects_s32_satfinite__2
-
-class pipe_expects_col_row__4(pipe_incomplete):
-    col: pipe_expects_f16_f32__5
-    row: pipe_expects_f16_f32__5
-
-class pipe_expects_col_row__5(pipe_incomplete):
-    col: pipe_expects_f16_f32_f64_rm_rn_rp_rz__2
-    row: pipe_expects_f16_f32__5
-
-class pipe_expects_b16__2(pipe_incomplete):
-    b16: pipe_complete
-
-class pipe_expects_e4m3x2_e4m3x4_e5m2x2_e5m2x4(pipe_incomplete):
-    e4m3x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2x2: pipe_complete
-    e5m2x4: pipe_complete
-
-class pipe_expects_e4m3_e4m3x2_e4m3x4_e5m2_e5m2x2_e5m2x4(pipe_incomplete):
-    e4m3: pipe_complete
-    e4m3x2: pipe_complete
-    e4m3x4: pipe_complete
-    e5m2: pipe_complete
-    e5m2x2: pipe_complete
-    e5m2x4: pipe_complete
-
-class pipe_expects_e4m3_e4m3x2_e5m2_e5m2x2(pipe_incomplete):
-    e4m3: pipe_complete
-    e4m3x2: pipe_complete
-    e5m2: pipe_complete
-    e5m2x2: pipe_complete
-
-class pipe_expects_x1_x16_x2_x32_x4_x64_x8__2(pipe_incomplete):
-    x1: pipe_expects_b32_pack__16b
-    x16: pipe_expects_b32_pack__16b
-    x2: pipe_expects_b32_pack__16b
-    x32: pipe_expects_b32_pack__16b
-    x4: pipe_expects_b32_pack__16b
-    x64: pipe_expects_b32_pack__16b
-    x8: pipe_expects_b32_pack__16b
-
-class pipe_expects_x1_x16_x2_x32_x4_x8(pipe_incomplete):
-    x1: pipe_expects_b32_pack__16b
-    x16: pipe_expects_b32_pack__16b
-    x2: pipe_expects_b32_pack__16b
-    x32: pipe_expects_b32_pack__16b
-    x4: pipe_expects_b32_pack__16b
-    x8: pipe_expects_b32_pack__16b
-
-class pipe_expects_x1_x128_x16_x2_x32_x4_x64_x8(pipe_incomplete):
-    x1: pipe_expects_b32_pack__16b
-    x128: pipe_expects_b32_pack__16b
-    x16: pipe_expects_b32_pack__16b
-    x2: pipe_expects_b32_pack__16b
-    x32: pipe_expects_b32_pack__16b
-    x4: pipe_expects_b32_pack__16b
-    x64: pipe_expects_b32_pack__16b
-    x8: pipe_expects_b32_pack__16b
-
-class pipe_complete_or_sat_shr15_shr7(pipe_complete):
-    sat: pipe_complete_or_shr15_shr7
-    shr15: pipe_complete
-    shr7: pipe_complete
-
-class pipe_complete_or_shr15_shr7(pipe_complete):
-    shr15: pipe_complete
-    shr7: pipe_complete
-
-class pipe_expects_clamp_wrap__3(pipe_incomplete):
-    clamp: pipe_complete_or_add_max_min
-    wrap: pipe_complete_or_add_max_min
-
-class pipe_expects_m64n104k16_m64n104k32_m64n104k64_m64n112k16_m64n112k32_m64n112k64_m64n120k16_m64n120k32_and_88_more(pipe_incomplete):
-    m64n104k16: pipe_expects_f32__3
-    m64n104k32: pipe_expects_f16_f32__3
-    m64n104k64: pipe_expects_f16_f32__4
-    m64n112k16: pipe_expects_f32__3
-    m64n112k32: pipe_expects_f16_f32__3
-    m64n112k64: pipe_expects_f16_f32_s32_satfinite
-    m64n120k16: pipe_expects_f32__3
-    m64n120k32: pipe_expects_f16_f32__3
-    m64n120k64: pipe_expects_f16_f32__4
-    m64n128k16: pipe_expects_f32__3
-    m64n128k32: pipe_expects_f16_f32__3
-    m64n128k64: pipe_expects_f16_f32_s32_satfinite
-    m64n136k16: pipe_expects_f32__3
-    m64n136k32: pipe_expects_f16_f32__3
-    m64n136k64: pipe_expects_f16_f32__4
-    m64n144k16: pipe_expects_f32__3
-    m64n144k32: pipe_expects_f16_f32__3
-    m64n144k64: pipe_expects_f16_f32_s32_satfinite
-    m64n152k16: pipe_expects_f32__3
-    m64n152k32: pipe_expects_f16_f32__3
-    m64n152k64: pipe_expects_f16_f32__4
-    m64n160k16: pipe_expects_f32__3
-    m64n160k32: pipe_expects_f16_f32__3
-    m64n160k64: pipe_expects_f16_f32_s32_satfinite
-    m64n168k16: pipe_expects_f32__3
-    m64n168k32: pipe_expects_f16_f32__3
-    m64n168k64: pipe_expects_f16_f32__4
-    m64n16k16: pipe_expects_f32__3
-    m64n16k32: pipe_expects_f16_f32__3
-    m64n16k64: pipe_expects_f16_f32_s32_satfinite
-    m64n176k16: pipe_expects_f32__3
-    m64n176k32: pipe_expects_f16_f32__3
-    m64n176k64: pipe_expects_f16_f32_s32_satfinite
-    m64n184k16: pipe_expects_f32__3
-    m64n184k32: pipe_expects_f16_f32__3
-    m64n184k64: pipe_expects_f16_f32__4
-    m64n192k16: pipe_expects_f32__3
-    m64n192k32: pipe_expects_f16_f32__3
-    m64n192k64: pipe_expects_f16_f32_s32_satfinite
-    m64n200k16: pipe_expects_f32__3
-    m64n200k32: pipe_expects_f16_f32__3
-    m64n200k64: pipe_expects_f16_f32__4
-    m64n208k16: pipe_expects_f32__3
-    m64n208k32: pipe_expects_f16_f32__3
-    m64n208k64: pipe_expects_f16_f32_s32_satfinite
-    m64n216k16: pipe_expects_f32__3
-    m64n216k32: pipe_expects_f16_f32__3
-    m64n216k64: pipe_expects_f16_f32__4
-    m64n224k16: pipe_expects_f32__3
-    m64n224k32: pipe_expects_f16_f32__3
-    m64n224k64: pipe_expects_f16_f32_s32_satfinite
-    m64n232k16: pipe_expects_f32__3
-    m64n232k32: pipe_expects_f16_f32__3
-    m64n232k64: pipe_expects_f16_f32__4
-    m64n240k16: pipe_expects_f32__3
-    m64n240k32: pipe_expects_f16_f32__3
-    m64n240k64: pipe_expects_f16_f32_s32_satfinite
-    m64n248k16: pipe_expects_f32__3
-    m64n248k32: pipe_expects_f16_f32__3
-    m64n248k64: pipe_expects_f16_f32__4
-    m64n24k16: pipe_expects_f32__3
-    m64n24k32: pipe_expects_f16_f32__3
-    m64n24k64: pipe_expects_f16_f32_s32_satfinite
-    m64n256k16: pipe_expects_f32__3
-    m64n256k32: pipe_expects_f16_f32__3
-    m64n256k64: pipe_expects_f16_f32_s32_satfinite
-    m64n32k16: pipe_expects_f32__3
-    m64n32k32: pipe_expects_f16_f32__3
-    m64n32k64: pipe_expects_f16_f32_s32_satfinite
-    m64n40k16: pipe_expects_f32__3
-    m64n40k32: pipe_expects_f16_f32__3
-    m64n40k64: pipe_expects_f16_f32__4
-    m64n48k16: pipe_expects_f32__3
-    m64n48k32: pipe_expects_f16_f32__3
-    m64n48k64: pipe_expects_f16_f32_s32_satfinite
-    m64n56k16: pipe_expects_f32__3
-    m64n56k32: pipe_expects_f16_f32__3
-    m64n56k64: pipe_expects_f16_f32__4
-    m64n64k16: pipe_expects_f32__3
-    m64n64k32: pipe_expects_f16_f32__3
-    m64n64k64: pipe_expects_f16_f32_s32_satfinite
-    m64n72k16: pipe_expects_f32__3
-    m64n72k32: pipe_expects_f16_f32__3
-    m64n72k64: pipe_expects_f16_f32__4
-    m64n80k16: pipe_expects_f32__3
-    m64n80k32: pipe_expects_f16_f32__3
-    m64n80k64: pipe_expects_f16_f32_s32_satfinite
-    m64n88k16: pipe_expects_f32__3
-    m64n88k32: pipe_expects_f16_f32__3
-    m64n88k64: pipe_expects_f16_f32__4
-    m64n8k16: pipe_expects_f32__3
-    m64n8k32: pipe_expects_f16_f32__3
-    m64n8k64: pipe_expects_f16_f32_s32_satfinite
-    m64n96k16: pipe_expects_f32__3
-    m64n96k32: pipe_expects_f16_f32__3
-    m64n96k64: pipe_expects_f16_f32_s32_satfinite
-
-class pipe_expects_f16__2(pipe_incomplete):
-    f16: pipe_expects_f16
-
-class pipe_expects_bf16_f16__2(pipe_incomplete):
-    bf16: pipe_expects_bf16
-    f16: pipe_expects_f16
-
-class pipe_expects_e4m3_e5m2(pipe_incomplete):
-    e4m3: pipe_expects_e4m3_e5m2__2
-    e5m2: pipe_expects_e4m3_e5m2__2
-
-class pipe_expects_tf32__2(pipe_incomplete):
-    tf32: pipe_expects_tf32__3
-
-class pipe_expects_b1(pipe_incomplete):
-    b1: pipe_expects_b1__2
-
-class pipe_expects_s8_u8(pipe_incomplete):
-    s8: pipe_expects_s8_u8__2
-    u8: pipe_expects_s8_u8__2
-
-class pipe_expects_s32__4(pipe_incomplete):
-    s32: pipe_expects_s8_u8
-
-class pipe_expects_col_row__6(pipe_incomplete):
-    col: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4
-    row: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4
-
-class pipe_expects_m16n16k16_m32n8k16_m8n32k16(pipe_incomplete):
-    m16n16k16: pipe_expects_f16_global_shared_shared__cta
-    m32n8k16: pipe_expects_f16_global_shared_shared__cta
-    m8n32k16: pipe_expects_f16_global_shared_shared__cta
-
-class pipe_expects_col_row__7(pipe_incomplete):
-    col: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4
-    row: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4
-
-class pipe_expects_col_row__8(pipe_incomplete):
-    col: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4__2
-    row: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4__2
-
-class pipe_expects_m16n16k16_m32n8k16_m8n32k16__2(pipe_incomplete):
-    m16n16k16: pipe_expects_f16_f32_global_shared_shared__cta
-    m32n8k16: pipe_expects_f16_f32_global_shared_shared__cta
-    m8n32k16: pipe_expects_f16_f32_global_shared_shared__cta
-
-class pipe_expects_aligned__7(pipe_incomplete):
-    aligned: pipe_expects_row__13
-
-class pipe_expects_col_row__9(pipe_incomplete):
-    col: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2
-    row: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2
-
-class pipe_expects_col_row__10(pipe_incomplete):
-    col: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k32_m8n8k4
-    row: pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2
-
-class pipe_expects_m16n16k16_m32n8k16_m8n32k16__3(pipe_incomplete):
-    m16n16k16: pipe_expects_f16_f32__6
-    m32n8k16: pipe_expects_f16_f32__6
-    m8n32k16: pipe_expects_f16_f32__6
-
-class pipe_expects_b8_b8x16_shared_shared__cta(pipe_incomplete):
-    b8: pipe_complete
-    b8x16: pipe_expects_b4x16_p64_b6x16_p32
-    shared: pipe_expects_b8_b8x16
-    shared__cta: pipe_expects_b8_b8x16
-
-class pipe_expects_b4x16_p64_b6x16_p32(pipe_incomplete):
-    b4x16_p64: pipe_complete
-    b6x16_p32: pipe_complete
-
-class pipe_expects_s4(pipe_incomplete):
-    s4: pipe_complete
-
-class pipe_expects_b8x16_s8(pipe_incomplete):
-    b8x16: pipe_expects_b4x16_p64_b6x16_p32
-    s8: pipe_expects_s4
-
-class pipe_expects_b16_shared_shared__cta(pipe_incomplete):
-    b16: pipe_complete
-    shared: pipe_expects_b16__2
-    shared__cta: pipe_expects_b16__2
-
-class pipe_expects_col__9(pipe_incomplete):
-    col: pipe_expects_f16_f32__7
-
-class pipe_expects_col__10(pipe_incomplete):
-    col: pipe_expects_f16_f32_s32_satfinite__2
-
-class pipe_expects_col__11(pipe_incomplete):
-    col: pipe_expects_f32_s32_satfinite
-
-class pipe_expects_col__12(pipe_incomplete):
-    col: pipe_expects_f32__4
-
-class pipe_expects_s32__5(pipe_incomplete):
-    s32: pipe_expects_b1__3
-
-class pipe_expects_f16_f32_f64_kind__f8f6f4_rm_rn_rp_rz_and_2_more(pipe_incomplete):
-    f16: pipe_expects_e4m3_e5m2_f16
-    f32: pipe_expects_bf16_e4m3_e5m2_f16
-    f64: pipe_expects_f64__2
-    kind__f8f6f4: pipe_expects_f16_f32__8
-    rm: pipe_expects_f64__3
-    rn: pipe_expects_f64__3
-    rp: pipe_expects_f64__3
-    rz: pipe_expects_f64__3
-    s32: pipe_expects_s8_u8__3
-    satfinite: pipe_expects_s32__6
-
-class pipe_expects_f16_f32_kind__f8f6f4_kind__mxf8f6f4_s32_satfinite(pipe_incomplete):
-    f16: pipe_expects_e4m3_e5m2__3
-    f32: pipe_expects_e4m3_e5m2__4
-    kind__f8f6f4: pipe_expects_f16_f32__9
-    kind__mxf8f6f4: pipe_expects_block_scale
-    s32: pipe_expects_s4_s8_u4_u8
-    satfinite: pipe_expects_s32__7
-
-class pipe_expects_f32_f64_rm_rn_rp_rz(pipe_incomplete):
-    f32: pipe_expects_tf32__4
-    f64: pipe_expects_f64__2
-    rm: pipe_expects_f64__3
-    rn: pipe_expects_f64__3
-    rp: pipe_expects_f64__3
-    rz: pipe_expects_f64__3
-
-class pipe_expects_kind__mxf4_kind__mxf4nvf4_s32_satfinite(pipe_incomplete):
-    kind__mxf4: pipe_expects_block_scale__2
-    kind__mxf4nvf4: pipe_expects_block_scale__3
-    s32: pipe_expects_s4_u4
-    satfinite: pipe_expects_s32__8
-
-class pipe_expects_f16_f32_f64_rm_rn_rp_rz(pipe_incomplete):
-    f16: pipe_expects_f16__3
-    f32: pipe_expects_bf16_f16_tf32
-    f64: pipe_expects_f64__2
-    rm: pipe_expects_f64__3
-    rn: pipe_expects_f64__3
-    rp: pipe_expects_f64__3
-    rz: pipe_expects_f64__3
-
-class pipe_expects_s32_satfinite(pipe_incomplete):
-    s32: pipe_expects_s8_u8__3
-    satfinite: pipe_expects_s32__6
-
-class pipe_expects_s32_satfinite__2(pipe_incomplete):
-    s32: pipe_expects_s4_u4
-    satfinite: pipe_expects_s32__8
-
-class pipe_expects_f16_f32__5(pipe_incomplete):
-    f16: pipe_expects_f16__3
-    f32: pipe_expects_f16__4
-
-class pipe_expects_f16_f32_f64_rm_rn_rp_rz__2(pipe_incomplete):
-    f16: pipe_expects_f16__3
-    f32: pipe_expects_f16__4
-    f64: pipe_expects_f64__2
-    rm: pipe_expects_f64__3
-    rn: pipe_expects_f64__3
-    rp: pipe_expects_f64__3
-    rz: pipe_expects_f64__3
-
-class pipe_expects_b32_pack__16b(pipe_incomplete):
-    b32: pipe_complete
-    pack__16b: pipe_expects_b32
-
-class pipe_expects_e4m3_e5m2__2(pipe_incomplete):
-    e4m3: pipe_complete
-    e5m2: pipe_complete
-
-class pipe_expects_tf32__3(pipe_incomplete):
-    tf32: pipe_complete
-
-class pipe_expects_b1__2(pipe_incomplete):
-    b1: pipe_expects_and
-
-class pipe_expects_s8_u8__2(pipe_incomplete):
-    s8: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4(pipe_incomplete):
-    m16n16k16: pipe_expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m16n16k8: pipe_expects_global_shared_shared__cta_tf32
-    m32n8k16: pipe_expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n32k16: pipe_expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n8k4: pipe_expects_f64_global_shared_shared__cta
-
-class pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4(pipe_incomplete):
-    m16n16k16: pipe_expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m16n16k8: pipe_expects_global_shared_shared__cta_tf32
-    m32n8k16: pipe_expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n32k16: pipe_expects_bf16_f16_global_s8_shared_shared__cta_u8
-    m8n8k128: pipe_expects_b1_global_shared_shared__cta
-    m8n8k32: pipe_expects_global_s4_shared_shared__cta_u4
-    m8n8k4: pipe_expects_f64_global_shared_shared__cta
-
-class pipe_expects_f16_global_shared_shared__cta(pipe_incomplete):
-    f16: pipe_complete
-    global_: pipe_expects_f16
-    shared: pipe_expects_f16
-    shared__cta: pipe_expects_f16
-
-class pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k128_m8n8k32_m8n8k4__2(pipe_incomplete):
-    m16n16k16: pipe_expects_f16_f32_global_s32_shared_shared__cta
-    m16n16k8: pipe_expects_f32_global_shared_shared__cta
-    m32n8k16: pipe_expects_f16_f32_global_s32_shared_shared__cta
-    m8n32k16: pipe_expects_f16_f32_global_s32_shared_shared__cta
-    m8n8k128: pipe_expects_global_s32_shared_shared__cta
-    m8n8k32: pipe_expects_global_s32_shared_shared__cta
-    m8n8k4: pipe_expects_f64_global_shared_shared__cta
-
-class pipe_expects_f16_f32_global_shared_shared__cta(pipe_incomplete):
-    f16: pipe_complete
-    f32: pipe_complete
-    global_: pipe_expects_f16_f32
-    shared: pipe_expects_f16_f32
-    shared__cta: pipe_expects_f16_f32
-
-class pipe_expects_row__13(pipe_incomplete):
-    row: pipe_expects_col__13
-
-class pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k4__2(pipe_incomplete):
-    m16n16k16: pipe_expects_f16_f32_s32
-    m16n16k8: pipe_expects_f32__4
-    m32n8k16: pipe_expects_f16_f32_s32
-    m8n32k16: pipe_expects_f16_f32_s32
-    m8n8k4: pipe_expects_f64_rm_rn_rp_rz
-
-class pipe_expects_m16n16k16_m16n16k8_m32n8k16_m8n32k16_m8n8k32_m8n8k4(pipe_incomplete):
-    m16n16k16: pipe_expects_f16_f32_s32
-    m16n16k8: pipe_expects_f32__4
-    m32n8k16: pipe_expects_f16_f32_s32
-    m8n32k16: pipe_expects_f16_f32_s32
-    m8n8k32: pipe_expects_s32__9
-    m8n8k4: pipe_expects_f64_rm_rn_rp_rz
-
-class pipe_expects_f16_f32__6(pipe_incomplete):
-    f16: pipe_expects_f16_f32__10
-    f32: pipe_expects_f16_f32__10
-
-class pipe_expects_b8_b8x16(pipe_incomplete):
-    b8: pipe_complete
-    b8x16: pipe_expects_b4x16_p64_b6x16_p32
-
-class pipe_expects_f16_f32__7(pipe_incomplete):
-    f16: pipe_expects_f16__3
-    f32: pipe_expects_bf16_f16_tf32
-
-class pipe_expects_f16_f32_s32_satfinite__2(pipe_incomplete):
-    f16: pipe_expects_f16__3
-    f32: pipe_expects_bf16_f16__3
-    s32: pipe_expects_s8_u8__3
-    satfinite: pipe_expects_s32__6
-
-class pipe_expects_f32_s32_satfinite(pipe_incomplete):
-    f32: pipe_expects_e4m3_e5m2__4
-    s32: pipe_expects_s4_s8_u4_u8
-    satfinite: pipe_expects_s32__7
-
-class pipe_expects_f32__4(pipe_incomplete):
-    f32: pipe_expects_tf32__4
-
-class pipe_expects_b1__3(pipe_incomplete):
-    b1: pipe_expects_b1__4
-
-class pipe_expects_e4m3_e5m2_f16(pipe_incomplete):
-    e4m3: pipe_expects_e4m3_e5m2__5
-    e5m2: pipe_expects_e4m3_e5m2__5
-    f16: pipe_expects_f16__2
-
-class pipe_expects_bf16_e4m3_e5m2_f16(pipe_incomplete):
-    bf16: pipe_expects_bf16__2
-    e4m3: pipe_expects_e4m3_e5m2__6
-    e5m2: pipe_expects_e4m3_e5m2__6
-    f16: pipe_expects_f16__5
-
-class pipe_expects_f64__2(pipe_incomplete):
-    f64: pipe_expects_f64__4
-
-class pipe_expects_f16_f32__8(pipe_incomplete):
-    f16: pipe_expects_e4m3_e5m2__3
-    f32: pipe_expects_e4m3_e5m2__4
-
-class pipe_expects_f64__3(pipe_incomplete):
-    f64: pipe_expects_f64__2
-
-class pipe_expects_s8_u8__3(pipe_incomplete):
-    s8: pipe_expects_s8_u8__4
-    u8: pipe_expects_s8_u8__4
-
-class pipe_expects_s32__6(pipe_incomplete):
-    s32: pipe_expects_s8_u8__3
-
-class pipe_expects_e4m3_e5m2__3(pipe_incomplete):
-    e4m3: pipe_expects_e4m3_e5m2__5
-    e5m2: pipe_expects_e4m3_e5m2__5
-
-class pipe_expects_e4m3_e5m2__4(pipe_incomplete):
-    e4m3: pipe_expects_e4m3_e5m2__6
-    e5m2: pipe_expects_e4m3_e5m2__6
-
-class pipe_expects_f16_f32__9(pipe_incomplete):
-    f16: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2
-    f32: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__2
-
-class pipe_expects_block_scale(pipe_incomplete):
-    block_scale: pipe_expects_f32_scale_vec__1X
-
-class pipe_expects_s4_s8_u4_u8(pipe_incomplete):
-    s4: pipe_expects_s4_u4__2
-    s8: pipe_expects_s8_u8__4
-    u4: pipe_expects_s4_u4__2
-    u8: pipe_expects_s8_u8__4
-
-class pipe_expects_s32__7(pipe_incomplete):
-    s32: pipe_expects_s4_s8_u4_u8
-
-class pipe_expects_tf32__4(pipe_incomplete):
-    tf32: pipe_expects_tf32
-
-class pipe_expects_block_scale__2(pipe_incomplete):
-    block_scale: pipe_expects_f32_scale_vec__2X
-
-class pipe_expects_block_scale__3(pipe_incomplete):
-    block_scale: pipe_expects_scale_vec__2X_scale_vec__4X
-
-class pipe_expects_s4_u4(pipe_incomplete):
-    s4: pipe_expects_s4_u4__2
-    u4: pipe_expects_s4_u4__2
-
-class pipe_expects_s32__8(pipe_incomplete):
-    s32: pipe_expects_s4_u4
-
-class pipe_expects_f16__3(pipe_incomplete):
-    f16: pipe_expects_f16__2
-
-class pipe_expects_bf16_f16_tf32(pipe_incomplete):
-    bf16: pipe_expects_bf16__2
-    f16: pipe_expects_f16__5
-    tf32: pipe_expects_tf32
-
-class pipe_expects_f16__4(pipe_incomplete):
-    f16: pipe_expects_f16__6
-
-class pipe_expects_and(pipe_incomplete):
-    and_: pipe_expects_popc__2
-
-class pipe_expects_bf16_f16_global_s8_shared_shared__cta_u8(pipe_incomplete):
-    bf16: pipe_complete
-    f16: pipe_complete
-    global_: pipe_expects_bf16_f16_s8_u8
-    s8: pipe_complete
-    shared: pipe_expects_bf16_f16_s8_u8
-    shared__cta: pipe_expects_bf16_f16_s8_u8
-    u8: pipe_complete
-
-class pipe_expects_global_shared_shared__cta_tf32(pipe_incomplete):
-    global_: pipe_expects_tf32__3
-    shared: pipe_expects_tf32__3
-    shared__cta: pipe_expects_tf32__3
-    tf32: pipe_complete
-
-class pipe_expects_f64_global_shared_shared__cta(pipe_incomplete):
-    f64: pipe_complete
-    global_: pipe_expects_f64
-    shared: pipe_expects_f64
-    shared__cta: pipe_expects_f64
-
-class pipe_expects_b1_global_shared_shared__cta(pipe_incomplete):
-    b1: pipe_complete
-    global_: pipe_expects_b1__5
-    shared: pipe_expects_b1__5
-    shared__cta: pipe_expects_b1__5
-
-class pipe_expects_global_s4_shared_shared__cta_u4(pipe_incomplete):
-    global_: pipe_expects_s4_u4__3
-    s4: pipe_complete
-    shared: pipe_expects_s4_u4__3
-    shared__cta: pipe_expects_s4_u4__3
-    u4: pipe_complete
-
-class pipe_expects_f16_f32_global_s32_shared_shared__cta(pipe_incomplete):
-    f16: pipe_complete
-    f32: pipe_complete
-    global_: pipe_expects_f16_f32_s32__2
-    s32: pipe_complete
-    shared: pipe_expects_f16_f32_s32__2
-    shared__cta: pipe_expects_f16_f32_s32__2
-
-class pipe_expects_f32_global_shared_shared__cta(pipe_incomplete):
-    f32: pipe_complete
-    global_: pipe_expects_f32
-    shared: pipe_expects_f32
-    shared__cta: pipe_expects_f32
-
-class pipe_expects_global_s32_shared_shared__cta(pipe_incomplete):
-    global_: pipe_expects_s32
-    s32: pipe_complete
-    shared: pipe_expects_s32
-    shared__cta: pipe_expects_s32
-
-class pipe_expects_col__13(pipe_incomplete):
-    col: pipe_expects_m8n8k128
-
-class pipe_expects_f16_f32_s32(pipe_incomplete):
-    f16: pipe_expects_f16_f32__10
-    f32: pipe_expects_bf16_f16_f32__2
-    s32: pipe_expects_s8_u8__5
-
-class pipe_expects_f64_rm_rn_rp_rz(pipe_incomplete):
-    f64: pipe_expects_f64__2
-    rm: pipe_expects_f64__3
-    rn: pipe_expects_f64__3
-    rp: pipe_expects_f64__3
-    rz: pipe_expects_f64__3
-
-class pipe_expects_s32__9(pipe_incomplete):
-    s32: pipe_expects_s4_u4__4
-
-class pipe_expects_f16_f32__10(pipe_incomplete):
-    f16: pipe_complete_or_satfinite
-    f32: pipe_complete_or_satfinite
-
-class pipe_expects_bf16_f16__3(pipe_incomplete):
-    bf16: pipe_expects_bf16__2
-    f16: pipe_expects_f16__5
-
-class pipe_expects_b1__4(pipe_incomplete):
-    b1: pipe_expects_s32__10
-
-class pipe_expects_e4m3_e5m2__5(pipe_incomplete):
-    e4m3: pipe_expects_f16
-    e5m2: pipe_expects_f16
-
-class pipe_expects_bf16__2(pipe_incomplete):
-    bf16: pipe_expects_f32
-
-class pipe_expects_e4m3_e5m2__6(pipe_incomplete):
-    e4m3: pipe_expects_f32
-    e5m2: pipe_expects_f32
-
-class pipe_expects_f16__5(pipe_incomplete):
-    f16: pipe_expects_f32
-
-class pipe_expects_f64__4(pipe_incomplete):
-    f64: pipe_expects_f64
-
-class pipe_expects_s8_u8__4(pipe_incomplete):
-    s8: pipe_expects_s32
-    u8: pipe_expects_s32
-
-class pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2(pipe_incomplete):
-    e2m1: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e2m3: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e3m2: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e4m3: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-    e5m2: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__3
-
-class pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__2(pipe_incomplete):
-    e2m1: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e2m3: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e3m2: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e4m3: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-    e5m2: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__4
-
-class pipe_expects_f32_scale_vec__1X(pipe_incomplete):
-    f32: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__5
-    scale_vec__1X: pipe_expects_f32__5
-
-class pipe_expects_s4_u4__2(pipe_incomplete):
-    s4: pipe_expects_s32
-    u4: pipe_expects_s32
-
-class pipe_expects_f32_scale_vec__2X(pipe_incomplete):
-    f32: pipe_expects_e2m1
-    scale_vec__2X: pipe_expects_f32__6
-
-class pipe_expects_scale_vec__2X_scale_vec__4X(pipe_incomplete):
-    scale_vec__2X: pipe_expects_f32__6
-    scale_vec__4X: pipe_expects_f32__7
-
-class pipe_expects_f16__6(pipe_incomplete):
-    f16: pipe_expects_f16_f32
-
-class pipe_expects_popc__2(pipe_incomplete):
-    popc: pipe_complete
-
-class pipe_expects_bf16_f16_s8_u8(pipe_incomplete):
-    bf16: pipe_complete
-    f16: pipe_complete
-    s8: pipe_complete
-    u8: pipe_complete
-
-class pipe_expects_b1__5(pipe_incomplete):
-    b1: pipe_complete
-
-class pipe_expects_s4_u4__3(pipe_incomplete):
-    s4: pipe_complete
-    u4: pipe_complete
-
-class pipe_expects_f16_f32_s32__2(pipe_incomplete):
-    f16: pipe_complete
-    f32: pipe_complete
-    s32: pipe_complete
-
-class pipe_expects_m8n8k128(pipe_incomplete):
-    m8n8k128: pipe_expects_s32__11
-
-class pipe_expects_bf16_f16_f32__2(pipe_incomplete):
-    bf16: pipe_expects_bf16__2
-    f16: pipe_complete_or_satfinite
-    f32: pipe_complete_or_satfinite
-
-class pipe_expects_s8_u8__5(pipe_incomplete):
-    s8: pipe_expects_s8
-    u8: pipe_expects_u8
-
-class pipe_expects_s4_u4__4(pipe_incomplete):
-    s4: pipe_expects_s4__2
-    u4: pipe_expects_u4
-
-class pipe_complete_or_satfinite(pipe_complete):
-    satfinite: pipe_complete
-
-class pipe_expects_s32__10(pipe_incomplete):
-    s32: pipe_expects_and_xor
-
-class pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__3(pipe_incomplete):
-    e2m1: pipe_expects_f16
-    e2m3: pipe_expects_f16
-    e3m2: pipe_expects_f16
-    e4m3: pipe_expects_f16
-    e5m2: pipe_expects_f16
-
-class pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__4(pipe_incomplete):
-    e2m1: pipe_expects_f32
-    e2m3: pipe_expects_f32
-    e3m2: pipe_expects_f32
-    e4m3: pipe_expects_f32
-    e5m2: pipe_expects_f32
-
-class pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__5(pipe_incomplete):
-    e2m1: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e2m3: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e3m2: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e4m3: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-    e5m2: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__6
-
-class pipe_expects_f32__5(pipe_incomplete):
-    f32: pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__5
-
-class pipe_expects_e2m1(pipe_incomplete):
-    e2m1: pipe_expects_e2m1__2
-
-class pipe_expects_f32__6(pipe_incomplete):
-    f32: pipe_expects_e2m1
-
-class pipe_expects_f32__7(pipe_incomplete):
-    f32: pipe_expects_e2m1__3
-
-class pipe_expects_s32__11(pipe_incomplete):
-    s32: pipe_expects_b1__6
-
-class pipe_expects_s8(pipe_incomplete):
-    s8: pipe_expects_s32__12
-
-class pipe_expects_u8(pipe_incomplete):
-    u8: pipe_expects_s32__12
-
-class pipe_expects_s4__2(pipe_incomplete):
-    s4: pipe_expects_s32__12
-
-class pipe_expects_u4(pipe_incomplete):
-    u4: pipe_expects_s32__12
-
-class pipe_expects_and_xor(pipe_incomplete):
-    and_: pipe_expects_popc__2
-    xor: pipe_expects_popc__2
-
-class pipe_expects_e2m1_e2m3_e3m2_e4m3_e5m2__6(pipe_incomplete):
-    e2m1: pipe_expects_f32__8
-    e2m3: pipe_expects_f32__8
-    e3m2: pipe_expects_f32__8
-    e4m3: pipe_expects_f32__8
-    e5m2: pipe_expects_f32__8
-
-class pipe_expects_e2m1__2(pipe_incomplete):
-    e2m1: pipe_expects_f32__8
-
-class pipe_expects_e2m1__3(pipe_incomplete):
-    e2m1: pipe_expects_e2m1__4
-
-class pipe_expects_b1__6(pipe_incomplete):
-    b1: pipe_expects_b1__7
-
-class pipe_expects_s32__12(pipe_incomplete):
-    s32: pipe_complete_or_satfinite
-
-class pipe_expects_f32__8(pipe_incomplete):
-    f32: pipe_expects_ue8m0
-
-class pipe_expects_e2m1__4(pipe_incomplete):
-    e2m1: pipe_expects_f32__9
-
-class pipe_expects_b1__7(pipe_incomplete):
-    b1: pipe_expects_s32
-
-class pipe_expects_ue8m0(pipe_incomplete):
-    ue8m0: pipe_complete
-
-class pipe_expects_f32__9(pipe_incomplete):
-    f32: pipe_expects_ue4m3_ue8m0
-
-class pipe_expects_ue4m3_ue8m0(pipe_incomplete):
-    ue4m3: pipe_complete
-    ue8m0: pipe_complete
+class expects_ue4m3_ue8m0(incomplete[Result]):
+    ue4m3: complete[Result]
+    ue8m0: complete[Result]
 
 inst: Root
 

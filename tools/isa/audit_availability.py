@@ -1,0 +1,171 @@
+"""Audits where rows are available, and in which vector widths, against ptxas: no more and no less than the table says.
+
+    python -m tools.isa.audit_availability [--opcode ld] [--seed 1] [--show 40]
+
+A spelling of each row, and one with each choice that needs more than the row, is tried on every target under the newest
+PTX version, where it begins, and just below; a spelling with each vector in every other width. `audit_spellings` tries
+every spelling where it begins; a row that offers too little shows only here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from pyptx.isa import lookup, table
+from pyptx.isa.model import Choice, Form, Match, Slot
+from pyptx.isa.targets import NEWEST_PTX, target
+from tools.isa.audit_mutants import our_verdicts
+from tools.isa.audit_spellings import TARGETS, Place, own_places, places_below
+from tools.isa.ptxas import Case, verdicts
+from tools.isa.synthesize import instruction
+
+WIDTHS = (2, 4, 8)
+_VECTOR = re.compile(r"v([248])")
+_BRACES = re.compile(r"\{(\w+?_)\d+(?:, \w+)*\}")
+_BYTES = frozenset("b8 u8 s8 b16 u16 s16".split())
+
+
+def bindings(row: Form, draw: random.Random) -> Iterator[lookup.Bindings]:
+    """Yield a spelling of a row that needs no more than the row does, and one with each choice that needs more."""
+    sequences = lookup.sequences(row)
+    plain = [sequence for sequence in sequences if all(_undated(slot) for slot in sequence)]
+    yield _filled(draw.choice(plain or sequences), None, draw)
+    dated = {(slot.name, choice): sequence for sequence in sequences for slot in sequence for choice in slot.choices
+             if choice.available}  # fmt: skip
+    for (name, choice), sequence in dated.items():
+        yield _filled(sequence, (name, choice), draw)
+
+
+def _undated(slot: Slot) -> list[Choice]:
+    return [choice for choice in slot.choices if choice.available is None]
+
+
+def _filled(
+    sequence: tuple[Slot, ...], fixed: tuple[str, Choice] | None, draw: random.Random
+) -> lookup.Bindings:  # fmt: skip
+    """Return a sequence with one position fixed, the others as undated as they can be."""
+    return tuple(
+        fixed if fixed is not None and slot.name == fixed[0] and fixed[1] in slot.choices
+        else (slot.name, draw.choice(_undated(slot) or slot.choices))
+        for slot in sequence
+    )  # fmt: skip
+
+
+def places(match: Match) -> Iterator[Place]:
+    """Yield every target under the newest PTX version, and where a spelling begins and just before."""
+    removed = match.form.removed
+    for name in TARGETS:
+        yield Place(target(name), NEWEST_PTX)
+    for own in own_places(match.needs, removed):
+        yield own
+        yield from places_below(match.needs, own, removed)
+
+
+def offers(match: Match, place: Place) -> bool:
+    """Tell whether the table offers a spelling in a place."""
+    removed = match.form.removed
+    gone = removed is not None and removed.on(place.where, place.version)
+    return not gone and all(need.on(place.where, place.version) for need in match.needs)
+
+
+def placed(rows: Sequence[Form], draw: random.Random, targets: Sequence[str] = TARGETS) -> dict[Case, bool]:
+    """Return spellings of rows in each of their places, and whether the table offers them there."""
+    expected: dict[Case, bool] = {}
+    for row in rows:
+        for bound in bindings(row, draw):
+            match = lookup.match_of(row, bound)
+            text = instruction(match, match.signatures[0])
+            for place in places(match):
+                if place.where.name not in targets:
+                    continue
+                expected[_case(text, match, place)] = offers(match, place)
+    return expected
+
+
+def _case(text: str, match: Match, place: Place) -> Case:
+    group = f"{match.form.opcode}{match.chosen.get('cta_group', '')}"
+    return Case(text, place.where.name, place.version, group)
+
+
+def resized(rows: Sequence[Form], draw: random.Random) -> dict[Case, bool]:
+    """Return a spelling of every vector of every row, with every number of elements, and whether `check` takes it."""
+    found: dict[Case, None] = {}
+    for row in rows:
+        for bound in _vectors(row, draw):
+            match = lookup.match_of(row, bound)
+            text = instruction(match, match.signatures[0])
+            own = Place(own_places(match.needs, row.removed)[0].where, NEWEST_PTX)
+            if offers(match, own):
+                found |= dict.fromkeys(_case(other, match, own) for other in _resized(text))
+    return {case: why is None for case, why in our_verdicts(list(found)).items()}
+
+
+def has_vectors(row: Form) -> bool:
+    """Tell whether a row has a vector whose number of elements is one of its modifiers."""
+    return any(_sized(slot) for sequence in lookup.sequences(row) for slot in sequence)
+
+
+def _sized(slot: Slot) -> bool:
+    return any(_VECTOR.fullmatch(choice.modifiers[0]) for choice in slot.choices)
+
+
+def _vectors(row: Form, draw: random.Random) -> Iterator[lookup.Bindings]:
+    sequence = draw.choice(lookup.sequences(row))
+    for slot in sequence:
+        if not _sized(slot):
+            continue
+        types = next((other for other in sequence if other.name == "type"), slot)
+        for choice in slot.choices:
+            for type in types.choices if types is not slot else [choice]:
+                fixed = {slot: choice, types: type}
+                filled = _filled(sequence, None, draw)
+                yield tuple((name, fixed.get(at, made)) for at, (name, made) in zip(sequence, filled, strict=True))
+
+
+def _resized(text: str) -> Iterator[str]:
+    width, vector = re.search(r"\.v([248])\b", text), _BRACES.search(text)
+    if width is None or vector is None or vector[0].count(",") + 1 != int(width[1]):
+        return
+    opcode, byte = text.split(".")[0], any(modifier in _BYTES for modifier in text.split(" ")[0].split("."))
+    if opcode == "mov":
+        return  # A special register of several elements is a vector under one name.
+    for other in WIDTHS:
+        if other < 8 or not byte:  # ptxas parses these, and overruns its own memory when it compiles them.
+            elements = "{" + ", ".join(f"{vector[1]}{at}" for at in range(other)) + "}"
+            yield text.replace(vector[0], elements, 1).replace(width[0], f".v{other}", 1)
+    if opcode != "sust":  # ptxas takes one register where a vector is due.
+        yield text.replace(vector[0], f"{vector[1]}0", 1).replace(width[0], "", 1)
+
+
+def disagreements(expected: Mapping[Case, bool]) -> list[str]:
+    """Return the cases of which ptxas says the contrary."""
+    return [
+        f"{case.text[:150]}   PTX {case.version[0]}.{case.version[1]} {case.target}: ptxas: {why or 'accepted'}"
+        for case, why in verdicts(expected)
+        if (why is None) != expected[case]
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the audit; exit 1 when ptxas disagrees."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--opcode")
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--show", type=int, default=40, help="how many disagreements to print")
+    given = options.parse_args(argv)
+    rows = [row for row in table.all_rows() if given.opcode in (None, row.opcode)]
+    draw = random.Random(given.seed)
+    expected = placed(rows, draw) | resized(rows, draw)
+    wrong = disagreements(expected)
+    for line in wrong[: given.show]:
+        print(line)
+    print(f"{len(rows)} rows, {len(expected)} cases, {len(wrong)} where ptxas disagrees")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

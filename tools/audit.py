@@ -1,4 +1,5 @@
-"""Runs every audit whole and keeps what it printed in docs/audits, with the versions of the tools it was run with.
+"""Runs every audit whole and keeps what it printed in docs/audits, with the versions of the tools, the commit, and the
+counts of what it was made from, which `make test` compares with the tree.
 
 python -m tools.audit [NAME ...]        for example: python -m tools.audit spellings mutants
 """
@@ -13,6 +14,7 @@ import sys
 import time
 from pathlib import Path
 
+from pyptx.isa import table
 from pyptx.toolchain import find_tool
 
 ROOT = Path(__file__).parent.parent
@@ -25,6 +27,59 @@ ARGUMENTS = {
     "numerics": [["1100"]],
 }
 """Audits that do not run once without arguments: the arguments of each run."""
+
+
+MADE_FROM = {
+    "files of the corpus": ("corruptions", "hazards", "lossless", "sass", "sim_patterns", "sugar", "transpile"),
+    "rows of the table": (
+        "availability", "conformance", "coverage", "folding", "lowering", "mutants", "spellings", "transpile",
+        "wrappers",
+    ),
+    "patterns": ("sim_patterns",),
+}  # fmt: skip
+"""What is counted, and the audits that go through all of it."""
+_BEFORE_ROWS = "three rows have come since, which `availability` has tried"
+_BEFORE_FILE = "one file of the corpus has come since"
+OUTDATED = {
+    "conformance": _BEFORE_ROWS, "coverage": _BEFORE_ROWS, "folding": _BEFORE_ROWS, "mutants": _BEFORE_ROWS,
+    "spellings": _BEFORE_ROWS, "wrappers": _BEFORE_ROWS, "corruptions": _BEFORE_FILE, "lossless": _BEFORE_FILE,
+    "sass": _BEFORE_FILE, "sugar": _BEFORE_FILE, "transpile": f"{_BEFORE_FILE}, and three rows",
+    "mutation": "has not been run whole yet",
+}  # fmt: skip
+"""Pages that were made from other counts than the tree has, or do not exist, with the reason why."""
+
+
+def counts() -> dict[str, int]:
+    """Return how many there are of what audits are made from."""
+    return {
+        "files of the corpus": len(list((ROOT / "tests" / "corpus").rglob("*.ptx"))),
+        "rows of the table": len(table.all_rows()),
+        "patterns": len(list((ROOT / "tests" / "sim" / "patterns" / "ptx").glob("*.ptx"))),
+    }
+
+
+def made_from(name: str) -> str:
+    """Return the counts that belong on an audit's page."""
+    here = counts()
+    return ", ".join(f"{here[what]} {what}" for what, names in MADE_FROM.items() if name in names)
+
+
+def commit() -> str:
+    """Return the commit that is checked out, with a `+` where it is not what is in the tree."""
+    git = ["git", "-C", str(ROOT)]
+    try:
+        at = subprocess.run([*git, "rev-parse", "--short=9", "HEAD"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD", "--", "pyptx", "tests", "tools"], check=False)
+    return at.stdout.strip() + ("+" if changed.returncode else "")
+
+
+def header(name: str) -> list[str]:
+    """Return the first lines of an audit's page."""
+    day = datetime.date.today().isoformat()
+    lines = [f"{find_tool('ptxas')}, Python {platform.python_version()}, {day}, commit {commit()}"]
+    return [*lines, *([f"made from {made_from(name)}"] if made_from(name) else [])]
 
 
 def audits() -> dict[str, str]:
@@ -42,8 +97,7 @@ def audits() -> dict[str, str]:
 
 def run(name: str, module: str) -> bool:
     """Run one audit, write its page, and tell whether it passed."""
-    lines = [f"{find_tool('ptxas')}, Python {platform.python_version()}, {datetime.date.today().isoformat()}"]
-    passed = True
+    lines, passed = header(name), True
     for arguments in ARGUMENTS.get(name, [[]]):
         started = time.monotonic()
         command = [sys.executable, "-m", module, *arguments]

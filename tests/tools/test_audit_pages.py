@@ -1,0 +1,45 @@
+"""The pages in docs/audits: each says what it was made from, and that is what the tree has."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tools import audit
+
+NAMES = sorted(audit.audits())
+PAGES = {path.stem: path.read_text("utf-8").splitlines() for path in audit.RESULTS.glob("*.txt")}
+COMMAND = "; run `python -m tools.audit NAME` and commit the page, or say in tools/audit.py why not"
+
+
+def test_every_audit_has_a_page_and_is_listed() -> None:
+    assert set(PAGES) <= set(NAMES)
+    assert set(NAMES) - set(PAGES) <= set(audit.OUTDATED)
+    listed = re.findall(r"\(audits/(\w+)\.txt\)", (audit.RESULTS.parent / "audits.md").read_text("utf-8"))
+    assert sorted(listed) == sorted(PAGES)
+    assert {name for names in audit.MADE_FROM.values() for name in names} | set(audit.OUTDATED) <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_a_page_says_with_what_and_at_which_commit_it_was_made(name: str) -> None:
+    pattern = r"ptxas [\d.]+, Python [\d.]+, \d{4}-\d\d-\d\d, commit ([0-9a-f]{9}\+?|unknown)"
+    assert re.fullmatch(pattern, PAGES[name][0]), PAGES[name][0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_was_made_from_what_the_tree_has(name: str) -> None:
+    wanted = f"made from {audit.made_from(name)}" if audit.made_from(name) else ""
+    found = PAGES.get(name, [""] * 2)[1]
+    assert (found == wanted and name in PAGES) != (name in audit.OUTDATED), f"{found!r}, the tree: {wanted!r}{COMMAND}"
+
+
+def test_an_outdated_page_has_a_reason() -> None:
+    assert all(reason for reason in audit.OUTDATED.values())
+
+
+def test_counts_on_pages_are_those_of_the_header() -> None:
+    files = f"{audit.counts()['files of the corpus']} files"
+    for name in ("lossless", "sass", "hazards"):
+        if name not in audit.OUTDATED:
+            assert files in "\n".join(PAGES[name][:2]), name

@@ -76,30 +76,30 @@ def calls(body: Body) -> Iterator[Diagnostic]:
     """Yield the findings of one function's calls."""
     for step in body.steps:
         if Trait.CALLS in step.traits:
-            yield from _call(step)
+            yield from _check_call(step)
 
 
-def _call(step: Step) -> Iterator[Diagnostic]:
+def _check_call(step: Step) -> Iterator[Diagnostic]:
     operands = list(step.instruction.operands)
-    results = _list(operands)
+    results = _take_list(operands)
     callee = operands.pop(0) if operands else None
-    arguments = _list(operands)
+    arguments = _take_list(operands)
     if not operands and _is_register(callee, step):
         yield NO_PROTOTYPE.found(
             opcode_span(step.instruction),
             "a call through a register needs a prototype",
             help="add `P: .callprototype …;` before it and `, P` at its end",
         )
-    declared = _declared(callee, step)
+    declared = _find_declaration(callee, step)
     if operands and isinstance(operands[0], LabelOperand):
-        declared = _declared(operands[0], step) or declared
+        declared = _find_declaration(operands[0], step) or declared
     if isinstance(declared, Function) and declared.is_entry:
         yield CALLS_KERNEL.found(
             opcode_span(step.instruction), f"`{declared.name}` is a kernel; only a .func can be called"
         )
     elif declared is not None:
-        yield from _passed(step, results, declared.return_params or (), "result")
-        yield from _passed(step, arguments, declared.params, "argument")
+        yield from _check_passed_operands(step, results, declared.return_params or (), "result")
+        yield from _check_passed_operands(step, arguments, declared.params, "argument")
 
 
 def _is_register(callee: Operand | None, step: Step) -> bool:
@@ -107,7 +107,7 @@ def _is_register(callee: Operand | None, step: Step) -> bool:
     return symbol is not None and symbol.kind is Kind.REGISTER
 
 
-def _list(operands: list[Operand]) -> ParenthesizedOperand | None:
+def _take_list(operands: list[Operand]) -> ParenthesizedOperand | None:
     """Take a list in parentheses from the front."""
     first = operands[0] if operands else None
     if isinstance(first, ParenthesizedOperand):
@@ -116,21 +116,21 @@ def _list(operands: list[Operand]) -> ParenthesizedOperand | None:
     return None
 
 
-def _declared(callee: object, step: Step) -> Function | CallPrototype | None:
+def _find_declaration(callee: object, step: Step) -> Function | CallPrototype | None:
     symbol = step.scope.find(callee.name) if isinstance(callee, LabelOperand | RegisterOperand) else None
     declared = symbol.declaration if symbol is not None and symbol.kind in (Kind.FUNCTION, Kind.PROTOTYPE) else None
     return declared if isinstance(declared, Function | CallPrototype) else None
 
 
-def _passed(
-    step: Step, given: ParenthesizedOperand | None, formal: tuple[Param, ...], what: str
+def _check_passed_operands(
+    step: Step, actual: ParenthesizedOperand | None, formal: tuple[Param, ...], noun: str
 ) -> Iterator[Diagnostic]:
-    elements = given.elements if given else ()
+    elements = actual.elements if actual else ()
     variadic = any(param.name == "..." for param in formal)
     if len(elements) != len(formal) and not variadic:
         yield ARGUMENT_COUNT.found(
             opcode_span(step.instruction),
-            f"the function has {len(formal)} {what}{'' if len(formal) == 1 else 's'}, the call gives {len(elements)}",
+            f"the function has {len(formal)} {noun}{'' if len(formal) == 1 else 's'}, the call gives {len(elements)}",
         )
         return
     for element, param in zip(elements, formal, strict=False):
@@ -139,7 +139,7 @@ def _passed(
             if symbol is not None and not _fits(symbol, param):
                 yield ARGUMENT_TYPE.found(
                     opcode_span(step.instruction),
-                    f"{what} `{element.name}` is .{symbol.type}, the function's `{param.name}` is {param.type.ptx}",
+                    f"{noun} `{element.name}` is .{symbol.type}, the function's `{param.name}` is {param.type.ptx}",
                 )
         elif not isinstance(element, ImmediateOperand):
             return

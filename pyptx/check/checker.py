@@ -86,10 +86,10 @@ def _walk(module: Module, where: Target, findings: list[Diagnostic]) -> _Walk:
 
 def function_findings(body: Body, where: Target, unused: bool) -> Iterator[Diagnostic]:
     """Yield what only the whole of a function shows."""
-    made = flow.runs(body)
-    yield from dataflow.dataflow(body.function, made, unused)
-    yield from uniformity.divergent_aligned(made)
-    yield from dependents.dependents(body.function, made)
+    runs = flow.runs(body)
+    yield from dataflow.dataflow(body.function, runs, unused)
+    yield from uniformity.divergent_aligned(runs)
+    yield from dependents.dependents(body.function, runs)
     yield from calls.calls(body)
     yield from launch.launch(body)
     yield from shared_memory.shared_memory(body, where)
@@ -114,9 +114,9 @@ class _Walk:
         if isinstance(statement, Function):
             yield from directives.directives(statement, self.where, self.version)
         if isinstance(statement, Function) and statement.definition:
-            yield from self._function(statement, scope)
+            yield from self._check_function(statement, scope)
 
-    def _function(self, function: Function, module: Scope) -> Iterator[Diagnostic]:
+    def _check_function(self, function: Function, module: Scope) -> Iterator[Diagnostic]:
         scope, findings = symbols.function_scope(function, module)
         yield from findings
         yield from symbols.declare_labels(function.body, scope)
@@ -126,7 +126,7 @@ class _Walk:
             statements, scope = open_blocks[-1]
             for statement in statements:
                 if isinstance(statement, Instruction):
-                    step = self._instruction(statement, scope)
+                    step = self._check_instruction(statement, scope)
                     body.items.append(step)
                     body.steps.append(step)
                 elif isinstance(statement, Block | IntrinsicScope):
@@ -137,7 +137,7 @@ class _Walk:
                     open_blocks.append((iter(statement.body), inner))
                     break
                 elif isinstance(statement, Label):
-                    body.items.append(Place(statement, scope, _targets(statement, scope)))
+                    body.items.append(Place(statement, scope, _find_branch_targets(statement, scope)))
                 elif isinstance(statement, PragmaDirective):
                     yield from directives.pragmas(statement, self.where, self.version)
                 else:
@@ -146,11 +146,11 @@ class _Walk:
                 open_blocks.pop()
         self.bodies.append(body)
 
-    def _instruction(self, instruction: Instruction, scope: Scope) -> Step:
+    def _check_instruction(self, instruction: Instruction, scope: Scope) -> Step:
         key = (instruction.opcode, instruction.modifiers)
         known = self.verdicts.get(key)
         if known is None:
-            known = self.verdicts[key] = self._verdict(instruction)
+            known = self.verdicts[key] = self._judge(instruction)
         complaint, plans = known
         if complaint is not None:
             self.found.append(placed(complaint, instruction))
@@ -160,24 +160,24 @@ class _Walk:
             if misfit is not None:
                 self.found.append(placed(misfit, instruction))
         if instruction.predicate is not None:
-            misfit = _guard(instruction.predicate.register, scope)
+            misfit = _check_guard(instruction.predicate.register, scope)
             if misfit is not None:
                 self.found.append(misfit.rule.found(guard_span(instruction), misfit.message, help=misfit.help))
         return Step(instruction, scope, plan)
 
-    def _verdict(self, instruction: Instruction) -> tuple[Complaint | None, dict[int, list[Plan]]]:
+    def _judge(self, instruction: Instruction) -> tuple[Complaint | None, dict[int, list[Plan]]]:
         modifiers = tuple(m[1:] for m in instruction.modifiers)
         verdict = spelling.verdict(instruction.opcode, modifiers, self.where, self.version, len(instruction.operands))
         return verdict.complaint, operands.plans(verdict.usable)
 
 
-def _targets(label: Label, scope: Scope) -> BranchTargets | None:
+def _find_branch_targets(label: Label, scope: Scope) -> BranchTargets | None:
     symbol = scope.find(label.name)
     listed = symbol.declaration if symbol else None
     return listed if isinstance(listed, BranchTargets) else None
 
 
-def _guard(name: str, scope: Scope) -> Complaint | None:
+def _check_guard(name: str, scope: Scope) -> Complaint | None:
     symbol = scope.find(name)
     if symbol is None:
         return Complaint(symbols.UNDECLARED, f"the guard `{name}` is not declared here", meant(name, scope))

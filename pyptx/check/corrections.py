@@ -39,19 +39,21 @@ def corrections(opcode: str, words: Words, count: int, where: Target, version: V
     """Return the likeliest modifiers that are legal on this target, take so many operands, and are one edit away."""
     if len(words) > _LONGEST:
         return []
-    edits = {edit for row in table.rows(opcode) for slots in lookup.sequences(row) for edit in _edits(slots, words)}
-    every = (rank for edit in edits for rank in _ranked(edit, words, _words(opcode)))
+    edits = {
+        edit for row in table.rows(opcode) for slots in lookup.sequences(row) for edit in _find_edits(slots, words)
+    }
+    every = (rank for edit in edits for rank in _rank_results(edit, words, _list_words(opcode)))
     ranked = sorted(every, key=lambda rank: (rank[0], rank[2].at, rank[1], rank[3]))
     found: list[tuple[float, _Edit, Words]] = []
     for unlikely, _, edit, edited in ranked[:_MOST_TRIED]:
         if found and (edit.at != found[0][1].at or unlikely > found[0][0] + _SAME_RANK):
             continue
-        if _legal(opcode, edited, count, where, version) and edited not in (known for _, _, known in found):
+        if _is_legal(opcode, edited, count, where, version) and edited not in (known for _, _, known in found):
             found.append((unlikely, edit, edited))
     return [edited for _, _, edited in found[:_MOST_GIVEN]]
 
 
-def _legal(opcode: str, words: Words, count: int, where: Target, version: Version) -> bool:
+def _is_legal(opcode: str, words: Words, count: int, where: Target, version: Version) -> bool:
     return any(
         all(need.on(where, version) for need in match.needs)
         and not (match.form.removed and match.form.removed.on(where, version))
@@ -61,13 +63,13 @@ def _legal(opcode: str, words: Words, count: int, where: Target, version: Versio
 
 
 @cache
-def _words(opcode: str) -> frozenset[str]:
+def _list_words(opcode: str) -> frozenset[str]:
     """Return every modifier that some form of the instruction has."""
     sequences = (slots for row in table.rows(opcode) for slots in lookup.sequences(row))
     return frozenset(m for slots in sequences for slot in slots for choice in slot.choices for m in choice.modifiers)
 
 
-def _ranked(edit: _Edit, words: Words, known: frozenset[str]) -> Iterator[tuple[float, int, _Edit, Words]]:
+def _rank_results(edit: _Edit, words: Words, known: frozenset[str]) -> Iterator[tuple[float, int, _Edit, Words]]:
     """Yield what the edit makes, each with how unlikely it was meant: typing errors of words that the instruction does
     not have first, then a modifier left out, one too many, and one exchanged for another."""
     before, after = words[: edit.at], words[edit.at + edit.taken :]
@@ -83,14 +85,14 @@ def _ranked(edit: _Edit, words: Words, known: frozenset[str]) -> Iterator[tuple[
         yield unlikely, order, edit, before + choice.modifiers + after
 
 
-def _edits(slots: tuple[Slot, ...], words: Words) -> set[_Edit]:
+def _find_edits(slots: tuple[Slot, ...], words: Words) -> set[_Edit]:
     """Return the single edits after which the words fill these positions."""
     if len(slots) > len(words) + 1:
         return set()
     states: set[tuple[int, _Edit | None]] = {(0, None)}
     for slot in slots:
         following: set[tuple[int, _Edit | None]] = set()
-        for at, edit in _with_one_removed(states, words):
+        for at, edit in _drop_one_word(states, words):
             if edit is None:
                 following.add((at, _Edit(at, 0, slot.choices)))
             for choice in slot.choices:
@@ -100,8 +102,8 @@ def _edits(slots: tuple[Slot, ...], words: Words) -> set[_Edit]:
                 elif edit is None:
                     following |= {(at + n, _Edit(at, n, (choice,))) for n in {1, taken} if at + n <= len(words)}
         states = following
-    return {edit for at, edit in _with_one_removed(states, words) if edit is not None and at == len(words)}
+    return {edit for at, edit in _drop_one_word(states, words) if edit is not None and at == len(words)}
 
 
-def _with_one_removed(states: set[tuple[int, _Edit | None]], words: Words) -> set[tuple[int, _Edit | None]]:
+def _drop_one_word(states: set[tuple[int, _Edit | None]], words: Words) -> set[tuple[int, _Edit | None]]:
     return states | {(at + 1, _Edit(at, 1, ())) for at, edit in states if edit is None and at < len(words)}

@@ -77,18 +77,18 @@ class _Effects:
     read: set[Register] = field(default_factory=set[Register])
 
 
-def dataflow(function: Function, made: list[Run], unused: bool) -> Iterator[Diagnostic]:
+def dataflow(function: Function, runs: list[Run], unused: bool) -> Iterator[Diagnostic]:
     """Yield the findings of one function."""
-    reached = _reached(made)
-    yield from _unreachable(made, reached)
-    effects = [_effects(run) for run in made]
+    reached = _find_reached(runs)
+    yield from _report_unreachable(runs, reached)
+    effects = [_compute_effects(run) for run in runs]
     bits = {register: bit for bit, register in enumerate(dict.fromkeys(r for e in effects for r in e.exposed))}
-    unwritten = _maybe_unwritten(made, effects, bits, _parameters(function, bits))
+    unwritten = _find_maybe_unwritten(runs, effects, bits, _collect_parameters(function, bits))
     written_anywhere = {register for effect in effects for register in effect.written}
     suspects = dict.fromkeys(r for exposed in unwritten for r in exposed if r in written_anywhere)
-    possible = unwritten_reads(made, list(suspects)) if suspects else {}
+    possible = unwritten_reads(runs, list(suspects)) if suspects else {}
     reported: set[Register] = set()
-    for run in made:
+    for run in runs:
         missing: dict[tuple[int, bool], tuple[Step, list[str]]] = {}
         for register, first in unwritten[run.index].items():
             step = possible.get((run.index, register)) if register in suspects else first
@@ -96,12 +96,12 @@ def dataflow(function: Function, made: list[Run], unused: bool) -> Iterator[Diag
                 reported.add(register)
                 missing.setdefault((id(step), register in suspects), (step, []))[1].append(register[0])
         for (_, somewhere), (step, names) in missing.items():
-            yield _unwritten(step, names, somewhere)
+            yield _describe_unwritten(step, names, somewhere)
     if unused:
-        yield from _unused(made, {register for effect in effects for register in effect.read})
+        yield from _report_unused(runs, {register for effect in effects for register in effect.read})
 
 
-def _effects(run: Run) -> _Effects:
+def _compute_effects(run: Run) -> _Effects:
     effect = _Effects()
     for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
         for register in reads:
@@ -112,26 +112,26 @@ def _effects(run: Run) -> _Effects:
     return effect
 
 
-def _parameters(function: Function, bits: dict[Register, int]) -> int:
+def _collect_parameters(function: Function, bits: dict[Register, int]) -> int:
     """Return the registers that the caller writes: `.reg` parameters."""
-    given = {p.name for p in function.params if p.state_space.ptx == ".reg"}
-    return sum(1 << bit for (name, _), bit in bits.items() if name in given)
+    names = {p.name for p in function.params if p.state_space.ptx == ".reg"}
+    return sum(1 << bit for (name, _), bit in bits.items() if name in names)
 
 
-def _reached(made: list[Run]) -> list[bool]:
-    reached = [False] * len(made)
+def _find_reached(runs: list[Run]) -> list[bool]:
+    reached = [False] * len(runs)
     todo = [0]
     while todo:
         index = todo.pop()
         if not reached[index]:
             reached[index] = True
-            todo += made[index].successors
+            todo += runs[index].successors
     return reached
 
 
-def _unreachable(made: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
+def _report_unreachable(runs: list[Run], reached: list[bool]) -> Iterator[Diagnostic]:
     """Yield the first instruction of each stretch that nothing reaches; compilers leave a lone `ret` there."""
-    for run in made:
+    for run in runs:
         dead = [step for step in run.steps if not _is_harmless(step)]
         if dead and not reached[run.index] and reached[run.index - 1]:
             step = dead[0]
@@ -146,8 +146,8 @@ def _is_harmless(step: Step) -> bool:
     return step.traits.get(Trait.JUMPS) == "" or not (LEAVES | {Trait.TRAPS}).isdisjoint(step.traits)
 
 
-def _maybe_unwritten(
-    made: list[Run], effects: list[_Effects], bits: dict[Register, int], given: int
+def _find_maybe_unwritten(
+    runs: list[Run], effects: list[_Effects], bits: dict[Register, int], parameters: int
 ) -> list[dict[Register, Step]]:
     """Return, for each run, those of its exposed registers that some path to it does not write; guarded writes count.
     Only registers that some run exposes take part, so straight-line code costs nothing here."""
@@ -156,14 +156,14 @@ def _maybe_unwritten(
     def leave(run: Run, known: int) -> list[tuple[int, int]]:
         return [(successor, known | written[run.index]) for successor in run.successors]
 
-    entering = facts.entering(made, given, leave)
+    entering = facts.entering(runs, parameters, leave)
     return [
         {r: step for r, step in effect.exposed.items() if not known >> bits[r] & 1}
         for known, effect in zip(entering, effects, strict=True)
     ]
 
 
-def _unwritten(step: Step, names: list[str], somewhere: bool) -> Diagnostic:
+def _describe_unwritten(step: Step, names: list[str], somewhere: bool) -> Diagnostic:
     origin = opcode_span(step.instruction)
     shown = ", ".join(f"`{name}`" for name in names[:_MOST_NAMED])
     shown += f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -181,9 +181,9 @@ def _unwritten(step: Step, names: list[str], somewhere: bool) -> Diagnostic:
 _MOST_NAMED = 3
 
 
-def _unused(made: list[Run], read: set[Register]) -> Iterator[Diagnostic]:
+def _report_unused(runs: list[Run], read: set[Register]) -> Iterator[Diagnostic]:
     reported = set(read)
-    for run in made:
+    for run in runs:
         for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
             for register in writes:
                 if register not in reported:

@@ -60,34 +60,34 @@ class _Use:
     writes: bool
 
 
-def dependents(function: Function, made: list[Run]) -> Iterator[Diagnostic]:
+def dependents(function: Function, runs: list[Run]) -> Iterator[Diagnostic]:
     """Yield the findings of one kernel."""
     waits = {run.index: next(at for at, step in enumerate(run.steps) if _is_wait(step))
-             for run in made if any(_is_wait(step) for step in run.steps)}  # fmt: skip
+             for run in runs if any(_is_wait(step) for step in run.steps)}  # fmt: skip
     if not waits or not function.is_entry:
         return
-    pointers = _pointers(made)
-    unwaited = _reached(made, [0], set(waits), forward=True)
-    leading = _reached(made, [*waits], set(), forward=False)
-    behind = _reached(made, [s for index in waits for s in made[index].successors], set(), forward=True)
+    pointers = _find_pointers(runs)
+    unwaited = _find_reached(runs, [0], set(waits), forward=True)
+    leading = _find_reached(runs, [*waits], set(), forward=False)
+    behind = _find_reached(runs, [s for index in waits for s in runs[index].successors], set(), forward=True)
     early, late = list[_Use](), list[_Use]()
-    for run in made:
+    for run in runs:
         at = waits.get(run.index, len(run.steps) if run.index in leading else 0)
         if run.index in unwaited:
-            early += _uses(run.steps[:at], pointers)
+            early += _find_uses(run.steps[:at], pointers)
         first = 0 if run.index in behind else waits.get(run.index, len(run.steps))
-        late += _uses(run.steps[first:], pointers)
+        late += _find_uses(run.steps[first:], pointers)
     for use in early:
         again = [other for other in late if other.param == use.param and (use.writes or other.writes)]
         if again:
-            yield _finding(use, again[0])
+            yield _report(use, again[0])
 
 
 def _is_wait(step: Step) -> bool:
     return step.traits.get(Trait.MEETS) == "grid" and ".wait" in step.instruction.modifiers
 
 
-def _finding(use: _Use, again: _Use) -> Diagnostic:
+def _report(use: _Use, again: _Use) -> Diagnostic:
     where = opcode_span(again.step.instruction)
     verbs = ["writes" if one.writes else "reads" for one in (use, again)]
     return BEFORE_WAIT.found(
@@ -98,16 +98,16 @@ def _finding(use: _Use, again: _Use) -> Diagnostic:
     )
 
 
-def _pointers(made: list[Run]) -> dict[Register, str]:
+def _find_pointers(runs: list[Run]) -> dict[Register, str]:
     """Return the registers that hold addresses made from one parameter, with its name."""
     names: dict[Register, set[str]] = {}
     others: set[Register] = set()
-    steps = [(step, access) for run in made for step, access in zip(run.steps, run.accesses, strict=True)]
+    steps = [(step, access) for run in runs for step, access in zip(run.steps, run.accesses, strict=True)]
     changed = True
     while changed:
         changed = False
         for step, (reads, writes) in steps:
-            loaded = _loaded(step)
+            loaded = _find_loaded_parameter(step)
             found = {loaded} if loaded else set[str]()
             if step.instruction.opcode in _ADDRESSES:
                 found = found.union(*(names.get(register, ()) for register in reads))
@@ -120,7 +120,7 @@ def _pointers(made: list[Run]) -> dict[Register, str]:
     return {register: min(held) for register, held in names.items() if len(held) == 1 and register not in others}
 
 
-def _loaded(step: Step) -> str:
+def _find_loaded_parameter(step: Step) -> str:
     """Return the parameter that `ld.param` loads as an address, an empty name for all else."""
     address = step.instruction.operands[-1] if step.instruction.operands else None
     if Trait.LOADS not in step.traits or not isinstance(address, AddressOperand):
@@ -132,7 +132,7 @@ def _loaded(step: Step) -> str:
     return address.base if address.offset is None else f"{address.base}+{address.offset}"
 
 
-def _uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Use]:
+def _find_uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Use]:
     for step in steps:
         if _ACCESSES.isdisjoint(step.traits):
             continue
@@ -145,13 +145,13 @@ def _uses(steps: list[Step], pointers: dict[Register, str]) -> Iterator[_Use]:
                 yield _Use(step, param, wanted.access != "r")
 
 
-def _reached(made: list[Run], starts: list[int], ends: set[int], *, forward: bool) -> set[int]:
+def _find_reached(runs: list[Run], starts: list[int], ends: set[int], *, forward: bool) -> set[int]:
     """Return the runs that are reached from some, forward or back, without going on from `ends`."""
-    found, todo = set[int](), [*starts]
+    reached, todo = set[int](), [*starts]
     while todo:
         index = todo.pop()
-        if index not in found:
-            found.add(index)
+        if index not in reached:
+            reached.add(index)
             if index not in ends:
-                todo += made[index].successors if forward else made[index].predecessors
-    return found
+                todo += runs[index].successors if forward else runs[index].predecessors
+    return reached

@@ -11,17 +11,17 @@ Leave = Callable[[Run, int], Iterable[tuple[int, int]]]
 """Turns the facts that enter a run into those at each of its successors."""
 
 
-def entering(made: Sequence[Run], start: int, leave: Leave) -> list[int]:
+def entering(runs: Sequence[Run], start: int, leave: Leave) -> list[int]:
     """Return, for each run, the facts that hold on every path to it, `start` at the first; -1 where no path leads."""
     unvisited = -1
-    entering = [unvisited] * len(made)
+    entering = [unvisited] * len(runs)
     entering[0] = start
     todo = deque([0])
     waiting = {0}
     while todo:
         index = todo.popleft()
         waiting.discard(index)
-        for successor, leaving in leave(made[index], entering[index]):
+        for successor, leaving in leave(runs[index], entering[index]):
             merged = entering[successor] & leaving
             if merged != entering[successor]:
                 entering[successor] = merged

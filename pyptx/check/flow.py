@@ -92,7 +92,7 @@ def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: Plac
         traits: Traits = last.traits if last else {}
         targets: list[int] = []
         if last is not None and Trait.JUMPS in traits:
-            targets += [at_label[key] for key in _destinations(last, places) if key in at_label]
+            targets += [at_label[key] for key in _find_destinations(last, places) if key in at_label]
         if not LEAVES.isdisjoint(traits):
             targets.append(way_out)
         guarded = last is not None and last.instruction.predicate is not None and traits.get(Trait.JUMPS) != "table"
@@ -104,22 +104,22 @@ def _connect(made: list[Run], at_label: dict[tuple[str, int], int], places: Plac
             made[target].predecessors.append(run.index)
 
 
-def _destinations(step: Step, places: Places) -> Iterator[tuple[str, int]]:
+def _find_destinations(step: Step, places: Places) -> Iterator[tuple[str, int]]:
     """Yield the labels a branch may go to, each with the scope that declares it."""
     named = [o.name for o in step.instruction.operands if isinstance(o, LabelOperand)]
     for name in named[-1:]:
-        key = _declared(name, step.scope, places)
+        key = _find_label(name, step.scope, places)
         place = places.get(key)
         if place is not None and place.targets is not None:
             for item in place.targets.targets:
                 listed = [item.name] if item.count is None else (f"{item.name}{i}" for i in range(item.count))
                 # A range may claim more labels than any text has: it ends with the first that is nowhere.
-                yield from takewhile(itemgetter(1), (_declared(label, place.scope, places) for label in listed))
+                yield from takewhile(itemgetter(1), (_find_label(label, place.scope, places) for label in listed))
         else:
             yield key
 
 
-def _declared(name: str, scope: Scope, places: Places) -> tuple[str, int]:
+def _find_label(name: str, scope: Scope, places: Places) -> tuple[str, int]:
     """Return the key of the label that a name means in a scope, remembering it for the scopes on the way."""
     inner: Scope | None = scope
     passed: list[tuple[str, int]] = []
@@ -137,74 +137,74 @@ def reads_and_writes(step: Step) -> Access:
     reads: list[Register] = []
     writes: list[Register] = []
     if instruction.predicate is not None:
-        _add(instruction.predicate.register, scope, reads)
+        _add_register(instruction.predicate.register, scope, reads)
     if plan is None:
         _assume_written(step, writes)
         return reads, writes
     found = scope.found
-    for wanted, given in zip(plan.signature, instruction.operands, strict=True):
-        if isinstance(given, ImmediateOperand):
+    for wanted, actual in zip(plan.signature, instruction.operands, strict=True):
+        if isinstance(actual, ImmediateOperand):
             continue
-        if not isinstance(given, RegisterOperand):
-            _collect(wanted, given, scope, reads, writes)
+        if not isinstance(actual, RegisterOperand):
+            _collect(wanted, actual, scope, reads, writes)
             continue
-        symbol = found.get(given.name)
+        symbol = found.get(actual.name)
         if symbol is None or not symbol.plain:
-            _collect(wanted, given, scope, reads, writes)
+            _collect(wanted, actual, scope, reads, writes)
         elif wanted.access == "r":
-            reads.append((given.name, id(symbol)))
+            reads.append((actual.name, id(symbol)))
         else:
-            writes.append((given.name, id(symbol)))
+            writes.append((actual.name, id(symbol)))
             if wanted.access == "rw":
-                reads.append((given.name, id(symbol)))
+                reads.append((actual.name, id(symbol)))
     if plan.accumulates is not None and not _is_true(instruction.operands[plan.accumulates]):
         written = set(writes)
         reads = [r for r in reads if r not in written]
     return reads, writes
 
 
-def _is_true(given: Actual) -> bool:
-    return isinstance(given, ImmediateOperand) and bool(given.value)
+def _is_true(actual: Actual) -> bool:
+    return isinstance(actual, ImmediateOperand) and bool(actual.value)
 
 
 def _assume_written(step: Step, writes: list[Register]) -> None:
     """Let an instruction that is wrong anyway write what it names first, so that one mistake is reported once."""
-    for given in step.instruction.operands[:1]:
-        pair = (given.left, given.right) if isinstance(given, PipeOperand) else (given,)
+    for actual in step.instruction.operands[:1]:
+        pair = (actual.left, actual.right) if isinstance(actual, PipeOperand) else (actual,)
         for item in pair:
             for element in item.elements if isinstance(item, VectorOperand) else (item,):
                 if isinstance(element, RegisterOperand | LabelOperand):
-                    _add(element.name, step.scope, writes)
+                    _add_register(element.name, step.scope, writes)
 
 
-def _collect(wanted: Operand, given: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
+def _collect(wanted: Operand, actual: Actual, scope: Scope, reads: list[Register], writes: list[Register]) -> None:
     """Add what an operand that is more than one register reads and writes, from the left to the right."""
-    todo = [(wanted, given)]
+    todo = [(wanted, actual)]
     while todo:
-        wanted, given = todo.pop()
-        if wanted.kind is OperandKind.PIPE and not isinstance(given, PipeOperand):
+        wanted, actual = todo.pop()
+        if wanted.kind is OperandKind.PIPE and not isinstance(actual, PipeOperand):
             wanted = wanted.parts[0]
-        if isinstance(given, RegisterOperand | LabelOperand):
+        if isinstance(actual, RegisterOperand | LabelOperand):
             if wanted.access != "r":
-                _add(given.name, scope, writes)
+                _add_register(actual.name, scope, writes)
             if wanted.access != "w":
-                _add(given.name, scope, reads)
-        elif isinstance(given, AddressOperand):
-            _add(given.base, scope, reads)
-            todo += reversed(list(zip(wanted.parts[1:], given.rest, strict=False)))
-        elif isinstance(given, VectorOperand | ParenthesizedOperand):
-            todo += [(wanted, element) for element in reversed(given.elements)]
-        elif isinstance(given, PipeOperand) and wanted.parts:
-            todo += [(wanted.parts[1], given.right), (wanted.parts[0], given.left)]
-        elif isinstance(given, NegatedOperand | UnaryOperand):
-            todo.append((wanted, given.operand))
-        elif isinstance(given, BinaryOperand):
-            todo.append((wanted, given.left))
-        elif isinstance(given, IndexedOperand):
-            todo.append((wanted, given.index))
+                _add_register(actual.name, scope, reads)
+        elif isinstance(actual, AddressOperand):
+            _add_register(actual.base, scope, reads)
+            todo += reversed(list(zip(wanted.parts[1:], actual.rest, strict=False)))
+        elif isinstance(actual, VectorOperand | ParenthesizedOperand):
+            todo += [(wanted, element) for element in reversed(actual.elements)]
+        elif isinstance(actual, PipeOperand) and wanted.parts:
+            todo += [(wanted.parts[1], actual.right), (wanted.parts[0], actual.left)]
+        elif isinstance(actual, NegatedOperand | UnaryOperand):
+            todo.append((wanted, actual.operand))
+        elif isinstance(actual, BinaryOperand):
+            todo.append((wanted, actual.left))
+        elif isinstance(actual, IndexedOperand):
+            todo.append((wanted, actual.index))
 
 
-def _add(name: str, scope: Scope, into: list[Register]) -> None:
+def _add_register(name: str, scope: Scope, into: list[Register]) -> None:
     symbol = scope.found.get(name) or scope.find(name)
     if symbol is None and "." in name:
         name = name.partition(".")[0]

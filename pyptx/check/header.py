@@ -42,12 +42,12 @@ TARGET_OPTIONS = frozenset(("texmode_unified", "texmode_independent", "debug", "
 def architecture(module: Module) -> targets.Target | None:
     """Return the module's architecture, None when it names none that exists."""
     for name in module.target.targets:
-        if _real(name) in targets.FIRST_PTX:
-            return targets.target(_real(name))
+        if _resolve_architecture(name) in targets.FIRST_PTX:
+            return targets.target(_resolve_architecture(name))
     return None
 
 
-def _real(name: str) -> str:
+def _resolve_architecture(name: str) -> str:
     """Return the architecture's name; ptxas takes a virtual one (`compute_90a`) for it."""
     return "sm_" + name.removeprefix("compute_") if name.startswith("compute_") else name
 
@@ -65,10 +65,10 @@ def header(module: Module) -> Iterator[Diagnostic]:
     for name in module.target.targets:
         if name in TARGET_OPTIONS:
             continue
-        first = targets.FIRST_PTX.get(_real(name))
+        first = targets.FIRST_PTX.get(_resolve_architecture(name))
         place = word_span(module.target, name)
         if first is None:
-            yield UNKNOWN_TARGET.found(place, f"there is no target `{name}`", help=_nearest(name))
+            yield UNKNOWN_TARGET.found(place, f"there is no target `{name}`", help=_suggest(name))
         elif first > version:
             yield TARGET_TOO_NEW.found(
                 place,
@@ -77,6 +77,6 @@ def header(module: Module) -> Iterator[Diagnostic]:
             )
 
 
-def _nearest(name: str) -> str | None:
+def _suggest(name: str) -> str | None:
     near = similar(name, (*targets.FIRST_PTX, *TARGET_OPTIONS))
     return f"did you mean `{near}`?" if near else None

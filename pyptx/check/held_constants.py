@@ -13,30 +13,30 @@ Bits = dict[Register, dict[int, int]]
 
 
 def held_constants(
-    made: Sequence[Run], exposed: Sequence[Collection[Register]]
+    runs: Sequence[Run], exposed: Sequence[Collection[Register]]
 ) -> Iterator[tuple[Step, Access, Mapping[Register, int]]]:
     """Yield the steps in the order of the text, each with the registers that hold a constant before it.
     What runs hand on is followed for the registers that each run exposes, and no others."""
-    bits = _bits(made, {register for registers in exposed for register in registers})
+    bits = _number_facts(runs, {register for registers in exposed for register in registers})
     every = {register: sum(numbers.values()) for register, numbers in bits.items()}
-    changes = [_change(run, bits, every) for run in made]
+    changes = [_compute_change(run, bits, every) for run in runs]
 
     def leave(run: Run, known: int) -> list[tuple[int, int]]:
         keep, add = changes[run.index]
         return [(successor, known & keep | add) for successor in run.successors]
 
-    entering = facts.entering(made, 0, leave) if bits else [0] * len(made)
-    for run in made:
+    entering = facts.entering(runs, 0, leave) if bits else [0] * len(runs)
+    for run in runs:
         known = entering[run.index]
         held = {r: n for r in exposed[run.index] for n, bit in bits.get(r, {}).items() if known & bit}
         for step, access in zip(run.steps, run.accesses, strict=True):
             yield step, access, held
-            _write(step, access[1], held)
+            _apply_write(step, access[1], held)
 
 
-def _bits(made: Sequence[Run], registers: Collection[Register]) -> Bits:
+def _number_facts(runs: Sequence[Run], registers: Collection[Register]) -> Bits:
     numbers: dict[Register, set[int]] = {}
-    for run in made:
+    for run in runs:
         for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
             number = step.moved
             for register in writes:
@@ -53,7 +53,7 @@ _MOST_NUMBERS = 16
 """A register that holds more of them, one after the other, is followed within each run only."""
 
 
-def _change(run: Run, bits: Bits, every: dict[Register, int]) -> tuple[int, int]:
+def _compute_change(run: Run, bits: Bits, every: dict[Register, int]) -> tuple[int, int]:
     """Return the facts that hold behind a run if they held before it, and those that hold behind it in any case."""
     keep, add = -1, 0
     for step, (_, writes) in zip(run.steps, run.accesses, strict=True):
@@ -68,7 +68,7 @@ def _change(run: Run, bits: Bits, every: dict[Register, int]) -> tuple[int, int]
     return keep, add
 
 
-def _write(step: Step, writes: Sequence[Register], held: dict[Register, int]) -> None:
+def _apply_write(step: Step, writes: Sequence[Register], held: dict[Register, int]) -> None:
     number = step.moved
     for register in writes:
         if number is not None and step.instruction.predicate is None:

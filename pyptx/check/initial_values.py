@@ -63,22 +63,22 @@ def misfit(statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -
     stack: list[tuple[Values, int]] = [(item.initializer, 0)]
     while stack:
         values, level = stack.pop()
-        found = _count(statement, item, sizes, level, len(values)) if sizes else None
-        for value in values if found is None else ():
+        problem = _check_count(statement, item, sizes, level, len(values)) if sizes else None
+        for value in values if problem is None else ():
             if isinstance(value, VectorOperand) is (level + 1 >= len(sizes)):
-                found = f"the braces of `{item.name}` do not nest as its {len(sizes)} dimensions do"
+                problem = f"the braces of `{item.name}` do not nest as its {len(sizes)} dimensions do"
             elif isinstance(value, VectorOperand):
                 stack.append((value.elements, level + 1))
             else:
-                found = _leaf(value, statement, item, known)
-            if found is not None:
+                problem = _check_value(value, statement, item, known)
+            if problem is not None:
                 break
-        if found is not None:
-            return found
+        if problem is not None:
+            return problem
     return None
 
 
-def _count(statement: VarDecl, item: Declarator, sizes: list[int], level: int, count: int) -> str | None:
+def _check_count(statement: VarDecl, item: Declarator, sizes: list[int], level: int, count: int) -> str | None:
     size = sizes[level]
     if statement.vector and level + 1 == len(sizes):
         return None if count == size else f"a vector of {size} in `{item.name}` has {counted('value', count)}"
@@ -89,17 +89,19 @@ def _count(statement: VarDecl, item: Declarator, sizes: list[int], level: int, c
     )
 
 
-def _leaf(value: str | Operand, statement: VarDecl, item: Declarator, known: Callable[[str], bool]) -> str | None:
+def _check_value(
+    value: str | Operand, statement: VarDecl, item: Declarator, known: Callable[[str], bool]
+) -> str | None:
     constant = ImmediateOperand(value) if isinstance(value, str) else value
     wrong = fault(constant.operand if isinstance(constant, MaskOperand) else constant)
     if wrong is not None:
         return f"{wrong}, in the value of `{item.name}`"
-    undeclared = next((name for name in _names(value) if not known(name)), None)
+    undeclared = next((name for name in _find_names(value) if not known(name)), None)
     if undeclared is not None:
         return f"`{undeclared}` in the value of `{item.name}` is not declared before it"
-    if any(_names(value)):
+    if any(_find_names(value)):
         return None
-    number = number_value(value) if isinstance(value, str) else _evaluated(value)
+    number = number_value(value) if isinstance(value, str) else _evaluate(value)
     if number is None:
         return f"a constant expression in `{item.name}` has no value"
     kind = statement.type.ptx[1]
@@ -109,11 +111,11 @@ def _leaf(value: str | Operand, statement: VarDecl, item: Declarator, known: Cal
     return None
 
 
-def _evaluated(value: Operand) -> int | float | None:
+def _evaluate(value: Operand) -> int | float | None:
     return evaluate(value.operand if isinstance(value, MaskOperand) else value)
 
 
-def _names(value: str | Operand) -> Iterator[str]:
+def _find_names(value: str | Operand) -> Iterator[str]:
     """Yield the names that a value refers to: one, if any."""
     if isinstance(value, MaskOperand):
         value = value.operand

@@ -88,15 +88,15 @@ def launch(body: Body) -> Iterator[Diagnostic]:
                 function.origin, f"`.{name}` is ignored without `.maxntid` or `.reqntid`", help="add the block size"
             )
     if "maxnreg" not in given and not ("minnctapersm" in given and sized):
-        yield from _idle_setmaxnreg(body, "maxntid" in given)
+        yield from _check_setmaxnreg(body, "maxntid" in given)
     for name in ("maxntid", "reqntid"):
         threads = prod(int(v) for v in given.get(name, ()))
         if threads > THREADS_PER_CTA:
             yield TOO_MANY_THREADS.found(function.origin, f"`.{name}` asks for {threads} threads", help="at most 1024")
-    yield from _parameters(function)
+    yield from _check_parameters(function)
 
 
-def _idle_setmaxnreg(body: Body, bounded: bool) -> Iterator[Diagnostic]:
+def _check_setmaxnreg(body: Body, bounded: bool) -> Iterator[Diagnostic]:
     why = "no directive fixes the kernel's register count at its start"
     if bounded:
         why = "`.maxntid` alone fixes the kernel's register count only where it needs many registers"
@@ -110,7 +110,7 @@ def _idle_setmaxnreg(body: Body, bounded: bool) -> Iterator[Diagnostic]:
             return
 
 
-def _parameters(function: Function) -> Iterator[Diagnostic]:
+def _check_parameters(function: Function) -> Iterator[Diagnostic]:
     for param in function.params:
         if function.is_entry and param.state_space.ptx != ".param":
             yield ENTRY_PARAMETER.found(

@@ -69,14 +69,14 @@ def plans(matches: tuple[Match, ...]) -> dict[int, list[Plan]]:
     for match in matches:
         for signature in match.signatures:
             decides = [index for index, operand in enumerate(signature) if operand.name == ACCUMULATES]
-            accepts = tuple(_accepts(operand) for operand in signature)
+            accepts = tuple(_find_accepted_types(operand) for operand in signature)
             integers = tuple(_takes_integers(operand) for operand in signature)
-            made = Plan(match, signature, accepts, integers, decides[0] if decides else None)
-            by_count.setdefault(len(signature), []).append(made)
+            runs = Plan(match, signature, accepts, integers, decides[0] if decides else None)
+            by_count.setdefault(len(signature), []).append(runs)
     return by_count
 
 
-def _accepts(operand: Operand) -> frozenset[str] | None:
+def _find_accepted_types(operand: Operand) -> frozenset[str] | None:
     scalar = operand.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE) and operand.count <= 1
     return accepted(operand.type, operand.widenable) if scalar and operand.type and not operand.count else None
 
@@ -92,43 +92,47 @@ def examine(
     """Return the operand list that the operands fit, or why they fit none."""
     best: tuple[int, Complaint] | None = None
     for plan in by_count.get(len(instruction.operands), ()):
-        at, found = _first_misfit(plan, instruction.operands, scope)
-        if found is None:
+        at, complaint = _find_first_misfit(plan, instruction.operands, scope)
+        if complaint is None:
             return plan, None
         if best is None or at > best[0]:
-            best = at, found
-    return None, best[1] if best else _miscounted(instruction, by_count, scope)
+            best = at, complaint
+    return None, best[1] if best else _explain_count(instruction, by_count, scope)
 
 
-def _first_misfit(plan: Plan, actual: tuple[Actual, ...], scope: Scope) -> tuple[int, Complaint | None]:
+def _find_first_misfit(plan: Plan, actual: tuple[Actual, ...], scope: Scope) -> tuple[int, Complaint | None]:
     known = scope.found
-    for index, given in enumerate(actual):
+    for index, operand in enumerate(actual):
         accepts = plan.accepts[index]
-        if isinstance(given, RegisterOperand):
-            symbol = known.get(given.name) or scope.find(given.name)
+        if isinstance(operand, RegisterOperand):
+            symbol = known.get(operand.name) or scope.find(operand.name)
             if accepts is not None and symbol is not None and symbol.plain in accepts:
                 continue
-        elif isinstance(given, ImmediateOperand) and plan.integers[index] and _is_short_integer(given):
+        elif isinstance(operand, ImmediateOperand) and plan.integers[index] and _is_short_integer(operand):
             continue
-        found = misfit(plan.signature[index], given, scope)
-        if found is not None:
-            return index, Complaint(found.rule, found.message, found.help, operand=index)
+        complaint = misfit(plan.signature[index], operand, scope)
+        if complaint is not None:
+            return index, Complaint(complaint.rule, complaint.message, complaint.help, operand=index)
     return len(actual), None
 
 
-def _is_short_integer(given: ImmediateOperand) -> bool:
-    return len(given.text) < _DIGITS_OF_64_BITS and isinstance(given.value, int)
+def _is_short_integer(actual: ImmediateOperand) -> bool:
+    return len(actual.text) < _DIGITS_OF_64_BITS and isinstance(actual.value, int)
 
 
 _DIGITS_OF_64_BITS = 18
 """As many characters no number needs that is too large for 64 bits."""
 
 
-def _miscounted(instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope) -> Complaint:
+def _explain_count(instruction: Instruction, by_count: dict[int, list[Plan]], scope: Scope) -> Complaint:
     """Say which operands the form takes; an undeclared name among those given is the likelier mistake."""
-    for index, given in enumerate(instruction.operands):
-        if isinstance(given, RegisterOperand | LabelOperand) and given.name != "_" and not _known(given.name, scope):
-            return _undeclared(given.name, scope, index)
+    for index, actual in enumerate(instruction.operands):
+        if (
+            isinstance(actual, RegisterOperand | LabelOperand)
+            and actual.name != "_"
+            and not _is_known(actual.name, scope)
+        ):
+            return _complain_undeclared(actual.name, scope, index)
     if scope.header is not None:
         words = tuple(word.lstrip(".") for word in instruction.modifiers)
         newer = elsewhere(instruction.opcode, words, len(instruction.operands), *scope.header)
@@ -143,59 +147,59 @@ def _miscounted(instruction: Instruction, by_count: dict[int, list[Plan]], scope
     )
 
 
-def _known(name: str, scope: Scope) -> bool:
+def _is_known(name: str, scope: Scope) -> bool:
     return scope.find(name.partition(".")[0]) is not None or special.special_register(name) is not None
 
 
-def misfit(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+def misfit(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
     """Return why an operand does not fit its place, None when it does."""
-    if wanted.kind is Kind.PIPE and wanted.optional_parts and not isinstance(given, PipeOperand):
+    if wanted.kind is Kind.PIPE and wanted.optional_parts and not isinstance(actual, PipeOperand):
         wanted = wanted.parts[0]
-    return _CHECKS.get(type(given), _constant)(wanted, given, scope)
+    return _CHECKS.get(type(actual), _check_constant)(wanted, actual, scope)
 
 
-def _register(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
-    assert isinstance(given, RegisterOperand | LabelOperand)
-    name = given.name
+def _check_register(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(actual, RegisterOperand | LabelOperand)
+    name = actual.name
     if name == "_":
         allowed = wanted.discardable or wanted.kind is Kind.SINK
-        return None if allowed else _wrong_kind(wanted, "`_`", "a result to keep")
+        return None if allowed else _complain_kind(wanted, "`_`", "a result to keep")
     symbol = scope.find(name)
     if symbol is not None:
-        return _symbol(wanted, name, symbol, scope)
+        return _check_symbol(wanted, name, symbol, scope)
     if name.startswith("%") or "." in name:
         base, _, component = name.partition(".")
         vector = scope.find(base)
         if vector is not None and component:
-            return _component(wanted, name, vector, scope)
+            return _check_component(wanted, name, vector, scope)
         known = special.special_register(name)
         if known is not None:
-            return _special(wanted, known, scope)
+            return _check_special_register(wanted, known, scope)
     if wanted.kind is Kind.LABEL:
         return Complaint(UNKNOWN_LABEL, f"no label `{name}` in this block or around it", meant(name, scope) or _INWARD)
     if wanted.kind is Kind.FUNCTION:
         return Complaint(
-            UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", _function_remedy(name, scope)
+            UNKNOWN_FUNCTION, f"no function `{name}` is declared before this call", _suggest_function(name, scope)
         )
-    return _undeclared(name, scope, None)
+    return _complain_undeclared(name, scope, None)
 
 
 _INWARD = "a label is seen in its own block and the blocks inside; put it outside, or correct its name"
 
 
-def _function_remedy(name: str, scope: Scope) -> str:
+def _suggest_function(name: str, scope: Scope) -> str:
     return meant(name, scope) or f"declare it before the kernel: `.extern .func {name} (…);`"
 
 
-def _undeclared(name: str, scope: Scope, index: int | None) -> Complaint:
+def _complain_undeclared(name: str, scope: Scope, index: int | None) -> Complaint:
     return Complaint(UNDECLARED, f"`{name}` is not declared here", meant(name, scope), operand=index)
 
 
-def _symbol(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:
+def _check_symbol(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:
     if symbol.kind is Means.REGISTER:
-        return _declared_register(wanted, name, symbol)
+        return _check_declared_register(wanted, name, symbol)
     if symbol.kind is Means.VARIABLE:
-        return _variable(wanted, name, symbol)
+        return _check_variable(wanted, name, symbol)
     fitting = {Means.LABEL: Kind.LABEL, Means.FUNCTION: Kind.FUNCTION}.get(symbol.kind)
     if wanted.kind is fitting:
         return None
@@ -206,20 +210,22 @@ def _symbol(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complai
         return None
     if symbol.kind in (Means.TARGETS, Means.PROTOTYPE) and wanted.kind in (Kind.LABEL, Kind.FUNCTION):
         return None
-    return _wrong_kind(wanted, f"`{name}`", f"the name of a {symbol.kind}")
+    return _complain_kind(wanted, f"`{name}`", f"the name of a {symbol.kind}")
 
 
 _REGISTER_KINDS = frozenset((Kind.VALUE, Kind.REGISTER, Kind.MOVABLE, Kind.VARIABLE, Kind.FUNCTION))
 
 
-def _declared_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+def _check_declared_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     if wanted.kind not in _REGISTER_KINDS:
-        return _wrong_kind(wanted, f"`{name}`", "a register")
+        return _complain_kind(wanted, f"`{name}`", "a register")
     if wanted.kind in (Kind.VARIABLE, Kind.FUNCTION):
-        return None if symbol.type in ("u64", "b64", "s64") else _wrong_type(wanted, name, symbol.type, "b64")
+        return None if symbol.type in ("u64", "b64", "s64") else _complain_type(wanted, name, symbol.type, "b64")
     if symbol.vector:
         return (
-            None if wanted.count == symbol.vector and _holds(wanted, symbol.type) else _not_scalar(wanted, name, symbol)
+            None
+            if wanted.count == symbol.vector and _holds(wanted, symbol.type)
+            else _complain_vector(wanted, name, symbol)
         )
     if wanted.count:
         return Complaint(
@@ -227,14 +233,14 @@ def _declared_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint 
             f"`{wanted.name}` is a vector of {counted('register', wanted.count)}, found the single register `{name}`",
             "write the registers in braces: {a, b, …}",
         )
-    return None if _holds(wanted, symbol.type) else _wrong_type(wanted, name, symbol.type)
+    return None if _holds(wanted, symbol.type) else _complain_type(wanted, name, symbol.type)
 
 
 def _holds(wanted: Operand, declared: str) -> bool:
     return wanted.type is None or declared in accepted(wanted.type, wanted.widenable)
 
 
-def _not_scalar(wanted: Operand, name: str, symbol: Symbol) -> Complaint:
+def _complain_vector(wanted: Operand, name: str, symbol: Symbol) -> Complaint:
     return Complaint(
         OPERAND_KIND,
         f"`{name}` is a vector (.v{symbol.vector} .{symbol.type}), `{wanted}` expected",
@@ -242,16 +248,16 @@ def _not_scalar(wanted: Operand, name: str, symbol: Symbol) -> Complaint:
     )
 
 
-def _component(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:
+def _check_component(wanted: Operand, name: str, symbol: Symbol, scope: Scope) -> Complaint | None:
     base, _, component = name.partition(".")
     if symbol.kind is Means.REGISTER and symbol.vector and f".{component}" in _VECTOR_SELECTORS:
-        return _declared_register(wanted, name, register(symbol.type))
+        return _check_declared_register(wanted, name, register(symbol.type))
     if symbol.kind is Means.REGISTER and component in wanted.selectable:
         return None
     return Complaint(OPERAND_KIND, f"`{base}` has no component `.{component}` here")
 
 
-def _special(wanted: Operand, register: special.SpecialRegister, scope: Scope) -> Complaint | None:
+def _check_special_register(wanted: Operand, register: special.SpecialRegister, scope: Scope) -> Complaint | None:
     name, type_name = register.name, register.type.name
     if register.vector and wanted.count != _COMPONENTS and wanted.kind is not Kind.SPECIAL:
         return Complaint(OPERAND_KIND, f"`{name}` is a vector", f"name one component: {name}.x")
@@ -261,7 +267,7 @@ def _special(wanted: Operand, register: special.SpecialRegister, scope: Scope) -
     if wanted.access != "r":
         return Complaint(OPERAND_KIND, f"the special register `{name}` can only be read")
     if not _holds(wanted, type_name) and (wanted.type is None or from_name(wanted.type).bits not in register.narrower):
-        return _wrong_type(wanted, name, type_name)
+        return _complain_type(wanted, name, type_name)
     header = scope.header
     if header is None or register.available.on(*header):
         return None
@@ -274,46 +280,46 @@ def _special(wanted: Operand, register: special.SpecialRegister, scope: Scope) -
 _COMPONENTS = 4
 
 
-def _variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+def _check_variable(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     if wanted.kind is Kind.MOVABLE:
         ok = wanted.type is None or (from_name(wanted.type).bits >= 32 and from_name(wanted.type).kind != "f")
-        return None if ok else _wrong_kind(wanted, f"`{name}`", "an address")
+        return None if ok else _complain_kind(wanted, f"`{name}`", "an address")
     if wanted.kind is Kind.VARIABLE:
         opaque = wanted.type in _OPAQUE
         if opaque and symbol.type != wanted.type and not symbol.entry:
-            return _wrong_type(wanted, name, symbol.type)
+            return _complain_type(wanted, name, symbol.type)
         return None
     if wanted.kind is Kind.LIST:
         return None
     fix = f"read what it holds first: ld.{symbol.space} into a register, from [{name}]; `mov` gives its address"
-    return _wrong_kind(wanted, f"`{name}`", f"a variable in .{symbol.space}", fix)
+    return _complain_kind(wanted, f"`{name}`", f"a variable in .{symbol.space}", fix)
 
 
-def _address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
-    assert isinstance(given, AddressOperand)
+def _check_address(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(actual, AddressOperand)
     if wanted.kind is not Kind.ADDRESS:
-        return _wrong_kind(wanted, f"`{text_of(given)}`", "an address")
-    found = _address_base(wanted, given, scope) or refused(given)
-    return found or _address_rest(wanted, given.rest, scope)
+        return _complain_kind(wanted, f"`{text_of(actual)}`", "an address")
+    complaint = _check_address_base(wanted, actual, scope) or refused(actual)
+    return complaint or _check_address_rest(wanted, actual.rest, scope)
 
 
-def _address_base(wanted: Operand, given: AddressOperand, scope: Scope) -> Complaint | None:
-    name = given.base
+def _check_address_base(wanted: Operand, actual: AddressOperand, scope: Scope) -> Complaint | None:
+    name = actual.base
     if name and name[0] in "-0123456789":
-        return _absolute(wanted, text_of(given)) or refused(ImmediateOperand(name))
+        return _check_absolute_address(wanted, text_of(actual)) or refused(ImmediateOperand(name))
     symbol = scope.find(name) or scope.find(name.partition(".")[0])
     if symbol is None:
-        return _undeclared(name, scope, None)
+        return _complain_undeclared(name, scope, None)
     if symbol.kind is Means.REGISTER:
         if symbol.type in ADDRESS_REGISTERS:
             return None
         return Complaint(OPERAND_TYPE, f"an address register must be .b32 or .b64, `{name}` is .{symbol.type}")
     if symbol.kind is not Means.VARIABLE:
-        return _wrong_kind(wanted, f"`{name}`", f"the name of a {symbol.kind}")
-    return _space(wanted, name, symbol) or _only_register(wanted, name, symbol)
+        return _complain_kind(wanted, f"`{name}`", f"the name of a {symbol.kind}")
+    return _check_state_space(wanted, name, symbol) or _check_register_base(wanted, name, symbol)
 
 
-def _only_register(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+def _check_register_base(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     if wanted.parts[0].kind is not Kind.REGISTER or symbol.type in _OPAQUE:
         return None
     fix = f"move the address into a register first: mov.u32 %r, {name}"
@@ -324,7 +330,7 @@ _GENERIC = frozenset(("global", "shared", "local"))
 """What a generic address reaches by a variable's name; constants and parameters need their own space."""
 
 
-def _space(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
+def _check_state_space(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     wants = (wanted.space or "generic").partition("::")[0]
     if symbol.space == wants or (wants == "generic" and symbol.space in _GENERIC) or symbol.type in _OPAQUE:
         return None
@@ -335,7 +341,7 @@ def _space(wanted: Operand, name: str, symbol: Symbol) -> Complaint | None:
     )
 
 
-def _absolute(wanted: Operand, shown: str) -> Complaint | None:
+def _check_absolute_address(wanted: Operand, shown: str) -> Complaint | None:
     """ptxas takes a number for an address in local memory only."""
     if wanted.space == "local":
         return None
@@ -344,61 +350,61 @@ def _absolute(wanted: Operand, shown: str) -> Complaint | None:
     )
 
 
-def _address_rest(wanted: Operand, rest: tuple[Actual, ...], scope: Scope) -> Complaint | None:
+def _check_address_rest(wanted: Operand, rest: tuple[Actual, ...], scope: Scope) -> Complaint | None:
     parts = wanted.parts[1:]
     if not len(parts) - wanted.optional_parts <= len(rest) <= len(parts):
         return Complaint(
             OPERAND_COUNT, f"the address is `{wanted}`, found {len(rest) + 1} part{'s' if rest else ''} in it"
         )
-    for part, given in zip(parts, rest, strict=False):
-        found = misfit(part, given, scope)
-        if found is not None:
-            return found
+    for part, actual in zip(parts, rest, strict=False):
+        complaint = misfit(part, actual, scope)
+        if complaint is not None:
+            return complaint
     return None
 
 
-def _other_address(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+def _check_other_address(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
     if wanted.kind is not Kind.ADDRESS:
-        return _wrong_kind(wanted, f"`{text_of(given)}`", "an address")
-    if isinstance(given, IndexedOperand):
-        symbol = scope.find(given.name)
-        return _undeclared(given.name, scope, None) if symbol is None else refused(given.index)
-    return _absolute(wanted, text_of(given)) or refused(given)
+        return _complain_kind(wanted, f"`{text_of(actual)}`", "an address")
+    if isinstance(actual, IndexedOperand):
+        symbol = scope.find(actual.name)
+        return _complain_undeclared(actual.name, scope, None) if symbol is None else refused(actual.index)
+    return _check_absolute_address(wanted, text_of(actual)) or refused(actual)
 
 
-def _vector(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
-    assert isinstance(given, VectorOperand)
+def _check_vector(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(actual, VectorOperand)
     if not wanted.count:
-        if wanted.braceable and len(given.elements) == 1:
-            return _element(wanted, given.elements[0], scope)
-        return _wrong_kind(wanted, f"`{text_of(given)}`", "a vector", _LONE)
-    if len(given.elements) != wanted.count:
+        if wanted.braceable and len(actual.elements) == 1:
+            return _check_element(wanted, actual.elements[0], scope)
+        return _complain_kind(wanted, f"`{text_of(actual)}`", "a vector", _LONE)
+    if len(actual.elements) != wanted.count:
         return Complaint(
             OPERAND_COUNT,
-            f"`{wanted.name}` has {counted('element', wanted.count)}, found {len(given.elements)}",
+            f"`{wanted.name}` has {counted('element', wanted.count)}, found {len(actual.elements)}",
             f"write {counted('register', wanted.count)} in braces",
         )
-    for element in given.elements:
-        found = _element(wanted, element, scope)
-        if found is not None:
-            return found
+    for element in actual.elements:
+        complaint = _check_element(wanted, element, scope)
+        if complaint is not None:
+            return complaint
     return None
 
 
 _LONE = "name one register, or give the instruction its vector modifier (`.v2`, `.v4`)"
 
 
-def _element(wanted: Operand, element: Actual, scope: Scope) -> Complaint | None:
+def _check_element(wanted: Operand, element: Actual, scope: Scope) -> Complaint | None:
     if isinstance(element, RegisterOperand | LabelOperand):
         symbol = scope.find(element.name)
         if symbol is not None and symbol.kind is Means.REGISTER and not symbol.vector:
-            return None if _holds(wanted, symbol.type) else _wrong_type(wanted, element.name, symbol.type)
+            return None if _holds(wanted, symbol.type) else _complain_type(wanted, element.name, symbol.type)
         if element.name == "_" and "w" in wanted.access:
             return None
-    return _sum_in_list(element) or misfit(wanted.scalar(), element, scope)
+    return _refuse_sum_in_list(element) or misfit(wanted.scalar(), element, scope)
 
 
-def _sum_in_list(element: Actual) -> Complaint | None:
+def _refuse_sum_in_list(element: Actual) -> Complaint | None:
     """Refuse `{%r1+4, …}` and `(symbol+4, …)`: ptxas takes sums with a register or a symbol alone only."""
     if not isinstance(element, BinaryOperand) or not isinstance(element.left, RegisterOperand | LabelOperand):
         return None
@@ -406,84 +412,84 @@ def _sum_in_list(element: Actual) -> Complaint | None:
     return Complaint(OPERAND_KIND, f"`{text_of(element)}` cannot stand in a list", fix)
 
 
-def _pipe(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
-    assert isinstance(given, PipeOperand)
+def _check_pipe(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(actual, PipeOperand)
     if wanted.kind is not Kind.PIPE:
-        return _wrong_kind(wanted, f"`{text_of(given)}`", "a pair of destinations")
-    return misfit(wanted.parts[0], given.left, scope) or misfit(wanted.parts[1], given.right, scope)
+        return _complain_kind(wanted, f"`{text_of(actual)}`", "a pair of destinations")
+    return misfit(wanted.parts[0], actual.left, scope) or misfit(wanted.parts[1], actual.right, scope)
 
 
-def _list(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
-    assert isinstance(given, ParenthesizedOperand)
+def _check_list(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(actual, ParenthesizedOperand)
     if wanted.kind is not Kind.LIST:
-        return _constant(wanted, given, scope)
-    for element in given.elements:
-        if isinstance(element, RegisterOperand | LabelOperand) and not _known(element.name, scope):
-            return _undeclared(element.name, scope, None)
-        wrong = _sum_in_list(element) or refused(element)
+        return _check_constant(wanted, actual, scope)
+    for element in actual.elements:
+        if isinstance(element, RegisterOperand | LabelOperand) and not _is_known(element.name, scope):
+            return _complain_undeclared(element.name, scope, None)
+        wrong = _refuse_sum_in_list(element) or refused(element)
         if wrong is not None:
             return wrong
     return None
 
 
-def _negated(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
-    assert isinstance(given, NegatedOperand)
+def _check_negated(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
+    assert isinstance(actual, NegatedOperand)
     if not wanted.negatable:
-        return _wrong_kind(wanted, f"`{text_of(given)}`", "a negated predicate")
-    return misfit(wanted, given.operand, scope)
+        return _complain_kind(wanted, f"`{text_of(actual)}`", "a negated predicate")
+    return misfit(wanted, actual.operand, scope)
 
 
-def _constant(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
-    wrong = refused(given)
+def _check_constant(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
+    wrong = refused(actual)
     if wrong is not None:
         return wrong
-    value = evaluate(given)
+    value = evaluate(actual)
     if value is None:
-        return _expression(wanted, given, scope)
+        return _check_expression(wanted, actual, scope)
     if wanted.kind not in (Kind.VALUE, Kind.IMMEDIATE, Kind.MOVABLE) or wanted.access != "r" or wanted.count:
-        return _wrong_kind(wanted, f"`{text_of(given)}`", "a number")
-    return _number(wanted, given, value)
+        return _complain_kind(wanted, f"`{text_of(actual)}`", "a number")
+    return _check_number(wanted, actual, value)
 
 
-def _number(wanted: Operand, given: Actual, value: int | float) -> Complaint | None:
+def _check_number(wanted: Operand, actual: Actual, value: int | float) -> Complaint | None:
     wanted_type = from_name(wanted.type) if wanted.type else None
     if wanted_type is not None and wanted_type.kind == "f":
         if wanted.type not in _FLOAT_TYPES:
             return Complaint(
-                OPERAND_KIND, f".{wanted.type} has no immediates, found `{text_of(given)}`", "use a register"
+                OPERAND_KIND, f".{wanted.type} has no immediates, found `{text_of(actual)}`", "use a register"
             )
         if isinstance(value, int):
             return Complaint(
                 OPERAND_TYPE,
-                f"`{wanted.name}` is .{wanted.type}, found the integer `{text_of(given)}`",
+                f"`{wanted.name}` is .{wanted.type}, found the integer `{text_of(actual)}`",
                 "write a floating-point number, such as 1.0 or 0f3F800000",
             )
-    elif isinstance(value, float) and not _bits_of_float(wanted, given):
-        return Complaint(OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found the number `{text_of(given)}`")
+    elif isinstance(value, float) and not _takes_float_bits(wanted, actual):
+        return Complaint(OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found the number `{text_of(actual)}`")
     if wanted.bounds is not None and isinstance(value, int):
-        return _bounded(wanted, given, value)
+        return _check_bounds(wanted, actual, value)
     return None
 
 
-def _bits_of_float(wanted: Operand, given: Actual) -> bool:
+def _takes_float_bits(wanted: Operand, actual: Actual) -> bool:
     """Allow `0f…` where 32 untyped bits are wanted, `0d…` and `1.5` where 64 are, as ptxas does."""
-    single = isinstance(given, ImmediateOperand) and given.text[:2].lower() == "0f"
+    single = isinstance(actual, ImmediateOperand) and actual.text[:2].lower() == "0f"
     return wanted.type == ("b32" if single else "b64")
 
 
-def _bounded(wanted: Operand, given: Actual, value: int) -> Complaint | None:
+def _check_bounds(wanted: Operand, actual: Actual, value: int) -> Complaint | None:
     assert wanted.bounds is not None
     low, high, step = wanted.bounds
     if low <= value <= high and (value - low) % step == 0:
         return None
     multiple = f" in steps of {step}" if step > 1 else ""
     bounds = f"{low}" if low == high else f"{low} to {high}{multiple}"
-    return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` must be {bounds}, found {text_of(given)}")
+    return Complaint(IMMEDIATE_RANGE, f"`{wanted.name}` must be {bounds}, found {text_of(actual)}")
 
 
-def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | None:
+def _check_expression(wanted: Operand, actual: Actual, scope: Scope) -> Complaint | None:
     """Check `symbol+4` and the like: an address that the assembler computes, or a negated register."""
-    stack: list[Actual] = [given]
+    stack: list[Actual] = [actual]
     while stack:
         item = stack.pop()
         if isinstance(item, BinaryOperand):
@@ -495,30 +501,30 @@ def _expression(wanted: Operand, given: Actual, scope: Scope) -> Complaint | Non
         elif isinstance(item, RegisterOperand | LabelOperand):
             symbol = scope.find(item.name)
             if symbol is None:
-                return _undeclared(item.name, scope, None)
-            if symbol.kind is Means.REGISTER and not wanted.minus and not _sums_register(wanted, given, scope):
-                return _wrong_kind(wanted, f"`{text_of(given)}`", "an expression over registers")
+                return _complain_undeclared(item.name, scope, None)
+            if symbol.kind is Means.REGISTER and not wanted.minus and not _sums_register(wanted, actual, scope):
+                return _complain_kind(wanted, f"`{text_of(actual)}`", "an expression over registers")
             if symbol.kind is Means.VARIABLE and wanted.type in _FLOAT_TYPES:
                 return Complaint(
-                    OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found the address `{text_of(given)}`",
-                    f"read what is there first: ld.{symbol.space} into a register, from [{text_of(given)}]",
+                    OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found the address `{text_of(actual)}`",
+                    f"read what is there first: ld.{symbol.space} into a register, from [{text_of(actual)}]",
                 )  # fmt: skip
     return (
         None
-        if wanted.kind in (Kind.MOVABLE, Kind.VALUE) or _sums_register(wanted, given, scope)
-        else _wrong_kind(wanted, f"`{text_of(given)}`", "an expression")
+        if wanted.kind in (Kind.MOVABLE, Kind.VALUE) or _sums_register(wanted, actual, scope)
+        else _complain_kind(wanted, f"`{text_of(actual)}`", "an expression")
     )
 
 
 _SUMMANDS = ADDRESS_REGISTERS - {"b8", "u8", "s8"}
 
 
-def _sums_register(wanted: Operand, given: Actual, scope: Scope) -> bool:
+def _sums_register(wanted: Operand, actual: Actual, scope: Scope) -> bool:
     """Tell whether this is `register+number` where that may stand: ptxas adds the number to the bits of an integer
     register before the instruction reads it. Parts of registers have no sums, and other registers crash ptxas."""
-    if not isinstance(given, BinaryOperand) or not isinstance(given.left, RegisterOperand | LabelOperand):
+    if not isinstance(actual, BinaryOperand) or not isinstance(actual.left, RegisterOperand | LabelOperand):
         return False
-    symbol = scope.find(given.left.name)
+    symbol = scope.find(actual.left.name)
     scalar = wanted.kind in (Kind.VALUE, Kind.REGISTER, Kind.MOVABLE) and not wanted.count and not wanted.selectable
     if symbol is None or symbol.kind is not Means.REGISTER or symbol.vector:
         return False
@@ -541,14 +547,14 @@ _EXPECTED = {
 }
 
 
-def _wrong_kind(wanted: Operand, shown: str, what: str, help: str | None = None) -> Complaint:
+def _complain_kind(wanted: Operand, shown: str, what: str, help: str | None = None) -> Complaint:
     expected = "a register" if wanted.access == "w" and wanted.kind is Kind.VALUE else _EXPECTED[wanted.kind]
     if wanted.count:
         expected = f"a vector of {counted('register', wanted.count)}"
     return Complaint(OPERAND_KIND, f"`{wanted.name}` must be {expected}, found {shown}, {what}", help)
 
 
-def _wrong_type(wanted: Operand, name: str, declared: str, expected: str | None = None) -> Complaint:
+def _complain_type(wanted: Operand, name: str, declared: str, expected: str | None = None) -> Complaint:
     allowed = (
         sorted(accepted(wanted.type, wanted.widenable)) if expected is None and wanted.type else [expected or "b64"]
     )
@@ -561,13 +567,13 @@ def _wrong_type(wanted: Operand, name: str, declared: str, expected: str | None 
 
 
 _CHECKS: dict[type, Callable[[Operand, Actual, Scope], Complaint | None]] = {
-    RegisterOperand: _register,
-    LabelOperand: _register,
-    AddressOperand: _address,
-    IndexedOperand: _other_address,
-    ConstantAddressOperand: _other_address,
-    VectorOperand: _vector,
-    PipeOperand: _pipe,
-    ParenthesizedOperand: _list,
-    NegatedOperand: _negated,
+    RegisterOperand: _check_register,
+    LabelOperand: _check_register,
+    AddressOperand: _check_address,
+    IndexedOperand: _check_other_address,
+    ConstantAddressOperand: _check_other_address,
+    VectorOperand: _check_vector,
+    PipeOperand: _check_pipe,
+    ParenthesizedOperand: _check_list,
+    NegatedOperand: _check_negated,
 }

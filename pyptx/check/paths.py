@@ -17,27 +17,27 @@ _MOST_BITS = 1 << 28
 """What the facts of all runs may take, 32 MiB. A function that needs more is looked at without its predicates."""
 
 
-def unwritten_reads(made: Sequence[Run], registers: Sequence[Register]) -> dict[tuple[int, Register], Step]:
+def unwritten_reads(runs: Sequence[Run], registers: Sequence[Register]) -> dict[tuple[int, Register], Step]:
     """Return the first read in each run of each register that a path reaches before a write; guarded writes count."""
     bits = {register: 1 << bit for bit, register in enumerate(registers)}
-    tested = _tested(made, bits)
-    if len(made) * len(bits) * (2 * len(tested) + 1) > _MOST_BITS:
+    tested = _find_tested(runs, bits)
+    if len(runs) * len(bits) * (2 * len(tested) + 1) > _MOST_BITS:
         tested = []
-    known = _Written(made, bits, tested)
-    entering = facts.entering(made, 0, known.leave)
+    known = _Written(runs, bits, tested)
+    entering = facts.entering(runs, 0, known.leave)
     reads: dict[tuple[int, Register], Step] = {}
-    for run in made:
+    for run in runs:
         if ~entering[run.index] & known.all:
             for register, step in known.unwritten(run, entering[run.index]):
                 reads.setdefault((run.index, register), step)
     return reads
 
 
-def _tested(made: Sequence[Run], bits: dict[Register, int]) -> list[Register]:
+def _find_tested(runs: Sequence[Run], bits: dict[Register, int]) -> list[Register]:
     """Return the predicates that are tested twice, or once where a `mov` may have made them true or false."""
     tests: Counter[Register] = Counter()
     constant: set[Register] = set()
-    for run in made:
+    for run in runs:
         if run.test is not None:
             tests[run.test[0]] += 1
         for step, (reads, writes) in zip(run.steps, run.accesses, strict=True):
@@ -52,7 +52,7 @@ class _Written:
     """Facts in fields, a bit for each register: it is written; then, for each predicate, it is written if that is
     false, and if it is true. A predicate that cannot have a value leaves the field of that value full."""
 
-    def __init__(self, made: Sequence[Run], bits: dict[Register, int], tested: list[Register]) -> None:
+    def __init__(self, runs: Sequence[Run], bits: dict[Register, int], tested: list[Register]) -> None:
         self.bits = bits
         self.all = (1 << len(bits)) - 1
         self.fields = {
@@ -61,10 +61,10 @@ class _Written:
             for value in (False, True)
         }
         self.every_field = sum(1 << n * len(bits) for n in range(len(self.fields) + 1))
-        self.written = [self.every_field * self._writes(run) for run in made]
-        self.settled = [self._settle(run) for run in made]
+        self.written = [self.every_field * self._collect_writes(run) for run in runs]
+        self.settled = [self._settle(run) for run in runs]
 
-    def _writes(self, run: Run) -> int:
+    def _collect_writes(self, run: Run) -> int:
         return sum(self.bits.get(register, 0) for register in {r for _, writes in run.accesses for r in writes})
 
     def _settle(self, run: Run) -> dict[Register, bool | None]:

@@ -52,7 +52,7 @@ def function_difference(before: Function, now: Function) -> str | None:
         return f"it was declared as {'an entry' if before.is_entry else 'a function'}"
     inherited = now.linking is None and before.linking is not LinkingDirective.EXTERN
     if before.linking is not now.linking and not inherited:
-        return f"it was declared {_linking(before.linking)}, this says {_linking(now.linking)}"
+        return f"it was declared {_format_linking(before.linking)}, this says {_format_linking(now.linking)}"
     if now.definition and now.linking is LinkingDirective.EXTERN:
         return "it is `.extern`, which leaves the definition to another module"
     if _returns(before) is not _returns(now):
@@ -62,12 +62,12 @@ def function_difference(before: Function, now: Function) -> str | None:
         if len(first) != len(second):
             return f"it was declared with {len(first)} {what}{'s' if len(first) != 1 else ''}, this has {len(second)}"
         for earlier, later in zip_longest(first, second):
-            if _shape(earlier) != _shape(later):
-                return f"the {what} `{later.name}` was declared {_shown(earlier)}, here {_shown(later)}"
+            if _compute_shape(earlier) != _compute_shape(later):
+                return f"the {what} `{later.name}` was declared {_format_param(earlier)}, here {_format_param(later)}"
     return None
 
 
-def _linking(linking: LinkingDirective | None) -> str:
+def _format_linking(linking: LinkingDirective | None) -> str:
     return f"`{linking.ptx}`" if linking else "without linking"
 
 
@@ -75,7 +75,7 @@ def _returns(function: Function) -> bool:
     return any(directive.name == "noreturn" for directive in function.directives)
 
 
-def _shape(param: Param) -> tuple[object, ...]:
+def _compute_shape(param: Param) -> tuple[object, ...]:
     size = None if param.array_size is None else int(param.array_size)
     alignment = param.alignment or param.trailing_alignment or param.type.bits // 8 * (param.vector or 1)
     if param.state_space.ptx == ".reg":
@@ -83,7 +83,7 @@ def _shape(param: Param) -> tuple[object, ...]:
     return param.state_space, param.type, param.vector, size, alignment
 
 
-def _shown(param: Param) -> str:
+def _format_param(param: Param) -> str:
     alignment = param.alignment or param.trailing_alignment
     size = "" if param.array_size is None else f"[{int(param.array_size) or ''}]"
     vector = f".v{param.vector} " if param.vector else ""
@@ -97,10 +97,10 @@ def variable_difference(before: VarDecl, now: VarDecl, name: str) -> str | None:
     if before.linking is extern and now.linking is None:
         return "it was declared `.extern`, the definition needs a linking such as `.visible`"
     if (before.type, before.vector) != (now.type, now.vector):
-        return f"it was declared `{_type(before)}`, here `{_type(now)}`"
-    first, second = _sizes(before, name), _sizes(now, name)
+        return f"it was declared `{_format_type(before)}`, here `{_format_type(now)}`"
+    first, second = _find_sizes(before, name), _find_sizes(now, name)
     if len(first) != len(second) or any(a and b and a != b for a, b in zip(first, second, strict=True)):
-        return f"it was declared with size {_dimensions(first)}, here {_dimensions(second)}"
+        return f"it was declared with size {_format_dimensions(first)}, here {_format_dimensions(second)}"
     return None
 
 
@@ -114,14 +114,14 @@ def valued(statement: VarDecl, item: Declarator) -> bool:
     return statement.linking is LinkingDirective.EXTERN and item.initializer is not None
 
 
-def _type(declaration: VarDecl) -> str:
+def _format_type(declaration: VarDecl) -> str:
     return f".v{declaration.vector} {declaration.type.ptx}" if declaration.vector else declaration.type.ptx
 
 
-def _sizes(declaration: VarDecl, name: str) -> tuple[int, ...]:
+def _find_sizes(declaration: VarDecl, name: str) -> tuple[int, ...]:
     item = next(item for item in declaration.declarators if item.name == name)
     return () if item.array_size is None else (int(item.array_size), *map(int, item.dims))
 
 
-def _dimensions(sizes: tuple[int, ...]) -> str:
+def _format_dimensions(sizes: tuple[int, ...]) -> str:
     return "".join(f"[{size or ''}]" for size in sizes) or "of one element"

@@ -39,7 +39,7 @@ _MARK = re.compile(r"//\s*(BEGIN|END)\s+([A-Za-z_$][\w.$]*)")
 def scopes(function: Function) -> Iterator[Diagnostic]:
     """Yield the marks of one function that have no partner."""
     open_marks: list[tuple[str, Statement]] = []
-    for kind, name, statement in _marks(function):
+    for kind, name, statement in _find_marks(function):
         if kind == "BEGIN":
             open_marks.append((name, statement))
         elif open_marks and open_marks[-1][0] == name:
@@ -50,21 +50,21 @@ def scopes(function: Function) -> Iterator[Diagnostic]:
         yield UNMATCHED_SCOPE.found(statement.origin, f"`BEGIN {name}` is never closed", help=f"add `// END {name}`")
 
 
-def _marks(function: Function) -> Iterator[tuple[str, str, Statement]]:
+def _find_marks(function: Function) -> Iterator[tuple[str, str, Statement]]:
     stack: list[tuple[Function | Block, Iterator[Statement]]] = [(function, iter(function.body))]
     while stack:
         owner, statements = stack[-1]
         for statement in statements:
-            yield from _marks_in(getattr(statement, "layout", None) or (), statement)
+            yield from _match_marks(getattr(statement, "layout", None) or (), statement)
             if isinstance(statement, Block):
                 stack.append((statement, iter(statement.body)))
                 break
         else:
-            yield from _marks_in(owner.closing or (), owner)
+            yield from _match_marks(owner.closing or (), owner)
             stack.pop()
 
 
-def _marks_in(gaps: Iterable[str], statement: Statement) -> Iterator[tuple[str, str, Statement]]:
+def _match_marks(gaps: Iterable[str], statement: Statement) -> Iterator[tuple[str, str, Statement]]:
     for gap in gaps:
         if "//" in gap:
             for mark in _MARK.finditer(gap):

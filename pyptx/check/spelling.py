@@ -95,13 +95,13 @@ def verdict(opcode: str, modifiers: tuple[str, ...], where: Target, version: Ver
     """Judge a spelling (modifiers without dots) under a module header; remedies take `count` operands."""
     matches = lookup.matches_of(opcode, modifiers)
     if not matches:
-        found = lookup.lookup(opcode, modifiers)
-        assert isinstance(found, Mismatch)
-        return Verdict((), _misspelled(found, corrections(opcode, modifiers, count, where, version)))
+        mismatch = lookup.lookup(opcode, modifiers)
+        assert isinstance(mismatch, Mismatch)
+        return Verdict((), _explain_misspelled(mismatch, corrections(opcode, modifiers, count, where, version)))
     usable = tuple(m for m in matches if lacks(m, where, version) is None)
     if not usable:
-        return Verdict((), _unavailable(matches, where, version))
-    return Verdict(usable, _reordered(usable[0]))
+        return Verdict((), _explain_unavailable(matches, where, version))
+    return Verdict(usable, _check_order(usable[0]))
 
 
 def elsewhere(opcode: str, modifiers: tuple[str, ...], count: int, where: Target, version: Version) -> Complaint | None:
@@ -112,10 +112,12 @@ def elsewhere(opcode: str, modifiers: tuple[str, ...], count: int, where: Target
     )  # fmt: skip
     if not longer:
         return None
-    found = _unavailable(longer, where, version)
+    complaint = _explain_unavailable(longer, where, version)
     spelled = f"`{_spell(opcode, modifiers)}`"
     return Complaint(
-        found.rule, found.message.replace(spelled, f"{spelled} with {counted('operand', count)}", 1), found.help
+        complaint.rule,
+        complaint.message.replace(spelled, f"{spelled} with {counted('operand', count)}", 1),
+        complaint.help,
     )
 
 
@@ -135,16 +137,17 @@ def lacks(match: Match, where: Target, version: Version) -> Complaint | None:
         if first is not None:
             return Complaint(
                 NEWER_VERSION,
-                f"`{spelled}` needs PTX {_dotted(first)} on {where}, the module is `.version {_dotted(version)}`",
-                f"write `.version {_dotted(first)}` or newer",
+                f"`{spelled}` needs PTX {_format_version(first)} on {where}, "
+                f"the module is `.version {_format_version(version)}`",
+                f"write `.version {_format_version(first)}` or newer",
             )
         return Complaint(
-            OTHER_TARGET, f"`{spelled}` is not available on {where}: it needs {need}", _suffix(need, where)
+            OTHER_TARGET, f"`{spelled}` is not available on {where}: it needs {need}", _suggest_suffix(need, where)
         )
     return None
 
 
-def _suffix(need: Availability, where: Target) -> str | None:
+def _suggest_suffix(need: Availability, where: Target) -> str | None:
     """Return the remedy if the same architecture has it under its name with a suffix."""
     for suffix in ("f", "a"):
         other = Target(where.arch, suffix)
@@ -153,42 +156,50 @@ def _suffix(need: Availability, where: Target) -> str | None:
     return None
 
 
-def _unavailable(matches: tuple[Match, ...], where: Target, version: Version) -> Complaint:
+def _explain_unavailable(matches: tuple[Match, ...], where: Target, version: Version) -> Complaint:
     """Choose the most helpful reason: a newer version of PTX is easier to get than another GPU."""
     reasons = [reason for m in matches for reason in [lacks(m, where, version)] if reason is not None]
     order = (NEWER_VERSION, REMOVED, OTHER_TARGET)
     return min(reasons, key=lambda reason: order.index(reason.rule))
 
 
-def _misspelled(found: Mismatch, remedies: list[tuple[str, ...]]) -> Complaint:
-    if not found.known:
-        near = similar(found.opcode, table.opcodes())
+def _explain_misspelled(complaint: Mismatch, remedies: list[tuple[str, ...]]) -> Complaint:
+    if not complaint.known:
+        near = similar(complaint.opcode, table.opcodes())
         hint = f"did you mean `{near}`?" if near else _NO_OPCODE
-        return Complaint(UNKNOWN_OPCODE, f"unknown instruction `{found.opcode}`", hint)
-    expected = [f"`.{word}`" for word in found.expected if word]
-    spelled = [f"`{_spell(found.opcode, remedy)}`" for remedy in remedies]
-    hint = f"did you mean {_one_of(spelled)}?" if spelled else None
-    if found.at == len(found.modifiers):
+        return Complaint(UNKNOWN_OPCODE, f"unknown instruction `{complaint.opcode}`", hint)
+    expected = [f"`.{word}`" for word in complaint.expected if word]
+    spelled = [f"`{_spell(complaint.opcode, remedy)}`" for remedy in remedies]
+    hint = f"did you mean {_format_choices(spelled)}?" if spelled else None
+    if complaint.at == len(complaint.modifiers):
         hint = hint if len(expected) <= _MOST_SHOWN else None
-        whole = _spell(found.opcode, found.modifiers)
+        whole = _spell(complaint.opcode, complaint.modifiers)
         return Complaint(
-            MISSING_MODIFIER, f"`{whole}` is incomplete: expected {_one_of(expected)} next", hint, found.at - 1
+            MISSING_MODIFIER,
+            f"`{whole}` is incomplete: expected {_format_choices(expected)} next",
+            hint,
+            complaint.at - 1,
         )
-    wrong = found.modifiers[found.at]
-    before = _spell(found.opcode, found.modifiers[: found.at])
+    wrong = complaint.modifiers[complaint.at]
+    before = _spell(complaint.opcode, complaint.modifiers[: complaint.at])
     if not expected:
-        return Complaint(ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`, which is complete", hint, found.at)
-    near = similar(wrong, found.expected)
+        return Complaint(
+            ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`, which is complete", hint, complaint.at
+        )
+    near = similar(wrong, complaint.expected)
     hint = hint or (f"did you mean `.{near}`?" if near else None)
     return Complaint(
-        ILLEGAL_MODIFIER, f"`.{wrong}` cannot follow `{before}`: expected {_one_of(expected)}", hint, found.at
+        ILLEGAL_MODIFIER,
+        f"`.{wrong}` cannot follow `{before}`: expected {_format_choices(expected)}",
+        hint,
+        complaint.at,
     )
 
 
 _NO_OPCODE = "an instruction begins with its opcode, as in `mov.b32`; a label ends in `:`"
 
 
-def _reordered(match: Match) -> Complaint | None:
+def _check_order(match: Match) -> Complaint | None:
     if match.canonical is None:
         return None
     return Complaint(NOT_CANONICAL, f"the manual's order is `{_spell(match.form.opcode, match.canonical)}`")
@@ -197,7 +208,7 @@ def _reordered(match: Match) -> Complaint | None:
 _MOST_SHOWN = 12
 
 
-def _one_of(words: list[str]) -> str:
+def _format_choices(words: list[str]) -> str:
     if len(words) > _MOST_SHOWN:
         return f"{', '.join(words[:_MOST_SHOWN])} or one of {len(words) - _MOST_SHOWN} more"
     return f"{', '.join(words[:-1])} or {words[-1]}" if len(words) > 1 else "".join(words)
@@ -207,5 +218,5 @@ def _spell(opcode: str, modifiers: tuple[str, ...]) -> str:
     return ".".join((opcode, *modifiers))
 
 
-def _dotted(version: Version) -> str:
+def _format_version(version: Version) -> str:
     return f"{version[0]}.{version[1]}"

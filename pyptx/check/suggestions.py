@@ -30,45 +30,49 @@ def meant(name: str, scope: Scope) -> str | None:
     digits = name[len(name.rstrip("0123456789")) :]
     stem = name.removesuffix(digits) if digits else name
     for block in islice(scope.chain(), _MOST_SCOPES):
-        found = _in_block(name, stem, digits, block)
-        if found is not None:
-            return found
-    near = _near(name, _special_names())
+        suggestion = _suggest_in_scope(name, stem, digits, block)
+        if suggestion is not None:
+            return suggestion
+    near = _find_near(name, _index_special_names())
     return f"did you mean `{near}`?" if near else None
 
 
-def _in_block(name: str, stem: str, digits: str, scope: Scope) -> str | None:
+def _suggest_in_scope(name: str, stem: str, digits: str, scope: Scope) -> str | None:
     known = scope.ranges.get(stem)
     if known is not None and digits:
         return f"`{stem}<{known[0]}>` declares `{stem}0` to `{stem}{known[0] - 1}`" if known[0] else None
-    _extend(scope)
-    near = _near(name, scope.near)
+    _index_new_names(scope)
+    near = _find_near(name, scope.near)
     if near is None and digits:
-        base = _near(stem, scope.near, _RANGE)
+        base = _find_near(stem, scope.near, _RANGE)
         near = f"{base}{digits}" if base is not None and scope.find(f"{base}{digits}") is not None else None
     return f"did you mean `{near}`?" if near and scope.find(near) is not None else None
 
 
-def _extend(scope: Scope) -> None:
+def _index_new_names(scope: Scope) -> None:
     """Enter the names declared since the last time."""
     for which, (names, mark) in enumerate(((scope.names, ""), (scope.ranges, _RANGE))):
         if len(names) == scope.indexed[which]:
             continue
         for name in islice(names, scope.indexed[which], None):
-            for key in _keys(name):
+            for key in _generate_keys(name):
                 scope.near.setdefault(key + mark, name)
         scope.indexed[which] = len(names)
 
 
-def _near(name: str, index: dict[str, str], mark: str = "") -> str | None:
-    for key in _keys(name):
-        found = index.get(key + mark)
-        if found is not None and found != name and (key in (name.lower(), found.lower()) or len(name) >= _SURE):
-            return found
+def _find_near(name: str, index: dict[str, str], mark: str = "") -> str | None:
+    for key in _generate_keys(name):
+        suggestion = index.get(key + mark)
+        if (
+            suggestion is not None
+            and suggestion != name
+            and (key in (name.lower(), suggestion.lower()) or len(name) >= _SURE)
+        ):
+            return suggestion
     return None
 
 
-def _keys(name: str) -> Iterator[str]:
+def _generate_keys(name: str) -> Iterator[str]:
     """Yield a name in small letters, and what is left of it without one of its characters."""
     small = name.lower()
     if len(small) <= _LONGEST:
@@ -78,7 +82,7 @@ def _keys(name: str) -> Iterator[str]:
 
 
 @cache
-def _special_names() -> dict[str, str]:
+def _index_special_names() -> dict[str, str]:
     components = [f"{r.name}.{c}" for r in special.SPECIAL_REGISTERS if r.vector for c in special.COMPONENTS]
     names = [*components, *(r.name for r in special.SPECIAL_REGISTERS)]
-    return {key: name for name in reversed(names) for key in _keys(name)}
+    return {key: name for name in reversed(names) for key in _generate_keys(name)}

@@ -151,28 +151,28 @@ class Scope:
             return None
         scope: Scope | None = self
         while scope is not None:
-            symbol = scope.found.get(name) or scope._own(name)
+            symbol = scope.found.get(name) or scope._find_own(name)
             if symbol is not None:
                 self.found[name] = symbol
                 return symbol
             scope = scope.parent
         return None
 
-    def _own(self, name: str) -> Symbol | None:
+    def _find_own(self, name: str) -> Symbol | None:
         symbol = self.names.get(name)
         if symbol is not None or not self.ranges:
             return symbol
         base = name.rstrip("0123456789")
         while len(base) < len(name) and len(base) <= self.longest:
             known = self.ranges.get(base)
-            if known is not None and _index(name[len(base) :]) < known[0]:
+            if known is not None and _parse_index(name[len(base) :]) < known[0]:
                 return known[1]
             base = name[: len(base) + 1]
         return None
 
     def declare(self, name: str, symbol: Symbol) -> bool:
         """Add a name; False when this block has it already."""
-        if self._own(name) is not None:
+        if self._find_own(name) is not None:
             return False
         self.put(name, symbol)
         self.found.pop(name, None)
@@ -193,7 +193,7 @@ class Scope:
         return True
 
 
-def _index(digits: str) -> int:
+def _parse_index(digits: str) -> int:
     """Return the number in a range that digits spell; Python refuses to read thousands of them."""
     return int(digits if len(digits) < _MOST_DIGITS else digits.lstrip("0")[:_MOST_DIGITS] or "0")
 
@@ -226,7 +226,7 @@ def _declare_registers(statement: RegDecl, scope: Scope) -> Iterator[Diagnostic]
 
 
 def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
-    yield from _alignment(statement, statement.name, statement.alignment)
+    yield from _check_alignment(statement, statement.name, statement.alignment)
     space = statement.state_space.ptx[1:]
     symbol = Symbol(Kind.VARIABLE, statement.type.ptx[1:], space, declaration=statement)
     for item in statement.declarators:
@@ -235,7 +235,7 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
         else:
             fresh = scope.declare(item.name, symbol)
         if not fresh:
-            yield from _again(item.name, symbol, statement, scope)
+            yield from _redeclare_variable(item.name, symbol, statement, scope)
         if redeclarations.valued(statement, item):
             yield redeclarations.EXTERN_VALUE.found(
                 word_span(statement, item.name), f"`{item.name}` is `.extern` and has a value",
@@ -247,13 +247,13 @@ def _declare_variables(statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]
             yield initial_values.INITIAL_VALUE.found(word_span(statement, item.name), why)
 
 
-def _alignment(statement: Statement, name: str, bytes: int | None) -> Iterator[Diagnostic]:
+def _check_alignment(statement: Statement, name: str, bytes: int | None) -> Iterator[Diagnostic]:
     if bytes is not None and bytes.bit_count() != 1:
         place = word_span(statement, ".align")
         yield ALIGNMENT.found(place, f"the alignment of `{name}` must be a power of two, found {int(bytes)}")
 
 
-def _again(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
+def _redeclare_variable(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Iterator[Diagnostic]:
     """Judge a second declaration of a variable; the one that defines it is kept."""
     known = scope.names.get(name)
     before = known.declaration if known else None
@@ -262,16 +262,16 @@ def _again(name: str, symbol: Symbol, statement: VarDecl, scope: Scope) -> Itera
         return
     difference = redeclarations.variable_difference(before, statement, name)
     if difference is not None:
-        yield _different(f"variable `{name}`", difference, before, word_span(statement, name))
+        yield _report_difference(f"variable `{name}`", difference, before, word_span(statement, name))
     if before.linking is LinkingDirective.EXTERN:
         scope.put(name, symbol)
         scope.found.pop(name, None)
 
 
-def _different(what: str, difference: str, before: Statement, place: Origin | None) -> Diagnostic:
+def _report_difference(noun: str, difference: str, before: Statement, place: Origin | None) -> Diagnostic:
     line = f" in line {before.origin.line}" if before.origin is not None else ""
     remedy = "make both declarations say the same"
-    return redeclarations.DIFFERENT.found(place, f"{what} is declared already{line}: {difference}", help=remedy)
+    return redeclarations.DIFFERENT.found(place, f"{noun} is declared already{line}: {difference}", help=remedy)
 
 
 def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
@@ -288,7 +288,7 @@ def _declare_function(function: Function, scope: Scope) -> Iterator[Diagnostic]:
         difference = redeclarations.function_difference(before, function)
         if difference is not None:
             place = word_span(function, function.name)
-            yield _different(f"function `{function.name}`", difference, before, place)
+            yield _report_difference(f"function `{function.name}`", difference, before, place)
     scope.put(function.name, Symbol(Kind.FUNCTION, entry=function.is_entry, declaration=function))
     scope.found.pop(function.name, None)
 
@@ -298,7 +298,7 @@ def function_scope(function: Function, module: Scope) -> tuple[Scope, list[Diagn
     scope = Scope(module, module.header)
     findings: list[Diagnostic] = []
     for param in (*(function.return_params or ()), *function.params):
-        findings += _alignment(function, param.name, param.alignment)
+        findings += _check_alignment(function, param.name, param.alignment)
         space = param.state_space.ptx[1:]
         type_name, vector = param.type.ptx[1:], param.vector or 0
         if space == "reg":
@@ -334,9 +334,9 @@ def inner_scope(block: Block, scope: Scope) -> tuple[Scope, list[Diagnostic]]:
     return inner, list(declare_labels(block.body, inner))
 
 
-def duplicate(name: str, what: str, origin: Origin | None, scope: Scope) -> Diagnostic:
+def duplicate(name: str, noun: str, origin: Origin | None, scope: Scope) -> Diagnostic:
     """Return the finding for a name that its block has already."""
     first = scope.names.get(name) or scope.ranges.get(name, (0, None))[1]
     place = first.declaration.origin if first is not None and first.declaration is not None else None
     where = f", in line {place.line}" if place is not None else ""
-    return DUPLICATE.found(origin, f"{what} `{name}` is already declared in this block{where}", help="rename one")
+    return DUPLICATE.found(origin, f"{noun} `{name}` is already declared in this block{where}", help="rename one")

@@ -53,14 +53,14 @@ def tensor_maps(body: Body) -> Iterator[Diagnostic]:
     for step in body.steps:
         key = id(step.signature)
         if key not in takes_map:
-            takes_map[key] = bool(_map_operands(step))
-        if takes_map[key] and _map_operands(step):
+            takes_map[key] = bool(_find_map_operands(step))
+        if takes_map[key] and _find_map_operands(step):
             users.append(step)
     if not users:
         return
-    raw = _parameter_addresses(body)
+    raw = _find_parameter_addresses(body)
     for step in users:
-        for index in _map_operands(step):
+        for index in _find_map_operands(step):
             address = step.instruction.operands[index]
             assert isinstance(address, AddressOperand)
             if address.base in raw:
@@ -71,7 +71,7 @@ def tensor_maps(body: Body) -> Iterator[Diagnostic]:
                 )
 
 
-def _map_operands(step: Step) -> list[int]:
+def _find_map_operands(step: Step) -> list[int]:
     return [
         index
         for index, wanted in enumerate(step.signature or ())
@@ -85,7 +85,7 @@ TENSOR_MAP = "map"
 """How the table's rows name the operand."""
 
 
-def _parameter_addresses(body: Body) -> set[str]:
+def _find_parameter_addresses(body: Body) -> set[str]:
     """Return the registers that `mov` gives a parameter's address and nothing else writes."""
     raw: set[str] = set()
     written: dict[str, int] = {}

@@ -67,32 +67,32 @@ _SOURCES = frozenset(("mov", "shfl"))
 """Where else values that vary come from: everything else makes uniform values of uniform ones."""
 
 
-def divergent_aligned(made: list[Run]) -> Iterator[Diagnostic]:
+def divergent_aligned(runs: list[Run]) -> Iterator[Diagnostic]:
     """Yield `.aligned` instructions that a divided warp may reach."""
-    if not any(_is_aligned(step) for run in made for step in run.steps):
+    if not any(_is_aligned(step) for run in runs for step in run.steps):
         return
-    known = _Known(made)
+    known = _Known(runs)
     after: list[int] | None = None
-    ways = Ways(made)
+    ways = Ways(runs)
     splits: dict[int, int] = {}
     divided: dict[int, Step] = {}
-    changed = set(range(len(made)))
+    changed = set(range(len(runs)))
     while changed:
-        _propagate(made, known, divided, changed)
-        branches = [run for run in made if known.deciding[run.index] and _may_divide(run, made)]
+        _propagate(runs, known, divided, changed)
+        branches = [run for run in runs if known.deciding[run.index] and _may_divide(run, runs)]
         if branches and after is None:
-            after = _immediate_postdominators(made)
+            after = _compute_postdominators(runs)
             splits = {run.index: ways.split(run) for run in branches}
-        found = _divided_runs(made, after or [], branches, ways, splits)
-        changed = found.keys() - divided.keys()
-        divided = found
-    for run in made:
+        divided_runs = _find_divided_runs(runs, after or [], branches, ways, splits)
+        changed = divided_runs.keys() - divided.keys()
+        divided = divided_runs
+    for run in runs:
         values = known.entering(run.index)
         for step, access in zip(run.steps, run.accesses, strict=True):
             if _is_aligned(step):
                 cause = divided.get(run.index)
                 if cause is not None or _guard_varies(step, access, values):
-                    yield _finding(step, cause)
+                    yield _report(step, cause)
             _execute(step, access, values, run.index in divided)
 
 
@@ -100,7 +100,7 @@ def _is_aligned(step: Step) -> bool:
     return step.match is not None and Trait.ALIGNED in step.traits
 
 
-def _finding(step: Step, cause: Step | None) -> Diagnostic:
+def _report(step: Step, cause: Step | None) -> Diagnostic:
     place = step.instruction.full_opcode
     if cause is None:
         return DIVERGENT_ALIGNED.found(
@@ -125,12 +125,12 @@ class _Known:
     """What is known at the start of each run of the registers that runs read before they write them: as bits, those
     that may differ between lanes (`thread`), and those among them that may differ in any way (`varying`)."""
 
-    def __init__(self, made: list[Run]) -> None:
-        self.exposed = [_exposed(run) for run in made]
+    def __init__(self, runs: list[Run]) -> None:
+        self.exposed = [_find_exposed(run) for run in runs]
         self.bits = {r: 1 << n for n, r in enumerate(dict.fromkeys(r for run in self.exposed for r in run))}
-        self.thread = [0] * len(made)
-        self.varying = [0] * len(made)
-        self.deciding = [Varies.UNIFORM] * len(made)
+        self.thread = [0] * len(runs)
+        self.varying = [0] * len(runs)
+        self.deciding = [Varies.UNIFORM] * len(runs)
 
     def entering(self, index: int) -> Values:
         """Return how the registers vary that the run reads first; one that is not there is uniform."""
@@ -157,7 +157,7 @@ class _Known:
                 yield successor
 
 
-def _exposed(run: Run) -> list[Register]:
+def _find_exposed(run: Run) -> list[Register]:
     """Return the registers whose value at the start of the run matters in it; a guarded write keeps it, perhaps."""
     exposed: dict[Register, None] = {}
     written: set[Register] = set()
@@ -169,14 +169,14 @@ def _exposed(run: Run) -> list[Register]:
     return list(exposed)
 
 
-def _propagate(made: list[Run], known: _Known, divided: dict[int, Step], changed: set[int]) -> None:
+def _propagate(runs: list[Run], known: _Known, divided: dict[int, Step], changed: set[int]) -> None:
     """Follow how registers vary from the runs that changed, until nothing more is learnt."""
     todo = deque(sorted(changed))
     waiting = set(todo)
     while todo:
         index = todo.popleft()
         waiting.discard(index)
-        run = made[index]
+        run = runs[index]
         values = known.entering(index)
         for step, access in zip(run.steps, run.accesses, strict=True):
             _execute(step, access, values, index in divided)
@@ -195,7 +195,7 @@ def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
     reads, writes = access
     if not writes or not (values or divided or step.instruction.opcode in _SOURCES or Trait.YIELDS in step.traits):
         return
-    result = Varies.VARYING if divided else _result(step, reads, values)
+    result = Varies.VARYING if divided else _compute_result(step, reads, values)
     guarded = step.instruction.predicate is not None
     for register in writes:
         if guarded:
@@ -207,7 +207,7 @@ def _execute(step: Step, access: Access, values: Values, divided: bool) -> None:
             values[register] = result
 
 
-def _result(step: Step, reads: list[Register], values: Values) -> Varies:
+def _compute_result(step: Step, reads: list[Register], values: Values) -> Varies:
     instruction = step.instruction
     opcode = instruction.opcode
     if step.plan is None:
@@ -216,18 +216,18 @@ def _result(step: Step, reads: list[Register], values: Values) -> Varies:
     if yields is not None:
         return Varies.VARYING if yields == "varying" else Varies.UNIFORM
     if opcode == "mov":
-        own = _special(instruction)
+        own = _classify_source(instruction)
         if own is not None:
             return own
     worst = max((values.get(r, Varies.UNIFORM) for r in reads), default=Varies.UNIFORM)
     if opcode == "shfl":
-        return _shuffled(instruction, values, reads)
+        return _compute_shuffle(instruction, values, reads)
     if worst is not Varies.THREAD:
         return worst
-    return _of_thread(instruction)
+    return _compute_from_thread(instruction)
 
 
-def _special(instruction: Instruction) -> Varies | None:
+def _classify_source(instruction: Instruction) -> Varies | None:
     source = instruction.operands[-1]
     if not isinstance(source, RegisterOperand) or not source.name.startswith("%"):
         return None
@@ -236,7 +236,7 @@ def _special(instruction: Instruction) -> Varies | None:
     return Varies.VARYING if source.name.startswith(_VARYING_SOURCES) else None
 
 
-def _shuffled(instruction: Instruction, values: Values, reads: list[Register]) -> Varies:
+def _compute_shuffle(instruction: Instruction, values: Values, reads: list[Register]) -> Varies:
     """`shfl.sync.idx` from a lane that is the same for all gives all the same value."""
     lane = instruction.operands[2]
     if ".idx" not in instruction.modifiers:
@@ -246,9 +246,9 @@ def _shuffled(instruction: Instruction, values: Values, reads: list[Register]) -
     return max((values.get(r, Varies.UNIFORM) for r in reads[1:]), default=Varies.UNIFORM)
 
 
-def _of_thread(instruction: Instruction) -> Varies:
+def _compute_from_thread(instruction: Instruction) -> Varies:
     """What becomes of the thread's x index: shifts, masks and comparisons by whole warps make it uniform."""
-    number = _number(instruction)
+    number = _find_number(instruction)
     if instruction.opcode in _BITWISE and not (number is not None and instruction.opcode == "and"):
         return Varies.THREAD
     if number is None and instruction.opcode == "div":
@@ -271,7 +271,7 @@ def _of_thread(instruction: Instruction) -> Varies:
     return Varies.VARYING
 
 
-def _number(instruction: Instruction) -> int | None:
+def _find_number(instruction: Instruction) -> int | None:
     last = instruction.operands[-1]
     value = last.value if isinstance(last, ImmediateOperand) else None
     return value if isinstance(value, int) else None
@@ -281,24 +281,24 @@ def _guard_varies(step: Step, access: Access, values: Values) -> bool:
     return step.instruction.predicate is not None and bool(access[0]) and access[0][0] in values
 
 
-def _may_divide(run: Run, made: list[Run]) -> bool:
+def _may_divide(run: Run, runs: list[Run]) -> bool:
     """Tell whether the run ends in a branch that may send lanes of a warp different ways, and both go on."""
     if len(run.successors) < 2:
         return False
     branch = run.steps[-1]
     if ".uni" in branch.instruction.modifiers or Trait.JUMPS not in branch.traits:
         return False
-    return not any(_only_leaves(made[s]) for s in run.successors)
+    return not any(_only_leaves(runs[s]) for s in run.successors)
 
 
-def _divided_runs(
-    made: list[Run], after: list[int], branches: list[Run], ways: Ways, splits: dict[int, int]
+def _find_divided_runs(
+    runs: list[Run], after: list[int], branches: list[Run], ways: Ways, splits: dict[int, int]
 ) -> dict[int, Step]:
     """Return the runs that only part of a warp may execute, each with the branch that divided it. The warps that a
     branch divides are followed along the paths that they can take. A branch that is not in `splits` tests what varies
     only because divided warps wrote it, so it divides none but these."""
     divided: dict[int, Step] = {}
-    warps = [0] * len(made)
+    warps = [0] * len(runs)
     ever = 0
     for some in splits.values():
         ever |= some
@@ -315,45 +315,45 @@ def _only_leaves(run: Run) -> bool:
     return bool(run.steps) and all(not LEAVES.isdisjoint(step.traits) for step in run.steps)
 
 
-def _immediate_postdominators(made: list[Run]) -> list[int]:
+def _compute_postdominators(runs: list[Run]) -> list[int]:
     """Return, for each run, the nearest run that every path from it to the way out passes. Paths that trap do not
     count: nobody waits there. Nor do loops without an exit, but in runs that lead nowhere else, where the last run of
     the text stands for the way out. -1 where all paths trap."""
-    way_out = len(made) - 1
-    after = [-1] * len(made)
+    way_out = len(runs) - 1
+    after = [-1] * len(runs)
     after[way_out] = way_out
-    leaving = [index for index in made[way_out].predecessors if not _traps(made[index])]
-    _postdominate(made, leaving or made[way_out].predecessors, after)
+    leaving = [index for index in runs[way_out].predecessors if not _traps(runs[index])]
+    _postdominate(runs, leaving or runs[way_out].predecessors, after)
     for index in reversed(range(way_out)):
-        if after[index] == -1 and made[index].successors and not _traps(made[index]):
-            _postdominate(made, [index], after)
+        if after[index] == -1 and runs[index].successors and not _traps(runs[index]):
+            _postdominate(runs, [index], after)
     return after
 
 
-def _postdominate(made: list[Run], leaving: list[int], after: list[int]) -> None:
+def _postdominate(runs: list[Run], leaving: list[int], after: list[int]) -> None:
     """Fill in what comes after the runs that lead to some that leave and are still open (Cooper, Harvey, Kennedy)."""
-    way_out = len(made) - 1
-    order = _postorder_from(made, way_out, [index for index in leaving if after[index] == -1], after)
+    way_out = len(runs) - 1
+    order = _compute_postorder(runs, way_out, [index for index in leaving if after[index] == -1], after)
     number = {index: position for position, index in enumerate(order)}
     leaves = set(leaving)
     changed = True
     while changed:
         changed = False
         for index in reversed(order[:-1]):
-            candidates = [s for s in made[index].successors if after[s] != -1]
+            candidates = [s for s in runs[index].successors if after[s] != -1]
             if index in leaves:
                 candidates.append(way_out)
             if not candidates:
                 continue
             nearest = candidates[0]
             for other in candidates[1:]:
-                nearest = _common(nearest, other, after, number)
+                nearest = _find_common_postdominator(nearest, other, after, number)
             if after[index] != nearest:
                 after[index] = nearest
                 changed = True
 
 
-def _common(a: int, b: int, after: list[int], number: dict[int, int]) -> int:
+def _find_common_postdominator(a: int, b: int, after: list[int], number: dict[int, int]) -> int:
     while a != b:
         while number[a] < number[b]:
             a = after[a]
@@ -367,7 +367,7 @@ def _traps(run: Run) -> bool:
     return any(Trait.TRAPS in step.traits for step in run.steps)
 
 
-def _postorder_from(made: list[Run], root: int, leaving: list[int], after: list[int]) -> list[int]:
+def _compute_postorder(runs: list[Run], root: int, leaving: list[int], after: list[int]) -> list[int]:
     """Return the open runs that reach the way out through some that leave, in postorder of the reversed graph."""
     order: list[int] = []
     seen = {root}
@@ -377,7 +377,7 @@ def _postorder_from(made: list[Run], root: int, leaving: list[int], after: list[
         for predecessor in predecessors:
             if predecessor not in seen and after[predecessor] == -1:
                 seen.add(predecessor)
-                stack.append((predecessor, iter(made[predecessor].predecessors)))
+                stack.append((predecessor, iter(runs[predecessor].predecessors)))
                 break
         else:
             order.append(index)

@@ -49,13 +49,13 @@ _KINDS = ((".s32",), (".u32",), (".b32",))
 class Ways:
     """The paths of a function that each warp may take."""
 
-    def __init__(self, made: Sequence[Run]) -> None:
-        self.made = made
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self.made = runs
 
     @cached_property
     def truth(self) -> dict[Register, Truth]:
         """What is known of the predicates of branches."""
-        return _guard_truth(self.made)
+        return _compute_guard_truth(self.made)
 
     @cached_property
     def present(self) -> list[int]:
@@ -67,13 +67,13 @@ class Ways:
 
     def split(self, run: Run) -> int:
         """Return the warps whose threads the branch at the end of a run may send different ways."""
-        return self.present[run.index] & self._guard(run).divides
+        return self.present[run.index] & self._evaluate_guard(run).divides
 
     def after(self, run: Run, warps: int) -> list[tuple[int, int]]:
         """Return where a run goes on, each place with those of the warps that may get there."""
         if run.test is None:
             return [(index, warps) for index in run.successors]
-        guard = self._guard(run)
+        guard = self._evaluate_guard(run)
         jump, through = run.successors
         return [(jump, warps & guard.true), (through, warps & guard.false)]
 
@@ -87,7 +87,7 @@ class Ways:
                 yield index
                 todo += self.after(self.made[index], some)
 
-    def _guard(self, run: Run) -> Truth:
+    def _evaluate_guard(self, run: Run) -> Truth:
         if run.test is None:
             return _UNKNOWN
         register, taken = run.test
@@ -95,43 +95,43 @@ class Ways:
         return known if taken else Truth(known.false, known.true)
 
 
-def _guard_truth(made: Sequence[Run]) -> dict[Register, Truth]:
+def _compute_guard_truth(runs: Sequence[Run]) -> dict[Register, Truth]:
     """Return what is known of the predicates that branches of a function test. Only registers with a single write
     count, in the order of the text: whatever is computed from the index alone is the same each time."""
-    needed = _needed(made)
+    needed = _find_needed(runs)
     indices: dict[Register, list[int]] = {}
     known: dict[Register, Truth] = {}
-    for step, (reads, writes), held in held_constants(made, [_exposed(run, needed) for run in made]):
+    for step, (reads, writes), held in held_constants(runs, [_find_exposed(run, needed) for run in runs]):
         instruction = step.instruction
         alone = len(writes) == 1 or instruction.opcode == "shfl"  # its predicate comes second
         if not alone or writes[0] not in needed or instruction.predicate is not None:
             continue
         if instruction.modifiers[-1:] == (".pred",):
-            known[writes[0]] = _logic(instruction, [known.get(register, _UNKNOWN) for register in reads])
+            known[writes[0]] = _evaluate_logic(instruction, [known.get(register, _UNKNOWN) for register in reads])
             continue
         registers = {register[0]: indices.get(register, held.get(register)) for register in reads}
-        sources = [_source(operand, registers) for operand in instruction.operands[1:]]
+        sources = [_read_source(operand, registers) for operand in instruction.operands[1:]]
         if instruction.opcode == "setp":
-            known[writes[0]] = _comparison(instruction, sources)
+            known[writes[0]] = _evaluate_comparison(instruction, sources)
         else:
-            values = _indices(instruction, sources)
+            values = _compute_indices(instruction, sources)
             if values is not None:
                 indices[writes[0]] = values
     return known
 
 
-def _needed(made: Sequence[Run]) -> set[Register]:
+def _find_needed(runs: Sequence[Run]) -> set[Register]:
     """Return the registers written once from which the predicates of branches are made."""
-    writes = Counter(register for run in made for _, written in run.accesses for register in written)
+    writes = Counter(register for run in runs for _, written in run.accesses for register in written)
     needed: set[Register] = set()
-    for run in reversed(made):
+    for run in reversed(runs):
         for step, (reads, written) in zip(reversed(run.steps), reversed(run.accesses), strict=True):
             if Trait.JUMPS in step.traits or not needed.isdisjoint(written):
                 needed.update(register for register in reads if writes[register] == 1)
     return needed
 
 
-def _exposed(run: Run, needed: set[Register]) -> set[Register]:
+def _find_exposed(run: Run, needed: set[Register]) -> set[Register]:
     """Return the registers from which a run makes what is needed, and that it does not write before."""
     exposed: set[Register] = set()
     written: set[Register] = set()
@@ -146,7 +146,7 @@ Source = list[int] | int | None
 """What an operand is: the index of each thread or what is made of it, a constant, or not known."""
 
 
-def _source(operand: Operand, registers: dict[str, Source]) -> Source:
+def _read_source(operand: Operand, registers: dict[str, Source]) -> Source:
     source: Source = None
     if isinstance(operand, ImmediateOperand) and isinstance(operand.value, int):
         source = operand.value
@@ -155,19 +155,19 @@ def _source(operand: Operand, registers: dict[str, Source]) -> Source:
     return source % _WORD if isinstance(source, int) else source
 
 
-def _logic(instruction: Instruction, given: Sequence[Truth]) -> Truth:
+def _evaluate_logic(instruction: Instruction, truths: Sequence[Truth]) -> Truth:
     if any(isinstance(operand, NegatedOperand) for operand in instruction.operands):
         return _UNKNOWN
-    if instruction.opcode == "not" and len(given) == 1:
-        return Truth(given[0].false, given[0].true)
-    if len(given) == 2 and instruction.opcode == "and":
-        return Truth(given[0].true & given[1].true, given[0].false | given[1].false)
-    if len(given) == 2 and instruction.opcode == "or":
-        return Truth(given[0].true | given[1].true, given[0].false & given[1].false)
+    if instruction.opcode == "not" and len(truths) == 1:
+        return Truth(truths[0].false, truths[0].true)
+    if len(truths) == 2 and instruction.opcode == "and":
+        return Truth(truths[0].true & truths[1].true, truths[0].false | truths[1].false)
+    if len(truths) == 2 and instruction.opcode == "or":
+        return Truth(truths[0].true | truths[1].true, truths[0].false & truths[1].false)
     return _UNKNOWN
 
 
-def _comparison(instruction: Instruction, sources: Sequence[Source]) -> Truth:
+def _evaluate_comparison(instruction: Instruction, sources: Sequence[Source]) -> Truth:
     if len(sources) != 2 or len(instruction.modifiers) != 2:
         return _UNKNOWN
     values, number = sources
@@ -175,20 +175,20 @@ def _comparison(instruction: Instruction, sources: Sequence[Source]) -> Truth:
     if not isinstance(values, list) or not isinstance(number, int) or compare is None or kind not in _KINDS:
         return _UNKNOWN
     if kind == (".s32",):
-        values, number = [_signed(value) for value in values], _signed(number)
+        values, number = [_convert_to_signed(value) for value in values], _convert_to_signed(number)
     answers = [compare(value, number) for value in values]
-    return Truth(_warps(answers), _warps([not answer for answer in answers]))
+    return Truth(_collect_warps(answers), _collect_warps([not answer for answer in answers]))
 
 
-def _signed(value: int) -> int:
+def _convert_to_signed(value: int) -> int:
     return value - _WORD if value >= _WORD >> 1 else value
 
 
-def _warps(answers: Sequence[bool]) -> int:
+def _collect_warps(answers: Sequence[bool]) -> int:
     return sum(1 << first // WARP for first in range(0, _THREADS, WARP) if any(answers[first : first + WARP]))
 
 
-def _indices(instruction: Instruction, sources: Sequence[Source]) -> list[int] | None:
+def _compute_indices(instruction: Instruction, sources: Sequence[Source]) -> list[int] | None:
     """Return what an instruction makes of the x index, for each thread; None if that is not known."""
     opcode, kind = instruction.opcode, instruction.modifiers[-1:]
     values = sources[0] if sources and kind in _KINDS else None
@@ -203,5 +203,5 @@ def _indices(instruction: Instruction, sources: Sequence[Source]) -> list[int] |
     if not isinstance(number, int) or compute is None or len(instruction.modifiers) != 1:
         return None
     if opcode == "shr" and kind == (".s32",):
-        values = [_signed(value) for value in values]
+        values = [_convert_to_signed(value) for value in values]
     return [compute(value, number) % _WORD for value in values]

@@ -33,8 +33,10 @@ def overlap(recorded: Recorded, products: Sequence[tuple[int, int, int]]) -> Ove
     copies = both = multiplies = steps = 0
     for cta in range(len(recorded.ctas)):
         tracks = {at: track.name for at, track in enumerate(recorded.tracks) if track.cta == cta and track.engine}
-        moving = _union((t.start, t.end) for t in recorded.transfers if tracks.get(t.track, "wgmma") not in MULTIPLIERS)
-        working = _union(
+        moving = _merge_spans(
+            (t.start, t.end) for t in recorded.transfers if tracks.get(t.track, "wgmma") not in MULTIPLIERS
+        )
+        working = _merge_spans(
             [
                 *((t.start, t.end) for t in recorded.transfers if tracks.get(t.track) in MULTIPLIERS),
                 *((start, end) for at, start, end in products if at == cta),
@@ -42,21 +44,21 @@ def overlap(recorded: Recorded, products: Sequence[tuple[int, int, int]]) -> Ove
         )
         ends = [r.end for r in recorded.runs if recorded.tracks[r.track].cta == cta]
         starts = [r.start for r in recorded.runs if recorded.tracks[r.track].cta == cta]
-        copies, multiplies = copies + _length(moving), multiplies + _length(working)
-        both += _length(moving) + _length(working) - _length(_union([*moving, *working]))
+        copies, multiplies = copies + _measure(moving), multiplies + _measure(working)
+        both += _measure(moving) + _measure(working) - _measure(_merge_spans([*moving, *working]))
         steps += max(ends, default=0) - min(starts, default=0)
     return Overlap(copies, multiplies, both, steps)
 
 
-def _union(spans: Iterable[Span]) -> list[Span]:
-    made: list[Span] = []
+def _merge_spans(spans: Iterable[Span]) -> list[Span]:
+    merged: list[Span] = []
     for start, end in sorted(spans):
-        if made and start <= made[-1][1]:
-            made[-1] = made[-1][0], max(made[-1][1], end)
+        if merged and start <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(merged[-1][1], end)
         else:
-            made.append((start, end))
-    return made
+            merged.append((start, end))
+    return merged
 
 
-def _length(spans: Iterable[Span]) -> int:
+def _measure(spans: Iterable[Span]) -> int:
     return sum(end - start for start, end in spans)

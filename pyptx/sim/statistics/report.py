@@ -61,16 +61,16 @@ class Statistics:
     @property
     def conflicts(self) -> tuple[LineAccess, ...]:
         """The accesses to shared memory with bank conflicts, the costliest first."""
-        return self._worst("shared")
+        return self._rank_worst("shared")
 
     @property
     def uncoalesced(self) -> tuple[LineAccess, ...]:
         """The accesses to global memory that ask for more sectors than their bytes need, the costliest first."""
-        return self._worst("global")
+        return self._rank_worst("global")
 
-    def _worst(self, space: str) -> tuple[LineAccess, ...]:
-        found = [item for item in self.accesses if item.space == space and item.pieces > item.ideal]
-        return tuple(sorted(found, key=lambda item: item.ideal - item.pieces))
+    def _rank_worst(self, space: str) -> tuple[LineAccess, ...]:
+        costly = [item for item in self.accesses if item.space == space and item.pieces > item.ideal]
+        return tuple(sorted(costly, key=lambda item: item.ideal - item.pieces))
 
     def at(self, line: int, space: str) -> LineAccess:
         """Return the accesses of a line of the PTX to a state space; KeyError if it makes none."""
@@ -81,12 +81,12 @@ class Statistics:
 
     def by_source(self, space: str) -> dict[tuple[str, int], tuple[int, int]]:
         """Return pieces and ideal of every Python line, or line that `.loc` names, over all its instructions."""
-        made: dict[tuple[str, int], tuple[int, int]] = {}
+        totals: dict[tuple[str, int], tuple[int, int]] = {}
         for item in self.accesses:
             if item.space == space and item.source is not None:
-                pieces, ideal = made.get(item.source, (0, 0))
-                made[item.source] = pieces + item.pieces, ideal + item.ideal
-        return made
+                pieces, ideal = totals.get(item.source, (0, 0))
+                totals[item.source] = pieces + item.pieces, ideal + item.ideal
+        return totals
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values."""
@@ -111,14 +111,14 @@ class Statistics:
 
     def marks(self) -> dict[int, dict[str, str]]:
         """Return what stands beside the lines of the timeline's page."""
-        made: dict[int, dict[str, str]] = {}
+        labels: dict[int, dict[str, str]] = {}
         for item in self.accesses:
-            made.setdefault(item.line, {})["banks" if item.space == "shared" else "sectors"] = f"{item.factor:.1f}×"
-        return made
+            labels.setdefault(item.line, {})["banks" if item.space == "shared" else "sectors"] = f"{item.factor:.1f}×"
+        return labels
 
     def __str__(self) -> str:
-        lines = [f"statistics ({NOTE})", "", *self._table_of_mix(), "", *self._table_of_bytes()]
-        lines += ["", *_table_of_accesses(self.accesses)] if self.accesses else []
+        lines = [f"statistics ({NOTE})", "", *self._format_mix(), "", *self._format_bytes()]
+        lines += ["", *_format_accesses(self.accesses)] if self.accesses else []
         moved = self.overlap
         if moved.copies or moved.products:
             lines += [
@@ -128,7 +128,7 @@ class Statistics:
             ]
         return "\n".join(lines)
 
-    def _table_of_mix(self) -> list[str]:
+    def _format_mix(self) -> list[str]:
         whole = sum(warps for warps, _ in self.mix.values()) or 1
         rows = sorted(self.mix.items(), key=lambda pair: -pair[1][0])
         return [
@@ -136,22 +136,22 @@ class Statistics:
             *(f"  {n:30}{w:12}{w / whole:8.1%}{lanes / (32 * w):8.1%}" for n, (w, lanes) in rows if w),
         ]
 
-    def _table_of_bytes(self) -> list[str]:
+    def _format_bytes(self) -> list[str]:
         rows = [f"  {name:30}{count:12}" for name, count in sorted(self.bytes.items())]
         rows += [f"  {'tensor cores (operations)':30}{self.tensor_flops:12}"] if self.tensor_flops else []
         return [f"{'bytes':32}{'':>12}", *rows]
 
 
-def _table_of_accesses(accesses: Iterable[LineAccess]) -> list[str]:
+def _format_accesses(accesses: Iterable[LineAccess]) -> list[str]:
     """Return a row for each line: of Python where the instructions come from there, else of the PTX."""
     head = f"{'line':>6}  {'instruction':34}{'space':8}{'requests':>9}{'pieces':>10}{'ideal':>10}{'factor':>8}"
     rows: dict[tuple[object, ...], list[LineAccess]] = {}
     for item in accesses:
         rows.setdefault((item.source or item.line, item.opcode, item.space), []).append(item)
-    return [head, *(_row_of(items) for items in rows.values())]
+    return [head, *(_format_row(items) for items in rows.values())]
 
 
-def _row_of(items: Sequence[LineAccess]) -> str:
+def _format_row(items: Sequence[LineAccess]) -> str:
     first = items[0]
     requests, pieces, ideal = (sum(getattr(i, name) for i in items) for name in ("requests", "pieces", "ideal"))
     opcode = first.opcode if len(first.opcode) < 34 else first.opcode[:32] + "…"
@@ -165,15 +165,15 @@ def statistics(recorder: Recorder, tally: Tally) -> Statistics:
     moved = dict(tally.bytes)
     for engine, count in recorder.engines.bytes.items():
         moved[engine] = moved.get(engine, 0) + count
-    rows = [_row(recorder, item) for item in tally.accesses.values()]
+    rows = [_make_line_access(recorder, item) for item in tally.accesses.values()]
     return Statistics(
-        _mix(recorder), moved, recorder.engines.flops + _warp_flops(recorder),
+        _count_mix(recorder), moved, recorder.engines.flops + _count_warp_flops(recorder),
         tuple(sorted(rows, key=lambda row: (row.line, row.space))),
         overlap(recorder.made, recorder.engines.products),
     )  # fmt: skip
 
 
-def _row(recorder: Recorder, item: Access) -> LineAccess:
+def _make_line_access(recorder: Recorder, item: Access) -> LineAccess:
     places, instruction = recorder.places, item.instruction
     return LineAccess(
         places.line_of(instruction), places.source_of(instruction), instruction.full_opcode, item.space, item.requests,
@@ -181,15 +181,15 @@ def _row(recorder: Recorder, item: Access) -> LineAccess:
     )  # fmt: skip
 
 
-def _mix(recorder: Recorder) -> dict[str, tuple[int, int]]:
-    made: dict[str, tuple[int, int]] = {}
-    for family, _, warps, lanes in _executed(recorder.program, recorder):
-        before = made.get(family, (0, 0))
-        made[family] = before[0] + warps, before[1] + lanes
-    return made
+def _count_mix(recorder: Recorder) -> dict[str, tuple[int, int]]:
+    counts: dict[str, tuple[int, int]] = {}
+    for family, _, warps, lanes in _iterate_executed(recorder.program, recorder):
+        before = counts.get(family, (0, 0))
+        counts[family] = before[0] + warps, before[1] + lanes
+    return counts
 
 
-def _executed(program: Program, recorder: Recorder) -> Iterable[tuple[str, Step, int, int]]:
+def _iterate_executed(program: Program, recorder: Recorder) -> Iterable[tuple[str, Step, int, int]]:
     """Yield every instruction with its family and how many warps and lanes ran it."""
     for block in program.blocks:
         warps, lanes = int(recorder.warp_runs[block.pc]), int(recorder.lane_runs[block.pc])
@@ -198,10 +198,10 @@ def _executed(program: Program, recorder: Recorder) -> Iterable[tuple[str, Step,
                 yield section(step.plan.match.form).replace("_", " "), step, warps, lanes
 
 
-def _warp_flops(recorder: Recorder) -> int:
+def _count_warp_flops(recorder: Recorder) -> int:
     """Return the operations of the products that warps and warpgroups issue: two for each multiplication."""
     total = 0
-    for _, step, warps, _ in _executed(recorder.program, recorder):
+    for _, step, warps, _ in _iterate_executed(recorder.program, recorder):
         total += warp_flops(step) * warps // (4 if is_product(step) else 1)
     return total
 
@@ -210,5 +210,5 @@ def warp_flops(step: Step) -> int:
     """Return the operations of one `mma`, `wmma` or `wgmma`; 0 for anything else."""
     if Trait.MULTIPLIES not in step.traits:
         return 0
-    found = re.search(r"m(\d+)n(\d+)k(\d+)", step.instruction.full_opcode)
-    return 2 * prod(map(int, found.groups())) if found else 0
+    shape_match = re.search(r"m(\d+)n(\d+)k(\d+)", step.instruction.full_opcode)
+    return 2 * prod(map(int, shape_match.groups())) if shape_match else 0

@@ -61,7 +61,7 @@ class Tally:
         if found is None:
             found = self.accesses[id(instruction), region.space] = Access(instruction, region.space)
         places = where % lanes.shape.shared_stride + region.low if region.space == "shared" else where + region.low
-        pieces, ideal, most, requests = _counted(lanes, places, region.space, size)
+        pieces, ideal, most, requests = _count_pieces(lanes, places, region.space, size)
         found.requests += requests
         found.lanes += lanes.n
         found.pieces += pieces
@@ -70,27 +70,27 @@ class Tally:
         found.bytes += moved
 
 
-def _counted(lanes: Lanes, places: Array, space: str, size: int) -> tuple[int, int, int, int]:
+def _count_pieces(lanes: Lanes, places: Array, space: str, size: int) -> tuple[int, int, int, int]:
     """Return the pieces, the fewest possible, the most of a warp, and the number of warps. Where whole warps access
     memory in the same pattern, which is the usual case, one of them stands for all."""
     shape = lanes.shape
-    rows = _rows(lanes, places)
-    if rows is not None and _alike(rows):
+    rows = _split_by_warp(lanes, places)
+    if rows is not None and _is_repeated(rows):
         one, order = np.zeros(WARP, np.int64), np.arange(WARP)
         pieces, ideal, most = (
             wavefronts(rows[0], one, order, size) if space == "shared" else sectors(rows[0], one, size)
         )
         return pieces * len(rows), ideal * len(rows), most, len(rows)
     warp = lanes.of("warp", shape.warp)
-    found = (
+    pieces_by_warp = (
         wavefronts(places, warp, lanes.of("lane", shape.lane), size)
         if space == "shared"
         else sectors(places, warp, size)
     )
-    return *found, len(np.unique(warp))
+    return *pieces_by_warp, len(np.unique(warp))
 
 
-def _rows(lanes: Lanes, places: Array) -> Array | None:
+def _split_by_warp(lanes: Lanes, places: Array) -> Array | None:
     """Return what each warp's lanes access, `[warp, lane]`, None unless all lanes of the warps take part."""
     ctas = lanes.shape.ctas
     if lanes.positions is not None or lanes.lo % (WARP * ctas) or lanes.n % (WARP * ctas):
@@ -98,7 +98,7 @@ def _rows(lanes: Lanes, places: Array) -> Array | None:
     return places.reshape(-1, WARP, ctas).swapaxes(1, 2).reshape(-1, WARP)
 
 
-def _alike(rows: Array) -> bool:
+def _is_repeated(rows: Array) -> bool:
     """Tell whether rows are the same pattern, at places that differ by whole rounds of the banks."""
     first = rows[:, :1]
     whole_rounds = ((first - rows[0, 0]) % (BANKS * WORD) == 0).all()

@@ -43,12 +43,12 @@ def sectors(addresses: Array, warp: Array, size: int) -> tuple[int, int, int]:
     row = row.reshape(-1)
     where = addresses.astype(np.int64)
     sector = (where[:, None] // SECTOR + np.arange(units)).reshape(-1)
-    taken = _distinct(np.repeat(row, units), sector)
-    used = _distinct(row, where // size) * size
+    taken = _count_distinct(np.repeat(row, units), sector)
+    used = _count_distinct(row, where // size) * size
     return int(taken.sum()), int((-(-used // SECTOR)).sum()), int(taken.max())
 
 
-def _distinct(row: Array, value: Array) -> Array:
+def _count_distinct(row: Array, value: Array) -> Array:
     """Return how many different values each row has."""
     low = int(value.min())
     span = int(value.max()) - low + 1

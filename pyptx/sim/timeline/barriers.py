@@ -22,22 +22,22 @@ Latest = dict[tuple[int, int], tuple[int, int]]
 """The time of the last arrival and the warp that made it, by CTA or cluster and barrier or phase."""
 
 
-def _arrived(recorder: Recorder, latest: Latest, lanes: Lanes, keys: dict[int, tuple[int, int]]) -> None:
+def _record_arrivals(recorder: Recorder, latest: Latest, lanes: Lanes, keys: dict[int, tuple[int, int]]) -> None:
     for warp, key in keys.items():
         time = int(recorder.clock[warp])
         if key not in latest or latest[key][0] <= time:
             latest[key] = time, warp
 
 
-def _released(
+def _record_waits(
     recorder: Recorder, latest: Latest, item: Waiting, keys: dict[int, tuple[int, int]], name: str, phase: int
 ) -> None:
     assert recorder.batch is not None
     instruction = recorder.batch.program.blocks[item.at].steps[-1].instruction
     for warp, key in keys.items():
-        found = latest.get(key)
-        if found is not None:
-            recorder.waits(warp, found[0], name, phase, instruction, recorder.cause(found[1], found[0]))
+        arrival = latest.get(key)
+        if arrival is not None:
+            recorder.waits(warp, arrival[0], name, phase, instruction, recorder.cause(arrival[1], arrival[0]))
 
 
 class RecordedCtaBarriers(CtaBarriers):
@@ -48,20 +48,20 @@ class RecordedCtaBarriers(CtaBarriers):
         self._recorder, self._latest = recorder, Latest()
         self._rounds: dict[tuple[int, int], int] = {}
 
-    def _keys(self, lanes: Lanes, number: int) -> dict[int, tuple[int, int]]:
+    def _key_by_warp(self, lanes: Lanes, number: int) -> dict[int, tuple[int, int]]:
         return {warp: (warp % self.shape.ctas, number) for warp in self._recorder.kept_warps(lanes)[0]}
 
     def arrive(self, lanes: Lanes, number: int, count: int | None, predicate: Array | None) -> None:
-        _arrived(self._recorder, self._latest, lanes, self._keys(lanes, number))
+        _record_arrivals(self._recorder, self._latest, lanes, self._key_by_warp(lanes, number))
         super().arrive(lanes, number, count, predicate)
 
     def release(self, number: int) -> tuple[list[tuple[Waiting, Lanes]], Array, Array]:
         done = np.flatnonzero(self.complete(number)).tolist()
         result = super().release(number)
         for item, lanes in result[0]:
-            for warp, key in self._keys(lanes, number).items():
+            for warp, key in self._key_by_warp(lanes, number).items():
                 phase = self._rounds.get(key, 0)
-                _released(self._recorder, self._latest, item, {warp: key}, f"bar {number}", phase)
+                _record_waits(self._recorder, self._latest, item, {warp: key}, f"bar {number}", phase)
         for cta in done:
             self._rounds[cta, number] = self._rounds.get((cta, number), 0) + 1
             self._latest.pop((cta, number), None)
@@ -75,23 +75,23 @@ class RecordedClusterBarriers(ClusterBarriers):
         super().__init__(shape, size)
         self._recorder, self._latest = recorder, Latest()
 
-    def _keys(self, lanes: Lanes, phases: Array) -> dict[int, tuple[int, int]]:
-        found: dict[int, tuple[int, int]] = {}
+    def _key_by_warp(self, lanes: Lanes, phases: Array) -> dict[int, tuple[int, int]]:
+        keys: dict[int, tuple[int, int]] = {}
         for warp in self._recorder.kept_warps(lanes)[0]:
             cluster = warp % self.shape.ctas // self.size
-            found[warp] = cluster, int(phases[cluster])
-        return found
+            keys[warp] = cluster, int(phases[cluster])
+        return keys
 
     def arrive(self, lanes: Lanes) -> None:
-        _arrived(self._recorder, self._latest, lanes, self._keys(lanes, self.phase))
+        _record_arrivals(self._recorder, self._latest, lanes, self._key_by_warp(lanes, self.phase))
         super().arrive(lanes)
 
     def release(self) -> list[tuple[Waiting, Lanes]]:
         gone = super().release()
         for item, lanes in gone:
-            for warp, (cluster, phase) in self._keys(lanes, self.phase - 1).items():
+            for warp, (cluster, phase) in self._key_by_warp(lanes, self.phase - 1).items():
                 keys = {warp: (cluster, phase)}
-                _released(self._recorder, self._latest, item, keys, "cluster barrier", phase)
+                _record_waits(self._recorder, self._latest, item, keys, "cluster barrier", phase)
         return gone
 
 
@@ -136,14 +136,14 @@ class RecordedMBarriers(MBarriers):
                 self._sources.update(dict.fromkeys(self._row[offsets >> 3].tolist(), source))
 
     def arrive(self, rows: Array, counts: Array, drop: bool = False) -> Array:
-        self._note(rows)
+        self._note_arrivals(rows)
         return super().arrive(rows, counts, drop)
 
     def transfer(self, rows: Array, amounts: Array) -> None:
-        self._note(rows, amounts)
+        self._note_arrivals(rows, amounts)
         super().transfer(rows, amounts)
 
-    def _note(self, rows: Array, amounts: Array | None = None) -> None:
+    def _note_arrivals(self, rows: Array, amounts: Array | None = None) -> None:
         """Keep who arrives last. Bytes that land, and arrivals that an engine makes, happen when they are issued."""
         recorder = self._recorder
         telling = recorder.engines.telling
@@ -163,17 +163,17 @@ class RecordedMBarriers(MBarriers):
         for row, warp in {(int(r), int(w)) for r, w in zip(rows, warps, strict=True)}:
             if recorder.kept[warp]:
                 time = recorder.time(warp) + 1
-                self._later(row, time, recorder.cause(warp, time))
+                self._update_latest(row, time, recorder.cause(warp, time))
 
     def _deliver(self, row: int, works: list[Work]) -> None:
         """The work of an engine arrives at an object; the last one is named after it."""
         self._landed.setdefault(row, []).extend(works)
         if works:
             last = works[-1]
-            self._later(row, last.start, Cause(last.track, last.start))
+            self._update_latest(row, last.start, Cause(last.track, last.start))
             last.barrier = last.barrier or self.name(row)
 
-    def _later(self, row: int, time: int, cause: Cause) -> None:
+    def _update_latest(self, row: int, time: int, cause: Cause) -> None:
         if row not in self._latest or self._latest[row][0] <= time:
             self._latest[row] = time, cause
 
@@ -183,9 +183,9 @@ class RecordedMBarriers(MBarriers):
         for row, phase in zip(rows.tolist(), before.tolist(), strict=True):
             if self.phase[row] == phase:
                 continue
-            found = self._latest.pop(row, None)
-            if found is not None:
-                self._ended[row, phase] = found
+            arrival = self._latest.pop(row, None)
+            if arrival is not None:
+                self._ended[row, phase] = arrival
             self._delivered[row, phase] = self._landed.pop(row, [])
 
     def passed(self, rows: Array, wanted: Array, parity: bool, conditional: bool = False) -> Array:
@@ -206,10 +206,10 @@ class RecordedMBarriers(MBarriers):
         }:
             if not recorder.kept[warp]:
                 continue
-            found = self._ended.get((row, phase))
+            ending = self._ended.get((row, phase))
             offset = recorder.now.offset
-            if found is not None:
+            if ending is not None:
                 instruction = recorder.now.site.instruction
-                recorder.waits(warp, found[0], self.name(row), phase, instruction, found[1], offset)
+                recorder.waits(warp, ending[0], self.name(row), phase, instruction, ending[1], offset)
             for work in self._delivered.get((row, phase), ()):
                 recorder.engines.observed(work, recorder.time(warp))

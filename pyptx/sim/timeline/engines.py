@@ -113,39 +113,39 @@ class Engines:
 
     def before(self, now: Now, args: tuple[Any, ...]) -> None:
         """An instruction that may issue is about to run."""
-        found, instruction = now.step.traits, now.site.instruction
-        match found.get(Trait.ISSUES):
+        step_traits, instruction = now.step.traits, now.site.instruction
+        match step_traits.get(Trait.ISSUES):
             case "wgmma":
-                self._wgmma(now, instruction)
+                self._issue_wgmma(now, instruction)
             case "tcgen05":
-                self._tcgen05(now, instruction, args)
+                self._issue_tcgen05(now, instruction, args)
             case _:
-                if found.get(Trait.COMMITS) == "tcgen05":
-                    self._commits(now)
+                if step_traits.get(Trait.COMMITS) == "tcgen05":
+                    self._commit_products(now)
 
-    def _wgmma(self, now: Now, instruction: Instruction) -> None:
-        found = re.search(r"m(\d+)n(\d+)k(\d+)", instruction.full_opcode)
-        flops = 2 * prod(map(int, found.groups())) if found else 0
+    def _issue_wgmma(self, now: Now, instruction: Instruction) -> None:
+        shape_match = re.search(r"m(\d+)n(\d+)k(\d+)", instruction.full_opcode)
+        flops = 2 * prod(map(int, shape_match.groups())) if shape_match else 0
         recorder = self.recorder
         assert recorder.batch is not None
         shape = recorder.batch.shape
         for warp in recorder.kept_warps(now.lanes)[0]:
             if warp // shape.ctas % 4 == 0:
-                work = self.add(WGMMA, warp, instruction, found[0] if found else "wgmma", flops=flops)
+                work = self.add(WGMMA, warp, instruction, shape_match[0] if shape_match else "wgmma", flops=flops)
                 self._open.setdefault((WGMMA, warp), []).append(work)
 
-    def _tcgen05(self, now: Now, instruction: Instruction, args: tuple[Any, ...]) -> None:
+    def _issue_tcgen05(self, now: Now, instruction: Instruction, args: tuple[Any, ...]) -> None:
         for lane in now.active.tolist():
             warp = self.recorder.warp_of(lane)
             multiplies = Trait.MULTIPLIES in now.step.traits
-            what, flops = _product(now.step, args, lane) if multiplies else (instruction.modifiers[0][1:], 0)
+            what, flops = _decode_product(now.step, args, lane) if multiplies else (instruction.modifiers[0][1:], 0)
             self.flops += flops
             if not self.recorder.kept[warp]:
                 continue
             work = self.add(TCGEN05, warp, instruction, what, flops=flops)
             self._open.setdefault((TCGEN05, warp), []).append(work)
 
-    def _commits(self, now: Now) -> None:
+    def _commit_products(self, now: Now) -> None:
         """tcgen05.commit: what its thread has issued and nobody has waited for arrives at a barrier together."""
         for lane in now.active.tolist():
             warp = self.recorder.warp_of(lane)
@@ -154,7 +154,7 @@ class Engines:
                 continue
             before = self._committed.setdefault(warp, [])
             before[:] = [work for work in before if work.end is None]
-            joined = self._joined(self._open.pop((TCGEN05, warp), []))
+            joined = self._join(self._open.pop((TCGEN05, warp), []))
             if joined is not None:
                 before.append(joined)
             self.telling.append(list(before))
@@ -173,29 +173,29 @@ class Engines:
             return land
         instruction = now.site.instruction
         if Trait.SIGNALS in now.step.traits and now.step.traits.get(Trait.COMMITS) == "cp.async":
-            return self._arrival(lanes, land)
+            return self._deliver_copies(lanes, land)
         warps = {recorder.warp_of(int(lane)) for lane in lanes}
         kept = [warp for warp in sorted(warps) if recorder.kept[warp]]
         engine = COPIES if agent == "cp.async" else STORES if grouped else LOADS
         self.bytes[engine] = self.bytes.get(engine, 0) + size
         works: dict[int, list[Work]] = {}
         for warp in kept:
-            work = self.add(engine, warp, instruction, _what(instruction), size // len(warps))
+            work = self.add(engine, warp, instruction, _describe_copy(instruction), size // len(warps))
             works[warp] = [work]
             if grouped:
                 self._open.setdefault((agent, warp), []).append(work)
-        return self._telling(works, lanes, land)
+        return self._attribute_landing(works, lanes, land)
 
-    def _arrival(self, lanes: Array, land: Landing) -> Landing:
+    def _deliver_copies(self, lanes: Array, land: Landing) -> Landing:
         """cp.async.mbarrier.arrive: the lanes' copies end with a phase."""
         works: dict[int, list[Work]] = {}
         for warp in sorted({self.recorder.warp_of(int(lane)) for lane in lanes}):
-            joined = self._joined(self._open.pop((COPIES, warp), [])) if self.recorder.kept[warp] else None
+            joined = self._join(self._open.pop((COPIES, warp), [])) if self.recorder.kept[warp] else None
             if joined is not None:
                 works[warp] = [joined]
-        return self._telling(works, lanes, land)
+        return self._attribute_landing(works, lanes, land)
 
-    def _telling(self, works: dict[int, list[Work]], lanes: Array, land: Landing) -> Landing:
+    def _attribute_landing(self, works: dict[int, list[Work]], lanes: Array, land: Landing) -> Landing:
         """Return what lands the work of warps, for these lanes, and says whose it is."""
         if not works:
             return land
@@ -237,10 +237,10 @@ class Engines:
         ops = self._open.get(key, [])
         taken = [work for work in ops if until is None or work.start < until]
         self._open[key] = [work for work in ops if until is not None and work.start >= until]
-        joined = self._joined(taken)
+        joined = self._join(taken)
         self._groups.setdefault(key, []).append([joined] if joined is not None else [])
 
-    def _joined(self, works: list[Work]) -> Work | None:
+    def _join(self, works: list[Work]) -> Work | None:
         """Return the operations of a group as one: the first takes the others in."""
         if not works:
             return None
@@ -269,11 +269,11 @@ class Engines:
         """A warp ran a block: it multiplied itself, its `wgmma` groups end and are waited for."""
         steps = self._static.get(block.pc)
         if steps is None:
-            steps = self._static[block.pc] = _group_steps(block)
-        for at, what, newest in steps:
-            if what == "mma":
+            steps = self._static[block.pc] = _collect_group_steps(block)
+        for at, kind, newest in steps:
+            if kind == "mma":
                 self.products.append((self._first + warp % self._ctas, start + at, start + at + 1))
-            elif what == "commit":
+            elif kind == "commit":
                 self._commit((WGMMA, warp), start + at)
             else:
                 self._wait((WGMMA, warp), newest, start + at)
@@ -311,7 +311,7 @@ class RecordedEffects(Effects):
         super().wait(agent, lanes, total, newest)
 
 
-def _what(instruction: Instruction) -> str:
+def _describe_copy(instruction: Instruction) -> str:
     """Return what a copy is called: its shape and what it does beyond copying."""
     parts = [part.partition("::")[0] for part in instruction.full_opcode.split(".")]
     words = [part for part in parts if part in _WORDS or re.fullmatch(r"[1-5]d", part)]
@@ -321,7 +321,7 @@ def _what(instruction: Instruction) -> str:
 _WORDS = frozenset("reduce multicast im2col gather4 scatter4 st red add min max inc dec and or xor".split())
 
 
-def _product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, int]:
+def _decode_product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, int]:
     """Return the shape of a tcgen05 product, which its instruction descriptor says, and its operations."""
     assert step.plan is not None
     modifiers, signature = step.instruction.modifiers, step.plan.signature
@@ -331,21 +331,21 @@ def _product(step: Step, args: tuple[Any, ...], lane: int) -> tuple[str, int]:
     lanes: Lanes = args[1]
     values = np.broadcast_to(args[3 + 2 * addresses + 1 + names.index("idesc")], lanes.n)
     try:
-        found = InstructionDescriptor.decode(kind, int(values[np.searchsorted(lanes.index, lane)]))
+        descriptor = InstructionDescriptor.decode(kind, int(values[np.searchsorted(lanes.index, lane)]))
     except ValueError:
         return "mma", 0
-    return f"m{found.m}n{found.n}k{found.k}", 2 * found.m * found.n * found.k
+    return f"m{descriptor.m}n{descriptor.n}k{descriptor.k}", 2 * descriptor.m * descriptor.n * descriptor.k
 
 
-def _group_steps(block: Block) -> list[tuple[int, str, int]]:
-    found: list[tuple[int, str, int]] = []
+def _collect_group_steps(block: Block) -> list[tuple[int, str, int]]:
+    steps: list[tuple[int, str, int]] = []
     for at, step in enumerate(block.steps):
         traits = step.traits
         if Trait.MULTIPLIES in traits and Trait.ISSUES not in traits:
-            found.append((at, "mma", 0))
+            steps.append((at, "mma", 0))
         elif traits.get(Trait.COMMITS) == "wgmma":
-            found.append((at, "commit", 0))
+            steps.append((at, "commit", 0))
         elif traits.get(Trait.LANDS) == "wgmma":
             newest = step.instruction.operands[0]
-            found.append((at, "wait", int(newest.value) if isinstance(newest, ImmediateOperand) else 0))
-    return found
+            steps.append((at, "wait", int(newest.value) if isinstance(newest, ImmediateOperand) else 0))
+    return steps

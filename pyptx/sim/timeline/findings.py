@@ -26,8 +26,12 @@ def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, S
     text = recorded.source.split("\n")
     return [
         (
-            _moment(recorded, finding, _spot(recorded, text, finding.place.origin, finding.place.text, finding.agent)),
-            _spot(recorded, text, finding.other.origin, finding.other.text, finding.other_agent)
+            _set_time(
+                recorded,
+                finding,
+                _locate_agent(recorded, text, finding.place.origin, finding.place.text, finding.agent),
+            ),
+            _locate_agent(recorded, text, finding.other.origin, finding.other.text, finding.other_agent)
             if finding.other is not None
             else None,
         )
@@ -35,25 +39,29 @@ def spots(recorded: Recorded, findings: Sequence[Finding]) -> list[tuple[Spot, S
     ]
 
 
-def stopped_at(recorded: Recorded, found: Diagnostic) -> Spot:
+def stopped_at(recorded: Recorded, diagnostic: Diagnostic) -> Spot:
     """Return where an error ended the run: at the warp that is stuck there, if one is."""
-    lines = _lines(recorded, found.origin)
+    lines = _list_lines(recorded, diagnostic.origin)
     stuck = [wait for wait in recorded.waits if not wait.released and wait.line in lines]
     if stuck:
         return Spot(stuck[0].line, stuck[0].track, stuck[0].start)
     text = recorded.source.split("\n")
-    named = [line for line in lines if any(word in text[line - 1] for word in re.findall("`([^`]+)`", found.message))]
+    named = [
+        line for line in lines if any(word in text[line - 1] for word in re.findall("`([^`]+)`", diagnostic.message))
+    ]
     return Spot((named or lines or [0])[0], -1, 0)
 
 
-def _moment(recorded: Recorded, finding: Finding, spot: Spot) -> Spot:
+def _set_time(recorded: Recorded, finding: Finding, spot: Spot) -> Spot:
     """Return a spot at the time at which the finding was made, where that is known."""
-    found = recorded.moments.get(id(finding))
-    return spot if found is None else Spot(spot.line, found.track, found.time)
+    moment = recorded.moments.get(id(finding))
+    return spot if moment is None else Spot(spot.line, moment.track, moment.time)
 
 
-def _spot(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str, agent: Agent | None) -> Spot:
-    line = _line(recorded, text, origin, opcode)
+def _locate_agent(
+    recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str, agent: Agent | None
+) -> Spot:
+    line = _resolve_line(recorded, text, origin, opcode)
     if agent is None or not line:
         return Spot(line, -1, 0)
     numbers = {int(Cta.at(cta, recorded.grid)): at for at, cta in enumerate(recorded.ctas)}
@@ -66,14 +74,14 @@ def _spot(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode
     return Spot(line, tracks[0] if tracks else -1, 0)
 
 
-def _line(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str) -> int:
+def _resolve_line(recorded: Recorded, text: Sequence[str], origin: Origin | None, opcode: str) -> int:
     """Return the PTX line of a place: of several the one with the instruction is meant."""
-    there = _lines(recorded, origin)
+    there = _list_lines(recorded, origin)
     named = [number for number in there if isinstance(origin, PythonFrame) and opcode and opcode in text[number - 1]]
     return (named or there or [0])[0]
 
 
-def _lines(recorded: Recorded, origin: Origin | None) -> list[int]:
+def _list_lines(recorded: Recorded, origin: Origin | None) -> list[int]:
     """Return the PTX lines of a place. A Python line may stand for several."""
     if isinstance(origin, PythonFrame):
         return [line.number for line in recorded.lines if line.python == (origin.file, origin.line)]

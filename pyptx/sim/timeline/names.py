@@ -32,7 +32,7 @@ class Names:
         }
         placed = {name: address for (name, _), address in program.variables.placed.items() if name in arrays}
         starts = {address: name for name, address in placed.items()}
-        for symbol, offset, name in _barriers(program.module):
+        for symbol, offset, name in _iterate_barriers(program.module):
             if symbol in placed:
                 starts[placed[symbol] + offset] = name
                 arrays.setdefault(name, True)
@@ -42,12 +42,12 @@ class Names:
     def mbarrier(self, address: int, first: int, written: str = "") -> str:
         """Return what stands at an address of shared memory: `full`, `full[2]`, `smem+0x400`. `first` is the address of
         the first of the objects that belong together, and `written` the line of Python that initializes them."""
-        start, name = _before(self._starts, address)
+        start, name = _find_start(self._starts, address)
         if start < first:
             said = _INIT.search(written)
             if said is not None:
                 return f"{said[1]}[{(address - first) // _OBJECT}]" if said[2] else said[1]
-            start, name = _before(self._declared, address)
+            start, name = _find_start(self._declared, address)
         if not name:
             return f"{address:#x}"
         offset = address - start
@@ -56,13 +56,13 @@ class Names:
         return f"{name}[{offset // _OBJECT}]" if offset % _OBJECT == 0 and offset < _NEAR else f"{name}+{offset:#x}"
 
 
-def _before(starts: list[tuple[int, str]], address: int) -> tuple[int, str]:
+def _find_start(starts: list[tuple[int, str]], address: int) -> tuple[int, str]:
     """Return the last start that is not behind an address, an empty name if there is none."""
     at = bisect_right(starts, (address, "\U0010ffff")) - 1
     return starts[at] if at >= 0 else (0, "")
 
 
-def _barriers(module: Module) -> Iterator[tuple[str, int, str]]:
+def _iterate_barriers(module: Module) -> Iterator[tuple[str, int, str]]:
     """Yield symbol, offset and name of the barriers whose address a traced kernel takes."""
     for scope in visit(module):
         if not isinstance(scope, IntrinsicScope) or scope.name != "barrier_address":

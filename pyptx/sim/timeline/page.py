@@ -29,19 +29,21 @@ def page(
     style, script, body = (
         assets.joinpath(name).read_text("utf-8") for name in ("timeline.css", "timeline.js", "timeline.html")
     )
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'"
-    made = body.replace("{{policy}}", policy).replace("{{style}}", style).replace("{{script}}", script)
-    return made.replace("{{data}}", _json(payload(recorded, findings, lines or {}, errors)))
+    policy = (
+        f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; base-uri 'none'"
+    )
+    document = body.replace("{{policy}}", policy).replace("{{style}}", style).replace("{{script}}", script)
+    return document.replace("{{data}}", _encode_json(payload(recorded, findings, lines or {}, errors)))
 
 
-def _hash(text: str) -> str:
+def _hash_source(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
-def _json(value: object) -> str:
+def _encode_json(value: object) -> str:
     """Return JSON that may stand in a script element: no `<` ends it or begins a comment."""
-    made = dumps(value, separators=(",", ":"))
-    return made.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    text = dumps(value, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 class _Strings:
@@ -82,17 +84,17 @@ def payload(
             for n in recorded.lines
         ],
         "extra": {str(number): found for number, found in lines.items()},
-        "python": _python(recorded),
+        "python": _collect_python(recorded),
         "hazards": [
-            *(_error(recorded, found) for found in errors),
-            *(_hazard(finding, *places)
+            *(_describe_error(recorded, found) for found in errors),
+            *(_describe_hazard(finding, *places)
             for finding, places in zip(findings, spots(recorded, findings), strict=True)),
         ],
         "strings": list(string.all),
     }  # fmt: skip
 
 
-def _python(recorded: Recorded) -> dict[str, Any]:
+def _collect_python(recorded: Recorded) -> dict[str, Any]:
     """Return the parts of Python files that take part, by name: the first line's number, and the lines."""
     shown: dict[str, Any] = {}
     for name, text in recorded.texts.items():
@@ -103,17 +105,19 @@ def _python(recorded: Recorded) -> dict[str, Any]:
     return shown
 
 
-def _error(recorded: Recorded, found: Diagnostic) -> dict[str, Any]:
+def _describe_error(recorded: Recorded, diagnostic: Diagnostic) -> dict[str, Any]:
     """Return what ended the run, at the warp that is stuck there."""
-    spot = stopped_at(recorded, found)
+    spot = stopped_at(recorded, diagnostic)
     return {
-        "severity": str(found.severity), "code": found.code, "title": found.message, "what": "", "count": 1,
-        "notes": list(found.notes), "help": found.help or "", "line": spot.line, "instruction": "", "other": None,
+        "severity": str(diagnostic.severity), "code": diagnostic.code, "title": diagnostic.message,
+        "what": "", "count": 1,
+        "notes": list(diagnostic.notes), "help": diagnostic.help or "",
+        "line": spot.line, "instruction": "", "other": None,
         "track": spot.track, "time": spot.time,
     }  # fmt: skip
 
 
-def _hazard(finding: Finding, spot: Spot, other: Spot | None) -> dict[str, Any]:
+def _describe_hazard(finding: Finding, spot: Spot, other: Spot | None) -> dict[str, Any]:
     about = finding.diagnostic()
     return {
         "severity": str(finding.severity), "code": finding.rule.code, "title": finding.rule.title,

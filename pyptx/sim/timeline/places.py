@@ -35,8 +35,8 @@ class Places:
 
 def places_of(module: Module) -> Places:
     """Find the lines by writing the module and reading it again: a traced module has never been text."""
-    made = Places(emit(module))
-    written = [node for node in visit(parse(made.text)) if isinstance(node, Instruction)]
+    places = Places(emit(module))
+    written = [node for node in visit(parse(places.text)) if isinstance(node, Instruction)]
     files = {node.index: node.path for node in visit(module) if isinstance(node, FileDirective)}
     at: Source | None = None
     rows, tables = iter(written), dict[CodeType, list[int]]()
@@ -48,16 +48,16 @@ def places_of(module: Module) -> Places:
         if not isinstance(node, Instruction):
             continue
         place = opcode_span(next(rows))
-        made.line[id(node)] = place.line if place is not None else 0
-        found = _python(node, tables)
-        if found is not None:
-            made.files.add(found[0])
-        if found or at:
-            made.source[id(node)] = found or at or ("", 0)
-    return made
+        places.line[id(node)] = place.line if place is not None else 0
+        source = _find_source(node, tables)
+        if source is not None:
+            places.files.add(source[0])
+        if source or at:
+            places.source[id(node)] = source or at or ("", 0)
+    return places
 
 
-def _python(node: Instruction, tables: dict[CodeType, list[int]]) -> Source | None:
+def _find_source(node: Instruction, tables: dict[CodeType, list[int]]) -> Source | None:
     """Return the Python line of a traced instruction. Positions of a code object come all at once, so they are kept."""
     origin = node.origin
     if not isinstance(origin, PythonFrame):

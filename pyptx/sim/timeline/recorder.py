@@ -82,7 +82,7 @@ class Recorder:
         self.names = Names(program)
         blocks = program.blocks
         self.steps = {id(step.instruction): (at, step) for block in blocks for at, step in enumerate(block.steps)}
-        self.labels = _labels(program)
+        self.labels = _label_blocks(program)
         self.warp_runs, self.lane_runs = np.zeros(len(blocks), np.int64), np.zeros(len(blocks), np.int64)
         self.waited: dict[int, int] = {}
         self.now: Now | None = None
@@ -138,9 +138,9 @@ class Recorder:
 
     def observed(self, block: Block, constants: dict[str, Any]) -> dict[str, Any]:
         """Return the constants with every function put behind one that notes which instruction calls it."""
-        return {name: self._noting(value) if _is_body(value) else value for name, value in constants.items()}
+        return {name: self._wrap_note(value) if _is_body(value) else value for name, value in constants.items()}
 
-    def _noting(self, inner: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_note(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any) -> Any:
             if not args or type(args[0]) is not Site:
                 return inner(*args)
@@ -181,7 +181,7 @@ class Recorder:
             self.engines.ran(block, warp, int(self.clock[warp]))
         self.clock[warps] += steps
         if self.batch.checks is not None:
-            self._find(self.batch.checks.engine.findings)
+            self._locate_findings(self.batch.checks.engine.findings)
 
     def _sleep(self, pc: int, warps: list[int]) -> None:
         """Warps wait for an mbarrier. One that has waited there before, timed out and come straight back has only gone
@@ -190,13 +190,13 @@ class Recorder:
             if not self.kept[warp]:
                 continue
             at, since = self.asleep.get(warp, (-1, 0))
-            found = self.open.get(warp)
-            if at == pc and found is not None and (found.start, found.end) == (since, int(self.clock[warp])):
+            run = self.open.get(warp)
+            if at == pc and run is not None and (run.start, run.end) == (since, int(self.clock[warp])):
                 self.clock[warp] = since
                 del self.open[warp]
             self.asleep[warp] = pc, int(self.clock[warp])
 
-    def _find(self, findings: Ledger) -> None:
+    def _locate_findings(self, findings: Ledger) -> None:
         """Note where the warps of new findings are."""
         if len(findings) == self.found:
             return
@@ -245,18 +245,20 @@ class Recorder:
 
     def room(self) -> bool:
         """Tell whether there is room for another record."""
-        made = self.made
-        made.truncated = made.truncated or len(made.runs) + len(made.waits) + len(made.transfers) >= MOST_RECORDS
-        return not made.truncated
+        recorded = self.made
+        recorded.truncated = (
+            recorded.truncated or len(recorded.runs) + len(recorded.waits) + len(recorded.transfers) >= MOST_RECORDS
+        )
+        return not recorded.truncated
 
     # The end
 
     def finish(self) -> Recorded:
         """Return the record, with everything in it that was under way."""
         self._close_all()
-        self._still_waiting()
+        self._draw_open_waits()
         self.engines.close()
-        self.made.lines = self._lines()
+        self.made.lines = self._collect_lines()
         self.made.texts = {name: getlines(name) for name in sorted(self.places.files)}
         return self.made
 
@@ -267,7 +269,7 @@ class Recorder:
         drawn = Timeline(self.finish(), hazards, errors=errors)
         return StoppedHang(why, drawn) if isinstance(why, Hang) else Stopped(why, drawn)
 
-    def _still_waiting(self) -> None:
+    def _draw_open_waits(self) -> None:
         """Draw the waits of a run that stopped; in one that ended nobody waits."""
         if self.state is None or self.batch is None:
             return
@@ -291,48 +293,48 @@ class Recorder:
 
     def drawn(self, stats: Stats, hazards: Sequence[Finding]) -> Timeline:
         """Return the timeline, and put what was counted into the run's statistics."""
-        made = self.finish()
+        recorded = self.finish()
         if self.tally is None:
-            return Timeline(made, hazards)
+            return Timeline(recorded, hazards)
         stats.statistics = statistics(self, self.tally)
-        return Timeline(made, hazards, stats.statistics.marks())
+        return Timeline(recorded, hazards, stats.statistics.marks())
 
     def _extend(self, warp: int, pc: int, steps: int, lanes: int) -> None:
         start = int(self.clock[warp])
-        found = self.open.get(warp)
-        goes_on = found is not None and found.end == start and found.last < pc and self._same(found.last, pc)
-        if found is not None and goes_on and self.asleep.get(warp) != (pc - 1, start):
-            found.end, found.last, found.lanes = start + steps, pc, max(found.lanes, lanes)
-            found.steps += steps
+        run = self.open.get(warp)
+        goes_on = run is not None and run.end == start and run.last < pc and self._shares_function(run.last, pc)
+        if run is not None and goes_on and self.asleep.get(warp) != (pc - 1, start):
+            run.end, run.last, run.lanes = start + steps, pc, max(run.lanes, lanes)
+            run.steps += steps
             return
-        if found is not None:
-            self._close(warp, found)
+        if run is not None:
+            self._close(warp, run)
         self.open[warp] = Open(start, start + steps, pc, pc, lanes, steps)
 
-    def _same(self, one: int, other: int) -> bool:
+    def _shares_function(self, one: int, other: int) -> bool:
         blocks = self.program.blocks
         return blocks[one].code is blocks[other].code
 
-    def _close(self, warp: int, found: Open) -> None:
-        if found.end == found.start or not self.room():
+    def _close(self, warp: int, run: Open) -> None:
+        if run.end == run.start or not self.room():
             return
-        first, last = self._line(found.first, False), self._line(found.last, True)
+        first, last = self._line_of_block(run.first, False), self._line_of_block(run.last, True)
         self.made.runs.append(
-            Run(self.rows[warp], found.start, found.end, self.labels[found.first], (first, last), found.lanes,
-                found.steps)
+            Run(self.rows[warp], run.start, run.end, self.labels[run.first], (first, last), run.lanes,
+                run.steps)
         )  # fmt: skip
 
     def _close_all(self) -> None:
-        for warp, found in self.open.items():
-            self._close(warp, found)
+        for warp, run in self.open.items():
+            self._close(warp, run)
         self.open = {}
 
-    def _line(self, pc: int, last: bool) -> int:
+    def _line_of_block(self, pc: int, last: bool) -> int:
         lines = [self.places.line_of(step.instruction) for step in self.program.blocks[pc].steps]
         known = [line for line in lines if line]
         return (known[-1] if last else known[0]) if known else 0
 
-    def _lines(self) -> list[Line]:
+    def _collect_lines(self) -> list[Line]:
         warps: dict[int, int] = {}
         lanes: dict[int, int] = {}
         source: dict[int, tuple[str, int]] = {}
@@ -343,9 +345,9 @@ class Recorder:
                     continue
                 warps[line] = warps.get(line, 0) + int(self.warp_runs[block.pc])
                 lanes[line] = lanes.get(line, 0) + int(self.lane_runs[block.pc])
-                found = self.places.source_of(step.instruction)
-                if found is not None:
-                    source[line] = found
+                origin = self.places.source_of(step.instruction)
+                if origin is not None:
+                    source[line] = origin
         return [
             Line(line, warps[line], lanes[line], self.waited.get(line, 0), source.get(line)) for line in sorted(warps)
         ]
@@ -356,16 +358,16 @@ def recording(launch: Launch, schedule: str, timeline: bool | int, statistics: b
     program = launch.program
     places = places_of(program.module)
     name = program.entry.function.name
-    made = Recorded(name, launch.grid, launch.block, launch.cluster, schedule, places.text)
+    recorded = Recorded(name, launch.grid, launch.block, launch.cluster, schedule, places.text)
     most = int(timeline) if timeline is not True and timeline else MOST_CTAS
-    return Recorder(program, places, made, most, Tally() if statistics else None)
+    return Recorder(program, places, recorded, most, Tally() if statistics else None)
 
 
 def _is_body(value: object) -> bool:
     return callable(value) and not isinstance(value, np.ufunc | type)
 
 
-def _labels(program: Program) -> list[str]:
+def _label_blocks(program: Program) -> list[str]:
     """Return what each block is called: after the last label before it, or its function."""
     names: dict[int, str] = {}
     for code in program.codes:

@@ -25,15 +25,15 @@ class Timeline:
     """What ended the run, hazards aside: a deadlock, an access out of bounds."""
 
     def __str__(self) -> str:
-        made = self.recorded
-        parts = [f"{made.kernel}: {len(made.ctas)} CTAs, {made.end} steps", f"{len(made.runs)} runs"]
-        parts += [f"{len(made.waits)} waits", f"{len(made.transfers)} transfers"]
+        recorded = self.recorded
+        parts = [f"{recorded.kernel}: {len(recorded.ctas)} CTAs, {recorded.end} steps", f"{len(recorded.runs)} runs"]
+        parts += [f"{len(recorded.waits)} waits", f"{len(recorded.transfers)} transfers"]
         return ", ".join(parts) + f" ({UNIT})"
 
     def save(self, path: str | Path) -> None:
         """Write the page (`.html`) or the trace for Perfetto and Chrome (`.json`)."""
         where = Path(path)
-        kinds = {".html": self.html, ".htm": self.html, ".json": self._json}
+        kinds = {".html": self.html, ".htm": self.html, ".json": self._dump_json}
         if where.suffix not in kinds:
             raise ValueError(f"{where}: a timeline is saved as .html or as .json")
         where.write_text(kinds[where.suffix](), "utf-8")
@@ -60,7 +60,7 @@ class Timeline:
     def _repr_html_(self) -> str:
         return self.frame()
 
-    def _json(self) -> str:
+    def _dump_json(self) -> str:
         import json
 
         return json.dumps(self.perfetto())

@@ -24,8 +24,8 @@ def tile(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) -> C
     start = coordinates[0] * tensor.dtype.bits // 8 + tensor.address
     for at, stride in zip(coordinates[1:], tensor.strides, strict=True):
         start += at * stride
-    box = _box(tensor, unit)
-    inside = _rows_inside(box.axes, coordinates)
+    box = _lay_out_box(tensor, unit)
+    inside = _find_rows_inside(box.axes, coordinates)
     return complete(tensor, destination, coordinates[0], unit, box.address + start, inside, box.shape)
 
 
@@ -41,9 +41,9 @@ class _Box:
 
 
 @lru_cache(maxsize=256)
-def _box(tensor: TensorMap, unit: int) -> _Box:
+def _lay_out_box(tensor: TensorMap, unit: int) -> _Box:
     steps = tensor.steps
-    rows = _rows(steps[1:], tensor.strides, tensor.element_strides[1:])
+    rows = _compute_row_offsets(steps[1:], tensor.strides, tensor.element_strides[1:])
     address = (rows[:, None] + inner(tensor.dtype, steps[0], step_of(tensor), unit).address).ravel()
     address.flags.writeable = False
     axes = tuple(zip(tensor.dims[1:], steps[1:], tensor.element_strides[1:], strict=True))
@@ -82,14 +82,14 @@ def together(tensor: TensorMap, coordinates: tuple[Array, ...], destination: int
             return None
         start += place * stride
     unit = unit_of(tensor, int(np.gcd.reduce(coordinates[0])))
-    inside, outside, low, high, reach = _spans(tensor, unit, destination % period(tensor.swizzle))
-    return Together(start, inside, outside, unit, low, high, reach, *_runs(tensor, unit))
+    inside, outside, low, high, reach = _collect_units(tensor, unit, destination % period(tensor.swizzle))
+    return Together(start, inside, outside, unit, low, high, reach, *_merge_runs(tensor, unit))
 
 
 @lru_cache(maxsize=256)
-def _spans(tensor: TensorMap, unit: int, phase: int) -> tuple[I64, I64, int, int, int]:
+def _collect_units(tensor: TensorMap, unit: int, phase: int) -> tuple[I64, I64, int, int, int]:
     """Return units in shared and global memory, and the bytes that they span in both."""
-    box = _box(tensor, unit)
+    box = _lay_out_box(tensor, unit)
     units, _ = placed(box.shape[0], tensor.dtype, box.shape[1], step_of(tensor), unit, tensor.swizzle, phase)
     outside = box.address // unit
     inside = units // unit
@@ -99,9 +99,9 @@ def _spans(tensor: TensorMap, unit: int, phase: int) -> tuple[I64, I64, int, int
 
 
 @lru_cache(maxsize=256)
-def _runs(tensor: TensorMap, unit: int) -> tuple[I64, int]:
+def _merge_runs(tensor: TensorMap, unit: int) -> tuple[I64, int]:
     """Return where runs of bytes begin that a box consists of, and how long each is."""
-    places = np.sort(_box(tensor, unit).address)
+    places = np.sort(_lay_out_box(tensor, unit).address)
     begins = np.flatnonzero(np.append(True, places[1:] != places[:-1] + unit))
     sizes = np.diff(np.append(begins, len(places)))
     return (places[begins], int(sizes[0]) * unit) if (sizes == sizes[0]).all() else (places, unit)
@@ -117,7 +117,7 @@ def gather(tensor: TensorMap, coordinates: tuple[int, ...], destination: int) ->
     return assemble(tensor, destination, coordinates[0], address, None if inside.all() else inside, tensor.steps[0])
 
 
-def _rows(counts: tuple[int, ...], strides: tuple[int, ...], steps: tuple[int, ...]) -> I64:
+def _compute_row_offsets(counts: tuple[int, ...], strides: tuple[int, ...], steps: tuple[int, ...]) -> I64:
     """Return the offsets of a box's rows in global memory, the fastest dimension first."""
     offsets = np.zeros(1, np.int64)
     for count, stride, step in zip(counts, strides, steps, strict=True):
@@ -125,7 +125,7 @@ def _rows(counts: tuple[int, ...], strides: tuple[int, ...], steps: tuple[int, .
     return offsets
 
 
-def _rows_inside(axes: tuple[tuple[int, int, int], ...], coordinates: tuple[int, ...]) -> Mask | None:
+def _find_rows_inside(axes: tuple[tuple[int, int, int], ...], coordinates: tuple[int, ...]) -> Mask | None:
     """Tell which rows lie in the tensor; None if all do."""
     places = tuple(zip(coordinates[1:], axes, strict=True))
     if all(at >= 0 and at + (count - 1) * step < size for at, (size, count, step) in places):

@@ -25,9 +25,9 @@ def im2col(tensor: TensorMap, coordinates: tuple[int, ...], destination: int, of
     if box is None:
         raise ValueError("an im2col copy needs an im2col tensor map, got a tiled one")
     if box.mode is Im2colMode.IM2COL:
-        places = _pixels(tensor, box, coordinates, offsets or (0,) * (tensor.rank - 2))
+        places = _list_pixels(tensor, box, coordinates, offsets or (0,) * (tensor.rank - 2))
     else:
-        places = _wide_pixels(tensor, box, coordinates, *(offsets or (0, 0)))
+        places = _list_wide_pixels(tensor, box, coordinates, *(offsets or (0, 0)))
     inside = np.ones(len(places[0]), np.bool_)
     address = np.full(len(places[0]), tensor.address + coordinates[0] * tensor.dtype.bits // 8, np.int64)
     for place, size, stride in zip(places, tensor.dims[1:], tensor.strides, strict=True):
@@ -36,7 +36,7 @@ def im2col(tensor: TensorMap, coordinates: tuple[int, ...], destination: int, of
     return assemble(tensor, destination, coordinates[0], address, None if inside.all() else inside, box.channels)
 
 
-def _pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], taps: tuple[int, ...]) -> list[I64]:
+def _list_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], taps: tuple[int, ...]) -> list[I64]:
     """Return the coordinates of every pixel along W, H, D and N: the box is walked with W fastest."""
     carry = np.arange(box.pixels, dtype=np.int64)
     places: list[I64] = []
@@ -56,7 +56,7 @@ def _walk(count: I64, at: int, low: int, high: int, step: int) -> tuple[I64, I64
     return np.where(ahead < 0, at + count * step, low + ahead % length * step), wraps
 
 
-def _wide_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], halo: int, shift: int) -> list[I64]:
+def _list_wide_pixels(tensor: TensorMap, box: Im2col, coordinates: tuple[int, ...], halo: int, shift: int) -> list[I64]:
     """Return the coordinates of pixels along W, images following each other, with the halo after each run."""
     low, high = box.lower[0] + shift, tensor.dims[1] - 1 + box.upper[0] + shift
     step = tensor.element_strides[1]

@@ -63,11 +63,11 @@ def store(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int = 0) -
     if copy.element is ElementType.B6X16_P32:
         _store_six_bits(copy, memory, base, shared, shared_base)
         return
-    source, target = _inside(copy)
+    source, target = _clip(copy)
     put(memory, base, target, take(shared, shared_base, source, copy.unit), copy.unit)
 
 
-def _inside(copy: Copy) -> tuple[I64, I64]:
+def _clip(copy: Copy) -> tuple[I64, I64]:
     if copy.inside is None:
         return copy.shared, copy.address
     return copy.shared[copy.inside], copy.address[copy.inside]
@@ -75,7 +75,7 @@ def _inside(copy: Copy) -> tuple[I64, I64]:
 
 def _store_six_bits(copy: Copy, memory: U8, base: int, shared: U8, shared_base: int) -> None:
     """Pack 16 bytes with six bits each into 12."""
-    source, target = (x.reshape(-1, 3) for x in _inside(copy))
+    source, target = (x.reshape(-1, 3) for x in _clip(copy))
     chunks = take(shared, shared_base, source[:, 0], CHUNK).view(np.uint8).reshape(-1, 4, 4).astype(np.uint32) & 63
     packed = chunks[..., 0] | chunks[..., 1] << 6 | chunks[..., 2] << 12 | chunks[..., 3] << 18
     data = np.stack([packed & 255, packed >> 8 & 255, packed >> 16], axis=-1).astype(np.uint8)
@@ -86,13 +86,13 @@ def reduce(
     copy: Copy, operation: str, memory: U8, base: int, shared: U8, shared_base: int = 0
 ) -> tuple[Array, Array, Array]:
     """Combine the box in shared memory with the tensor, in place; return the elements before, what came, and after."""
-    source, target = _inside(copy)
+    source, target = _clip(copy)
     number = np.dtype(_NUMBER[copy.element])
     old = take(memory, base, target, copy.unit).view(number)
     new = take(shared, shared_base, source, copy.unit).view(number)
-    made = combine(operation, old, new, copy.element)
-    put(memory, base, target, made.view(f"V{copy.unit}"), copy.unit)
-    return old, new, made
+    result = combine(operation, old, new, copy.element)
+    put(memory, base, target, result.view(f"V{copy.unit}"), copy.unit)
+    return old, new, result
 
 
 def combine(operation: str, old: Array, new: Array, element: ElementType) -> Array:

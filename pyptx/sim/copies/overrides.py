@@ -15,18 +15,18 @@ Change = Callable[[TensorMap], TensorMap]
 
 def overriding(lanes: Lanes, mask: Any, operands: Sequence[Any]) -> Callable[[int], Change | None]:
     """Return what each of the chosen lanes changes of its map; the operands may contain overrides by their names."""
-    given: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     for operand in operands:
         if isinstance(operand, Mapping):
-            given = dict(cast("Mapping[str, Any]", operand))
-    if not given:
+            overrides = dict(cast("Mapping[str, Any]", operand))
+    if not overrides:
         return lambda lane: None
-    _, values = chosen(lanes, mask, *given.values())
-    named = dict(zip(given, values, strict=True))
-    return lambda lane: lambda tensor: _changed(tensor, named, lane)
+    _, values = chosen(lanes, mask, *overrides.values())
+    named = dict(zip(overrides, values, strict=True))
+    return lambda lane: lambda tensor: _override_tensor(tensor, named, lane)
 
 
-def _changed(tensor: TensorMap, named: dict[str, Any], lane: int) -> TensorMap:
+def _override_tensor(tensor: TensorMap, named: dict[str, Any], lane: int) -> TensorMap:
     address = int(named["address"][lane])
     if address % 16:
         raise ValueError(f"the overriding address {address:#x} is no multiple of 16")

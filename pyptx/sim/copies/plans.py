@@ -58,11 +58,11 @@ class Inner:
 
 def unit_of(tensor: TensorMap, start: int) -> int:
     """Return the largest unit that never lies half inside the tensor, for rows that begin at element `start`."""
-    return gcd(_widest_unit(tensor), start * tensor.dtype.bits // 8) if not tensor.dtype.is_padded else 4
+    return gcd(_choose_unit(tensor), start * tensor.dtype.bits // 8) if not tensor.dtype.is_padded else 4
 
 
 @lru_cache(maxsize=256)
-def _widest_unit(tensor: TensorMap) -> int:
+def _choose_unit(tensor: TensorMap) -> int:
     size = tensor.dtype.bits // 8
     if step_of(tensor) != 1:
         return size
@@ -75,22 +75,22 @@ def _widest_unit(tensor: TensorMap) -> int:
 def inner(dtype: ElementType, count: int, step: int, unit: int) -> Inner:
     """Return the units of a row of `count` elements taken in steps of `step`."""
     if dtype.is_padded:
-        return _padded(dtype, count)
+        return _pad_layout(dtype, count)
     if step != 1:
         element = np.arange(count, dtype=np.int64)
         places = element * step
-        return Inner(element * unit, places * unit, places, places, _none(), count * unit, int(places[-1]))
+        return Inner(element * unit, places * unit, places, places, _make_empty(), count * unit, int(places[-1]))
     size = count * dtype.bits // 8
     offset = np.arange(0, size, unit, dtype=np.int64)
     last = ((offset + unit) * 8 - 1) // dtype.bits
-    return Inner(offset, offset, offset * 8 // dtype.bits, last, _none(), size, count - 1)
+    return Inner(offset, offset, offset * 8 // dtype.bits, last, _make_empty(), size, count - 1)
 
 
-def _none() -> I64:
+def _make_empty() -> I64:
     return np.empty(0, np.int64)
 
 
-def _padded(dtype: ElementType, count: int) -> Inner:
+def _pad_layout(dtype: ElementType, count: int) -> Inner:
     """Spread every 16 elements, 8 or 12 bytes, over 16 bytes."""
     group = np.arange(count // GROUP, dtype=np.int64)[:, None]
     words = GROUP * dtype.bits // 32

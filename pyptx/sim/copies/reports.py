@@ -16,10 +16,10 @@ _NEGATIVE_ZERO = {"80000000": ("u4", 0x80000000), "8000": ("u2", 0x8000), "80": 
 
 def report_of(modifiers: Iterable[str]) -> Test | None:
     """Return how a spelling looks at the bytes that it has copied, None when it does not."""
-    found = next((m.rpartition("::") for m in modifiers if "report::validity" in m), None)
-    if found is None:
+    modifier = next((m.rpartition("::") for m in modifiers if "report::validity" in m), None)
+    if modifier is None:
         return None
-    granularity, _, pattern = found
+    granularity, _, pattern = modifier
     if granularity.endswith("per_element"):
         return lambda data: bool((data == 0xFF).any())
     if pattern == "8":

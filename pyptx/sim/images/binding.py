@@ -29,7 +29,7 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
     for name, statement in known.items():
         image = given.get(name)
         if image is None:
-            image = _initial(statement, name)
+            image = _read_sampler(statement, name)
         elif not isinstance(image, _KINDS[statement.type.ptx]):
             text = f"`{name}` is a {statement.type.ptx}, the image is a {type(image).__name__}"
             raise rules.error(rules.ARGUMENTS, statement.origin, text)
@@ -38,7 +38,7 @@ def bind_variables(module: Module, variables: Variables, given: Mapping[str, Any
             images.bind(variables.address(name, symbol), image)
 
 
-def _initial(statement: VarDecl, name: str) -> Sampler | None:
+def _read_sampler(statement: VarDecl, name: str) -> Sampler | None:
     """Return the sampler that an initializer describes; what it leaves out is as the manual's runtime would choose."""
     if statement.type.ptx != ".samplerref":
         return None
@@ -49,8 +49,8 @@ def _initial(statement: VarDecl, name: str) -> Sampler | None:
             word = value.value
             fields[value.name] = word.name if isinstance(word, LabelOperand) else str(evaluate(word))
     address = [fields.get(f"addr_mode_{axis}", "clamp_to_edge") for axis in range(3)]
-    return Sampler(address, fields.get("filter_mode", "nearest"), force_unnormalized=_true(fields))
+    return Sampler(address, fields.get("filter_mode", "nearest"), force_unnormalized=_is_true(fields))
 
 
-def _true(fields: dict[str, str]) -> bool:
+def _is_true(fields: dict[str, str]) -> bool:
     return fields.get("force_unnormalized_coords", "0") not in ("0", "False")

@@ -33,15 +33,15 @@ def fetch(image: Image, level: Level, sampler: Sampler, layer: Array, indices: l
     texels = level.texels
     layer = np.minimum(layer, texels.shape[0] - 1)
     x, y, z = (np.clip(i, 0, size - 1) for i, size in zip(indices, level_size(level), strict=True))
-    found = _converted(image, texels[layer, z, y, x])
-    made = np.zeros((len(found), 4), found.dtype)
-    made[:, 3] = 1
-    made[:, : found.shape[1]] = found
-    made[~inside] = np.asarray(sampler.border, np.float64).astype(made.dtype)
-    return made
+    values = _convert(image, texels[layer, z, y, x])
+    filled = np.zeros((len(values), 4), values.dtype)
+    filled[:, 3] = 1
+    filled[:, : values.shape[1]] = values
+    filled[~inside] = np.asarray(sampler.border, np.float64).astype(filled.dtype)
+    return filled
 
 
-def _converted(image: Image, raw: Array) -> Array:
+def _convert(image: Image, raw: Array) -> Array:
     """Return texels as a register receives them: floats as f32, integers as 32 bits, or as fractions."""
     assert isinstance(image.what, Texture)
     if raw.dtype.kind == "f":
@@ -65,7 +65,7 @@ def addressed(index: Array, size: int, mode: str) -> tuple[Array, Array]:
     return np.clip(index, 0, size - 1), (index >= 0) & (index < size)
 
 
-def _modes(image: Image, sampler: Sampler) -> tuple[str, str, str]:
+def _select_modes(image: Image, sampler: Sampler) -> tuple[str, str, str]:
     """Return the address modes in force: wrap and mirror need normalized coordinates."""
     if not unnormalized(image, sampler):
         return sampler.addresses
@@ -77,33 +77,33 @@ def at_texels(
     image: Image, level: Level, sampler: Sampler, layer: Array, indices: list[Array], compare: Array | None = None
 ) -> Array:
     """Return the texels of whole-numbered coordinates, each dimension addressed by its mode."""
-    inside, made = np.ones(len(layer), bool), list[Array]()
-    for index, size, mode in zip(indices, level_size(level), _modes(image, sampler), strict=True):
+    inside, wrapped = np.ones(len(layer), bool), list[Array]()
+    for index, size, mode in zip(indices, level_size(level), _select_modes(image, sampler), strict=True):
         one, within = addressed(index, size, mode)
-        made.append(one)
+        wrapped.append(one)
         inside &= within
-    found = fetch(image, level, sampler, layer, made, inside)
-    return found if compare is None else _compared(found, sampler, compare)
+    values = fetch(image, level, sampler, layer, wrapped, inside)
+    return values if compare is None else _compare(values, sampler, compare)
 
 
-def _compared(texels: Array, sampler: Sampler, reference: Array) -> Array:
-    made = np.zeros(texels.shape, np.float32)
-    made[:, 3] = 1
-    made[:, 0] = getattr(np, sampler.compare)(reference, texels[:, 0])
-    return made
+def _compare(texels: Array, sampler: Sampler, reference: Array) -> Array:
+    results = np.zeros(texels.shape, np.float32)
+    results[:, 3] = 1
+    results[:, 0] = getattr(np, sampler.compare)(reference, texels[:, 0])
+    return results
 
 
 def positions(image: Image, level: Level, sampler: Sampler, coordinates: list[Array], rank: int) -> list[Array]:
     """Return coordinates in texels, as doubles; the dimensions that the geometry lacks are 0.5."""
-    made = list[Array]()
+    axes = list[Array]()
     for axis, size in enumerate(level_size(level)):
         if axis >= rank:
-            made.append(np.full(len(coordinates[0]), 0.5))
+            axes.append(np.full(len(coordinates[0]), 0.5))
             continue
         at = coordinates[axis].astype(np.float64)
         at = at if unnormalized(image, sampler) else at * size
-        made.append(np.clip(at, 0, size) if sampler.addresses[axis] == "clamp_ogl" else np.nan_to_num(at))
-    return made
+        axes.append(np.clip(at, 0, size) if sampler.addresses[axis] == "clamp_ogl" else np.nan_to_num(at))
+    return axes
 
 
 def sample(
@@ -112,7 +112,7 @@ def sample(
 ) -> Array:  # fmt: skip
     """Return a filtered lookup at positions in texels."""
     shift = offset or [np.zeros(len(layer), np.int64)] * 3
-    if sampler.filter == "nearest" or not _filters(image):
+    if sampler.filter == "nearest" or not _is_filterable(image):
         indices = [np.floor(p).astype(np.int64) + s for p, s in zip(at, shift, strict=True)]
         return at_texels(image, level, sampler, layer, indices, compare)
     low = [np.floor(p - 0.5) for p in at]
@@ -130,7 +130,7 @@ def sample(
     return total.astype(np.float32)
 
 
-def _filters(image: Image) -> bool:
+def _is_filterable(image: Image) -> bool:
     """Tell whether texels are fractions, which filtering mixes; integers are only picked."""
     assert isinstance(image.what, Texture)
     return image.what.unorm or image.what.array.dtype.kind == "f"

@@ -33,10 +33,10 @@ class Sampler:
 
     def __post_init__(self) -> None:
         for mode in self.addresses:
-            _one_of("address", mode, ADDRESSES)
-        _one_of("filter", self.filter, FILTERS)
-        _one_of("mip_filter", self.mip_filter, FILTERS)
-        _one_of("compare", self.compare, ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
+            _check_choice("address", mode, ADDRESSES)
+        _check_choice("filter", self.filter, FILTERS)
+        _check_choice("mip_filter", self.mip_filter, FILTERS)
+        _check_choice("compare", self.compare, ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"))
 
     @property
     def addresses(self) -> tuple[str, str, str]:
@@ -55,8 +55,8 @@ class Surface:
     linear: bool = False
 
     def __post_init__(self) -> None:
-        _one_of("geometry", self.geometry, tuple(GEOMETRIES))
-        _image(self.array, self.geometry)
+        _check_choice("geometry", self.geometry, tuple(GEOMETRIES))
+        _check_image(self.array, self.geometry)
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,9 @@ class Texture:
     levels: Sequence[Array] = ()
 
     def __post_init__(self) -> None:
-        _one_of("geometry", self.geometry, tuple(GEOMETRIES))
+        _check_choice("geometry", self.geometry, tuple(GEOMETRIES))
         for array in (self.array, *self.levels):
-            _image(array, self.geometry)
+            _check_image(array, self.geometry)
             if array.dtype != self.array.dtype:
                 raise ValueError(f"a level has dtype {array.dtype}, level 0 has {self.array.dtype}")
         if self.unorm and self.array.dtype.str[1:] not in ("u1", "i1", "u2", "i2"):
@@ -98,7 +98,7 @@ def shape_of(array: Array, geometry: str) -> tuple[int, int, int, int, int]:
     return layers, 1, sizes[-2], sizes[-1], channels
 
 
-def _image(array: Array, geometry: str) -> None:
+def _check_image(array: Array, geometry: str) -> None:
     rank = GEOMETRIES[geometry]
     if array.ndim not in (rank, rank + 1):
         raise ValueError(
@@ -114,6 +114,6 @@ def _image(array: Array, geometry: str) -> None:
         raise ValueError(f"a {geometry} image has six square faces, found shape {array.shape}")
 
 
-def _one_of(what: str, value: str, allowed: Sequence[str]) -> None:
+def _check_choice(what: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise ValueError(f"{what} {value!r} is none of {', '.join(allowed)}")

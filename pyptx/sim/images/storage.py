@@ -53,29 +53,29 @@ class Images:
 
     def handle(self, what: Texture | Surface | Sampler) -> int:
         """Return the handle of an image, a new one on first sight."""
-        found = self._handles.get(id(what))
-        if found is None:
-            found = self._handles[id(what)] = HANDLE_BASE + _STEP * len(self._handles)
-            self.bind(found, what)
-        return found
+        number = self._handles.get(id(what))
+        if number is None:
+            number = self._handles[id(what)] = HANDLE_BASE + _STEP * len(self._handles)
+            self.bind(number, what)
+        return number
 
     def bind(self, handle: int, what: Texture | Surface | Sampler) -> None:
         """Make a handle, such as the address of a `.texref` variable, name an image."""
         arrays = [] if isinstance(what, Sampler) else [what.array, *getattr(what, "levels", ())]
         geometry = "" if isinstance(what, Sampler) else what.geometry
-        self.by_handle[handle] = Image(what, [self._level(array, geometry) for array in arrays])
+        self.by_handle[handle] = Image(what, [self._make_level(array, geometry) for array in arrays])
 
-    def _level(self, array: Array, geometry: str) -> Level:
+    def _make_level(self, array: Array, geometry: str) -> Level:
         key = id(array), geometry
-        found = self._levels.get(key)
-        if found is None:
+        level = self._levels.get(key)
+        if level is None:
             layers, depth, height, width, channels = shape_of(array, geometry)
             if geometry.endswith("2dms"):
                 texels = array.reshape(layers, height, width, depth, channels).transpose(0, 3, 1, 2, 4)
             else:
                 texels = array.reshape(layers, depth, height, width, channels)
-            found = self._levels[key] = Level(array, np.ascontiguousarray(texels))
-        return found
+            level = self._levels[key] = Level(array, np.ascontiguousarray(texels))
+        return level
 
     def write_back(self) -> None:
         """Copy what kernels stored to the caller's arrays."""

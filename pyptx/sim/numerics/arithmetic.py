@@ -16,18 +16,18 @@ from pyptx.sim.numerics.rounding import canonical, encode, flush, flush_half, to
 def add(a: Array, b: Array, name: str = "f32", *, ftz: bool = False) -> Array:
     """Return a + b, rounded to nearest even; with `ftz`, subnormal operands and sums are zeros of their sign."""
     if name == "f32":
-        return _native(a, b, ftz)
+        return _add_native(a, b, ftz)
     with quiet():
-        total, error = two_sum(_wide(a, name, ftz), _wide(b, name, ftz))
-        made = encode(to_odd(total, error), name)
-    return flush_half(made) if ftz and name == "f16" else made
+        total, error = two_sum(_widen(a, name, ftz), _widen(b, name, ftz))
+        rounded_sum = encode(to_odd(total, error), name)
+    return flush_half(rounded_sum) if ftz and name == "f16" else rounded_sum
 
 
-def _wide(x: Array, name: str, ftz: bool) -> F64:
+def _widen(x: Array, name: str, ftz: bool) -> F64:
     return decode(flush_half(x) if ftz and name == "f16" else x, name).astype(np.float64)
 
 
-def _native(a: F32, b: F32, ftz: bool) -> F32:
+def _add_native(a: F32, b: F32, ftz: bool) -> F32:
     """Compute in float32: the processor rounds to nearest even, subnormals included."""
     if ftz:
         a, b = flush(a), flush(b)

@@ -17,14 +17,14 @@ def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
     """
     depth = a.shape[-1]
     block = depth // scale_a.shape[-1]
-    undefined = _nan_along(scale_a, -1)[..., :, None] | _nan_along(scale_b, -2)[..., None, :]
+    undefined = _detect_nan(scale_a, -1)[..., :, None] | _detect_nan(scale_b, -2)[..., None, :]
     special: Mask = undefined | ~np.isfinite(c)
     with quiet():
         top = np.where(special, np.int16(0), addend_exponents(c, exponent_fields(c), "f32"))
         runs: list[F64] = []
         for start in range(0, depth, BLOCK_RUN):
-            left, left_exponent = _scale_parts(scale_a[..., :, start // block, None])
-            right, right_exponent = _scale_parts(scale_b[..., None, start // block, :])
+            left, left_exponent = _split_scale(scale_a[..., :, start // block, None])
+            right, right_exponent = _split_scale(scale_b[..., None, start // block, :])
             run = np.matmul(a[..., start : start + BLOCK_RUN], b[..., start : start + BLOCK_RUN, :])
             exponent = left_exponent + right_exponent
             top = np.maximum(top, exponent)
@@ -38,11 +38,11 @@ def block_dot(a: F32, b: F32, scale_a: F32, scale_b: F32, c: F32) -> F32:
     return canonical(np.where(special, np.where(undefined, np.float32(np.nan), c), result))
 
 
-def _nan_along(x: F32, axis: int) -> Mask:
+def _detect_nan(x: F32, axis: int) -> Mask:
     return np.logical_or.reduce(np.isnan(x), axis=axis)
 
 
-def _scale_parts(scale: F32) -> tuple[F64, I16]:
+def _split_scale(scale: F32) -> tuple[F64, I16]:
     """Return significand and exponent of unsigned scale factors; zero keeps the exponent of zeros."""
     values = np.abs(scale.astype(np.float64))
     fraction, exponent = np.frexp(np.where(np.isfinite(values), values, 1.0))

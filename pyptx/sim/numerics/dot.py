@@ -87,7 +87,7 @@ def dot(a: Operand, b: Operand, c: F32, rule: Rule) -> F32:
     A has the shape (..., M, K), B (..., K, N), C (..., M, N); an f16 accumulator comes and goes as values of f16.
     """
     depth = a.values.shape[-1]
-    left, right = _finite(a), _finite(b)
+    left, right = _zero_nonfinite(a), _zero_nonfinite(b)
     exponents = prepare(left.exponents, right.exponents, rule.step)
     # Sums grow past the largest product by a few bits; bits above that threshold are never lost.
     enough = rule.fraction - exponents[0].high - exponents[1].high - 8
@@ -107,7 +107,7 @@ def _step(a: Operand, b: Operand, c: F32, rule: Rule, sums: _Sums) -> F32:
         special = None
         if not finite:
             special = np.matmul(a.values, b.values) + c
-            a, b, c = _finite(a), _finite(b), np.where(np.isfinite(c), c, np.float32(0))
+            a, b, c = _zero_nonfinite(a), _zero_nonfinite(b), np.where(np.isfinite(c), c, np.float32(0))
             fields = exponent_fields(c)
         result = _sum_finite(a, b, c, addend_exponents(c, fields, rule.output), rule, sums)
         if special is None:
@@ -115,7 +115,7 @@ def _step(a: Operand, b: Operand, c: F32, rule: Rule, sums: _Sums) -> F32:
         return canonical(np.where(np.isfinite(special), result, special.astype(np.float32)))
 
 
-def _finite(x: Operand) -> Operand:
+def _zero_nonfinite(x: Operand) -> Operand:
     if x.finite:
         return x
     good = np.isfinite(x.values)
@@ -249,20 +249,20 @@ def _sum_again(total: F64, places: Array, a: Operand, b: Operand, cut: F64, thre
     at = threshold.reshape(-1).take(places)
     left, row, unit = _scale_rows(left, row, at, kind)
     ones = np.ones(depth)
-    found = np.empty(places.size)
+    sums = np.empty(places.size)
     rows_at_once = max(1, _TERMS // depth)
     for start in range(0, places.size, rows_at_once):
-        some = slice(start, min(start + rows_at_once, places.size))
-        shape = (some.stop - start, depth)
-        terms = left.take(row[some], axis=0, out=scratch("left", shape, kind), mode="clip")
-        terms *= right.take(column[some], axis=0, out=scratch("right", shape, kind), mode="clip")
+        subset = slice(start, min(start + rows_at_once, places.size))
+        shape = (subset.stop - start, depth)
+        terms = left.take(row[subset], axis=0, out=scratch("left", shape, kind), mode="clip")
+        terms *= right.take(column[subset], axis=0, out=scratch("right", shape, kind), mode="clip")
         if unit is not None:
-            terms *= unit[some, None]
+            terms *= unit[subset, None]
         np.trunc(terms, out=terms)
-        np.matmul(terms, ones, out=found[some])
-    found *= _powers(at)
-    found += cut.reshape(-1).take(places)
-    total.reshape(-1)[places] = found
+        np.matmul(terms, ones, out=sums[subset])
+    sums *= _powers(at)
+    sums += cut.reshape(-1).take(places)
+    total.reshape(-1)[places] = sums
 
 
 def _scale_rows(left: Array, row: Array, at: I16, kind: type[np.generic]) -> tuple[Array, Array, Array | None]:

@@ -24,7 +24,7 @@ def add(a: F64, b: F64, rounding: str = "rn") -> F64:
         if rounding == "rn":
             return total
         result = directed(total, error, rounding)
-        result = np.where(np.isinf(total) & np.isfinite(a) & np.isfinite(b), _overflow(total, rounding), result)
+        result = np.where(np.isinf(total) & np.isfinite(a) & np.isfinite(b), _handle_overflow(total, rounding), result)
     return _zero_sign(result, a, b, rounding)
 
 
@@ -33,9 +33,9 @@ def mul(a: F64, b: F64, rounding: str = "rn") -> F64:
     with quiet():
         if rounding == "rn":
             return a * b
-        (x, ex), (y, ey) = _scaled(a), _scaled(b)
+        (x, ex), (y, ey) = _normalize(a), _normalize(b)
         product, error = _two_product(x, y)
-        return _unless_special(_round(product, error, ex + ey, rounding), a * b, _ordinary(a) & _ordinary(b))
+        return _keep_special(_round(product, error, ex + ey, rounding), a * b, _is_ordinary(a) & _is_ordinary(b))
 
 
 def div(a: F64, b: F64, rounding: str = "rn") -> F64:
@@ -43,11 +43,11 @@ def div(a: F64, b: F64, rounding: str = "rn") -> F64:
     with quiet():
         if rounding == "rn":
             return a / b
-        (x, ex), (y, ey) = _scaled(a), _scaled(b)
+        (x, ex), (y, ey) = _normalize(a), _normalize(b)
         quotient = x / y
         high, low = _two_product(quotient, y)
         rest = ((x - high) - low) * np.sign(y)
-        return _unless_special(_round(quotient, rest, ex - ey, rounding), a / b, _ordinary(a) & _ordinary(b))
+        return _keep_special(_round(quotient, rest, ex - ey, rounding), a / b, _is_ordinary(a) & _is_ordinary(b))
 
 
 def sqrt(a: F64, rounding: str = "rn") -> F64:
@@ -55,13 +55,13 @@ def sqrt(a: F64, rounding: str = "rn") -> F64:
     with quiet():
         if rounding == "rn":
             return np.sqrt(a)
-        x, exponent = _scaled(a)
+        x, exponent = _normalize(a)
         odd = exponent & 1
         x, exponent = np.ldexp(x, odd), exponent - odd
         root = np.sqrt(x)
         high, low = _two_product(root, root)
-        return _unless_special(
-            _round(root, (x - high) - low, exponent // 2, rounding), np.sqrt(a), _ordinary(a) & (a > 0)
+        return _keep_special(
+            _round(root, (x - high) - low, exponent // 2, rounding), np.sqrt(a), _is_ordinary(a) & (a > 0)
         )
 
 
@@ -72,10 +72,10 @@ def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
         # A product past the range is still finite: an infinite addend stays what it is.
         plain = np.where(factors & np.isinf(c), c, a * b + c)
         ordinary = factors & np.isfinite(c)
-        if rounding == "rn" and bool(np.all(_middling(a * b) & _middling(a) & _middling(b) & _middling(c))):
+        if rounding == "rn" and bool(np.all(_is_moderate(a * b) & _is_moderate(a) & _is_moderate(b) & _is_moderate(c))):
             total, _ = _sum_product(*_two_product(a, b), c)
             return total
-        (x, ex), (y, ey), (z, ez) = _scaled(a), _scaled(b), _scaled(c)
+        (x, ex), (y, ey), (z, ez) = _normalize(a), _normalize(b), _normalize(c)
         high, low = _two_product(x, y)
         product_exponent = np.where(high == 0, -5000, ex + ey)
         addend_exponent = np.where(z == 0, -5000, ez)
@@ -92,20 +92,20 @@ def fma(a: F64, b: F64, c: F64, rounding: str = "rn") -> F64:
     return np.where(zero, signed, np.where(ordinary, result, plain))
 
 
-def _middling(x: F64) -> Mask:
+def _is_moderate(x: F64) -> Mask:
     size = np.abs(x)
     return (size == 0) | ((size > 2.0**-900) & (size < 2.0**900))
 
 
-def _ordinary(x: F64) -> Mask:
+def _is_ordinary(x: F64) -> Mask:
     return np.isfinite(x) & (x != 0)
 
 
-def _unless_special(result: F64, plain: F64, ordinary: Mask) -> F64:
+def _keep_special(result: F64, plain: F64, ordinary: Mask) -> F64:
     return np.where(ordinary, result, plain)
 
 
-def _scaled(x: F64) -> tuple[F64, I64]:
+def _normalize(x: F64) -> tuple[F64, I64]:
     fraction, exponent = np.frexp(x)
     return fraction, exponent.astype(np.int64)
 
@@ -135,7 +135,7 @@ def _sum_product(high: F64, low: F64, c: F64) -> tuple[F64, F64]:
     return result, np.where(rest != 0, rest, tail_error)
 
 
-def _overflow(x: F64, rounding: str) -> F64:
+def _handle_overflow(x: F64, rounding: str) -> F64:
     """Return what a finite value past the range becomes."""
     match rounding:
         case "rz":
@@ -154,7 +154,9 @@ def _round(nearest: F64, rest: F64, exponent: I64, rounding: str) -> F64:
     power = position + exponent
     inside = np.clip(exponent, -5000, 5000).astype(np.int32)
     result = _scale(directed(nearest, rest, rounding), inside)
-    result = np.where(np.isinf(result) | (power > 1024), _overflow(np.copysign(np.inf, nearest), rounding), result)
+    result = np.where(
+        np.isinf(result) | (power > 1024), _handle_overflow(np.copysign(np.inf, nearest), rounding), result
+    )
     low = power <= -1021
     return np.where(low, _round_subnormal(nearest, rest, inside, rounding), result) if low.any() else result
 

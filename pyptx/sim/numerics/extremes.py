@@ -16,23 +16,23 @@ def minimum(
     *operands: Array, name: str = "f32", nan: bool = False, ftz: bool = False, abs: bool = False, xorsign: bool = False
 ) -> Array:
     """Return the smallest operand; -0 is below +0."""
-    return _extreme(operands, name, nan=nan, ftz=ftz, magnitudes=abs, xorsign=xorsign, largest=False)
+    return _select_extreme(operands, name, nan=nan, ftz=ftz, magnitudes=abs, xorsign=xorsign, largest=False)
 
 
 def maximum(
     *operands: Array, name: str = "f32", nan: bool = False, ftz: bool = False, abs: bool = False, xorsign: bool = False
 ) -> Array:
     """Return the largest operand; +0 is above -0."""
-    return _extreme(operands, name, nan=nan, ftz=ftz, magnitudes=abs, xorsign=xorsign, largest=True)
+    return _select_extreme(operands, name, nan=nan, ftz=ftz, magnitudes=abs, xorsign=xorsign, largest=True)
 
 
-def _extreme(
+def _select_extreme(
     operands: tuple[Array, ...], name: str, *, nan: bool, ftz: bool, magnitudes: bool, xorsign: bool, largest: bool
 ) -> Array:
     form = FORMATS[name]
     signed = np.dtype(f"i{form.bits // 8}")
     kind = operands[0].dtype
-    codes = [_flushed(operand, name, ftz).view(signed) for operand in operands]
+    codes = [_flush(operand, name, ftz).view(signed) for operand in operands]
     mask = signed.type(~np.iinfo(signed).min)
     sign = (codes[0] ^ codes[1]) & ~mask
     infinity, canonical = signed.type(form.infinity or 0), signed.type(form.nan or 0)
@@ -54,7 +54,7 @@ def _extreme(
     return np.where(best_nan, canonical, best).astype(signed).view(kind)
 
 
-def _flushed(x: Array, name: str, ftz: bool) -> Array:
+def _flush(x: Array, name: str, ftz: bool) -> Array:
     if not ftz:
         return x
     return flush(x) if name == "f32" else flush_half(x)

@@ -30,5 +30,5 @@ def multiplied(a: Array, b: Array, out: Array | None = None) -> Array:
     if parts == 1:
         return np.matmul(a, b, out=out)
     within = None if out is None else out.reshape(*out.shape[:-2], parts, rows // parts, out.shape[-1])
-    made = np.matmul(a.reshape(*a.shape[:-2], parts, rows // parts, depth), b[..., None, :, :], out=within)
-    return made.reshape(*made.shape[:-3], rows, b.shape[-1]) if out is None else out
+    result = np.matmul(a.reshape(*a.shape[:-2], parts, rows // parts, depth), b[..., None, :, :], out=within)
+    return result.reshape(*result.shape[:-3], rows, b.shape[-1]) if out is None else out

@@ -87,13 +87,13 @@ def table(name: str) -> F32:
     elif name == "ue8m0":
         values = np.where(codes == 0xFF, np.nan, np.ldexp(1.0, np.minimum(codes, 254) - 127))
     else:
-        values = _value(codes, FORMATS[name])
+        values = _evaluate(codes, FORMATS[name])
     result = values.astype(np.float32)
     result.flags.writeable = False
     return result
 
 
-def _value(codes: Array, form: Format) -> F64:
+def _evaluate(codes: Array, form: Format) -> F64:
     magnitude = codes & ((1 << (form.bits - form.signed)) - 1)
     exponent = magnitude >> form.mantissa
     fraction = magnitude & ((1 << form.mantissa) - 1)

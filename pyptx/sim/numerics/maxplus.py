@@ -38,19 +38,19 @@ def prepare(x: I16, y: I16, terms: int, enough: int | None = None) -> tuple[Summ
     digit = terms.bit_length()
     high = int(x.max(initial=-32768)), int(y.max(initial=-32768))
     kind: Kind = np.float32
-    if sum(high) - _reach(np.float32, digit) > (_usual_least(x, y) if enough is None else enough):
+    if sum(high) - _max_reach(np.float32, digit) > (_estimate_least(x, y) if enough is None else enough):
         kind = np.float64
-    return Summands(x, high[0], _raised(x, high[0], digit, kind)), Summands(
-        y, high[1], _raised(y, high[1], digit, kind)
+    return Summands(x, high[0], _raise_codes(x, high[0], digit, kind)), Summands(
+        y, high[1], _raise_codes(y, high[1], digit, kind)
     )
 
 
-def _usual_least(x: I16, y: I16) -> int:
+def _estimate_least(x: I16, y: I16) -> int:
     """Return a number that few greatest sums lie below."""
     return int(np.median(x.max(axis=-1, initial=-32768))) + int(np.median(y.max(axis=-2, initial=-32768))) - 12
 
 
-def _reach(kind: Kind, digit: int) -> int:
+def _max_reach(kind: Kind, digit: int) -> int:
     return _RANGE[kind][1] // digit - 1
 
 
@@ -61,8 +61,8 @@ def greatest_sum(x: Summands, y: Summands, terms: int, name: str, *, loose: bool
     """
     digit = terms.bit_length()
     best = x.high + y.high
-    reach = _reach(x.raised.dtype.type, digit)
-    result = _leading_digits(x.raised, y.raised, digit, name)
+    reach = _max_reach(x.raised.dtype.type, digit)
+    result = _extract_digits(x.raised, y.raised, digit, name)
     unsure = None
     if int(result.min(initial=0)) < -reach:
         if loose:
@@ -71,13 +71,13 @@ def greatest_sum(x: Summands, y: Summands, terms: int, name: str, *, loose: bool
             unsure = np.flatnonzero(result < -reach)
     result += np.int16(best)
     if unsure is not None and unsure.size > result.size // 8:
-        return _one_by_one(x.integers, y.integers)
+        return _compute_each(x.integers, y.integers)
     if unsure is not None:
-        _mend(result, unsure, x.integers, y.integers)
+        _recompute(result, unsure, x.integers, y.integers)
     return result
 
 
-def _raised(x: I16, high: int, digit: int, kind: Kind) -> Array:
+def _raise_codes(x: I16, high: int, digit: int, kind: Kind) -> Array:
     start, reach = _RANGE[kind]
     power = np.clip(x, np.int16(max(high - 4000, -32768)), np.int16(high))
     power -= np.int16(high)
@@ -90,7 +90,7 @@ def _raised(x: I16, high: int, digit: int, kind: Kind) -> Array:
     return code.view(kind)
 
 
-def _leading_digits(x: F32 | F64, y: F32 | F64, digit: int, name: str) -> I16:
+def _extract_digits(x: F32 | F64, y: F32 | F64, digit: int, name: str) -> I16:
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     product = multiplied(x, y, scratch("digits", shape, x.dtype.type))
     width, bits, bias, start = (np.uint32, 23, 127, 60) if product.itemsize == 4 else (np.uint64, 52, 1023, 505)
@@ -102,7 +102,7 @@ def _leading_digits(x: F32 | F64, y: F32 | F64, digit: int, name: str) -> I16:
     return np.floor_divide(fields, np.int16(digit), out=fields)
 
 
-def _mend(result: I16, places: Array, x: I16, y: I16) -> None:
+def _recompute(result: I16, places: Array, x: I16, y: I16) -> None:
     depth, columns, rows = x.shape[-1], y.shape[-1], x.shape[-2]
     left = np.broadcast_to(x, (*result.shape[:-1], depth)).reshape(-1, depth)
     right = np.swapaxes(np.broadcast_to(y, (*result.shape[:-2], depth, columns)), -1, -2).reshape(-1, depth)
@@ -111,7 +111,7 @@ def _mend(result: I16, places: Array, x: I16, y: I16) -> None:
     result.reshape(-1)[places] = sums.max(axis=1)
 
 
-def _one_by_one(x: I16, y: I16) -> I16:
+def _compute_each(x: I16, y: I16) -> I16:
     result = x[..., :, 0, None] + y[..., None, 0, :]
     for k in range(1, x.shape[-1]):
         np.maximum(result, x[..., :, k, None] + y[..., None, k, :], out=result)

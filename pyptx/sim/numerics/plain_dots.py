@@ -28,10 +28,10 @@ def scalar_dot(a: Array, b: Array, c: F32, output: str) -> F32:
     with quiet():
         for group in groups:
             # A pair begins with a product, a chain with an addition to zero, which loses the sign of -0.
-            made: F32 = np.full_like(total, -0.0 if output == "f16" else 0.0)
+            result: F32 = np.full_like(total, -0.0 if output == "f16" else 0.0)
             for x, y in group:
-                made = to_odd(*two_sum(x * y, made.astype(np.float64))).astype(np.float32)
-            total = total + made
+                result = to_odd(*two_sum(x * y, result.astype(np.float64))).astype(np.float32)
+            total = total + result
         return canonical(total.astype(np.float16).astype(np.float32) if output == "f16" else total)
 
 

@@ -24,32 +24,32 @@ def product(
     c = start.astype(np.float32, copy=False)
     if not sm:
         return (
-            fast_dot(left, right, c, names[0]) if left.dtype == right.dtype == np.float32 else _wide_dot(left, right, c)
+            fast_dot(left, right, c, names[0]) if left.dtype == right.dtype == np.float32 else _sum_wide(left, right, c)
         )
     match lowering(instruction, sm, names[1], left.shape[-1]):
         case Lowering.UNPACKED:
-            return _unpacked_dot(left, right, c, rule("mma", sm, "f16", names[0], sparse=sparse), 8 if sparse else 4)
+            return _sum_unpacked(left, right, c, rule("mma", sm, "f16", names[0], sparse=sparse), 8 if sparse else 4)
         case Lowering.SCALAR:
             return scalar_dot(left, right, c, names[0])
         case Lowering.MATRIX:
-            made = rule(instruction, sm, names[1], names[0], sparse=sparse)
-            return dot(operand(left, names[1]), operand(right, names[2]), c, made)
+            dot_rule = rule(instruction, sm, names[1], names[0], sparse=sparse)
+            return dot(operand(left, names[1]), operand(right, names[2]), c, dot_rule)
 
 
-def _unpacked_dot(left: Array, right: Array, c: F32, made: Rule, span: int) -> F32:
+def _sum_unpacked(left: Array, right: Array, c: F32, dot_rule: Rule, span: int) -> F32:
     """Return the sum of f16 factors whose registers hold `span` elements of K: of the lower halves, then of the upper
     halves, then of the addend."""
     total: F32 = np.zeros_like(c)
     depth = left.shape[-1]
     for upper in (False, True):
         half = [k for k in range(depth) if (k % span >= span // 2) is upper]
-        total = dot(operand(left[..., half], "f16"), operand(right[..., half, :], "f16"), total, made)
+        total = dot(operand(left[..., half], "f16"), operand(right[..., half, :], "f16"), total, dot_rule)
     with quiet():
         exact = total.astype(np.float64) + c
-        return canonical((exact.astype(np.float16) if made.output == "f16" else exact).astype(np.float32))
+        return canonical((exact.astype(np.float16) if dot_rule.output == "f16" else exact).astype(np.float32))
 
 
-def _wide_dot(left: Array, right: Array, c: F32) -> F32:
+def _sum_wide(left: Array, right: Array, c: F32) -> F32:
     """Return the sum in float64, rounded once: of factors that float32 cannot hold."""
     with quiet():
         return canonical((np.matmul(left, right) + c).astype(np.float32))
@@ -67,12 +67,12 @@ def scaled_product(
     wide = left.shape[-1] // scales[0].shape[-1]
     for_a, for_b = np.repeat(scales[0], wide, axis=-1), np.repeat(scales[1], wide, axis=-2)
     if not sm:
-        return _wide_dot(left * for_a, right * for_b, c)
-    made = rule(instruction, sm, names[0], "f32", sparse=sparse)
-    return dot(_with_powers(left, names[0], for_a), _with_powers(right, names[1], for_b), c, made)
+        return _sum_wide(left * for_a, right * for_b, c)
+    dot_rule = rule(instruction, sm, names[0], "f32", sparse=sparse)
+    return dot(_scale_factors(left, names[0], for_a), _scale_factors(right, names[1], for_b), c, dot_rule)
 
 
-def _with_powers(values: Array, name: str, scale: F64) -> Operand:
+def _scale_factors(values: Array, name: str, scale: F64) -> Operand:
     """Return factors times powers of two; the power of NaN makes them NaN."""
     values, scale = np.broadcast_arrays(values, scale)
     lost = np.isnan(scale)

@@ -87,12 +87,12 @@ def rounded(x: Array, name: str, rounding: str = "rn", *, satfinite: bool = Fals
             whole = np.ceil(scaled)
         case _:
             raise ValueError(f"rounding {rounding!r}: expected one of {', '.join(ROUNDINGS)}")
-    made, largest = np.copysign(np.ldexp(whole, exponent), x), form.maximum
-    over = np.abs(made) > largest
-    return np.where(over, np.copysign(_beyond(x, form, rounding, satfinite), x), made) if over.any() else made
+    result, largest = np.copysign(np.ldexp(whole, exponent), x), form.maximum
+    over = np.abs(result) > largest
+    return np.where(over, np.copysign(_overflow(x, form, rounding, satfinite), x), result) if over.any() else result
 
 
-def _beyond(x: Array, form: Format, rounding: str, satfinite: bool) -> Array | float:
+def _overflow(x: Array, form: Format, rounding: str, satfinite: bool) -> Array | float:
     """Return what numbers past the largest become, without their sign."""
     if satfinite or form.infinity is form.nan is None:
         return form.maximum
@@ -111,11 +111,11 @@ def encode(
             return x
         if name == "f32" and rounding == "rn" and not satfinite:
             return canonical(x.astype(np.float32))
-        made = rounded(x, name, rounding, satfinite=satfinite, noise=noise)
-        code = held(made, name)
+        nearest = rounded(x, name, rounding, satfinite=satfinite, noise=noise)
+        code = held(nearest, name)
         if FORMATS[name].infinity is None and not satfinite:
             # NaN that stands for a number past the range keeps its sign.
-            code = np.where(np.isnan(made) & (x < 0), code | code.dtype.type(FORMATS[name].sign), code)
+            code = np.where(np.isnan(nearest) & (x < 0), code | code.dtype.type(FORMATS[name].sign), code)
     return code.view(np.float32) if name in ("f32", "tf32") else code
 
 
@@ -131,13 +131,13 @@ def held(x: Array, name: str) -> Array:
     elif name == "bf16":
         code = (x.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
     else:
-        code = _short(x, form)
+        code = _encode_short(x, form)
     if nan.any():
         code = np.where(nan, form.dtype.type(form.largest if form.nan is None else form.nan), code)
     return code
 
 
-def _short(x: F64, form: Format) -> Array:
+def _encode_short(x: F64, form: Format) -> Array:
     """Return the codes of numbers in at most 8 bits, from the bits of f32."""
     bits = x.astype(np.float32).view(np.uint32)
     magnitude = bits & np.uint32(0x7FFFFFFF)

@@ -43,7 +43,7 @@ def rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, spar
     narrow = name in BYTES and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
     fraction = 13 if narrow else 23 if sm < 75 else 24 if sm < 90 else 25
     output = "f32_13" if narrow and accumulator == "f32" else accumulator
-    step = _step(sm, name) if instruction != "wmma" else min(_step(sm, name), WMMA_DEPTH.get(name, 16))
+    step = _step_depth(sm, name) if instruction != "wmma" else min(_step_depth(sm, name), WMMA_DEPTH.get(name, 16))
     return Rule(fraction, step * (2 if sparse else 1), output)
 
 
@@ -72,7 +72,7 @@ def lowering(instruction: str, sm: int, name: str, depth: int) -> Lowering:
     return Lowering.MATRIX
 
 
-def _step(sm: int, name: str) -> int:
+def _step_depth(sm: int, name: str) -> int:
     """Return how many products one step takes: 256 bits of operands, half of that up to Ada, a quarter on Volta."""
     bits = 64 if sm < 75 else 128 if sm < 90 else 256
     return bits // ELEMENT_BITS[name]

@@ -34,5 +34,5 @@ def scratch(name: str, shape: tuple[int, ...], dtype: type[np.generic]) -> Array
     if buffer is None or buffer.size < size:
         buffer = np.empty(max(size, 4096), np.uint8)
         _POOL.buffers[name] = buffer
-    found: np.ndarray[Any, np.dtype[Any]] = buffer[:size].view(dtype)
-    return found.reshape(shape)
+    stored: np.ndarray[Any, np.dtype[Any]] = buffer[:size].view(dtype)
+    return stored.reshape(shape)

@@ -101,6 +101,7 @@ NUMBERS: list[Callable[[Any, Any], Any]] = [
     lambda x, tile: tile[1] < 2,
     lambda x, tile: tile[0] + tile[1],
     lambda x, tile: tile[1].max(x),
+    lambda x, tile: tile[1].min(x),
     lambda x, tile: reg.scalar(f32, tile[1]),
     lambda x, tile: ptx.mov(f32, x, tile[1]),
 ]

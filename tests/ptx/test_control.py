@@ -220,6 +220,8 @@ def test_raw_text_has_blocks_labels_and_is_checked_for_its_target() -> None:
             """
             { .reg .u32 %t; // a comment
               ld.global.u32 %t, [%x+4];
+              bra.uni inside;
+              inside:
             }
             again: setp.eq.u64 %p9, %x, 0;
             @%p9 bra again;
@@ -228,8 +230,8 @@ def test_raw_text_has_blocks_labels_and_is_checked_for_its_target() -> None:
         ptx.bra("again", pred=x == 0)
 
     assert code(body)[1:] == [
-        "{", "ld.global.u32 %t, [%x+4];", "}", "again:", "setp.eq.u64 %p9, %x, 0;", "@%p9 bra again;",
-        "setp.eq.u64 %g_p0, %x, 0;", "@%g_p0 bra again;",
+        "{", "ld.global.u32 %t, [%x+4];", "bra.uni inside;", "inside:", "}", "again:", "setp.eq.u64 %p9, %x, 0;",
+        "@%p9 bra again;", "setp.eq.u64 %g_p0, %x, 0;", "@%g_p0 bra again;",
     ]  # fmt: skip
 
 

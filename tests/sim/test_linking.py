@@ -193,6 +193,11 @@ def test_a_function_in_which_a_name_has_two_meanings_is_refused() -> None:
         sim.link([module(".global .u32 x = 1;"), module(".global .u32 x = 2;" + entry(body, "k2"))])
 
 
+def test_a_label_with_the_name_of_a_private_variable_stays() -> None:
+    body = "mov.u32 %r1, 4; bra x; mov.u32 %r1, 5;\nx:"
+    assert value(".global .u32 x = 1;", ".global .u32 x = 2;" + entry(body)) == 4
+
+
 def test_linked_modules_are_prepared_once() -> None:
     modules = [module(".extern .global .u32 x;" + entry(READ)), module(".visible .global .u32 x = 5;")]
     assert sim.link(modules) is not sim.link(modules)

@@ -13,6 +13,8 @@ from pyptx import Tile, kernel, ptx, reg, smem
 from pyptx.diagnostics import PtxError
 from pyptx.parser import parse
 from pyptx.sim import run
+from pyptx.sim.checks.choice import CLASSES
+from pyptx.sim.hazards.rules import RULES
 from pyptx.types import u32
 from tests.sim.kernels import kernel as text_of
 
@@ -146,3 +148,9 @@ def test_simulate_takes_what_to_look_for() -> None:
     (finding,) = unordered.simulate(ordered=False, on_hazard="report").hazards
     assert finding.rule.code == "PTX0901"
     assert str(finding.other).startswith("`st.shared.u32`")
+
+
+def test_every_hazard_is_of_one_class() -> None:
+    codes = [code for each in CLASSES.values() for code in each]
+    assert len(codes) == len(set(codes))
+    assert {int(rule.code.removeprefix("PTX")) for rule in RULES} <= set(codes)

@@ -1,0 +1,23 @@
+"""Variables that are replaced by what they hold."""
+
+from __future__ import annotations
+
+from pyptx.codegen.passes.fold_expressions import replaced
+from pyptx.codegen.plan import Attribute, Binary, Call, Item, List, Literal, Name, Tuple, Unary
+
+PARTS = (
+    List((Name("a"), Literal(1))), Tuple((Literal(2), Name("b"))), Unary("-", Name("c")), Attribute(Name("d"), "s32"),
+    Item(Name("e"), Literal(3)), Binary("+", Name("g"), Literal(4)), Call(Name("h"), (), (("k", Name("i")),)),
+)  # fmt: skip
+
+
+def test_only_parts_with_the_variable_are_made_anew() -> None:
+    whole = Call(Name("f"), PARTS, ())
+    assert replaced(whole, "x", Literal(0)) is whole
+    for place, name in enumerate("abcdegi"):
+        made = replaced(whole, name, Literal(0))
+        assert isinstance(made, Call)
+        assert [mine is theirs for mine, theirs in zip(made.arguments, PARTS, strict=True)] == [
+            other != place for other in range(len(PARTS))
+        ]
+        assert str(made.arguments[place]) == str(PARTS[place]).replace(f"Name(id='{name}')", "Literal(value=0)")

@@ -146,6 +146,16 @@ def test_blocks_that_fill_each_other_are_one_with() -> None:
     assert printed(Plan((Block(call(Name("a")), (inner,)),))) == "with a(), b() as x:\n    c()\n"
 
 
+def test_a_block_gives_its_identifiers_back() -> None:
+    scope = Names()
+    for _ in range(2):
+        block = scope.block()
+        assert [block.fresh("x") for _ in range(3)] == ["x", "x_2", "x_3"]
+        assert scope.has("x_2")
+        block.leave()
+        assert not scope.has("x_2")
+
+
 @given(st.lists(st.text(max_size=60), max_size=30))
 def test_identifiers_are_unique_and_no_words_of_python(names: list[str]) -> None:
     scope = Names()

@@ -41,7 +41,11 @@ def test_a_register_of_another_kernel_is_refused() -> None:
     def address() -> None:
         ptx.addr(kept[0])  # here
 
+    def unchecked() -> None:
+        ptx.inst.addx.u32(kept[0], unchecked=True)  # here
+
     refused(operand, "PTX0802", "`other`")
+    refused(unchecked, "PTX0802", "`other`")
     refused(operator, "PTX0802", "`other`")
     refused(address, "PTX0802", "`other`")
 

@@ -10,7 +10,7 @@ import pytest
 from tools.mutate import Limits, confirm, draw, judge_all, main
 from tools.mutation import coverage
 from tools.mutation.mutants import mutants
-from tools.mutation.trees import copy_tree
+from tools.mutation.trees import Point, Tree, copy_tree
 
 SUMS = '''\
 """Sums."""
@@ -138,15 +138,22 @@ def test_a_seed_draws_lines_evenly() -> None:
 
 
 @pytest.fixture(scope="module")
-def verdicts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[str, str]]]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Tree], coverage.Coverage]:
     root = tmp_path_factory.mktemp("project")
     write(root, SUMS, {"tests/test_sums.py": TESTS})
     trees = [copy_tree(root, tmp_path_factory.mktemp("work") / str(job), "pkg") for job in range(2)]
     known = coverage.TestMap()
     coverage.measure(known, coverage.stale(known, root), trees, root / "map.pickle")
-    assert coverage.stale(coverage.load(root / "map.pickle"), root) == []
+    kept = coverage.load(root / "map.pickle")
+    assert coverage.stale(kept, root) == []
+    return trees, coverage.Coverage(kept)
+
+
+@pytest.fixture(scope="module")
+def verdicts(measured: tuple[list[Tree], coverage.Coverage]) -> Iterator[dict[str, tuple[str, str]]]:
+    trees, known = measured
     chosen = [mutant for mutant in mutants("pkg/sums.py", SUMS) if mutant.after in JUDGED]
-    found = judge_all(chosen, trees, coverage.Coverage(known), Limits(patience=2))
+    found = judge_all(chosen, trees, known, Limits(patience=2))
     yield {verdict.mutant.after: (verdict.outcome, verdict.detail) for verdict in found}
     assert all((tree.root / "pkg/sums.py").read_text("utf-8") == SUMS for tree in trees)
 
@@ -176,6 +183,24 @@ def test_a_change_that_no_test_notices_survives(verdicts: dict[str, tuple[str, s
 
 def test_what_no_test_runs_is_told_apart(verdicts: dict[str, tuple[str, str]]) -> None:
     assert verdicts["return 71"] == ("never run", "")
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "tests"),
+    [
+        ("larger", "return a if a > b else b", ["test_larger"]),
+        ("larger", "return b if a < b else a", ["test_larger"]),
+        ("largest", "return a if a > b else b", ["test_larger", "test_a_process"]),
+        ("unused", "return 70", []),
+    ],
+    ids=["a statement", "a new statement", "a new function", "never run"],
+)
+def test_the_map_outlives_edits(
+    measured: tuple[list[Tree], coverage.Coverage], function: str, text: str, tests: list[str]
+) -> None:
+    found = [test.name for test in measured[1].ranked(Point("pkg/sums.py", function, text))]
+    assert [name for name in tests if f"tests/test_sums.py::{name}" not in found] == []
+    assert bool(found) == bool(tests)
 
 
 def test_a_test_that_always_fails_kills_nothing(tmp_path: Path) -> None:

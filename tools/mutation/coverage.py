@@ -1,6 +1,7 @@
 """Which tests run which statement: measured once per test file, kept until that file changes.
 
-A statement is known by its text, so the map outlives edits of the package; a new one is for the tests of its function.
+A statement is known by its text, so the map outlives edits of the package. For one that is newer than the measurement
+of a file of tests, those that ran its function count, or its module, if the function is newer too.
 """
 
 from __future__ import annotations
@@ -36,18 +37,21 @@ class Measured:
 
 @dataclass
 class FileRecord:
-    """What the tests of a file run: statements by their place in `TestMap.points`, packed."""
+    """What the tests of a file run: statements by their place in `TestMap.points`, packed. `version`: which of them
+    there were."""
 
     digest: str
+    version: int
     collected: bytes
     tests: dict[str, tuple[float, bytes, bool]]
 
 
 @dataclass
 class TestMap:
-    """All files' records; `points` only grows."""
+    """All files' records; `points` and `versions` only grow."""
 
     points: list[Point] = field(default_factory=list[Point])
+    versions: list[bytes] = field(default_factory=list[bytes])
     files: dict[str, FileRecord] = field(default_factory=dict[str, FileRecord])
 
 
@@ -87,13 +91,14 @@ def measure(known: TestMap, files: Sequence[str], trees: Sequence[Tree], kept: P
     known.points = list(dict.fromkeys([*known.points, *points]))
     place = {point: number for number, point in enumerate(known.points)}
     places = np.array([place[point] for point in points])
+    known.versions.append(_packed(places, len(known.points)))
     lock, errors = threading.Lock(), list[BaseException]()
 
     def drain(tree: Tree) -> None:
         try:
             while True:
                 name = waiting.get_nowait()
-                record = _record(tree, name, places, len(known.points))
+                record = _record(tree, name, places, known)
                 with lock:
                     known.files[name] = record
                     save(known, kept)
@@ -119,7 +124,7 @@ def measure(known: TestMap, files: Sequence[str], trees: Sequence[Tree], kept: P
         raise errors[0]
 
 
-def _record(tree: Tree, name: str, places: Bits, size: int) -> FileRecord:
+def _record(tree: Tree, name: str, places: Bits, known: TestMap) -> FileRecord:
     output = tree.folder / "record.pickle"
     output.unlink(missing_ok=True)
     (tree.root / "mutation_hits.bin").write_bytes(bytes(len(places)))
@@ -129,14 +134,18 @@ def _record(tree: Tree, name: str, places: Bits, size: int) -> FileRecord:
     collected, tests = pickle.loads(output.read_bytes())
 
     def packed(hits: bytes) -> bytes:
-        everywhere = np.zeros(size, np.uint8)
-        everywhere[places[np.frombuffer(zlib.decompress(hits), np.uint8) != 0]] = 1
-        return zlib.compress(np.packbits(everywhere).tobytes())
+        return _packed(places[np.frombuffer(zlib.decompress(hits), np.uint8) != 0], len(known.points))
 
     return FileRecord(
-        _digest(tree.root / name), packed(collected),
+        _digest(tree.root / name), len(known.versions) - 1, packed(collected),
         {test: (seconds, packed(hits), outcome == "passed") for test, (seconds, hits, outcome) in tests.items()},
     )  # fmt: skip
+
+
+def _packed(places: Bits, size: int) -> bytes:
+    bits = np.zeros(size, np.uint8)
+    bits[places] = 1
+    return zlib.compress(np.packbits(bits).tobytes())
 
 
 def _digest(path: Path) -> str:
@@ -148,6 +157,9 @@ class Coverage:
 
     def __init__(self, known: TestMap) -> None:
         self.place = {point: number for number, point in enumerate(known.points)}
+        self.of_path: dict[str, list[tuple[Point, int]]] = {}
+        for point, number in self.place.items():
+            self.of_path.setdefault(point.path, []).append((point, number))
         width = (len(known.points) + 7) // 8
         self.tests = [
             Measured(file, name, seconds, passed)
@@ -160,25 +172,28 @@ class Coverage:
         self.matrix = np.zeros((len(self.tests), width), np.uint8)
         rows = (hits for _, record in sorted(known.files.items()) for _, hits, _ in record.tests.values())
         for row, hits in enumerate(rows):
-            _fill(self.matrix[row], hits)
-        self.collected = {file: np.zeros(width, np.uint8) for file in known.files}
-        for file, bits in self.collected.items():
-            _fill(bits, known.files[file].collected)
+            self.matrix[row] = _filled(hits, width)
+        self.collected = {file: _filled(record.collected, width) for file, record in known.files.items()}
         self.by_file: dict[str, list[int]] = {}
         for number, test in enumerate(self.tests):
             self.by_file.setdefault(test.file, []).append(number)
+        versions = {record.version for record in known.files.values()}
+        self.present = {version: _filled(known.versions[version], width) for version in versions}
+        self.files = {
+            version: [file for file, record in known.files.items() if record.version == version] for version in versions
+        }
 
     def ranked(self, point: Point) -> list[Measured]:
         """Return the tests that may notice a change of a statement, the likeliest and quickest first: those of the file
         that is named as the module, those that ran the statement, then the others of a file one of whose tests ran it,
         for what they share may have been computed once."""
-        places = [self.place[point]] if point in self.place else self._of_function(point)
         hit = np.zeros(len(self.tests), bool)
         imported = set[str]()
-        for place in places:
-            byte, bit = place >> 3, 0x80 >> (place & 7)
-            hit |= (self.matrix[:, byte] & bit) != 0
-            imported |= {file for file, bits in self.collected.items() if bits[byte] & bit}
+        for version, files in self.files.items():
+            mask = self._mask(point, self.present[version])
+            rows = [number for file in files for number in self.by_file.get(file, ())]
+            hit[rows] = (self.matrix[rows] & mask).any(axis=1)
+            imported |= {file for file in files if (self.collected[file] & mask).any()}
         near = {self.tests[number].file for number in np.flatnonzero(hit)} | imported
         affinity = self._affinity(point.path) if imported else hit
         ranks: list[tuple[tuple[bool, bool, bool, float], Measured]] = []
@@ -191,22 +206,28 @@ class Coverage:
                     ranks.append(((*key, test.seconds), test))
         return [test for _, test in sorted(ranks, key=lambda rank: rank[0])]
 
-    def _of_function(self, point: Point) -> list[int]:
-        return [
-            number for other, number in self.place.items()
-            if (other.path, other.function) == (point.path, point.function)
-        ]  # fmt: skip
+    def _mask(self, point: Point, present: Bits) -> Bits:
+        """Return the statements, of those that there were, whose tests are those of a statement: itself, or those of
+        its function, or of its file."""
+        there = np.unpackbits(present)
+        own = self.place.get(point)
+        file = [(other.function, number) for other, number in self.of_path.get(point.path, ()) if there[number]]
+        function = [number for name, number in file if name == point.function]
+        chosen = [own] if own is not None and there[own] else function or [number for name, number in file if name]
+        mask = np.zeros(len(there), np.uint8)
+        mask[chosen] = 1
+        return np.packbits(mask)
 
     def _affinity(self, path: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each test runs a function of a module."""
         mask = np.zeros(self.matrix.shape[1] * 8, np.uint8)
-        mask[[number for point, number in self.place.items() if point.path == path and point.function]] = 1
+        mask[[number for point, number in self.of_path.get(path, ()) if point.function]] = 1
         return np.asarray((self.matrix & np.packbits(mask)).any(axis=1))
 
 
-def _fill(row: Bits, packed: bytes) -> None:
+def _filled(packed: bytes, width: int) -> Bits:
     bits = np.frombuffer(zlib.decompress(packed), np.uint8)
-    row[: len(bits)] = bits
+    return np.concatenate([bits, np.zeros(width - len(bits), np.uint8)])
 
 
 def _mirrors(test: str, module: str) -> bool:

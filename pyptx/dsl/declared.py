@@ -167,13 +167,28 @@ def _element(value: Any) -> Operand:
     return LabelOperand(made) if isinstance(value, str) else ImmediateOperand(made)
 
 
-def variable(space: str, dtype: Dtype, first: Declarator, more: Sequence[Declarator], **given: Any) -> VarDecl:
-    """Return a variable's declaration."""
-    linking = given["linking"]
+def variable(
+    space: str,
+    dtype: Dtype,
+    name: str,
+    shape: Any = None,
+    *more: Declarator,
+    init: Any = None,
+    count: Any = None,
+    braces: bool | None = None,
+    align: Any = None,
+    linking: str | None = None,
+    vector: int | None = None,
+    attributes: Any = (),
+    attributes_first: bool = True,
+    bank: Any = None,
+) -> VarDecl:
+    """Return the node of `ptx.decl.var`; `shape` and `count` count elements, `align` is in bytes."""
+    first = Declarator(*declarator(name, shape, init, count, braces))
     return VarDecl(
-        _space(space), scalar(dtype), first.name, first.array_size, maybe(given["align"]), first.initializer,
-        None if linking is None else _linking(linking), first.dims, maybe(given["vector"]), first.count, first.braces,
-        attributes(given["attributes"]), given["attributes_first"], tuple(more), maybe(given["bank"]),
+        _space(space), scalar(dtype), first.name, first.array_size, maybe(align), first.initializer,
+        None if linking is None else _linking(linking), first.dims, maybe(vector), first.count, first.braces,
+        attribute_list(attributes), attributes_first, tuple(more), maybe(bank),
     )  # fmt: skip
 
 
@@ -196,7 +211,7 @@ def linking(name: str | None) -> LinkingDirective | None:
     return None if name is None else _linking(name)
 
 
-def attributes(given: Sequence[Any]) -> tuple[Attribute, ...]:
+def attribute_list(given: Sequence[Any]) -> tuple[Attribute, ...]:
     """Return `.attribute(…)` from names, or (name, value, …)."""
     made: list[Attribute] = []
     for item in given:

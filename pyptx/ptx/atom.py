@@ -8,22 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Dtype, Pred, destination
-from pyptx.ptx.orders import HALVES, given, operand_type, vector_words
+from pyptx.ptx.orders import emit_atomic
 
 __all__ = ["add", "and_", "cas", "dec", "exch", "inc", "max", "min", "or_", "xor_"]
-
-
-def emit_atomic(
-    opcode: str, op: str, dtype: Dtype, operands: tuple[Any, ...], order: tuple[str | None, ...], hint: Any, pred: Any
-) -> None:
-    """Emit `atom` or `red`; the last operand tells whether it is a vector."""
-    kind = operand_type(op, dtype)
-    noftz = "noftz" if kind in HALVES and op in ("add", "min", "max") else None
-    level = None if hint is None else "L2::cache_hint"
-    words = (*given(*order, op, noftz, level), *vector_words(operands[-1]), kind)
-    emit(spelled(opcode, *words), operands if hint is None else (*operands, hint), pred)
 
 
 class _Atom:

@@ -7,7 +7,7 @@ from typing import Any
 from pyptx.dsl import declared
 from pyptx.dsl.declared import DeclaredRange
 from pyptx.dsl.registers import Dtype, Reg
-from pyptx.ir.nodes import Declarator, Param, VarDecl
+from pyptx.ir.nodes import Declarator, Param
 from pyptx.ptx.exact import exact_of
 
 __all__ = ["item", "param", "reg", "var"]
@@ -49,36 +49,12 @@ def var(
     Returns the name. `shape` and `count` count elements, `align` is in bytes."""
     trace = exact_of("ptx.decl.var").trace
     trace.append(
-        variable(
+        declared.variable(
             space, dtype, name, shape, *more, init=init, align=align, linking=linking, vector=vector, count=count,
             braces=braces, attributes=attributes, attributes_first=attributes_first, bank=bank,
         ).replace(origin=trace.here(2))
     )  # fmt: skip
     return name
-
-
-def variable(
-    space: str,
-    dtype: Dtype,
-    name: str,
-    shape: Any = None,
-    *more: Declarator,
-    init: Any = None,
-    count: Any = None,
-    braces: bool | None = None,
-    align: Any = None,
-    linking: str | None = None,
-    vector: int | None = None,
-    attributes: Any = (),
-    attributes_first: bool = True,
-    bank: Any = None,
-) -> VarDecl:
-    """Return the node of `ptx.decl.var`; `shape` and `count` count elements, `align` is in bytes."""
-    first = item(name, shape, init=init, count=count, braces=braces)
-    return declared.variable(
-        space, dtype, first, more, align=align, linking=linking, vector=vector, attributes=attributes,
-        attributes_first=attributes_first, bank=bank,
-    )  # fmt: skip
 
 
 def item(

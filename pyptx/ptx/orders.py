@@ -1,8 +1,12 @@
-"""What operations on memory have in common: the modifiers of a memory order, and how an operation spells its type."""
+"""What operations on memory have in common: the modifiers of a memory order, how an operation spells its type, and what
+`atom` and `red` emit."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyptx.dsl.arithmetic import unsigned, untyped
+from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.ranges import RegArray
 from pyptx.dsl.registers import Dtype, type_of
 
@@ -44,3 +48,14 @@ def bulk_operation(op: str, dtype: Dtype) -> tuple[str, ...]:
     """Return how a bulk reduction spells its operation and type: sums of halves have `.noftz`."""
     kind = operand_type(op, dtype)
     return (*given(op, "noftz" if op == "add" and kind in HALVES else None), kind)
+
+
+def emit_atomic(
+    opcode: str, op: str, dtype: Dtype, operands: tuple[Any, ...], order: tuple[str | None, ...], hint: Any, pred: Any
+) -> None:
+    """Emit `atom` or `red`; the last operand tells whether it is a vector."""
+    kind = operand_type(op, dtype)
+    noftz = "noftz" if kind in HALVES and op in ("add", "min", "max") else None
+    level = None if hint is None else "L2::cache_hint"
+    words = (*given(*order, op, noftz, level), *vector_words(operands[-1]), kind)
+    emit(spelled(opcode, *words), operands if hint is None else (*operands, hint), pred)

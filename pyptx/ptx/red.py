@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyptx.dsl.registers import Dtype, Pred
-from pyptx.ptx.atom import emit_atomic
+from pyptx.ptx.orders import emit_atomic
 
 __all__ = ["add", "and_", "dec", "inc", "max", "min", "or_", "xor_"]
 

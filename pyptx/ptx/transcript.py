@@ -28,7 +28,6 @@ from pyptx.ir.nodes import Declarator, Function, Label, Param, Statement
 from pyptx.isa.targets import FIRST_PTX
 from pyptx.isa.targets import target as target_of
 from pyptx.parser import PtxSyntaxError, parse
-from pyptx.ptx.decl import variable
 from pyptx.ptx.directives import data_node, directive_node
 from pyptx.ptx.exact import gap
 
@@ -110,7 +109,7 @@ class ExactModule:
 
     def var(self, space: str, dtype: Dtype, name: str, shape: Any = None, *more: Declarator, **given: Any) -> str:
         """Declare a variable, as `ptx.decl.var` does in a function."""
-        self._add(variable(space, dtype, name, shape, *more, **given).replace(origin=place()))
+        self._add(declared.variable(space, dtype, name, shape, *more, **given).replace(origin=place()))
         return name
 
     def directive(self, name: str, *values: Any, **given: Any) -> None:
@@ -255,7 +254,7 @@ def _head(
     return Function(
         is_entry, checked_name(name), tuple(params), None if returns is None else tuple(returns), (),
         declared.linking(given.get("linking")), declared.function_directives(given.get("directives", ())),
-        True, given.get("parens", True), declared.attributes(given.get("attributes", ())),
+        True, given.get("parens", True), declared.attribute_list(given.get("attributes", ())),
     )  # fmt: skip
 
 

@@ -101,22 +101,15 @@ def wrappers() -> Iterator[str]:
         module: ModuleType = ptx
         for name in family.split("."):
             module = getattr(module, name)
-        for name in vars(module):
-            value: Any = getattr(module, name)
-            here = getattr(value, "__module__", None) == module.__name__
-            if callable(value) and here and not name.startswith("_") and not isinstance(value, type | ModuleType):
+        for name in dir(module):
+            if callable(value := getattr(module, name)) and not isinstance(value, type):
                 yield f"{family}.{name}"
     for module_name in ("async_memory", "cache"):
         yield from ptx._WHERE[module_name].split()  # pyright: ignore[reportPrivateUsage]
 
 
-INTERNAL = {
-    "atom.emit_atomic",
-    "cp.async_.bulk.tensor.map_address",
-    "cp.async_.bulk.tensor.group_words",
-    "mbarrier.array",
-}
-"""What other modules share, and the ring of barriers, which has tests of its own."""
+INTERNAL = {"mbarrier.array"}
+"""The ring of barriers, which has tests of its own."""
 
 
 def test_every_wrapper_is_called() -> None:

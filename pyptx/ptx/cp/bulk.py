@@ -10,6 +10,7 @@ from typing import Any
 
 from pyptx.dsl.emit import emit, spelled
 from pyptx.dsl.registers import Dtype, Pred
+from pyptx.ptx.boxes import BOXES
 from pyptx.ptx.cp import tensor as tensor
 from pyptx.ptx.orders import bulk_operation, given
 
@@ -19,7 +20,7 @@ __all__ = [
     "wait_group",
 ]  # fmt: skip
 
-tensor_1d, tensor_2d, tensor_3d, tensor_4d, tensor_5d = tensor.BOXES
+tensor_1d, tensor_2d, tensor_3d, tensor_4d, tensor_5d = BOXES
 
 _SIGNAL, _HINT = "mbarrier::complete_tx::bytes", "L2::cache_hint"
 

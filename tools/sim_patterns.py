@@ -101,7 +101,7 @@ def listed(pattern: Pattern, rows: list[Row]) -> list[str]:
         mistake, mark = row.mistake, "MISSED" if row.trouble else "ok"
         lines.append(f"  {mark:6} {mistake.name}: {mistake.change}")
         if row.trouble:
-            wanted = " or ".join(f"{code} {pattern.names(at)}" for code, at in mistake.expected.reports) or "nothing"
+            wanted = " and ".join(f"{code} {pattern.names(at)}" for code, at in mistake.expected.reports) or "nothing"
             lines.append(f"         {row.trouble}; expected {wanted}; found {row.found or 'nothing'}")
         elif not mistake.expected.reports:
             lines.append(f"         nothing to report: {mistake.expected.reason}")

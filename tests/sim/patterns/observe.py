@@ -79,34 +79,36 @@ def hunt(text: str, case: Case, expected: Expected) -> list[Run]:
     module, runs = parse(text), list[Run]()
     for schedule, seed in (*PLAIN, *SEEDED) if expected.reports else (*PLAIN, *SEEDED[::4]):
         runs.append(run(module, case, schedule, seed))
-        if expected.reports and len(runs) >= len(PLAIN) and not wrong(expected, runs):
+        if expected.reports and len(runs) >= len(PLAIN) and not _missed(expected, _seen(runs)):
             break
     return runs
 
 
 def wrong(expected: Expected, runs: Iterable[Run]) -> str:
-    """Return what is wrong with the reports of a mistake, or nothing."""
-    seen = {one for made in runs for one in made.seen}
-    if not expected.reports:
-        found = sorted(one.code for one in seen)
-        return f"nothing expected, found {found}" if found else ""
-    if not any(_is(one, code, lines) for one in seen for code, lines in expected.reports):
-        return "at other lines" if {one.code for one in seen} & {code for code, _ in expected.reports} else "missed"
+    """Return what is wrong with the reports of a mistake, or nothing: its codes are those expected and no others."""
+    seen = _seen(runs)
+    codes, named = {one.code for one in seen}, expected.also | {code for code, _ in expected.reports}
+    missed = _missed(expected, seen)
+    if missed:
+        return f"{sorted(missed)} at other lines" if missed <= codes else f"{sorted(missed - codes)} missed"
     other = {one.code for one in seen if (one.code in WARNINGS) != (one.severity is Severity.WARNING)}
     if other:
         return f"{sorted(other)} at another severity"
-    allowed = expected.also | {code for code, _ in expected.reports}
-    strange = {one.code for one in seen if one.severity is Severity.ERROR} - allowed
-    if allowed & _STOPS:
-        strange -= {"PTX1126"}
-    return f"also {sorted(strange)}" if strange else ""
+    if codes ^ named:
+        return f"also {sorted(codes - named)}, but not {sorted(named - codes)}"
+    return ""
+
+
+def _seen(runs: Iterable[Run]) -> set[Seen]:
+    return {one for made in runs for one in made.seen}
+
+
+def _missed(expected: Expected, seen: set[Seen]) -> set[str]:
+    """Return the codes that are not reported at the lines expected."""
+    return {code for code, lines in expected.reports if not any(_is(one, code, lines) for one in seen)}
 
 
 def _is(one: Seen, code: str, lines: frozenset[int]) -> bool:
     """Say whether a finding is the one expected. A hang may name the barrier's declaration besides the wait."""
     hangs = code in ("PTX0990", "PTX0991")
     return one.code == code and (lines <= one.lines if hangs else lines == one.lines)
-
-
-_STOPS = {"PTX0950", "PTX0953"}
-"""Misuse of an mbarrier that the machine cannot go on from: it stops there with an error of its own, PTX1126."""

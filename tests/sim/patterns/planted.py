@@ -2,7 +2,8 @@
 
 `//@ NAME` names a line. A line `//! CHANGE => VERDICT` below it plants a mistake there. Changes: `remove`, `as TEXT`,
 `before NAME`, `after NAME` (the last two may go on with `as TEXT`). A verdict is a code and the names of the lines that
-the finding must name, others after `or`, then `; also` codes that may come with it; or `ok (why)`: nothing to say.
+the finding must name, others after `and`, then `; also` the codes that come with it: all of them, and no others. Or
+`ok (why)`: nothing to say.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ WARNINGS = {
 FOLDER = Path(__file__).parent / "ptx"
 _NAME = re.compile(r"//@ (\w+)\s*$")
 _CHANGE = re.compile(r"(?:(?P<remove>remove)|(?P<where>before|after) (?P<target>\w+))?\s*(?:as (?P<text>.+))?")
-_REPORT = r"PTX\d{4}(?: (?!or\b)\w+)*"
+_REPORT = r"PTX\d{4}(?: (?!and\b)\w+)*"
 _VERDICT = re.compile(
-    rf"(?:ok|(?P<reports>{_REPORT}(?: or {_REPORT})*))(?:; also(?P<also>(?: PTX\d{{4}})+))?(?: \((?P<reason>.+)\))?"
+    rf"(?:ok|(?P<reports>{_REPORT}(?: and {_REPORT})*))(?:; also(?P<also>(?: PTX\d{{4}})+))?(?: \((?P<reason>.+)\))?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What a mistake is reported as: a code at lines, or one of several; and codes that may follow from it."""
+    """What a mistake is reported as: a code at lines, or several; and the codes that follow from it."""
 
     reports: tuple[tuple[str, frozenset[int]], ...]
     also: frozenset[str]
@@ -109,6 +110,6 @@ def _changed(rows: list[str], line: int, lines: dict[str, int], change: str) -> 
 def _expected(verdict: str, lines: dict[str, int]) -> Expected:
     found = _VERDICT.fullmatch(verdict)
     assert found, verdict
-    reports = [one.split() for one in (found["reports"] or "").split(" or ") if one]
+    reports = [one.split() for one in (found["reports"] or "").split(" and ") if one]
     at = tuple((code, frozenset(lines[name] for name in names)) for code, *names in reports)
     return Expected(at, frozenset((found["also"] or "").split()), found["reason"] or "")

@@ -146,6 +146,12 @@ def test_a_ring_that_is_nowhere() -> None:
     with pytest.raises(PtxError, match="multiples of 8 bytes"):
         traced(crooked).ptx()
 
+    def empty() -> None:
+        ptx.mbarrier.array(reg.alloc(u32), 0, 0)
+
+    with pytest.raises(PtxError, match="expected a number of barriers, found 0"):
+        traced(empty).ptx()
+
 
 def test_the_address_of_a_slot_is_no_plain_operand() -> None:
     def body() -> None:

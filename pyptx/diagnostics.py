@@ -54,27 +54,27 @@ class PythonFrame(NamedTuple):
 
     @property
     def line(self) -> int:
-        return self._position()[0]
+        return self._find_position()[0]
 
     @property
     def col(self) -> int:
-        return self._position()[1]
+        return self._find_position()[1]
 
     @property
     def length(self) -> int:
-        return self._position()[2]
+        return self._find_position()[2]
 
-    def _position(self) -> tuple[int, int, int]:
+    def _find_position(self) -> tuple[int, int, int]:
         """Return line, column and length of the expression; of several lines, what stands on the first."""
         if self.lasti == _DEFINITION:
-            return self._definition()
+            return self._find_definition()
         for index, (line, end_line, col, end_col) in enumerate(self.code.co_positions()):
             if index == self.lasti // 2:
                 length = (end_col or 0) - (col or 0) if line == end_line else _WIDEST_LINE
                 return line or self.code.co_firstlineno, (col or 0) + 1, max(1, length)
         return self.code.co_firstlineno, 1, 1
 
-    def _definition(self) -> tuple[int, int, int]:
+    def _find_definition(self) -> tuple[int, int, int]:
         import linecache  # reads Python's tokenizer, and only errors of kernels in Python need it
 
         first, last = self.code.co_firstlineno, max(line or 0 for *_, line in self.code.co_lines())
@@ -168,7 +168,7 @@ class UserTraceback(BaseException):
         """Return the lines of the traceback: IPython asks for them, and writes them itself otherwise."""
         from traceback import format_exception  # costs more than this module, and only notebooks need it
 
-        frames = _user_frames(self.__traceback__)
+        frames = _select_user_frames(self.__traceback__)
         shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
         if shell is None:
             return "".join(format_exception(type(self), self, frames)).splitlines()
@@ -204,7 +204,7 @@ def hide_frames(function: Callable[_P, _R]) -> Callable[_P, _R]:
         try:
             return function(*args, **kwargs)
         except (PtxError, KeyboardInterrupt) as why:
-            raise why.with_traceback(_user_frames(why.__traceback__)) from why.__cause__
+            raise why.with_traceback(_select_user_frames(why.__traceback__)) from why.__cause__
 
     return call
 
@@ -218,17 +218,17 @@ def user_stack_level() -> int:
     return level
 
 
-def _user_frames(traceback: TracebackType | None) -> TracebackType | None:
+def _select_user_frames(traceback: TracebackType | None) -> TracebackType | None:
     """Return a traceback without the frames of this package, of what it generates and of the standard library."""
     frames: list[TracebackType] = []
     while traceback is not None:
         if not _is_internal(traceback.tb_frame.f_code.co_filename):
             frames.append(traceback)
         traceback = traceback.tb_next
-    made = None
+    selected = None
     for frame in reversed(frames):
-        made = TracebackType(made, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return made
+        selected = TracebackType(selected, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return selected
 
 
 def _is_internal(file: str) -> bool:
@@ -267,18 +267,18 @@ def _render_one(d: Diagnostic, lines: Sequence[str], colour: bool) -> Iterator[s
     paint, bold, dim, reset = (_COLOUR[d.severity], _BOLD, _DIM, _RESET) if colour else ("", "", "", "")
     place = visible(f"{d.origin}: ") if d.origin else ""
     yield f"{bold}{place}{reset}{paint}{d.severity}[{d.code}]{reset}{bold}: {visible(d.message)}{reset}"
-    yield from _excerpt(d.origin, d, lines, paint, dim, reset)
+    yield from _render_excerpt(d.origin, d, lines, paint, dim, reset)
     for at, note in enumerate(d.notes):
         yield f"  {dim}note:{reset} {visible(note)}"
         if at == 0 and d.other is not None:
-            yield from _excerpt(d.other, d, lines, paint, dim, reset)
+            yield from _render_excerpt(d.other, d, lines, paint, dim, reset)
     if d.help:
         yield f"  {dim}help:{reset} {visible(d.help)}"
     for detail in d.details:
         yield f"  {visible(detail)}"
 
 
-def _source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:
+def _read_source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> str:
     """Return the line of a place, empty if it is not known: `lines` are those of the finding's own file."""
     if isinstance(origin, PythonFrame):
         import linecache  # reads Python's tokenizer, and only errors of kernels in Python need it
@@ -289,16 +289,16 @@ def _source_line(origin: Origin | None, d: Diagnostic, lines: Sequence[str]) -> 
     return lines[origin.line - 1] if origin is not None and known else ""
 
 
-def _excerpt(
+def _render_excerpt(
     origin: Origin | None, d: Diagnostic, lines: Sequence[str], paint: str, dim: str, reset: str
 ) -> Iterator[str]:
     """Yield the source line of a place, and carets."""
-    line = _source_line(origin, d, lines)
+    line = _read_source_line(origin, d, lines)
     if origin is not None and line:
-        yield from _marked(Span(origin.line, origin.col, origin.length), line, paint, dim, reset)
+        yield from _render_marked(Span(origin.line, origin.col, origin.length), line, paint, dim, reset)
 
 
-def _marked(span: Span, line: str, paint: str, dim: str, reset: str) -> Iterator[str]:
+def _render_marked(span: Span, line: str, paint: str, dim: str, reset: str) -> Iterator[str]:
     """Yield the source line and a caret line; a very long line is cut around the place, tabs count as one column."""
     first = max(0, span.col - 1 - _WIDEST_LINE // 2) if len(line) > _WIDEST_LINE else 0
     shown = "".join(c if c.isprintable() else " " for c in line[first : first + _WIDEST_LINE])

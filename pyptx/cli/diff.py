@@ -42,19 +42,19 @@ def run(args: argparse.Namespace) -> int:
         complain(str(error))
         return UNUSABLE
     python = args.edited != STDIN and args.edited.endswith(".py")
-    old = _parsed(original)
-    new = _traced(args.edited, args.name) if python else _parsed(edited)
+    old = _parse(original)
+    new = _trace(args.edited, args.name) if python else _parse(edited)
     if isinstance(old, int) or isinstance(new, int):
         return max(code for code in (old, new) if isinstance(code, int))
     changes = list(differences(rows(old), rows(new)))
     if args.json:
-        print_json([_as_json(change) for change in changes])
+        print_json([_convert_to_json(change) for change in changes])
     else:
-        _print(changes, original.name, args.edited)
+        _print_changes(changes, original.name, args.edited)
     return FINDINGS if changes else OK
 
 
-def _parsed(source: Source) -> Module | int:
+def _parse(source: Source) -> Module | int:
     module, syntax = parse(source.text, recover=True)
     if syntax:
         print_findings(placed(syntax, source), source, sys.stderr)
@@ -62,19 +62,19 @@ def _parsed(source: Source) -> Module | int:
     return module
 
 
-def _traced(path: str, name: str | None) -> Module | int:
+def _trace(path: str, name: str | None) -> Module | int:
     """Run a Python file, which its user trusts, and return the module that it holds."""
     scope = runpy.run_path(str(Path(path)), run_name="pyptx.diff")
     if name is not None:
-        found: Any = scope.get(name)
+        kernel: Any = scope.get(name)
     else:
         kernels = [value for value in scope.values() if _is_kernel(value)]
-        found = scope.get("module") or (kernels[0] if len(kernels) == 1 else None)
-    if not _is_kernel(found):
+        kernel = scope.get("module") or (kernels[0] if len(kernels) == 1 else None)
+    if not _is_kernel(kernel):
         complain(f"{path}: no module or kernel {name or ''} in it; name the variable by --name")
         return UNUSABLE
     try:
-        return found.module()
+        return kernel.module()
     except PtxError as error:
         print(render(error.diagnostics, error.source), file=sys.stderr)
         return FINDINGS
@@ -93,7 +93,7 @@ def rows(module: Module) -> list[Row]:
             origin: Origin | None = node.origin  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType]
             scope = isinstance(node, IntrinsicScope)
             if not scope and not isinstance(node, LocDirective):
-                out.append(Row(_shown(node), origin))
+                out.append(Row(_format_statement(node), origin))
             inside = body_of(node)
             if inside is not None:
                 stack.append((iter(inside), not scope))
@@ -104,7 +104,7 @@ def rows(module: Module) -> list[Row]:
     return out
 
 
-def _shown(node: Statement) -> str:
+def _format_statement(node: Statement) -> str:
     """Return a statement in a spacing of our own, so that only its words count."""
     words = tokens(node)
     if isinstance(node, Label):
@@ -140,24 +140,26 @@ def differences(old: Sequence[Row], new: Sequence[Row]) -> Iterator[Change]:
             yield Change(old[first + a : first + b], new[first + c : first + d], before)
 
 
-def _place(row: Row) -> str:
+def _format_place(row: Row) -> str:
     if isinstance(row.origin, PythonFrame):
         return f"{row.origin.file}:{row.origin.line}"
     return "" if row.origin is None else f"line {row.origin.line}"
 
 
-def _print(changes: Sequence[Change], original: str, edited: str) -> None:
+def _print_changes(changes: Sequence[Change], original: str, edited: str) -> None:
     if not changes:
         print(visible(f"{edited} emits what {original} says"))
     for change in changes:
         for row in change.old:
-            print(visible(f"- {row.text}    [{original} {_place(row)}]" if _place(row) else f"- {row.text}"))
+            print(
+                visible(f"- {row.text}    [{original} {_format_place(row)}]" if _format_place(row) else f"- {row.text}")
+            )
         for row in change.new:
-            print(visible(f"+ {row.text}    [{_place(row)}]" if _place(row) else f"+ {row.text}"))
+            print(visible(f"+ {row.text}    [{_format_place(row)}]" if _format_place(row) else f"+ {row.text}"))
         if not change.new and change.after is not None:
-            print(visible(f"  (after {_place(change.after)}: {change.after.text})"))
+            print(visible(f"  (after {_format_place(change.after)}: {change.after.text})"))
 
 
-def _as_json(change: Change) -> dict[str, Any]:
+def _convert_to_json(change: Change) -> dict[str, Any]:
     sides = {"old": change.old, "new": change.new}
-    return {name: [{"text": row.text, "at": _place(row)} for row in found] for name, found in sides.items()}
+    return {name: [{"text": row.text, "at": _format_place(row)} for row in found] for name, found in sides.items()}

@@ -20,16 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     rules = {rule.code: rule for rule in all_rules()}
-    asked: list[str] = [_code(word) for word in args.codes]
+    asked: list[str] = [_normalize_code(word) for word in args.codes]
     unknown = [word for word, code in zip(args.codes, asked, strict=True) if code not in rules]
     for word in unknown:
         complain(f"{word}: no such code; `pyptx explain` lists them")
     chosen = [rules[code] for code in asked or rules if code in rules]
     if args.json:
-        print_json([_as_json(rule) for rule in chosen])
+        print_json([_convert_to_json(rule) for rule in chosen])
     else:
         for rule in chosen:
-            print(_page(rule) if asked else f"{rule.code}  {rule.severity:<8} {rule.title}")
+            print(_format_page(rule) if asked else f"{rule.code}  {rule.severity:<8} {rule.title}")
     return UNUSABLE if unknown else OK
 
 
@@ -40,12 +40,12 @@ def all_rules() -> list[Rule]:
     return sorted(rules, key=lambda rule: rule.code)
 
 
-def _code(word: str) -> str:
+def _normalize_code(word: str) -> str:
     """Read `PTX0101`, `ptx0101`, `101` and `0101` alike."""
     return "PTX" + word.upper().removeprefix("PTX").zfill(4)
 
 
-def _page(rule: Rule) -> str:
+def _format_page(rule: Rule) -> str:
     bold, reset = ("\x1b[1m", "\x1b[0m") if wants_colour(sys.stdout) else ("", "")
     parts = [f"{bold}{rule.code}: {rule.title}{reset} ({rule.severity})", "", rule.why, ""]
     for heading, example in (("Reported:", rule.wrong), ("Clean:", rule.right)):
@@ -54,7 +54,7 @@ def _page(rule: Rule) -> str:
     return "\n".join(parts)
 
 
-def _as_json(rule: Rule) -> dict[str, str]:
+def _convert_to_json(rule: Rule) -> dict[str, str]:
     return {
         "code": rule.code,
         "severity": str(rule.severity),

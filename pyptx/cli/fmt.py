@@ -34,10 +34,10 @@ def run(args: argparse.Namespace) -> int:
     if args.write and STDIN in args.files:
         complain("--write needs files, not standard input")
         return UNUSABLE
-    return max(_one(name, args) for name in args.files)
+    return max(_format_file(name, args) for name in args.files)
 
 
-def _one(name: str, args: argparse.Namespace) -> int:
+def _format_file(name: str, args: argparse.Namespace) -> int:
     try:
         source = read(name)
     except Unreadable as error:
@@ -59,13 +59,13 @@ def _one(name: str, args: argparse.Namespace) -> int:
         return OK
     if args.check or args.diff:
         if changed:
-            print_foreign("".join(_diff(source, text)) if args.diff else f"{source.name}\n")
+            print_foreign("".join(_compute_diff(source, text)) if args.diff else f"{source.name}\n")
         return FINDINGS if changed else OK
     print_foreign(text)
     return OK
 
 
-def _diff(source: Source, text: str) -> Iterator[str]:
+def _compute_diff(source: Source, text: str) -> Iterator[str]:
     old, new = source.text.splitlines(keepends=True), text.splitlines(keepends=True)
     for line in difflib.unified_diff(old, new, source.name, f"{source.name} (formatted)"):
         yield line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"

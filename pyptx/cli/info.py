@@ -45,19 +45,21 @@ def run(args: argparse.Namespace) -> int:
             continue
         report: dict[str, Any] = {"file": source.name, **summary(module)}
         if not args.ptx_only:
-            report |= _costs(source, args.target)
+            report |= _collect_resources(source, args.target)
         reports.append(report)
     if args.json:
         print_json(reports)
     elif reports:
-        print(visible("\n\n".join("\n".join(_lines(report, None if args.all else _SHOWN)) for report in reports)))
+        print(
+            visible("\n\n".join("\n".join(_format_report(report, None if args.all else _SHOWN)) for report in reports))
+        )
     return status
 
 
-def _costs(source: Source, target: str | None) -> dict[str, Any]:
+def _collect_resources(source: Source, target: str | None) -> dict[str, Any]:
     """Return the resources per entry, or why there are none: a module that does not assemble can still be described."""
     try:
-        return {"resources": {name: asdict(found) for name, found in resources(source.text, target).items()}}
+        return {"resources": {name: asdict(cost) for name, cost in resources(source.text, target).items()}}
     except ToolMissing as error:
         return {"resources": {}, "no_resources": " ".join(str(d.message) for d in error.diagnostics)}
     except AssemblyError:
@@ -66,37 +68,38 @@ def _costs(source: Source, target: str | None) -> dict[str, Any]:
         return {"resources": {}, "no_resources": " ".join(str(d.message) for d in error.diagnostics)}
 
 
-def _lines(report: dict[str, Any], most: int | None) -> Iterator[str]:
+def _format_report(report: dict[str, Any], most: int | None) -> Iterator[str]:
     needs = report["needs"]
     yield f"{report['file']}: PTX {report['version']} for {', '.join(report['target'])}, {report['address_size']} bit"
     yield f"  needs PTX {needs['version']} ({needs['because']}); its instructions exist on {' '.join(needs['targets'])}"
     for variable in report["variables"]:
-        yield f"  {variable['space']} {variable['name']}: {_size(variable['bytes'])}"
+        yield f"  {variable['space']} {variable['name']}: {_format_size(variable['bytes'])}"
     for function in report["functions"]:
-        yield from _function(function, report.get("resources", {}).get(function["name"]), most)
+        yield from _format_function(function, report.get("resources", {}).get(function["name"]), most)
     if "no_resources" in report:
         yield f"  no resources: {report['no_resources']}"
 
 
-def _function(function: dict[str, Any], cost: dict[str, Any] | None, most: int | None) -> Iterator[str]:
+def _format_function(function: dict[str, Any], cost: dict[str, Any] | None, most: int | None) -> Iterator[str]:
     kind = "entry" if function["entry"] else "function"
     yield f"  {kind} {function['name']}{'' if function['defined'] else ' (declared only)'}"
     if function["parameters"]:
-        shown = (f"{p['name']} {p['type']} ({_size(p['bytes'])})" for p in function["parameters"])
+        shown = (f"{p['name']} {p['type']} ({_format_size(p['bytes'])})" for p in function["parameters"])
         yield f"    parameters: {', '.join(shown)}"
     for name, values in function["directives"].items():
         yield f"    .{name} {', '.join(map(str, values))}".rstrip()
     if function["registers"]:
         yield "    declares " + ", ".join(f"{count} {kind}" for kind, count in function["registers"].items())
     if function["shared_bytes"] or function["local_bytes"]:
-        yield f"    {_size(function['shared_bytes'])} of shared and {_size(function['local_bytes'])} of local variables"
+        shared, local = _format_size(function["shared_bytes"]), _format_size(function["local_bytes"])
+        yield f"    {shared} of shared and {local} of local variables"
     if cost is not None:
-        yield f"    takes {cost['registers']} registers, {_size(cost['shared'])} of static shared memory,"
-        yield f"      {_size(cost['stack'])} of stack, {cost['barriers']} barriers, {_spills(cost)}"
-    yield from _histogram(function["instructions"], most)
+        yield f"    takes {cost['registers']} registers, {_format_size(cost['shared'])} of static shared memory,"
+        yield f"      {_format_size(cost['stack'])} of stack, {cost['barriers']} barriers, {_format_spills(cost)}"
+    yield from _format_histogram(function["instructions"], most)
 
 
-def _histogram(counts: dict[str, int], most: int | None) -> Iterator[str]:
+def _format_histogram(counts: dict[str, int], most: int | None) -> Iterator[str]:
     if counts:
         yield f"    {sum(counts.values())} instructions, {len(counts)} different:"
         yield from (f"    {count:>7}  {name}" for name, count in list(counts.items())[:most])
@@ -104,10 +107,10 @@ def _histogram(counts: dict[str, int], most: int | None) -> Iterator[str]:
             yield f"             and {len(counts) - most} more (--all)"
 
 
-def _spills(cost: dict[str, Any]) -> str:
+def _format_spills(cost: dict[str, Any]) -> str:
     stores, loads = cost["spill_stores"], cost["spill_loads"]
     return "spills unknown" if stores is None else f"{stores} bytes of spill stores, {loads} of loads"
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count} byte{'' if count == 1 else 's'}"

@@ -19,10 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return max(_one(name, args.target, args.lines) for name in args.files)
+    return max(_disassemble(name, args.target, args.lines) for name in args.files)
 
 
-def _one(name: str, target: str | None, lines: bool) -> int:
+def _disassemble(name: str, target: str | None, lines: bool) -> int:
     try:
         source = read(name)
     except Unreadable as error:

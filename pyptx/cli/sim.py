@@ -142,30 +142,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     try:
-        request = _request(args)
+        request = _build_request(args)
     except (Unreadable, arguments.Unusable, Misused) as why:
         complain(str(why))
         return UNUSABLE
     except PtxError as why:
-        sources = [Source("<stdin>", "") if name == STDIN else read(_path(name)) for name in args.files]
-        _print_findings(_named(why.diagnostics, sources), sources)
+        sources = [Source("<stdin>", "") if name == STDIN else read(_strip_kernel_name(name)) for name in args.files]
+        _print_findings(_name_files(why.diagnostics, sources), sources)
         return FINDINGS
     outcomes: list[Outcome] = []
-    for schedule, seed in _orders(args):
+    for schedule, seed in _list_orders(args):
         outcomes.append(_run_once(request, args, schedule, seed))
         if outcomes[-1].usage or (outcomes[-1].failed and args.schedule != _ALL):
             break
     return _report(request, args, outcomes)
 
 
-def _orders(args: argparse.Namespace) -> list[tuple[str, int]]:
+def _list_orders(args: argparse.Namespace) -> list[tuple[str, int]]:
     """Return the schedules and seeds to run with."""
     if args.schedule == _ALL:
         return list(orders(args.repeat or SEEDS, args.seed))
     return [(args.schedule, seed) for seed in range(args.seed, args.seed + (args.repeat or 1))]
 
 
-def _request(args: argparse.Namespace) -> Request:
+def _build_request(args: argparse.Namespace) -> Request:
     """Return what is asked for; Unreadable, Unusable, Misused or PtxError (its syntax) when that is not clear."""
     if not 0 <= args.tolerance < math.inf:
         raise Misused(f"--tolerance {args.tolerance:g}: a number of at least 0 is expected")
@@ -175,11 +175,11 @@ def _request(args: argparse.Namespace) -> Request:
         raise Misused("--timeline: a file's name holds no NUL")
     if args.timeline and not Path(args.timeline).absolute().parent.is_dir():
         raise Misused(f"--timeline {args.timeline}: there is no folder {Path(args.timeline).parent}")
-    dims = {name: _dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
+    dims = {name: _parse_dims(name, getattr(args, name)) for name in ("grid", "block", "cluster")}
     specs = [arguments.parsed(text) for text in args.arg]
     arguments.require_room(specs, machine_memory())
-    sources, kernel, launch, names = _kernel(args.files, args.entry, specs)
-    if _path(args.files[0]).endswith(".py"):
+    sources, kernel, launch, names = _load_kernel(args.files, args.entry, specs)
+    if _strip_kernel_name(args.files[0]).endswith(".py"):
         own = [name for name in (*sim_kernels.OF_THE_KERNEL, "entry") if getattr(args, name) not in _NOT_GIVEN]
         if own:
             raise Misused(
@@ -197,34 +197,34 @@ def _request(args: argparse.Namespace) -> Request:
     return Request(sources, kernel, launch, specs, options, saves, expects)
 
 
-def _path(name: str) -> str:
+def _strip_kernel_name(name: str) -> str:
     """Return the file of what the command line names: a file, or a kernel in one."""
     return re.sub(r"(\.py):\w+$", r"\1", name)
 
 
-def _kernel(
+def _load_kernel(
     files: Sequence[str], name: str | None, specs: list[arguments.Spec]
 ) -> tuple[list[Source], str, Any, list[str]]:
     """Return the texts, the name, what runs the kernel, and the names of its arguments (and of a Python kernel's
     results)."""
-    if len(files) > 1 and any(_path(file).endswith(".py") for file in files):
+    if len(files) > 1 and any(_strip_kernel_name(file).endswith(".py") for file in files):
         raise Misused("several files are linked, which PTX files can be: a Python kernel runs alone")
     kernel = sim_kernels.kernel_of(files[0])
     if kernel is not None:
         source, names = read(files[0].rpartition(":")[0]), sim_kernels.names_of(kernel)
-        _fits(kernel.name, names[: len(kernel.in_specs)] if len(specs) < len(names) else names, specs)
+        _check_count(kernel.name, names[: len(kernel.in_specs)] if len(specs) < len(names) else names, specs)
         return [source], kernel.name, partial(sim_kernels.launched, kernel), names
     sources = [read(file) for file in files]
     if files[0].endswith(".py"):
         raise Misused(f"{files[0]}: name the kernel in it too, {files[0]}:NAME")
-    module = sim.link([_parsed(source) for source in sources], [source.name for source in sources])
-    entry = _entry(module, name)
+    module = sim.link([_parse(source) for source in sources], [source.name for source in sources])
+    entry = _find_entry(module, name)
     wanted = [f"{p.name} ({p.type.ptx}{f'[{p.array_size}]' if p.array_size else ''})" for p in entry.params]
-    _fits(entry.name, wanted, specs)
-    return sources, entry.name, partial(_launched, module, entry.name), [param.name for param in entry.params]
+    _check_count(entry.name, wanted, specs)
+    return sources, entry.name, partial(_launch, module, entry.name), [param.name for param in entry.params]
 
 
-def _parsed(source: Source) -> Module:
+def _parse(source: Source) -> Module:
     """Return the module of a text; PtxError names the file."""
     try:
         return parse(source.text)
@@ -232,13 +232,13 @@ def _parsed(source: Source) -> Module:
         raise PtxError(placed(why.diagnostics, source), source.text) from None
 
 
-def _launched(
+def _launch(
     module: Module, entry: str, values: list[arguments.Value], options: dict[str, Any]
 ) -> tuple[sim.Result, list[arguments.Value]]:
     return sim.run(module, entry, args=values, **options), values
 
 
-def _dims(name: str, text: str) -> tuple[int, ...]:
+def _parse_dims(name: str, text: str) -> tuple[int, ...]:
     parts = text.replace("x", ",").split(",")
     if not 1 <= len(parts) <= 3 or not all(arguments.is_number(part) and int(part) > 0 for part in parts):
         raise Misused(
@@ -247,7 +247,7 @@ def _dims(name: str, text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _entry(module: Module, name: str | None) -> Function:
+def _find_entry(module: Module, name: str | None) -> Function:
     entries = [s for s in module.directives if isinstance(s, Function) and s.is_entry and s.definition]
     for entry in entries:
         if name == entry.name or (name is None and len(entries) == 1):
@@ -260,7 +260,7 @@ def _entry(module: Module, name: str | None) -> Function:
     )
 
 
-def _fits(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> None:
+def _check_count(name: str, wanted: Sequence[str], specs: Sequence[arguments.Spec]) -> None:
     """Refuse another number of arguments than the kernel has parameters; their sizes are the simulator's to check."""
     if len(wanted) == len(specs):
         return
@@ -272,7 +272,7 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
     """Run the kernel on fresh arguments, and compare."""
     outcome = Outcome(schedule, seed)
     # Of many runs, only the output of the one that is reported is shown.
-    silent = redirect_stdout(None) if args.json or len(_orders(args)) > 1 else nullcontext()
+    silent = redirect_stdout(None) if args.json or len(_list_orders(args)) > 1 else nullcontext()
     try:
         values = [arguments.made(spec, (args.data_seed, at)) for at, spec in enumerate(request.specs)]
         with silent:
@@ -282,13 +282,13 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
         return outcome
     except PtxError as why:
         outcome.hang = why.report if isinstance(why, sim.Hang) else None
-        found = [_verbose(d, outcome.hang) if args.verbose else d for d in why.diagnostics]
-        outcome.found = _named(found, request.sources)
+        diagnostics = [_add_hang_details(d, outcome.hang) if args.verbose else d for d in why.diagnostics]
+        outcome.found = _name_files(diagnostics, request.sources)
         outcome.usage = any(d.code in _USAGE for d in why.diagnostics)
         outcome.timeline, outcome.printed = getattr(why, "timeline", None), why.printed
         return outcome
     outcome.result, outcome.timeline, outcome.printed = result, result.timeline, result.printed
-    outcome.found = _named([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
+    outcome.found = _name_files([finding.diagnostic() for finding in by_cause(result.hazards)], request.sources)
     if "strict" in args.check.split(","):
         count = len(outcome.found)
         outcome.wrong = [f"{count} finding{'s' * (count != 1)}, --check strict"] if count else []
@@ -302,12 +302,12 @@ def _run_once(request: Request, args: argparse.Namespace, schedule: str, seed: i
     return outcome
 
 
-def _verbose(found: Diagnostic, hang: HangReport | None) -> Diagnostic:
+def _add_hang_details(diagnostic: Diagnostic, hang: HangReport | None) -> Diagnostic:
     """Return a finding with all that is known of a hang."""
-    return replace(found, details=tuple(hang.lines())) if hang is not None and found.details else found
+    return replace(diagnostic, details=tuple(hang.lines())) if hang is not None and diagnostic.details else diagnostic
 
 
-def _named(found: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagnostic]:
+def _name_files(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagnostic]:
     """Return findings that name their file, in the notes too, in the order in which they occurred."""
     names, first = {source.name for source in sources}, sources[0].name
 
@@ -320,28 +320,28 @@ def _named(found: Iterable[Diagnostic], sources: Sequence[Source]) -> list[Diagn
             notes=tuple(note.replace("<ptx>:", f"{first}:") for note in d.notes),
             details=tuple(line.replace("<ptx>:", f"{first}:") for line in d.details),
         )
-        for d in found
+        for d in diagnostics
     ]  # fmt: skip
 
 
-def _print_findings(found: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
+def _print_findings(diagnostics: Iterable[Diagnostic], sources: Sequence[Source]) -> None:
     """Print findings for people on standard error, with the lines of their files."""
     texts = {source.name: source for source in sources}
-    for name, some in groupby(found, _file):
-        print_findings(list(some), texts.get(name, sources[0]), sys.stderr)
+    for name, of_file in groupby(diagnostics, _find_file):
+        print_findings(list(of_file), texts.get(name, sources[0]), sys.stderr)
 
 
-def _file(found: Diagnostic) -> str:
-    return (found.origin.file if found.origin else None) or ""
+def _find_file(diagnostic: Diagnostic) -> str:
+    return (diagnostic.origin.file if diagnostic.origin else None) or ""
 
 
-def _told(outcomes: Sequence[Outcome]) -> Outcome:
+def _choose_outcome(outcomes: Sequence[Outcome]) -> Outcome:
     """Return the run to tell of: the first that failed, or the last."""
     return next((outcome for outcome in outcomes if outcome.failed or outcome.usage), outcomes[-1])
 
 
 def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> int:
-    last = _told(outcomes)
+    last = _choose_outcome(outcomes)
     if args.timeline and last.timeline is not None:
         try:
             last.timeline.save(args.timeline)
@@ -349,18 +349,18 @@ def _report(request: Request, args: argparse.Namespace, outcomes: list[Outcome])
             complain(f"{args.timeline}: {why.strerror or why}")
             return UNUSABLE
     if args.json:
-        print_json(_document(request, args, outcomes))
+        print_json(_build_document(request, args, outcomes))
     else:
-        _print(request, args, outcomes)
+        _print_outcomes(request, args, outcomes)
     return UNUSABLE if last.usage else FINDINGS if last.failed else OK
 
 
-def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> None:
-    told = _told(outcomes)
+def _print_outcomes(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) -> None:
+    told = _choose_outcome(outcomes)
     if told.usage and told.wrong:
         complain(told.wrong[0])
         return
-    if len(_orders(args)) > 1:
+    if len(_list_orders(args)) > 1:
         print_foreign(told.printed)
     _print_findings(told.found, request.sources)
     for text in told.wrong:
@@ -368,15 +368,15 @@ def _print(request: Request, args: argparse.Namespace, outcomes: list[Outcome]) 
     if told.usage:
         return
     if told.result is not None:
-        print(visible(_summary(request, args, outcomes)))
+        print(visible(_format_summary(request, args, outcomes)))
         if told.result.coverage is not None:
-            print(told.result.coverage.describe(_covered_orders(args, outcomes)))
+            print(told.result.coverage.describe(_describe_orders(args, outcomes)))
         if args.stats:
             print(told.result.stats.statistics)
     if args.schedule == _ALL:
         _print_failed(args, outcomes)
-    elif told.failed and (len(_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
-        print(visible(f"seed {told.seed} failed; to repeat it: {_command(args, told)}"), file=sys.stderr)
+    elif told.failed and (len(_list_orders(args)) > 1 or args.schedule in ("random", "adversarial")):
+        print(visible(f"seed {told.seed} failed; to repeat it: {_format_command(args, told)}"), file=sys.stderr)
 
 
 def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None:
@@ -385,17 +385,17 @@ def _print_failed(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> None
     for outcome in failed:
         codes = ", ".join(dict.fromkeys([d.code for d in outcome.found if has_errors([d])]))
         order = f"{outcome.schedule}, seed {outcome.seed}"
-        failure = f"{order} failed ({codes or 'wrong results'}); to repeat it: {_command(args, outcome)}"
+        failure = f"{order} failed ({codes or 'wrong results'}); to repeat it: {_format_command(args, outcome)}"
         print(visible(failure), file=sys.stderr)
     if failed:
         print(f"{len(failed)} of {len(outcomes)} orders failed; the first one's findings are above", file=sys.stderr)
 
 
-def _summary(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
-    result = _told(outcomes).result
+def _format_summary(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
+    result = _choose_outcome(outcomes).result
     assert result is not None
     stats = result.stats
-    order = f"schedule {_told(outcomes).schedule}"
+    order = f"schedule {_choose_outcome(outcomes).schedule}"
     if args.schedule == _ALL:
         order = f"{len(outcomes)} orders"
     elif len(outcomes) > 1:
@@ -403,14 +403,14 @@ def _summary(request: Request, args: argparse.Namespace, outcomes: Sequence[Outc
     return f"{request.name}: {stats.lanes} threads, {stats.lane_instructions} instructions, {order}"
 
 
-def _covered_orders(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
+def _describe_orders(args: argparse.Namespace, outcomes: Sequence[Outcome]) -> str:
     """Name the orders of several runs, nothing for one."""
     if args.schedule == _ALL:
         return f"{len(outcomes)} orders (every schedule)"
     return f"{len(outcomes)} orders (schedule {args.schedule})" if len(outcomes) > 1 else ""
 
 
-def _command(args: argparse.Namespace, outcome: Outcome) -> str:
+def _format_command(args: argparse.Namespace, outcome: Outcome) -> str:
     """Return the command that runs one order again."""
     words = ["pyptx", "sim", *args.files]
     for name in ("entry", "grid", "block", "cluster", "shared", "data_seed", "schedule", "check", "precision",
@@ -425,22 +425,22 @@ def _command(args: argparse.Namespace, outcome: Outcome) -> str:
     return shlex.join([*words, "--seed", str(outcome.seed)])
 
 
-def _document(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _build_document(request: Request, args: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return everything as plain values."""
-    last = _told(outcomes)
+    last = _choose_outcome(outcomes)
     return {
         "file": request.sources[0].name, "entry": request.name,
         **({"linked": [source.name for source in request.sources[1:]]} if len(request.sources) > 1 else {}),
         **{name: request.options[name] for name in ("grid", "block", "cluster", "shared")},
         "schedule": args.schedule,
-        "runs": [_as_json(args, outcome) for outcome in outcomes],
+        "runs": [_convert_to_json(args, outcome) for outcome in outcomes],
         "failed_seed": last.seed if last.failed else None,
-        "repeat": _command(args, last) if last.failed else None,
+        "repeat": _format_command(args, last) if last.failed else None,
         "printed": last.printed,
     }  # fmt: skip
 
 
-def _as_json(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
+def _convert_to_json(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
     stats = outcome.result.stats if outcome.result is not None else None
     hazards = outcome.result.hazards if outcome.result is not None else []
     return {
@@ -451,7 +451,7 @@ def _as_json(args: argparse.Namespace, outcome: Outcome) -> dict[str, Any]:
         "hazards": [finding.as_json() for finding in hazards],
         "hang": None if outcome.hang is None else outcome.hang.as_json(),
         "mismatches": outcome.wrong,
-        "repeat": _command(args, outcome) if outcome.failed else None,
+        "repeat": _format_command(args, outcome) if outcome.failed else None,
         "stats": None if stats is None else stats.as_json(),
         "coverage": None if outcome.result is None else str(outcome.result.coverage),
     }

@@ -71,18 +71,18 @@ class Spec:
 
 def parsed(text: str) -> Spec:
     """Return what an argument says."""
-    found, shown = _SPEC.fullmatch(text.strip()), shortened(text)
-    if found is None:
+    array, shown = _SPEC.fullmatch(text.strip()), shortened(text)
+    if array is None:
         raise Unusable(f"`{shown}`: expected TYPE=VALUE or TYPE[SHAPE]=VALUE, for example f32[1024]=randn or i32=7")
-    if found["type"] not in DTYPES:
-        raise Unusable(f"`{shown}`: `{shortened(found['type'])}` is no type; {', '.join(DTYPES)} are")
-    shape = None if found["shape"] is None else _sizes(shown, found["shape"])
-    if shape is not None and DTYPES[found["type"]].itemsize * math.prod(shape) > _MOST_BYTES:
+    if array["type"] not in DTYPES:
+        raise Unusable(f"`{shown}`: `{shortened(array['type'])}` is no type; {', '.join(DTYPES)} are")
+    shape = None if array["shape"] is None else _parse_sizes(shown, array["shape"])
+    if shape is not None and DTYPES[array["type"]].itemsize * math.prod(shape) > _MOST_BYTES:
         raise Unusable(f"`{shown}`: more than {_MOST_BYTES >> 30} GiB")
-    options = None if found["map"] is None else _options(shown, found["map"])
+    options = None if array["map"] is None else _parse_options(shown, array["map"])
     if options is not None and shape is None:
         raise Unusable(f"`{shown}`: a tensor map needs an array")
-    return Spec(shown, found["type"], shape, found["value"], options)
+    return Spec(shown, array["type"], shape, array["value"], options)
 
 
 def require_room(specs: Sequence[Spec], available: int) -> None:
@@ -101,9 +101,9 @@ def made(spec: Spec, seed: tuple[int, int]) -> Value:
     """Return the value of an argument, fresh; random ones by this seed."""
     dtype = DTYPES[spec.type]
     if spec.shape is None:
-        return _filled(spec, (1,), dtype, seed)[0]
-    array = _filled(spec, spec.shape, dtype, seed)
-    return array if spec.map is None else Tensor(array, _tensor_map(spec, array))
+        return _fill(spec, (1,), dtype, seed)[0]
+    array = _fill(spec, spec.shape, dtype, seed)
+    return array if spec.map is None else Tensor(array, _build_tensor_map(spec, array))
 
 
 def array_of(value: Value) -> Array | None:
@@ -126,7 +126,7 @@ def whole_number(least: int, text: str) -> int:
     return int(text)
 
 
-def _sizes(shown: str, shape: str) -> tuple[int, ...]:
+def _parse_sizes(shown: str, shape: str) -> tuple[int, ...]:
     parts = re.split("[,x]", shape)
     if not all(is_number(part) and int(part) > 0 for part in parts):
         raise Unusable(f"`{shown}`: the shape [{shortened(shape)}] is no list of positive numbers")
@@ -135,52 +135,52 @@ def _sizes(shown: str, shape: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def _options(shown: str, given: str) -> dict[str, str]:
-    pairs = [part.strip().partition("=") for part in given.split(",")]
+def _parse_options(shown: str, text: str) -> dict[str, str]:
+    pairs = [part.strip().partition("=") for part in text.split(",")]
     options = {name: value for name, _, value in pairs}
     if not set(options) <= {"box", "swizzle"} or "box" not in options:
         raise Unusable(f"`{shown}`: a map takes box=ROWSxCOLUMNS and swizzle=128B, 64B, 32B or none")
     return options
 
 
-def _filled(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any], seed: tuple[int, int]) -> Array:
+def _fill(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any], seed: tuple[int, int]) -> Array:
     if spec.value.endswith(".npy"):
-        return _read(spec, shape, dtype)
-    found = _FILL.fullmatch(spec.value)
-    name, bounds = (found["name"], found["bounds"]) if found else ("", None)
+        return _read_file(spec, shape, dtype)
+    match = _FILL.fullmatch(spec.value)
+    name, bounds = (match["name"], match["bounds"]) if match else ("", None)
     random, whole = np.random.default_rng(seed), dtype.kind in "iu"
     match name:
         case "zeros" | "ones" if bounds is None:
             return np.full(shape, int(name == "ones"), dtype)
         case "arange" if bounds is None:
-            return _stored(spec, np.arange(math.prod(shape)), dtype).reshape(shape)
+            return _store(spec, np.arange(math.prod(shape)), dtype).reshape(shape)
         case "randn" | "uniform" if whole:
             raise Unusable(f"`{spec.text}`: {name} needs a type with fractions; randint(low,high) fills integers")
         case "randn" if bounds is None:
-            return _stored(spec, random.standard_normal(shape), dtype)
+            return _store(spec, random.standard_normal(shape), dtype)
         case "uniform":
-            low, high = _bounds(spec, name, bounds)
+            low, high = _parse_bounds(spec, name, bounds)
             if not math.isfinite(high - low):
                 raise Unusable(f"`{spec.text}`: the range from {low:g} to {high:g} is not finite")
-            return _stored(spec, random.uniform(low, high, shape), dtype)
+            return _store(spec, random.uniform(low, high, shape), dtype)
         case "randint":
-            low, high = _integers(spec, *_bounds(spec, name, bounds), dtype)
+            low, high = _check_integers(spec, *_parse_bounds(spec, name, bounds), dtype)
             drawn = random.integers(low, high, shape, dtype=np.uint64 if high > 1 << 63 else np.int64)
-            return _stored(spec, drawn, dtype)
+            return _store(spec, drawn, dtype)
         case _:
-            return _number(spec, shape, dtype)
+            return _fill_with_number(spec, shape, dtype)
 
 
-def _stored(spec: Spec, values: Array, dtype: np.dtype[Any]) -> Array:
+def _store(spec: Spec, values: Array, dtype: np.dtype[Any]) -> Array:
     """Return finite values as elements of a type; Unusable when they are too large for it."""
     with np.errstate(over="ignore", invalid="ignore"):
-        made = values.astype(dtype)
-    if dtype.kind not in "iu" and not np.isfinite(made).all():
+        elements = values.astype(dtype)
+    if dtype.kind not in "iu" and not np.isfinite(elements).all():
         raise Unusable(f"`{spec.text}`: values up to {float(np.abs(values).max()):g} do not fit into {spec.type}")
-    return made
+    return elements
 
 
-def _bounds(spec: Spec, name: str, bounds: str | None) -> tuple[float, float]:
+def _parse_bounds(spec: Spec, name: str, bounds: str | None) -> tuple[float, float]:
     """Return two numbers; integers stay exact."""
     parts = [part.strip() for part in (bounds or "").split(",")]
     try:
@@ -194,7 +194,7 @@ def _bounds(spec: Spec, name: str, bounds: str | None) -> tuple[float, float]:
     return low, high
 
 
-def _integers(spec: Spec, low: float, high: float, dtype: np.dtype[Any]) -> tuple[int, int]:
+def _check_integers(spec: Spec, low: float, high: float, dtype: np.dtype[Any]) -> tuple[int, int]:
     """Return the bounds of random integers, of which the second is never drawn."""
     if not (math.isfinite(low) and math.isfinite(high) and low == int(low) and high == int(high)):
         raise Unusable(f"`{spec.text}`: two integers expected, for example randint(0,10)")
@@ -204,55 +204,55 @@ def _integers(spec: Spec, low: float, high: float, dtype: np.dtype[Any]) -> tupl
     return int(low), int(high)
 
 
-def _number(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    value = _whole(spec) if dtype.kind in "iu" else _fraction(spec)
+def _fill_with_number(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    value = _parse_integer(spec) if dtype.kind in "iu" else _parse_float(spec)
     if isinstance(value, int):
         fits = bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
     else:
         with np.errstate(over="ignore", invalid="ignore"):
-            made = float(np.array(value).astype(dtype))
-        fits = math.isnan(value) or (math.isinf(value) == math.isinf(made) and not math.isnan(made))
+            element = float(np.array(value).astype(dtype))
+        fits = math.isnan(value) or (math.isinf(value) == math.isinf(element) and not math.isnan(element))
     if not fits:
         raise Unusable(f"`{spec.text}`: {shortened(spec.value)} does not fit into {spec.type}")
     return np.full(shape, value, dtype)
 
 
-def _whole(spec: Spec) -> int:
+def _parse_integer(spec: Spec) -> int:
     try:
         if spec.value.isascii() and len(spec.value) <= _LONGEST_SHOWN:
             return int(spec.value, 0)
     except ValueError:
         pass
-    raise _meaningless(spec)
+    raise _complain_meaningless(spec)
 
 
-def _fraction(spec: Spec) -> float:
+def _parse_float(spec: Spec) -> float:
     try:
         value = float(spec.value) if spec.value.isascii() and len(spec.value) <= _LONGEST_SHOWN else None
     except ValueError:
         value = None
     if value is None:
-        raise _meaningless(spec)
+        raise _complain_meaningless(spec)
     if math.isinf(value) and "inf" not in spec.value.lower():
         raise Unusable(f"`{spec.text}`: {spec.value} does not fit into {spec.type}")
     return value
 
 
-def _meaningless(spec: Spec) -> Unusable:
+def _complain_meaningless(spec: Spec) -> Unusable:
     if len(spec.value) > _LONGEST_SHOWN and _DIGITS.fullmatch(spec.value):
         return Unusable(f"`{spec.text}`: a number of {len(spec.value)} characters; {_LONGEST_SHOWN} at most are read")
     return Unusable(f"`{spec.text}`: `{shortened(spec.value)}` is none of {', '.join(_NAMED)}")
 
 
-def _read(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    found = read_array(Path(spec.value))
-    if found.dtype.kind == "V" and found.dtype.itemsize == dtype.itemsize:
-        found = found.view(dtype)  # a type that NumPy does not know, such as bf16, comes back as bytes
-    if found.dtype != dtype:
-        raise Unusable(f"`{spec.text}`: {spec.value} holds {found.dtype}, not {spec.type}")
-    if found.size != math.prod(shape):
-        raise Unusable(f"`{spec.text}`: {spec.value} has shape {found.shape}, not {shape}")
-    return np.ascontiguousarray(found).reshape(shape)
+def _read_file(spec: Spec, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    array = read_array(Path(spec.value))
+    if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize:
+        array = array.view(dtype)  # a type that NumPy does not know, such as bf16, comes back as bytes
+    if array.dtype != dtype:
+        raise Unusable(f"`{spec.text}`: {spec.value} holds {array.dtype}, not {spec.type}")
+    if array.size != math.prod(shape):
+        raise Unusable(f"`{spec.text}`: {spec.value} has shape {array.shape}, not {shape}")
+    return np.ascontiguousarray(array).reshape(shape)
 
 
 def read_array(path: Path) -> Array:
@@ -278,7 +278,7 @@ def read_array(path: Path) -> Array:
             mapped = np.lib.format.open_memmap(path, mode="r")
             if mapped.nbytes > _MOST_BYTES:
                 raise Unusable(f"{shown}: more than {_MOST_BYTES >> 30} GiB")
-            found = np.load(path, allow_pickle=False)
+            array = np.load(path, allow_pickle=False)
     except Unusable:
         raise
     except MemoryError:
@@ -287,15 +287,15 @@ def read_array(path: Path) -> Array:
         short = "mmap length" in str(why) or isinstance(why, EOFError)
         text = "the file is shorter than its header says" if short else "its header describes no array of numbers"
         raise Unusable(f"{shown}: {why.strerror if isinstance(why, OSError) else text}") from None
-    if found.dtype.kind not in "biufV" or found.dtype.names or not found.dtype.itemsize:
-        raise Unusable(f"{shown}: an array of {shortened(str(found.dtype))}, numbers are expected")
-    return found
+    if array.dtype.kind not in "biufV" or array.dtype.names or not array.dtype.itemsize:
+        raise Unusable(f"{shown}: an array of {shortened(str(array.dtype))}, numbers are expected")
+    return array
 
 
-def _tensor_map(spec: Spec, array: Array) -> TensorMap:
+def _build_tensor_map(spec: Spec, array: Array) -> TensorMap:
     """Return the map of a whole array, its dimensions innermost first as the hardware counts them."""
     assert spec.map is not None
-    box = _sizes(spec.text, spec.map["box"])
+    box = _parse_sizes(spec.text, spec.map["box"])
     swizzle = _SWIZZLES.get(spec.map.get("swizzle", "none"))
     if len(box) != array.ndim or swizzle is None or spec.type not in _ELEMENTS:
         raise Unusable(f"`{spec.text}`: a box of {array.ndim} sizes and a swizzle of {', '.join(_SWIZZLES)} are needed")

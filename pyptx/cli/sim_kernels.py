@@ -49,13 +49,13 @@ def kernel_of(text: str) -> Kernel | None:
     except PtxError:
         raise
     except _FAILURES as why:
-        raise Unreadable(_reason(why, str(path))) from None
+        raise Unreadable(_format_reason(why, str(path))) from None
     if not isinstance(made, Kernel):
         raise Unusable(f"{path} has no kernel `{found['name']}`, nor a function of this name that makes one")
     return made
 
 
-def _reason(why: BaseException, path: str) -> str:
+def _format_reason(why: BaseException, path: str) -> str:
     """Return what went wrong in a Python file, and in which of its lines."""
     lines = [frame.lineno for frame in traceback.extract_tb(why.__traceback__) if frame.filename == path]
     return f"{path}{f':{lines[-1]}' if lines else ''}: {type(why).__name__}: {why}"

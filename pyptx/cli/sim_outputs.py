@@ -37,7 +37,7 @@ class Expectation:
 
 def saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
     """Return what `2=out.npy` or `out=out.npy` asks for."""
-    at, path = _named(text, "--save", names, arrays)
+    at, path = _parse_output(text, "--save", names, arrays)
     if not path.absolute().parent.is_dir():
         raise Unusable(f"--save {shortened(text)}: there is no folder {path.parent}")
     return Saving(at, path)
@@ -45,11 +45,11 @@ def saving(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Saving:
 
 def expectation(text: str, names: Sequence[str], arrays: Sequence[bool]) -> Expectation:
     """Return what `out=reference.npy` asks for; the file is read at once, before a long run."""
-    at, path = _named(text, "--expect", names, arrays)
+    at, path = _parse_output(text, "--expect", names, arrays)
     return Expectation(at, names[at], path, read_array(path))
 
 
-def _named(text: str, option: str, names: Sequence[str], arrays: Sequence[bool]) -> tuple[int, Path]:
+def _parse_output(text: str, option: str, names: Sequence[str], arrays: Sequence[bool]) -> tuple[int, Path]:
     name, _, path = text.partition("=")
     at = int(name) if is_number(name) else names.index(name) if name in names else -1
     if not path or not 0 <= at < len(names):
@@ -83,18 +83,18 @@ def differing(item: Expectation, array: Array | None, tolerance: float) -> list[
         wanted = wanted.view(array.dtype)
     if wanted.size != array.size:
         return [f"`{item.name}` has {counted('element', array.size)}, {item.path} {wanted.size}"]
-    found, right = (_wide(values).reshape(-1) for values in (array, wanted))
-    same = found == right
+    computed, right = (_widen(values).reshape(-1) for values in (array, wanted))
+    same = computed == right
     if tolerance:
-        same |= np.isclose(found, right, rtol=tolerance, atol=tolerance * float(np.abs(right).max(initial=0)))
-    same |= (found != found) & (right != right)
+        same |= np.isclose(computed, right, rtol=tolerance, atol=tolerance * float(np.abs(right).max(initial=0)))
+    same |= (computed != computed) & (right != right)
     if same.all():
         return []
     bad = np.flatnonzero(~same)
     index = ", ".join(str(n) for n in np.unravel_index(int(bad[0]), array.shape))
-    first = f"first [{index}]: found {found[bad[0]]}, expected {right[bad[0]]}"
+    first = f"first [{index}]: found {computed[bad[0]]}, expected {right[bad[0]]}"
     return [f"`{item.name}` differs from {item.path} in {len(bad)} of {array.size} elements, {first}"]
 
 
-def _wide(values: Array) -> Array:
+def _widen(values: Array) -> Array:
     return values if values.dtype.kind in "iub" else values.astype(np.float64)

@@ -33,25 +33,25 @@ def read(name: str) -> Source:
     if name == STDIN and sys.stdin is None:  # pyright: ignore[reportUnnecessaryComparison]
         raise Unreadable("<stdin>: standard input is closed; name a file instead of -")
     try:
-        data = sys.stdin.buffer.read() if name == STDIN else _bytes(name)
+        data = sys.stdin.buffer.read() if name == STDIN else _read_bytes(name)
     except FileNotFoundError:
         raise Unreadable(f"{shown}: no such file") from None
     except IsADirectoryError:
         raise Unreadable(f"{shown}: is a directory; name PTX files, for example {shown.rstrip('/')}/*.ptx") from None
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL
         raise Unreadable(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
-    return Source(shown, _decoded(shown, data))
+    return Source(shown, _decode(shown, data))
 
 
-def _bytes(name: str) -> bytes:
+def _read_bytes(name: str) -> bytes:
     with open(name, "rb") as file:
         return file.read()
 
 
-def _decoded(shown: str, data: bytes) -> str:
-    for magic, what in _KNOWN.items():
+def _decode(shown: str, data: bytes) -> str:
+    for magic, kind in _KNOWN.items():
         if data.startswith(magic):
-            raise Unreadable(f"{shown}: {what}")
+            raise Unreadable(f"{shown}: {kind}")
     # Some producers end their PTX with a NUL; one anywhere else means that this is no text.
     if b"\0" in data.rstrip(b"\0"):
         raise Unreadable(f"{shown}: a binary file, not PTX text")

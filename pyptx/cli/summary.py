@@ -23,8 +23,8 @@ def summary(module: Module) -> Summary:
         "target": list(module.target.targets),
         "address_size": module.address_size.size if module.address_size else 32,
         "needs": needs(module),
-        "functions": [_function(function) for function in functions],
-        "variables": [variable for declaration in variables for variable in _variables(declaration)],
+        "functions": [_summarize_function(function) for function in functions],
+        "variables": [variable for declaration in variables for variable in _summarize_variables(declaration)],
     }
 
 
@@ -32,7 +32,7 @@ def needs(module: Module) -> Summary:
     """Return the lowest PTX version that the instructions need on the module's target, which of them needs it, and the
     targets of the newest ptxas on which all of them exist in the module's version."""
     spellings = dict.fromkeys((i.opcode, i.modifiers) for i in visit(module) if isinstance(i, Instruction))
-    needed = {opcode + "".join(modifiers): _availability(opcode, modifiers) for opcode, modifiers in spellings}
+    needed = {opcode + "".join(modifiers): _find_availability(opcode, modifiers) for opcode, modifiers in spellings}
     mine = next((name for name in module.target.targets if name in FIRST_PTX), ASSEMBLED[0])
     lowest, because = FIRST_PTX[mine], f".target {mine}"
     for spelling, every in needed.items():
@@ -46,13 +46,13 @@ def needs(module: Module) -> Summary:
     return {"version": f"{lowest[0]}.{lowest[1]}", "because": because, "targets": fits}
 
 
-def _availability(opcode: str, modifiers: tuple[str, ...]) -> tuple[Availability, ...]:
+def _find_availability(opcode: str, modifiers: tuple[str, ...]) -> tuple[Availability, ...]:
     """A spelling that the table does not know needs nothing that could be named; `pyptx check` reports it."""
     match = lookup(opcode, tuple(modifier.removeprefix(".") for modifier in modifiers))
     return match.needs if isinstance(match, Match) else ()
 
 
-def _function(function: Function) -> Summary:
+def _summarize_function(function: Function) -> Summary:
     body = list(visit(function))
     shared = [s for s in body if isinstance(s, VarDecl) and s.state_space is StateSpace.SHARED]
     local = [s for s in body if isinstance(s, VarDecl) and s.state_space is StateSpace.LOCAL]
@@ -62,16 +62,16 @@ def _function(function: Function) -> Summary:
         "entry": function.is_entry,
         "defined": function.definition,
         "line": function.origin.line if function.origin else 0,
-        "parameters": [_parameter(parameter) for parameter in function.params],
+        "parameters": [_summarize_parameter(parameter) for parameter in function.params],
         "directives": {directive.name: list(directive.values) for directive in function.directives},
-        "registers": _registers(body),
-        "shared_bytes": _bytes(shared),
-        "local_bytes": _bytes(local),
+        "registers": _count_registers(body),
+        "shared_bytes": _count_bytes(shared),
+        "local_bytes": _count_bytes(local),
         "instructions": dict(opcodes.most_common()),
     }
 
 
-def _parameter(parameter: Param) -> Summary:
+def _summarize_parameter(parameter: Param) -> Summary:
     size = 1 if parameter.array_size is None else int(parameter.array_size)
     return {
         "name": parameter.name,
@@ -80,7 +80,7 @@ def _parameter(parameter: Param) -> Summary:
     }
 
 
-def _registers(body: Iterable[Statement]) -> dict[str, int]:
+def _count_registers(body: Iterable[Statement]) -> dict[str, int]:
     """Count the registers declared, by type. A declaration inside a nested block counts once."""
     counts: Counter[str] = Counter()
     for declaration in body:
@@ -90,22 +90,24 @@ def _registers(body: Iterable[Statement]) -> dict[str, int]:
     return dict(counts)
 
 
-def _variables(declaration: VarDecl) -> Iterable[Summary]:
+def _summarize_variables(declaration: VarDecl) -> Iterable[Summary]:
     for item in declaration.declarators:
         yield {
             "name": item.name,
             "space": declaration.state_space.ptx,
             "type": declaration.type.ptx,
-            "bytes": _declared_bytes(declaration, item),
+            "bytes": _count_declared_bytes(declaration, item),
             "linking": declaration.linking.ptx if declaration.linking else None,
         }
 
 
-def _bytes(declarations: Iterable[VarDecl]) -> int:
-    return sum(_declared_bytes(declaration, item) for declaration in declarations for item in declaration.declarators)
+def _count_bytes(declarations: Iterable[VarDecl]) -> int:
+    return sum(
+        _count_declared_bytes(declaration, item) for declaration in declarations for item in declaration.declarators
+    )
 
 
-def _declared_bytes(declaration: VarDecl, item: Declarator) -> int:
+def _count_declared_bytes(declaration: VarDecl, item: Declarator) -> int:
     """`name[]` counts as nothing: its size is given at launch."""
     sizes = [1] if item.array_size is None else [int(item.array_size), *(int(size) for size in item.dims)]
     return declaration.type.bits // 8 * (declaration.vector or 1) * prod(sizes) * int(item.count or 1)

@@ -29,21 +29,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if not args.watch:
-        return _once(args)
+        return _transpile_once(args)
     if args.output is None or args.file == STDIN:
         complain("--watch needs a file, and -o OUT to write to")
         return UNUSABLE
-    return _watched(args)
+    return _watch(args)
 
 
-def _watched(args: argparse.Namespace) -> int:
+def _watch(args: argparse.Namespace) -> int:
     """Write the output whenever the file changed, until somebody interrupts it."""
     seen: tuple[int, int] | None = None
     try:
         while True:
-            now = _stamp(Path(args.file))
+            now = _read_stamp(Path(args.file))
             if now is not None and now != seen:
-                status = _once(args)
+                status = _transpile_once(args)
                 done = "written" if status == OK else "not written"
                 print(visible(f"{args.output}: {done}"), file=sys.stderr, flush=True)
             seen = now
@@ -52,17 +52,17 @@ def _watched(args: argparse.Namespace) -> int:
         return INTERRUPTED
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def _read_stamp(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
-def _once(args: argparse.Namespace) -> int:
+def _transpile_once(args: argparse.Namespace) -> int:
     try:
-        source = _source(args)
+        source = _read_source(args)
     except Unreadable as error:
         complain(str(error))
         return UNUSABLE
@@ -70,22 +70,22 @@ def _once(args: argparse.Namespace) -> int:
         complain("; ".join(f"{d.message}{f' ({d.help})' if d.help else ''}" for d in error.diagnostics))
         return UNUSABLE
     try:
-        made = ptx_to_python(source.text, sugar=args.sugar, kernel_name=args.name)
+        code = ptx_to_python(source.text, sugar=args.sugar, kernel_name=args.name)
     except PtxError as error:
         print_findings(placed(error.diagnostics, source), source, sys.stderr)
         return FINDINGS
     if args.output is None:
-        sys.stdout.write(made)
+        sys.stdout.write(code)
         return OK
     try:
-        Path(args.output).write_text(made, "utf-8", newline="\n")
+        Path(args.output).write_text(code, "utf-8", newline="\n")
     except OSError as error:
         complain(f"{args.output}: {error.strerror or error}")
         return UNUSABLE
     return OK
 
 
-def _source(args: argparse.Namespace) -> Source:
+def _read_source(args: argparse.Namespace) -> Source:
     """Return the PTX that was named, from a binary if it is one."""
     if args.file != STDIN:
         try:
@@ -93,15 +93,15 @@ def _source(args: argparse.Namespace) -> Source:
         except OSError:
             return read(args.file)
         if holds_ptx(data):
-            return _part(args, extract_ptx(data))
+            return _choose_part(args, extract_ptx(data))
     if args.part is not None:
         raise Unreadable(f"{args.file}: PTX text has no parts, leave --from {args.part} out")
     return read(args.file)
 
 
-def _part(args: argparse.Namespace, found: dict[str, str]) -> Source:
-    names = [args.part] if args.part is not None else list(found)
-    if len(names) != 1 or names[0] not in found:
+def _choose_part(args: argparse.Namespace, parts: dict[str, str]) -> Source:
+    names = [args.part] if args.part is not None else list(parts)
+    if len(names) != 1 or names[0] not in parts:
         which = f"no {args.part} in it" if args.part is not None else "it holds several"
-        raise Unreadable(f"{args.file}: {which}, choose by --from: {', '.join(found)}")
-    return Source(f"{args.file}:{names[0]}", found[names[0]])
+        raise Unreadable(f"{args.file}: {which}, choose by --from: {', '.join(parts)}")
+    return Source(f"{args.file}:{names[0]}", parts[names[0]])

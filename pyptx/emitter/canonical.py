@@ -25,7 +25,7 @@ def formatted(module: Module, *, style: Style = DEFAULT) -> str:
     current = iter(module.statements)
     while True:
         for statement in current:
-            _statement(statement, out, style, len(waiting))
+            _write_statement(statement, out, style, len(waiting))
             inside = body_of(statement)
             if inside is not None:
                 waiting.append((current, statement))
@@ -35,12 +35,12 @@ def formatted(module: Module, *, style: Style = DEFAULT) -> str:
             if not waiting:
                 break
             current, statement = waiting.pop()
-            _closing(statement, out, style, len(waiting))
-    _before("".join(module.layout or ()).replace("\r\n", "\n"), out, "", last=True)
+            _write_closing(statement, out, style, len(waiting))
+    _write_before("".join(module.layout or ()).replace("\r\n", "\n"), out, "", last=True)
     return "".join(out)
 
 
-def _statement(node: Statement, out: list[str], style: Style, depth: int) -> None:
+def _write_statement(node: Statement, out: list[str], style: Style, depth: int) -> None:
     """Write a statement's own tokens, its comments where they were."""
     words = tokens(node)
     if not words:
@@ -51,64 +51,64 @@ def _statement(node: Statement, out: list[str], style: Style, depth: int) -> Non
     if gaps is None or len(gaps) != len(defaults):
         gaps = ("",) * len(defaults)
     gaps = tuple(gap.replace("\r\n", "\n") for gap in gaps)
-    _before(gaps[0], out, lead)
+    _write_before(gaps[0], out, lead)
     out.append(lead + words[0])
     for word, gap, default in zip(words[1:], gaps[1:-1], defaults[1:-1], strict=True):
-        out += (_inside(gap, default, lead + 2 * style.indent), word)
-    _after(gaps[-1], out, lead)
+        out += (_choose_gap(gap, default, lead + 2 * style.indent), word)
+    _write_after(gaps[-1], out, lead)
 
 
-def _closing(node: Statement, out: list[str], style: Style, depth: int) -> None:
+def _write_closing(node: Statement, out: list[str], style: Style, depth: int) -> None:
     """Write the brace that ends a body."""
     gaps: tuple[str, ...] | None = getattr(node, "closing", None)
     lead = style.indent * depth
     before, after = (gap.replace("\r\n", "\n") for gap in gaps or ("", ""))
-    _before(before, out, lead + style.indent, last=True)
+    _write_before(before, out, lead + style.indent, last=True)
     out.append(lead + "}")
-    _after(after, out, lead)
+    _write_after(after, out, lead)
 
 
-def _before(gap: str, out: list[str], lead: str, *, last: bool = False) -> None:
+def _write_before(gap: str, out: list[str], lead: str, *, last: bool = False) -> None:
     """Write the comments before a token, each on its own line, with at most one blank line where the text has some.
     There is none after an opening brace, and none before a closing one or the end (`last`)."""
     fresh = not out or (len(out) > 1 and out[-2].endswith("{"))
     # The line break after the statement before is that statement's, so one more makes a blank line.
     at, breaks = 0, 1
-    for found in _KEPT.finditer(gap):
-        if breaks + gap.count("\n", at, found.start()) > 1 and not fresh:
+    for match in _KEPT.finditer(gap):
+        if breaks + gap.count("\n", at, match.start()) > 1 and not fresh:
             out.append("\n")
-        text = found[0].strip()
+        text = match[0].strip()
         out.append(f"{'' if text[0] == '#' else lead}{text}\n")
-        at, fresh, breaks = found.end(), False, 0
+        at, fresh, breaks = match.end(), False, 0
     if breaks + gap.count("\n", at) > 1 and not fresh and not last:
         out.append("\n")
 
 
-def _inside(gap: str, default: str, lead: str) -> str:
+def _choose_gap(gap: str, default: str, lead: str) -> str:
     """Return the gap between two tokens: its comments and whether it broke the line, else what the style says."""
     kept = list(_KEPT.finditer(gap))
     if not kept:
         return default if "\n" in default or "\n" not in gap else f"\n{lead}"
     text, at = "", 0
-    for found in kept:
-        comment = found[0].strip()
-        own_line = "\n" in gap[at : found.start()] or comment[0] == "#"
+    for match in kept:
+        comment = match[0].strip()
+        own_line = "\n" in gap[at : match.start()] or comment[0] == "#"
         text += f"\n{'' if comment[0] == '#' else lead}{comment}" if own_line else f" {comment}"
-        at = found.end()
+        at = match.end()
     if kept[-1][0].lstrip()[0:2] != "/*" or "\n" in gap[at:] or "\n" in default:
         return text + (default if "\n" in default else f"\n{lead}")
     return text + " "
 
 
-def _after(gap: str, out: list[str], lead: str) -> None:
+def _write_after(gap: str, out: list[str], lead: str) -> None:
     """Write the comments that follow a token on its line, and end the line."""
     comments, at = "", 0
-    for found in _KEPT.finditer(gap):
-        if "\n" in gap[at : found.start()]:
+    for match in _KEPT.finditer(gap):
+        if "\n" in gap[at : match.start()]:
             break
-        comments += f"  {found[0].strip()}"
-        at = found.end()
+        comments += f"  {match[0].strip()}"
+        at = match.end()
     out.append(f"{comments}\n")
     rest = gap[at:].partition("\n")[2]
     if rest:
-        _before(rest, out, lead, last=True)
+        _write_before(rest, out, lead, last=True)

@@ -40,7 +40,7 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
                 if layout is None:
                     if out and out[-1][-1:] != "\n":
                         write("\n")
-                    write(_spaced(node, style, len(waiting)))
+                    write(_format_instruction(node, style, len(waiting)))
                     continue
                 if layout.form and layout.arity == len(operands):
                     texts = [o._text or text_of(o) for o in operands]  # pyright: ignore[reportPrivateUsage]
@@ -68,7 +68,7 @@ def _write_all(statements: Sequence[Statement], out: list[str], style: Style) ->
             _close(node, out, style, len(waiting))
 
 
-def _spaced(node: Instruction, style: Style, depth: int) -> str:
+def _format_instruction(node: Instruction, style: Style, depth: int) -> str:
     """Return an instruction's line as the style spaces it: what `default_gaps` says, without taking it into tokens."""
     guard, operands = node.predicate, node.operands
     mark = "" if guard is None else f"@!{guard.register} " if guard.negated else f"@{guard.register} "

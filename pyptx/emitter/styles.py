@@ -55,11 +55,11 @@ def default_gaps(node: Node, words: Sequence[str], style: Style, depth: int) -> 
     """Return the n+1 gaps that the style puts around a node's n tokens."""
     lead = style.indent * (min(depth, 1) if style.flat else depth)
     if isinstance(node, Instruction):
-        inner, operands = _instruction_gaps(node, words, style)
+        inner, operands = _compute_instruction_gaps(node, words, style)
     elif isinstance(node, Function):
-        inner, operands = _function_gaps(node, words, style, lead), 0
+        inner, operands = _compute_function_gaps(node, words, style, lead), 0
     else:
-        inner, operands = [_gap(before, after) for before, after in pairwise(words)], 0
+        inner, operands = [_choose_gap(before, after) for before, after in pairwise(words)], 0
         if len(words) > 1 and words[-1] == "{":
             inner[-1] = f"\n{lead}"
     gaps = [lead, *inner, "\n"]
@@ -96,7 +96,7 @@ def head_of(node: Node, words: Sequence[str]) -> str:
 _LINKING = frozenset((".visible", ".extern", ".weak", ".common"))
 
 
-def _instruction_gaps(node: Instruction, words: Sequence[str], style: Style) -> tuple[list[str], int]:
+def _compute_instruction_gaps(node: Instruction, words: Sequence[str], style: Style) -> tuple[list[str], int]:
     guard = len(tokens(node.predicate)) if node.predicate else 0
     head = guard + 1 + len(node.modifiers)
     gaps = [inner_gap(before, after) for before, after in pairwise(words)]
@@ -119,8 +119,8 @@ def pair(before: str, after: str) -> str:
     return f"{before if before in PUNCTUATION else '_'}{after if after in PUNCTUATION else '_'}"
 
 
-def _function_gaps(node: Function, words: Sequence[str], style: Style, lead: str) -> list[str]:
-    gaps = [_gap(before, after) for before, after in pairwise(words)]
+def _compute_function_gaps(node: Function, words: Sequence[str], style: Style, lead: str) -> list[str]:
+    gaps = [_choose_gap(before, after) for before, after in pairwise(words)]
     at = len(words) - 1
     gaps[at - 1] = f"\n{lead}" if node.definition else ""
     for directive in reversed(node.directives):
@@ -136,7 +136,7 @@ def _function_gaps(node: Function, words: Sequence[str], style: Style, lead: str
     return gaps
 
 
-def _gap(before: str, after: str) -> str:
+def _choose_gap(before: str, after: str) -> str:
     """Return the space between two tokens of a declaration or directive."""
     if before in _NO_SPACE_AFTER:
         return ""

@@ -24,7 +24,7 @@ class _DataclassFields:
     def __get__(self, instance: object, owner: type[Node]) -> dict[str, dataclasses.Field[Any]]:
         made = owner.__dict__.get("_dataclass_fields")
         if made is None:
-            made = {name: _field(owner, name) for name in field_names(owner)}
+            made = {name: _make_field(owner, name) for name in field_names(owner)}
             type.__setattr__(owner, "_dataclass_fields", made)
         return made
 
@@ -34,15 +34,15 @@ def field_names(owner: type[Node]) -> tuple[str, ...]:
     return cast("Any", owner).__match_args__
 
 
-def _field(owner: type[Node], name: str) -> dataclasses.Field[Any]:
+def _make_field(owner: type[Node], name: str) -> dataclasses.Field[Any]:
     spec: dict[str, Any] = {"compare": name not in NOT_COMPARED, "repr": name not in NOT_COMPARED}
     if name in owner.field_defaults:
         spec["default"] = owner.field_defaults[name]
-    made = cast("dataclasses.Field[Any]", dataclasses.field(**spec))
-    made.name = name
-    made.type = owner.__annotations__[name]
-    made._field_type = vars(dataclasses)["_FIELD"]  # pyright: ignore[reportAttributeAccessIssue]
-    return made
+    field = cast("dataclasses.Field[Any]", dataclasses.field(**spec))
+    field.name = name
+    field.type = owner.__annotations__[name]
+    field._field_type = vars(dataclasses)["_FIELD"]  # pyright: ignore[reportAttributeAccessIssue]
+    return field
 
 
 @dataclass_transform(frozen_default=True)

@@ -28,18 +28,18 @@ Constant = tuple[int | float, bool]
 
 def evaluate(operand: Operand) -> int | float | None:
     """Return the value of a constant expression; None where it has none: a symbol takes part, a division by zero."""
-    return _value(operand, [])
+    return _compute_value(operand, [])
 
 
-def _value(operand: Operand, faults: list[str]) -> int | float | None:
+def _compute_value(operand: Operand, faults: list[str]) -> int | float | None:
     """Return the value of an expression, adding what ptxas has against it."""
     done: list[Constant | None] = []
     todo: list[tuple[Operand, bool]] = [(operand, False)]
     while todo:
         item, ready = todo.pop()
-        children = _children(item)
+        children = _list_children(item)
         if children is None:
-            done.append(_literal(item, faults))
+            done.append(_read_literal(item, faults))
         elif not ready:
             todo.append((item, True))
             todo += [(child, False) for child in reversed(children)]
@@ -55,7 +55,7 @@ def _value(operand: Operand, faults: list[str]) -> int | float | None:
 def fault(operand: Operand) -> str | None:
     """Return why ptxas refuses a constant expression, or the constants beside a symbol: `1/0`, a number too large."""
     faults: list[str] = []
-    _value(operand, faults)
+    _compute_value(operand, faults)
     return faults[0] if faults else None
 
 
@@ -86,7 +86,7 @@ def displacement(address: AddressOperand) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _children(item: Operand) -> tuple[Operand, ...] | None:
+def _list_children(item: Operand) -> tuple[Operand, ...] | None:
     if isinstance(item, BinaryOperand):
         return item.left, item.right
     if isinstance(item, UnaryOperand | CastOperand):
@@ -98,7 +98,7 @@ def _children(item: Operand) -> tuple[Operand, ...] | None:
     return None
 
 
-def _literal(item: Node, faults: list[str]) -> Constant | None:
+def _read_literal(item: Node, faults: list[str]) -> Constant | None:
     if not isinstance(item, ImmediateOperand):
         return None
     if overflows(item.text):
@@ -112,31 +112,31 @@ def _literal(item: Node, faults: list[str]) -> Constant | None:
 
 def _combine(item: Operand, values: list[Constant]) -> Constant | None:
     if isinstance(item, BinaryOperand):
-        return _binary(item.operator, *values)
+        return _apply_binary(item.operator, *values)
     if isinstance(item, UnaryOperand):
-        return _unary(item.operator, values[0])
+        return _apply_unary(item.operator, values[0])
     if isinstance(item, CastOperand):
-        return _wrapped(values[0][0], item.type is ScalarType.U64)
+        return _wrap(values[0][0], item.type is ScalarType.U64)
     if isinstance(item, ConditionalOperand):
         chosen = values[1] if values[0][0] else values[2]
-        return _wrapped(chosen[0], values[1][1] or values[2][1])
+        return _wrap(chosen[0], values[1][1] or values[2][1])
     return values[0]
 
 
-def _wrapped(value: int | float, unsigned: bool) -> Constant:
+def _wrap(value: int | float, unsigned: bool) -> Constant:
     if isinstance(value, float):
         return value, False
     value &= _ALL
     return (value, True) if unsigned or value < _TOP else (value - (1 << 64), False)
 
 
-def _unary(operator: str, operand: Constant) -> Constant | None:
+def _apply_unary(operator: str, operand: Constant) -> Constant | None:
     value, unsigned = operand
     if operator == "!":
         return int(not value), False
     if operator == "~":
-        return _wrapped(~value, True) if isinstance(value, int) else None
-    return _wrapped(-value if operator == "-" else value, unsigned)
+        return _wrap(~value, True) if isinstance(value, int) else None
+    return _wrap(-value if operator == "-" else value, unsigned)
 
 
 _COMPARE: dict[str, Callable[[int | float, int | float], bool]] = {
@@ -166,7 +166,7 @@ _FLOAT: dict[str, Callable[[float, float], float]] = {
 }
 
 
-def _binary(operator: str, left: Constant, right: Constant) -> Constant | None:
+def _apply_binary(operator: str, left: Constant, right: Constant) -> Constant | None:
     (a, a_unsigned), (b, b_unsigned) = left, right
     if operator in ("/", "%") and not b:
         return None
@@ -177,12 +177,12 @@ def _binary(operator: str, left: Constant, right: Constant) -> Constant | None:
     if operator in ("<<", ">>"):
         places = min(b & _ALL, 64)
         shifted = a << places if operator == "<<" else a >> places
-        return _wrapped(shifted, a_unsigned)
+        return _wrap(shifted, a_unsigned)
     if operator == "%":
-        return _wrapped((a & _ALL) % (b & _ALL), False)
+        return _wrap((a & _ALL) % (b & _ALL), False)
     unsigned = a_unsigned or b_unsigned
     if unsigned:
         a, b = a & _ALL, b & _ALL
     if operator in _COMPARE:
         return int(_COMPARE[operator](a, b)), False
-    return _wrapped(_INTEGER[operator](a, b), unsigned)
+    return _wrap(_INTEGER[operator](a, b), unsigned)

@@ -257,12 +257,12 @@ def text_of(operand: Operand) -> str:
     """Return the operand in the default spacing: a space after each comma, none elsewhere."""
     made = operand._text  # pyright: ignore[reportPrivateUsage]
     if made is None:
-        made = _plain_text(operand) or spaced(tokens(operand))
+        made = _format_plain(operand) or spaced(tokens(operand))
         cast("Any", type(operand))._text.__set__(operand, made)
     return made
 
 
-def _plain_text(operand: Operand) -> str | None:
+def _format_plain(operand: Operand) -> str | None:
     """Return the text of what is most frequent without taking it into tokens; None of anything else."""
     kind = type(operand)
     if kind is ImmediateOperand:
@@ -270,19 +270,19 @@ def _plain_text(operand: Operand) -> str | None:
     if kind in _LEAVES:
         return cast("RegisterOperand", operand).name
     if kind is VectorOperand:
-        return _plain_list("{", cast("VectorOperand", operand).elements, "}")
+        return _format_plain_list("{", cast("VectorOperand", operand).elements, "}")
     if kind is AddressOperand:
         address = cast("AddressOperand", operand)
         if address.offset_expression is None:
             head = f"[{address.base}" if address.offset is None else f"[{address.base}+{address.offset}"
-            return _plain_list(f"{head}, ", address.rest, "]") if address.rest else f"{head}]"
+            return _format_plain_list(f"{head}, ", address.rest, "]") if address.rest else f"{head}]"
     return None
 
 
 _LEAVES = frozenset((RegisterOperand, LabelOperand, ImmediateOperand))
 
 
-def _plain_list(opening: str, operands: Sequence[Operand], closing: str) -> str | None:
+def _format_plain_list(opening: str, operands: Sequence[Operand], closing: str) -> str | None:
     """Return operands with commas between them, where all are leaves or vectors of leaves: nothing recurses further."""
     for operand in operands:
         if type(operand) not in _LEAVES and (type(operand) is not VectorOperand or opening == "{"):

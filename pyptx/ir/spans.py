@@ -27,24 +27,24 @@ def token_span(node: Node, first: int, count: int = 1) -> Origin | None:
 
 def opcode_span(node: Instruction) -> Origin | None:
     """Return the place of the opcode with its modifiers."""
-    return token_span(node, _guard(node), 1 + len(node.modifiers))
+    return token_span(node, _count_guard_tokens(node), 1 + len(node.modifiers))
 
 
 def modifier_span(node: Instruction, index: int) -> Origin | None:
     """Return the place of one modifier."""
-    return token_span(node, _guard(node) + 1 + index)
+    return token_span(node, _count_guard_tokens(node) + 1 + index)
 
 
 def operand_span(node: Instruction, index: int) -> Origin | None:
     """Return the place of one operand."""
-    first = _guard(node) + 1 + len(node.modifiers) + index
+    first = _count_guard_tokens(node) + 1 + len(node.modifiers) + index
     first += sum([len(tokens(operand)) for operand in node.operands[:index]])
     return token_span(node, first, len(tokens(node.operands[index])))
 
 
 def guard_span(node: Instruction) -> Origin | None:
     """Return the place of the guard predicate."""
-    return token_span(node, 0, _guard(node) or 1)
+    return token_span(node, 0, _count_guard_tokens(node) or 1)
 
 
 def word_span(node: Node, word: str) -> Origin | None:
@@ -63,5 +63,5 @@ def part_span(node: Node, part: Node) -> Origin | None:
     return node.origin
 
 
-def _guard(node: Instruction) -> int:
+def _count_guard_tokens(node: Instruction) -> int:
     return 0 if node.predicate is None else 2 + node.predicate.negated

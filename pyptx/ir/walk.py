@@ -60,13 +60,13 @@ def replace_statements(module: Module, change: Change) -> Module:
         changed = change(statement)
         if changed is not statement:
             fields[header[id(statement)]] = cast("Statement", changed)
-    directives = _replaced(module.directives, change)
+    directives = _replace(module.directives, change)
     if directives is not module.directives:
         return module.replace(directives=directives, **fields)
     return module.replace(**fields) if fields else module
 
 
-def _replaced(body: tuple[Statement, ...], change: Change) -> tuple[Statement, ...]:
+def _replace(body: tuple[Statement, ...], change: Change) -> tuple[Statement, ...]:
     """Return a body after the change, the same tuple if nothing in it changed."""
     frames: list[_Frame] = [_Frame(body, None)]
     while True:
@@ -155,9 +155,11 @@ def diff_modules(a: Module, b: Module, entry_only: bool = False) -> list[str]:
     """Return the differences between two modules, one line each, layouts aside; with `entry_only` only those inside
     entry functions."""
     if entry_only:
-        left, right = (_lines([d for d in m.directives if isinstance(d, Function) and d.is_entry]) for m in (a, b))
+        left, right = (
+            _format_lines([d for d in m.directives if isinstance(d, Function) and d.is_entry]) for m in (a, b)
+        )
     else:
-        left, right = _lines(a.statements), _lines(b.statements)
+        left, right = _format_lines(a.statements), _format_lines(b.statements)
     if left == right:
         return []
     from difflib import unified_diff
@@ -165,7 +167,7 @@ def diff_modules(a: Module, b: Module, entry_only: bool = False) -> list[str]:
     return [line for line in unified_diff(left, right, lineterm="", n=0) if not line.startswith(("---", "+++", "@@"))]
 
 
-def _lines(statements: Sequence[Statement]) -> list[str]:
+def _format_lines(statements: Sequence[Statement]) -> list[str]:
     """Return statements as lines of tokens, one per statement, with the depth of nesting as indentation. Intrinsic
     scopes, which are only comments, add nothing."""
     out: list[str] = []
@@ -175,7 +177,7 @@ def _lines(statements: Sequence[Statement]) -> list[str]:
         for statement in inner:
             scope = isinstance(statement, IntrinsicScope)
             if not scope:
-                out.append("  " * min(depth, 8) + _readable(statement))
+                out.append("  " * min(depth, 8) + _format_statement(statement))
             inside = body_of(statement)
             if inside is not None:
                 stack.append((iter(inside), depth + (not scope)))
@@ -187,7 +189,7 @@ def _lines(statements: Sequence[Statement]) -> list[str]:
     return out
 
 
-def _readable(statement: Statement) -> str:
+def _format_statement(statement: Statement) -> str:
     if isinstance(statement, Label):
         return f"{statement.name}:"
     return " ".join(tokens(statement)).replace(" ;", ";").replace(" ,", ",").replace(" .", ".")

@@ -27,26 +27,26 @@ class Cursor:
         """Go to an offset and begin a statement there."""
         self.gaps: list[str] = []
         self.taken_end = at
-        self._look(at)
+        self._look_at(at)
 
-    def _look(self, at: int) -> None:
-        found = next_token(self.text, at)
-        assert found is not None
-        self.gap = found[1]
-        self.start = found.end(1)
-        kind = found.lastgroup
+    def _look_at(self, at: int) -> None:
+        match = next_token(self.text, at)
+        assert match is not None
+        self.gap = match[1]
+        self.start = match.end(1)
+        kind = match.lastgroup
         if kind is None:
             if self.start >= self.padding:
                 self.gap += self.text[self.start :]
                 self.start = len(self.text)
             self.kind, self.token, self.end = ("END" if self.start == len(self.text) else "STRAY"), "", self.start
         else:
-            self.kind, self.token, self.end = kind, found[kind], found.end()
+            self.kind, self.token, self.end = kind, match[kind], match.end()
 
     def skip_to(self, at: int) -> None:
         """Go on at an offset; the caller has added the gaps of the tokens up to it."""
         self.taken_end = at
-        self._look(at)
+        self._look_at(at)
 
     def take(self) -> str:
         """Take the next token into the statement."""
@@ -55,7 +55,7 @@ class Cursor:
         token = self.token
         self.gaps.append(self.gap)
         self.taken_end = self.end
-        self._look(self.end)
+        self._look_at(self.end)
         return token
 
     def accept(self, token: str) -> bool:

@@ -39,11 +39,11 @@ class _Qualifiers(NamedTuple):
 def register_declaration(cursor: Cursor, place: Origin | None) -> RegDecl:
     """Parse `.reg …;`."""
     cursor.take()
-    alignment, vector = _alignment(cursor), _vector(cursor)
+    alignment, vector = _parse_alignment(cursor), _parse_vector(cursor)
     kind = scalar_type(cursor)
-    names = [_register_name(cursor)]
+    names = [_parse_register_name(cursor)]
     while cursor.accept(","):
-        names.append(_register_name(cursor))
+        names.append(_parse_register_name(cursor))
     if cursor.token != ";":
         cursor.missing_semicolon("after the declaration", "`,` or ")
     cursor.take()
@@ -54,13 +54,13 @@ def register_declaration(cursor: Cursor, place: Origin | None) -> RegDecl:
 def variable_declaration(cursor: Cursor, place: Origin | None, linking: LinkingDirective | None = None) -> VarDecl:
     """Parse a variable of any state space but `.reg`."""
     space = StateSpace.from_ptx(cursor.take())
-    bank = _bank(cursor)
-    qualifiers = _qualifiers(cursor)
-    vector = _vector(cursor)
+    bank = _parse_bank(cursor)
+    qualifiers = _parse_qualifiers(cursor)
+    vector = _parse_vector(cursor)
     kind = scalar_type(cursor)
-    items = [_declarator(cursor)]
+    items = [_parse_declarator(cursor)]
     while cursor.accept(","):
-        items.append(_declarator(cursor))
+        items.append(_parse_declarator(cursor))
     if cursor.token != ";":
         cursor.missing_semicolon("after the declaration", "`,` or ")
     cursor.take()
@@ -74,14 +74,14 @@ def variable_declaration(cursor: Cursor, place: Origin | None, linking: LinkingD
 
 def scalar_type(cursor: Cursor) -> ScalarType:
     """Take a type, or fail naming the nearest."""
-    found = _TYPES.get(cursor.token)
-    if found is None or cursor.kind != "DOTTED":
+    scalar = _TYPES.get(cursor.token)
+    if scalar is None or cursor.kind != "DOTTED":
         if cursor.kind in ("END", "STRAY"):
             cursor.fail("a type")
         message = f"expected a type such as `.b32`, found `{shortened(cursor.token)}`"
         raise Failure(rules.TYPE, cursor.start, len(cursor.token), message, nearest(cursor.token, _TYPES))
     cursor.take()
-    return found
+    return scalar
 
 
 def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
@@ -89,9 +89,9 @@ def attributes(cursor: Cursor) -> tuple[Attribute, ...]:
     if not cursor.accept(".attribute"):
         return ()
     cursor.expect("(", "after `.attribute`")
-    found = [_attribute(cursor)]
+    found = [_parse_attribute(cursor)]
     while cursor.accept(","):
-        found.append(_attribute(cursor))
+        found.append(_parse_attribute(cursor))
     cursor.expect(")", "after the attributes")
     return tuple(found)
 
@@ -101,9 +101,9 @@ def param_list(cursor: Cursor) -> tuple[Param, ...]:
     cursor.expect("(", "before the parameters")
     if cursor.accept(")"):
         return ()
-    found = [_param(cursor)]
+    found = [_parse_param(cursor)]
     while cursor.accept(","):
-        found.append(_param(cursor))
+        found.append(_parse_param(cursor))
     if cursor.token != ")":
         cursor.fail("`,` or `)`")
     cursor.take()
@@ -126,8 +126,8 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
         if most is None:
             if cursor.token in _OF_BODIES:
                 cursor.fail("`{` before the body")
-            what = "an entry" if known is ON_ENTRIES else "a device function"
-            message = f"`{shortened(cursor.token)}` is no directive of {what}"
+            kind = "an entry" if known is ON_ENTRIES else "a device function"
+            message = f"`{shortened(cursor.token)}` is no directive of {kind}"
             raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, nearest(cursor.token, known))
         name = cursor.take()[1:]
         values = [cursor.number("an integer")] if most else []
@@ -137,18 +137,18 @@ def function_directives(cursor: Cursor, known: dict[str, int]) -> tuple[Function
     return tuple(found)
 
 
-def _alignment(cursor: Cursor) -> int | None:
+def _parse_alignment(cursor: Cursor) -> int | None:
     return cursor.number("an alignment in bytes") if cursor.accept(".align") else None
 
 
-def _vector(cursor: Cursor) -> int | None:
+def _parse_vector(cursor: Cursor) -> int | None:
     width = _VECTORS.get(cursor.token)
     if width:
         cursor.take()
     return width
 
 
-def _bank(cursor: Cursor) -> int | None:
+def _parse_bank(cursor: Cursor) -> int | None:
     if not cursor.accept("["):
         return None
     bank = cursor.number("a constant bank")
@@ -156,14 +156,14 @@ def _bank(cursor: Cursor) -> int | None:
     return bank
 
 
-def _qualifiers(cursor: Cursor) -> _Qualifiers:
+def _parse_qualifiers(cursor: Cursor) -> _Qualifiers:
     before = attributes(cursor)
-    alignment = _alignment(cursor)
+    alignment = _parse_alignment(cursor)
     after = () if before else attributes(cursor)
     return _Qualifiers(alignment, before or after, not after)
 
 
-def _attribute(cursor: Cursor) -> Attribute:
+def _parse_attribute(cursor: Cursor) -> Attribute:
     if cursor.kind != "DOTTED":
         cursor.fail("an attribute such as `.managed`")
     name = cursor.take()
@@ -176,7 +176,7 @@ def _attribute(cursor: Cursor) -> Attribute:
     return Attribute(name, tuple(values))
 
 
-def _count(cursor: Cursor) -> int | None:
+def _parse_count(cursor: Cursor) -> int | None:
     if not cursor.accept("<"):
         return None
     count = cursor.number("a number of names")
@@ -184,14 +184,14 @@ def _count(cursor: Cursor) -> int | None:
     return count
 
 
-def _register_name(cursor: Cursor) -> Declarator:
+def _parse_register_name(cursor: Cursor) -> Declarator:
     name = cursor.name("the name of a register")
-    return Declarator(name, _count(cursor))
+    return Declarator(name, _parse_count(cursor))
 
 
-def _declarator(cursor: Cursor) -> Declarator:
+def _parse_declarator(cursor: Cursor) -> Declarator:
     name = cursor.name("the name of a variable")
-    count = _count(cursor)
+    count = _parse_count(cursor)
     sizes: list[int] = []
     while cursor.accept("["):
         sizes.append(UNSIZED if cursor.token == "]" else cursor.number("a number of elements or `]`"))
@@ -200,12 +200,12 @@ def _declarator(cursor: Cursor) -> Declarator:
     if not cursor.accept("="):
         return Declarator(name, count, size, None, dims)
     braced = cursor.token == "{"
-    values = _values(cursor) if braced else (_plain(parse_operand(cursor, initializer=True)),)
+    values = _parse_values(cursor) if braced else (_simplify(parse_operand(cursor, initializer=True)),)
     braces = None if braced == suggests_braces(size, values) else braced
     return Declarator(name, count, size, values, dims, braces)
 
 
-def _values(cursor: Cursor) -> tuple[str | Operand, ...]:
+def _parse_values(cursor: Cursor) -> tuple[str | Operand, ...]:
     """Take the values of an initializer with their braces; long runs of plain numbers at once."""
     cursor.take()
     values: list[str | Operand] = []
@@ -218,7 +218,7 @@ def _values(cursor: Cursor) -> tuple[str | Operand, ...]:
                 values.append(sign + digits)
                 cursor.gaps += (gap, "", "") if sign else (gap, "")
             cursor.skip_to(run.end())
-        values.append(_plain(parse_operand(cursor, initializer=True)))
+        values.append(_simplify(parse_operand(cursor, initializer=True)))
         if not cursor.accept(","):
             break
     if cursor.token != "}":
@@ -227,24 +227,24 @@ def _values(cursor: Cursor) -> tuple[str | Operand, ...]:
     return tuple(values)
 
 
-def _plain(value: Operand) -> str | Operand:
+def _simplify(value: Operand) -> str | Operand:
     """Return a plain number or symbol as its text."""
     if isinstance(value, ImmediateOperand):
         return value.text
     return value.name if isinstance(value, LabelOperand) else value
 
 
-def _param(cursor: Cursor) -> Param:
+def _parse_param(cursor: Cursor) -> Param:
     space = _PARAMETER_SPACES.get(cursor.token) or cursor.fail("`.param` or `.reg`")
     cursor.take()
-    alignment, vector = _alignment(cursor), _vector(cursor)
+    alignment, vector = _parse_alignment(cursor), _parse_vector(cursor)
     kind = scalar_type(cursor)
-    trailing = _alignment(cursor)
+    trailing = _parse_alignment(cursor)
     pointer, pointer_space, pointer_alignment = cursor.accept(".ptr"), None, None
     if pointer:
         if cursor.token in (".const", ".global", ".local", ".shared"):
             pointer_space = StateSpace.from_ptx(cursor.take())
-        pointer_alignment = _alignment(cursor)
+        pointer_alignment = _parse_alignment(cursor)
     name = cursor.take() if cursor.token == "_" else cursor.name("the name of a parameter")
     size: int | None = None
     if cursor.accept("["):

@@ -115,14 +115,14 @@ class Operands(dict[str, Operand]):
             return node
         if len(text) > _LONGEST:
             raise _NotPlain
-        node, gaps, default = _parsed(text)
-        shape = self._character(gaps, default)
+        node, gaps, default = _parse(text)
+        shape = self._assign_character(gaps, default)
         if shape != _SINGLE:
             self.shapes[text] = shape
         self[text] = node
         return node
 
-    def _character(self, gaps: tuple[str, ...], default: bool) -> str:
+    def _assign_character(self, gaps: tuple[str, ...], default: bool) -> str:
         character = self._known.get((gaps, default))
         if character is None:
             with self._lock:
@@ -146,19 +146,19 @@ _Parsed = tuple[Operand, tuple[str, ...], bool]
 """An operand, the gaps around its tokens, and whether those inside are the default ones."""
 
 
-def _parsed(text: str) -> _Parsed:
+def _parse(text: str) -> _Parsed:
     """Parse one operand with the gaps around it."""
-    found = _simple(text)
-    if found is None or "WARP_SZ" in text:
-        return _parsed_fully(text)
-    before, register, sign, number, symbol, base, offset_sign, offset, after = found.groups()
+    match = _simple(text)
+    if match is None or "WARP_SZ" in text:
+        return _parse_fully(text)
+    before, register, sign, number, symbol, base, offset_sign, offset, after = match.groups()
     if register:
         return RegisterOperand(register), (before, after), True
     if symbol:
         return LabelOperand(symbol), (before, after), True
     if number:
         if (number[0] == "0" and number.isdigit() and number != "0") or (sign and number[:2] in ("0f", "0F")):
-            return _parsed_fully(text)
+            return _parse_fully(text)
         return ImmediateOperand(sign + number), (before, "", after) if sign else (before, after), True
     if offset is None:
         return AddressOperand(base), (before, "", "", after), True
@@ -166,19 +166,19 @@ def _parsed(text: str) -> _Parsed:
     return AddressOperand(base, offset_sign + offset), (before, *inner, after), True
 
 
-def _parsed_fully(text: str) -> _Parsed:
+def _parse_fully(text: str) -> _Parsed:
     cursor = Cursor(text)
-    made = parse_operand(cursor)
+    operand = parse_operand(cursor)
     if cursor.kind != "END" or "\0" in cursor.gap:
         raise _NotPlain
     gaps = (*cursor.gaps, cursor.gap)
-    return made, gaps, _is_default(made, gaps)
+    return operand, gaps, _is_default(operand, gaps)
 
 
-def _is_default(made: Operand, gaps: tuple[str, ...]) -> bool:
-    words = tokens(made)
+def _is_default(operand: Operand, gaps: tuple[str, ...]) -> bool:
+    words = tokens(operand)
     inner = [word + gap for word, gap in zip(words, (*gaps[1:-1], ""), strict=True)]
-    return "".join(inner) == spaced(words) == text_of(made)
+    return "".join(inner) == spaced(words) == text_of(operand)
 
 
 _Declared = tuple[type[RegDecl | VarDecl], tuple[Any, ...], _Entry]
@@ -213,8 +213,8 @@ class Plain:
         full = False
         node: Any
         stop = at
-        for found in _statements(text, at):
-            lead, guard, head, gap, listing, other, tail = found.groups()
+        for match in _statements(text, at):
+            lead, guard, head, gap, listing, other, tail = match.groups()
             try:
                 if head is not None:
                     opcode, modifiers, layouts = heads[head]
@@ -240,7 +240,7 @@ class Plain:
                     node.operands = operands
                     node.predicate = predicate
                 elif other is None:
-                    stop = found.start()
+                    stop = match.start()
                     break
                 elif other[-1] == ":":
                     key = (lead, "", tail)
@@ -257,13 +257,13 @@ class Plain:
                     node = LocDirective(int(file), int(row), int(column))
             except (Failure, _NotPlain, TablesFull) as leaving:
                 full = isinstance(leaving, TablesFull)
-                stop = found.start()
+                stop = match.start()
                 break
             layout, newlines, indent, total = entry
             if fresh or newlines:
                 place = (line + newlines) << COLUMN_BITS | indent
             else:
-                place = line << COLUMN_BITS | found.start() + len(lead) - line_start + 1
+                place = line << COLUMN_BITS | match.start() + len(lead) - line_start + 1
             if head is not None:
                 node.layout = layout
                 node._place = place
@@ -275,10 +275,10 @@ class Plain:
                 line += total
                 fresh = tail[-1:] == "\n"
                 if not fresh:
-                    line_start = text.rindex("\n", 0, found.end()) + 1
+                    line_start = text.rindex("\n", 0, match.end()) + 1
             elif fresh:
                 fresh = False
-                line_start = found.start()
+                line_start = match.start()
         lines.line, lines.at = line, stop
         lines.line_start = stop if fresh else line_start
         if full:
@@ -292,10 +292,10 @@ class Plain:
         if lines.line_start != at:
             return at
         line = lines.line
-        for found in _data_lines(text, at):
-            if found.start() != at:
+        for match in _data_lines(text, at):
+            if match.start() != at:
                 break
-            made = self.data.get(found[0]) or self.data_line(found[0])
+            made = self.data.get(match[0]) or self.data_line(match[0])
             if made is None:
                 break
             node, (layout, newlines, indent, total) = made
@@ -303,7 +303,7 @@ class Plain:
             _complete(copy, layout, (line + newlines) << COLUMN_BITS | indent)
             append(copy)
             line += total
-            at = found.end()
+            at = match.end()
         lines.line, lines.at, lines.line_start = line, at, at
         return at
 
@@ -316,7 +316,7 @@ class Plain:
             return None
         if cursor.taken_end != len(text) or not isinstance(node, SectionData) or node.layout is None:
             return None
-        made = (node, _measured(node.layout))
+        made = (node, _measure(node.layout))
         if len(text) < _LONGEST and len(self.data) < _LARGEST:
             self.data[text] = made
         return made
@@ -329,7 +329,7 @@ class Plain:
         if cursor.taken_end != sum(map(len, key)) or node.layout is None:
             raise _NotPlain
         fields = tuple([getattr(node, name) for name in field_names(type(node)) if name not in NOT_COMPARED])
-        made = (type(node), fields, _measured(node.layout))
+        made = (type(node), fields, _measure(node.layout))
         if len(self.declared) >= _LARGEST:
             raise TablesFull
         if sum(map(len, key)) < _LONGEST:
@@ -362,7 +362,7 @@ class Plain:
         """Return the layout of a label or `.loc`, remembering it."""
         if len(self.labels) >= _LARGEST:
             raise TablesFull
-        made = _measured(layout_of(gaps))
+        made = _measure(layout_of(gaps))
         if len(gaps[0]) + len(gaps[-1]) < _LONGEST:
             self.labels[gaps] = made
         return made
@@ -378,7 +378,7 @@ class Plain:
             raise _NotPlain
         negated = bool(guard) and guard[0][:1] == "!"
         gaps = [lead, *[""] * (1 + negated), guard[0][negated:]] if guard else [lead]
-        form = _escaped(lead) + (f"%s{guard[0][negated:]}%s" if guard else "%s") + gap
+        form = _escape(lead) + (f"%s{guard[0][negated:]}%s" if guard else "%s") + gap
         gaps += [*[""] * modifiers, gap]
         plain = True
         for index, character in enumerate(shape):
@@ -393,19 +393,19 @@ class Plain:
             form += f"{own[0]}%s{own[-1]}"
         made = Layout([*gaps, tail])
         if plain:
-            made.form, made.guarded, made.arity = f"{form};{_escaped(tail)}", bool(guard), len(shape)
-        entry = _measured(made)
+            made.form, made.guarded, made.arity = f"{form};{_escape(tail)}", bool(guard), len(shape)
+        entry = _measure(made)
         if len(lead) + len(tail) < _LONGEST:
             layouts[key] = entry
             self.layouts += 1
         return entry
 
 
-def _escaped(gap: str) -> str:
+def _escape(gap: str) -> str:
     return gap.replace("%", "%%")
 
 
-def _measured(layout: Layout) -> _Entry:
+def _measure(layout: Layout) -> _Entry:
     lead = layout[0]
     newlines = lead.count("\n")
     return layout, newlines, len(lead) - lead.rfind("\n"), sum([gap.count("\n") for gap in layout])

@@ -76,7 +76,7 @@ def tokenize(source: str) -> list[Token]:
         if kind is None:
             if start < len(source):
                 if start < padding(source):
-                    raise _as_error(stray(source, start), source)
+                    raise _convert_to_error(stray(source, start), source)
                 gap += source[start:]
             out.append(Token(TokenKind.END, "", line, start - line_start + 1, gap))
             return out
@@ -112,8 +112,8 @@ def stray(source: str, start: int) -> Failure:
     return Failure(rules.STRAY, start, 1, f"the character {character!r} begins no PTX token", help)
 
 
-def _as_error(failure: Failure, source: str) -> PtxSyntaxError:
-    found: Diagnostic = failure.rule.found(
+def _convert_to_error(failure: Failure, source: str) -> PtxSyntaxError:
+    diagnostic: Diagnostic = failure.rule.found(
         span_at(source, failure.start, failure.length), failure.message, help=failure.help
     )
-    return PtxSyntaxError(failure.message, diagnostics=(found,), source=source)
+    return PtxSyntaxError(failure.message, diagnostics=(diagnostic,), source=source)

@@ -63,31 +63,31 @@ def parse_operand(cursor: Cursor, *, initializer: bool = False, lists: bool = Tr
     """Parse one operand; in an initializer also `generic(x)`, masks and fields. Without `lists`, parentheses stand
     around constants only."""
     start = cursor.start
-    made = _parse(cursor, initializer)
-    if not lists and isinstance(made, ParenthesizedOperand) and not _is_constant(made):
+    operand = _parse(cursor, initializer)
+    if not lists and isinstance(operand, ParenthesizedOperand) and not _is_constant(operand):
         message = "expected an operand, found a list in parentheses"
         raise Failure(rules.UNEXPECTED, start, 1, message, "only `call` takes lists in parentheses")
-    return made
+    return operand
 
 
 def _parse(cursor: Cursor, initializer: bool) -> Operand:
     frames = [_Frame("")]
     while True:
-        if not _primary(cursor, frames, initializer):
+        if not _parse_primary(cursor, frames, initializer):
             continue
-        while not _after_value(cursor, frames, initializer):
+        while not _parse_after_value(cursor, frames, initializer):
             if len(frames) == 1 and not frames[0].values:
                 return frames[0].elements[0]
 
 
-def _primary(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
+def _parse_primary(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
     """Read up to a complete value; False while another must follow (an operator, an opening bracket)."""
     frame, kind, token = frames[-1], cursor.kind, cursor.token
     if kind == "NAME":
-        frame.values.append(_named(cursor, frames, initializer))
+        frame.values.append(_parse_name(cursor, frames, initializer))
         return frames[-1] is frame
     if kind == "NUMBER":
-        return _number(cursor, frames, initializer)
+        return _parse_number(cursor, frames, initializer)
     if kind != "PUNCTUATION":
         cursor.fail("an operand")
     if token in ("-", "+", "~", "!"):
@@ -103,7 +103,7 @@ def _primary(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
         cursor.fail("a constant")
     cursor.take()
     if token == "(" and cursor.kind == "DOTTED":
-        frame.operators.append((_UNARY, _cast_type(cursor)))
+        frame.operators.append((_UNARY, _parse_cast_type(cursor)))
         return False
     _push(cursor, frames, _Frame(token))
     return False
@@ -115,7 +115,7 @@ def _push(cursor: Cursor, frames: list[_Frame], frame: _Frame) -> None:
     frames.append(frame)
 
 
-def _cast_type(cursor: Cursor) -> str:
+def _parse_cast_type(cursor: Cursor) -> str:
     if cursor.token not in (".s64", ".u64"):
         cursor.fail("`.s64` or `.u64`", "constants are cast with `(.s64)` or `(.u64)` only")
     spelling = cursor.take()
@@ -123,7 +123,7 @@ def _cast_type(cursor: Cursor) -> str:
     return spelling
 
 
-def _number(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
+def _parse_number(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
     frame = frames[-1]
     start, text = cursor.start, cursor.take()
     if initializer and cursor.token == "(":
@@ -131,7 +131,7 @@ def _number(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
         _push(cursor, frames, _Frame("mask", text))
         return False
     if text[:2] in ("0f", "0F") and frame.operators:
-        _constant_failure(start, len(text), f"`{text}` is exact and takes no operator", "write its sign bit instead")
+        _fail_constant(start, len(text), f"`{text}` is exact and takes no operator", "write its sign bit instead")
     if frame.operators and frame.operators[-1] == (_UNARY, "-"):
         frame.operators.pop()
         text = f"-{text}"
@@ -139,11 +139,11 @@ def _number(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
     return True
 
 
-def _constant_failure(start: int, length: int, message: str, help: str) -> None:
+def _fail_constant(start: int, length: int, message: str, help: str) -> None:
     raise Failure(rules.CONSTANT, start, length, message, help)
 
 
-def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
+def _parse_name(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
     """Read a name with its component; for `name[` a frame is opened and the value returned is its subject."""
     frame, start = frames[-1], cursor.start
     name = cursor.take()
@@ -154,7 +154,7 @@ def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
         return ImmediateOperand(name)
     if frame.operators and not _takes_name(frame, initializer):
         message = f"expected a constant, found `{name}`"
-        _constant_failure(start, len(name), message, "only the first term may be a register or a symbol")
+        _fail_constant(start, len(name), message, "only the first term may be a register or a symbol")
     if initializer and name == "generic" and cursor.token == "(":
         cursor.take()
         symbol = cursor.name("the name of a variable")
@@ -162,7 +162,7 @@ def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
         return GenericOperand(symbol)
     if cursor.kind == "DOTTED":
         if not _is_component(cursor.token):
-            _no_component(cursor, start, name)
+            _fail_component(cursor, start, name)
         name += cursor.take()
     if cursor.token == "[" and not initializer:
         cursor.take()
@@ -170,7 +170,7 @@ def _named(cursor: Cursor, frames: list[_Frame], initializer: bool) -> Operand:
     return RegisterOperand(name) if name[0] == "%" or name == "_" or "." in name else LabelOperand(name)
 
 
-def _no_component(cursor: Cursor, start: int, name: str) -> NoReturn:
+def _fail_component(cursor: Cursor, start: int, name: str) -> NoReturn:
     """Fail for a dotted word after a name: on a line of its own the name begins the next instruction."""
     before = cursor.text.rfind("\n", 0, start)
     if before >= 0 and not cursor.text[before + 1 : start].strip():
@@ -191,14 +191,14 @@ def _makes_pipe(frame: _Frame) -> bool:
     return frame.operators[-1] == (_BINARY["|"], "|") and not _is_constant(frame.values[-1])
 
 
-def _after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
+def _parse_after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) -> bool:
     """Read what may follow a value: True when another operand must come; False when a bracket was closed or the
     whole operand is finished (then the outermost frame holds it as its element)."""
     frame, token = frames[-1], cursor.token
     if cursor.kind != "PUNCTUATION":
         token = ""
     if token in _BINARY or token == "?" or (token == "=" and initializer):
-        if _operator(cursor, frame, token):
+        if _push_operator(cursor, frame, token):
             return True
     elif token == ":" and frame.open_tests:
         frame.open_tests -= 1
@@ -224,7 +224,7 @@ def _after_value(cursor: Cursor, frames: list[_Frame], initializer: bool) -> boo
     return False
 
 
-def _operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
+def _push_operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
     """Push a binary operator; False when it cannot stand after this value."""
     value = frame.values[-1]
     symbolic = isinstance(value, RegisterOperand | LabelOperand | GenericOperand)
@@ -238,7 +238,7 @@ def _operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
     elif symbolic:
         if token == "-":
             help = "add a negative constant: `+-4`"
-            _constant_failure(cursor.start, 1, "expected `+`, found `-`: PTX subtracts nothing from a symbol", help)
+            _fail_constant(cursor.start, 1, "expected `+`, found `-`: PTX subtracts nothing from a symbol", help)
         if token != "+":
             return False
         frame.operators.append((_AFTER_NAME, "+"))
@@ -246,7 +246,7 @@ def _operator(cursor: Cursor, frame: _Frame, token: str) -> bool:
         return False
     elif isinstance(value, ImmediateOperand) and value.text[:2] in ("0f", "0F") and len(value.text) == 10:
         message = f"`{value.text}` is exact and takes no operator"
-        _constant_failure(cursor.start, len(token), message, "use the 0d form or a decimal number in expressions")
+        _fail_constant(cursor.start, len(token), message, "use the 0d form or a decimal number in expressions")
     elif token == "?":
         _reduce(frame, _TERNARY + 1)
         frame.open_tests += 1
@@ -307,28 +307,28 @@ def _close(cursor: Cursor, frames: list[_Frame]) -> bool:
     elements = tuple(frame.elements)
     outer = frames[-1]
     if frame.kind == "(":
-        made: Operand = ParenthesizedOperand(elements)
-        if (outer.operators or outer.kind) and not _is_constant(made):
+        operand: Operand = ParenthesizedOperand(elements)
+        if (outer.operators or outer.kind) and not _is_constant(operand):
             cursor.fail("a constant expression in these parentheses")
     elif frame.kind == "{":
-        made = VectorOperand(elements)
+        operand = VectorOperand(elements)
     elif frame.kind == "[":
-        made = _address(elements)
-        if isinstance(made, ConstantAddressOperand) and not _is_constant(made.expression):
+        operand = _build_address(elements)
+        if isinstance(operand, ConstantAddressOperand) and not _is_constant(operand.expression):
             cursor.fail("a register, a symbol or a constant as the address")
-        if isinstance(made, AddressOperand) and made.rest and made.offset is not None:
+        if isinstance(operand, AddressOperand) and operand.rest and operand.offset is not None:
             cursor.fail("`]`", "an address with coordinates has no offset")
     elif frame.kind == "mask":
-        made = MaskOperand(frame.subject, elements[0])
+        operand = MaskOperand(frame.subject, elements[0])
     else:
         outer.values.pop()
-        made = IndexedOperand(frame.subject, elements[0])
+        operand = IndexedOperand(frame.subject, elements[0])
     cursor.take()
-    outer.values.append(made)
+    outer.values.append(operand)
     return True
 
 
-def _address(elements: tuple[Operand, ...]) -> Operand:
+def _build_address(elements: tuple[Operand, ...]) -> Operand:
     """Return what `[…]` around these elements means."""
     first, rest = elements[0], elements[1:]
     if isinstance(first, RegisterOperand | LabelOperand):

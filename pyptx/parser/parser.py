@@ -65,17 +65,17 @@ class Parsing:
 
     def module(self) -> Module:
         """Parse the whole text."""
-        header = self._header()
+        header = self._parse_header()
         cursor = self.cursor
         while True:
             if self.clean and self.fast and self.open:
-                self._plain_statements()
+                self._parse_plain_statements()
             if cursor.kind == "END":
                 if not self.open:
                     break
-                self._unclosed()
+                self._report_unclosed()
                 continue
-            self.clean = self._statement()
+            self.clean = self._parse_statement()
             if len(self.diagnostics) >= MOST_ERRORS:
                 self._give_up()
         version, target, size = header
@@ -93,7 +93,7 @@ class Parsing:
             outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=layout_of(())))
             self.body = outer
 
-    def _plain_statements(self) -> None:
+    def _parse_plain_statements(self) -> None:
         """Parse as many plain statements as come here."""
         at = self.cursor.taken_end
         if self.open[-1][0].kind == "section":
@@ -112,16 +112,16 @@ class Parsing:
         if at > self.cursor.taken_end:
             self.cursor.skip_to(at)
 
-    def _header(self) -> tuple[Version, Target, AddressSize | None]:
+    def _parse_header(self) -> tuple[Version, Target, AddressSize | None]:
         cursor = self.cursor
-        place = self._place()
+        place = self._find_place()
         try:
             version = statements.version(cursor, place)
-            place = self._place()
+            place = self._find_place()
             target = statements.target(cursor, place)
             if cursor.token != ".address_size":
                 return version, target, None
-            place = self._place()
+            place = self._find_place()
             return version, target, statements.address_size(cursor, place)
         except Failure as failure:
             self._report(failure)
@@ -130,10 +130,10 @@ class Parsing:
             self.headless = True
             return Version(0, 0, implied=True), Target((), implied=True), None
 
-    def _place(self) -> Origin:
+    def _find_place(self) -> Origin:
         return cast("Origin", self.lines.place(self.cursor.start))
 
-    def _statement(self) -> bool:
+    def _parse_statement(self) -> bool:
         """Parse one statement or closing brace; False after an error. Then a body that follows at module level is
         that of the header that failed."""
         cursor = self.cursor
@@ -142,7 +142,7 @@ class Parsing:
             if cursor.token == "}" and cursor.kind == "PUNCTUATION":
                 self._close()
                 return True
-            place = self._place()
+            place = self._find_place()
             if not self.open and self.headless and cursor.token in _LATE_HEADER:
                 parsed = _LATE_HEADER[cursor.token](cursor, place)
             elif not self.open and cursor.token == "{" and not self.clean:
@@ -178,11 +178,11 @@ class Parsing:
         outer.append(opening.make(**opening.fields, body=tuple(self.body), closing=cursor.finish()))
         self.body = outer
 
-    def _unclosed(self) -> None:
+    def _report_unclosed(self) -> None:
         """Report a body that the text ends in, and close it without a brace."""
         opening, outer = self.open.pop()
         message = f"the `{{` of this {opening.kind} is never closed"
-        if not any(found.code == rules.UNTERMINATED.code for found in self.diagnostics[-1:]):
+        if not any(diagnostic.code == rules.UNTERMINATED.code for diagnostic in self.diagnostics[-1:]):
             place: int = opening.fields["origin"]
             span = Span(place >> COLUMN_BITS, place & _COLUMN)
             self.diagnostics.append(rules.BRACE.found(span, message, help="add the missing `}`"))
@@ -207,13 +207,13 @@ class Parsing:
         cursor = self.cursor
         text = self.text
         if cursor.kind == "STRAY":
-            cursor.skip_to(_beyond_stray(text, cursor.start))
+            cursor.skip_to(_skip_stray(text, cursor.start))
         while cursor.kind != "END":
             token = cursor.token
             if cursor.start > start and _begins_statement(cursor, failure):
                 break
             if cursor.kind == "STRAY":
-                cursor.skip_to(_beyond_stray(text, cursor.start))
+                cursor.skip_to(_skip_stray(text, cursor.start))
                 continue
             cursor.skip_to(cursor.end)
             if token == ";" or (token in ("{", "}") and begin == cursor.taken_end - 1):
@@ -244,7 +244,7 @@ def _begins_statement(cursor: Cursor, failure: Failure) -> bool:
     return _line_start_word(cursor.text, cursor.start) is not None
 
 
-def _beyond_stray(text: str, start: int) -> int:
+def _skip_stray(text: str, start: int) -> int:
     """Return where to go on after a character that begins no token."""
     if text.startswith("/*", start) or text[start] == '"':
         return len(text)

@@ -7,17 +7,17 @@ from pyptx.diagnostics import Rule
 _HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
 
-def _kernel(body: str) -> str:
+def _build_kernel(body: str) -> str:
     return f"{_HEAD}.visible .entry k(.param .u64 p)\n{{\n    .reg .b32 %r<4>;\n{body}    ret;\n}}\n"
 
 
-_RIGHT = _kernel("    add.s32 %r1, %r2, %r3;\n")
+_RIGHT = _build_kernel("    add.s32 %r1, %r2, %r3;\n")
 
 UNEXPECTED = Rule(
     "PTX0001",
     "unexpected token",
     "The statement cannot continue like this; the message says what may stand here.",
-    _kernel("    add.s32 %r1, %r2 %r3;\n"),
+    _build_kernel("    add.s32 %r1, %r2 %r3;\n"),
     _RIGHT,
 )
 SEMICOLON = Rule(
@@ -25,28 +25,28 @@ SEMICOLON = Rule(
     "missing `;`",
     "Instructions and declarations end in `;`. ptxas names the line of the next statement, this the end of the one "
     "that is not closed.",
-    _kernel("    add.s32 %r1, %r2, %r3\n"),
+    _build_kernel("    add.s32 %r1, %r2, %r3\n"),
     _RIGHT,
 )
 BRACE = Rule(
     "PTX0003",
     "unbalanced braces",
     "Each `{` of a body, block or section needs its `}`.",
-    _kernel("    { add.s32 %r1, %r2, %r3;\n"),
-    _kernel("    { add.s32 %r1, %r2, %r3; }\n"),
+    _build_kernel("    { add.s32 %r1, %r2, %r3;\n"),
+    _build_kernel("    { add.s32 %r1, %r2, %r3; }\n"),
 )
 UNTERMINATED = Rule(
     "PTX0004",
     "unterminated comment or string",
     "A `/*` comment ends at the first `*/`, a string at the next quotation mark.",
-    _kernel("    /* add.s32 %r1, %r2, %r3;\n"),
-    _kernel("    /* add.s32 %r1, %r2, %r3; */\n"),
+    _build_kernel("    /* add.s32 %r1, %r2, %r3;\n"),
+    _build_kernel("    /* add.s32 %r1, %r2, %r3; */\n"),
 )
 STRAY = Rule(
     "PTX0005",
     "stray character",
     "Outside comments and strings PTX is made of ASCII letters, digits, `_ $ % .` and its operators.",
-    _kernel("    add.s32 %r1, %r2, %r3`;\n"),
+    _build_kernel("    add.s32 %r1, %r2, %r3`;\n"),
     _RIGHT,
 )
 NUMBER = Rule(
@@ -54,8 +54,8 @@ NUMBER = Rule(
     "malformed number",
     "Integers are decimal, 0x…, 0… (octal) or 0b…, with `U` for unsigned; floats have a point or an exponent, or are "
     "0f and 8, 0d and 16 hexadecimal digits. There are no C suffixes.",
-    _kernel("    add.s32 %r1, %r2, 09;\n"),
-    _kernel("    add.s32 %r1, %r2, 9;\n"),
+    _build_kernel("    add.s32 %r1, %r2, 09;\n"),
+    _build_kernel("    add.s32 %r1, %r2, 9;\n"),
 )
 HEADER = Rule(
     "PTX0007",
@@ -68,15 +68,15 @@ DIRECTIVE = Rule(
     "PTX0008",
     "unknown or misplaced directive",
     "PTX has no such directive, or it may not stand here.",
-    _kernel("    .regs .b32 %x;\n"),
-    _kernel("    .reg .b32 %x;\n"),
+    _build_kernel("    .regs .b32 %x;\n"),
+    _build_kernel("    .reg .b32 %x;\n"),
 )
 TYPE = Rule(
     "PTX0009",
     "a type was expected",
     "A declaration names its state space, then its type, then the names.",
-    _kernel("    .reg %x;\n"),
-    _kernel("    .reg .b32 %x;\n"),
+    _build_kernel("    .reg %x;\n"),
+    _build_kernel("    .reg .b32 %x;\n"),
 )
 PLACE = Rule(
     "PTX0010",
@@ -89,16 +89,16 @@ DEPTH = Rule(
     "PTX0011",
     "nested too deeply",
     "Blocks and brackets nest to 20,000 levels here; ptxas gives up earlier.",
-    _kernel("{" * 20_001),
-    _kernel("{" * 10 + "}" * 10),
+    _build_kernel("{" * 20_001),
+    _build_kernel("{" * 10 + "}" * 10),
 )
 CONSTANT = Rule(
     "PTX0012",
     "not a constant expression",
     "A register or symbol may only be followed by `+` and a constant; `-4` is written `+-4`. The exact form 0f… "
     "takes no operator at all.",
-    _kernel("    ld.shared.b32 %r1, [%r2-4];\n"),
-    _kernel("    ld.shared.b32 %r1, [%r2+-4];\n"),
+    _build_kernel("    ld.shared.b32 %r1, [%r2-4];\n"),
+    _build_kernel("    ld.shared.b32 %r1, [%r2+-4];\n"),
 )
 
 RULES = (UNEXPECTED, SEMICOLON, BRACE, UNTERMINATED, STRAY, NUMBER, HEADER, DIRECTIVE, TYPE, PLACE, DEPTH, CONSTANT)

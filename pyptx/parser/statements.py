@@ -66,14 +66,14 @@ def body_statement(cursor: Cursor, place: Origin) -> Parsed:
         cursor.take()
         return Opening(Block, {"layout": cursor.finish(), "origin": place}, "block")
     if token == "@":
-        return _guarded(cursor, place)
+        return _parse_guarded(cursor, place)
     if kind != "NAME":
         cursor.fail("a statement")
     name = cursor.take()
     if cursor.token == ":":
         cursor.take()
         return Label(name, cursor.finish(), place)
-    return _instruction(cursor, place, name, None)
+    return _parse_instruction(cursor, place, name, None)
 
 
 def module_statement(cursor: Cursor, place: Origin) -> Parsed:
@@ -82,7 +82,7 @@ def module_statement(cursor: Cursor, place: Origin) -> Parsed:
         parse = _IN_MODULE.get(cursor.token)
         return parse(cursor, place) if parse else unknown_directive(cursor, _IN_MODULE)
     if cursor.token == "@@DWARF":
-        return _dwarf(cursor, place)
+        return _parse_dwarf(cursor, place)
     if cursor.kind in ("NAME", "PUNCTUATION") and (cursor.kind == "NAME" or cursor.token in "@{"):
         message = f"expected a directive, found `{shortened(cursor.token)}`"
         help = "statements stand between the braces of an `.entry` or `.func`"
@@ -92,19 +92,19 @@ def module_statement(cursor: Cursor, place: Origin) -> Parsed:
 
 def version(cursor: Cursor, place: Origin) -> Version:
     """Parse `.version`, which begins every module."""
-    _header_word(cursor, ".version", "a module begins with `.version`, as in `.version 8.0`")
-    found = re.fullmatch(r"(\d{1,9})\.(\d{1,9})", cursor.token)
-    if not found:
+    _expect_header_word(cursor, ".version", "a module begins with `.version`, as in `.version 8.0`")
+    match = re.fullmatch(r"(\d{1,9})\.(\d{1,9})", cursor.token)
+    if not match:
         cursor.fail("a version such as 8.0")
     cursor.take()
-    major, minor = ((int(t) if t == str(int(t)) else Number(int(t), t)) for t in found.groups())
+    major, minor = ((int(t) if t == str(int(t)) else Number(int(t), t)) for t in match.groups())
     return Version(major, minor, layout=cursor.finish(), origin=place)
 
 
 def target(cursor: Cursor, place: Origin) -> Target:
     """Parse `.target`."""
-    _header_word(cursor, ".target", "after `.version` comes `.target`, as in `.target sm_90a`")
-    return _targets(cursor, place)
+    _expect_header_word(cursor, ".target", "after `.version` comes `.target`, as in `.target sm_90a`")
+    return _parse_targets(cursor, place)
 
 
 def address_size(cursor: Cursor, place: Origin) -> AddressSize:
@@ -124,33 +124,35 @@ def unknown_directive(cursor: Cursor, known: dict[str, Any]) -> NoReturn:
     raise Failure(rules.DIRECTIVE, cursor.start, len(cursor.token), message, help)
 
 
-def _header_word(cursor: Cursor, word: str, help: str) -> None:
+def _expect_header_word(cursor: Cursor, word: str, help: str) -> None:
     if cursor.token != word:
-        found = f"`{shortened(cursor.token)}`" if cursor.token else "the end of the text"
-        raise Failure(rules.HEADER, cursor.start, len(cursor.token), f"expected `{word}`, found {found}", help)
+        token = f"`{shortened(cursor.token)}`" if cursor.token else "the end of the text"
+        raise Failure(rules.HEADER, cursor.start, len(cursor.token), f"expected `{word}`, found {token}", help)
     cursor.take()
 
 
-def _target(cursor: Cursor, place: Origin) -> Target:
+def _parse_target(cursor: Cursor, place: Origin) -> Target:
     cursor.take()
-    return _targets(cursor, place)
+    return _parse_targets(cursor, place)
 
 
-def _targets(cursor: Cursor, place: Origin) -> Target:
+def _parse_targets(cursor: Cursor, place: Origin) -> Target:
     names = [cursor.name("a target such as sm_90a")]
     while cursor.accept(","):
         names.append(cursor.name("a target or an option of `.target`"))
     return Target(tuple(names), layout=cursor.finish(), origin=place)
 
 
-def _guarded(cursor: Cursor, place: Origin) -> Instruction:
+def _parse_guarded(cursor: Cursor, place: Origin) -> Instruction:
     cursor.take()
     negated = cursor.accept("!")
     register = cursor.name("a predicate register")
-    return _instruction(cursor, place, cursor.name("an instruction after its guard"), Predicate(register, negated))
+    return _parse_instruction(
+        cursor, place, cursor.name("an instruction after its guard"), Predicate(register, negated)
+    )
 
 
-def _instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Predicate | None) -> Instruction:
+def _parse_instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Predicate | None) -> Instruction:
     if opcode[0] == "%":
         length = len(opcode)
         guard = cursor.kind == "NAME" and cursor.gap
@@ -177,15 +179,15 @@ def _instruction(cursor: Cursor, place: Origin, opcode: str, predicate: Predicat
 _RESULT = "the result is the first operand: `mov.b32 %r1, %r2;`"
 
 
-def _linked(cursor: Cursor, place: Origin) -> Parsed:
+def _parse_linked(cursor: Cursor, place: Origin) -> Parsed:
     linking = LinkingDirective.from_ptx(cursor.take())
     parse = _AFTER_LINKING.get(cursor.token)
-    if parse is None or (parse is _function and linking is LinkingDirective.COMMON):
+    if parse is None or (parse is _parse_function and linking is LinkingDirective.COMMON):
         cursor.fail("a function or a variable", nearest(cursor.token, _AFTER_LINKING))
     return parse(cursor, place, linking)
 
 
-def _function(cursor: Cursor, place: Origin, linking: LinkingDirective | None = None) -> Parsed:
+def _parse_function(cursor: Cursor, place: Origin, linking: LinkingDirective | None = None) -> Parsed:
     fields: dict[str, Any] = {"is_entry": cursor.take() == ".entry", "linking": linking, "origin": place}
     fields["attributes"] = attributes(cursor)
     if cursor.token == "(" and not fields["is_entry"]:
@@ -204,7 +206,7 @@ def _function(cursor: Cursor, place: Origin, linking: LinkingDirective | None = 
     return Opening(Function, {**fields, "layout": cursor.finish()}, "function")
 
 
-def _pragma(cursor: Cursor, place: Origin) -> PragmaDirective:
+def _parse_pragma(cursor: Cursor, place: Origin) -> PragmaDirective:
     cursor.take()
     texts = [cursor.string("a string")]
     while cursor.accept(","):
@@ -213,7 +215,7 @@ def _pragma(cursor: Cursor, place: Origin) -> PragmaDirective:
     return PragmaDirective(texts[0], tuple(texts[1:]), cursor.finish(), place)
 
 
-def _file(cursor: Cursor, place: Origin) -> FileDirective:
+def _parse_file(cursor: Cursor, place: Origin) -> FileDirective:
     cursor.take()
     index, path = cursor.number("the index of the file"), cursor.string("the path of the file")
     if not cursor.accept(","):
@@ -224,27 +226,27 @@ def _file(cursor: Cursor, place: Origin) -> FileDirective:
     return FileDirective(index, path, timestamp, size, cursor.finish(), place)
 
 
-def _loc(cursor: Cursor, place: Origin) -> LocDirective:
+def _parse_loc(cursor: Cursor, place: Origin) -> LocDirective:
     intermediate = cursor.take() == ".loc_intermediate"
     file, line, column = (cursor.number(what) for what in ("a file index", "a line", "a column"))
     function_name: SectionLabel | None = None
     inlined_at: tuple[int, int, int] | None = None
     if not intermediate and cursor.accept(","):
-        _word(cursor, "function_name")
+        _expect_word(cursor, "function_name")
         function_name = section_label(cursor)
         cursor.expect(",", "before `inlined_at`")
-        _word(cursor, "inlined_at")
+        _expect_word(cursor, "inlined_at")
         inlined_at = (cursor.number("a file index"), cursor.number("a line"), cursor.number("a column"))
     return LocDirective(file, line, column, function_name, inlined_at, intermediate, cursor.finish(), place)
 
 
-def _word(cursor: Cursor, word: str) -> None:
+def _expect_word(cursor: Cursor, word: str) -> None:
     if cursor.token != word:
         cursor.fail(f"`{word}`")
     cursor.take()
 
 
-def _section(cursor: Cursor, place: Origin) -> Opening:
+def _parse_section(cursor: Cursor, place: Origin) -> Opening:
     cursor.take()
     if cursor.kind != "DOTTED":
         cursor.fail("the name of a section, such as `.debug_info`")
@@ -253,7 +255,7 @@ def _section(cursor: Cursor, place: Origin) -> Opening:
     return Opening(Section, {"name": name, "layout": cursor.finish(), "origin": place}, "section")
 
 
-def _dwarf(cursor: Cursor, place: Origin) -> DwarfDirective:
+def _parse_dwarf(cursor: Cursor, place: Origin) -> DwarfDirective:
     cursor.take()
     if cursor.kind == "NAME":
         name = cursor.take()
@@ -262,17 +264,17 @@ def _dwarf(cursor: Cursor, place: Origin) -> DwarfDirective:
     if cursor.kind != "DOTTED":
         cursor.fail("a directive or a label")
     keyword = cursor.take()
-    values = [_dwarf_value(cursor)]
+    values = [_parse_dwarf_value(cursor)]
     while cursor.accept(","):
-        values.append(_dwarf_value(cursor))
+        values.append(_parse_dwarf_value(cursor))
     return DwarfDirective(keyword, tuple(values), cursor.finish(), place)
 
 
-def _dwarf_value(cursor: Cursor) -> int | str | SectionLabel:
+def _parse_dwarf_value(cursor: Cursor) -> int | str | SectionLabel:
     return f'"{cursor.string("a string")}"' if cursor.kind == "STRING" else section_value(cursor)
 
 
-def _call_prototype(cursor: Cursor, place: Origin) -> CallPrototype:
+def _parse_call_prototype(cursor: Cursor, place: Origin) -> CallPrototype:
     cursor.take()
     returns = param_list(cursor) if cursor.token == "(" else None
     if not cursor.accept("_"):
@@ -284,7 +286,7 @@ def _call_prototype(cursor: Cursor, place: Origin) -> CallPrototype:
     return CallPrototype(params, returns, directives, parens, cursor.finish(), place)
 
 
-def _call_targets(cursor: Cursor, place: Origin) -> CallTargets:
+def _parse_call_targets(cursor: Cursor, place: Origin) -> CallTargets:
     cursor.take()
     names = [cursor.name("the name of a function")]
     while cursor.accept(","):
@@ -293,16 +295,16 @@ def _call_targets(cursor: Cursor, place: Origin) -> CallTargets:
     return CallTargets(tuple(names), cursor.finish(), place)
 
 
-def _branch_targets(cursor: Cursor, place: Origin) -> BranchTargets:
+def _parse_branch_targets(cursor: Cursor, place: Origin) -> BranchTargets:
     cursor.take()
-    labels = [_label_range(cursor)]
+    labels = [_parse_label_range(cursor)]
     while cursor.accept(","):
-        labels.append(_label_range(cursor))
+        labels.append(_parse_label_range(cursor))
     cursor.expect(";", "after the branch targets")
     return BranchTargets(tuple(labels), cursor.finish(), place)
 
 
-def _label_range(cursor: Cursor) -> LabelRange:
+def _parse_label_range(cursor: Cursor) -> LabelRange:
     name = cursor.name("a label")
     if not cursor.accept("<"):
         return LabelRange(name)
@@ -311,7 +313,7 @@ def _label_range(cursor: Cursor) -> LabelRange:
     return LabelRange(name, count)
 
 
-def _alias(cursor: Cursor, place: Origin) -> AliasDirective:
+def _parse_alias(cursor: Cursor, place: Origin) -> AliasDirective:
     cursor.take()
     name = cursor.name("the name of a function")
     cursor.expect(",", "before the function it stands for")
@@ -321,27 +323,27 @@ def _alias(cursor: Cursor, place: Origin) -> AliasDirective:
 
 
 _VARIABLES = {space.ptx: variable_declaration for space in StateSpace if space not in (StateSpace.REG, StateSpace.SREG)}
-_AFTER_LINKING: dict[str, Any] = {".entry": _function, ".func": _function, **_VARIABLES}
+_AFTER_LINKING: dict[str, Any] = {".entry": _parse_function, ".func": _parse_function, **_VARIABLES}
 _IN_BODY: dict[str, Callable[[Cursor, Origin], Parsed]] = {
     ".reg": register_declaration,
     **_VARIABLES,
-    ".loc": _loc,
-    ".loc_intermediate": _loc,
-    ".pragma": _pragma,
-    ".callprototype": _call_prototype,
-    ".calltargets": _call_targets,
-    ".branchtargets": _branch_targets,
-    ".target": _target,
-    ".alias": _alias,
+    ".loc": _parse_loc,
+    ".loc_intermediate": _parse_loc,
+    ".pragma": _parse_pragma,
+    ".callprototype": _parse_call_prototype,
+    ".calltargets": _parse_call_targets,
+    ".branchtargets": _parse_branch_targets,
+    ".target": _parse_target,
+    ".alias": _parse_alias,
 }
 _IN_MODULE: dict[str, Callable[[Cursor, Origin], Parsed]] = {
     ".reg": register_declaration,
     **_VARIABLES,
-    **{linking.ptx: _linked for linking in LinkingDirective},
-    ".entry": _function,
-    ".func": _function,
-    ".file": _file,
-    ".section": _section,
-    ".pragma": _pragma,
-    ".alias": _alias,
+    **{linking.ptx: _parse_linked for linking in LinkingDirective},
+    ".entry": _parse_function,
+    ".func": _parse_function,
+    ".file": _parse_file,
+    ".section": _parse_section,
+    ".pragma": _parse_pragma,
+    ".alias": _parse_alias,
 }

@@ -28,7 +28,7 @@ def bind(inputs: Tensors, arrays: Sequence[Any], outputs: Tensors, given: Sequen
     if given and len(given) != len(outputs):
         raise PtxError([ARRAYS.found(None, f"expected {counted('array', len(outputs))} in `out=`, found {len(given)}")])
     pairs = [*zip(inputs, arrays, strict=True), *zip(outputs, given or (), strict=False)]
-    problems = [f"`{name}`: {wrong}" for (name, tile), array in pairs for wrong in _problems(tile, array)]
+    problems = [f"`{name}`: {wrong}" for (name, tile), array in pairs for wrong in _find_problems(tile, array)]
     envs: list[dict[str, int]] = []
     for (name, tile), array in pairs if not problems else ():
         try:
@@ -48,22 +48,22 @@ def agreed(env: Mapping[str, int], said: Mapping[str, Any]) -> dict[str, int]:
     return {**env, **said}
 
 
-def _problems(tile: Tile, array: Array | Unusable) -> list[str]:
-    return [array.problem] if isinstance(array, Unusable) else _misfits(tile, array)
+def _find_problems(tile: Tile, array: Array | Unusable) -> list[str]:
+    return [array.problem] if isinstance(array, Unusable) else _find_misfits(tile, array)
 
 
-def _misfits(tile: Tile, array: Array) -> list[str]:
-    found: list[str] = []
+def _find_misfits(tile: Tile, array: Array) -> list[str]:
+    problems: list[str] = []
     names = array_dtype_names(tile.dtype)
     if array.dtype.name not in names:
-        found.append(f"expected dtype {names[0]}, found {array.dtype.name}")
+        problems.append(f"expected dtype {names[0]}, found {array.dtype.name}")
     if array.ndim != tile.rank:
-        found.append(f"expected {counted('dimension', tile.rank)}, found shape {array.shape}")
+        problems.append(f"expected {counted('dimension', tile.rank)}, found shape {array.shape}")
     if not array.flags.aligned:
-        found.append(f"expected elements at multiples of {counted('byte', array.itemsize)}; use x.copy()")
+        problems.append(f"expected elements at multiples of {counted('byte', array.itemsize)}; use x.copy()")
     if not array.flags.c_contiguous:
-        found.append("expected an array without gaps, row by row; use numpy.ascontiguousarray(x), x.contiguous()")
-    return found
+        problems.append("expected an array without gaps, row by row; use numpy.ascontiguousarray(x), x.contiguous()")
+    return problems
 
 
 def scalars(
@@ -89,7 +89,7 @@ def scalars(
 
 
 def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
-    """Return arrays for the outputs, filled with what a kernel should not use: `_uninitialized`."""
+    """Return arrays for the outputs, filled with what a kernel should not use: `_allocate_uninitialized`."""
     made: list[Array] = []
     for name, tile in outputs:
         lost = [dim for dim in tile.shape if isinstance(dim, str) and dim not in env]
@@ -97,20 +97,20 @@ def allocated(outputs: Tensors, env: Mapping[str, int]) -> list[Array]:
             text = f"`{name}`: its dimension {lost[0]} is in no input"
             raise PtxError([ARRAYS.found(None, text, help=f"give {lost[0]}= by keyword, or the array as out=")])
         shape = tile.resolve_shape(dict(env))
-        made.append(_uninitialized(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
+        made.append(_allocate_uninitialized(shape, numpy_dtype(array_dtype_names(tile.dtype)[0])))
     return made
 
 
-def _uninitialized(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def _allocate_uninitialized(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """Return an array of NaN, or of bytes 0xCC where the type has none: elements that nobody writes stand out, and are
     the same in every run."""
-    made = np.full((*shape, dtype.itemsize), 0xCC, np.uint8).view(dtype).reshape(shape)
+    array = np.full((*shape, dtype.itemsize), 0xCC, np.uint8).view(dtype).reshape(shape)
     if "float" in dtype.name and np.isnan(np.array(np.nan).astype(dtype)):
-        made.fill(np.nan)
-    return made
+        array.fill(np.nan)
+    return array
 
 
-def _called(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
+def _call(grid: Callable[..., Any], env: Mapping[str, int]) -> Any:
     """Return what a function of the dimensions gives; it has to take all of them by name."""
     try:
         inspect.signature(grid).bind(**env)
@@ -124,7 +124,7 @@ def grid_of(grid: Any, env: Mapping[str, int]) -> tuple[int, ...]:
     """Return the grid for these dimensions: a tuple as given, or what a function of the dimensions returns."""
     if grid is None:
         raise PtxError([GRID.found(None, "the kernel has no grid", help="give @kernel(grid=…) or the call grid=")])
-    made: Any = _called(grid, env) if callable(grid) else grid
+    made: Any = _call(grid, env) if callable(grid) else grid
     dims = tuple(cast("Sequence[Any]", made)) if isinstance(made, tuple | list) else (made,)
     if not 1 <= len(dims) <= 3 or not all(isinstance(d, int | np.integer) and d > 0 for d in dims):
         where = f" for {', '.join(f'{name}={size}' for name, size in env.items())}" if callable(grid) else ""

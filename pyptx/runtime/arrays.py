@@ -28,10 +28,10 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
 
 def library_of(values: Iterable[object]) -> str:
     """Return whose arrays the results should be: those of the first argument that is not NumPy's."""
-    return next((name for value in values if (name := _library(value)) != "numpy"), "numpy")
+    return next((name for value in values if (name := _find_library(value)) != "numpy"), "numpy")
 
 
-def _library(value: object) -> str:
+def _find_library(value: object) -> str:
     roots = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
     return "torch" if "torch" in roots else "jax" if roots & {"jax", "jaxlib"} else "numpy"
 
@@ -46,7 +46,7 @@ def adopted(values: Sequence[Any], *, written: bool = False) -> list[Array | Unu
 
 
 def _view(value: Any, written: bool) -> Array | Unusable:
-    library = _library(value)
+    library = _find_library(value)
     if library == "torch":
         from pyptx.runtime import torch_
 
@@ -56,7 +56,7 @@ def _view(value: Any, written: bool) -> Array | Unusable:
 
         return jax_arrays.view(value, written)
     if not isinstance(value, np.ndarray):
-        return Unusable(f"expected an array, found {type(value).__name__}{_hint(value)}")
+        return Unusable(f"expected an array, found {type(value).__name__}{_suggest(value)}")
     if isinstance(value, np.ma.MaskedArray):
         return Unusable("expected an array without a mask, which kernels do not see; use x.filled(value), or x.data")
     array = cast("Array", value)
@@ -65,7 +65,7 @@ def _view(value: Any, written: bool) -> Array | Unusable:
     )
 
 
-def _hint(value: object) -> str:
+def _suggest(value: object) -> str:
     device: Any = getattr(value, "__dlpack_device__", None)
     elsewhere = device is not None and int(device()[0]) not in _CPU_OF_DLPACK
     if not elsewhere and not hasattr(value, "__cuda_array_interface__"):
@@ -102,7 +102,7 @@ def given_back(library: str, arrays: Sequence[Array]) -> list[Any]:
 def note_written(values: Iterable[Any]) -> None:
     """Tell the arrays' libraries that their memory has changed."""
     for value in values:
-        if _library(value) == "torch":
+        if _find_library(value) == "torch":
             from pyptx.runtime import torch_
 
             torch_.note_written(value)

@@ -50,5 +50,5 @@ def simulate(launch: sim.Launch, **options: Any) -> sim.Result:
 
 def warnings_of(result: sim.Result) -> list[str]:
     """Return the text of each warning among the hazards of a run, one for each cause."""
-    found = [finding.diagnostic() for finding in by_cause(result.hazards)]
-    return [f"{d}; {d.help}" for d in found if d.severity is Severity.WARNING]
+    diagnostics = [finding.diagnostic() for finding in by_cause(result.hazards)]
+    return [f"{d}; {d.help}" for d in diagnostics if d.severity is Severity.WARNING]

@@ -16,7 +16,7 @@ _WITHOUT_VALUES = frozenset(("FakeTensor", "FunctionalTensor"))
 
 def view(tensor: Any) -> Array | Unusable:
     """Return a tensor's memory as an array, or why it has none that can be used."""
-    problem = _problem(tensor)
+    problem = _find_problem(tensor)
     if problem is not None:
         return Unusable(problem)
     plain, name = tensor.detach(), str(tensor.dtype).removeprefix("torch.")
@@ -35,7 +35,7 @@ _UNKNOWN_TO_NUMPY = frozenset(
 )
 
 
-def _problem(tensor: Any) -> str | None:
+def _find_problem(tensor: Any) -> str | None:
     if not isinstance(tensor, torch.Tensor):
         return f"expected an array, found {type(tensor).__name__}"
     if type(tensor).__name__ in _WITHOUT_VALUES:

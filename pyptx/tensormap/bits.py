@@ -63,17 +63,17 @@ def decode(data: bytes) -> TensorMap:
     rank = _get(words, _CHOICES, _RANK) + 1
     mode = _get(words, _CHOICES, _MODE)
     return TensorMap(
-        _element(words),
+        _read_element(words),
         address=words[0] | words[1] << 32,
-        dims=tuple(words[_DIMS + i] + 1 for i in range(_at_most_five(rank))),
-        strides=tuple(_stride(words, i) for i in range(rank - 1)),
-        box=() if mode else tuple(_box(words, i) for i in range(rank)),
+        dims=tuple(words[_DIMS + i] + 1 for i in range(_check_rank(rank))),
+        strides=tuple(_read_stride(words, i) for i in range(rank - 1)),
+        box=() if mode else tuple(_read_box(words, i) for i in range(rank)),
         element_strides=tuple(_get(words, _TRAVERSAL, (3 * i, 3)) + 1 for i in range(rank)),
-        interleave=_member(Interleave, _get(words, _CHOICES, _INTERLEAVE)),
-        swizzle=_swizzle(words),
+        interleave=_convert_to_member(Interleave, _get(words, _CHOICES, _INTERLEAVE)),
+        swizzle=_read_swizzle(words),
         l2_promotion=L2Promotion(_get(words, _CHOICES, _L2)),
         fill=Fill(_get(words, _CHOICES, _FILL)),
-        im2col=_im2col(words, Im2colMode(mode), rank) if mode else None,
+        im2col=_read_im2col(words, Im2colMode(mode), rank) if mode else None,
     )
 
 
@@ -185,41 +185,41 @@ def _put_im2col(words: list[int], im2col: Im2col, rank: int) -> None:
     _put(words, _CHOICES, _MODE, im2col.mode)
     _put(words, _TRAVERSAL, (24, 8), im2col.channels - 1)
     words[_PIXELS] = im2col.pixels & _MASK32
-    width = _corner_width(im2col.mode, rank)
+    width = _compute_corner_width(im2col.mode, rank)
     for i, (low, high) in enumerate(zip(im2col.lower, im2col.upper, strict=True)):
         _put(words, _LOWER, (width * i, width), low)
         _put(words, _UPPER, (width * i, width), high)
 
 
-def _im2col(words: list[int], mode: Im2colMode, rank: int) -> Im2col:
-    width = _corner_width(mode, rank)
+def _read_im2col(words: list[int], mode: Im2colMode, rank: int) -> Im2col:
+    width = _compute_corner_width(mode, rank)
     count = rank - 2 if mode is Im2colMode.IM2COL else 1
     return Im2col(
-        tuple(_signed(_get(words, _LOWER, (width * i, width)), width) for i in range(count)),
-        tuple(_signed(_get(words, _UPPER, (width * i, width)), width) for i in range(count)),
+        tuple(_convert_to_signed(_get(words, _LOWER, (width * i, width)), width) for i in range(count)),
+        tuple(_convert_to_signed(_get(words, _UPPER, (width * i, width)), width) for i in range(count)),
         channels=_get(words, _TRAVERSAL, (24, 8)) + 1,
         pixels=words[_PIXELS],
         mode=mode,
     )
 
 
-def _corner_width(mode: Im2colMode, rank: int) -> int:
+def _compute_corner_width(mode: Im2colMode, rank: int) -> int:
     if rank not in _CORNER_BITS:
         raise ValueError(f"im2col needs a tensor of 3 to 5 dimensions, got {rank}")
     return _CORNER_BITS[rank] if mode is Im2colMode.IM2COL else 16
 
 
-def _signed(value: int, width: int) -> int:
+def _convert_to_signed(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) else value
 
 
-def _at_most_five(rank: int) -> int:
+def _check_rank(rank: int) -> int:
     if rank > 5:
         raise ValueError(f"not a tensor map: it has {rank} dimensions, at most 5 exist")
     return rank
 
 
-def _element(words: list[int]) -> ElementType:
+def _read_element(words: list[int]) -> ElementType:
     code = _get(words, _CHOICES, _ELEMENT)
     flagged = bool(_get(words, _CHOICES, _TF32)) and code in (7, 8)
     for element, number in _ELEMENT_CODE.items():
@@ -228,21 +228,21 @@ def _element(words: list[int]) -> ElementType:
     raise ValueError(f"not a tensor map: no element type has the number {code}")
 
 
-def _stride(words: list[int], i: int) -> int:
+def _read_stride(words: list[int], i: int) -> int:
     return (words[_STRIDE_LOW + i] | _get(words, _STRIDE_HIGH, (4 * i, 4)) << 32) << 4
 
 
-def _box(words: list[int], i: int) -> int:
+def _read_box(words: list[int], i: int) -> int:
     return (_get(words, _TRAVERSAL, (24, 8)) if i == 0 else _get(words, _BOX, (8 * (i - 1), 8))) + 1
 
 
-def _member(kind: type[Interleave], value: int) -> Interleave:
+def _convert_to_member(kind: type[Interleave], value: int) -> Interleave:
     if value not in set(kind):
         raise ValueError(f"not a tensor map: no {kind.__name__.lower()} has the number {value}")
     return kind(value)
 
 
-def _swizzle(words: list[int]) -> Swizzle:
+def _read_swizzle(words: list[int]) -> Swizzle:
     """Atomicity counts for the 128-byte swizzle only: `tensormap.replace` sets the two fields one by one."""
     if _get(words, _CHOICES, _SWIZZLE_96):
         return Swizzle.B96

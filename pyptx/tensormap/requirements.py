@@ -21,8 +21,8 @@ _SWIZZLES_OF_W_MODES = (Swizzle.B64, Swizzle.B128, Swizzle.B128_ATOM_32B)
 
 def problems(tensor: TensorMap) -> list[Diagnostic]:
     """Return everything that the driver would refuse, each with its remedy; without a place, which the caller knows."""
-    shape = list(_rank(tensor))
-    return shape or [*_memory(tensor), *_access(tensor), *_modes(tensor)]
+    shape = list(_check_rank(tensor))
+    return shape or [*_check_memory(tensor), *_check_access(tensor), *_check_modes(tensor)]
 
 
 def validate(tensor: TensorMap) -> TensorMap:
@@ -32,7 +32,7 @@ def validate(tensor: TensorMap) -> TensorMap:
     return tensor
 
 
-def _rank(tensor: TensorMap) -> Iterator[Diagnostic]:
+def _check_rank(tensor: TensorMap) -> Iterator[Diagnostic]:
     lowest = 3 if tensor.im2col is not None or tensor.interleave is not Interleave.NONE else 1
     if not lowest <= tensor.rank <= MAX_RANK:
         why = " with im2col or an interleave" if lowest == 3 else ""
@@ -55,7 +55,7 @@ def _rank(tensor: TensorMap) -> Iterator[Diagnostic]:
             yield rules.RANK.found(None, message, help="give the fastest dimension first")
 
 
-def _memory(tensor: TensorMap) -> Iterator[Diagnostic]:
+def _check_memory(tensor: TensorMap) -> Iterator[Diagnostic]:
     """What concerns global memory: address, sizes, strides."""
     wide = tensor.interleave is Interleave.B32 or tensor.dtype.is_padded
     alignment = 32 if wide else 16
@@ -85,7 +85,7 @@ def _memory(tensor: TensorMap) -> Iterator[Diagnostic]:
             )
 
 
-def _access(tensor: TensorMap) -> Iterator[Diagnostic]:
+def _check_access(tensor: TensorMap) -> Iterator[Diagnostic]:
     """What concerns one copy: box or corners, traversal strides."""
     for axis, stride in enumerate(tensor.element_strides):
         if not 1 <= stride <= 8:
@@ -93,7 +93,7 @@ def _access(tensor: TensorMap) -> Iterator[Diagnostic]:
                 None, f"dimension {axis} can be traversed in steps of 1 to 8, got {stride}"
             )
     if tensor.im2col is not None:
-        yield from _corners(tensor, tensor.im2col)
+        yield from _check_corners(tensor, tensor.im2col)
         return
     for axis, size in enumerate(tensor.box):
         if not 1 <= size <= 256:
@@ -113,7 +113,7 @@ def _access(tensor: TensorMap) -> Iterator[Diagnostic]:
         )
 
 
-def _corners(tensor: TensorMap, im2col: Im2col) -> Iterator[Diagnostic]:
+def _check_corners(tensor: TensorMap, im2col: Im2col) -> Iterator[Diagnostic]:
     bits = CORNER_BITS[tensor.rank] if im2col.mode is Im2colMode.IM2COL else 16
     limit = 1 << (bits - 1)
     for axis, (low, high) in enumerate(zip(im2col.lower, im2col.upper, strict=True), 1):
@@ -132,28 +132,28 @@ def _corners(tensor: TensorMap, im2col: Im2col) -> Iterator[Diagnostic]:
         yield rules.IM2COL.found(None, f"a copy takes 1 to 1024 pixels, got {im2col.pixels}")
 
 
-def _modes(tensor: TensorMap) -> Iterator[Diagnostic]:
+def _check_modes(tensor: TensorMap) -> Iterator[Diagnostic]:
     """What the choices require of each other."""
     w_mode = tensor.im2col is not None and tensor.im2col.mode is not Im2colMode.IM2COL
     if tensor.interleave is Interleave.B32 and tensor.swizzle is not Swizzle.B32:
         message = f"a 32-byte interleave needs swizzle B32, got {tensor.swizzle.name}"
         yield rules.INTERLEAVE.found(None, message, help="use Swizzle.B32")
     elif tensor.interleave is not Interleave.NONE and (w_mode or tensor.dtype is ElementType.B6X16_P32):
-        what = "the W modes of im2col" if w_mode else tensor.dtype.name
-        yield rules.INTERLEAVE.found(None, f"{what} cannot be interleaved", help="use Interleave.NONE")
-    yield from _swizzle(tensor, w_mode)
+        subject = "the W modes of im2col" if w_mode else tensor.dtype.name
+        yield rules.INTERLEAVE.found(None, f"{subject} cannot be interleaved", help="use Interleave.NONE")
+    yield from _check_swizzle(tensor, w_mode)
     if tensor.fill is Fill.NAN and not tensor.dtype.is_float:
         message = f"only floating-point elements can be filled with NaN, not {tensor.dtype.name}"
         yield rules.FILL.found(None, message, help="use Fill.ZERO")
 
 
-def _swizzle(tensor: TensorMap, w_mode: bool) -> Iterator[Diagnostic]:
+def _check_swizzle(tensor: TensorMap, w_mode: bool) -> Iterator[Diagnostic]:
     allowed = _SWIZZLES_OF_PADDED.get(tensor.dtype, tuple(Swizzle))
     allowed = tuple(s for s in allowed if not w_mode or s in _SWIZZLES_OF_W_MODES)
     if tensor.swizzle not in allowed:
-        what = "the W modes of im2col" if w_mode else tensor.dtype.name
+        subject = "the W modes of im2col" if w_mode else tensor.dtype.name
         names = ", ".join(s.name for s in allowed)
-        message = f"swizzle {tensor.swizzle.name} does not go with {what}; allowed: {names}"
+        message = f"swizzle {tensor.swizzle.name} does not go with {subject}; allowed: {names}"
         yield rules.SWIZZLE.found(None, message)
         return
     span = tensor.swizzle.span

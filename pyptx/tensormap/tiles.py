@@ -20,7 +20,7 @@ def tensor_map(
     """Return the map of a contiguous tensor of this tile at this address; PtxError with everything that the driver
     would refuse. `env` binds the tile's names, those of its box included."""
     element = element_type(tile.dtype)
-    dims, box = _fastest_first(tile, tile.resolve_shape(env)), _fastest_first(tile, tile.resolve_box(env))
+    dims, box = _order_fastest_first(tile, tile.resolve_shape(env)), _order_fastest_first(tile, tile.resolve_box(env))
     strides = tuple(prod(dims[:i]) * element.bits // 8 for i in range(1, len(dims)))
     if tile.tma_rank == 3:
         _check_whole_columns(dims[0], box[0])
@@ -29,7 +29,7 @@ def tensor_map(
         box = (PADDED_WIDTH if tile.tma_padding else RESHAPED_WIDTH, box[1], box[0] // RESHAPED_WIDTH)
     swizzle, interleave = _SWIZZLE.get(tile.layout, Swizzle.NONE), Interleave.NONE
     if tile.layout is Layout.INTERLEAVED:
-        interleave, swizzle = _interleaved(tile, dims[0] * element.bits, box[0] * element.bits)
+        interleave, swizzle = _choose_interleave(tile, dims[0] * element.bits, box[0] * element.bits)
     return validate(
         TensorMap(
             element, address, dims, strides, box, swizzle=swizzle, interleave=interleave, l2_promotion=l2_promotion
@@ -37,7 +37,7 @@ def tensor_map(
     )
 
 
-def _interleaved(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave, Swizzle]:
+def _choose_interleave(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave, Swizzle]:
     """Return the interleave of slices of so many bits, and the swizzle that it needs."""
     slices = {16 * 8: (Interleave.B16, Swizzle.NONE), 32 * 8: (Interleave.B32, Swizzle.B32)}
     if bits not in slices or tile.tma_rank != 2:
@@ -52,7 +52,7 @@ def _interleaved(tile: Tile, bits: int, box_bits: int) -> tuple[Interleave, Swiz
     return slices[bits]
 
 
-def _fastest_first(tile: Tile, dims: tuple[int, ...]) -> tuple[int, ...]:
+def _order_fastest_first(tile: Tile, dims: tuple[int, ...]) -> tuple[int, ...]:
     return dims if tile.layout is Layout.COL else dims[::-1]
 
 

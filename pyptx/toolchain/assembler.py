@@ -37,13 +37,13 @@ def assemble(
     """Return the machine code of a PTX module for `target` (default: the module's own), or raise AssemblyError with
     every message. `engine=None` is ptxas when installed, else nvJitLink. `options` are ptxas options in one word each
     (`-maxrregcount=64`). nvJitLink runs in this process: `timeout` cannot stop it."""
-    chosen = engine or _installed_engine()
+    chosen = engine or _choose_engine()
     if chosen == "nvjitlink":
         return assemble_with_nvjitlink(ptx, target, lineinfo=lineinfo, options=options, origin_of=origin_of)
     return assemble_with_ptxas(ptx, target, lineinfo=lineinfo, options=options, timeout=timeout, origin_of=origin_of)
 
 
-def _installed_engine() -> Engine:
+def _choose_engine() -> Engine:
     try:
         find_tool("ptxas")
     except ToolMissing:
@@ -62,7 +62,7 @@ def assemble_with_ptxas(
     origin_of: OriginOf | None = None,
 ) -> Cubin:
     """Assemble with ptxas in a process of its own: whole-program code, what nvcc would ship."""
-    tool, name, text = find_tool("ptxas"), _real(ptx, target), encoded(ptx)
+    tool, name, text = find_tool("ptxas"), _find_real_target(ptx, target), encoded(ptx)
     flags = ["-v", *(["--generate-line-info"] if lineinfo else []), *checked_options(options)]
     with private_folder() as folder:
         (folder / INPUT_NAME).write_bytes(text)
@@ -73,7 +73,7 @@ def assemble_with_ptxas(
     if done.status != 0:
         if not any(is_error(d) for d in found):
             raise done.failure()
-        raise AssemblyError(_with_remedy(found, tool), ptx, done.messages)
+        raise AssemblyError(_add_remedy(found, tool), ptx, done.messages)
     if not cubin.startswith(ELF_MAGIC[:4]):
         raise done.useless("machine code")
     return Cubin(cubin, name, str(tool), done.messages, found)
@@ -91,7 +91,7 @@ def assemble_with_nvjitlink(
     """Assemble with nvJitLink in this process: half the time of ptxas for a small kernel, but relocatable code (see
     the module's first lines). `relocatable=True` leaves it unlinked, so that external functions may stay open. A crash
     of the library is a crash of this process: give it only text that you trust."""
-    producer, name, text = f"nvJitLink {nvjitlink.version()}", _real(ptx, target), encoded(ptx)
+    producer, name, text = f"nvJitLink {nvjitlink.version()}", _find_real_target(ptx, target), encoded(ptx)
     flags = [f"-arch={name}", "-verbose", *(["-lineinfo"] if lineinfo else []), *(["-r"] if relocatable else [])]
     flags += [f"-Xptxas={option}" for option in checked_options(options)]
     cubin, log = nvjitlink.link(text, flags)
@@ -114,22 +114,22 @@ def validate(
     """Return what ptxas says of a module without generating code (`-arch compute_XX`). It is fast, and blind to what
     only code generation finds: shared or constant memory over the limit, functions that nobody defines."""
     tool, text = find_tool("ptxas"), encoded(ptx)
-    virtual = _real(ptx, target).replace("sm_", "compute_")
+    virtual = _find_real_target(ptx, target).replace("sm_", "compute_")
     with private_folder() as folder:
         (folder / INPUT_NAME).write_bytes(text)
         done = run([tool.path, "-arch", virtual, INPUT_NAME], cwd=folder, timeout=timeout)
     found = parse_log(done.messages, ptx, origin_of)
     if done.status != 0 and not any(is_error(d) for d in found):
         raise done.failure()
-    return _with_remedy(found, tool)
+    return _add_remedy(found, tool)
 
 
-def _with_remedy(found: Sequence[Diagnostic], tool: Tool) -> tuple[Diagnostic, ...]:
+def _add_remedy(diagnostics: Sequence[Diagnostic], tool: Tool) -> tuple[Diagnostic, ...]:
     """Say which ptxas it was, and how to get a newer one, where that is what is missing."""
     return tuple(
         replace(d, help=f"this is {tool}, from {tool.source}; {INSTALL} brings the newest")
         if d.code == rules.BAD_TARGET.code or d.message.startswith(_UNSUPPORTED) else d
-        for d in found
+        for d in diagnostics
     )  # fmt: skip
 
 
@@ -143,12 +143,12 @@ def default_target(ptx: str) -> str:
     return ASSEMBLED[0]
 
 
-def _real(ptx: str, target: str | None) -> str:
+def _find_real_target(ptx: str, target: str | None) -> str:
     name = default_target(ptx) if target is None else target
     match = _TARGET.fullmatch(name)
     if not match:
-        found = rules.BAD_TARGET.found(None, f"expected a target such as sm_90a, found {name!r}")
-        raise PtxError([found], None)
+        diagnostic = rules.BAD_TARGET.found(None, f"expected a target such as sm_90a, found {name!r}")
+        raise PtxError([diagnostic], None)
     return f"sm_{match[1]}"
 
 

@@ -59,10 +59,10 @@ def disassemble(
 ) -> tuple[SassInstruction, ...]:
     """Return every instruction with its places. PTX is assembled with line information; a cubin has places when it
     was (`assemble(…, lineinfo=True)`, `nvcc -lineinfo`)."""
-    return tuple(_instructions(sass(source, target, lines=True, timeout=timeout)))
+    return tuple(_parse_instructions(sass(source, target, lines=True, timeout=timeout)))
 
 
-def _instructions(listing: str) -> Iterator[SassInstruction]:
+def _parse_instructions(listing: str) -> Iterator[SassInstruction]:
     """A place holds for the instructions below it until the next of its kind; PTX and source are two kinds. Of
     inlined code the innermost place comes first and is kept."""
     names: set[str] = set()
@@ -75,11 +75,11 @@ def _instructions(listing: str) -> Iterator[SassInstruction]:
                 file, line, fresh = place["file"], int(place["line"]), not place["inlined"]
             else:
                 fresh = not place["inlined"]
-        elif found := _INSTRUCTION.fullmatch(text):
-            opcode = _OPCODE.match(found["text"])
-            address = int(found["address"], 16)
+        elif match := _INSTRUCTION.fullmatch(text):
+            opcode = _OPCODE.match(match["text"])
+            address = int(match["address"], 16)
             yield SassInstruction(
-                function, address, opcode["opcode"] if opcode else "", found["text"], ptx_line, file, line
+                function, address, opcode["opcode"] if opcode else "", match["text"], ptx_line, file, line
             )
             fresh = True
         elif named := _FUNCTION.match(text):
@@ -100,11 +100,11 @@ def sass_difference(
     values differ, in either text; empty when the two are the same program. Names of functions and variables count,
     their order and debug information do not. Both are compiled as relocatable code, so that device functions and
     references to other modules are compared too. `engine=None` is nvJitLink in this process when it is installed."""
-    parts_a, parts_b = (_program(_relocatable(ptx, target, engine)) for ptx in (ptx_a, ptx_b))
+    parts_a, parts_b = (_collect_program(_assemble_relocatable(ptx, target, engine)) for ptx in (ptx_a, ptx_b))
     return tuple(sorted(name for name in {*parts_a, *parts_b} if parts_a.get(name) != parts_b.get(name)))
 
 
-def _relocatable(ptx: str, target: str | None, engine: Engine | None) -> Cubin:
+def _assemble_relocatable(ptx: str, target: str | None, engine: Engine | None) -> Cubin:
     if engine == "ptxas":
         return assemble_with_ptxas(ptx, target, options=["-c"])
     try:
@@ -124,7 +124,7 @@ _WITH_SYMBOLS = {0x0A, 0x0F, 0x11, 0x12, 0x23, 0x2F}
 """Attributes that hold symbol numbers, which depend on the order of the text; those about sizes are named instead."""
 
 
-def _program(cubin: Cubin) -> dict[str, object]:
+def _collect_program(cubin: Cubin) -> dict[str, object]:
     """Return what makes the program, by section name, without anything that depends on order or on debugging."""
     elf = read_elf(cubin.data)
     parts: dict[str, object] = {}
@@ -133,16 +133,16 @@ def _program(cubin: Cubin) -> dict[str, object]:
         name = section.name.removeprefix(_MERCURY)
         if name in _TABLES or name.startswith(_SKIPPED):
             continue
-        parts[section.name] = _content(elf, section)
+        parts[section.name] = _read_content(elf, section)
     for symbol in elf.symbols:
         inside = elf.sections[symbol.section].name if 0 < symbol.section < len(elf.sections) else str(symbol.section)
         if symbol.name and (inside in parts or inside.isdigit()):
-            name = _stable(symbol.name)
+            name = _drop_number(symbol.name)
             symbols.setdefault(f"{inside}: {name}", []).append(symbol._replace(section=0, name=name))
     return parts | {name: sorted(same) for name, same in symbols.items()}
 
 
-def _stable(name: str) -> str:
+def _drop_number(name: str) -> str:
     """Drop the number that ptxas gives a function's own shared variables (`$tile__12`): it counts lines of the text."""
     return _NUMBERED.sub(r"\1", name) if name.startswith("$") else name
 
@@ -150,11 +150,11 @@ def _stable(name: str) -> str:
 _NUMBERED = re.compile(r"(.*)__\d+")
 
 
-def _content(elf: Elf, section: Section) -> object:
+def _read_content(elf: Elf, section: Section) -> object:
     if section.name.startswith(".rel"):
-        return tuple(sorted((at, kind, _stable(name), more) for at, kind, name, more in relocations(elf, section)))
+        return tuple(sorted((at, kind, _drop_number(name), more) for at, kind, name, more in relocations(elf, section)))
     if section.name == ".nv.info":
-        return tuple(sorted(_named(elf, *row) for row in attributes(section)))
+        return tuple(sorted(_name_symbol(elf, *row) for row in attributes(section)))
     if section.name.startswith(".nv.info."):
         return tuple(sorted(row for row in attributes(section) if row[0] not in _WITH_SYMBOLS))
     if section.name.startswith((".nv_debug.shared", ".nv.shared")):
@@ -163,10 +163,10 @@ def _content(elf: Elf, section: Section) -> object:
     return (section.flags, section.size, section.data)
 
 
-def _named(elf: Elf, attribute: int, value: bytes) -> tuple[int, str, bytes]:
+def _name_symbol(elf: Elf, attribute: int, value: bytes) -> tuple[int, str, bytes]:
     """Return an attribute with its leading symbol number as a name."""
     if attribute in _WITH_SYMBOLS and len(value) >= 4:
         index = int.from_bytes(value[:4], "little")
         if index < len(elf.symbols):
-            return attribute, _stable(elf.symbols[index].name), value[4:]
+            return attribute, _drop_number(elf.symbols[index].name), value[4:]
     return attribute, "", value

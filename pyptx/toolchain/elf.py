@@ -59,14 +59,14 @@ class Elf:
 def read_elf(data: bytes) -> Elf:
     """Return the parts of a cubin, or raise PtxError when the bytes are not one."""
     if not data.startswith(ELF_MAGIC):
-        raise _malformed("expected a cubin (a 64-bit little-endian ELF file)")
+        raise _make_error("expected a cubin (a 64-bit little-endian ELF file)")
     try:
         return _read(data)
     except (struct.error, IndexError, ValueError, OverflowError) as error:
-        raise _malformed(f"a damaged cubin: {error}") from error
+        raise _make_error(f"a damaged cubin: {error}") from error
 
 
-def _malformed(message: str) -> PtxError:
+def _make_error(message: str) -> PtxError:
     return PtxError([rules.TOOL_FAILED.found(None, message)])
 
 
@@ -77,21 +77,27 @@ def _read(data: bytes) -> Elf:
     strings = data[headers[names][4] : headers[names][4] + headers[names][5]]
     sections = tuple(
         Section(
-            _name(strings, h[0]), h[1], h[2], b"" if h[1] == _NOBITS else data[h[4] : h[4] + h[5]], h[5], h[6], h[7]
+            _read_name(strings, h[0]),
+            h[1],
+            h[2],
+            b"" if h[1] == _NOBITS else data[h[4] : h[4] + h[5]],
+            h[5],
+            h[6],
+            h[7],
         )
         for h in headers
     )
-    return Elf(flags >> 8 & 0xFF if data[8] >= 8 else flags & 0xFF, sections, tuple(_symbols(sections)))
+    return Elf(flags >> 8 & 0xFF if data[8] >= 8 else flags & 0xFF, sections, tuple(_read_symbols(sections)))
 
 
-def _symbols(sections: tuple[Section, ...]) -> Iterator[Symbol]:
+def _read_symbols(sections: tuple[Section, ...]) -> Iterator[Symbol]:
     for table in (s for s in sections if s.name == ".symtab"):
         strings = sections[table.link].data
         for name, info, other, section, value, size in struct.iter_unpack("<IBBHQQ", table.data):
-            yield Symbol(_name(strings, name), info, other, section, value, size)
+            yield Symbol(_read_name(strings, name), info, other, section, value, size)
 
 
-def _name(strings: bytes, start: int) -> str:
+def _read_name(strings: bytes, start: int) -> str:
     return strings[start : strings.index(b"\0", start)].decode("utf-8", "replace")
 
 

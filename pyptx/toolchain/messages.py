@@ -31,34 +31,34 @@ def parse_log(log: str, source: str | None = None, origin_of: OriginOf | None = 
     """Return the findings in a log of ptxas or nvJitLink. With the PTX text their columns are found as well; with
     `origin_of`, a line of generated PTX is reported where it was written. Statistics (`-v`) are left out."""
     lines = source.split("\n") if source is not None else []
-    return tuple(dict.fromkeys(_relocated(d, origin_of) for d in _parsed(log, lines)))
+    return tuple(dict.fromkeys(_relocate(d, origin_of) for d in _parse(log, lines)))
 
 
-def _parsed(log: str, lines: list[str]) -> Iterator[Diagnostic]:
+def _parse(log: str, lines: list[str]) -> Iterator[Diagnostic]:
     pending: Diagnostic | None = None
     for text in log.replace("\0", "").split("\n"):
-        found = _PLACED.fullmatch(text) or _PLAIN.fullmatch(text)
-        if found:
+        match = _PLACED.fullmatch(text) or _PLAIN.fullmatch(text)
+        if match:
             if pending:
                 yield pending
-            pending = None if _NOISE.match(found["text"]) else _diagnostic(found, lines)
+            pending = None if _NOISE.match(match["text"]) else _make_diagnostic(match, lines)
         elif pending and text.strip() and not _CONTINUED.match(text):
             pending = replace(pending, notes=(*pending.notes, printable(text.strip())))
     if pending:
         yield pending
 
 
-def _diagnostic(found: re.Match[str], lines: list[str]) -> Diagnostic:
-    groups, text = found.groupdict(), printable(found["text"].rstrip())
+def _make_diagnostic(match: re.Match[str], lines: list[str]) -> Diagnostic:
+    groups, text = match.groupdict(), printable(match["text"].rstrip())
     within = _LINE_IN_TEXT.search(text)
     line = int(groups["line"]) if groups.get("line") else int(within[1]) if within else 0
     file = groups.get("file")
     foreign = file if file is not None and file not in _OWN_NAMES else None
-    span = _span(line, text, lines, printable(foreign) if foreign else None) if line else None
-    return _rule(found["word"], text).found(span, text)
+    span = _find_span(line, text, lines, printable(foreign) if foreign else None) if line else None
+    return _choose_rule(match["word"], text).found(span, text)
 
 
-def _rule(word: str, text: str) -> Rule:
+def _choose_rule(word: str, text: str) -> Rule:
     if "syntax error" in text or text.startswith("Unexpected EOF"):
         return rules.SYNTAX
     if _UNKNOWN_TARGET.match(text):
@@ -66,7 +66,7 @@ def _rule(word: str, text: str) -> Rule:
     return {"fatal": rules.STOPPED, "error": rules.REJECTED, "warning": rules.WARNED, "info": rules.ADVISED}[word]
 
 
-def _span(line: int, text: str, lines: list[str], file: str | None) -> Span:
+def _find_span(line: int, text: str, lines: list[str], file: str | None) -> Span:
     """Point at the word that the message quotes where the line has it once, else at the whole statement line. A file
     named by a `# 1 "file"` line is not the text we have."""
     if file is not None or not 0 < line <= len(lines):
@@ -81,15 +81,15 @@ def _span(line: int, text: str, lines: list[str], file: str | None) -> Span:
     return Span(line, start + 1, max(1, len(here.strip())))
 
 
-def _relocated(found: Diagnostic, origin_of: OriginOf | None) -> Diagnostic:
-    if origin_of is None or not isinstance(found.origin, Span) or found.origin.file is not None:
-        return found
-    origin = origin_of(found.origin.line)
+def _relocate(diagnostic: Diagnostic, origin_of: OriginOf | None) -> Diagnostic:
+    if origin_of is None or not isinstance(diagnostic.origin, Span) or diagnostic.origin.file is not None:
+        return diagnostic
+    origin = origin_of(diagnostic.origin.line)
     if origin is None:
-        return found
-    return replace(found, origin=origin, notes=(*found.notes, f"line {found.origin.line} of the PTX"))
+        return diagnostic
+    return replace(diagnostic, origin=origin, notes=(*diagnostic.notes, f"line {diagnostic.origin.line} of the PTX"))
 
 
-def is_error(found: Diagnostic) -> bool:
+def is_error(diagnostic: Diagnostic) -> bool:
     """Tell whether a finding means that nothing was assembled."""
-    return found.severity is Severity.ERROR
+    return diagnostic.severity is Severity.ERROR

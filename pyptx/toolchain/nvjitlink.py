@@ -33,7 +33,7 @@ class _Library(Protocol):
 
 
 @lru_cache(maxsize=1)
-def _library() -> _Library:
+def _load_library() -> _Library:
     try:
         library = cast(_Library, import_module("cuda.bindings.nvjitlink"))
         library.version()
@@ -44,24 +44,24 @@ def _library() -> _Library:
 
 def version() -> str:
     """Return the library's version, such as "13.5"; raise ToolMissing when it is not installed."""
-    major, minor = _library().version()
+    major, minor = _load_library().version()
     return f"{major}.{minor}"
 
 
 def link(ptx: bytes, options: Sequence[str]) -> tuple[bytes | None, str]:
     """Assemble one PTX module; return the cubin (None when it was rejected) and the log."""
-    library = _library()
+    library = _load_library()
     try:
         handle = library.create(len(options), list(options))
     except library.nvJitLinkError as error:
         return None, f"nvlink fatal : options {' '.join(options)} refused: {error}"
     try:
-        return _linked(library, handle, ptx), _log(library, handle)
+        return _link(library, handle, ptx), _read_log(library, handle)
     finally:
         library.destroy(handle)
 
 
-def _linked(library: _Library, handle: int, ptx: bytes) -> bytes | None:
+def _link(library: _Library, handle: int, ptx: bytes) -> bytes | None:
     try:
         library.add_data(handle, library.InputType.PTX, ptx, len(ptx), "input.ptx")
         library.complete(handle)
@@ -72,7 +72,7 @@ def _linked(library: _Library, handle: int, ptx: bytes) -> bytes | None:
     return bytes(cubin)
 
 
-def _log(library: _Library, handle: int) -> str:
+def _read_log(library: _Library, handle: int) -> str:
     error, info = bytearray(library.get_error_log_size(handle)), bytearray(library.get_info_log_size(handle))
     if error:
         library.get_error_log(handle, error)

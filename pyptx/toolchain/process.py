@@ -46,27 +46,29 @@ class Completed:
     def failure(self) -> ToolFailed:
         """Return the error for a run that failed and said nothing about the PTX."""
         help = "the system kills programs when memory runs out" if self.status == -signal.SIGKILL else None
-        found = rules.TOOL_FAILED.found(None, f"{self.command} failed: {self.ending}", notes=self._last(), help=help)
+        found = rules.TOOL_FAILED.found(
+            None, f"{self.command} failed: {self.ending}", notes=self._select_last_lines(), help=help
+        )
         return ToolFailed([found])
 
     def useless(self, wanted: str) -> ToolFailed:
         """Return the error for a run that succeeded and did not write what it is for."""
         text = f"{self.command} ended with {self.ending} and wrote no {wanted}"
-        return ToolFailed([rules.TOOL_USELESS.found(None, text, notes=self._last(), help=_REINSTALL)])
+        return ToolFailed([rules.TOOL_USELESS.found(None, text, notes=self._select_last_lines(), help=_REINSTALL)])
 
-    def _last(self) -> list[str]:
+    def _select_last_lines(self) -> list[str]:
         return printable((self.messages or self.output).strip()[-2000:]).splitlines()
 
 
 @contextmanager
 def private_folder() -> Generator[Path]:
     """Make a folder that only this user can enter, and remove it and all it holds at the end, whatever happens."""
-    with _storage(), tempfile.TemporaryDirectory(prefix="pyptx-") as name:
+    with _report_storage_errors(), tempfile.TemporaryDirectory(prefix="pyptx-") as name:
         yield Path(name)
 
 
 @contextmanager
-def _storage() -> Generator[None]:
+def _report_storage_errors() -> Generator[None]:
     """Report that temporary files cannot be made or written."""
     try:
         yield
@@ -80,7 +82,7 @@ def run(command: Sequence[str], *, cwd: Path | None = None, timeout: float = DEF
     """Run a program to its end. Its output goes to unnamed files, not pipes: no size blocks it, and a child that
     outlives it cannot keep us waiting. On timeout its whole process group is killed and ToolFailed is raised."""
     name = os.path.basename(command[0])
-    with _storage(), tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+    with _report_storage_errors(), tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
         try:
             process = subprocess.Popen(
                 command, cwd=cwd, stdin=subprocess.DEVNULL, stdout=output, stderr=messages, start_new_session=True

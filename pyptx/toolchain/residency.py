@@ -34,10 +34,10 @@ def occupancy(target: str, threads: int, *, registers: int, shared: int = 0, bar
         raise ValueError("expected at least one thread and no negative amounts")
     sm = sm_limits(target)
     warps = -(-threads // WARP_SIZE)
-    limits = {"threads": _by_threads(sm, threads, warps), "ctas": sm.ctas}
+    limits = {"threads": _count_by_threads(sm, threads, warps), "ctas": sm.ctas}
     if registers:
-        limits["registers"] = _by_registers(sm, registers, warps)
-    if taken := _up(shared + sm.reserved_shared, sm.shared_granularity):
+        limits["registers"] = _count_by_registers(sm, registers, warps)
+    if taken := _round_up(shared + sm.reserved_shared, sm.shared_granularity):
         limits["shared"] = sm.shared // taken if shared <= sm.shared_per_cta else 0
     if barriers and sm.barriers is not None:
         limits["barriers"] = sm.barriers // barriers
@@ -45,17 +45,17 @@ def occupancy(target: str, threads: int, *, registers: int, shared: int = 0, bar
     return Occupancy(ctas, ctas * warps, sm.threads // WARP_SIZE, tuple(limits.items()))
 
 
-def _by_threads(sm: SmLimits, threads: int, warps: int) -> int:
+def _count_by_threads(sm: SmLimits, threads: int, warps: int) -> int:
     return 0 if threads > sm.threads_per_cta else sm.threads // WARP_SIZE // warps
 
 
-def _by_registers(sm: SmLimits, registers: int, warps: int) -> int:
+def _count_by_registers(sm: SmLimits, registers: int, warps: int) -> int:
     """Registers are given to warps in steps of 256, and a warp's are all in one of the four partitions."""
-    per_warp = _up(registers * WARP_SIZE, sm.register_granularity)
+    per_warp = _round_up(registers * WARP_SIZE, sm.register_granularity)
     if registers > sm.registers_per_thread:
         return 0
     return sm.registers // sm.partitions // per_warp * sm.partitions // warps
 
 
-def _up(amount: int, step: int) -> int:
+def _round_up(amount: int, step: int) -> int:
     return -(-amount // step) * step

@@ -47,7 +47,7 @@ class Tool:
     @property
     def version(self) -> str:
         """The version that the program states, such as "13.5.37"."""
-        return _version(self.path, os.stat(self.path).st_mtime_ns)
+        return _read_version(self.path, os.stat(self.path).st_mtime_ns)
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}"
@@ -55,7 +55,7 @@ class Tool:
 
 def find_tool(name: str) -> Tool:
     """Return the first `name` of: package wheels, PATH, CUDA_HOME, CUDA_PATH; raise ToolMissing when there is none."""
-    for tool in _candidates(name):
+    for tool in _list_candidates(name):
         if os.path.isfile(tool.path) and os.access(tool.path, os.X_OK):
             return tool
     raise missing(name)
@@ -68,10 +68,10 @@ def missing(name: str, *, why: str = "not in the package wheels, on PATH, in CUD
     return ToolMissing([rules.TOOL_MISSING.found(None, f"{name} is needed and was not found: {why}", help=remedy)])
 
 
-def _candidates(name: str) -> Iterator[Tool]:
+def _list_candidates(name: str) -> Iterator[Tool]:
     if not re.fullmatch(r"[a-z0-9_+-]+", name):
         return
-    for folder in _wheel_folders(name):
+    for folder in _list_wheel_folders(name):
         yield Tool(name, os.path.join(folder, name), "wheel")
     if on_path := shutil.which(name):
         yield Tool(name, os.path.abspath(on_path), "PATH")
@@ -80,7 +80,7 @@ def _candidates(name: str) -> Iterator[Tool]:
             yield Tool(name, os.path.join(os.path.abspath(root), "bin", name), variable)
 
 
-def _wheel_folders(name: str) -> Iterator[str]:
+def _list_wheel_folders(name: str) -> Iterator[str]:
     """Yield the `bin` folders of NVIDIA's wheels, newest toolkit first. `find_spec` of a namespace package imports
     nothing and knows every site-packages folder on the path."""
     spec = find_spec("nvidia")
@@ -93,7 +93,7 @@ def _wheel_folders(name: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _version(path: str, changed: int) -> str:
+def _read_version(path: str, changed: int) -> str:
     """`changed`, the file's time, makes an upgraded tool a new key."""
     done = run([path, "--version"], timeout=60)
     match = re.search(r"\bV(\d+\.\d+\.\d+)", done.output)
@@ -104,11 +104,11 @@ def supported_targets() -> tuple[str, ...]:
     """Return the targets that the installed ptxas generates code for (`sm_75`, … `sm_121f`), as its help lists them:
     `--list-arch` leaves out the suffixed ones."""
     tool = find_tool("ptxas")
-    return _targets(tool.path, os.stat(tool.path).st_mtime_ns)
+    return _read_targets(tool.path, os.stat(tool.path).st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
-def _targets(path: str, changed: int) -> tuple[str, ...]:
+def _read_targets(path: str, changed: int) -> tuple[str, ...]:
     done = run([path, "--help"], timeout=60)
     names = dict.fromkeys(re.findall(r"'(sm_\d+[af]?)'", done.output))
     if not names:

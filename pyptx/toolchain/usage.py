@@ -59,17 +59,17 @@ def resources(
     cubin = assemble(source, target) if isinstance(source, str) else source
     elf = read_elf(bytes(cubin))
     spills = {m["name"]: m for m in _SPILLS.finditer(cubin.log)} if isinstance(cubin, Cubin) else {}
-    numbers = _numbers_by_symbol(elf)
+    numbers = _read_numbers_by_symbol(elf)
     found: dict[str, Resources] = {}
     for index, symbol in enumerate(elf.symbols):
         if symbol.is_entry and symbol.section:
-            needs = _of_entry(elf, symbol.name, numbers.get(index, {}), spills.get(symbol.name))
+            needs = _read_entry(elf, symbol.name, numbers.get(index, {}), spills.get(symbol.name))
             shared = needs.shared + dynamic_shared
             found[symbol.name] = replace(needs, shared=shared, dynamic_shared=dynamic_shared)
     return found
 
 
-def _numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:
+def _read_numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:
     """Return the attributes of `.nv.info` that hold (symbol, number) pairs: registers, frames, stacks."""
     table: dict[int, dict[int, int]] = {}
     section = elf.section(".nv.info")
@@ -80,7 +80,7 @@ def _numbers_by_symbol(elf: Elf) -> dict[int, dict[int, int]]:
     return table
 
 
-def _of_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[str] | None) -> Resources:
+def _read_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[str] | None) -> Resources:
     info = elf.section(f".nv.info.{name}")
     own = dict(attributes(info)) if info else {}
     return Resources(
@@ -88,25 +88,25 @@ def _of_entry(elf: Elf, name: str, numbers: dict[int, int], spills: re.Match[str
         registers=numbers.get(_REGCOUNT, 0),
         frame=numbers.get(_FRAME_SIZE, 0),
         stack=numbers.get(_MIN_STACK_SIZE, numbers.get(_FRAME_SIZE, 0)),
-        shared=_static_shared(elf, name),
-        local=_size(elf.section(f".nv.local.{name}")),
-        constant=_constant(elf, name),
+        shared=_compute_static_shared(elf, name),
+        local=_get_size(elf.section(f".nv.local.{name}")),
+        constant=_read_constant_banks(elf, name),
         parameters=int.from_bytes(own.get(_CBANK_PARAM_SIZE, b""), "little"),
-        barriers=_barriers(elf, name, own),
+        barriers=_read_barriers(elf, name, own),
         spill_stores=int(spills["stores"]) if spills else None,
         spill_loads=int(spills["loads"]) if spills else None,
-        max_threads=_dims(own.get(_MAX_THREADS)),
-        required_threads=_dims(own.get(_REQNTID)),
-        cluster=_dims(own.get(_CTA_PER_CLUSTER)),
+        max_threads=_read_dims(own.get(_MAX_THREADS)),
+        required_threads=_read_dims(own.get(_REQNTID)),
+        cluster=_read_dims(own.get(_CTA_PER_CLUSTER)),
     )
 
 
-def _static_shared(elf: Elf, name: str) -> int:
-    size = _size(elf.section(f".nv.shared.{name}"))
+def _compute_static_shared(elf: Elf, name: str) -> int:
+    size = _get_size(elf.section(f".nv.shared.{name}"))
     return max(0, size - _RESERVED_SHARED) if elf.arch >= 90 else size
 
 
-def _barriers(elf: Elf, name: str, own: dict[int, bytes]) -> int:
+def _read_barriers(elf: Elf, name: str, own: dict[int, bytes]) -> int:
     """CUDA 12 kept the number in the flags of the code section."""
     if _NUM_BARRIERS in own:
         return int.from_bytes(own[_NUM_BARRIERS][:1], "little")
@@ -114,7 +114,7 @@ def _barriers(elf: Elf, name: str, own: dict[int, bytes]) -> int:
     return code.flags >> 20 & 0x7F if code else 0
 
 
-def _constant(elf: Elf, name: str) -> tuple[tuple[int, int], ...]:
+def _read_constant_banks(elf: Elf, name: str) -> tuple[tuple[int, int], ...]:
     """Return (bank, size) of the kernel's own banks and of those that the module shares."""
     banks: dict[int, int] = {}
     for section in elf.sections:
@@ -124,11 +124,11 @@ def _constant(elf: Elf, name: str) -> tuple[tuple[int, int], ...]:
     return tuple(sorted(banks.items()))
 
 
-def _size(section: Section | None) -> int:
+def _get_size(section: Section | None) -> int:
     return section.size if section else 0
 
 
-def _dims(value: bytes | None) -> Dims | None:
+def _read_dims(value: bytes | None) -> Dims | None:
     if value is None or len(value) != 12:
         return None
     x, y, z = struct.unpack("<III", value)

@@ -100,7 +100,9 @@ def judge(
     for start in range(0, len(instructions), _BATCH):
         members = range(start, min(start + _BATCH, len(instructions)))
         with private_folder() as folder:
-            rejected |= _rejections(_Session(frame, folder, instructions), _first_groups(instructions, members))
+            rejected |= _find_rejections(
+                _Session(frame, folder, instructions), _make_first_groups(instructions, members)
+            )
     return [Verdict(False, rejected[i]) if i in rejected else _ACCEPTED for i in range(len(instructions))]
 
 
@@ -111,18 +113,18 @@ def _check_surroundings(session: _Session) -> None:
         raise PtxError(parse_log(done.messages) or done.failure().diagnostics)
 
 
-def _first_groups(instructions: Sequence[str], members: Sequence[int]) -> list[Group]:
-    alone = [i for i in members if not _contained(instructions[i])]
+def _make_first_groups(instructions: Sequence[str], members: Sequence[int]) -> list[Group]:
+    alone = [i for i in members if not _is_contained(instructions[i])]
     shared = sorted(set(members).difference(alone))
     return [*(tuple(shared[i : i + _SHARED]) for i in range(0, len(shared), _SHARED)), *((i,) for i in alone)]
 
 
-def _contained(text: str) -> bool:
+def _is_contained(text: str) -> bool:
     """Tell whether an instruction leaves its neighbors alone: it closes as many braces as it opens."""
     return not _FAR_REACHING.search(text) and text.count("{") == text.count("}")
 
 
-def _rejections(session: _Session, groups: list[Group]) -> Rejections:
+def _find_rejections(session: _Session, groups: list[Group]) -> Rejections:
     """Run the groups until a run is clean, taking out what is rejected alone and parting groups with an error."""
     rejected: Rejections = {}
     while groups:
@@ -132,7 +134,7 @@ def _rejections(session: _Session, groups: list[Group]) -> Rejections:
         if not blame:
             return rejected | _search(session, groups, done)
         rejected |= {group[0]: found.errors() for group, found in blame.items() if len(group) == 1}
-        groups = [part for group in groups for part in (_parted(group, blame[group]) if group in blame else [group])]
+        groups = [part for group in groups for part in (_split(group, blame[group]) if group in blame else [group])]
     return rejected
 
 
@@ -144,7 +146,7 @@ def _search(session: _Session, groups: list[Group], done: Completed) -> Rejectio
     if len(groups) == 1:
         groups = [(i,) for i in members]
     half = len(groups) // 2
-    return _rejections(session, groups[:half]) | _rejections(session, groups[half:])
+    return _find_rejections(session, groups[:half]) | _find_rejections(session, groups[half:])
 
 
 @dataclass(slots=True)
@@ -165,7 +167,7 @@ class _Blame:
 _STOPPING = (rules.SYNTAX.code, rules.STOPPED.code)
 
 
-def _parted(group: Group, blame: _Blame) -> list[Group]:
+def _split(group: Group, blame: _Blame) -> list[Group]:
     """Return what is left of a file with errors: nothing of one instruction; else each accused one alone, what ptxas
     has read together, and what it has not read in smaller files."""
     if len(group) == 1:
@@ -203,24 +205,24 @@ class _Session:
         done = run(command, cwd=self.folder, timeout=self.frame.timeout)
         blame: dict[Group, _Blame] = {}
         for found in parse_log(done.messages) if done.status else ():
-            number = _file_number(found) if is_error(found) else None
+            number = _find_file_number(found) if is_error(found) else None
             if number in by_number:
-                place, moved = _placed(found, self.starts[number])
+                place, moved = _locate(found, self.starts[number])
                 blame.setdefault(by_number[number], _Blame({})).by_place.setdefault(place, []).append(moved)
         return done, blame
 
 
-def _file_number(found: Diagnostic) -> int | None:
+def _find_file_number(diagnostic: Diagnostic) -> int | None:
     """Return the file that an error is about: by name, or by that of its entry, which code generation speaks of."""
-    name = found.origin.file if isinstance(found.origin, Span) and found.origin.file else ""
-    match = re.fullmatch(r"(\d+)\.ptx", name) or re.search(rf"'{_ENTRY}(\d+)'", found.message)
+    name = diagnostic.origin.file if isinstance(diagnostic.origin, Span) and diagnostic.origin.file else ""
+    match = re.fullmatch(r"(\d+)\.ptx", name) or re.search(rf"'{_ENTRY}(\d+)'", diagnostic.message)
     return int(match[1]) if match else None
 
 
-def _placed(found: Diagnostic, starts: list[int]) -> tuple[int | None, Diagnostic]:
+def _locate(diagnostic: Diagnostic, starts: list[int]) -> tuple[int | None, Diagnostic]:
     """Return the place in its file of the instruction that an error is about, and the error with that instruction's
     own line; None for the text around the instructions."""
-    if not isinstance(found.origin, Span) or not starts[0] <= found.origin.line < starts[-1]:
-        return None, found.at(None)
-    place = bisect_right(starts, found.origin.line) - 1
-    return place, found.at(Span(found.origin.line - starts[place] + 1, 1))
+    if not isinstance(diagnostic.origin, Span) or not starts[0] <= diagnostic.origin.line < starts[-1]:
+        return None, diagnostic.at(None)
+    place = bisect_right(starts, diagnostic.origin.line) - 1
+    return place, diagnostic.at(Span(diagnostic.origin.line - starts[place] + 1, 1))

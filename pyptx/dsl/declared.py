@@ -28,7 +28,7 @@ class DeclaredRange(RegArray):
     __slots__ = ("_kept", "size")
 
     def __init__(self, base: str, count: int, dtype: PtxType) -> None:
-        self.base, self.dtype, self.trace, self.size = base, dtype, CURRENT.get(), count
+        self.base, self.dtype, self.__trace__, self.size = base, dtype, CURRENT.get(), count
         self.count = count
         self._kept: dict[int, Reg] = {}
 
@@ -43,10 +43,10 @@ class DeclaredRange(RegArray):
         return made
 
     def __getattr__(self, name: str) -> Any:
-        if name == "members":
+        if name == "__members__":
             made: Any = tuple([self[at] for at in range(self.size)])
-        elif name == "operand":
-            made = VectorOperand(tuple([member.operand for member in self.members]))
+        elif name == "__node__":
+            made = VectorOperand(tuple([member.__node__ for member in self.__members__]))
         else:
             raise AttributeError(name)
         object.__setattr__(self, name, made)
@@ -58,7 +58,7 @@ class DeclaredRange(RegArray):
     def view(self, dtype: Dtype) -> DeclaredRange:
         """Return the same registers read as another type: `r.view(f32)[4:8]`. Emits nothing."""
         made = DeclaredRange(self.base, self.size, type_of(dtype))
-        made.trace = self.trace
+        made.__trace__ = self.__trace__
         return made
 
 
@@ -66,7 +66,7 @@ def register(name: str, dtype: PtxType) -> Reg:
     """Return a register that is declared under this name; one without `%` is a symbol to the parser too."""
     made = Reg(name, dtype)
     if name[0] != "%":
-        made.operand = LabelOperand(name)  # pyright: ignore[reportAttributeAccessIssue]
+        made.__node__ = LabelOperand(name)  # pyright: ignore[reportAttributeAccessIssue]
     return made
 
 

@@ -152,9 +152,9 @@ def emit(spelling: Spelling, values: Sequence[Any], pred: Any = None, trace: Tra
     for plan in candidates:
         operands: list[Operand] = []
         for value, fitting, wanted in zip(values, plan.takes, plan.signature, strict=True):
-            plain = isinstance(value, Register) and value.trace is trace
-            if plain and fitting is not None and value.type_name in fitting:
-                operands.append(value.operand)
+            plain = isinstance(value, Register) and value.__trace__ is trace
+            if plain and fitting is not None and value.__type_name__ in fitting:
+                operands.append(value.__node__)
                 continue
             placed = place(value, wanted, trace)
             if isinstance(placed, Complaint):
@@ -196,23 +196,23 @@ def guard_of(pred: Any, trace: Trace) -> Predicate:
         refuse(
             trace, Complaint(GUARD, f"`pred` must be a predicate register or its negation `~p`, found {shown(pred)}")
         )
-    if register.trace is not trace:
+    if register.__trace__ is not trace:
         foreign(register)
-    if register.type_name != "pred":
+    if register.__type_name__ != "pred":
         help = f"compare it first: pred={register.name.lstrip('%')} != 0"
         refuse(
             trace,
-            Complaint(GUARD, f"the guard `{register.name}` must be a predicate, it is .{register.type_name}", help),
+            Complaint(GUARD, f"the guard `{register.name}` must be a predicate, it is .{register.__type_name__}", help),
         )
-    return register.guard(negated)
+    return register.__guard__(negated)
 
 
 def foreign(register: Register) -> NoReturn:
     """Refuse a register that does not belong here."""
-    if register.trace is None:
+    if register.__trace__ is None:
         fail(rules.FOREIGN, f"`{register.name}` belongs to no kernel: it was made outside one, or its block is closed",
              help="make it in the kernel function, or before `ptx.scope()`")  # fmt: skip
-    fail(rules.FOREIGN, f"`{register.name}` belongs to the kernel `{register.trace.name}`, not to this one",
+    fail(rules.FOREIGN, f"`{register.name}` belongs to the kernel `{register.__trace__.name}`, not to this one",
          help="pass values between kernels through memory or parameters")  # fmt: skip
 
 
@@ -243,8 +243,8 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
             placed = place(side, part, trace)
             if isinstance(placed, Complaint):
                 return placed
-        return value.as_operand()
-    if isinstance(value, Negation) and value.reg.trace is not trace:
+        return value.__operand__()
+    if isinstance(value, Negation) and value.reg.__trace__ is not trace:
         foreign(value.reg)
     if wanted.kind is Kind.LABEL and isinstance(value, str):
         trace.jumps.append((value, trace.here(3)))
@@ -276,7 +276,7 @@ def place(value: Any, wanted: Wanted, trace: Trace) -> Operand | Complaint:
 
 def _place_address(value: Value | AddressOperand, wanted: Wanted, trace: Trace) -> Operand | Complaint:
     """Remembers which bases and coordinates fit the place; the offset behind a base does not matter to it."""
-    operand = value.as_address() if isinstance(value, Value) else value
+    operand = value.__address__() if isinstance(value, Value) else value
     if type(operand) is not AddressOperand:
         return misfit(wanted, operand, trace.scope) or operand
     rest = operand.rest
@@ -305,28 +305,30 @@ def _place_number(value: int | float, wanted: Wanted, trace: Trace) -> Operand |
 
 
 def _place_register(value: Register, wanted: Wanted, trace: Trace) -> Operand | Complaint:
-    if value.trace is not trace:
+    if value.__trace__ is not trace:
         foreign(value)
     if wanted.kind is Kind.PIPE and wanted.optional_parts:
         wanted = wanted.parts[0]
     if wanted.kind is Kind.ADDRESS:
         if len(wanted.parts) - wanted.optional_parts > 1:
-            return misfit(wanted, value.as_address(), trace.scope) or value.as_address()
+            return misfit(wanted, value.__address__(), trace.scope) or value.__address__()
         if value.dtype.kind in ("b", "u", "s") and value.dtype.bits in (32, 64):
-            return value.as_address()
-        return Complaint(OPERAND_TYPE, f"an address is a 32- or 64-bit integer, `{value.name}` is .{value.type_name}")
+            return value.__address__()
+        return Complaint(
+            OPERAND_TYPE, f"an address is a 32- or 64-bit integer, `{value.name}` is .{value.__type_name__}"
+        )
     if wanted.kind in _REGISTER_KINDS and wanted.type and wanted.count <= (1 if wanted.braceable else 0):
-        if value.type_name in takes(wanted.type, wanted.widenable):
-            return value.operand
+        if value.__type_name__ in takes(wanted.type, wanted.widenable):
+            return value.__node__
         return wrong_type(wanted, value)
-    return misfit(wanted, value.operand, trace.scope) or value.operand
+    return misfit(wanted, value.__node__, trace.scope) or value.__node__
 
 
 def wrong_type(wanted: Wanted, value: Register) -> Complaint:
     """Return what to say of a register of another type."""
     assert wanted.type is not None
     first = wanted.type
-    if value.type_name == first:
+    if value.__type_name__ == first:
         return Complaint(
             OPERAND_TYPE, f"`{wanted.name}` is .{first} in a register of 8 bits, `{value.name}` lives in one of 16",
             f"convert through .{first[0]}16: ptxas moves 8-bit registers nowhere else",
@@ -334,7 +336,7 @@ def wrong_type(wanted: Wanted, value: Register) -> Complaint:
     allowed = sorted(takes(first, wanted.widenable) & _USUAL, key=lambda name: (name != first, name))
     kinds = " or ".join(f".{name}" for name in allowed[:4])
     return Complaint(
-        OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found `{value.name}` of type .{value.type_name}",
+        OPERAND_TYPE, f"`{wanted.name}` is .{wanted.type}, found `{value.name}` of type .{value.__type_name__}",
         f"it takes a register of type {kinds}",
     )  # fmt: skip
 
@@ -345,8 +347,8 @@ _USUAL = frozenset(f"{kind}{bits}" for kind in "bus" for bits in (8, 16, 32, 64,
 
 
 def _place_range(value: RegisterRange, wanted: Wanted, trace: Trace) -> Operand | Complaint:
-    if value.trace is not trace:
-        foreign(value.members[0])
+    if value.__trace__ is not trace:
+        foreign(value.__members__[0])
     if value.count != wanted.count:
         return Complaint(
             OPERAND_COUNT,
@@ -354,8 +356,8 @@ def _place_range(value: RegisterRange, wanted: Wanted, trace: Trace) -> Operand 
             f"reg.array({value.dtype}, {wanted.count}) makes as many",
         )  # fmt: skip
     if wanted.type is None or value.dtype.name in takes(wanted.type, wanted.widenable):
-        return value.operand
-    return wrong_type(wanted, value.members[0])
+        return value.__node__
+    return wrong_type(wanted, value.__members__[0])
 
 
 def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Complaint:
@@ -363,15 +365,15 @@ def _place_list(values: list[Any], wanted: Wanted, trace: Trace) -> Operand | Co
         return Complaint(OPERAND_COUNT, f"`{wanted.name}` has {counted('element', wanted.count)}, found {len(values)}")
     key = tuple(map(id, values))
     known = trace.vectors.get(key)
-    if known is None and all(isinstance(v, Register) and v.trace is trace for v in values):
-        kinds = frozenset([v.type_name for v in values])
-        made = VectorOperand(tuple([v.operand for v in values]))
+    if known is None and all(isinstance(v, Register) and v.__trace__ is trace for v in values):
+        kinds = frozenset([v.__type_name__ for v in values])
+        made = VectorOperand(tuple([v.__node__ for v in values]))
         known = trace.vectors[key] = made, kinds, values
     if known is not None and wanted.type is not None:
         fitting = takes(wanted.type, wanted.widenable)
         if known[1] <= fitting:
             return known[0]
-        return wrong_type(wanted, next(v for v in values if v.type_name not in fitting))
+        return wrong_type(wanted, next(v for v in values if v.__type_name__ not in fitting))
     one = wanted.scalar()
     elements: list[Operand] = []
     for value in values:
@@ -412,9 +414,9 @@ def convert(value: Any, wanted: Wanted | None, trace: Trace) -> Operand:
         return decimal(value)
     bracket = wanted is not None and wanted.kind is Kind.ADDRESS
     if isinstance(value, Value):
-        if isinstance(value, Register) and value.trace is not trace:
+        if isinstance(value, Register) and value.__trace__ is not trace:
             foreign(value)
-        return value.as_address() if bracket else value.as_operand()
+        return value.__address__() if bracket else value.__operand__()
     if value is None:
         return SINK
     if isinstance(value, Operand):
@@ -459,12 +461,12 @@ def need_special(trace: Trace, register: special.SpecialRegister) -> None:
 
 def remedy_of(value: object) -> str | None:
     """Return how to use a value of this package where it does not fit."""
-    return value.remedy() if isinstance(value, Value) else None
+    return value.__remedy__() if isinstance(value, Value) else None
 
 
 def shown(value: object) -> str:
     """Return a value for a message: what it is, shortened."""
     if isinstance(value, Register):
-        return f"`{value.name}` of type .{value.type_name}"
+        return f"`{value.name}` of type .{value.__type_name__}"
     text = repr(value)
     return f"{text if len(text) <= 40 else text[:37] + '...'} ({type(value).__name__})"

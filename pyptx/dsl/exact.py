@@ -90,7 +90,7 @@ class Exact:
     def class_of(self, register: Register) -> tuple[str, int]:
         """Return the class of a register by its declaration."""
         kind = self.type_of(register.name)
-        name = register.type_name if kind is None else kind.ptx[1:]
+        name = register.__type_name__ if kind is None else kind.ptx[1:]
         bits = register.dtype.bits if kind is None else kind.bits
         if name == "pred":
             return "pred", 1
@@ -133,9 +133,9 @@ class Exact:
         operands: list[Operand] = []
         for value, bracketed in zip(values, places, strict=True):
             if isinstance(value, Register):
-                if value.trace is not trace and value.trace is not None:
+                if value.__trace__ is not trace and value.__trace__ is not None:
                     foreign(value)
-                operands.append(value.as_address() if bracketed else value.operand)
+                operands.append(value.__address__() if bracketed else value.__node__)
             elif isinstance(value, Operand):
                 operands.append(value)
             else:
@@ -170,13 +170,13 @@ class Exact:
         if bracketed and isinstance(value, str | int) and not isinstance(value, bool):
             return AddressOperand(str(value))
         if bracketed and isinstance(value, Value):
-            return value.as_address()
+            return value.__address__()
         return self.operand(value)
 
     def operand(self, value: Any) -> Operand:
         """Return a Python value as the operand that it spells."""
         if isinstance(value, Register):
-            return value.operand
+            return value.__node__
         if isinstance(value, Operand):
             return value
         if isinstance(value, str):
@@ -194,7 +194,7 @@ class Exact:
         if isinstance(value, tuple):
             return ParenthesizedOperand(tuple([self.operand(item) for item in cast("tuple[Any, ...]", value)]))
         if isinstance(value, Value):
-            return value.as_operand()
+            return value.__operand__()
         if isinstance(value, float):
             return float_literal(value, f32)
         return fail(
@@ -232,9 +232,9 @@ class Exact:
     def guard(self, pred: Any) -> Predicate:
         """Return the guard that `pred=` means; a name is taken too."""
         if isinstance(pred, Register):
-            return pred.guard(False)
+            return pred.__guard__(False)
         if isinstance(pred, Negation):
-            return pred.reg.guard(True)
+            return pred.reg.__guard__(True)
         made = self.operand(pred) if isinstance(pred, str | Operand) else None
         negated = isinstance(made, NegatedOperand)
         inner = made.operand if isinstance(made, NegatedOperand) else made

@@ -46,7 +46,7 @@ def linear_accesses(trace: Trace, statements: Iterable[Statement], tensors: Sequ
 
 
 def _inside(owner: SharedAlloc, symbol: str, offset: int) -> bool:
-    return symbol == owner.name and owner.start <= offset < owner.start + owner.size
+    return symbol == owner.name and owner.byte_offset <= offset < owner.byte_offset + owner.size
 
 
 def _asynchronous(statements: Iterable[Statement], plain: set[str]) -> Iterator[tuple[Instruction, _Places]]:

@@ -56,6 +56,6 @@ def refuse_operations(cls: Any) -> None:
 
 def _refusal(rule: Any, written: str, help: str) -> Callable[..., NoReturn]:
     def refuse(value: Any, *others: Any) -> NoReturn:
-        fail(rule, f"`{written}` of {value.describe()}", help=value.alternative() or help)
+        fail(rule, f"`{written}` of {value.__describe__()}", help=value.__alternative__() or help)
 
     return refuse

@@ -17,7 +17,7 @@ class RegArray(RegisterRange):
     """Registers declared as one range; as an operand, the vector of all of them."""
 
     __slots__ = ()
-    members: tuple[Reg, ...]
+    __members__: tuple[Reg, ...]
 
     def __init__(self, base: str, count: int, dtype: PtxType) -> None:
         super().__init__(base, dtype, tuple([Reg(f"{base}{i}", dtype) for i in range(count)]), CURRENT.get())
@@ -26,12 +26,12 @@ class RegArray(RegisterRange):
         return self.count
 
     def __iter__(self) -> Any:
-        return iter(self.members)
+        return iter(self.__members__)
 
     def __contains__(self, value: object) -> bool:
         if not isinstance(value, Register):
-            fail(rules.TRUTH, f"`in` of {self.describe()}", help="compare with each: (x[0] == 1) | (x[1] == 1)")
-        return any(value is member for member in self.members)
+            fail(rules.TRUTH, f"`in` of {self.__describe__()}", help="compare with each: (x[0] == 1) | (x[1] == 1)")
+        return any(value is member for member in self.__members__)
 
     def __repr__(self) -> str:
         return f"RegArray({self.base!r}, {self.count}, {self.dtype})"
@@ -42,13 +42,13 @@ class RegArray(RegisterRange):
     def __getitem__(self, idx: slice) -> list[Reg]: ...
     def __getitem__(self, idx: int | slice) -> Reg | list[Reg]:
         if isinstance(idx, slice):
-            return list(self.members[idx])
-        return self.members[self._check_index(idx)]
+            return list(self.__members__[idx])
+        return self.__members__[self._check_index(idx)]
 
     def __setitem__(self, idx: int, value: Any) -> None:
-        target = self.members[self._check_index(idx)]
+        target = self.__members__[self._check_index(idx)]
         trace = current()
-        if isinstance(value, Register) and value.trace is not trace:
+        if isinstance(value, Register) and value.__trace__ is not trace:
             foreign(value)
         if isinstance(value, Register) and value.name == target.name:
             # What `r[i] += x` assigns: the register itself, which is written already.
@@ -69,11 +69,11 @@ class RegArray(RegisterRange):
 
     def regs(self) -> list[Reg]:
         """Return the registers."""
-        return list(self.members)
+        return list(self.__members__)
 
     def hw_order(self, *, reverse: bool = False) -> list[Reg]:
         """Return the registers in order, or reversed."""
-        return list(reversed(self.members)) if reverse else list(self.members)
+        return list(reversed(self.__members__)) if reverse else list(self.__members__)
 
 
 def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
@@ -89,10 +89,10 @@ def fresh_range(dtype: Dtype, count: int, name: str | None = None) -> RegArray:
     trace.declarations.ranges.append((kept, base, count))
     made = RegArray(base, count, dtype)
     symbol = symbol_of(dtype)
-    for register in made.members:
+    for register in made.__members__:
         trace.scope.put(register.name, symbol)
     if trace.declarations is not trace.top:
-        trace.declarations.owned += [made, *made.members]
+        trace.declarations.owned += [made, *made.__members__]
     return made
 
 

@@ -100,7 +100,7 @@ def _in_place(symbol: str | None, writer: Instruction | None, old: Register) -> 
 
 def _warning(path: Path, old: Register, in_place: str, place: PythonFrame | None) -> Diagnostic:
     name = _spell(path)
-    move = f"ptx.mov({old.type_name}, {name}, …)"
+    move = f"ptx.mov({old.__type_name__}, {name}, …)"
     return rules.LOST_UPDATE.found(
         place,
         f"`{name}` ends the loop as another register: the next round reads the old one, `{old.name}`, again",
@@ -113,7 +113,7 @@ def _number_warning(path: Path, old: float, new: Register, place: PythonFrame | 
     return rules.LOST_UPDATE.found(
         place,
         f"`{name}` is Python's {old!r} before the loop: every round of the GPU begins with that again",
-        help=f"make it a register before the loop: {name} = reg.scalar({new.type_name}, {old!r})",
+        help=f"make it a register before the loop: {name} = reg.scalar({new.__type_name__}, {old!r})",
     )
 
 

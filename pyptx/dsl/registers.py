@@ -43,18 +43,18 @@ class Reg(Register):
     """A register of the kernel being traced. Operators add instructions and return fresh registers; those in place,
     `x += y`, write the register itself."""
 
-    __slots__ = ("held", "views")
+    __slots__ = ("__held__", "__views__")
 
     def __init__(self, name: str, dtype: PtxType) -> None:
         super().__init__(name, dtype, CURRENT.get())
-        self.views: dict[str, Reg] = {}
-        self.held: str | None = None
+        self.__views__: dict[str, Reg] = {}
+        self.__held__: str | None = None
         """What this package reads it for again, so that operators in place must not write it."""
 
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        return f"Reg({self.name!r}, {self.type_name})"
+        return f"Reg({self.name!r}, {self.__type_name__})"
 
     def __bool__(self) -> NoReturn:
         fail(rules.TRUTH, f"`{self.name}` has no value while the kernel is written, so Python cannot decide on it",
@@ -209,10 +209,10 @@ class Reg(Register):
         dtype = type_of(dtype)
         if dtype is self.dtype:
             return self
-        known = self.views.get(dtype.name)
+        known = self.__views__.get(dtype.name)
         if known is None:
-            known = self.views[dtype.name] = Reg(self.name, dtype)
-        known.trace, known.held = self.trace, self.held
+            known = self.__views__[dtype.name] = Reg(self.name, dtype)
+        known.__trace__, known.__held__ = self.__trace__, self.__held__
         return known
 
     b16, u16, s16 = _view("b16"), _view("u16"), _view("s16")
@@ -385,9 +385,9 @@ def _written_by(symbol: str, dtype: PtxType, trace: Trace) -> Reg:
 
 def _changeable(register: Reg, symbol: str) -> Reg:
     """Return the register that an operator in place writes; refuse one that this package reads again."""
-    if register.held is not None:
-        fail(rules.HELD, f"`{symbol}` would change `{register.name}`, which is {register.held}",
-             help=f"change a copy: x = reg.from_(x, {register.type_name})")  # fmt: skip
+    if register.__held__ is not None:
+        fail(rules.HELD, f"`{symbol}` would change `{register.name}`, which is {register.__held__}",
+             help=f"change a copy: x = reg.from_(x, {register.__type_name__})")  # fmt: skip
     return register
 
 
@@ -530,7 +530,7 @@ def _integer(value: Any, symbol: str) -> int:
 def _operands(operation: str, symbol: str, left: Any, right: Any, into: Reg | None = None) -> tuple[Any, Any, PtxType]:
     """Return both sides as instruction operands of one type."""
     for side in (left, right):
-        if isinstance(side, Register) and side.trace is not current():
+        if isinstance(side, Register) and side.__trace__ is not current():
             foreign(side)
     if isinstance(left, Register) and isinstance(right, Register):
         dtype = common_type(operation, left.dtype, right.dtype, symbol)

@@ -103,41 +103,42 @@ class SharedView(Value):
     name: str
     dtype: PtxType
     shape: tuple[int, ...]
-    start: int = 0
+    byte_offset: int = 0
+    """Where it begins, relative to its symbol; 0 where `register` holds the address."""
     register: Reg | None = None
-    trace: Trace | None = None
+    __trace__: Trace | None = None
 
-    def as_operand(self) -> Operand:
-        check_owner(self.trace, self.name)
+    def __operand__(self) -> Operand:
+        check_owner(self.__trace__, self.name)
         if self.register is not None:
-            return self.register.operand
-        return symbol_plus(self.name, self.start)
+            return self.register.__node__
+        return symbol_plus(self.name, self.byte_offset)
 
-    def as_address(self) -> Operand:
-        check_owner(self.trace, self.name)
+    def __address__(self) -> Operand:
+        check_owner(self.__trace__, self.name)
         if self.register is not None:
-            return self.register.as_address()
-        return bracketed(self.name, self.start)
+            return self.register.__address__()
+        return bracketed(self.name, self.byte_offset)
 
     def address(self) -> Reg:
         """Return a register with the address: one `mov`, or none where a register holds it already."""
         if self.register is not None:
             return self.register
         made = fresh(u32)
-        move(made, self.as_operand())
+        move(made, self.__operand__())
         return made
 
-    def ring_base(self) -> tuple[str | Register, int]:
-        return (self.name, self.start) if self.register is None else (self.register, 0)
+    def __ring_base__(self) -> tuple[str | Register, int]:
+        return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
 
-    def remedy(self) -> str | None:
+    def __remedy__(self) -> str | None:
         dtype = getattr(self, "dtype", "dtype")
         return f"smem.load({dtype}, {self!r}) reads it into a register; `+` moves the address by so many bytes"
 
     def k_offset(self, k: int) -> int:
         """Return how many bytes after the start of this tile its element `k` along K begins: what `a_k_offset` and
         `b_k_offset` of a product take. For a tile of `smem.wgmma_tile`."""
-        owner = self.owner()
+        owner = self.__owner__()
         layout, major = owner.gmma_layout, owner.gmma_major
         if not isinstance(layout, GmmaLayout) or major is None:
             fail(rules.ARGUMENT, f"`{self.name}` has no layout along K", help="allocate it by smem.wgmma_tile")
@@ -163,18 +164,18 @@ class SharedView(Value):
 
     def max(self, other: Any) -> NoReturn:
         """Refuse to compare addresses."""
-        fail(rules.TYPES, f"`max` of {self.describe()}", help=self.alternative())
+        fail(rules.TYPES, f"`max` of {self.__describe__()}", help=self.__alternative__())
 
     def min(self, other: Any) -> NoReturn:
         """Refuse to compare addresses."""
-        fail(rules.TYPES, f"`min` of {self.describe()}", help=self.alternative())
+        fail(rules.TYPES, f"`min` of {self.__describe__()}", help=self.__alternative__())
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`{self!r}`, an address in shared memory"
 
     def __len__(self) -> int:
         if not self.shape:
-            fail(rules.TRUTH, f"`len()` of {self.describe()}", help=self.alternative())
+            fail(rules.TRUTH, f"`len()` of {self.__describe__()}", help=self.__alternative__())
         return self.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
@@ -184,7 +185,7 @@ class SharedView(Value):
         indices = _indices(idx)
         if len(indices) == len(self.shape) and len(indices) > 1:
             self._linear()
-            return load(self.dtype, self.locate(indices))
+            return load(self.dtype, self.__locate__(indices))
         return self._slice(indices)
 
     def __setitem__(self, idx: Any, value: Any) -> None:
@@ -192,25 +193,25 @@ class SharedView(Value):
         if len(indices) != len(self.shape):
             _refuse_count(self, indices)
         self._linear()
-        store(self.dtype, self.locate(indices), value)
+        store(self.dtype, self.__locate__(indices), value)
 
     def _linear(self) -> None:
         """Note the access of an element at its linear address in memory that is swizzled."""
-        if self.owner().swizzle is not None:
-            memory_of(current()).linear.setdefault(self.owner(), current().here(3))
+        if self.__owner__().swizzle is not None:
+            memory_of(current()).linear.setdefault(self.__owner__(), current().here(3))
 
     def _slice(self, indices: tuple[Any, ...]) -> SharedSlice:
-        where = self.locate(indices)
-        made = SharedSlice(self.owner(), indices[0])
+        where = self.__locate__(indices)
+        made = SharedSlice(self.__owner__(), indices[0])
         made.shape = self.shape[len(indices) :]
-        made.start, made.register = where.start, where.register
+        made.byte_offset, made.register = where.byte_offset, where.register
         return made
 
-    def owner(self) -> SharedAlloc:
+    def __owner__(self) -> SharedAlloc:
         """Return the whole allocation."""
         raise NotImplementedError
 
-    def locate(self, indices: tuple[Any, ...]) -> SharedAddress:
+    def __locate__(self, indices: tuple[Any, ...]) -> SharedAddress:
         """Return the address of an element or slice; registers among the indices make real address arithmetic."""
         if len(indices) > len(self.shape):
             _refuse_count(self, indices)
@@ -221,11 +222,11 @@ class SharedView(Value):
             if isinstance(index, Reg):
                 terms.append((index, stride))
                 continue
-            constant += self.check_index(index, position) * stride
-        check_owner(self.trace, self.name)
+            constant += self.__check_index__(index, position) * stride
+        check_owner(self.__trace__, self.name)
         if not terms:
             if self.register is None:
-                return SharedAddress(self.name, self.start + constant)
+                return SharedAddress(self.name, self.byte_offset + constant)
             if not constant:
                 return SharedAddress(self.name, 0, self.register)
             with Named(ELEMENT, self.name):
@@ -234,7 +235,7 @@ class SharedView(Value):
             base = self.register
             if base is None:
                 base = fresh(u32)
-                move(base, shifted(self, constant).as_operand())
+                move(base, shifted(self, constant).__operand__())
             elif constant:
                 base = base + constant
             for index, stride in terms:
@@ -243,7 +244,7 @@ class SharedView(Value):
                 base = at
         return SharedAddress(self.name, 0, base)
 
-    def check_index(self, index: Any, position: int) -> int:
+    def __check_index__(self, index: Any, position: int) -> int:
         """Return an index that is a number, counted from the start; refuse one out of range."""
         size = self.shape[position]
         if isinstance(index, bool) or not isinstance(index, int) or not -size <= index < size:
@@ -259,18 +260,18 @@ class SharedAddress(SharedView):
     """An address inside an allocation, without a shape."""
 
     def __init__(self, name: str, start: int, register: Reg | None = None) -> None:
-        self.name, self.start, self.register = name, start, register
+        self.name, self.byte_offset, self.register = name, start, register
         self.shape = ()
-        self.trace = CURRENT.get()
+        self.__trace__ = CURRENT.get()
 
-    def owner(self) -> SharedAlloc:
+    def __owner__(self) -> SharedAlloc:
         fail(
             rules.ARGUMENT, f"`{self!r}` is an address, not an allocation or a slice of one",
             help=f"call it on `{self.name}` itself, or on {self.name}[…]",
         )  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"{self.name} + {self.start}" if self.register is None else f"{self.name} at {self.register.name}"
+        return f"{self.name} + {self.byte_offset}" if self.register is None else f"{self.name} at {self.register.name}"
 
 
 class SharedElement(SharedAddress):
@@ -304,28 +305,23 @@ class SharedAlloc(SharedView):
     ) -> None:
         self.name, self.dtype, self.shape, self.swizzle = name, dtype, shape, swizzle
         self.gmma_layout, self.gmma_major = gmma_layout, gmma_major
-        self.start = byte_offset
-        self.trace = CURRENT.get()
+        self.byte_offset = byte_offset
+        self.__trace__ = CURRENT.get()
 
-    def remedy(self) -> str:
+    def __remedy__(self) -> str:
         element = f"{self.name}[{', '.join('0' for _ in self.shape)}]"
         reads = element if len(self.shape) > 1 else f"smem.load({self.dtype}, {element})"
         return f"{reads} reads an element; `+` moves the address by so many bytes"
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`{self.name}`, which is shared memory"
-
-    @property
-    def byte_offset(self) -> int:
-        """Where it begins, relative to its symbol."""
-        return self.start
 
     @property
     def size(self) -> int:
         """Its size in bytes."""
         return -(-prod(self.shape) * self.dtype.bits // 8)
 
-    def owner(self) -> SharedAlloc:
+    def __owner__(self) -> SharedAlloc:
         return self
 
     def __repr__(self) -> str:
@@ -337,18 +333,13 @@ class SharedSlice(SharedView):
 
     def __init__(self, alloc: SharedAlloc, stage: int | Reg) -> None:
         self.alloc, self.stage = alloc, stage
-        self.name, self.dtype, self.trace = alloc.name, alloc.dtype, alloc.trace
+        self.name, self.dtype, self.__trace__ = alloc.name, alloc.dtype, alloc.__trace__
         self.shape = alloc.shape[1:]
-        self.start = alloc.start
+        self.byte_offset = alloc.byte_offset
         if isinstance(stage, int):
-            self.start += stage * strides_of(alloc.shape, self.dtype.bits)[0]
+            self.byte_offset += stage * strides_of(alloc.shape, self.dtype.bits)[0]
 
-    @property
-    def byte_offset(self) -> int:
-        """Where it begins, relative to its symbol; for a register stage, `.register` holds the address."""
-        return self.start
-
-    def owner(self) -> SharedAlloc:
+    def __owner__(self) -> SharedAlloc:
         return self.alloc
 
     def __repr__(self) -> str:
@@ -400,10 +391,10 @@ def shifted(view: SharedView, other: Any) -> SharedAddress:
         return SharedAddress(view.name, 0, view.address() + index32(other))
     if isinstance(other, bool) or not isinstance(other, int):
         fail(rules.TYPES, f"`+` of an address in shared memory takes a number of bytes, found {shown(other)}",
-             help=view.remedy())  # fmt: skip
+             help=view.__remedy__())  # fmt: skip
     if view.register is not None:
         return SharedAddress(view.name, 0, view.register + other if other else view.register)
-    return SharedAddress(view.name, view.start + other)
+    return SharedAddress(view.name, view.byte_offset + other)
 
 
 def index32(index: Reg) -> Reg:
@@ -538,14 +529,14 @@ def _swizzled_element(view: SharedView, indices: tuple[Any, ...]) -> SharedEleme
 
 
 def _swizzled_at(view: SharedView, indices: tuple[Any, ...]) -> SharedElement:
-    owner, dtype = view.owner(), view.dtype
-    address = _locate_in_stripes(view, indices) if _stripes(owner) > 1 else view.locate(indices)
+    owner, dtype = view.__owner__(), view.dtype
+    address = _locate_in_stripes(view, indices) if _stripes(owner) > 1 else view.__locate__(indices)
     if owner.swizzle is None:
-        return SharedElement(view.name, dtype, address.start, address.register)
+        return SharedElement(view.name, dtype, address.byte_offset, address.register)
     mask = SWIZZLES[owner.swizzle]
     if address.register is None and alignment_of(owner) % ALIGNED[owner.swizzle] == 0:
-        offset = address.start - owner.start
-        return SharedElement(view.name, dtype, owner.start + (offset ^ (offset & mask) >> 3))
+        offset = address.byte_offset - owner.byte_offset
+        return SharedElement(view.name, dtype, owner.byte_offset + (offset ^ (offset & mask) >> 3))
     linear = address.address()
     return SharedElement(view.name, dtype, 0, linear ^ ((linear & mask) >> 3))
 
@@ -556,7 +547,7 @@ def _stripes(owner: SharedAlloc) -> int:
 
 def _locate_in_stripes(view: SharedView, indices: tuple[Any, ...]) -> SharedAddress:
     """Return the linear address of an element in a tile whose rows lie in several stripes."""
-    owner, layout = view.owner(), cast("GmmaLayout", view.owner().gmma_layout)
+    owner, layout = view.__owner__(), cast("GmmaLayout", view.__owner__().gmma_layout)
     if len(view.shape) < 2:
         fail(
             rules.INDEX, f"`{owner.name}` lies in {layout.stripes} stripes, a row of it is not one piece",
@@ -564,10 +555,10 @@ def _locate_in_stripes(view: SharedView, indices: tuple[Any, ...]) -> SharedAddr
         )  # fmt: skip
     width, size = layout.layout_type.row_bytes, view.dtype.bits // 8
     row, column = indices[-2:]
-    tile: SharedView = view.locate(indices[:-2]) if len(indices) > 2 else view
+    tile: SharedView = view.__locate__(indices[:-2]) if len(indices) > 2 else view
     for position, index in ((len(indices) - 2, row), (len(indices) - 1, column)):
         if not isinstance(index, Reg):
-            view.check_index(index, position)
+            view.__check_index__(index, position)
     if not isinstance(column, Reg):
         stripe, byte = divmod(column % view.shape[-1] * size, width)
         tile = shifted(tile, stripe * layout.stripe_bytes + byte)
@@ -584,5 +575,5 @@ def alignment_of(owner: SharedAlloc) -> int:
     """Return the bytes that the start of an allocation is known to be a multiple of."""
     memory = memory_of(current())
     if memory.managed and owner.name == memory.symbol:
-        return gcd(memory.align, owner.start)
+        return gcd(memory.align, owner.byte_offset)
     return next((a.align for a in memory.allocations if a.declaration.name == owner.name), 16)

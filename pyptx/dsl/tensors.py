@@ -66,16 +66,16 @@ class TensorSpec(Value):
         """Number of dimensions."""
         return len(self.shape)
 
-    def as_operand(self) -> Operand:
+    def __operand__(self) -> Operand:
         return LabelOperand(self.name)
 
-    def as_address(self) -> Operand:
+    def __address__(self) -> Operand:
         return AddressOperand(self.name)
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"the tensor `{self.name}`, which lies in global memory"
 
-    def remedy(self) -> str | None:
+    def __remedy__(self) -> str | None:
         return (
             f"the parameter `{self.name}` holds the tensor's address: read it with (p,) = ptx.global_ptrs({self.name}) "
             f"and use p; tensor copies take {self.name}.tma_desc()"
@@ -141,6 +141,6 @@ def descriptor_address(trace: Trace, tensor: str) -> Reg:
         plain, made = fresh(b64), fresh(b64)
         emit(spelled("mov", "b64"), (plain, LabelOperand(name)))
         emit(spelled("cvta", "param", "u64"), (made, plain))
-    made.held = f"the address of the tensor map of `{tensor}`, made once for the kernel"
+    made.__held__ = f"the address of the tensor map of `{tensor}`, made once for the kernel"
     trace.once[key] = made
     return made

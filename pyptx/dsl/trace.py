@@ -270,7 +270,7 @@ class Trace:
         self.pure -= opened.pure
         if opened.declarations is not None:
             for owned in opened.declarations.owned:
-                owned.trace = None
+                owned.__trace__ = None
             self.declarations = next((o.declarations for o in reversed(self.open) if o.declarations), self.top)
         if opened.close is None:
             if not keep:

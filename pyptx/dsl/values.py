@@ -35,34 +35,34 @@ class Value:
 
     __slots__ = ()
 
-    def as_operand(self) -> Operand:
+    def __operand__(self) -> Operand:
         """Return it as a value: a register, a symbol, a vector."""
         raise NotImplementedError(type(self).__name__)
 
-    def as_address(self) -> Operand:
+    def __address__(self) -> Operand:
         """Return it where an address stands, in brackets."""
-        return self.as_operand()
+        return self.__operand__()
 
-    def as_single(self) -> Value:
+    def __single__(self) -> Value:
         """Return it as one operand, emitting what makes it one where an address is a register with an offset."""
         return self
 
-    def ring_base(self) -> tuple[str | Register, int] | None:
+    def __ring_base__(self) -> tuple[str | Register, int] | None:
         """Return where barriers laid over it begin, a symbol or a register and a number of bytes; None where it is no
         memory."""
         return None
 
-    def remedy(self) -> str | None:
+    def __remedy__(self) -> str | None:
         """Return how to use it where it does not fit: as a number, or by an instruction on another memory."""
         return None
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         """Return what it is, for messages."""
         return f"`{self!r}`, which has no value while the kernel is written"
 
-    def alternative(self) -> str | None:
+    def __alternative__(self) -> str | None:
         """Return what to write instead of one of Python's operations; None where that depends on the operation."""
-        return self.remedy()
+        return self.__remedy__()
 
     def __bool__(self) -> bool:
         return True
@@ -71,12 +71,12 @@ class Value:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int | float):
-            fail(rules.TYPES, f"`==` of {self.describe()} and a number", help=self.alternative())
+            fail(rules.TYPES, f"`==` of {self.__describe__()} and a number", help=self.__alternative__())
         return self is other
 
     def __format__(self, spec: str) -> str:
         if spec:
-            fail(rules.TRUTH, f"the format {spec!r} of {self.describe()}",
+            fail(rules.TRUTH, f"the format {spec!r} of {self.__describe__()}",
                  help="ptx.printf prints values when the kernel runs; {x.name} is a register's name")  # fmt: skip
         return repr(self)
 
@@ -97,27 +97,27 @@ refuse_operations(Value)
 class Register(Value):
     """A register: name, type, and the trace that it belongs to. Hashed by identity."""
 
-    __slots__ = ("_bracketed", "_guards", "dtype", "name", "operand", "trace", "type_name")
+    __slots__ = ("__node__", "__trace__", "__type_name__", "_bracketed", "_guards", "dtype", "name")
 
     def __init__(self, name: str, dtype: PtxType, trace: Trace | None) -> None:
-        self.name, self.dtype, self.trace = name, dtype, trace
-        self.type_name = dtype.name
-        self.operand = RegisterOperand(name)
+        self.name, self.dtype, self.__trace__ = name, dtype, trace
+        self.__type_name__ = dtype.name
+        self.__node__ = RegisterOperand(name)
         self._bracketed: AddressOperand | None = None
         self._guards: tuple[Predicate, Predicate] | None = None
 
-    def as_operand(self) -> Operand:
-        return self.operand
+    def __operand__(self) -> Operand:
+        return self.__node__
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`{self.name}`, which has no value while the kernel is written"
 
-    def as_address(self) -> Operand:
+    def __address__(self) -> Operand:
         if self._bracketed is None:
             self._bracketed = AddressOperand(self.name)
         return self._bracketed
 
-    def guard(self, negated: bool) -> Predicate:
+    def __guard__(self, negated: bool) -> Predicate:
         """Return `@%p` or `@!%p`."""
         if self._guards is None:
             self._guards = Predicate(self.name), Predicate(self.name, True)
@@ -127,21 +127,21 @@ class Register(Value):
 class RegisterRange(Value):
     """Registers of one type, declared as one range and used as one vector."""
 
-    __slots__ = ("base", "count", "dtype", "members", "operand", "trace")
+    __slots__ = ("__members__", "__node__", "__trace__", "base", "count", "dtype")
 
     def __init__(self, base: str, dtype: PtxType, members: tuple[Register, ...], trace: Trace | None) -> None:
-        self.base, self.dtype, self.members, self.trace = base, dtype, members, trace
+        self.base, self.dtype, self.__members__, self.__trace__ = base, dtype, members, trace
         self.count = len(members)
-        self.operand = VectorOperand(tuple([register.operand for register in members]))
+        self.__node__ = VectorOperand(tuple([register.__node__ for register in members]))
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`{self.base}`, a vector of {self.count} registers"
 
-    def alternative(self) -> str:
+    def __alternative__(self) -> str:
         return "compute with each of them: [r + 1 for r in x]; `x[i] = value` writes one"
 
-    def as_operand(self) -> Operand:
-        return self.operand
+    def __operand__(self) -> Operand:
+        return self.__node__
 
 
 class Negation(Value):
@@ -152,14 +152,14 @@ class Negation(Value):
     def __init__(self, reg: Register) -> None:
         self.reg = reg
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`~{self.reg.name}`, a predicate"
 
-    def alternative(self) -> str:
+    def __alternative__(self) -> str:
         return "predicates take & | ^ ~; ptx.if_ branches on one, ptx.selp makes a number of one"
 
-    def as_operand(self) -> Operand:
-        return NegatedOperand(self.reg.operand)
+    def __operand__(self) -> Operand:
+        return NegatedOperand(self.reg.__node__)
 
 
 class Pair(Value):
@@ -170,14 +170,14 @@ class Pair(Value):
     def __init__(self, left: Any, right: Any) -> None:
         self.left, self.right = left, right
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`{self!r}`, a pair of destinations"
 
-    def alternative(self) -> str:
+    def __alternative__(self) -> str:
         return "take the registers apart: d, p = pair"
 
-    def as_operand(self) -> Operand:
-        left, right = (RegisterOperand("_") if side is None else side.operand for side in (self.left, self.right))
+    def __operand__(self) -> Operand:
+        left, right = (RegisterOperand("_") if side is None else side.__node__ for side in (self.left, self.right))
         return PipeOperand(left, right)
 
 

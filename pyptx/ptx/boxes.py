@@ -33,7 +33,7 @@ def map_address(desc: Any, coord: Any) -> AddressOperand:
     if isinstance(desc, TensorSpec):
         desc = desc.tma_desc()
     if isinstance(coord, RegisterRange):
-        coord = coord.members
+        coord = coord.__members__
     elements = list(cast("tuple[Any, ...]", coord)) if isinstance(coord, tuple | list) else [coord]
     return addr(desc, elements)
 

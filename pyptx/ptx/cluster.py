@@ -75,7 +75,7 @@ def getctarank(address: Any, *, pred: Pred | None = None) -> Reg:
 
 def _address(barrier: Any) -> Any:
     """Return a barrier as `mapa` takes it; what is no register or symbol with an offset goes into a register."""
-    return barrier.as_single() if isinstance(barrier, Value) else barrier
+    return barrier.__single__() if isinstance(barrier, Value) else barrier
 
 
 @intrinsic

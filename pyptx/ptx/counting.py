@@ -59,7 +59,7 @@ def _rounds(trace: Trace, dtype: Any, bounds: list[Any]) -> Generator[Reg, None,
     start, stop, step = bounds
     counter = fresh(dtype)
     move(counter, start)
-    counter.held = "the counter of `ptx.range_`: the loop adds its step to it"
+    counter.__held__ = "the counter of `ptx.range_`: the loop adds its step to it"
     known = [bound for bound in bounds if isinstance(bound, int)]
     made = Counted(counter, stop, step, isinstance(step, int) and step < 0, len(known) == 3 and len(range(*known)) > 0)
     made.__enter__()

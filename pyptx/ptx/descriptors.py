@@ -85,7 +85,7 @@ def with_address(base: Any, offset: int, bits: int, mask: int = START) -> Reg:
 def _address(base: Any, offset: int) -> Any:
     """Return a 32-bit register with an address in shared memory, so many bytes further."""
     if isinstance(base, str) or (isinstance(base, SharedView) and base.register is None):
-        name, start = (base, 0) if isinstance(base, str) else (base.name, base.start)
+        name, start = (base, 0) if isinstance(base, str) else (base.name, base.byte_offset)
         made = fresh(u32)
         move(made, symbol_plus(name, start + offset))
         return made
@@ -212,12 +212,12 @@ def _check_place(view: SharedView, owner: SharedAlloc, layout: GmmaLayout, name:
         )
     known = alignment_of(owner)
     if view.register is None:
-        known = gcd(known, view.start)
+        known = gcd(known, view.byte_offset)
     elif isinstance(view, SharedSlice):
         size = owner.dtype.bits
         for dim in owner.shape[len(owner.shape) - len(view.shape) :]:
             size *= dim
-        known = gcd(known, owner.start, size // 8)
+        known = gcd(known, owner.byte_offset, size // 8)
     if known % origin:
         _refuse(
             name,
@@ -265,11 +265,11 @@ def descriptor_of(found: Matrix, offset: int, encode: Encode, what: str) -> Reg:
     if view.register is not None:
         with Named(what, f"{view.name}[{view.register.name}]" + (f"+{offset}" if offset else "")):
             return with_address(view, offset, bits)
-    start = view.start + offset
+    start = view.byte_offset + offset
     key = what, view.name, start, bits
     known: Reg | None = trace.once.get(key)
     if known is None:
         with trace.in_prologue(), Named(what, f"{view.name}+{start}" if start else view.name):
             known = trace.once[key] = with_address(view, offset, bits)
-        known.held = f"the descriptor of `{view.name}`, made once for the kernel"
+        known.__held__ = f"the descriptor of `{view.name}`, made once for the kernel"
     return known

@@ -24,7 +24,7 @@ def registers(value: Any, what: str) -> list[Register]:
     if isinstance(value, Register):
         return [value]
     if isinstance(value, RegisterRange):
-        return list(value.members)
+        return list(value.__members__)
     items: list[Any] = list(cast("list[Any]", value)) if isinstance(value, list | tuple) else [value]
     for item in items:
         if not isinstance(item, Register):

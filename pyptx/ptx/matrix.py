@@ -148,8 +148,8 @@ def _check_room(base: Any, rows: int, row_stride: int) -> None:
     """Refuse to store past the allocation: a stride in bytes does that."""
     if not isinstance(base, SharedAlloc | SharedSlice) or base.register is not None:
         return
-    owner = base.owner()
-    room, needed = owner.start + owner.size - base.start, 2 * ((rows - 1) * row_stride + 16)
+    owner = base.__owner__()
+    room, needed = owner.byte_offset + owner.size - base.byte_offset, 2 * ((rows - 1) * row_stride + 16)
     if needed > room:
         fail(
             rules.ARGUMENT,

@@ -254,15 +254,15 @@ def wait(
 class Barrier(Value):
     """One barrier as an object: what `ptx.mbarrier` has as functions. Subclasses say where it lies."""
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`{self!r}`, a barrier"
 
-    def alternative(self) -> str:
+    def __alternative__(self) -> str:
         return "its methods use it: arrive(), wait(phase), try_wait(phase)"
 
     def address_operand(self) -> AddressOperand:
         """Return its address in brackets."""
-        made = self.as_address()
+        made = self.__address__()
         assert isinstance(made, AddressOperand)
         return made
 
@@ -339,24 +339,24 @@ class BarrierSlot(Barrier):
         """The symbol or register that the address begins with."""
         return self._base if isinstance(self._base, str) else self._base.name
 
-    def as_operand(self) -> Operand:
+    def __operand__(self) -> Operand:
         if isinstance(self._base, str):
             return symbol_plus(self._base, self._offset)
         if self._offset:
             fail(rules.OPERAND, f"this barrier is {self._offset} bytes after `{self.name}`: no single register has it",
                  help="write slot.addr_reg(), which adds them")  # fmt: skip
-        return self._base.as_operand()
+        return self._base.__operand__()
 
-    def as_address(self) -> Operand:
+    def __address__(self) -> Operand:
         return self.address_operand()
 
     def address_operand(self) -> AddressOperand:
         """Return `[base+offset]`."""
-        if isinstance(self._base, Reg) and self._base.trace is not current():
+        if isinstance(self._base, Reg) and self._base.__trace__ is not current():
             foreign(self._base)
         return AddressOperand(self.name, str(self._offset) if self._offset else None)
 
-    def as_single(self) -> Value:
+    def __single__(self) -> Value:
         return self.addr_reg()
 
     def addr_reg(self) -> Reg:
@@ -446,7 +446,7 @@ def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
         fail(rules.ARGUMENT, f"expected a number of barriers, found {shown(count)}")
     if not is_integer(byte_offset) or byte_offset % 8:
         fail(rules.ARGUMENT, f"barriers lie on multiples of 8 bytes, found the offset {shown(byte_offset)}")
-    begins = base.ring_base() if isinstance(base, Value) else None
+    begins = base.__ring_base__() if isinstance(base, Value) else None
     if begins is not None:
         base, byte_offset = begins[0], byte_offset + begins[1]
     if isinstance(base, str):
@@ -455,7 +455,7 @@ def array(base: Any, byte_offset: int, count: int) -> BarrierArray:
     if not isinstance(base, Reg) or base.dtype.kind not in "bus" or base.dtype.bits not in (32, 64):
         fail(rules.ARGUMENT, f"a ring begins at a 32- or 64-bit register, a symbol or an allocation, "
              f"found {shown(base)}", help="write ptx.mbarrier.array(smem.base(), offset, count)")  # fmt: skip
-    if base.trace is not current():
+    if base.__trace__ is not current():
         foreign(base)
     return BarrierArray(base, byte_offset, count)
 

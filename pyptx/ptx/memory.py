@@ -61,7 +61,7 @@ def addr(base: Any, offset: Any = None, *more: Any) -> AddressOperand:
     trace = current()
     if trace.exact is not None:
         return trace.exact.address(base, offset, more)
-    if isinstance(offset, list) and not more and isinstance(base, Register) and base.trace is trace:
+    if isinstance(offset, list) and not more and isinstance(base, Register) and base.__trace__ is trace:
         return AddressOperand(base.name, None, (_part(offset, trace),))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(offset, list) or more:
         parts = [_part(part, trace) for part in cast("tuple[Any, ...]", (offset, *more))]
@@ -80,18 +80,20 @@ def _part(value: Any, trace: Trace) -> Operand:
         return convert(value, None, trace)
     items = cast("list[Any]", value)
     return VectorOperand(
-        tuple([v.operand if isinstance(v, Register) and v.trace is trace else convert(v, None, trace) for v in items])
+        tuple(
+            [v.__node__ if isinstance(v, Register) and v.__trace__ is trace else convert(v, None, trace) for v in items]
+        )
     )
 
 
 def _bracket(base: Any, offset: int | None, rest: tuple[Operand, ...]) -> AddressOperand:
     if isinstance(base, Register):
-        if base.trace is not current():
+        if base.__trace__ is not current():
             foreign(base)
         return AddressOperand(base.name, _offset(offset), rest) if rest else current().address(base.name, offset)
     if isinstance(base, str):
         return AddressOperand(base, _offset(offset), rest)
-    inner = base.as_address() if isinstance(base, Value) else base
+    inner = base.__address__() if isinstance(base, Value) else base
     if not isinstance(inner, AddressOperand):
         fail(rules.ARGUMENT, f"an address begins with a register, a symbol or an allocation, found {shown(base)}")
     total = int(inner.offset or 0) + (offset or 0)
@@ -108,7 +110,7 @@ def _add_index(base: Any, offset: Register) -> AddressOperand:
             at = shifted(base, offset).register
         else:
             if not isinstance(base, Register):
-                operand = base.as_operand() if isinstance(base, Value) else convert(base, None, current())
+                operand = base.__operand__() if isinstance(base, Value) else convert(base, None, current())
                 base = fresh(b64)
                 emit(spelled("mov", "b64"), (base, operand))
             at = binary("add", "+", base, offset)
@@ -156,7 +158,7 @@ def imm(text: str) -> ImmediateOperand:
 
 def sel(reg: Register, part: str) -> RegisterOperand:
     """Return a part of a register where the instruction takes one: `ptx.sel(r, "b0")`."""
-    if reg.trace is not current():
+    if reg.__trace__ is not current():
         foreign(reg)
     return RegisterOperand(f"{reg.name}.{part.removeprefix('.')}")
 

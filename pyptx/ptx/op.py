@@ -51,7 +51,7 @@ def operand(value: Any) -> Operand:
     if trace is not None:
         return trace.exact.operand(value) if trace.exact is not None else convert(value, None, trace)
     if isinstance(value, Register):
-        return value.operand
+        return value.__node__
     if isinstance(value, str):
         return RegisterOperand(value) if value[:1] == "%" or value == "_" else LabelOperand(checked_name(value))
     if isinstance(value, int):

@@ -49,7 +49,7 @@ class PipelineState:
 def _zero(held: str) -> Reg:
     made = fresh(u32)
     move(made, 0)
-    made.held = held
+    made.__held__ = held
     return made
 
 

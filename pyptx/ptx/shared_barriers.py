@@ -27,7 +27,7 @@ class MbarrierRef(Barrier):
                 base, self.register = fresh(u32), fresh(u32)
                 move(base, symbol_plus(array.name, array.byte_offset))
                 emit(spelled("mad", "lo", "u32"), (self.register, index32(idx), 8, base))
-            self.register.held = f"the address of a barrier of `{array.name}`"
+            self.register.__held__ = f"the address of a barrier of `{array.name}`"
 
     @property
     def name(self) -> str:
@@ -39,17 +39,17 @@ class MbarrierRef(Barrier):
         """Where it is, relative to its symbol."""
         return self.array.byte_offset + (8 * self.idx if isinstance(self.idx, int) else 0)
 
-    def as_operand(self) -> Operand:
-        check_owner(self.array.trace, self.name)
-        return symbol_plus(self.name, self.byte_offset) if self.register is None else self.register.operand
+    def __operand__(self) -> Operand:
+        check_owner(self.array.__trace__, self.name)
+        return symbol_plus(self.name, self.byte_offset) if self.register is None else self.register.__node__
 
-    def as_address(self) -> Operand:
-        check_owner(self.array.trace, self.name)
+    def __address__(self) -> Operand:
+        check_owner(self.array.__trace__, self.name)
         if self.register is not None:
-            return self.register.as_address()
+            return self.register.__address__()
         return bracketed(self.name, self.byte_offset)
 
-    def ring_base(self) -> tuple[str | Register, int]:
+    def __ring_base__(self) -> tuple[str | Register, int]:
         return (self.name, self.byte_offset) if self.register is None else (self.register, 0)
 
     def addr_reg(self) -> Reg:
@@ -57,7 +57,7 @@ class MbarrierRef(Barrier):
         if self.register is not None:
             return self.register
         made = fresh(u32)
-        move(made, self.as_operand())
+        move(made, self.__operand__())
         return made
 
     address = addr_reg
@@ -71,7 +71,7 @@ class MbarrierArray(Value):
 
     def __init__(self, name: str, count: int, byte_offset: int = 0) -> None:
         self.name, self.count, self.byte_offset = name, count, byte_offset
-        self.trace = CURRENT.get()
+        self.__trace__ = CURRENT.get()
 
     def __len__(self) -> int:
         return self.count
@@ -79,14 +79,14 @@ class MbarrierArray(Value):
     def __iter__(self) -> Iterator[MbarrierRef]:
         return iter([self[index] for index in range(self.count)])
 
-    def describe(self) -> str:
+    def __describe__(self) -> str:
         return f"`{self.name}`, {self.count} barriers"
 
-    def alternative(self) -> str:
+    def __alternative__(self) -> str:
         return f"take one: {self.name}[0].wait(phase)"
 
     def __getitem__(self, idx: int | Reg) -> MbarrierRef:
-        check_owner(self.trace, self.name)
+        check_owner(self.__trace__, self.name)
         if isinstance(idx, Reg):
             return MbarrierRef(self, idx)
         if not is_integer(idx) or not -self.count <= idx < self.count:
@@ -96,13 +96,13 @@ class MbarrierArray(Value):
             )  # fmt: skip
         return MbarrierRef(self, idx % self.count)
 
-    def as_operand(self) -> Operand:
+    def __operand__(self) -> Operand:
         return symbol_plus(self.name, self.byte_offset)
 
-    def as_address(self) -> Operand:
+    def __address__(self) -> Operand:
         return bracketed(self.name, self.byte_offset)
 
-    def ring_base(self) -> tuple[str | Register, int]:
+    def __ring_base__(self) -> tuple[str | Register, int]:
         return self.name, self.byte_offset
 
     def address(self) -> Reg:

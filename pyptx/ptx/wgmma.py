@@ -138,7 +138,7 @@ def _from_shared(
     if view.register is not None:
         return _describe_operand(name, view, dtype, transposed, offset, extents)
     # An allocation is itself; two slices are the same when they begin at the same place of one.
-    where = (view.alloc, view.start, view.shape) if isinstance(view, SharedSlice) else view
+    where = (view.alloc, view.byte_offset, view.shape) if isinstance(view, SharedSlice) else view
     key, once = ("wgmma operand", name, where, dtype.name, transposed, offset, extents), current().once
     known = once.get(key)
     if known is None:

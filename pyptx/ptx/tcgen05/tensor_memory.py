@@ -22,7 +22,7 @@ def tmem(value: Any, what: str) -> Register | AddressOperand:
     """Return an address of tensor memory as an operand: a 32-bit integer register, or `ptx.addr(register, n)`."""
     if isinstance(value, AddressOperand):
         return value
-    if not isinstance(value, Register) or value.type_name not in ("u32", "s32", "b32"):
+    if not isinstance(value, Register) or value.__type_name__ not in ("u32", "s32", "b32"):
         fail(
             rules.ARGUMENT,
             f"`{what}` is an address of tensor memory, 32 bits in a register, found {shown(value)}",

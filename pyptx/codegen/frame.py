@@ -45,7 +45,7 @@ def framed(
 ) -> Plan:
     """Return the whole file around what follows the header."""
     start: list[Step] = [
-        Doc(_summary(module)),
+        Doc(_format_summary(module)),
         Blank(),
         Import("__future__", ("annotations",)),
         Blank(),
@@ -62,10 +62,10 @@ def framed(
         start.append(Line(style_expr(style), (), STYLE))
     start += [Line(header(module, style, newline), (), MODULE), Blank()]
     end = [Blank(2), Main((Line(call(dotted("sys.exit"), call(Name("main"), MODULE, ORIGINAL))),))]
-    return Plan(_without_gaps((*start, *body, *end)))
+    return Plan(_join_gaps((*start, *body, *end)))
 
 
-def _without_gaps(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _join_gaps(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Join runs of empty lines."""
     out: list[Step] = []
     for step in steps:
@@ -76,7 +76,7 @@ def _without_gaps(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(out)
 
 
-def _summary(module: Module) -> str:
+def _format_summary(module: Module) -> str:
     entries = sum(isinstance(node, Function) and node.is_entry and node.definition for node in module.directives)
     what = "A kernel" if entries == 1 else f"{entries} kernels" if entries else "A module"
     target = module.target.targets[0][:40] if module.target.targets else "no target"
@@ -98,9 +98,9 @@ def header(module: Module, style: Style, newline: str) -> Expr:
     exact = all(number is not None for number in plain)
     said = Tuple(tuple([number for number in plain if number is not None])) if exact else Literal(".".join(numbers))
     names = literal(target.targets[0] if len(target.targets) == 1 else target.targets)
-    before, layouts = _spacing(module)
+    before, layouts = _find_spacing(module)
     keywords: dict[str, Expr | None] = {
-        "address_size": None if size is None else _size(size),
+        "address_size": None if size is None else _build_size(size),
         "style": STYLE if style != DEFAULT else None,
         "before": Literal(before) if before else None,
         "layouts": literal(layouts) if any(layouts) else None,
@@ -110,12 +110,12 @@ def header(module: Module, style: Style, newline: str) -> Expr:
     return call(dotted("ptx.module"), said, names, **keywords)
 
 
-def _size(size: AddressSize) -> Expr:
+def _build_size(size: AddressSize) -> Expr:
     text = spelling(size.size)
     return integer(text) or call(dotted("ptx.imm"), Literal(text))
 
 
-def _spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ...]]:
+def _find_spacing(module: Module) -> tuple[str, tuple[tuple[str, ...] | None, ...]]:
     """Return what stands before the header, and the gaps of its lines where they are not the usual ones."""
     lines: list[Any] = [line for line in (module.version, module.target, module.address_size) if line is not None]
     usual: list[Any] = settled([line.replace(layout=None) for line in lines], DEFAULT)
@@ -137,11 +137,11 @@ def style_expr(style: Style) -> Call:
         if isinstance(value, Style):
             keywords[name] = style_expr(value)
         else:
-            keywords[name] = literal(_plain(value))
+            keywords[name] = literal(_convert_to_plain(value))
     return call(dotted("ptx.Style"), **keywords)
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - a field of a style
+def _convert_to_plain(value: Any) -> Any:  # noqa: ANN401 - a field of a style
     if isinstance(value, str | bool):
         return value
     return {key: item if isinstance(item, str) else dict(item) for key, item in value.items()}

@@ -59,8 +59,8 @@ class Operands:
         if isinstance(operand, ImmediateOperand):
             return Call(IMM, (Literal(operand.text),)) if bracketed else self.number(operand.text)
         if isinstance(operand, AddressOperand) and not operand.rest and operand.offset_expression is None:
-            return self._address(operand, scope)
-        return self._built(operand, scope)
+            return self._build_address(operand, scope)
+        return self._build_nested(operand, scope)
 
     def named(self, name: str, scope: Scope) -> Expr:
         """Return the expression of a register or symbol."""
@@ -98,48 +98,48 @@ class Operands:
         self.types.add(name)
         return Name(name)
 
-    def _address(self, operand: AddressOperand, scope: Scope) -> Expr:
-        base = self._base(operand.base, scope)
+    def _build_address(self, operand: AddressOperand, scope: Scope) -> Expr:
+        base = self._build_base(operand.base, scope)
         if operand.offset is None:
             return Call(ADDR, (base,))
         return Call(ADDR, (base, self.number(operand.offset)))
 
-    def _base(self, base: str, scope: Scope) -> Expr:
+    def _build_base(self, base: str, scope: Scope) -> Expr:
         return self.number(base) if base[0] in "-.0123456789" else self.named(base, scope)
 
-    def _built(self, operand: Operand, scope: Scope) -> Expr:
+    def _build_nested(self, operand: Operand, scope: Scope) -> Expr:
         """Return the expression of an operand with others inside, from the inside out: nothing recurses. Where it gets
         too deep, the inner part becomes a variable on a line before."""
         done: list[tuple[Expr, int]] = []
         todo: list[tuple[Operand, bool]] = [(operand, False)]
         while todo:
             item, ready = todo.pop()
-            inside = _inside(item)
+            inside = _list_inner(item)
             if not ready:
                 todo.append((item, True))
                 todo += [(child, False) for child in reversed(inside)]
                 continue
             parts = [done.pop() for _ in inside][::-1]
             depth = 1 + max((deep for _, deep in parts), default=0)
-            made = self._one(item, [expr for expr, _ in parts], scope)
+            made = self._build_one(item, [expr for expr, _ in parts], scope)
             if depth > DEEPEST:
-                made, depth = self._variable(made, scope), 0
+                made, depth = self._make_variable(made, scope), 0
             done.append((made, depth))
         return done[0][0]
 
-    def _variable(self, made: Expr, scope: Scope) -> Expr:
+    def _make_variable(self, made: Expr, scope: Scope) -> Expr:
         name = Name(scope.names.fresh("part"))
-        self.pending.append(Line(_operand_call(made), (), name))
+        self.pending.append(Line(_wrap_in_call(made), (), name))
         return name
 
-    def _one(self, item: Operand, parts: Sequence[Expr], scope: Scope) -> Expr:
+    def _build_one(self, item: Operand, parts: Sequence[Expr], scope: Scope) -> Expr:
         make = _MAKERS.get(type(item))
         if make is not None:
             return make(item, parts)
         if isinstance(item, AddressOperand):
-            offset = [] if item.offset_expression is None else [_operand_call(parts[-1])]
+            offset = [] if item.offset_expression is None else [_wrap_in_call(parts[-1])]
             rest = parts[: len(item.rest)]
-            base = self._base(item.base, scope)
+            base = self._build_base(item.base, scope)
             if not rest:
                 return Call(ADDR, (base, *offset))
             first = isinstance(rest[0], List | Tuple)
@@ -163,14 +163,14 @@ def integer(text: str) -> Expr | None:
     return Literal(int(text)) if plain and str(int(text)) == text else None
 
 
-def _operand_call(made: Expr) -> Expr:
+def _wrap_in_call(made: Expr) -> Expr:
     """Return an expression that is an operand, where it is a list or tuple of Python."""
     if isinstance(made, List):
         return Call(_OP["vector"], made.elements)
     return Call(_OP["paren"], made.elements) if isinstance(made, Tuple) else made
 
 
-def _inside(item: Operand) -> tuple[Operand, ...]:
+def _list_inner(item: Operand) -> tuple[Operand, ...]:
     """Return the operands inside an operand, in the order that `_one` takes them."""
     if isinstance(item, VectorOperand | ParenthesizedOperand):
         return item.elements
@@ -189,18 +189,18 @@ def _inside(item: Operand) -> tuple[Operand, ...]:
     return (item.value,) if isinstance(item, FieldOperand) else ()
 
 
-def _list(_: Node, parts: Sequence[Expr]) -> Expr:
+def _build_list(_: Node, parts: Sequence[Expr]) -> Expr:
     return List(tuple(parts))
 
 
-def _constant_address(item: Operand, parts: Sequence[Expr]) -> Expr:
+def _build_constant_address(item: Operand, parts: Sequence[Expr]) -> Expr:
     # An integer alone would be a plain address; the parser makes this only of what is none.
-    first = _operand_call(parts[0])
+    first = _wrap_in_call(parts[0])
     return Call(ADDR, (first,) if len(parts) == 1 else (first, NONE, *parts[1:]))
 
 
 _MAKERS: dict[type[Node], Callable[[Any, Sequence[Expr]], Expr]] = {
-    VectorOperand: _list,
+    VectorOperand: _build_list,
     ParenthesizedOperand: lambda item, parts: Tuple(tuple(parts)),
     PipeOperand: lambda item, parts: Call(_OP["pipe"], tuple(parts)),
     BinaryOperand: lambda item, parts: Call(_OP["binary"], (Literal(item.operator), *parts)),
@@ -208,5 +208,5 @@ _MAKERS: dict[type[Node], Callable[[Any, Sequence[Expr]], Expr]] = {
     ConditionalOperand: lambda item, parts: Call(_OP["conditional"], tuple(parts)),
     GenericOperand: lambda item, parts: Call(_OP["generic"], (Literal(item.symbol),)),
     FieldOperand: lambda item, parts: Call(_OP["field"], (Literal(item.name), *parts)),
-    ConstantAddressOperand: _constant_address,
+    ConstantAddressOperand: _build_constant_address,
 }

@@ -91,19 +91,19 @@ class _Writer:
             frame = frames[-1]
             inner: _Frame | None = None
             for item in frame.items:
-                inner = self._item(item, frame)
+                inner = self._write_item(item, frame)
                 if inner is not None:
                     break
             if inner is not None and inner is not frame:
                 frames.append(inner)
                 continue
             frames.pop()
-            self._unused(frame)
+            self._settle_targets(frame)
             if not frames:
                 return tuple(frame.steps)
             self._close(frame, frames[-1])
 
-    def _item(self, item: Item, frame: _Frame) -> _Frame | None:
+    def _write_item(self, item: Item, frame: _Frame) -> _Frame | None:
         """Write one item; return the frame of its body if it has one, the frame itself if this is its end."""
         node, place = item.node, self.place
         if node is None:
@@ -114,25 +114,25 @@ class _Writer:
             place.end()
             return frame
         if not isinstance(node, Section):
-            self._layout(node, gaps_of(node, item.before), frame)
+            self._write_layout(node, gaps_of(node, item.before), frame)
         if type(node) is Instruction:
             made = NONE if self.bare else self.statements.instruction(node, frame.scope)
             if self.statements.operands.pending:
-                self._pending(frame)
+                self._write_pending(frame)
             frame.steps.append(Line(made, (node,)))
             place.last = "inst"
             return None
         if isinstance(node, Section):
-            self._section(node, frame)
+            self._write_section(node, frame)
             return None
         inside = body_of(node)
         if inside is None:
-            self._simple(node, frame)
+            self._write_simple(node, frame)
             place.last = kind_of(node)
             return None
-        return self._opened(node, inside, frame)
+        return self._open(node, inside, frame)
 
-    def _simple(self, node: Statement, frame: _Frame) -> None:
+    def _write_simple(self, node: Statement, frame: _Frame) -> None:
         inside = frame.scope.outer is not None
         made, scope = self.statements, frame.scope
         if isinstance(node, RegDecl):
@@ -148,10 +148,10 @@ class _Writer:
         else:
             expr = made.directive(node, inside)
         if made.operands.pending:
-            self._pending(frame)
+            self._write_pending(frame)
         frame.steps.append(Line(expr, (node,)))
 
-    def _section(self, node: Section, frame: _Frame) -> None:
+    def _write_section(self, node: Section, frame: _Frame) -> None:
         """Write a section of debug data as its text: nobody reads it line by line."""
         if self.bare:
             lines: list[Any] = [line.replace(layout=None) for line in node.body]
@@ -162,14 +162,14 @@ class _Writer:
         frame.steps.append(Line(Call(function, (Literal(text, dense=True),)), tuple(stream((node,)))))
         self.place.last = f"{kind_of(node)}}}"
 
-    def _pending(self, frame: _Frame) -> None:
+    def _write_pending(self, frame: _Frame) -> None:
         """Write the lines that a deep expression needs before it: before the layout of its statement too, if any."""
         pending = self.statements.operands.pending
         at = len(frame.steps)
         frame.steps[at:at] = pending
         pending.clear()
 
-    def _opened(self, node: Statement, inside: Sequence[Statement], frame: _Frame) -> _Frame:
+    def _open(self, node: Statement, inside: Sequence[Statement], frame: _Frame) -> _Frame:
         first, last = getattr(node, "closing", None) or ("", "")
         place = self.place
         place.open()
@@ -192,7 +192,7 @@ class _Writer:
         place = self.place
         place.leave()
         kind = f"{kind_of(node)}}}"
-        self._closing_layout(frame, place.closing(kind))
+        self._write_closing_layout(frame, place.closing(kind))
         place.last = kind
         if frame.what in ("block", "open"):
             frame.scope.names.leave()
@@ -203,9 +203,9 @@ class _Writer:
         if frame.what == "block":
             outer.steps.append(Block(BLOCK, body, (node,), (End(node),)))
         elif isinstance(node, Function):
-            self._function(node, body, outer)
+            self._write_function(node, body, outer)
 
-    def _function(self, node: Function, body: tuple[Step, ...], outer: _Frame) -> None:
+    def _write_function(self, node: Function, body: tuple[Step, ...], outer: _Frame) -> None:
         wanted = identifier(node.name)
         if node.is_entry and self.kernel_name:
             wanted, self.kernel_name = self.kernel_name, None
@@ -216,7 +216,7 @@ class _Writer:
         outer.steps += [Blank(2), *([layout] if layout is not None else []),
                         Define(name, body, (decorator,), (node,), (End(node),)), Blank(2)]  # fmt: skip
 
-    def _unused(self, frame: _Frame) -> None:
+    def _settle_targets(self, frame: _Frame) -> None:
         """Give declarations their targets: variables that nothing reads get none."""
         used = frame.scope.used
         for at, variables in frame.declared:
@@ -228,7 +228,7 @@ class _Writer:
             target: Expr = read[0] if len(read) == 1 else Tuple(tuple(read))
             frame.steps[at] = Line(step.value, step.emits, target)
 
-    def _layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:
+    def _write_layout(self, node: Statement, gaps: tuple[str, ...], frame: _Frame) -> None:
         difference = () if self.bare else self.compare.deviation(node, gaps)
         if not difference:
             return
@@ -246,18 +246,18 @@ class _Writer:
                 inner.append((Literal(head if at == "op" else at), Literal(gap)))
         if inner:
             keywords["inner"] = Dict(tuple(inner))
-        frame.steps.append(self._layout_line(frame, keywords))
+        frame.steps.append(self._build_layout_line(frame, keywords))
 
-    def _layout_line(self, frame: _Frame, keywords: dict[str, Expr]) -> Line:
+    def _build_layout_line(self, frame: _Frame, keywords: dict[str, Expr]) -> Line:
         inside = frame.scope.outer is not None
         function = LAYOUT if inside else Attribute(self.statements.module, "layout")
         return Line(Call(function, (), tuple(keywords.items())))
 
     def _mark_layout(self, item: Item, frame: _Frame) -> None:
         if item.before != self.place.before(item.mark):
-            frame.steps.append(self._layout_line(frame, {"before": Literal(item.before)}))
+            frame.steps.append(self._build_layout_line(frame, {"before": Literal(item.before)}))
 
-    def _closing_layout(self, frame: _Frame, usual: Sequence[str]) -> None:
+    def _write_closing_layout(self, frame: _Frame, usual: Sequence[str]) -> None:
         before, after = frame.end
         keywords: dict[str, Expr] = {}
         if before != usual[0]:
@@ -265,7 +265,7 @@ class _Writer:
         if after != usual[1]:
             keywords["after"] = Literal(after)
         if keywords:
-            frame.steps.append(self._layout_line(frame, keywords))
+            frame.steps.append(self._build_layout_line(frame, keywords))
 
 
 def _is_layout(step: Step) -> bool:

@@ -369,18 +369,18 @@ def broken_promise(plan: Plan | Iterable[Step], of: Module | Iterable[Statement]
         mine, theirs = next(emitted, None), next(wanted, None)
         if mine is None and theirs is None:
             return None
-        if not _same(mine, theirs):
-            return f"statement {at}: the plan emits {_shown(mine)}, the module has {_shown(theirs)}"
+        if not _is_same(mine, theirs):
+            return f"statement {at}: the plan emits {_format_item(mine)}, the module has {_format_item(theirs)}"
         at += 1
 
 
-def _same(mine: Emitted | None, theirs: Emitted | None) -> bool:
+def _is_same(mine: Emitted | None, theirs: Emitted | None) -> bool:
     if isinstance(mine, End) and isinstance(theirs, End):
         return mine.of is theirs.of
     return mine is theirs
 
 
-def _shown(item: Emitted | None) -> str:
+def _format_item(item: Emitted | None) -> str:
     if item is None:
         return "nothing more"
     text = f"the end of {item.of!r}" if isinstance(item, End) else repr(item)

@@ -79,16 +79,16 @@ def text_of(expr: Expr) -> str:
     return made
 
 
-def _checked(name: str) -> str:
+def _check_name(name: str) -> str:
     if not (name.isascii() and name.isidentifier()):
         raise ValueError(f"{name!r} is no identifier")
     return name
 
 
-def _literal(expr: Literal) -> str:
+def _format_literal(expr: Literal) -> str:
     value = expr.value
     if type(value) is str:
-        return _quoted(value)
+        return _quote(value)
     if value is not None and type(value) not in (int, float, bool):
         raise TypeError(f"{value!r} is no literal")
     if isinstance(value, float) and not math.isfinite(value):
@@ -96,122 +96,123 @@ def _literal(expr: Literal) -> str:
     return hex(value) if expr.hex and isinstance(value, int) else repr(value)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     made = ascii(text)
     if made[0] == "'" and '"' not in made and "\\'" not in made:
         return f'"{made[1:-1]}"'
     return made
 
 
-def _atom(expr: Expr) -> str:
+def _format_atom(expr: Expr) -> str:
     """Return an expression that binds tighter than any operator."""
     text = text_of(expr)
     loose = isinstance(expr, Binary | Unary) or (isinstance(expr, Literal) and text[0] == "-")
     return f"({text})" if loose else text
 
 
-def _base(expr: Expr) -> str:
+def _format_base(expr: Expr) -> str:
     """Return what stands before a dot or a bracket: numbers need parentheses too."""
-    text = _atom(expr)
+    text = _format_atom(expr)
     return f"({text})" if text[0].isdigit() else text
 
 
-def _call(expr: Call) -> str:
-    return f"{_base(expr.function)}({', '.join(_arguments(expr))})"
+def _format_call(expr: Call) -> str:
+    return f"{_format_base(expr.function)}({', '.join(_format_arguments(expr))})"
 
 
-def _arguments(expr: Call) -> list[str]:
+def _format_arguments(expr: Call) -> list[str]:
     made = [text_of(argument) for argument in expr.arguments]
-    made += [f"{_checked(name)}={text_of(value)}" for name, value in expr.keywords]
+    made += [f"{_check_name(name)}={text_of(value)}" for name, value in expr.keywords]
     return made
 
 
-def _slice(expr: Slice) -> str:
-    ends = ["" if end is None else _atom(end) for end in (expr.start, expr.stop)]
-    return ":".join(ends if expr.step is None else [*ends, _atom(expr.step)])
+def _format_slice(expr: Slice) -> str:
+    ends = ["" if end is None else _format_atom(end) for end in (expr.start, expr.stop)]
+    return ":".join(ends if expr.step is None else [*ends, _format_atom(expr.step)])
 
 
-def _unary(expr: Unary) -> str:
-    return f"{_BEFORE[expr.operator]}{_atom(expr.operand)}"
+def _format_unary(expr: Unary) -> str:
+    return f"{_BEFORE[expr.operator]}{_format_atom(expr.operand)}"
 
 
-def _binary(expr: Binary) -> str:
+def _format_binary(expr: Binary) -> str:
     if expr.operator not in _OPERATORS:
         raise ValueError(f"{expr.operator!r} is no operator")
-    return f"{_side(expr.left, expr.operator, True)} {expr.operator} {_side(expr.right, expr.operator, False)}"
+    left, right = _format_side(expr.left, expr.operator, True), _format_side(expr.right, expr.operator, False)
+    return f"{left} {expr.operator} {right}"
 
 
-def _side(expr: Expr, operator: str, left: bool) -> str:
+def _format_side(expr: Expr, operator: str, left: bool) -> str:
     """Return an operand, in parentheses unless every reader knows what binds tighter: `a * b + c`, `a + b + c`."""
     if isinstance(expr, Binary):
         products = operator in "+-" and expr.operator in ("*", "/", "//")
         chain = left and ((operator in "+-" and expr.operator in "+-") or operator == expr.operator in "*&|^")
         if products or chain:
             return text_of(expr)
-    return _atom(expr)
+    return _format_atom(expr)
 
 
-def _tuple(expr: Tuple) -> str:
+def _format_tuple(expr: Tuple) -> str:
     inside = ", ".join([text_of(element) for element in expr.elements])
     return f"({inside},)" if len(expr.elements) == 1 else f"({inside})"
 
 
 _TEXTS: dict[type[Expr], Callable[[Any], str]] = {
-    Name: lambda e: _checked(e.id),
-    Literal: _literal,
-    Attribute: lambda e: f"{_base(e.value)}.{_checked(e.name)}",
-    Item: lambda e: f"{_base(e.value)}[{text_of(e.index)}]",
-    Slice: _slice,
-    Call: _call,
-    Unary: _unary,
-    Binary: _binary,
+    Name: lambda e: _check_name(e.id),
+    Literal: _format_literal,
+    Attribute: lambda e: f"{_format_base(e.value)}.{_check_name(e.name)}",
+    Item: lambda e: f"{_format_base(e.value)}[{text_of(e.index)}]",
+    Slice: _format_slice,
+    Call: _format_call,
+    Unary: _format_unary,
+    Binary: _format_binary,
     Dict: lambda e: f"{{{', '.join([f'{text_of(key)}: {text_of(value)}' for key, value in e.items])}}}",
-    Comprehension: lambda e: f"[{text_of(e.body)} for {_target(e.target)} in {text_of(e.values)}]",
+    Comprehension: lambda e: f"[{text_of(e.body)} for {_format_target(e.target)} in {text_of(e.values)}]",
     Lambda: lambda e: f"lambda: {text_of(e.body)}",
     List: lambda e: f"[{', '.join([text_of(element) for element in e.elements])}]",
-    Tuple: _tuple,
+    Tuple: _format_tuple,
 }
 
 
-def _fitted(before: str, expr: Expr, after: str, indent: str) -> str:
+def _fit(before: str, expr: Expr, after: str, indent: str) -> str:
     """Return a line, broken inside its brackets where it is too long."""
     flat = text_of(expr)
     if len(indent) + len(before) + len(flat) + len(after) <= WIDTH:
         return f"{indent}{before}{flat}{after}"
-    return f"{indent}{before}{_broken(expr, indent, len(before), len(after))}{after}"
+    return f"{indent}{before}{_break(expr, indent, len(before), len(after))}{after}"
 
 
-def _broken(expr: Expr, indent: str, before: int, after: int) -> str:
+def _break(expr: Expr, indent: str, before: int, after: int) -> str:
     """Return an expression over several lines; `before` and `after` count what shares its first and last line."""
     flat = text_of(expr)
     if len(indent) + before + len(flat) + after <= WIDTH:
         return flat
     if isinstance(expr, Call) and (expr.arguments or expr.keywords):
         if len(expr.arguments) == 1 and not expr.keywords and _is_text(expr.arguments[0]):
-            return f"{_function(expr.function, indent, before)}{_broken(expr.arguments[0], indent, WIDTH, 0)}"
+            return f"{_format_function(expr.function, indent, before)}{_break(expr.arguments[0], indent, WIDTH, 0)}"
         parts: list[tuple[str, Expr]] = [("", argument) for argument in expr.arguments]
-        parts += [(f"{_checked(name)}=", value) for name, value in expr.keywords]
-        return f"{_function(expr.function, indent, before)}(\n{_filled(parts, indent + _INDENT)}\n{indent})"
+        parts += [(f"{_check_name(name)}=", value) for name, value in expr.keywords]
+        return f"{_format_function(expr.function, indent, before)}(\n{_fill(parts, indent + _INDENT)}\n{indent})"
     if isinstance(expr, List | Tuple) and expr.elements:
         opening, closing = ("[", "]") if isinstance(expr, List) else ("(", ")")
         parts = [("", element) for element in expr.elements]
-        inside = _filled(parts, indent + _INDENT)
+        inside = _fill(parts, indent + _INDENT)
         comma = "," if len(expr.elements) == 1 and isinstance(expr, Tuple) and not inside.endswith(",") else ""
         return f"{opening}\n{inside}{comma}\n{indent}{closing}"
     if isinstance(expr, Comprehension):
         deeper = indent + _INDENT
-        body, values = _broken(expr.body, deeper, 0, 0), f"for {_target(expr.target)} in "
-        rest = _broken(expr.values, deeper, len(values), 0)
+        body, values = _break(expr.body, deeper, 0, 0), f"for {_format_target(expr.target)} in "
+        rest = _break(expr.values, deeper, len(values), 0)
         return f"[\n{deeper}{body}\n{deeper}{values}{rest}\n{indent}]"
     if isinstance(expr, Dict) and expr.items:
         parts = [(f"{text_of(key)}: ", value) for key, value in expr.items]
-        return f"{{\n{_filled(parts, indent + _INDENT)}\n{indent}}}"
+        return f"{{\n{_fill(parts, indent + _INDENT)}\n{indent}}}"
     if isinstance(expr, Literal) and isinstance(expr.value, str) and _is_text(expr):
-        return _pieces(expr.value, indent, expr.dense)
+        return _split_text(expr.value, indent, expr.dense)
     if isinstance(expr, Binary):
         deeper = indent + _INDENT
-        left = _broken(_wrapped(expr.left), deeper, 0, 0)
-        right = _broken(_wrapped(expr.right), deeper, len(expr.operator) + 1, 0)
+        left = _break(_wrap(expr.left), deeper, 0, 0)
+        right = _break(_wrap(expr.right), deeper, len(expr.operator) + 1, 0)
         return f"(\n{deeper}{left}\n{deeper}{expr.operator} {right}\n{indent})"
     return flat
 
@@ -221,16 +222,16 @@ def _is_text(expr: Expr) -> bool:
     return isinstance(expr, Literal) and isinstance(expr.value, str) and len(expr.value) > 1
 
 
-def _function(expr: Expr, indent: str, before: int) -> str:
+def _format_function(expr: Expr, indent: str, before: int) -> str:
     """Return what is called; a long index in it goes on a line of its own."""
-    text = _base(expr)
+    text = _format_base(expr)
     if len(indent) + before + len(text) + 1 <= WIDTH or not isinstance(expr, Item):
         return text
-    index = _broken(expr.index, indent + _INDENT, 0, 0)
-    return f"{_base(expr.value)}[\n{indent}{_INDENT}{index}\n{indent}]"
+    index = _break(expr.index, indent + _INDENT, 0, 0)
+    return f"{_format_base(expr.value)}[\n{indent}{_INDENT}{index}\n{indent}]"
 
 
-def _wrapped(expr: Expr) -> Expr:
+def _wrap(expr: Expr) -> Expr:
     """Return an operand in parentheses where it needs them: a call of nothing is not possible, so the text is given."""
     if not isinstance(expr, Binary | Unary):
         return expr
@@ -239,7 +240,7 @@ def _wrapped(expr: Expr) -> Expr:
     return made
 
 
-def _filled(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
+def _fill(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
     """Return arguments or elements, as many on each line as fit."""
     lines: list[str] = []
     line = ""
@@ -253,34 +254,34 @@ def _filled(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
         if len(indent) + len(flat) <= WIDTH:
             line = flat
         else:
-            lines.append(f"{prefix}{_broken(expr, indent, len(prefix), 1)},")
+            lines.append(f"{prefix}{_break(expr, indent, len(prefix), 1)},")
             line = ""
     if line:
         lines.append(line)
     return "\n".join([f"{indent}{made}" for made in lines])
 
 
-def _pieces(text: str, indent: str, dense: bool) -> str:
+def _split_text(text: str, indent: str, dense: bool) -> str:
     """Return a long string as several that Python joins, one for each line of the text, or `dense` ones."""
     deeper = indent + _INDENT
     pieces: list[str] = []
     lines: Sequence[str] = _LINES.findall(text)
-    for line in _packed(lines, WIDTH - len(deeper)) if dense else lines:
+    for line in _pack(lines, WIDTH - len(deeper)) if dense else lines:
         at = 0
         while at < len(line):
             size = WIDTH if dense else _PIECE
-            while size > 1 and len(deeper) + len(_quoted(line[at : at + size])) > WIDTH:
+            while size > 1 and len(deeper) + len(_quote(line[at : at + size])) > WIDTH:
                 size //= 2
-            pieces.append(f"{deeper}{_quoted(line[at : at + size])}")
+            pieces.append(f"{deeper}{_quote(line[at : at + size])}")
             at += size
     return "(\n" + "\n".join(pieces) + f"\n{indent})"
 
 
-def _packed(lines: Sequence[str], room: int) -> Iterator[str]:
+def _pack(lines: Sequence[str], room: int) -> Iterator[str]:
     """Yield lines joined as long as their literal fits."""
     line = ""
     for more in lines:
-        if line and len(_quoted(line + more)) > room:
+        if line and len(_quote(line + more)) > room:
             yield line
             line = ""
         line += more
@@ -290,41 +291,44 @@ def _packed(lines: Sequence[str], room: int) -> Iterator[str]:
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-def _remark(text: str | None) -> str:
-    return "" if text is None else f"  # {_visible(text)}"
+def _format_remark(text: str | None) -> str:
+    return "" if text is None else f"  # {_make_visible(text)}"
 
 
-def _visible(text: str) -> str:
+def _make_visible(text: str) -> str:
     """Return text that cannot leave its line of comment."""
     return "".join([c if " " <= c <= "~" else "?" for c in text])
 
 
-def _line(step: Line, indent: str, out: list[str]) -> None:
+def _write_line(step: Line, indent: str, out: list[str]) -> None:
     if step.operator and f"{step.operator}=" not in _IN_PLACE:
         raise ValueError(f"{step.operator!r} is no operator")
-    before = "" if step.target is None else f"{_assigned(step.target, indent)} {step.operator}= "
-    made = _fitted(before, step.value, "", indent)
-    remark = _remark(step.comment)
+    before = "" if step.target is None else f"{_format_assigned(step.target, indent)} {step.operator}= "
+    made = _fit(before, step.value, "", indent)
+    remark = _format_remark(step.comment)
     if remark and len(made) - made.rfind("\n") + len(remark) > WIDTH:
-        out += [*_notes(step.comment or "", indent), f"{made}\n"]
+        out += [*_format_notes(step.comment or "", indent), f"{made}\n"]
     else:
         out.append(f"{made}{remark}\n")
 
 
-def _assigned(expr: Expr, indent: str) -> str:
+def _format_assigned(expr: Expr, indent: str) -> str:
     """Return what is assigned to; many targets go on several lines."""
-    text = _target(expr)
+    text = _format_target(expr)
     if not isinstance(expr, Tuple) or len(indent) + len(text) + 8 <= WIDTH:
         return text
-    inside = _filled([("", Name(_target(element))) for element in expr.elements], indent + _INDENT)
+    inside = _fill([("", Name(_format_target(element))) for element in expr.elements], indent + _INDENT)
     return f"(\n{inside}\n{indent})"
 
 
-def _target(expr: Expr) -> str:
+def _format_target(expr: Expr) -> str:
     """Return what is assigned to: a name, an item, an attribute, or several of these without parentheses."""
     if isinstance(expr, Tuple):
         inside = ", ".join(
-            [f"({_target(element)})" if isinstance(element, Tuple) else _target(element) for element in expr.elements]
+            [
+                f"({_format_target(element)})" if isinstance(element, Tuple) else _format_target(element)
+                for element in expr.elements
+            ]
         )
         return f"{inside}," if len(expr.elements) == 1 else inside
     if isinstance(expr, Name | Item | Attribute) and text_of(expr) not in _KEYWORDS:
@@ -332,52 +336,52 @@ def _target(expr: Expr) -> str:
     raise TypeError(f"{expr!r} cannot be assigned to")
 
 
-def _with(step: Block, indent: str, out: list[str]) -> Block:
+def _write_with(step: Block, indent: str, out: list[str]) -> Block:
     """Write the header of a block, and of those in it that alone fill it; return the innermost."""
     parts = [step]
     while len(parts[-1].body) == 1 and isinstance(inner := parts[-1].body[0], Block) and inner.comment is None:
         parts.append(inner)
-    texts = [text_of(part.header) + _as(part) for part in parts]
+    texts = [text_of(part.header) + _format_as(part) for part in parts]
     line = f"{indent}with {', '.join(texts)}:"
     if len(line) > WIDTH:
         parts = parts[:1]
-        line = _fitted("with ", step.header, f"{_as(step)}:", indent)
-    _head(line, step.comment, indent, out)
+        line = _fit("with ", step.header, f"{_format_as(step)}:", indent)
+    _write_head(line, step.comment, indent, out)
     return parts[-1]
 
 
-def _as(step: Block) -> str:
-    return "" if step.target is None else f" as {_target(step.target)}"
+def _format_as(step: Block) -> str:
+    return "" if step.target is None else f" as {_format_target(step.target)}"
 
 
-def _for(step: Repeat, indent: str, out: list[str]) -> None:
-    _head(_fitted(f"for {_target(step.target)} in ", step.values, ":", indent), step.comment, indent, out)
+def _write_for(step: Repeat, indent: str, out: list[str]) -> None:
+    _write_head(_fit(f"for {_format_target(step.target)} in ", step.values, ":", indent), step.comment, indent, out)
 
 
-def _head(made: str, comment: str | None, indent: str, out: list[str]) -> None:
+def _write_head(made: str, comment: str | None, indent: str, out: list[str]) -> None:
     if comment is not None:
-        out += _notes(comment, indent)
+        out += _format_notes(comment, indent)
     out.append(f"{made}\n")
 
 
-def _def(step: Define, indent: str, out: list[str]) -> None:
-    out += [f"{_fitted('@', decorator, '', indent)}\n" for decorator in step.decorators]
-    out.append(f"{indent}def {_checked(step.name)}() -> None:\n")
+def _write_def(step: Define, indent: str, out: list[str]) -> None:
+    out += [f"{_fit('@', decorator, '', indent)}\n" for decorator in step.decorators]
+    out.append(f"{indent}def {_check_name(step.name)}() -> None:\n")
     if step.doc is not None:
-        out.append(f"{indent}{_INDENT}{_documented(step.doc)}\n")
+        out.append(f"{indent}{_INDENT}{_format_docstring(step.doc)}\n")
 
 
-def _documented(text: str) -> str:
-    safe = _visible(text)
+def _format_docstring(text: str) -> str:
+    safe = _make_visible(text)
     return f'"""{safe}"""' if not set(safe) & {'"', "\\"} and safe.strip() else ascii(text)
 
 
-def _notes(text: str, indent: str) -> list[str]:
+def _format_notes(text: str, indent: str) -> list[str]:
     """Return lines of comment, long ones broken at spaces."""
     room = max(WIDTH - len(indent) - 2, 20)
     lines: list[str] = []
     for line in text.split("\n"):
-        rest = _visible(line.rstrip())
+        rest = _make_visible(line.rstrip())
         while len(rest) > room:
             at = rest.rfind(" ", 1, room)
             at = room if at < 0 else at
@@ -387,10 +391,10 @@ def _notes(text: str, indent: str) -> list[str]:
     return [f"{indent}# {line}".rstrip() + "\n" for line in lines]
 
 
-def _import(step: Import, indent: str, out: list[str]) -> None:
+def _write_import(step: Import, indent: str, out: list[str]) -> None:
     for part in step.module.split("."):
-        _checked(part)
-    names = [_checked(name) for name in step.names]
+        _check_name(part)
+    names = [_check_name(name) for name in step.names]
     if not names:
         out.append(f"{indent}import {step.module}\n")
         return
@@ -403,15 +407,15 @@ def _import(step: Import, indent: str, out: list[str]) -> None:
 
 
 _SIMPLE: dict[type[Step], Callable[[Any, str, list[str]], None]] = {
-    Line: _line,
-    Doc: lambda step, indent, out: out.append(f"{indent}{_documented(step.text)}\n"),
-    Note: lambda step, indent, out: out.extend(_notes(step.text, indent)),
+    Line: _write_line,
+    Doc: lambda step, indent, out: out.append(f"{indent}{_format_docstring(step.text)}\n"),
+    Note: lambda step, indent, out: out.extend(_format_notes(step.text, indent)),
     Blank: lambda step, indent, out: out.append("\n" * step.count),
-    Import: _import,
+    Import: _write_import,
 }
 _HEADERS: dict[type[Step], Callable[[Any, str, list[str]], Any]] = {
-    Block: _with,
-    Repeat: _for,
-    Define: _def,
+    Block: _write_with,
+    Repeat: _write_for,
+    Define: _write_def,
     Main: lambda step, indent, out: out.append(f'{indent}if __name__ == "__main__":\n'),
 }

@@ -20,22 +20,22 @@ FINE, WRONG = 0, 1
 def main(module: ExactModule, original: tuple[str, str], argv: Sequence[str] | None = None) -> int:
     """Print the PTX; on standard error say whether it equals the original (by the hashes of its bytes and of its
     words), and what ptxas and the simulator make of it. Return the exit status."""
-    args = _parser().parse_args(argv)
+    args = _build_parser().parse_args(argv)
     try:
         text = module.ptx()
     except PtxError as error:
-        return _refused(error)
+        return _report_error(error)
     if not args.quiet:
         sys.stdout.write(text)
         sys.stdout.flush()
-    _say(f"the PTX is {_likeness(module, text, original)}")
-    status = FINE if args.no_assembly else _assembled(module)
+    _say(f"the PTX is {_describe_likeness(module, text, original)}")
+    status = FINE if args.no_assembly else _assemble(module)
     if args.run:
-        status = max(status, _simulated(module, args))
+        status = max(status, _simulate(module, args))
     return status
 
 
-def _likeness(module: ExactModule, text: str, original: tuple[str, str]) -> str:
+def _describe_likeness(module: ExactModule, text: str, original: tuple[str, str]) -> str:
     if of_bytes(text) == original[0]:
         return "the original, byte for byte"
     if of_words(module.module()) == original[1]:
@@ -43,7 +43,7 @@ def _likeness(module: ExactModule, text: str, original: tuple[str, str]) -> str:
     return "not the original any more"
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description="Print the PTX of this file, and say what it is good for.")
     made.add_argument("--quiet", action="store_true", help="do not print the PTX")
     made.add_argument("--no-assembly", action="store_true", help="do not call ptxas")
@@ -56,12 +56,12 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
-def _refused(error: PtxError) -> int:
+def _report_error(error: PtxError) -> int:
     _say(render(error.diagnostics, error.source))
     return WRONG
 
 
-def _assembled(module: ExactModule) -> int:
+def _assemble(module: ExactModule) -> int:
     """Assemble, and say what each kernel takes."""
     from pyptx.toolchain import ToolMissing
 
@@ -80,7 +80,7 @@ def _assembled(module: ExactModule) -> int:
     return FINE
 
 
-def _simulated(module: ExactModule, args: argparse.Namespace) -> int:
+def _simulate(module: ExactModule, args: argparse.Namespace) -> int:
     from pyptx.codegen.trial import tried
 
     entries = [node for node in module.module().directives if isinstance(node, Function) and node.is_entry]
@@ -94,7 +94,7 @@ def _simulated(module: ExactModule, args: argparse.Namespace) -> int:
         for line in tried(module.module(), chosen[0], args.grid, args.block, args.bytes, args.number):
             _say(line)
     except PtxError as error:
-        return _refused(error)
+        return _report_error(error)
     return FINE
 
 

@@ -28,12 +28,12 @@ class Item(NamedTuple):
 def items(body: Sequence[Statement], closing: str = "", depth: int = 0) -> tuple[list[Item], str]:
     """Return the items of a body, and what is left of the gap before its closing brace. Marks that are not in pairs
     are plain comments, as are those outside functions or too deep."""
-    gaps: list[str] = [_first(statement) for statement in body]
+    gaps: list[str] = [_get_first_gap(statement) for statement in body]
     gaps.append(closing)
     if not 1 <= depth <= DEEPEST or not any(_WORD in gap for gap in gaps):
         return [Item(node, "", gap) for node, gap in zip(body, gaps, strict=False)], closing
-    pieces = [_pieces(gap) for gap in gaps]
-    paired = _paired(pieces)
+    pieces = [_split_at_marks(gap) for gap in gaps]
+    paired = _pair_marks(pieces)
     out: list[Item] = []
     serial = 0
     for index, parts in enumerate(pieces):
@@ -52,7 +52,7 @@ def items(body: Sequence[Statement], closing: str = "", depth: int = 0) -> tuple
     return out, closing
 
 
-def _first(statement: Statement) -> str:
+def _get_first_gap(statement: Statement) -> str:
     layout: tuple[str, ...] | None = getattr(statement, "layout", None)
     return layout[0] if layout else ""
 
@@ -63,7 +63,7 @@ def gaps_of(statement: Statement, before: str) -> tuple[str, ...]:
     return layout if before is layout[0] else (before, *layout[1:])
 
 
-def _pieces(gap: str) -> list[str]:
+def _split_at_marks(gap: str) -> list[str]:
     """Return text, mark, text, … of a gap."""
     if _WORD not in gap:
         return [gap]
@@ -75,7 +75,7 @@ def _pieces(gap: str) -> list[str]:
     return [*out, gap[at:]]
 
 
-def _paired(pieces: list[list[str]]) -> list[bool]:
+def _pair_marks(pieces: list[list[str]]) -> list[bool]:
     """Tell of each mark whether it and its partner enclose something."""
     marked = [mark for parts in pieces for mark in parts[1::2]]
     out = [False] * len(marked)

@@ -49,7 +49,7 @@ class Scope:
         made: Expr | None = None
         while scope is not None and name not in scope.known:
             passed.append(scope)
-            made = scope._here(name)
+            made = scope._find_here(name)
             scope = scope.outer if made is None else None
         if scope is not None:
             made = scope.known[name]
@@ -57,14 +57,14 @@ class Scope:
             scope.known[name] = made
         return made
 
-    def _here(self, name: str) -> Expr | None:
+    def _find_here(self, name: str) -> Expr | None:
         single = self.singles.get(name)
         if single is not None:
             self.used.add(single.id)
             return single
         if not self.ranges or not name[-1].isdigit():
             return None
-        for base, digits in _splits(name):
+        for base, digits in _find_splits(name):
             found = self.ranges.get(base)
             if found is not None and int(digits) < found[1]:
                 self.used.add(found[0].id)
@@ -76,7 +76,7 @@ class Scope:
         return (expr.value if isinstance(expr, Item) else expr) in self.predicates
 
 
-def _splits(name: str) -> Iterator[tuple[str, str]]:
+def _find_splits(name: str) -> Iterator[tuple[str, str]]:
     """Yield the ways to read a name as a base and an index as ranges number them: no zeros first."""
     for at in range(len(name) - 1, max(0, len(name) - 10), -1):
         if not ("0" <= name[at] <= "9"):

@@ -67,7 +67,7 @@ class Statements:
         key = node.opcode, node.modifiers, count
         known = self.spellings.get(key)
         if known is None:
-            known = self.spellings[key] = self._spelling(*key)
+            known = self.spellings[key] = self._spell(*key)
         function, places, keywords = known
         expr = self.operands.expr
         if places:
@@ -86,7 +86,7 @@ class Statements:
             return made
         return Unary("~", made) if scope.is_predicate(made) else Call(dotted("ptx.op.negated"), (made,))
 
-    def _spelling(self, opcode: str, modifiers: tuple[str, ...], count: int) -> tuple[Expr, tuple[bool, ...], Keywords]:
+    def _spell(self, opcode: str, modifiers: tuple[str, ...], count: int) -> tuple[Expr, tuple[bool, ...], Keywords]:
         words = tuple([m[1:] for m in modifiers])
         found = None if self.target is None else known(spelled(opcode, *words), count, self.target, self.version)
         match = lookup(opcode, words) if found is not None else None
@@ -104,55 +104,55 @@ class Statements:
     def registers(self, node: RegDecl, inside: bool) -> Expr:
         """Return `ptx.decl.reg(…)`."""
         names = [
-            Literal(item.name if item.count is None else f"{item.name}<{_spelled(item.count)}>")
+            Literal(item.name if item.count is None else f"{item.name}<{_format_count(item.count)}>")
             for item in node.declarators
         ]
-        return self._call("decl.reg" if inside else "reg", inside, [self.operands.type(node.type), *names],
-                          vector=self._maybe(node.vector), align=self._maybe(node.alignment))  # fmt: skip
+        return self._build_call("decl.reg" if inside else "reg", inside, [self.operands.type(node.type), *names],
+                          vector=self._build_number(node.vector), align=self._build_number(node.alignment))  # fmt: skip
 
     def variable(self, node: VarDecl, scope: Scope, inside: bool) -> Expr:
         """Return `ptx.decl.var(…)`."""
         first, *more = node.declarators
-        shape = self._shape(first)
+        shape = self._build_shape(first)
         arguments = [Literal(node.state_space.ptx[1:]), self.operands.type(node.type), Literal(node.name)]
         if shape is not None or more:
             arguments.append(shape or NONE)
-        arguments += [self._item(item, scope) for item in more]
-        return self._call(
+        arguments += [self._build_item(item, scope) for item in more]
+        return self._build_call(
             "decl.var" if inside else "var", inside, arguments,
-            init=self._init(first, scope), align=self._maybe(node.alignment),
+            init=self._build_init(first, scope), align=self._build_number(node.alignment),
             linking=None if node.linking is None else Literal(node.linking.ptx[1:]),
-            vector=self._maybe(node.vector), count=self._maybe(node.count), braces=_maybe_bool(node.braces),
-            attributes=self._attributes(node.attributes), attributes_first=None if node.attributes_first else FALSE,
-            bank=self._maybe(node.bank),
+            vector=self._build_number(node.vector), count=self._build_number(node.count),
+            braces=_build_bool(node.braces), attributes=self._build_attributes(node.attributes),
+            attributes_first=None if node.attributes_first else FALSE, bank=self._build_number(node.bank),
         )  # fmt: skip
 
-    def _item(self, item: Declarator, scope: Scope) -> Expr:
-        shape = self._shape(item)
-        made = [("init", self._init(item, scope)), ("count", self._maybe(item.count))]
-        keywords = [(name, expr) for name, expr in (*made, ("braces", _maybe_bool(item.braces))) if expr is not None]
+    def _build_item(self, item: Declarator, scope: Scope) -> Expr:
+        shape = self._build_shape(item)
+        made = [("init", self._build_init(item, scope)), ("count", self._build_number(item.count))]
+        keywords = [(name, expr) for name, expr in (*made, ("braces", _build_bool(item.braces))) if expr is not None]
         arguments = (Literal(item.name),) if shape is None else (Literal(item.name), shape)
         return Call(dotted("ptx.decl.item"), arguments, tuple(keywords))
 
-    def _shape(self, item: Declarator) -> Expr | None:
+    def _build_shape(self, item: Declarator) -> Expr | None:
         if item.array_size is None:
             return None
         sizes = [self.operands.value(size) for size in (item.array_size, *item.dims)]
         return sizes[0] if len(sizes) == 1 and sizes[0] is not NONE else Tuple(tuple(sizes))
 
-    def _init(self, item: Declarator, scope: Scope) -> Expr | None:
+    def _build_init(self, item: Declarator, scope: Scope) -> Expr | None:
         if item.initializer is None:
             return None
-        return List(tuple([self._initial(value, scope) for value in item.initializer]))
+        return List(tuple([self._build_initial(value, scope) for value in item.initializer]))
 
-    def _initial(self, value: str | Operand, scope: Scope) -> Expr:
+    def _build_initial(self, value: str | Operand, scope: Scope) -> Expr:
         if isinstance(value, Operand):
             return self.operands.expr(value, scope)
         return self.operands.number(value) if value[0] in "-.0123456789" else Literal(value)
 
     def parameter(self, node: Param) -> Expr:
         """Return `ptx.decl.param(…)`."""
-        value = self._maybe
+        value = self._build_number
         arguments: list[Expr] = [self.operands.type(node.type), Literal(node.name)]
         if node.array_size is not None:
             size = self.operands.value(node.array_size)
@@ -163,7 +163,7 @@ class Statements:
         elif node.pointer or node.ptr_alignment is not None:
             pointer = TRUE
         space = node.state_space.ptx[1:]
-        return _keywords(
+        return _call_with_keywords(
             dotted("ptx.decl.param"), arguments, space=None if space == "param" else Literal(space),
             align=value(node.alignment), ptr=pointer, ptr_align=value(node.ptr_alignment), vector=value(node.vector),
             trailing_align=value(node.trailing_alignment),
@@ -176,22 +176,22 @@ class Statements:
         if node.return_params is not None:
             returns = List(tuple([self.parameter(param) for param in node.return_params]))
         arguments = [Literal(node.name), *[self.parameter(param) for param in node.params]]
-        return _keywords(
+        return _call_with_keywords(
             Attribute(self.module, method), arguments,
             entry=TRUE if node.is_entry and not node.definition else None, returns=returns,
             linking=None if node.linking is None else Literal(node.linking.ptx[1:]),
-            directives=self._directives(node.directives), attributes=self._attributes(node.attributes),
+            directives=self._build_directives(node.directives), attributes=self._build_attributes(node.attributes),
             parens=None if node.parens or node.params else FALSE,
         )  # fmt: skip
 
-    def _directives(self, given: Sequence[FunctionDirective]) -> Expr | None:
+    def _build_directives(self, given: Sequence[FunctionDirective]) -> Expr | None:
         made: list[Expr] = []
         for item in given:
             values = [Literal(v) if isinstance(v, str) else self.operands.value(v) for v in item.values]
             made.append(Tuple((Literal(item.name), *values)) if values else Literal(item.name))
         return List(tuple(made)) if made else None
 
-    def _attributes(self, given: Sequence[VariableAttribute]) -> Expr | None:
+    def _build_attributes(self, given: Sequence[VariableAttribute]) -> Expr | None:
         made: list[Expr] = []
         for item in given:
             name = Literal(item.name.removeprefix("."))
@@ -200,20 +200,20 @@ class Statements:
 
     def label(self, node: Label, inside: bool) -> Expr:
         """Return `ptx.label(…)`."""
-        return self._call("label", inside, [Literal(node.name)])
+        return self._build_call("label", inside, [Literal(node.name)])
 
     def directive(self, node: Statement, inside: bool) -> Expr:
         """Return `ptx.directive(…)`, or a line of a section."""
         if isinstance(node, SectionData):
-            values = [self._placed(value) for value in node.values]
-            return self._call("data", inside, [self.operands.type(node.type), *values])
+            values = [self._build_section_value(value) for value in node.values]
+            return self._build_call("data", inside, [self.operands.type(node.type), *values])
         make = _DIRECTIVES.get(type(node))
         if make is None:
             raise ValueError(f"{node!r} cannot be written in Python")
         word, values, keywords = make(self, node)
-        return self._call("directive", inside, [Literal(word), *values], **keywords)
+        return self._build_call("directive", inside, [Literal(word), *values], **keywords)
 
-    def _placed(self, value: int | str | SectionLabel) -> Expr:
+    def _build_section_value(self, value: int | str | SectionLabel) -> Expr:
         if isinstance(value, str):
             return Literal(value)
         if not isinstance(value, SectionLabel):
@@ -224,17 +224,17 @@ class Statements:
             (Literal(value.name), self.operands.value(value.offset))
         )  # fmt: skip
 
-    def _call(self, method: str, inside: bool, arguments: Sequence[Expr], **keywords: Expr | None) -> Expr:
+    def _build_call(self, method: str, inside: bool, arguments: Sequence[Expr], **keywords: Expr | None) -> Expr:
         function = dotted(f"ptx.{method}") if inside else Attribute(self.module, method)
-        return _keywords(function, arguments, **keywords)
+        return _call_with_keywords(function, arguments, **keywords)
 
-    def _maybe(self, value: int | None) -> Expr | None:
+    def _build_number(self, value: int | None) -> Expr | None:
         return None if value is None else self.operands.value(value)
 
     def loc(self, node: LocDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
         """Return what `.loc` is called with."""
         value = self.operands.value
-        name = None if node.function_name is None else self._placed(node.function_name)
+        name = None if node.function_name is None else self._build_section_value(node.function_name)
         at = None if node.inlined_at is None else Tuple(tuple([value(number) for number in node.inlined_at]))
         more = {"function_name": name, "inlined_at": at, "intermediate": TRUE if node.intermediate else None}
         return "loc", [value(node.file), value(node.line), value(node.column)], more
@@ -251,7 +251,12 @@ class Statements:
             for given in (node.params or None, node.return_params)
         )
         parens = None if node.parens or node.params else FALSE
-        more = {"params": params, "returns": returns, "directives": self._directives(node.directives), "parens": parens}
+        more = {
+            "params": params,
+            "returns": returns,
+            "directives": self._build_directives(node.directives),
+            "parens": parens,
+        }
         return "callprototype", [], more
 
     def branches(self, node: BranchTargets) -> tuple[str, list[Expr], dict[str, Expr | None]]:
@@ -264,7 +269,7 @@ class Statements:
 
     def dwarf(self, node: DwarfDirective) -> tuple[str, list[Expr], dict[str, Expr | None]]:
         """Return what `@@DWARF` is called with."""
-        return "dwarf", [Literal(node.keyword), *[self._placed(value) for value in node.values]], {}
+        return "dwarf", [Literal(node.keyword), *[self._build_section_value(value) for value in node.values]], {}
 
 
 _DIRECTIVES: dict[type, Callable[[Any, Any], tuple[str, list[Expr], dict[str, Expr | None]]]] = {
@@ -293,14 +298,14 @@ def attribute(modifier: str) -> str | None:
 _TAKEN = frozenset(("global",))
 
 
-def _keywords(function: Expr, arguments: Sequence[Expr], **keywords: Expr | None) -> Expr:
+def _call_with_keywords(function: Expr, arguments: Sequence[Expr], **keywords: Expr | None) -> Expr:
     given = [(name, value) for name, value in keywords.items() if value is not None]
     return Call(function, tuple(arguments), tuple(given))
 
 
-def _spelled(count: int) -> str:
+def _format_count(count: int) -> str:
     return str(getattr(count, "text", int(count)))
 
 
-def _maybe_bool(value: bool | None) -> Expr | None:
+def _build_bool(value: bool | None) -> Expr | None:
     return None if value is None else Literal(value)

@@ -31,11 +31,11 @@ def detected(module: Module) -> Style:
     """Return the style that leaves the fewest statements with a layout of their own."""
     spots = list(walked(module.directives))
     files = files_of(module.directives)
-    style = _spacing(spots)._replace(loc_comments=_loc_comments(spots, files))
-    return _forms(spots, _contexts(spots, style), files)
+    style = _find_spacing(spots)._replace(loc_comments=_has_loc_comments(spots, files))
+    return _add_forms(spots, _add_contexts(spots, style), files)
 
 
-def _loc_comments(spots: Spots, files: dict[int, str]) -> bool:
+def _has_loc_comments(spots: Spots, files: dict[int, str]) -> bool:
     """Tell whether most `.loc` repeat their place in a comment."""
     votes = 0
     for seen in spots:
@@ -55,12 +55,12 @@ class _Votes(NamedTuple):
     regular: Counter[str]
 
 
-def _votes() -> _Votes:
+def _make_votes() -> _Votes:
     return _Votes(Counter(), Counter(), Counter(), defaultdict(Counter), Counter())
 
 
-def _spacing(spots: Spots) -> Style:
-    code, asm = _votes(), _votes()
+def _find_spacing(spots: Spots) -> Style:
+    code, asm = _make_votes(), _make_votes()
     alike: dict[Any, tuple[Seen, list[int]]] = {}
     for seen in spots:
         node = seen.node
@@ -78,13 +78,17 @@ def _spacing(spots: Spots) -> Style:
     for seen, (times,) in alike.values():
         assert isinstance(seen.node, Instruction)
         _count(seen, seen.node, times, asm if seen.asm else code)
-    indent = _most(code.indent, "\t")
+    indent = _choose_most_frequent(code.indent, "\t")
     flat = sum(n for (tail, _), n in code.deeper.items() if tail == indent)
     nested = sum(n for (tail, depth), n in code.deeper.items() if tail == indent * depth and indent)
     inner = None
     if asm.indent:
-        inner = Style(_most(asm.indent, ""), _most(asm.opcode, " "), around=_around(asm))
-    return Style(indent, _most(code.opcode, " "), flat=flat > nested, around=_around(code), asm=inner)
+        inner = Style(
+            _choose_most_frequent(asm.indent, ""), _choose_most_frequent(asm.opcode, " "), around=_choose_around(asm)
+        )
+    return Style(
+        indent, _choose_most_frequent(code.opcode, " "), flat=flat > nested, around=_choose_around(code), asm=inner
+    )
 
 
 def _count(seen: Seen, node: Instruction, times: int, votes: _Votes) -> None:
@@ -94,7 +98,7 @@ def _count(seen: Seen, node: Instruction, times: int, votes: _Votes) -> None:
         votes.indent[tail] += times
     if seen.depth > 1:
         votes.deeper[tail, seen.depth] += times
-    head = _head(node)
+    head = _find_head_gap(node)
     if not node.operands or len(gaps) <= head:
         return
     votes.opcode[gaps[head]] += times
@@ -112,42 +116,42 @@ def _count(seen: Seen, node: Instruction, times: int, votes: _Votes) -> None:
         votes.around[pair(words[at - 1], words[at])][gaps[at]] += times
 
 
-def _head(node: Instruction) -> int:
+def _find_head_gap(node: Instruction) -> int:
     """Return the index of the gap between opcode and operands."""
     return 1 + len(node.modifiers) + (0 if node.predicate is None else 2 + node.predicate.negated)
 
 
-def _around(votes: _Votes) -> dict[str, str]:
+def _choose_around(votes: _Votes) -> dict[str, str]:
     out: dict[str, str] = {}
     for key, counted in sorted(votes.around.items()):
-        usual = inner_gap(_side(key[0]), _side(key[-1]))
+        usual = inner_gap(_classify_side(key[0]), _classify_side(key[-1]))
         counted[usual] += votes.regular[key]
-        gap = _most(counted, usual)
+        gap = _choose_most_frequent(counted, usual)
         if gap != usual:
             out[key] = gap
     return out
 
 
-def _side(character: str) -> str:
+def _classify_side(character: str) -> str:
     return character if character in PUNCTUATION else "x"
 
 
-def _most(counted: Counter[Any], usual: str) -> Any:  # noqa: ANN401
+def _choose_most_frequent(counted: Counter[Any], usual: str) -> Any:  # noqa: ANN401
     """Return what was seen most often; what is usual where nothing was."""
     return max(counted, key=lambda key: (counted[key], key == usual), default=usual) if counted else usual
 
 
-def _tables() -> tuple[Any, Any]:
+def _make_tables() -> tuple[Any, Any]:
     """Return counters by key: for code, for inline assembly."""
     one: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
     two: defaultdict[Any, Counter[Any]] = defaultdict(Counter)
     return one, two
 
 
-def _contexts(spots: Spots, style: Style) -> Style:
+def _add_contexts(spots: Spots, style: Style) -> Style:
     """Add what stands before statements."""
     counted = Counter([(seen.asm, seen.depth, seen.last, seen.kind, seen.gaps[0]) for seen in spots])
-    special, general = _tables(), _tables()
+    special, general = _make_tables(), _make_tables()
     leads: tuple[dict[str, str], dict[str, str]] = ({}, {})
     place = Place(style)
     for (asm, depth, last, kind, gap), times in counted.items():
@@ -156,7 +160,7 @@ def _contexts(spots: Spots, style: Style) -> Style:
         special[asm][one, two][gap] += times
         general[asm][two][gap] += times
         leads[asm][two] = place.before(kind)
-    made = [_befores(special[asm], general[asm], leads[asm]) for asm in (False, True)]
+    made = [_choose_befores(special[asm], general[asm], leads[asm]) for asm in (False, True)]
     inner = style.asm and style.asm._replace(before=made[1])
     return style._replace(before=made[0], asm=inner)
 
@@ -165,23 +169,23 @@ _ONCE = frozenset(("reg inst", "reg loc", "function}", "function}@0"))
 """What comes once in a function: a single one is a rule."""
 
 
-def _befores(special: Any, general: Any, leads: dict[str, str]) -> dict[str, str]:  # noqa: ANN401
+def _choose_befores(special: Any, general: Any, leads: dict[str, str]) -> dict[str, str]:  # noqa: ANN401
     out: dict[str, str] = {}
     for kind, counted in sorted(general.items()):
-        gap = _most(counted, leads[kind])
+        gap = _choose_most_frequent(counted, leads[kind])
         if gap != leads[kind] and counted[gap] >= (1 if kind in _ONCE else LEAST):
             out[kind] = gap
     for (key, kind), counted in sorted(special.items()):
         usual = out.get(kind, leads[kind])
-        gap = _most(counted, usual)
+        gap = _choose_most_frequent(counted, usual)
         if gap != usual and counted[gap] >= (1 if key in _ONCE else LEAST):
             out[key] = gap
     return out
 
 
-def _forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
+def _add_forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
     """Add the single gaps that kinds of statements have different from the rest."""
-    heads, sized = _tables(), _tables()
+    heads, sized = _make_tables(), _make_tables()
     compare = Comparison(style, files)
     place = compare.place
     for node, mark, gaps, asm, depth, last in spots:
@@ -193,15 +197,15 @@ def _forms(spots: Spots, style: Style, files: dict[int, str]) -> Style:
             continue
         place.asm, place.depth, place.last = asm, depth, last
         difference = compare.deviation(node, gaps)
-        head = _named(node)
+        head = _find_head(node)
         heads[asm][head][difference] += 1
         sized[asm][head, len(gaps) - 1][difference] += 1
-    made = [_chosen(heads[asm], sized[asm]) for asm in (False, True)]
+    made = [_choose_forms(heads[asm], sized[asm]) for asm in (False, True)]
     inner = style.asm and style.asm._replace(forms=made[1])
     return style._replace(forms=made[0], asm=inner)
 
 
-def _named(node: Statement) -> str:
+def _find_head(node: Statement) -> str:
     return head_of(node, ()) if type(node) is Instruction else head_of(node, tokens(node))
 
 
@@ -225,15 +229,15 @@ class Comparison:
                 key = form, gaps[0], place.last, place.depth, place.asm
                 known = self.known.get(key)
                 if known is None:
-                    known = self.known[key] = _deviation(node, place, gaps)
+                    known = self.known[key] = _find_deviation(node, place, gaps)
                 return known
-        return _deviation(node, place, gaps)
+        return _find_deviation(node, place, gaps)
 
 
-def _deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Deviation:
+def _find_deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Deviation:
     usual = place.gaps(node, tokens(node))
     last = len(gaps) - 1
-    operands = _head(node) if isinstance(node, Instruction) and node.operands else -1
+    operands = _find_head_gap(node) if isinstance(node, Instruction) and node.operands else -1
     out: list[tuple[int | str, str]] = []
     for at, (mine, theirs) in enumerate(zip(usual, gaps, strict=True)):
         if mine != theirs:
@@ -241,7 +245,7 @@ def _deviation(node: Statement, place: Place, gaps: tuple[str, ...]) -> Deviatio
     return tuple(out)
 
 
-def _chosen(heads: Any, sized: Any) -> dict[str, dict[int | str, str]]:  # noqa: ANN401
+def _choose_forms(heads: Any, sized: Any) -> dict[str, dict[int | str, str]]:  # noqa: ANN401
     out: dict[str, dict[int | str, str]] = {}
     for head, counted in sorted(heads.items()):
         most: Deviation = max(counted, key=lambda key: (counted[key], not key))

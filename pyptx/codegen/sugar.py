@@ -46,7 +46,7 @@ def sugared(plan: Plan, module: Module) -> Plan:
     target = architecture(module)
     version = int(module.version.major), int(module.version.minor)
     names = Names()
-    names.taken.update(_module_names(plan.body))
+    names.taken.update(_find_module_names(plan.body))
     waits: dict[Expr, Name] = {}
     lines = any("debug" in name for name in module.target.targets)
     setting = Setting(
@@ -56,19 +56,19 @@ def sugared(plan: Plan, module: Module) -> Plan:
     out: list[Step] = []
     for step in plan.body:
         if isinstance(step, Define) and step.opens and isinstance(step.opens[0], Function):
-            named = step.replace(name=_function_name(step, step.opens[0], names))
+            named = step.replace(name=_choose_function_name(step, step.opens[0], names))
             out.append(drop_unused(readable(named, made[id(step.opens[0])], setting)))
-        elif not _spaces(step):
-            out.append(_unspaced(step))
-    written, constants = shorten_symbols(out, list(_symbols(module)), names)
+        elif not _is_spacing(step):
+            out.append(_drop_spacing(step))
+    written, constants = shorten_symbols(out, list(_find_symbols(module)), names)
     constants += [Line(loop, (), name) for loop, name in waits.items()]
     if constants:
         at = next((i for i, step in enumerate(written) if isinstance(step, Line) and step.target == Name("module")), 0)
         written = (*written[:at], *constants, *written[at:])
-    return Plan(tuple(_imports(written)))
+    return Plan(tuple(_add_imports(written)))
 
 
-def _symbols(module: Module) -> Iterator[str]:
+def _find_symbols(module: Module) -> Iterator[str]:
     """Yield the symbols that a module declares."""
     for statement in visit(module):
         if isinstance(statement, Function):
@@ -78,7 +78,7 @@ def _symbols(module: Module) -> Iterator[str]:
             yield from (item.name for item in statement.declarators)
 
 
-def _function_name(step: Define, function: Function, names: Names) -> str:
+def _choose_function_name(step: Define, function: Function, names: Names) -> str:
     """Return the readable name of a function, unless the user gave it one."""
     given = step.name.strip("_") != identifier(function.name).strip("_") and step.name.rstrip("0123456789_") != (
         identifier(function.name).rstrip("0123456789_")
@@ -87,7 +87,7 @@ def _function_name(step: Define, function: Function, names: Names) -> str:
     return step.name if given or wanted == step.name else names.fresh(wanted)
 
 
-def _module_names(steps: Sequence[Step]) -> Iterator[str]:
+def _find_module_names(steps: Sequence[Step]) -> Iterator[str]:
     """Yield the identifiers that mean something in the whole file."""
     for step in steps:
         if isinstance(step, Define):
@@ -98,25 +98,25 @@ def _module_names(steps: Sequence[Step]) -> Iterator[str]:
             yield from (part.id for part in parts(step.target) if isinstance(part, Name))
 
 
-def _spaces(step: Step) -> bool:
+def _is_spacing(step: Step) -> bool:
     """Tell whether a step says only how the text is spaced."""
     if isinstance(step, Line) and isinstance(step.value, Call):
         return step.value.function in _LAYOUTS or step.target == Name("STYLE")
     return False
 
 
-def _unspaced(step: Step) -> Step:
+def _drop_spacing(step: Step) -> Step:
     if isinstance(step, Block):
-        return step.replace(body=tuple([_unspaced(inside) for inside in step.body if not _spaces(inside)]))
+        return step.replace(body=tuple([_drop_spacing(inside) for inside in step.body if not _is_spacing(inside)]))
     if isinstance(step, Line) and isinstance(step.value, Call) and step.target == Name("module"):
         keywords = tuple([(name, value) for name, value in step.value.keywords if name not in _SPACING])
         return step.replace(value=Call(step.value.function, step.value.arguments, keywords))
     return step
 
 
-def _imports(steps: Sequence[Step]) -> Iterator[Step]:
+def _add_imports(steps: Sequence[Step]) -> Iterator[Step]:
     """Yield the steps with imports of what they name."""
-    used = _used(steps)
+    used = _find_used(steps)
     types = tuple(sorted(used & _TYPES, key=natural))
     for step in steps:
         if isinstance(step, Import) and step.module == "pyptx":
@@ -129,11 +129,11 @@ def _imports(steps: Sequence[Step]) -> Iterator[Step]:
             yield step
 
 
-def _used(steps: Sequence[Step]) -> set[str]:
+def _find_used(steps: Sequence[Step]) -> set[str]:
     """Return every identifier that the steps name. Shared expressions are looked at once."""
     seen: set[int] = set()
     names: set[str] = set()
-    stack = [expr for step in walk(steps) for expr in _expressions(step)]
+    stack = [expr for step in walk(steps) for expr in _find_expressions(step)]
     while stack:
         expr = stack.pop()
         if isinstance(expr, Name):
@@ -144,7 +144,7 @@ def _used(steps: Sequence[Step]) -> set[str]:
     return names
 
 
-def _expressions(step: Step) -> Iterator[Expr]:
+def _find_expressions(step: Step) -> Iterator[Expr]:
     """Yield the expressions that a step writes itself."""
     if isinstance(step, Line):
         yield step.value

@@ -78,10 +78,10 @@ class Draft:
         """Return a register of a declared range as its element, None for any other."""
         key = variable.name, id(variable.declaration)
         if key not in self.elements:
-            self.elements[key] = self._element(*key)
+            self.elements[key] = self._find_element(*key)
         return self.elements[key]
 
-    def _element(self, name: str, declaration: int) -> Expr | None:
+    def _find_element(self, name: str, declaration: int) -> Expr | None:
         for at in range(len(name) - 1, max(0, len(name) - 10), -1):
             if not name[at].isdigit():
                 return None

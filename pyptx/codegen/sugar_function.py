@@ -93,15 +93,15 @@ def readable(define: Define, body: Body, setting: Setting) -> Define:
     )
     for name, run in passes:
         steps = run(steps)
-        _keeps(name, steps, kept)
-    return define.replace(body=_framed(draft, steps, raised))
+        _check_statements(name, steps, kept)
+    return define.replace(body=_frame(draft, steps, raised))
 
 
 class BrokenPass(AssertionError):
     """A pass that drops, repeats or moves a statement: a mistake in this package, never of the PTX."""
 
 
-def _keeps(name: str, steps: Sequence[Written], statements: Sequence[Emitted]) -> None:
+def _check_statements(name: str, steps: Sequence[Written], statements: Sequence[Emitted]) -> None:
     """Refuse the steps of a pass that do not emit just the statements of the function, in order."""
     for emitted, expected in zip_longest(flatten(steps), statements):
         same = emitted is expected or (
@@ -111,7 +111,7 @@ def _keeps(name: str, steps: Sequence[Written], statements: Sequence[Emitted]) -
             raise BrokenPass(f"{name}: {emitted!r:.120} stands where {expected!r:.120} was")
 
 
-def _framed(draft: Draft, steps: Sequence[Written], raised: Raised) -> tuple[Written, ...]:
+def _frame(draft: Draft, steps: Sequence[Written], raised: Raised) -> tuple[Written, ...]:
     """Put the declared names that are used in front, and the body into `with ptx.names(…)`."""
     first = next((at for at, step in enumerate(steps) if not _declares(step)), len(steps))
     emitted = [item for item in flatten(steps) if isinstance(item, Instruction)]

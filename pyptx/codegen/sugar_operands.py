@@ -88,25 +88,25 @@ class Operands:
         return Item(first.value, Slice(Literal(start), Literal(start + len(elements))))
 
 
-def _register(operands: Operands, given: RegisterOperand) -> Expr | None:
+def _build_register(operands: Operands, given: RegisterOperand) -> Expr | None:
     return operands.named(given.name)
 
 
-def _immediate(_: Operands, given: ImmediateOperand) -> Expr:
+def _build_immediate(_: Operands, given: ImmediateOperand) -> Expr:
     return number(given.text)
 
 
-def _vector(operands: Operands, given: VectorOperand) -> Expr | None:
+def _build_vector(operands: Operands, given: VectorOperand) -> Expr | None:
     made = [operands.expr(element) for element in given.elements]
     return None if None in made else operands.gathered(tuple([m for m in made if m is not None]))
 
 
-def _tuple(operands: Operands, given: ParenthesizedOperand) -> Expr | None:
+def _build_tuple(operands: Operands, given: ParenthesizedOperand) -> Expr | None:
     made = [operands.expr(element) for element in given.elements]
     return None if None in made else Tuple(tuple([m for m in made if m is not None]))
 
 
-def _address(operands: Operands, given: AddressOperand) -> Expr | None:
+def _build_address(operands: Operands, given: AddressOperand) -> Expr | None:
     if given.offset_expression is not None or given.base[0] in "-0123456789":
         return None
     base = operands.named(given.base)
@@ -124,31 +124,31 @@ def _address(operands: Operands, given: AddressOperand) -> Expr | None:
     return base if not isinstance(base, Literal) else call(ADDR, base)
 
 
-def _negated(operands: Operands, given: NegatedOperand) -> Expr | None:
+def _build_negated(operands: Operands, given: NegatedOperand) -> Expr | None:
     inner = operands.expr(given.operand)
     return None if inner is None else Unary("~", inner)
 
 
-def _pipe(operands: Operands, given: PipeOperand) -> Expr | None:
+def _build_pipe(operands: Operands, given: PipeOperand) -> Expr | None:
     left, right = operands.expr(given.left), operands.expr(given.right)
     return None if left is None or right is None else call(PIPE, left, right)
 
 
-def _binary(operands: Operands, given: BinaryOperand) -> Expr | None:
+def _build_binary(operands: Operands, given: BinaryOperand) -> Expr | None:
     left, right = operands.expr(given.left), operands.expr(given.right)
     return None if given.operator != "+" or left is None or right is None else call(PLUS, left, right)
 
 
 _MADE: dict[type[Operand], Callable[[Operands, Any], Expr | None]] = {
-    BinaryOperand: _binary,
-    RegisterOperand: _register,
-    LabelOperand: _register,
-    ImmediateOperand: _immediate,
-    VectorOperand: _vector,
-    ParenthesizedOperand: _tuple,
-    AddressOperand: _address,
-    NegatedOperand: _negated,
-    PipeOperand: _pipe,
+    BinaryOperand: _build_binary,
+    RegisterOperand: _build_register,
+    LabelOperand: _build_register,
+    ImmediateOperand: _build_immediate,
+    VectorOperand: _build_vector,
+    ParenthesizedOperand: _build_tuple,
+    AddressOperand: _build_address,
+    NegatedOperand: _build_negated,
+    PipeOperand: _build_pipe,
 }
 
 

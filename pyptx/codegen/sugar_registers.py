@@ -64,10 +64,10 @@ def given_names(draft: Draft, emitted: Sequence[Instruction]) -> list[Expr]:
                 runs[-1] = runs[-1][0], runs[-1][1], index + 1
             else:
                 runs.append((element.value, index, index + 1))
-    return [_run(*run) for runs in out.values() for run in runs]
+    return [_build_run(*run) for runs in out.values() for run in runs]
 
 
-def _run(name: Expr, first: int, last: int) -> Expr:
+def _build_run(name: Expr, first: int, last: int) -> Expr:
     if first < 0:
         return name
     return Item(name, Literal(first)) if last == first + 1 else Item(name, Slice(Literal(first), Literal(last)))
@@ -75,10 +75,16 @@ def _run(name: Expr, first: int, last: int) -> Expr:
 
 def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
     """Yield lines that give a variable to every declared register that the body uses by name, neighbors together."""
-    used = {part.id for step in walk(steps) for expr in _exprs(step) for part in parts(expr) if isinstance(part, Name)}
+    used = {
+        part.id
+        for step in walk(steps)
+        for expr in _find_expressions(step)
+        for part in parts(expr)
+        if isinstance(part, Name)
+    }
     for identifier, (whole, first, last, home) in draft.arrays.items():
         if identifier in used:
-            yield Line(_part(draft, whole, first, last, home), (), Name(identifier))
+            yield Line(_build_part(draft, whole, first, last, home), (), Name(identifier))
     found: dict[tuple[str, str], list[tuple[int, Variable]]] = {}
     for variable in draft.variables.values():
         if variable.fresh or variable.inner or variable.identifier not in used or not isinstance(variable.expr, Name):
@@ -89,14 +95,14 @@ def mentioned(draft: Draft, steps: Sequence[Step]) -> Iterator[Step]:
             assert isinstance(index, int)
             found.setdefault((element.value.id, variable.home.name), []).append((index, variable))
     for (name, _), members in found.items():
-        yield from _together(draft, Name(name), sorted(members, key=lambda member: member[0]))
+        yield from _join_members(draft, Name(name), sorted(members, key=lambda member: member[0]))
 
 
 _MOST = 8
 """How many registers one line gives variables to."""
 
 
-def _together(draft: Draft, whole: Name, members: list[tuple[int, Variable]]) -> Iterator[Step]:
+def _join_members(draft: Draft, whole: Name, members: list[tuple[int, Variable]]) -> Iterator[Step]:
     at = 0
     while at < len(members):
         first, variable = members[at]
@@ -110,11 +116,11 @@ def _together(draft: Draft, whole: Name, members: list[tuple[int, Variable]]) ->
                 made = Attribute(made, variable.home.name)
             yield Line(made, (), targets[0])
         else:
-            yield Line(_part(draft, whole, first, first + stop - at, variable.home), (), Tuple(targets))
+            yield Line(_build_part(draft, whole, first, first + stop - at, variable.home), (), Tuple(targets))
         at = stop
 
 
-def _part(draft: Draft, whole: Name, first: int, last: int, home: PtxType) -> Expr:
+def _build_part(draft: Draft, whole: Name, first: int, last: int, home: PtxType) -> Expr:
     source: Expr = whole
     if draft.bench.known(whole).dtype is not home:
         source = Call(Attribute(whole, "view"), (Name(home.name),))
@@ -123,7 +129,7 @@ def _part(draft: Draft, whole: Name, first: int, last: int, home: PtxType) -> Ex
     return Item(source, Slice(Literal(first), Literal(last) if last >= 0 else None, Literal(-1)))
 
 
-def _exprs(step: Step) -> Iterator[Expr]:
+def _find_expressions(step: Step) -> Iterator[Expr]:
     if isinstance(step, Line):
         yield step.value
         if step.target is not None:

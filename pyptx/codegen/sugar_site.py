@@ -88,12 +88,13 @@ class Site:
             )
         if isinstance(given, PipeOperand):
             sides = [
-                NONE if getattr(side, "name", "") == "_" else self._typed(side) for side in (given.left, given.right)
+                NONE if getattr(side, "name", "") == "_" else self._find_type(side)
+                for side in (given.left, given.right)
             ]
             return None if None in sides else call(PIPE, *[side for side in sides if side is not None])
-        return None if given is None else self._typed(given)
+        return None if given is None else self._find_type(given)
 
-    def _typed(self, given: Operand) -> Expr | None:
+    def _find_type(self, given: Operand) -> Expr | None:
         kind = self.home(given)
         return None if kind is None else Name(kind.name)
 

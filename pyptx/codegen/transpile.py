@@ -15,7 +15,7 @@ from pyptx.parser import parse
 def ptx_to_python(source: str, *, sugar: bool = False, kernel_name: str = "matmul_kernel") -> str:
     """Return a Python file that says what a PTX text says, byte for byte; with `sugar` it is made readable. The first
     kernel is called `kernel_name` in Python; if that is empty, by its own name, like the others."""
-    newline = "\r\n" if _windows(source) else "\n"
+    newline = "\r\n" if _has_windows_line_ends(source) else "\n"
     with without_collector():
         module = parse(source.replace("\r\n", "\n") if newline != "\n" else source)
         plan = plain_plan(module, kernel_name=kernel_name, source=source, newline=newline, bare=sugar)
@@ -34,7 +34,7 @@ def apply_sugar(module: Module, *, kernel_name: str = "matmul_kernel") -> Plan:
     return sugared(plain_plan(spaced, kernel_name=kernel_name, source=source, bare=True), spaced)
 
 
-def _windows(source: str) -> bool:
+def _has_windows_line_ends(source: str) -> bool:
     """Tell whether every line ends in CR LF, so that the line end can be said once."""
     ends = source.count("\r\n")
     return ends > 0 and ends == source.count("\n") == source.count("\r")

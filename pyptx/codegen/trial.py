@@ -31,10 +31,10 @@ def tried(module: Module, entry: Function, grid: int, block: int | None, size: i
     random = np.random.default_rng(0)
     arguments: dict[str, Any] = {}
     for param in entry.params:
-        arguments[param.name] = _argument(param, pointers, size, number, lambda: _buffer(random, size))
-        yield f"  {param.name}: {_shown(arguments[param.name])}"
-    shape = (block,) if block else _block(entry)
-    shared = DYNAMIC_SHARED if _dynamic_shared(module) else 0
+        arguments[param.name] = _make_argument(param, pointers, size, number, lambda: _make_buffer(random, size))
+        yield f"  {param.name}: {_format_value(arguments[param.name])}"
+    shape = (block,) if block else _choose_block(entry)
+    shared = DYNAMIC_SHARED if _has_dynamic_shared(module) else 0
     yield f"simulating {entry.name} with grid={grid}, block={shape}, shared={shared}"
     before: dict[str, Any] = {name: value.copy() for name, value in arguments.items() if hasattr(value, "copy")}
     result = sim.run(
@@ -50,12 +50,12 @@ def tried(module: Module, entry: Function, grid: int, block: int | None, size: i
         yield f"  {finding.diagnostic()}"
 
 
-def _buffer(random: np.random.Generator, size: int) -> Array:
+def _make_buffer(random: np.random.Generator, size: int) -> Array:
     """Return bytes that are small numbers, read as integers of 32 bits."""
     return random.integers(0, 8, size // 4, dtype=np.int32).view(np.uint8)
 
 
-def _argument(
+def _make_argument(
     param: Param, pointers: set[Field], size: int, number: int, buffer: Callable[[], Array]
 ) -> Array | sim.Struct | int | float:
     kind = param.type.ptx[1:]
@@ -63,18 +63,18 @@ def _argument(
         width = int(param.array_size) * max(param.type.bits // 8, 1)
         inside = sorted(offset for name, offset in pointers if name == param.name and offset + 8 <= width)
         return sim.Struct(width, [(offset, buffer()) for offset in inside])
-    if param.type.bits == 64 and (_declared_pointer(param) or (param.name, 0) in pointers):
+    if param.type.bits == 64 and (_is_declared_pointer(param) or (param.name, 0) in pointers):
         return buffer()
     if kind[0] == "f":
         return 1.0
     return min(number, (1 << (param.type.bits - 1)) - 1)
 
 
-def _declared_pointer(param: Param) -> bool:
+def _is_declared_pointer(param: Param) -> bool:
     return param.pointer or param.ptr_state_space is not None or param.ptr_alignment is not None
 
 
-def _shown(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, sim.Struct):
         offsets = ", ".join([str(offset) for offset, _ in value.fields])
         return f"{value.size} bytes, " + (f"buffers at offsets {offsets}, else zero" if offsets else "all zero")
@@ -114,7 +114,7 @@ def _follow(node: Instruction, origin: dict[str, set[Field]], found: set[Field])
                 origin.setdefault(first.name, set()).update(origin[operand.name])
 
 
-def _block(entry: Function) -> tuple[int, ...]:
+def _choose_block(entry: Function) -> tuple[int, ...]:
     """Return the block that the kernel asks for, or a usual one within its bounds."""
     for directive in entry.directives:
         values = tuple(int(value) for value in directive.values if isinstance(value, int))
@@ -126,7 +126,7 @@ def _block(entry: Function) -> tuple[int, ...]:
     return (THREADS,)
 
 
-def _dynamic_shared(module: Module) -> bool:
+def _has_dynamic_shared(module: Module) -> bool:
     return any(
         isinstance(node, VarDecl) and node.state_space is StateSpace.SHARED and node.linking is LinkingDirective.EXTERN
         for node in visit(module)

@@ -83,7 +83,7 @@ class Bench:
     def changes(self, target: Expr, symbol: str, value: Expr, wanted: Statement) -> bool:
         """Tell whether `target += value`, or another operator in place, emits exactly the wanted statement."""
         made = self.emitted(Tuple((target, value)), (), None)
-        return made is not DIFFERENT and self._tried(lambda: _IN_PLACE[symbol](*made), wanted) is not DIFFERENT
+        return made is not DIFFERENT and self._try(lambda: _IN_PLACE[symbol](*made), wanted) is not DIFFERENT
 
     def emitted(self, expr: Expr, fresh: Sequence[Reg], wanted: Statement | None) -> Any:
         """Return the value of an expression if it emits exactly the wanted statement and its fresh registers take
@@ -95,20 +95,20 @@ class Bench:
             queue = queues.setdefault(self.exact.class_of(made), deque(("_wrong",)))
             queue.insert(len(queue) - 1, made.name)
         self.exact.given = [self._handed]
-        return self._tried(lambda: self.value(expr), wanted)
+        return self._try(lambda: self.value(expr), wanted)
 
     def emits_all(self, expr: Expr, fresh: Sequence[Reg], wanted: Sequence[Statement]) -> bool:
         """Tell whether an expression emits exactly these statements."""
         return self.emitted(expr, fresh, Block(tuple(wanted))) is not DIFFERENT
 
-    def _tried(self, evaluate: Callable[[], Any], wanted: Statement | None) -> Any:
+    def _try(self, evaluate: Callable[[], Any], wanted: Statement | None) -> Any:
         trace, queues = self.trace, self._handed.queues
         token = CURRENT.set(trace)
         try:
             value = evaluate()
             taken = all(len(queue) == 1 for queue in queues.values())
             body = trace.body
-            same = not body if wanted is None else _all_alike(body, wanted)
+            same = not body if wanted is None else _are_alike(body, wanted)
             return value if taken and same else DIFFERENT
         except (PtxError, AttributeError, TypeError, ValueError, IndexError, KeyError):
             return DIFFERENT
@@ -146,7 +146,7 @@ DIFFERENT = object()
 """What an expression that does not emit the wanted statement gives."""
 
 
-def _all_alike(body: Sequence[Statement], wanted: Statement) -> bool:
+def _are_alike(body: Sequence[Statement], wanted: Statement) -> bool:
     if not isinstance(wanted, Block):
         return len(body) == 1 and alike(body[0], wanted)
     # A block that was made stands for itself, any other statements for what is inside the wanted one.
@@ -171,7 +171,7 @@ def _call(bench: Bench, expr: Call) -> Any:
     return function(*arguments, **{name: bench.value(value) for name, value in expr.keywords})
 
 
-def _slice(bench: Bench, expr: Slice) -> slice:
+def _build_slice(bench: Bench, expr: Slice) -> slice:
     return slice(*[None if part is None else bench.value(part) for part in (expr.start, expr.stop, expr.step)])
 
 
@@ -180,7 +180,7 @@ _VALUES: dict[type[Expr], Callable[[Bench, Any], Any]] = {
     Literal: lambda _, expr: expr.value,
     Attribute: lambda bench, expr: getattr(bench.value(expr.value), expr.name),
     Item: lambda bench, expr: bench.value(expr.value)[bench.value(expr.index)],
-    Slice: _slice,
+    Slice: _build_slice,
     Call: _call,
     Unary: lambda bench, expr: _UNARY[expr.operator](bench.value(expr.operand)),
     Binary: lambda bench, expr: _BINARY[expr.operator](bench.value(expr.left), bench.value(expr.right)),

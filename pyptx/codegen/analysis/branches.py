@@ -90,7 +90,7 @@ class Entries:
         self.places = sorted(branches.sources)
         low = [min(branches.sources[place]) for place in self.places]
         high = [max(branches.sources[place]) for place in self.places]
-        self.least, self.most = _table(low, min), _table(high, max)
+        self.least, self.most = _build_table(low, min), _build_table(high, max)
 
     def closed(self, first: int, last: int) -> bool:
         """Tell whether all labels in first…last are reached only from first…last."""
@@ -104,7 +104,7 @@ class Entries:
         return low >= first and high <= last
 
 
-def _table(values: list[int], better: Callable[[int, int], int]) -> list[list[int]]:
+def _build_table(values: list[int], better: Callable[[int, int], int]) -> list[list[int]]:
     rows = [values]
     width = 1
     while 2 * width <= len(values):

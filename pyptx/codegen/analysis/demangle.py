@@ -186,27 +186,27 @@ class _Reader:
         if self.depth > _DEEPEST or self.at >= len(self.text):
             raise _Unknown
         kept = self.last
-        self._type()
+        self._parse_type()
         self.last = kept
         self.depth -= 1
 
-    def _type(self) -> None:
+    def _parse_type(self) -> None:
         one = self.peek()
         if one in _QUALIFIERS:
             self.at += 1
             self.type()
         elif one == "D":
-            self._extended()
+            self._parse_extended()
         elif one in _BUILTIN:
             self.at += 1
         elif one == "S":
-            self._substituted()
+            self._parse_substituted()
         elif one == "T":
             self.parameter()
             if self.peek() == "I":
                 self.arguments()
         elif one == "A":
-            self._array()
+            self._parse_array()
         elif one == "F":
             self.at += 1
             while not self.take("E"):
@@ -218,7 +218,7 @@ class _Reader:
         else:
             self.name()
 
-    def _substituted(self) -> None:
+    def _parse_substituted(self) -> None:
         if self.peek(2) == "St":
             self.name()
             return
@@ -226,7 +226,7 @@ class _Reader:
         if self.peek() == "I":
             self.arguments()
 
-    def _extended(self) -> None:
+    def _parse_extended(self) -> None:
         two = self.peek(2)
         self.at += 2
         if two == "Dp":
@@ -234,7 +234,7 @@ class _Reader:
         elif two not in ("Dn", "Da", "Dc", "Dh", "Di", "Ds", "Du", "Df", "Dd", "De"):
             raise _Unknown
 
-    def _array(self) -> None:
+    def _parse_array(self) -> None:
         number = _NUMBER.match(self.text, self.at + 1)
         self.at = number.end() if number else self.at + 1
         if not self.take("_"):

@@ -69,7 +69,7 @@ class _Search:
     def __init__(self, body: Sequence[Statement], branches: Branches, deepest: int) -> None:
         self.body, self.branches, self.deepest = body, branches, deepest
         self.entries = Entries(branches)
-        self.cycles = _cycles(body, branches, self.entries)
+        self.cycles = _find_cycles(body, branches, self.entries)
         self.shape = Shape([])
         self.places = sorted(branches.by_place)
 
@@ -78,62 +78,66 @@ class _Search:
         out: list[Part] = []
         at = low
         while at < high:
-            made = self._cycle(at, high, depth) or self._choice(at, high, end, depth) if depth < self.deepest else None
+            made = (
+                self._find_cycle(at, high, depth) or self._find_choice(at, high, end, depth)
+                if depth < self.deepest
+                else None
+            )
             if made is None:
                 out.append(Leaf(at))
                 at += 1
                 continue
             out.append(made)
-            at = _after(made)
+            at = _find_end(made)
         return out
 
-    def _cycle(self, at: int, high: int, depth: int) -> Cycle | None:
+    def _find_cycle(self, at: int, high: int, depth: int) -> Cycle | None:
         tail = self.cycles.get(at)
         if tail is None or tail >= high:
             return None
         behind = tail + 1
         placed = behind < high and isinstance(self.body[behind], Label) and behind not in self.cycles
         done = behind if placed else None
-        leaving = self._leaving(at, tail, behind) if done is not None else []
+        leaving = self._find_leaving(at, tail, behind) if done is not None else []
         made = Cycle(at, self.parts(at + 1, tail, None, depth + 1), tail, done if leaving else None)
-        inner = [range(c.label, c.tail + 1) for c in _cycles_in(made.body)]
+        inner = [range(c.label, c.tail + 1) for c in _collect_cycles(made.body)]
         for place in leaving:
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "break"
         if done is not None and not any(self.shape.leaves.get(p) == "break" for p in leaving):
             made.done = None
-        for place in self._leaving(at + 1, tail, at):
+        for place in self._find_leaving(at + 1, tail, at):
             if not any(place in stretch for stretch in inner):
                 self.shape.leaves[place] = "continue"
         return made
 
-    def _leaving(self, first: int, last: int, target: int) -> list[int]:
+    def _find_leaving(self, first: int, last: int, target: int) -> list[int]:
         inside = self.places[bisect_left(self.places, first) : bisect_left(self.places, last)]
         return [place for place in inside if self.branches.by_place[place].target == target]
 
-    def _choice(self, at: int, high: int, end: int | None, depth: int) -> Choice | None:
+    def _find_choice(self, at: int, high: int, end: int | None, depth: int) -> Choice | None:
         head = self.branches.by_place.get(at)
         if head is None or not head.conditional or head.target <= at + 1:
             return None
         label = head.target
         if not self._reaches(label, high, end) or not self.entries.closed(at + 1, label - 1):
             return None
-        jump = self._jump(at, label, high, end)
+        jump = self._find_jump(at, label, high, end)
         if jump is None:
-            return Choice(at, self.parts(at + 1, label, label, depth + 1), label, self._owned(label, high))
+            return Choice(at, self.parts(at + 1, label, label, depth + 1), label, self._owns(label, high))
         far = jump.target
         then = self.parts(at + 1, jump.at, None, depth + 1)
         other = self.parts(label + 1, far, far, depth + 1)
-        return Choice(at, then, label, self._owned(far, high), jump.at, other, far)
+        return Choice(at, then, label, self._owns(far, high), jump.at, other, far)
 
     def _reaches(self, label: int, high: int, end: int | None) -> bool:
         """Tell whether a label ends something here: it stands here, or the outer structure ends with it."""
         return label < high or label == end == high
 
-    def _owned(self, label: int, high: int) -> bool:
+    def _owns(self, label: int, high: int) -> bool:
         return label < high and label not in self.cycles
 
-    def _jump(self, at: int, label: int, high: int, end: int | None) -> Branch | None:
+    def _find_jump(self, at: int, label: int, high: int, end: int | None) -> Branch | None:
         """Return the branch over the other part, if the first part ends with one and both nest."""
         jump = self.branches.by_place.get(label - 1)
         if jump is None or jump.conditional or jump.target <= label + 1 or label in self.cycles or label >= high:
@@ -143,7 +147,7 @@ class _Search:
         return jump if nests and self.entries.closed(label + 1, jump.target - 1) else None
 
 
-def _after(part: Choice | Cycle) -> int:
+def _find_end(part: Choice | Cycle) -> int:
     """Return the place behind a part."""
     if isinstance(part, Cycle):
         return part.tail + 1 if part.done is None else part.done + 1
@@ -151,7 +155,7 @@ def _after(part: Choice | Cycle) -> int:
     return last + part.owned
 
 
-def _cycles_in(parts: list[Part]) -> list[Cycle]:
+def _collect_cycles(parts: list[Part]) -> list[Cycle]:
     found: list[Cycle] = []
     stack = list(parts)
     while stack:
@@ -164,7 +168,7 @@ def _cycles_in(parts: list[Part]) -> list[Cycle]:
     return found
 
 
-def _cycles(body: Sequence[Statement], branches: Branches, entries: Entries) -> dict[int, int]:
+def _find_cycles(body: Sequence[Statement], branches: Branches, entries: Entries) -> dict[int, int]:
     """Return the place of each loop's label and that of its last branch back, where loops nest and are entered only at
     the top."""
     tails: dict[int, int] = {}

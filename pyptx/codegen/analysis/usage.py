@@ -45,7 +45,7 @@ def usage_of(body: Body) -> Usage:
     that it names."""
     found = Usage(steps=body.steps)
     for place, step in enumerate(body.steps):
-        reads, writes = reads_and_writes(step) if step.plan is not None else _anything(step)
+        reads, writes = reads_and_writes(step) if step.plan is not None else _assume_all(step)
         found.at[id(step.instruction)] = place
         found.access.append((reads, writes))
         for register in writes:
@@ -55,21 +55,21 @@ def usage_of(body: Body) -> Usage:
     return found
 
 
-def _anything(step: Step) -> tuple[list[Register], list[Register]]:
-    named = [r for r in _named(step.instruction, step) if r]
+def _assume_all(step: Step) -> tuple[list[Register], list[Register]]:
+    named = [r for r in _find_named(step.instruction, step) if r]
     return named, named * 2
 
 
-def _named(instruction: Instruction, step: Step) -> Iterator[Register]:
+def _find_named(instruction: Instruction, step: Step) -> Iterator[Register]:
     for operand in instruction.parts():
         if isinstance(operand, str):
             continue
-        for word in _words(operand):
+        for word in _find_words(operand):
             symbol = step.scope.find(word) or step.scope.find(word.partition(".")[0])
             if symbol is not None and symbol.space == "reg":
                 yield word if step.scope.find(word) else word.partition(".")[0], id(symbol)
 
 
-def _words(node: object) -> Iterator[str]:
+def _find_words(node: object) -> Iterator[str]:
     if isinstance(node, Node):
         yield from tokens(node)

@@ -37,17 +37,17 @@ def wait_of(block: Block) -> Wait | None:
     pred, label, test = body[0].name, body[1].name, body[2]
     if len(body[0].declarators) != 1 or body[0].count is not None or body[0].vector or body[0].type.ptx != ".pred":
         return None
-    if not isinstance(test, Instruction) or not is_test(test) or _name(test.operands[0]) != pred:
+    if not isinstance(test, Instruction) or not is_test(test) or _get_name(test.operands[0]) != pred:
         return None
     bare = block.replace(body=tuple(body))
     whole = (block, *body, End(block))
     if len(body) == 4:
-        uni = _branch(body[3], label, pred, True)
+        uni = _match_branch(body[3], label, pred, True)
         return None if uni is None else Wait(pred, label, None, uni, test, bare, whole)
     if not isinstance(body[5], Label):
         return None
     done = body[5].name
-    ways = {_branch(body[3], done, pred, False), _branch(body[4], label, None, False)}
+    ways = {_match_branch(body[3], done, pred, False), _match_branch(body[4], label, None, False)}
     uni = ways.pop() if len(ways) == 1 else None
     return None if uni is None else Wait(pred, label, done, uni, test, bare, whole)
 
@@ -58,7 +58,7 @@ def is_test(instruction: Instruction) -> bool:
     return named and instruction.predicate is None and len(instruction.operands) in (3, 4)
 
 
-def _branch(statement: Statement, target: str, pred: str | None, negated: bool) -> bool | None:
+def _match_branch(statement: Statement, target: str, pred: str | None, negated: bool) -> bool | None:
     """Tell of a branch to a label, under this guard, whether it is uniform; None of anything else."""
     if not isinstance(statement, Instruction) or statement.opcode != "bra" or len(statement.operands) != 1:
         return None
@@ -70,5 +70,5 @@ def _branch(statement: Statement, target: str, pred: str | None, negated: bool) 
     return None if statement.modifiers not in ((), (".uni",)) else bool(statement.modifiers)
 
 
-def _name(given: Operand) -> str | None:
+def _get_name(given: Operand) -> str | None:
     return given.name if isinstance(given, LabelOperand | RegisterOperand) else None

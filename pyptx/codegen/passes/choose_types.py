@@ -42,26 +42,26 @@ def variable_of(draft: Draft, register: Register, step: Step) -> Variable:
     if known is None:
         name = register[0]
         symbol = step.scope.find(name)
-        kind = _declared(symbol)
+        kind = _find_declared(symbol)
         declared = kind or from_name("b32")
         known = Variable(name, declared, declared, False)
         if symbol is not None:
             late = id(symbol.declaration) in draft.late
-            known.declaration, known.inner = symbol.declaration, late or not _outermost(draft, name, symbol)
+            known.declaration, known.inner = symbol.declaration, late or not _is_outermost(draft, name, symbol)
             plain = kind is not None and not symbol.vector and not known.inner
             known.fresh = plain and draft.usage.registers[register].fresh and id(symbol.declaration) in draft.own
         draft.variables[register] = known
     return known
 
 
-def _declared(symbol: Symbol | None) -> PtxType | None:
+def _find_declared(symbol: Symbol | None) -> PtxType | None:
     try:
         return from_name(symbol.type) if symbol is not None else None
     except ValueError:
         return None
 
 
-def _outermost(draft: Draft, name: str, symbol: Symbol) -> bool:
+def _is_outermost(draft: Draft, name: str, symbol: Symbol) -> bool:
     """Tell whether the function itself declares the register, not a block inside."""
     first = draft.usage.steps[0].scope
     while first.parent is not None and first.parent.parent is not None:

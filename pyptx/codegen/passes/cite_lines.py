@@ -31,13 +31,13 @@ def places_of(function: Function, files: Mapping[int, str]) -> dict[int, str]:
     places: dict[int, str] = {}
     here: str | None = None
     for statement in visit(function):
-        here = _place(statement, files, here)
+        here = _find_place(statement, files, here)
         if here is not None and isinstance(statement, Instruction):
             places[id(statement)] = here
     return places
 
 
-def _place(statement: Statement, files: Mapping[int, str], here: str | None) -> str | None:
+def _find_place(statement: Statement, files: Mapping[int, str], here: str | None) -> str | None:
     if not isinstance(statement, LocDirective):
         return here
     name = files.get(int(statement.file))
@@ -46,16 +46,16 @@ def _place(statement: Statement, files: Mapping[int, str], here: str | None) -> 
 
 def cite_lines(steps: Sequence[Step], places: Places) -> tuple[Step, ...]:
     """Return the steps with the places of the source where these change."""
-    return tuple(_cited(steps, places, [""]))
+    return tuple(_cite(steps, places, [""]))
 
 
-def _cited(steps: Sequence[Step], places: Places, last: list[str]) -> list[Step]:
+def _cite(steps: Sequence[Step], places: Places, last: list[str]) -> list[Step]:
     out: list[Step] = []
     for step in steps:
         if isinstance(step, Block):
-            out.append(step.replace(body=tuple(_cited(step.body, places, last))))
+            out.append(step.replace(body=tuple(_cite(step.body, places, last))))
             continue
-        place = _of(step, places)
+        place = _find_place_of(step, places)
         if place is not None and place != last[0] and isinstance(step, Line) and step.comment is None:
             target = "" if step.target is None else text_of(step.target)
             if len(text_of(step.value)) + len(target) <= LONGEST:
@@ -65,7 +65,7 @@ def _cited(steps: Sequence[Step], places: Places, last: list[str]) -> list[Step]
     return out
 
 
-def _of(step: Step, places: Places) -> str | None:
+def _find_place_of(step: Step, places: Places) -> str | None:
     """Return the place of the last instruction of a line: what the others are computed for."""
     emits = step.emits if isinstance(step, Line | Repeat) else ()
     return places.get(id(emits[-1])) if emits else None

@@ -37,21 +37,21 @@ _SAYS = (
 
 def describe_blocks(steps: Sequence[Step]) -> tuple[Step, ...]:
     """Return the steps with comments before long blocks, the outermost that say something new."""
-    return tuple(_described(steps, ""))
+    return tuple(_describe(steps, ""))
 
 
-def _described(steps: Sequence[Step], around: str) -> Iterator[Step]:
+def _describe(steps: Sequence[Step], around: str) -> Iterator[Step]:
     for step in steps:
         if not isinstance(step, Block):
             yield step
             continue
-        said = _what(step)
-        inside = tuple(_described(step.body, said or around))
+        said = _describe_block(step)
+        inside = tuple(_describe(step.body, said or around))
         new = said if said and said != around and step.opens else None
         yield step.replace(body=inside, comment=step.comment or new)
 
 
-def _what(step: Block) -> str:
+def _describe_block(step: Block) -> str:
     """Return what the instructions of a block do, in words."""
     instructions = [item for item in flatten([step]) if isinstance(item, Instruction)]
     if len(instructions) < SHORTEST:

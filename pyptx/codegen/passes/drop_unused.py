@@ -16,14 +16,14 @@ def drop_unused(function: Define) -> Define:
     read = {
         part.id
         for step in walk((function,))
-        for value in _read(step)
+        for value in _find_read(step)
         for part in parts(value)
         if isinstance(part, Name)
     }
-    return function.replace(body=_without(function.body, read))
+    return function.replace(body=_drop(function.body, read))
 
 
-def _read(step: Step) -> Iterator[Expr]:
+def _find_read(step: Step) -> Iterator[Expr]:
     """Yield the expressions of a step that are evaluated."""
     if isinstance(step, Line):
         yield step.value
@@ -35,7 +35,7 @@ def _read(step: Step) -> Iterator[Expr]:
         yield step.values
 
 
-def _without(body: tuple[Step, ...], read: set[str]) -> tuple[Step, ...]:
+def _drop(body: tuple[Step, ...], read: set[str]) -> tuple[Step, ...]:
     out = list[Step]()
     for step in body:
         if (
@@ -46,7 +46,7 @@ def _without(body: tuple[Step, ...], read: set[str]) -> tuple[Step, ...]:
         ):
             out.append(step.replace(target=None))
         elif isinstance(step, Block | Repeat):
-            out.append(step.replace(body=_without(step.body, read)))
+            out.append(step.replace(body=_drop(step.body, read)))
         else:
             out.append(step)
     return tuple(out)

@@ -88,7 +88,7 @@ class _Folding:
     def late(self, test: Expr, body: Sequence[Step]) -> bool:
         """Tell whether the body gives the variable of a loop's condition its value."""
         names = {part.id for part in parts(test) if isinstance(part, Name)}
-        return any(isinstance(t, Name) and t.id in names for t in _targets(body))
+        return any(isinstance(t, Name) and t.id in names for t in _find_targets(body))
 
     def absorbed(self, value: Expr, out: list[Step]) -> tuple[Expr, tuple[object, ...]]:
         """Return an expression with the lines before it that go into it, taken off `out`, and what they emit."""
@@ -175,24 +175,24 @@ def replaced(value: Expr, name: str, by: Expr) -> Expr:
         arguments = tuple([replaced(argument, name, by) for argument in value.arguments])
         keywords = tuple([(key, replaced(v, name, by)) for key, v in value.keywords])
         function = replaced(value.function, name, by)
-        same = function is value.function and all(map(_is, arguments, value.arguments))
+        same = function is value.function and all(map(_is_same, arguments, value.arguments))
         same = same and all(mine[1] is theirs[1] for mine, theirs in zip(keywords, value.keywords, strict=True))
         return value if same else Call(function, arguments, keywords)
     if isinstance(value, List | Tuple):
         elements = tuple([replaced(element, name, by) for element in value.elements])
-        return value if all(map(_is, elements, value.elements)) else type(value)(elements)
+        return value if all(map(_is_same, elements, value.elements)) else type(value)(elements)
     return value
 
 
-def _is(mine: Expr, theirs: Expr) -> bool:
+def _is_same(mine: Expr, theirs: Expr) -> bool:
     return mine is theirs
 
 
-def _targets(steps: Sequence[Step]) -> Iterator[Expr]:
+def _find_targets(steps: Sequence[Step]) -> Iterator[Expr]:
     for step in steps:
         if isinstance(step, Line) and step.target is not None:
             yield step.target
             if isinstance(step.target, Tuple):
                 yield from step.target.elements
         elif isinstance(step, Block | Repeat):
-            yield from _targets(step.body)
+            yield from _find_targets(step.body)

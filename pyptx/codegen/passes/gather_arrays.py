@@ -22,7 +22,7 @@ def gather_arrays(draft: Draft) -> None:
     for step in draft.usage.steps:
         for given in step.instruction.operands:
             if isinstance(given, VectorOperand) and len(given.elements) >= _LEAST:
-                variables = _members(draft, step, given)
+                variables = _find_members(draft, step, given)
                 if variables is not None:
                     found.append((variables, _NAMES.get(step.instruction.opcode, "v")))
     found.sort(key=lambda item: -len(item[0]))
@@ -31,7 +31,7 @@ def gather_arrays(draft: Draft) -> None:
             _make(draft, variables, name)
 
 
-def _members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] | None:
+def _find_members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] | None:
     """Return the registers of a vector if they are declared side by side, in this order or the other, and written more
     than once."""
     operands = Operands(draft, step.scope)
@@ -45,14 +45,14 @@ def _members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] |
             return None
         start = start or place
         if offset == 1:
-            by = _index(place) - _index(start)
-        if place.value != start.value or abs(by) != 1 or _index(place) != _index(start) + by * offset:
+            by = _get_index(place) - _get_index(start)
+        if place.value != start.value or abs(by) != 1 or _get_index(place) != _get_index(start) + by * offset:
             return None
         out.append(variable)
     return out
 
 
-def _index(place: Item) -> int:
+def _get_index(place: Item) -> int:
     assert isinstance(place.index, Literal)
     assert isinstance(place.index.value, int)
     return place.index.value
@@ -62,9 +62,9 @@ def _make(draft: Draft, variables: list[Variable], name: str) -> None:
     place = draft.element(variables[0])
     assert isinstance(place, Item)
     assert isinstance(place.value, Name)
-    identifier, first = draft.names.fresh(name), _index(place)
+    identifier, first = draft.names.fresh(name), _get_index(place)
     after = draft.element(variables[1])
-    by = _index(after) - first if isinstance(after, Item) else 1
+    by = _get_index(after) - first if isinstance(after, Item) else 1
     homes = {variable.home for variable in variables}
     home = homes.pop() if len(homes) == 1 else variables[0].declared
     draft.arrays[identifier] = place.value, first, first + by * len(variables), home

@@ -28,15 +28,15 @@ _PARAM = re.compile(r"_?param_(\d+)$")
 def name_registers(draft: Draft) -> None:
     """Name the variables in the order in which they are first written."""
     roles: dict[tuple[str, int], str] = ring_roles(draft)
-    axes = _axes(draft)
+    axes = _find_axes(draft)
     for place, step in enumerate(draft.usage.steps):
-        for register, role in _roles(draft, step, roles, axes):
+        for register, role in _find_roles(draft, step, roles, axes):
             variable = draft.variables.get(register)
             if variable is not None and not variable.inner:
                 roles.setdefault(register, role)
-        if _fragment(draft, place, step, roles):
+        if _gather_fragment(draft, place, step, roles):
             continue
-    for register in sorted(draft.variables, key=lambda key: _first(draft, key)):
+    for register in sorted(draft.variables, key=lambda key: _find_first(draft, key)):
         variable = draft.variables[register]
         if not variable.identifier:
             made = _GENERATED.fullmatch(variable.name)
@@ -44,7 +44,7 @@ def name_registers(draft: Draft) -> None:
             _name(draft, variable, roles.get(register) if made else None, bool(made), len(use.reads) + len(use.writes))
 
 
-def _single(draft: Draft, variable: Variable) -> bool:
+def _is_single(draft: Draft, variable: Variable) -> bool:
     """Tell whether a declaration of the function names this register alone: not a range that it might be in, not a
     parameter, not the module."""
     declaration = variable.declaration
@@ -55,14 +55,14 @@ def _single(draft: Draft, variable: Variable) -> bool:
     )
 
 
-def _first(draft: Draft, register: tuple[str, int]) -> int:
+def _find_first(draft: Draft, register: tuple[str, int]) -> int:
     use = draft.usage.registers[register]
     return min([*use.writes[:1], *use.reads[:1]], default=0)
 
 
 def _name(draft: Draft, variable: Variable, role: str | None, generated: bool, mentions: int) -> None:
     element = draft.element(variable)
-    if element is None and not _single(draft, variable):
+    if element is None and not _is_single(draft, variable):
         variable.expr, variable.fresh = Literal(variable.name), False
         return
     if element is not None and not variable.fresh:
@@ -84,7 +84,7 @@ def plain(variable: Variable) -> bool:
     return variable.home is variable.declared
 
 
-def _axes(draft: Draft) -> frozenset[str]:
+def _find_axes(draft: Draft) -> frozenset[str]:
     """Return the vector special registers of which more than `.x` is read."""
     read = {
         getattr(step.instruction.operands[1], "name", "")
@@ -94,7 +94,7 @@ def _axes(draft: Draft) -> frozenset[str]:
     return frozenset(name[:-2] for name in read if name.endswith((".y", ".z")))
 
 
-def _roles(
+def _find_roles(
     draft: Draft, step: Step, roles: dict[tuple[str, int], str], axes: frozenset[str]
 ) -> list[tuple[tuple[str, int], str]]:
     """Return the roles that an instruction tells of."""
@@ -103,15 +103,15 @@ def _roles(
     if not operands:
         return []
     made: list[tuple[tuple[str, int], str]] = []
-    target = _register(step, operands[0])
-    role = _result(step, instruction, roles, axes) if target is not None else None
+    target = _find_register(step, operands[0])
+    role = _name_result(step, instruction, roles, axes) if target is not None else None
     if target is not None and role:
         made.append((target, role))
     if instruction.opcode == "mbarrier":
-        made += [(key, "mbar") for given in operands if (key := _based(step, given)) is not None]
+        made += [(key, "mbar") for given in operands if (key := _find_base(step, given)) is not None]
     if instruction.opcode == "wgmma" and len(operands) > 3:
         for given, name in zip(operands[1:3], ("desc_a", "desc_b"), strict=True):
-            key = _register(step, given)
+            key = _find_register(step, given)
             if key is not None:
                 made.append((key, name))
     if _counts(instruction) and target is not None and not draft.usage.registers[target].fresh:
@@ -119,7 +119,7 @@ def _roles(
     return made
 
 
-def _result(
+def _name_result(
     step: Step, instruction: Instruction, roles: dict[tuple[str, int], str], axes: frozenset[str]
 ) -> str | None:
     opcode, operands = instruction.opcode, instruction.operands
@@ -132,18 +132,18 @@ def _result(
         param = _PARAM.search(name) if name[:1] != "%" else None
         if param:
             return f"param_{param.group(1)}_addr"
-        if name and name[0] not in "%_" and _register(step, source) is None:
-            return f"{_short(name)}_addr"
+        if name and name[0] not in "%_" and _find_register(step, source) is None:
+            return f"{_shorten(name)}_addr"
         if name.startswith("_Z"):
-            return f"{_short(name)}_addr"
+            return f"{_shorten(name)}_addr"
     elif opcode == "ld" and ".param" in instruction.modifiers and isinstance(source, AddressOperand):
-        return _param(source) if _based(step, source) is None else None
+        return _name_param(source) if _find_base(step, source) is None else None
     elif opcode == "cvta":
-        key = None if source is None else _register(step, source)
+        key = None if source is None else _find_register(step, source)
         known = None if key is None else roles.get(key)
         return f"{known.removesuffix('_addr')}_ptr" if known and not known.endswith("_ptr") else None
     elif opcode in ("and", "shr") and len(operands) == 3 and isinstance(operands[2], ImmediateOperand):
-        key = None if source is None else _register(step, source)
+        key = None if source is None else _find_register(step, source)
         if key is not None and roles.get(key) in ("tid", "tid_x"):
             return {("and", "31"): "lane", ("shr", "5"): "warp", ("shr", "7"): "warpgroup"}.get(
                 (opcode, operands[2].text)
@@ -151,13 +151,13 @@ def _result(
     return None
 
 
-def _param(source: AddressOperand) -> str:
+def _name_param(source: AddressOperand) -> str:
     found = _PARAM.search(source.base)
-    stem = f"param_{found.group(1)}" if found else _short(source.base)
+    stem = f"param_{found.group(1)}" if found else _shorten(source.base)
     return stem if source.offset is None else f"{stem}_{source.offset}"
 
 
-def _short(name: str) -> str:
+def _shorten(name: str) -> str:
     return identifier(readable(name).strip("_")).rstrip("_")
 
 
@@ -173,13 +173,13 @@ def _counts(instruction: Instruction) -> bool:
     )
 
 
-def _register(step: Step, given: Operand | None) -> tuple[str, int] | None:
+def _find_register(step: Step, given: Operand | None) -> tuple[str, int] | None:
     name = getattr(given, "name", None)
     symbol = step.scope.find(name) if isinstance(name, str) else None
     return None if symbol is None or symbol.space != "reg" else (str(name), id(symbol))
 
 
-def _based(step: Step, given: Operand) -> tuple[str, int] | None:
+def _find_base(step: Step, given: Operand) -> tuple[str, int] | None:
     if not isinstance(given, AddressOperand):
         return None
     symbol = step.scope.find(given.base)
@@ -189,7 +189,7 @@ def _based(step: Step, given: Operand) -> tuple[str, int] | None:
 _LISTS = {"ldmatrix": "frag", "mma": "acc", "wmma": "frag", "tcgen05": "tmem", "ld": "v", "wgmma": "acc"}
 
 
-def _fragment(draft: Draft, place: int, step: Step, roles: dict[tuple[str, int], str]) -> bool:
+def _gather_fragment(draft: Draft, place: int, step: Step, roles: dict[tuple[str, int], str]) -> bool:
     """Make the fresh registers of one vector destination the elements of one list."""
     operands = step.instruction.operands
     first = operands[0] if operands else None
@@ -197,7 +197,7 @@ def _fragment(draft: Draft, place: int, step: Step, roles: dict[tuple[str, int],
         return False
     variables: list[Variable] = []
     for element in first.elements:
-        key = _register(step, element)
+        key = _find_register(step, element)
         variable = None if key is None else draft.variables.get(key)
         if variable is None or not variable.fresh or variable.identifier:
             return False

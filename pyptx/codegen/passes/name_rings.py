@@ -22,57 +22,57 @@ def ring_roles(draft: Draft) -> dict[Register, str]:
         operands = step.instruction.operands
         if step.instruction.opcode != "mbarrier" or ".parity" not in step.instruction.modifiers or len(operands) < 3:
             continue
-        phase = _register(step, operands[2])
+        phase = _find_register(step, operands[2])
         if phase is not None:
-            flipped = _source(draft, phase, "xor", "1")
+            flipped = _find_source(draft, phase, "xor", "1")
             roles.setdefault(flipped or phase, "phase")
         if isinstance(operands[1], AddressOperand):
-            barrier = _named(step, operands[1].base)
-            stage = None if barrier is None else _stage(draft, barrier)
+            barrier = _find_named(step, operands[1].base)
+            stage = None if barrier is None else _find_stage(draft, barrier)
             if stage is not None:
                 roles.setdefault(stage, "stage")
     return roles
 
 
-def _stage(draft: Draft, barrier: Register) -> Register | None:
+def _find_stage(draft: Draft, barrier: Register) -> Register | None:
     """Return the register that picks a barrier: `base + 8 * stage`, as `mad` or as `shl` and `add`."""
-    step = _definition(draft, barrier)
+    step = _find_definition(draft, barrier)
     if step is None:
         return None
     operands = step.instruction.operands
-    if step.instruction.opcode == "mad" and _is(operands[2], str(_STEP)):
-        return _register(step, operands[1])
+    if step.instruction.opcode == "mad" and _is_number(operands[2], str(_STEP)):
+        return _find_register(step, operands[1])
     if step.instruction.opcode == "add":
         for given in operands[1:]:
-            part = _register(step, given)
-            stage = None if part is None else _source(draft, part, "shl", "3")
+            part = _find_register(step, given)
+            stage = None if part is None else _find_source(draft, part, "shl", "3")
             if stage is not None:
                 return stage
     return None
 
 
-def _source(draft: Draft, register: Register, opcode: str, number: str) -> Register | None:
+def _find_source(draft: Draft, register: Register, opcode: str, number: str) -> Register | None:
     """Return the register that a number was applied to, if that defines this one."""
-    step = _definition(draft, register)
-    if step is None or step.instruction.opcode != opcode or not _is(step.instruction.operands[2], number):
+    step = _find_definition(draft, register)
+    if step is None or step.instruction.opcode != opcode or not _is_number(step.instruction.operands[2], number):
         return None
-    return _register(step, step.instruction.operands[1])
+    return _find_register(step, step.instruction.operands[1])
 
 
-def _definition(draft: Draft, register: Register) -> Step | None:
+def _find_definition(draft: Draft, register: Register) -> Step | None:
     use = draft.usage.registers.get(register)
     return draft.usage.steps[use.writes[0]] if use is not None and len(use.writes) == 1 else None
 
 
-def _is(given: Operand, number: str) -> bool:
+def _is_number(given: Operand, number: str) -> bool:
     return isinstance(given, ImmediateOperand) and given.text == number
 
 
-def _register(step: Step, given: Operand) -> Register | None:
+def _find_register(step: Step, given: Operand) -> Register | None:
     name = getattr(given, "name", None)
-    return _named(step, name) if isinstance(name, str) else None
+    return _find_named(step, name) if isinstance(name, str) else None
 
 
-def _named(step: Step, name: str) -> Register | None:
+def _find_named(step: Step, name: str) -> Register | None:
     symbol = step.scope.find(name)
     return None if symbol is None or symbol.space != "reg" else (name, id(symbol))

@@ -57,25 +57,25 @@ class _Body:
         what = self.shape.leaves.get(at)
         if what is None or not isinstance(statement, Instruction):
             return self.write(statement, depth)
-        keywords = _uni(statement)
+        keywords = _build_uni(statement)
         if statement.predicate is not None:
             keywords = (*keywords, ("pred", self.guard(statement)))
         return [Line(Call(dotted(f"ptx.{what}_"), (), keywords), (statement,))]
 
     def choice(self, part: Choice, depth: int) -> list[Step]:
         head, label = self.branch(part.head), self.statements[part.label]
-        self.raised.labels.append(_name(label))
+        self.raised.labels.append(_get_name(label))
         test = self.guard(head)
         test = test.operand if isinstance(test, Unary) else Unary("~", test)
         closes = (label,) if part.owned and part.jump is None else ()
         placed = part.owned or part.jump is not None
-        header = Call(IF, (test,), (*_uni(head), *_unplaced(placed)))
+        header = Call(IF, (test,), (*_build_uni(head), *_build_place(placed)))
         first = Block(header, self.steps(part.then, depth + 1), (head,), closes)
         if part.jump is None or part.done is None:
             return [first]
         jump, done = self.branch(part.jump), self.statements[part.done]
-        self.raised.labels.append(_name(done))
-        header = Call(ELSE, (), (*_uni(jump), *_unplaced(part.owned)))
+        self.raised.labels.append(_get_name(done))
+        header = Call(ELSE, (), (*_build_uni(jump), *_build_place(part.owned)))
         opens: tuple[Emitted, ...] = (jump, label)
         return [first, Block(header, self.steps(part.other, depth + 1), opens, (done,) if part.owned else ())]
 
@@ -85,14 +85,14 @@ class _Body:
             waits = self.waits(label, self.statements[part.body[0].at], tail)
             if waits is not None:
                 return waits
-        keywords = _uni(tail)
+        keywords = _build_uni(tail)
         if tail.predicate is not None:
             keywords = (("pred", self.guard(tail)), *keywords)
         closes: tuple[Emitted, ...] = (tail,)
         if part.done is not None:
             done = self.statements[part.done]
-            keywords, closes = (*keywords, ("end", Literal(_name(done)))), (tail, done)
-        header = Call(LOOP, (Literal(_name(label)),), keywords)
+            keywords, closes = (*keywords, ("end", Literal(_get_name(done)))), (tail, done)
+        header = Call(LOOP, (Literal(_get_name(label)),), keywords)
         return Block(header, self.steps(part.body, depth + 1), (label,), closes)
 
     def branch(self, at: int) -> Instruction:
@@ -101,16 +101,16 @@ class _Body:
         return made
 
 
-def _name(label: Statement) -> str:
+def _get_name(label: Statement) -> str:
     assert isinstance(label, Label)
     return label.name
 
 
-def _uni(branch: Instruction) -> tuple[tuple[str, Expr], ...]:
+def _build_uni(branch: Instruction) -> tuple[tuple[str, Expr], ...]:
     return (("uni", _TRUE),) if branch.modifiers == (_UNI,) else ()
 
 
-def _unplaced(placed: bool) -> tuple[tuple[str, Expr], ...]:
+def _build_place(placed: bool) -> tuple[tuple[str, Expr], ...]:
     return () if placed else (("place", _FALSE),)
 
 

@@ -20,8 +20,8 @@ _ORDERS = {"acquire": "sem", "relaxed": "sem", "cta": "scope", "cluster": "scope
 def block_wait(draft: Draft, block: Block) -> Line | None:
     """Return the line of a block that waits."""
     found = wait_of(block)
-    operands = None if found is None else _operands(draft, found.test)
-    said = None if found is None else _said(found.test)
+    operands = None if found is None else _build_operands(draft, found.test)
+    said = None if found is None else _read_modifiers(found.test)
     if found is None or operands is None or said is None:
         return None
     labels = (found.label,) if found.done is None else (found.label, found.done)
@@ -50,7 +50,7 @@ def literals(said: dict[str, str]) -> dict[str, Expr]:
     return {key: Literal(value) for key, value in said.items()}
 
 
-def _said(test: Instruction) -> dict[str, str] | None:
+def _read_modifiers(test: Instruction) -> dict[str, str] | None:
     """Return what the modifiers of a test say: its space and order; None of one that is no `try_wait.parity`."""
     words = [modifier[1:] for modifier in test.modifiers]
     if words[:2] != ["try_wait", "parity"] or words[-1] != "b64":
@@ -64,7 +64,7 @@ def _said(test: Instruction) -> dict[str, str] | None:
     return said
 
 
-def _operands(draft: Draft, test: Instruction) -> list[Expr] | None:
+def _build_operands(draft: Draft, test: Instruction) -> list[Expr] | None:
     operands = Operands(draft, draft.usage.steps[draft.usage.at[id(test)]].scope)
     made = [operands.expr(given) for given in test.operands[1:]]
     known = [expr for expr in made if expr is not None]
@@ -76,11 +76,11 @@ def loop_wait(draft: Draft, label: Label, test: Instruction, tail: Instruction) 
     guard, done = tail.predicate, getattr(test.operands[0], "name", None) if test.operands else None
     if not is_test(test) or guard is None or not guard.negated or guard.register != done:
         return None
-    operands = _operands(draft, test)
+    operands = _build_operands(draft, test)
     if operands is None or tail.modifiers not in ((), (".uni",)):
         return None
     variable = Operands(draft, draft.usage.steps[draft.usage.at[id(test)]].scope).variable(guard.register)
-    said = _said(test)
+    said = _read_modifiers(test)
     if variable is None or said is None:
         return None
     once = variable.fresh and draft.reads(variable.identifier) == 1

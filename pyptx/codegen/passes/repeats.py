@@ -116,15 +116,15 @@ def leaves(value: Expr) -> list[Expr]:
 
 def filled(value: Expr, by_place: Mapping[int, Expr], start: int = 0) -> Expr:
     """Return an expression with some leaves replaced; the first leaf has the place `start`."""
-    return _filled(value, by_place, [start])
+    return _fill(value, by_place, [start])
 
 
-def _filled(value: Expr, by_place: Mapping[int, Expr], at: list[int]) -> Expr:
+def _fill(value: Expr, by_place: Mapping[int, Expr], at: list[int]) -> Expr:
     if is_leaf(value):
         at[0] += 1
         return by_place.get(at[0] - 1, value)
     parts = inside(value)
-    made = [_filled(part, by_place, at) for part in parts]
+    made = [_fill(part, by_place, at) for part in parts]
     return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
 
 

@@ -82,18 +82,18 @@ def roll_repeats(steps: Sequence[Step], loops: Loops) -> tuple[Step, ...]:
         if plain is not None:
             run += plain
             continue
-        out += _rolled(run, loops)
+        out += _roll(run, loops)
         run = []
         if isinstance(step, Block):
             step = step.replace(body=roll_repeats(step.body, loops))
         out.append(step)
-    return tuple(assembled((*out, *_rolled(run, loops))))
+    return tuple(assembled((*out, *_roll(run, loops))))
 
 
-def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
+def _roll(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
     """Yield the steps of a stretch of lines."""
     numbers: dict[object, int] = {}
-    shapes = [numbers.setdefault(_shape(line), len(numbers)) for line in run]
+    shapes = [numbers.setdefault(_compute_shape(line), len(numbers)) for line in run]
     stretch, periods = _Stretch(run, loops), _Periods(shapes)
     at = 0
     while at < len(run):
@@ -116,7 +116,7 @@ def _rolled(run: Sequence[Line], loops: Loops) -> Iterator[Step]:
             at += made[0]
 
 
-def _shape(line: Line) -> object:
+def _compute_shape(line: Line) -> object:
     return (None if line.target is None else shape(line.target)), line.operator, shape(line.value)
 
 
@@ -184,14 +184,14 @@ class _Stretch:
         for index, line in enumerate(run):
             before = [] if line.target is None else leaves(line.target)
             after = leaves(line.value)
-            self.keys.append([self._key(leaf) for leaf in (*before, *after)])
+            self.keys.append([self._register_key(leaf) for leaf in (*before, *after)])
             self.sizes.append(len(before))
             for leaf in after:
                 if isinstance(leaf, Name):
                     self.read[leaf.id] = self.read.get(leaf.id, (0, 0))[0] + 1, index
 
-    def _key(self, leaf: Expr) -> Key:
-        made: Key = ("name", leaf.id) if isinstance(leaf, Name) else _literal_key(leaf)
+    def _register_key(self, leaf: Expr) -> Key:
+        made: Key = ("name", leaf.id) if isinstance(leaf, Name) else _compute_literal_key(leaf)
         self.exprs.setdefault(made, leaf)
         return made
 
@@ -210,20 +210,20 @@ class _Stretch:
         if not columns and _UNUSED in holes[0]:
             return None
         made = {text_of(line.target) for line in self.run[at : at + length * count] if line.target is not None}
-        if any(_names(value) & made for column in columns for value in column.values):
+        if any(_find_names(value) & made for column in columns for value in column.values):
             return None
-        target, values, by_place = _header(columns, count, self.loops)
+        target, values, by_place = _build_header(columns, count, self.loops)
         body: list[Line] = []
         start = 0
         for index in rounds[0]:
-            body.append(_filled_line(self.run[index], by_place, start))
+            body.append(_fill_line(self.run[index], by_place, start))
             start += len(self.keys[index])
         lines = self.run[at : at + length * count]
         repeat = Repeat(target, values, tuple(body), tuple([item for line in lines for item in line.emits]))
-        if unrolled(repeat, renamed) != [_bare(line) for line in lines]:
+        if unrolled(repeat, renamed) != [_strip_emits(line) for line in lines]:
             return None
         if self.loops.inner is not None:
-            repeat = repeat.replace(body=tuple(_rolled(body, self.loops.inner)))
+            repeat = repeat.replace(body=tuple(_roll(body, self.loops.inner)))
         return len(lines), repeat
 
     def most(self, at: int, length: int, count: int, fewest: int) -> int:
@@ -272,7 +272,7 @@ class _Stretch:
         found: dict[tuple[Key, ...], list[int]] = {}
         for place, first in enumerate(holes[0]):
             if first[0] == "name":
-                values = tuple([_renamed(round_[place], known) for round_, known in zip(holes, renamed, strict=True)])
+                values = tuple([_rename(round_[place], known) for round_, known in zip(holes, renamed, strict=True)])
             else:
                 values = tuple([round_[place] for round_ in holes])
             if values.count(values[0]) != len(values):
@@ -300,9 +300,9 @@ class _Stretch:
         if not columns or not self.worth(columns, rounds):
             return None
         made = {text_of(target) for target in targets}
-        if any(_names(value) & made for column in columns for value in column.values):
+        if any(_find_names(value) & made for column in columns for value in column.values):
             return None
-        target, values, by_place = _header(columns, len(lines), self.loops)
+        target, values, by_place = _build_header(columns, len(lines), self.loops)
         body = Line(filled(lines[0].value, by_place))
         emits = tuple([item for line in lines for item in line.emits])
         if unrolled(Repeat(target, values, (body,)), [{} for _ in lines]) != [Line(line.value) for line in lines]:
@@ -310,24 +310,24 @@ class _Stretch:
         return len(lines), Line(Comprehension(body.value, target, values), emits, Tuple(tuple(targets)))
 
 
-def _filled_line(line: Line, by_place: dict[int, Expr], start: int) -> Line:
+def _fill_line(line: Line, by_place: dict[int, Expr], start: int) -> Line:
     target = None if line.target is None else filled(line.target, by_place, start)
     start += 0 if line.target is None else len(leaves(line.target))
     return line.replace(value=filled(line.value, by_place, start), target=target, emits=())
 
 
-def _renamed(key: Key, known: dict[str, str]) -> Key:
+def _rename(key: Key, known: dict[str, str]) -> Key:
     new = known.get(str(key[1])) if known else None
     return key if new is None else ("name", new)
 
 
-def _literal_key(leaf: Expr) -> Key:
+def _compute_literal_key(leaf: Expr) -> Key:
     assert isinstance(leaf, Literal)
     # 1, True and 1.0 are one key of a dict, and so are 0.0 and -0.0.
     return f"{type(leaf.value).__name__}{leaf.hex}", repr(leaf.value) if isinstance(leaf.value, float) else leaf.value
 
 
-def _header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple[Expr, Expr, dict[int, Expr]]:
+def _build_header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple[Expr, Expr, dict[int, Expr]]:
     """Return the target and the values of the loop, and what stands at each place that changes."""
     tables = [column for column in columns if column.progression is None]
     steps = [(column, column.progression) for column in columns if column.progression is not None]
@@ -354,21 +354,21 @@ def _header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple[Expr,
         given = bounds[1:2] if first == 0 and by == 1 else bounds[:2] if by == 1 else bounds
         return counter, call(Name("range"), *given), by_place
     for column, (first, by) in steps:
-        by_place |= dict.fromkeys(column.places, _affine(counter, first, by))
+        by_place |= dict.fromkeys(column.places, _build_affine(counter, first, by))
     if not tables:
         return counter, call(Name("range"), Literal(count)), by_place
     inner = variables[0] if len(variables) == 1 else Tuple(variables)
     return Tuple((counter, inner)), call(Name("enumerate"), table), by_place
 
 
-def _affine(counter: Expr, first: int, by: int) -> Expr:
+def _build_affine(counter: Expr, first: int, by: int) -> Expr:
     made = counter if by == 1 else Binary("*", Literal(by), counter)
     return made if first == 0 else Binary("+", made, Literal(first))
 
 
-def _names(value: Expr) -> set[str]:
+def _find_names(value: Expr) -> set[str]:
     return {text_of(value)} if isinstance(value, Name) else set()
 
 
-def _bare(line: Line) -> Line:
+def _strip_emits(line: Line) -> Line:
     return line.replace(emits=())

@@ -32,30 +32,30 @@ def shorten_symbols(steps: Sequence[Step], symbols: Sequence[str], names: Names)
         made.append(Line(Literal(symbol), (), name))
     if not known:
         return tuple(steps), []
-    return tuple(_shortened(steps, known)), made
+    return tuple(_shorten(steps, known)), made
 
 
-def _shortened(steps: Sequence[Step], known: dict[str, Expr]) -> Iterator[Step]:
+def _shorten(steps: Sequence[Step], known: dict[str, Expr]) -> Iterator[Step]:
     for step in steps:
         if isinstance(step, Line):
-            yield step.replace(value=_replaced(step.value, known))
+            yield step.replace(value=_replace(step.value, known))
         elif isinstance(step, Block):
-            yield step.replace(header=_replaced(step.header, known), body=tuple(_shortened(step.body, known)))
+            yield step.replace(header=_replace(step.header, known), body=tuple(_shorten(step.body, known)))
         elif isinstance(step, Repeat):
-            values = _replaced(step.values, known)
-            yield step.replace(values=values, body=tuple(_shortened(step.body, known)))
+            values = _replace(step.values, known)
+            yield step.replace(values=values, body=tuple(_shorten(step.body, known)))
         elif isinstance(step, Define):
-            decorators = tuple([_replaced(decorator, known) for decorator in step.decorators])
-            yield step.replace(decorators=decorators, body=tuple(_shortened(step.body, known)))
+            decorators = tuple([_replace(decorator, known) for decorator in step.decorators])
+            yield step.replace(decorators=decorators, body=tuple(_shorten(step.body, known)))
         elif isinstance(step, Main):
             yield step
         else:
             yield step
 
 
-def _replaced(value: Expr, known: dict[str, Expr]) -> Expr:
+def _replace(value: Expr, known: dict[str, Expr]) -> Expr:
     if isinstance(value, Literal):
         return known.get(value.value, value) if isinstance(value.value, str) else value
     parts = inside(value)
-    made = [_replaced(part, known) for part in parts]
+    made = [_replace(part, known) for part in parts]
     return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)

@@ -36,11 +36,11 @@ def spell_instructions(draft: Draft) -> None:
                 keep(draft, draft.variables[register])
             continue
         fresh = bool(written) and all(variable.fresh for variable in written)
-        line = _fresh_line(draft, step, written) if fresh else None
+        line = _build_fresh_line(draft, step, written) if fresh else None
         if line is None:
             for variable in written:
                 keep(draft, variable)
-            line = _plain_line(draft, step)
+            line = _build_plain_line(draft, step)
         if line is not None:
             draft.lines[id(step.instruction)] = line
 
@@ -56,16 +56,16 @@ def keep(draft: Draft, variable: Variable) -> None:
         draft.bench.given[variable.identifier] = draft.bench.register(variable.name, variable.home)
 
 
-def _fresh_line(draft: Draft, step: Step, written: list[Variable]) -> Line | None:
+def _build_fresh_line(draft: Draft, step: Step, written: list[Variable]) -> Line | None:
     site = Site(draft, step, fresh=True)
     for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
         _settle(draft, draft.variables[read])
     registers = [draft.bench.register(variable.name, variable.home) for variable in written]
-    for expr in _fresh_ways(site):
+    for expr in _find_fresh_ways(site):
         value = draft.bench.emitted(expr, registers, step.instruction)
         if value is DIFFERENT:
             continue
-        bound = _bound(site.operands, site.given[0], expr, value)
+        bound = _bind(site.operands, site.given[0], expr, value)
         if bound is not None:
             return Line(bound[1], (step.instruction,), bound[0])
     return None
@@ -77,7 +77,7 @@ def _settle(draft: Draft, variable: Variable) -> None:
         keep(draft, variable)
 
 
-def _fresh_ways(site: Site) -> Iterator[Expr]:
+def _find_fresh_ways(site: Site) -> Iterator[Expr]:
     yield from operators(site.operands, site.step)
     yield from wrappers(site)
     target = site.made(0)
@@ -89,11 +89,11 @@ def _fresh_ways(site: Site) -> Iterator[Expr]:
         yield Call(made.function, made.arguments, site.guard())
 
 
-def _bound(operands: Operands, given: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
+def _bind(operands: Operands, given: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
     """Give the variables their values; return what is assigned to, and the expression, read as the type that most uses
     want where that is another."""
     bench, draft = operands.draft.bench, operands.draft
-    targets = [operands.variable(getattr(item, "name", "")) for item in _elements(given)]
+    targets = [operands.variable(getattr(item, "name", "")) for item in _list_elements(given)]
     several: Any = value
     values: list[Any] = list(several) if isinstance(value, list | tuple | PipeRef) else [value]
     if isinstance(given, PipeOperand) and isinstance(value, Reg):
@@ -131,20 +131,20 @@ def alike(one: PtxType, other: PtxType) -> bool:
     return one is other or (one.bits == other.bits and {one.kind, other.kind} == {"b", "u"})
 
 
-def _elements(given: Operand) -> list[Operand]:
+def _list_elements(given: Operand) -> list[Operand]:
     if isinstance(given, VectorOperand):
         return list(given.elements)
     return [given.left, given.right] if isinstance(given, PipeOperand) else [given]
 
 
-def _plain_line(draft: Draft, step: Step) -> Line | None:
+def _build_plain_line(draft: Draft, step: Step) -> Line | None:
     site = Site(draft, step, fresh=False)
     for read in draft.usage.access[draft.usage.at[id(step.instruction)]][0]:
         _settle(draft, draft.variables[read])
-    changed = _changed_line(site)
+    changed = _build_changed_line(site)
     if changed is not None:
         return changed
-    for expr in _plain_ways(site):
+    for expr in _find_plain_ways(site):
         if draft.bench.emitted(expr, (), step.instruction) is not DIFFERENT:
             return Line(expr, (step.instruction,))
     return None
@@ -155,7 +155,7 @@ _IN_PLACE = {
 }  # fmt: skip
 
 
-def _changed_line(site: Site) -> Line | None:
+def _build_changed_line(site: Site) -> Line | None:
     """Return `x += y` where the destination is the first source."""
     given, symbol = site.given, _IN_PLACE.get(site.opcode)
     if symbol is None or len(given) != 3 or given[0] != given[1] or site.pred is not None:
@@ -168,7 +168,7 @@ def _changed_line(site: Site) -> Line | None:
     return Line(value, (site.step.instruction,), target, None, symbol)
 
 
-def _plain_ways(site: Site) -> Iterator[Expr]:
+def _find_plain_ways(site: Site) -> Iterator[Expr]:
     yield from wrappers(site)
     values = site.values(0)
     if None not in values:

@@ -12,7 +12,7 @@ from pyptx.codegen.printer import text_of
 def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
     """Return the lines of all rounds of a loop, the variables of each round called as they were."""
     out: list[Line] = []
-    for values, known in zip(_rounds(loop), renamed, strict=True):
+    for values, known in zip(_find_rounds(loop), renamed, strict=True):
         meant = {**values, **{new: Name(old) for old, new in known.items()}}
         for line in loop.body:
             assert isinstance(line, Line)
@@ -21,29 +21,29 @@ def unrolled(loop: Repeat, renamed: Sequence[dict[str, str]]) -> list[Line]:
     return out
 
 
-def _rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
+def _find_rounds(loop: Repeat) -> Iterator[dict[str, Expr]]:
     """Yield what the variables of a loop hold in each round."""
-    targets, values = _flat(loop.target), loop.values
+    targets, values = _flatten(loop.target), loop.values
     if isinstance(values, Tuple | List):
         for row in values.elements:
-            yield dict(zip(targets, _row(row, len(targets)), strict=True))
+            yield dict(zip(targets, _split_row(row, len(targets)), strict=True))
         return
     assert isinstance(values, Call)
     table = values.arguments[0]
     if isinstance(table, Tuple):
         for index, row in enumerate(table.elements):
-            yield dict(zip(targets, (Literal(index), *_row(row, len(targets) - 1)), strict=True))
+            yield dict(zip(targets, (Literal(index), *_split_row(row, len(targets) - 1)), strict=True))
         return
     bounds = [argument.value for argument in values.arguments if isinstance(argument, Literal)]
     for number in range(*[bound for bound in bounds if isinstance(bound, int)]):
         yield {targets[0]: Literal(number)}
 
 
-def _row(row: Expr, width: int) -> tuple[Expr, ...]:
+def _split_row(row: Expr, width: int) -> tuple[Expr, ...]:
     return (row,) if width == 1 else row.elements if isinstance(row, Tuple) else ()
 
 
-def _flat(target: Expr) -> list[str]:
+def _flatten(target: Expr) -> list[str]:
     if isinstance(target, Tuple):
-        return [name for element in target.elements for name in _flat(element)]
+        return [name for element in target.elements for name in _flatten(element)]
     return [text_of(target)]

@@ -18,11 +18,11 @@ _TRUE = Literal(True)
 _ALL = 0xFFFFFFFF
 
 
-def _unless(text: str, usual: str) -> Expr | None:
+def _omit_usual(text: str, usual: str) -> Expr | None:
     return None if text == usual else Literal(text)
 
 
-def _cp(site: Site) -> Iterator[Expr | None]:
+def _spell_cp(site: Site) -> Iterator[Expr | None]:
     words = site.words
     text = ".".join(words)
     if text in ("async.commit_group", "async.wait_all"):
@@ -36,14 +36,14 @@ def _cp(site: Site) -> Iterator[Expr | None]:
     elif text.startswith("async.mbarrier.arrive"):
         yield site.call("ptx.cp.async_.mbarrier_arrive", site.value(0), noinc=_TRUE if "noinc" in words else None)
     elif words[:2] == ("async", "bulk") and "tensor" in words:
-        yield from _tensor(site)
+        yield from _spell_tensor(site)
     elif words[:2] == ("async", "bulk"):
-        yield from _bulk(site)
+        yield from _spell_bulk(site)
     elif words[1:2] in (("ca",), ("cg",)):
-        yield from _small(site)
+        yield from _spell_small(site)
 
 
-def _small(site: Site) -> Iterator[Expr | None]:
+def _spell_small(site: Site) -> Iterator[Expr | None]:
     words = list(site.words[4:])
     values = list(site.values(0))
     if len(values) < 3:
@@ -59,7 +59,7 @@ def _small(site: Site) -> Iterator[Expr | None]:
     yield site.call(f"ptx.cp.async_.{site.words[1]}", *values, **keywords)
 
 
-def _tensor(site: Site) -> Iterator[Expr | None]:
+def _spell_tensor(site: Site) -> Iterator[Expr | None]:
     words = site.words
     rank = next((word for word in words if word in ("1d", "2d", "3d", "4d", "5d")), None)
     if rank is None or "prefetch" in words or any(word.startswith("im2col") for word in words):
@@ -99,7 +99,7 @@ def _tensor(site: Site) -> Iterator[Expr | None]:
         yield site.call(f"{box}.store_tile", desc, site.value(1), coord, **keywords)
 
 
-def _bulk(site: Site) -> Iterator[Expr | None]:
+def _spell_bulk(site: Site) -> Iterator[Expr | None]:
     words = site.words
     values = list(site.values(0))
     keywords: dict[str, Expr | None] = {}
@@ -119,34 +119,36 @@ def _bulk(site: Site) -> Iterator[Expr | None]:
         yield site.call(f"ptx.cp.async_.bulk.{name}", *values, **keywords)
 
 
-def _mbarrier(site: Site) -> Iterator[Expr | None]:
+def _spell_mbarrier(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     op = words.pop(0)
     space = next((word for word in words if word.startswith("shared")), "")
     values = list(site.values(0))
-    order = _order(words)
+    order = _find_order(words)
     if op in ("init", "inval"):
         usual = "shared::cta" if op == "init" else "shared"
-        yield site.call(f"ptx.mbarrier.{op}", *values, space=_unless(space, usual))
+        yield site.call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, usual))
     elif op in ("expect_tx", "complete_tx"):
-        yield site.call(f"ptx.mbarrier.{op}", *values, space=_unless(space, "shared"))
+        yield site.call(f"ptx.mbarrier.{op}", *values, space=_omit_usual(space, "shared"))
     elif op in ("arrive", "arrive_drop"):
-        yield from _arrival(site, op, space, values, order)
+        yield from _spell_arrival(site, op, space, values, order)
     elif op in ("try_wait", "test_wait") and site.fresh:
         keywords = order if len(values) < 4 else {**order, "suspend_hint": values.pop()}
         parity = None if "parity" in words else Literal(False)
-        yield site.call(f"ptx.mbarrier.{op}", *values[1:], parity=parity, space=_unless(space, "shared"), **keywords)
+        yield site.call(
+            f"ptx.mbarrier.{op}", *values[1:], parity=parity, space=_omit_usual(space, "shared"), **keywords
+        )
     elif op == "pending_count" and site.fresh:
         yield site.call("ptx.mbarrier.pending_count", *values[1:])
 
 
-def _order(words: list[str]) -> dict[str, Expr | None]:
+def _find_order(words: list[str]) -> dict[str, Expr | None]:
     orders = [word for word in words if word in ("release", "acquire", "relaxed")]
     scopes = [word for word in words if word in ("cta", "cluster")]
     return {"sem": Literal(orders[0]) if orders else None, "scope": Literal(scopes[0]) if scopes else None}
 
 
-def _arrival(
+def _spell_arrival(
     site: Site, op: str, space: str, values: list[Expr | None], order: dict[str, Expr | None]
 ) -> Iterator[Expr | None]:
     tail = "_expect_tx" if "expect_tx" in site.words else "_no_complete" if "noComplete" in site.words else ""
@@ -155,16 +157,16 @@ def _arrival(
         yield site.call(f"ptx.mbarrier.arrive{tail}_mapped", *values[1:], count=count, **order)
     elif site.fresh:
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
-        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=_unless(space, usual), **order)
+        yield site.call(f"ptx.mbarrier.{op}{tail}", *values[1:], count=count, space=_omit_usual(space, usual), **order)
     elif values[0] == NONE and op == "arrive":
         usual = "shared::cta" if tail == "_expect_tx" else "shared"
         yield site.call(
-            f"ptx.mbarrier.arrive{tail}", *values[1:], count=count, space=_unless(space, usual), state=Literal(False),
-            **order,
+            f"ptx.mbarrier.arrive{tail}", *values[1:], count=count, space=_omit_usual(space, usual),
+            state=Literal(False), **order,
         )  # fmt: skip
 
 
-def _shfl(site: Site) -> Iterator[Expr | None]:
+def _spell_shfl(site: Site) -> Iterator[Expr | None]:
     if not site.fresh or site.words[:1] != ("sync",) or len(site.given) != 5:
         return
     mode, clamp, mask = site.words[1], site.given[3], site.given[4]
@@ -180,7 +182,7 @@ def _shfl(site: Site) -> Iterator[Expr | None]:
     yield site.call("ptx.warp.shfl", Literal(mode), *site.values(1)[:3], *last, valid=_TRUE if pair else None)
 
 
-def _vote(site: Site) -> Iterator[Expr | None]:
+def _spell_vote(site: Site) -> Iterator[Expr | None]:
     if site.fresh and len(site.words) == 3:
         name = "ballot" if site.words[1] == "ballot" else f"vote_{site.words[1]}"
         mask = site.given[2]
@@ -188,18 +190,18 @@ def _vote(site: Site) -> Iterator[Expr | None]:
         yield site.call(f"ptx.warp.{name}", site.value(1), mask=None if whole else site.value(2))
 
 
-def _match(site: Site) -> Iterator[Expr | None]:
+def _spell_match(site: Site) -> Iterator[Expr | None]:
     if site.fresh and site.words[:2] == ("any", "sync"):
         yield site.call("ptx.warp.match_any", site.value(1), mask=site.value(2))
 
 
-def _redux(site: Site) -> Iterator[Expr | None]:
+def _spell_redux(site: Site) -> Iterator[Expr | None]:
     op = site.words[1] if len(site.words) > 2 else ""
     dst = None if site.fresh else site.value(0)
     yield site.call("ptx.warp.redux", Literal(op), site.value(1), dst=dst, mask=site.value(2))
 
 
-def _elect(site: Site) -> Iterator[Expr | None]:
+def _spell_elect(site: Site) -> Iterator[Expr | None]:
     pair = site.given[0]
     if not isinstance(pair, PipeOperand):
         return
@@ -214,7 +216,7 @@ def _elect(site: Site) -> Iterator[Expr | None]:
         yield site.call("ptx.elect_sync", left, right, site.value(1))
 
 
-def _atomic(family: str) -> Ways:
+def _make_atomic(family: str) -> Ways:
     def ways(site: Site) -> Iterator[Expr | None]:
         if site.kind is None or "async" in site.words:
             return
@@ -226,7 +228,7 @@ def _atomic(family: str) -> Ways:
         scope = next((word for word in words if word in ("cta", "cluster", "gpu", "sys")), None)
         space = next((word for word in words if word in _SPACES), "")
         more = {
-            "space": _unless(space, "global"),
+            "space": _omit_usual(space, "global"),
             "sem": None if sem is None else Literal(sem),
             "scope": None if scope is None else Literal(scope),
         }
@@ -241,36 +243,39 @@ _OPERATIONS = frozenset("add min max inc dec and or xor exch cas".split())
 _SPACES = frozenset("global shared shared::cta shared::cluster".split())
 
 
-def _prefetch(site: Site) -> Iterator[Expr | None]:
+def _spell_prefetch(site: Site) -> Iterator[Expr | None]:
     if site.words[-1:] == ("tensormap",):
-        yield site.call("ptx.prefetch_tensormap", site.value(0), space=_unless(".".join(site.words[:-1]), ""))
+        yield site.call("ptx.prefetch_tensormap", site.value(0), space=_omit_usual(".".join(site.words[:-1]), ""))
     elif len(site.words) == 2:
         space, level = site.words
-        yield site.call("ptx.prefetch", site.value(0), level=_unless(level, "L2"), space=_unless(space, "global"))
+        yield site.call(
+            "ptx.prefetch", site.value(0), level=_omit_usual(level, "L2"), space=_omit_usual(space, "global")
+        )
 
 
-def _griddepcontrol(site: Site) -> Iterator[Expr | None]:
+def _spell_griddepcontrol(site: Site) -> Iterator[Expr | None]:
     yield site.call(f"ptx.griddepcontrol.{site.words[0]}")
 
 
-def _setmaxnreg(site: Site) -> Iterator[Expr | None]:
+def _spell_setmaxnreg(site: Site) -> Iterator[Expr | None]:
     yield site.call(f"ptx.setmaxnreg_{site.words[0]}", site.value(0))
 
 
-def _mapa(site: Site) -> Iterator[Expr | None]:
+def _spell_mapa(site: Site) -> Iterator[Expr | None]:
     if site.fresh:
         yield site.call("ptx.cluster.map_shared_u32", site.value(1), site.value(2))
 
 
-def _activemask(site: Site) -> Iterator[Expr | None]:
+def _spell_activemask(site: Site) -> Iterator[Expr | None]:
     if site.fresh:
         yield site.call("ptx.warp.activemask")
 
 
 FAMILIES: dict[str, Ways] = {
-    "cp": _cp, "mbarrier": _mbarrier, "shfl": _shfl, "vote": _vote, "match": _match, "redux": _redux, "elect": _elect,
-    "atom": _atomic("atom"), "red": _atomic("red"), "prefetch": _prefetch, "griddepcontrol": _griddepcontrol,
-    "setmaxnreg": _setmaxnreg, "mapa": _mapa, "activemask": _activemask, **MATRICES,
+    "cp": _spell_cp, "mbarrier": _spell_mbarrier, "shfl": _spell_shfl, "vote": _spell_vote, "match": _spell_match,
+    "redux": _spell_redux, "elect": _spell_elect, "atom": _make_atomic("atom"), "red": _make_atomic("red"),
+    "prefetch": _spell_prefetch, "griddepcontrol": _spell_griddepcontrol, "setmaxnreg": _spell_setmaxnreg,
+    "mapa": _spell_mapa, "activemask": _spell_activemask, **MATRICES,
 }  # fmt: skip
 
 __all__ = ["FAMILIES", "Unary"]

@@ -17,7 +17,7 @@ _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 _TRUE = Literal(True)
 
 
-def _shape(words: tuple[str, ...]) -> Expr | None:
+def _find_shape(words: tuple[str, ...]) -> Expr | None:
     for word in words:
         found = _SHAPE.fullmatch(word)
         if found is not None:
@@ -25,17 +25,17 @@ def _shape(words: tuple[str, ...]) -> Expr | None:
     return None
 
 
-def _wgmma(site: Site) -> Iterator[Expr | None]:
+def _spell_wgmma(site: Site) -> Iterator[Expr | None]:
     words = site.words
     if words[:1] in (("fence",), ("commit_group",)):
         yield site.call(f"ptx.wgmma.{words[0]}")
     elif words[:1] == ("wait_group",):
         yield site.call("ptx.wgmma.wait_group", site.value(0))
     elif words[:1] == ("mma_async",) and "sp" not in words:
-        yield from _wgmma_product(site)
+        yield from _spell_wgmma_product(site)
 
 
-def _wgmma_product(site: Site) -> Iterator[Expr | None]:
+def _spell_wgmma_product(site: Site) -> Iterator[Expr | None]:
     words = [word for word in site.words if word not in ("and", "popc")]
     types = [word for word in words[3:] if word in site.types]
     values = list(site.values(0))
@@ -57,13 +57,13 @@ def _wgmma_product(site: Site) -> Iterator[Expr | None]:
     if isinstance(scale_d, Literal):
         scale_d = Literal(bool(scale_d.value))
     yield site.call(
-        "ptx.wgmma.mma_async", shape=_shape(site.words), dtype_d=site.type(types[0]), dtype_a=site.type(types[1]),
+        "ptx.wgmma.mma_async", shape=_find_shape(site.words), dtype_d=site.type(types[0]), dtype_a=site.type(types[1]),
         dtype_b=site.type(types[2]), d=d, a=a, b=b, scale_d=scale_d,
         satfinite=_TRUE if "satfinite" in words else None, **flags,
     )  # fmt: skip
 
 
-def _mma(site: Site) -> Iterator[Expr | None]:
+def _spell_mma(site: Site) -> Iterator[Expr | None]:
     words = site.words
     if "sp" in words or any(word.startswith(("sp::", "block_scale", "scale_vec")) for word in words):
         return
@@ -77,7 +77,7 @@ def _mma(site: Site) -> Iterator[Expr | None]:
     a_layout, b_layout = (*layouts, "row", "col")[:2]
     d = site.made(0) if site.fresh else values[0]
     yield site.call(
-        "ptx.mma.sync", shape=_shape(words), dtype_d=site.type(types[0]), dtype_a=site.type(types[1]),
+        "ptx.mma.sync", shape=_find_shape(words), dtype_d=site.type(types[0]), dtype_a=site.type(types[1]),
         dtype_b=site.type(types[2]), dtype_c=site.type(types[3]), d=d, a=values[1], b=values[2], c=values[3],
         a_layout=None if a_layout == "row" else Literal(a_layout),
         b_layout=None if b_layout == "col" else Literal(b_layout),
@@ -87,7 +87,7 @@ def _mma(site: Site) -> Iterator[Expr | None]:
     )  # fmt: skip
 
 
-def _ldmatrix(site: Site) -> Iterator[Expr | None]:
+def _spell_ldmatrix(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     if words[:2] != ["sync", "aligned"] or len(words) < 5:
         return
@@ -103,7 +103,7 @@ def _ldmatrix(site: Site) -> Iterator[Expr | None]:
     )  # fmt: skip
 
 
-def _stmatrix(site: Site) -> Iterator[Expr | None]:
+def _spell_stmatrix(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     if words[:2] != ["sync", "aligned"] or len(words) < 5:
         return
@@ -116,7 +116,7 @@ def _stmatrix(site: Site) -> Iterator[Expr | None]:
     )  # fmt: skip
 
 
-def _tcgen05(site: Site) -> Iterator[Expr | None]:
+def _spell_tcgen05(site: Site) -> Iterator[Expr | None]:
     words = site.words
     op = words[0]
     if op.startswith(("fence::", "wait::")):
@@ -138,13 +138,13 @@ def _tcgen05(site: Site) -> Iterator[Expr | None]:
             a_is_tmem=_TRUE if tensor else None, enable_input_d=values[4],
         )  # fmt: skip
     elif op in ("ld", "st") and words[1:3] == ("sync", "aligned") and len(values) == 2:
-        yield from _tensor_memory(site, values)
+        yield from _spell_tensor_memory(site, values)
     elif op == "cp":
         size = ".".join(words[2:])
         yield site.call("ptx.tcgen05.cp", *values, cta_group=group, size=Literal(size))
 
 
-def _tensor_memory(site: Site, values: list[Expr | None]) -> Iterator[Expr | None]:
+def _spell_tensor_memory(site: Site, values: list[Expr | None]) -> Iterator[Expr | None]:
     words = site.words
     more = {
         "shape": Literal(words[3]), "count": Literal(int(words[4][1:])) if words[4][1:].isdigit() else None,
@@ -160,5 +160,6 @@ def _tensor_memory(site: Site, values: list[Expr | None]) -> Iterator[Expr | Non
 
 
 MATRICES: dict[str, Ways] = {
-    "wgmma": _wgmma, "mma": _mma, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "tcgen05": _tcgen05,
+    "wgmma": _spell_wgmma, "mma": _spell_mma, "ldmatrix": _spell_ldmatrix, "stmatrix": _spell_stmatrix,
+    "tcgen05": _spell_tcgen05,
 }  # fmt: skip

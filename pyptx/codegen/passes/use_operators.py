@@ -38,41 +38,45 @@ def operators(operands: Operands, step: Step) -> Iterator[Expr]:
         return
     if len(sources) == 2 and opcode in _BINARY and modifiers[:-1] in ((), (".lo",), (".rn",)):
         symbol = "/" if modifiers[0] == ".rn" else _BINARY[opcode]
-        yield from _pairs(operands, opcode, symbol, kind, sources)
+        yield from _build_pairs(operands, opcode, symbol, kind, sources)
     elif len(sources) == 2 and opcode == "setp" and len(modifiers) == 2 and modifiers[0][1:] in _COMPARED:
-        yield from _pairs(operands, opcode, _COMPARED[modifiers[0][1:]], kind, sources)
+        yield from _build_pairs(operands, opcode, _COMPARED[modifiers[0][1:]], kind, sources)
     elif len(sources) == 2 and opcode in ("min", "max") and len(modifiers) == 1:
-        for left, right in _sides(operands, opcode, kind, sources):
+        for left, right in _build_sides(operands, opcode, kind, sources):
             if not isinstance(left, Literal):
-                yield call(_method(left, opcode), right)
+                yield call(_build_method(left, opcode), right)
     elif len(sources) == 1 and opcode in ("neg", "not", "abs") and len(modifiers) == 1:
-        source = _side(operands, sources[0], opcode, kind)
+        source = _build_side(operands, sources[0], opcode, kind)
         if source is not None and not isinstance(source, Literal):
             yield call(dotted("abs"), source) if opcode == "abs" else Unary("-" if opcode == "neg" else "~", source)
     elif len(sources) == 3 and opcode in ("mad", "fma") and len(modifiers) == 2:
-        yield from _mads(operands, opcode, modifiers, kind, sources)
+        yield from _build_mads(operands, opcode, modifiers, kind, sources)
 
 
 _KNOWN = frozenset("pred b16 u16 s16 b32 u32 s32 b64 u64 s64 f16 bf16 f16x2 bf16x2 f32 f64".split())
 
 
-def _method(value: Expr, name: str) -> Expr:
+def _build_method(value: Expr, name: str) -> Expr:
     return Attribute(value, name)
 
 
-def _pairs(operands: Operands, opcode: str, symbol: str, kind: PtxType, sources: tuple[object, ...]) -> Iterator[Expr]:
-    for left, right in _sides(operands, opcode, kind, sources):
+def _build_pairs(
+    operands: Operands, opcode: str, symbol: str, kind: PtxType, sources: tuple[object, ...]
+) -> Iterator[Expr]:
+    for left, right in _build_sides(operands, opcode, kind, sources):
         if not (isinstance(left, Literal) and isinstance(right, Literal)):
             yield Binary(symbol, left, right)
 
 
-def _sides(operands: Operands, opcode: str, kind: PtxType, sources: tuple[object, ...]) -> Iterator[tuple[Expr, Expr]]:
+def _build_sides(
+    operands: Operands, opcode: str, kind: PtxType, sources: tuple[object, ...]
+) -> Iterator[tuple[Expr, Expr]]:
     """Yield both sides: as they are typed, with the left one viewed as the instruction's type, with both."""
-    left = _side(operands, sources[0], opcode, kind)
+    left = _build_side(operands, sources[0], opcode, kind)
     right = operands.expr(sources[1])  # pyright: ignore[reportArgumentType]
     if left is None or right is None:
         return
-    other = _side(operands, sources[1], opcode, kind)
+    other = _build_side(operands, sources[1], opcode, kind)
     if opcode in _SIGNED and other is not None:
         yield left, other
         return
@@ -81,7 +85,7 @@ def _sides(operands: Operands, opcode: str, kind: PtxType, sources: tuple[object
         yield left, other
 
 
-def _side(operands: Operands, given: object, opcode: str, kind: PtxType) -> Expr | None:
+def _build_side(operands: Operands, given: object, opcode: str, kind: PtxType) -> Expr | None:
     """Return an operand, viewed as the type of the instruction where its own would give another."""
     made = operands.expr(given)  # pyright: ignore[reportArgumentType]
     if made is None or isinstance(given, ImmediateOperand):
@@ -105,10 +109,10 @@ def fits(have: PtxType, opcode: str, kind: PtxType) -> bool:
     return unsigned(have) is kind or (kind.kind == "f" and have is kind)
 
 
-def _mads(
+def _build_mads(
     operands: Operands, opcode: str, modifiers: tuple[str, ...], kind: PtxType, sources: tuple[object, ...]
 ) -> Iterator[Expr]:
-    first = _side(operands, sources[0], opcode, kind)
+    first = _build_side(operands, sources[0], opcode, kind)
     rest = [operands.expr(source) for source in sources[1:]]  # pyright: ignore[reportArgumentType]
     if first is None or None in rest:
         return

@@ -26,7 +26,7 @@ def wrappers(site: Site) -> Iterator[Expr]:
                 yield made
 
 
-def _mov(site: Site) -> Iterator[Expr | None]:
+def _spell_mov(site: Site) -> Iterator[Expr | None]:
     kind = site.kind
     source = site.given[1]
     name = getattr(source, "name", "")
@@ -43,7 +43,7 @@ def _mov(site: Site) -> Iterator[Expr | None]:
         yield site.call("ptx.mov", site.type(kind), site.value(0), site.value(1))
 
 
-def _ld(site: Site) -> Iterator[Expr | None]:
+def _spell_ld(site: Site) -> Iterator[Expr | None]:
     kind = site.kind
     if kind is None:
         return
@@ -54,13 +54,13 @@ def _ld(site: Site) -> Iterator[Expr | None]:
         assert isinstance(address, AddressOperand)
         if site.operands.variable(address.base) is None:
             yield call(dotted("ptx.param"), site.type(kind), site.operands.named(address.base) or Literal(""))
-    if len(site.given) != 2 or _single(site.given[0]):
+    if len(site.given) != 2 or _is_single(site.given[0]):
         return
     lanes = words.pop() if words and words[-1] in ("v2", "v4", "v8") else None
     space = words.pop(0) if words and words[0] in _SPACES else ""
     if words and words[0] in ("volatile", "relaxed", "acquire", "weak", "mmio"):
         return
-    more = {"space": _unless(space, "global"), "cache": _unless(".".join(words), "")}
+    more = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
     if site.fresh:
         vec = None if lanes is None else Literal(int(lanes[1:]))
         yield site.call("ptx.ld", site.type(kind), site.value(1), vec=vec, **more)
@@ -68,7 +68,7 @@ def _ld(site: Site) -> Iterator[Expr | None]:
         yield site.call("ptx.ld", site.type(kind), site.value(0), site.value(1), **more)
 
 
-def _single(given: Operand) -> bool:
+def _is_single(given: Operand) -> bool:
     """Tell whether an operand is a vector of one, which no wrapper writes."""
     return isinstance(given, VectorOperand) and len(given.elements) == 1
 
@@ -76,23 +76,23 @@ def _single(given: Operand) -> bool:
 _SPACES = frozenset("global shared local const param shared::cta shared::cluster param::entry param::func".split())
 
 
-def _unless(text: str, usual: str) -> Expr | None:
+def _omit_usual(text: str, usual: str) -> Expr | None:
     return None if text == usual else Literal(text)
 
 
-def _st(site: Site) -> Iterator[Expr | None]:
+def _spell_st(site: Site) -> Iterator[Expr | None]:
     kind = site.kind
     words = list(site.words[:-1])
-    if kind is None or len(site.given) != 2 or _single(site.given[1]):
+    if kind is None or len(site.given) != 2 or _is_single(site.given[1]):
         return
     if words and words[-1] in ("v2", "v4", "v8"):
         words.pop()
     space = words.pop(0) if words and words[0] in _SPACES else ""
-    more = {"space": _unless(space, "global"), "cache": _unless(".".join(words), "")}
+    more = {"space": _omit_usual(space, "global"), "cache": _omit_usual(".".join(words), "")}
     yield site.call("ptx.st", site.type(kind), site.value(0), site.value(1), **more)
 
 
-def _mul(site: Site) -> Iterator[Expr | None]:
+def _spell_mul(site: Site) -> Iterator[Expr | None]:
     if site.kind is None or len(site.words) != 2:
         return
     first = () if site.fresh else (site.value(0),)
@@ -100,14 +100,14 @@ def _mul(site: Site) -> Iterator[Expr | None]:
     yield site.call("ptx.mul", site.type(site.kind), *first, site.value(1), site.value(2), mode=mode)
 
 
-def _mad(site: Site) -> Iterator[Expr | None]:
+def _spell_mad(site: Site) -> Iterator[Expr | None]:
     if site.kind is None or len(site.words) != 2 or site.fresh:
         return
     mode = None if site.words[0] in ("lo", "rn") else Literal(site.words[0])
     yield site.call("ptx.mad", site.type(site.kind), *site.values(0), mode=mode)
 
 
-def _plain(name: str) -> Ways:
+def _make_plain(name: str) -> Ways:
     """Return ways for a wrapper `name(dtype, dst, …)` without a short form: where the destination exists."""
 
     def ways(site: Site) -> Iterator[Expr | None]:
@@ -117,23 +117,23 @@ def _plain(name: str) -> Ways:
     return ways
 
 
-def _not(site: Site) -> Iterator[Expr | None]:
+def _spell_not(site: Site) -> Iterator[Expr | None]:
     if site.kind is not None and len(site.words) == 1:
         yield site.call("ptx.not_", site.type(site.kind), *site.values(1 if site.fresh else 0))
 
 
-def _setp(site: Site) -> Iterator[Expr | None]:
+def _spell_setp(site: Site) -> Iterator[Expr | None]:
     if site.kind is not None and not site.fresh and len(site.words) in (2, 3):
         compared = Literal(".".join(site.words[:-1]))
         yield site.call("ptx.setp", compared, site.type(site.kind), *site.values(0))
 
 
-def _selp(site: Site) -> Iterator[Expr | None]:
+def _spell_selp(site: Site) -> Iterator[Expr | None]:
     if site.kind is not None:
         yield site.call("ptx.selp", site.type(site.kind), *site.values(1 if site.fresh else 0))
 
 
-def _cvt(site: Site) -> Iterator[Expr | None]:
+def _spell_cvt(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     if len(words) < 2:
         return
@@ -149,7 +149,7 @@ def _cvt(site: Site) -> Iterator[Expr | None]:
     yield site.call("ptx.cvt", site.type(target), site.type(source), *first, *given, **more)
 
 
-def _cvta(site: Site) -> Iterator[Expr | None]:
+def _spell_cvta(site: Site) -> Iterator[Expr | None]:
     words = list(site.words[:-1])
     if not words or site.words[-1] != "u64":
         return
@@ -159,20 +159,20 @@ def _cvta(site: Site) -> Iterator[Expr | None]:
     yield site.call(f"ptx.cvta.{name}", site.value(1), dst=dst)
 
 
-def _bra(site: Site) -> Iterator[Expr | None]:
+def _spell_bra(site: Site) -> Iterator[Expr | None]:
     if len(site.given) == 1 and isinstance(site.given[0], LabelOperand):
         uni = Literal(True) if site.words == ("uni",) else None
         yield site.call("ptx.bra", Literal(site.given[0].name), uni=uni)
 
 
-def _bare(name: str) -> Ways:
+def _make_bare(name: str) -> Ways:
     def ways(site: Site) -> Iterator[Expr | None]:
         yield site.call(name, *site.values(0))
 
     return ways
 
 
-def _bar(site: Site) -> Iterator[Expr | None]:
+def _spell_bar(site: Site) -> Iterator[Expr | None]:
     words = ".".join(site.words)
     if words == "sync":
         if len(site.given) == 1 and site.value(0) == Literal(0):
@@ -189,7 +189,7 @@ def _bar(site: Site) -> Iterator[Expr | None]:
         yield site.call(f"ptx.bar.red_{site.words[1]}", site.value(len(site.given) - 1), site.value(1), count=threads)
 
 
-def _barrier(site: Site) -> Iterator[Expr | None]:
+def _spell_barrier(site: Site) -> Iterator[Expr | None]:
     words = list(site.words)
     if words[:1] == ["cluster"] and len(words) > 1 and words[1] in ("arrive", "wait"):
         aligned = Literal(True) if "aligned" in words else None
@@ -198,12 +198,12 @@ def _barrier(site: Site) -> Iterator[Expr | None]:
         yield site.call(f"ptx.cluster.{words[1]}", aligned=aligned, sem=sem)
 
 
-def _fence(site: Site) -> Iterator[Expr | None]:
+def _spell_fence(site: Site) -> Iterator[Expr | None]:
     words = ".".join(site.words)
     for prefix in ("sc", "acq_rel", "acquire", "release"):
         if words.startswith(f"{prefix}."):
             scope = words[len(prefix) + 1 :]
-            yield site.call(f"ptx.fence.{prefix}", _unless(scope, "gpu"), *site.values(0))
+            yield site.call(f"ptx.fence.{prefix}", _omit_usual(scope, "gpu"), *site.values(0))
     name = words.replace("::", "_").replace(".", "_")
     name = {
         "mbarrier_init_release_cluster": "mbarrier_init",
@@ -218,20 +218,21 @@ def _fence(site: Site) -> Iterator[Expr | None]:
         stem = f"proxy_tensormap_generic_{kind}_"
         if name.startswith(stem):
             yield site.call(f"ptx.fence.proxy_tensormap_{kind}", *site.values(0)[:1],
-                            scope=_unless(name.removeprefix(stem), "gpu"))  # fmt: skip
+                            scope=_omit_usual(name.removeprefix(stem), "gpu"))  # fmt: skip
     if not site.given:
         yield Call(Attribute(dotted("ptx.fence"), name), (), site.guard())
 
 
-def _membar(site: Site) -> Iterator[Expr | None]:
+def _spell_membar(site: Site) -> Iterator[Expr | None]:
     level = ".".join(site.words)
-    yield site.call("ptx.fence.membar", _unless(level, "gl"))
+    yield site.call("ptx.fence.membar", _omit_usual(level, "gl"))
 
 
 _WAYS: dict[str, Ways] = {
-    "mov": _mov, "ld": _ld, "st": _st, "mul": _mul, "mad": _mad, "fma": _mad, "setp": _setp, "selp": _selp, "cvt": _cvt,
-    "cvta": _cvta, "bra": _bra, "ret": _bare("ptx.ret"), "bar": _bar, "barrier": _barrier, "fence": _fence,
-    "membar": _membar, "add": _plain("ptx.add"), "sub": _plain("ptx.sub"), "shl": _plain("ptx.shl"),
-    "shr": _plain("ptx.shr"), "and": _plain("ptx.and_"), "or": _plain("ptx.or_"), "xor": _plain("ptx.xor_"),
-    "not": _not, "trap": _bare("ptx.trap"),
+    "mov": _spell_mov, "ld": _spell_ld, "st": _spell_st, "mul": _spell_mul, "mad": _spell_mad, "fma": _spell_mad,
+    "setp": _spell_setp, "selp": _spell_selp, "cvt": _spell_cvt, "cvta": _spell_cvta, "bra": _spell_bra,
+    "ret": _make_bare("ptx.ret"), "bar": _spell_bar, "barrier": _spell_barrier, "fence": _spell_fence,
+    "membar": _spell_membar, "add": _make_plain("ptx.add"), "sub": _make_plain("ptx.sub"),
+    "shl": _make_plain("ptx.shl"), "shr": _make_plain("ptx.shr"), "and": _make_plain("ptx.and_"),
+    "or": _make_plain("ptx.or_"), "xor": _make_plain("ptx.xor_"), "not": _spell_not, "trap": _make_bare("ptx.trap"),
 }  # fmt: skip

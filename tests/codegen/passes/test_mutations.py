@@ -104,7 +104,7 @@ def test_wrappers_with_other_operands_are_refused(
 
 
 def test_structures_that_do_not_nest_break_the_promise(monkeypatch: Patch) -> None:
-    usual = structure._Search._choice  # pyright: ignore[reportPrivateUsage]
+    usual = structure._Search._find_choice  # pyright: ignore[reportPrivateUsage]
 
     def longer(search: Any, at: int, high: int, end: int | None, depth: int) -> Any:
         made = usual(search, at, high, end, depth)
@@ -112,7 +112,7 @@ def test_structures_that_do_not_nest_break_the_promise(monkeypatch: Patch) -> No
             made.then = made.then[:-1]
         return made
 
-    monkeypatch.setattr(structure._Search, "_choice", longer)  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(structure._Search, "_find_choice", longer)  # pyright: ignore[reportPrivateUsage]
     with pytest.raises(BrokenPass, match="raise_control_flow"):
         body(READS["conditions with a common end"][0])
 
@@ -130,7 +130,7 @@ def _other_test(_: Any) -> dict[str, str]:
 
 def test_wait_loops_that_test_something_else_are_refused(monkeypatch: Patch) -> None:
     ptx = READS["wait loops"][0].replace(".parity", "")
-    monkeypatch.setattr(raise_waits, "_said", _other_test)
+    monkeypatch.setattr(raise_waits, "_read_modifiers", _other_test)
     assert "ptx.mbarrier.wait" not in body(ptx)
     assert lost(ptx) is None
 
@@ -155,14 +155,14 @@ def _wrong_numbers(counter: Expr, first: int, by: int) -> Expr:
 
 def test_loops_with_wrong_numbers_are_not_taken(monkeypatch: Patch) -> None:
     ptx = READS["repeated statements"][0]
-    monkeypatch.setattr(roll_repeats, "_affine", _wrong_numbers)
+    monkeypatch.setattr(roll_repeats, "_build_affine", _wrong_numbers)
     assert "for j in" not in body(ptx)
     assert lost(ptx) is None
 
 
 def test_without_unrolling_wrong_loops_show(monkeypatch: Patch) -> None:
     ptx = READS["repeated statements"][0]
-    monkeypatch.setattr(roll_repeats, "_affine", _wrong_numbers)
+    monkeypatch.setattr(roll_repeats, "_build_affine", _wrong_numbers)
 
     class Anything:
         def __init__(self, *_: Any) -> None: ...
@@ -191,12 +191,12 @@ def test_a_lost_round_breaks_the_promise(monkeypatch: Patch) -> None:
 
 def test_arrays_of_other_registers_are_refused(monkeypatch: Patch) -> None:
     ptx = READS["accumulators"][0]
-    usual = gather_arrays._index  # pyright: ignore[reportPrivateUsage]
+    usual = gather_arrays._get_index  # pyright: ignore[reportPrivateUsage]
 
     def next_one(place: Any) -> int:
         return usual(place) + 1
 
-    monkeypatch.setattr(gather_arrays, "_index", next_one)
+    monkeypatch.setattr(gather_arrays, "_get_index", next_one)
     assert _noticed(ptx)
 
 

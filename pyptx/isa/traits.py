@@ -45,7 +45,7 @@ class Trait(StrEnum):
     """Waits for groups of an engine's work."""
 
     OPAQUE = "opaque"
-    """Works on an object in memory whose bytes mean nothing to a program: an mbarrier, a tensor map."""
+    """Works on an `mbarrier` or a `tensormap` in memory, whose bytes mean nothing to a program."""
     INITIALIZES = "initializes"
     SIGNALS = "signals"
     """Changes the pending count or the bytes of an mbarrier's phase."""
@@ -63,11 +63,15 @@ class Trait(StrEnum):
     ALLOCATES = "allocates"
     """Allocates `stack` or `columns` of tensor memory."""
     FREES = "frees"
+    """Frees `columns` of tensor memory, or gives up the `permit` to allocate them."""
+    TENSOR = "tensor"
+    """Works on tensor memory."""
 
     MULTIPLIES = "multiplies"
     """Multiplies matrices."""
     REARRANGES = "rearranges"
-    """Moves matrices between memory and the fragments of a warp, or between its lanes."""
+    """Moves a matrix between memory and a warp's registers, by `rows` that lanes point to or as one `fragment`, or
+    between its `lanes`."""
     CARRIES = "carries"
     """Copies bits unchanged: what nobody wrote does no harm before it is used."""
     YIELDS = "yields"

@@ -13,9 +13,9 @@ MEANING = {
     "movmatrix": "Transpose an 8 x 8 matrix across a warp's registers.",
 }
 TRAITS = {
-    "ldmatrix": "rearranges",
-    "stmatrix": "rearranges",
-    "movmatrix": "rearranges",
+    "ldmatrix": "rearranges:rows",
+    "stmatrix": "rearranges:rows",
+    "movmatrix": "rearranges:lanes",
 }
 
 _SS = "shared shared::cta@7.8"

@@ -20,16 +20,16 @@ MEANING = {
     "cp.async.mbarrier.arrive": "Arrive at the barrier when this thread's earlier cp.async copies have completed.",
 }
 TRAITS = {
-    "mbarrier.init": "opaque initializes",
-    "mbarrier.inval": "opaque",
-    "mbarrier.expect_tx": "opaque signals",
-    "mbarrier.complete_tx": "opaque signals",
-    "mbarrier.arrive": "opaque signals",
-    "mbarrier.arrive_drop": "opaque signals",
-    "mbarrier.test_wait": "opaque tests",
-    "mbarrier.try_wait": "opaque tests suspends:phase",
-    "mbarrier.check_layout": "opaque",
-    "cp.async.mbarrier.arrive": "opaque signals commits:cp.async",
+    "mbarrier.init": "opaque:mbarrier initializes",
+    "mbarrier.inval": "opaque:mbarrier",
+    "mbarrier.expect_tx": "opaque:mbarrier signals",
+    "mbarrier.complete_tx": "opaque:mbarrier signals",
+    "mbarrier.arrive": "opaque:mbarrier signals",
+    "mbarrier.arrive_drop": "opaque:mbarrier signals",
+    "mbarrier.test_wait": "opaque:mbarrier tests",
+    "mbarrier.try_wait": "opaque:mbarrier tests suspends:phase",
+    "mbarrier.check_layout": "opaque:mbarrier",
+    "cp.async.mbarrier.arrive": "opaque:mbarrier signals commits:cp.async",
 }
 
 _SEE = "parallel-synchronization-and-communication-instructions-mbarrier"

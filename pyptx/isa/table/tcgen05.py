@@ -20,15 +20,16 @@ MEANING = {
     "tcgen05.commit": "Arrive at a memory barrier when this thread's earlier asynchronous operations have completed.",
 }
 TRAITS = {
-    "tcgen05.alloc": "suspends:columns allocates:columns",
-    "tcgen05.dealloc": "suspends:columns frees:columns",
-    "tcgen05.ld": "issues:tcgen05.ld",
-    "tcgen05.st": "issues:tcgen05.st",
-    "tcgen05.wait": "lands:tcgen05",
-    "tcgen05.cp": "issues:tcgen05",
-    "tcgen05.shift": "issues:tcgen05",
-    "tcgen05.fence": "orders:tcgen05",
-    "tcgen05.commit": "commits:tcgen05 signals",
+    "tcgen05.alloc": "tensor suspends:columns allocates:columns",
+    "tcgen05.dealloc": "tensor suspends:columns frees:columns",
+    "tcgen05.relinquish_alloc_permit": "tensor frees:permit",
+    "tcgen05.ld": "tensor issues:tcgen05.ld",
+    "tcgen05.st": "tensor issues:tcgen05.st",
+    "tcgen05.wait": "tensor lands:tcgen05",
+    "tcgen05.cp": "tensor issues:tcgen05",
+    "tcgen05.shift": "tensor issues:tcgen05",
+    "tcgen05.fence": "tensor orders:tcgen05",
+    "tcgen05.commit": "tensor commits:tcgen05 signals",
 }
 
 _SEE = "tcgen05-instructions-tcgen05"

@@ -12,8 +12,8 @@ MEANING = {
     "tcgen05.mma.ws": "The same with B kept in the collector: weight-stationary.",
 }
 TRAITS = {
-    "tcgen05.mma": "multiplies issues:tcgen05",
-    "tcgen05.mma.ws": "multiplies issues:tcgen05",
+    "tcgen05.mma": "tensor multiplies issues:tcgen05",
+    "tcgen05.mma.ws": "tensor multiplies issues:tcgen05",
 }
 
 _SEE = "tcgen05-mma-instructions-mma"

@@ -14,8 +14,8 @@ MEANING = {
     "clusterlaunchcontrol.query_cancel": "Read the answer to a cancellation: whether it succeeded, and the first CTA.",
 }
 TRAITS = {
-    "tensormap.replace": "opaque",
-    "tensormap.cp_fenceproxy": "opaque",
+    "tensormap.replace": "opaque:tensormap",
+    "tensormap.cp_fenceproxy": "opaque:tensormap",
     "clusterlaunchcontrol.try_cancel": "issues:launch",
 }
 

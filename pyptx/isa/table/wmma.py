@@ -12,8 +12,8 @@ MEANING = {
     "wmma.mma": "Multiply two fragments and add a third.",
 }
 TRAITS = {
-    "wmma.load": "rearranges",
-    "wmma.store": "rearranges",
+    "wmma.load": "rearranges:fragment",
+    "wmma.store": "rearranges:fragment",
     "wmma.mma": "multiplies",
 }
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyptx.check.body import Step
+from pyptx.isa.traits import Trait
 from pyptx.sim.checks.accesses import words_of
 from pyptx.sim.checks.session import Checks, place_of
 from pyptx.sim.formats import Array
@@ -31,19 +32,17 @@ Told = Callable[..., None]
 def told(step: Step, program: Program) -> Told | None:
     """Return what tells of a warp-wide instruction, None for the old ones without a mask."""
     words, place = words_of(step.instruction), place_of(step.instruction)
-    if step.instruction.opcode == "setmaxnreg":
+    if step.traits.get(Trait.SUSPENDS) == "registers":
         return partial(_setmaxnreg, place, "inc" in words, _entry_registers(program))
     if "sync" not in words:
         return None
-    if step.instruction.opcode == "shfl":
+    if Trait.CARRIES in step.traits:
         return partial(_shuffle, place, next(mode for mode in ("up", "down", "bfly", "idx") if mode in words))
     return partial(_elect if step.instruction.opcode == "elect" else _members, place)
 
 
 def matrix(step: Step) -> Told | None:
     """Return what tells of a load or store of `wmma`, whose lanes name one matrix."""
-    if step.instruction.modifiers[0] not in (".load", ".store"):
-        return None
     return partial(_matrix, place_of(step.instruction))
 
 

@@ -57,20 +57,20 @@ class Instrument:
     def _telling(self, step: Step, operation: Operation, block: Block) -> Function | None:
         inner = operation.function
         assert inner is not None
-        match step.instruction.opcode:
-            case "st" | "red" if _signals(step):
+        match step.traits:
+            case {Trait.ISSUES: "store"} if _signals(step):
                 return copies.hook(step, inner)
-            case "mbarrier":
-                return mbarriers.hook(step, inner)
-            case "cp":
+            case {Trait.ISSUES: "cp.async"} | {Trait.SIGNALS: _, Trait.COMMITS: "cp.async"}:
                 return copies.hook(step, inner)
-            case "clusterlaunchcontrol":
+            case {Trait.ISSUES: "launch"}:
                 return copies.request_hook(step, inner)
-            case "tensormap":
+            case {Trait.OPAQUE: "mbarrier"}:
+                return mbarriers.hook(step, inner)
+            case {Trait.OPAQUE: "tensormap"}:
                 return tensormaps.hook(step, inner)
-            case "wgmma":
+            case {Trait.GATHERS: "warpgroup"}:
                 return wgmma.hook(step, inner, lambda name: self._number(name, step, block), self._read(block.code))
-            case "tcgen05":
+            case {Trait.TENSOR: _}:
                 return tensor.hook(step, inner)
             case _:
                 return None
@@ -147,20 +147,22 @@ def _sources(step: Step) -> Iterator[str]:
 
 
 def _event(step: Step, program: Program) -> Function | None:
-    match step.instruction.opcode:
-        case "fence" | "membar":
+    match step.traits:
+        case {Trait.ORDERS: ""}:
             return fences.hook(step)
-        case "cp":
-            return copies.group_hook(step)
-        case "wgmma":
+        case {Trait.GATHERS: "warpgroup"}:
             return wgmma.told(step)
-        case "tcgen05":
+        case {Trait.TENSOR: _}:
             return tensor.told(step)
-        case "ldmatrix" | "stmatrix":
+        case {Trait.COMMITS: _} | {Trait.LANDS: _}:
+            return copies.group_hook(step)
+        case {Trait.REARRANGES: "rows"}:
             return matrix_rows.told(step)
-        case "wmma":
+        case {Trait.REARRANGES: "fragment"}:
             return convergence.matrix(step)
-        case "shfl" | "vote" | "match" | "redux" | "elect" | "setmaxnreg":
+        case {Trait.GATHERS: "warp", Trait.YIELDS: _} | {Trait.GATHERS: "warp", Trait.CARRIES: _}:
+            return convergence.told(step, program)
+        case {Trait.SUSPENDS: "registers"}:
             return convergence.told(step, program)
         case _:
             return None

@@ -26,8 +26,6 @@ def hook(step: Step, inner: Inner) -> Inner | None:
     """Return what runs an mbarrier instruction and tells of it."""
     words = words_of(step.instruction)
     scope = scope_of(words, Scope.CTA)
-    if step.instruction.opcode == "cp":
-        return None
     match step.instruction.modifiers[0]:
         case ".init":
             return partial(_init, inner)

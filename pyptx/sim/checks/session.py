@@ -93,7 +93,7 @@ class Checks:
             if region.writable and region.space == "global" and region.size:
                 self.engine.state.add_buffer(region.low, region.size, region.name, region.fresh)
         block = machine.launch.block
-        tensor = any(s.instruction.opcode == "tcgen05" for b in machine.program.blocks for s in b.steps)
+        tensor = any(Trait.TENSOR in s.traits for b in machine.program.blocks for s in b.steps)
         return self.engine.launch(
             Place(entry.origin, entry.name), block[0] * block[1] * block[2], slots=slots,
             cluster=machine.launch.cluster_size, shared_bytes=memory.shared_size, tensor=tensor,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyptx.isa.model import Match
+from pyptx.isa.traits import Trait
 from pyptx.sim import bulk, rules
 from pyptx.sim.access import load, store
 from pyptx.sim.copies.reports import report_of
@@ -22,20 +23,18 @@ _U4 = np.dtype("u4")
 
 
 def _cp(match: Match, signature: Signature) -> Operation | None:
-    flags = set(match.modifiers)
-    agent = "bulk" if "bulk" in flags else "cp.async"
-    if "prefetch" in flags or "applypriority" in flags:
-        return NOTHING
-    if "commit_group" in flags:
-        return lanes(partial(_commit, agent))
-    if "wait_all" in flags:
-        return lanes(partial(_wait, agent, n=None))
-    if "wait_group" in flags:
-        return lanes(partial(_wait, agent))
-    if agent == "bulk":
-        return _bulk(match, signature, flags)
-    names = [operand.name for operand in signature]
-    return memory(partial(_copy, "ignore" in names, "from" in names))
+    match match.traits:
+        case {Trait.HINTS: _}:
+            return NOTHING
+        case {Trait.COMMITS: agent}:
+            return lanes(partial(_commit, agent))
+        case {Trait.LANDS: agent}:
+            return lanes(partial(_wait, agent, n=None)) if not signature else lanes(partial(_wait, agent))
+        case {Trait.ISSUES: "bulk"}:
+            return _bulk(match, signature, set(match.modifiers))
+        case _:
+            names = [operand.name for operand in signature]
+            return memory(partial(_copy, "ignore" in names, "from" in names))
 
 
 def _commit(agent: str, machine: Any, group: Lanes) -> None:

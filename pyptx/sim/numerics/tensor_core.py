@@ -40,12 +40,32 @@ def rule(instruction: str, sm: int, name: str, accumulator: str = "f32", *, spar
 
     A sparse A is given expanded: a step spans twice as much of K.
     """
+    core = CORES[sm]
     narrow = name in BYTES and ((instruction == "mma" and sm == 89) or instruction == "wgmma")
-    fraction = 13 if narrow else 23 if sm < 75 else 24 if sm < 90 else 25
     output = "f32_13" if narrow and accumulator == "f32" else accumulator
-    step = _step_depth(sm, name) if instruction != "wmma" else min(_step_depth(sm, name), WMMA_DEPTH.get(name, 16))
-    return Rule(fraction, step * (2 if sparse else 1), output)
+    step = core.operand_bits // ELEMENT_BITS[name]
+    if instruction == "wmma":
+        step = min(step, WMMA_DEPTH.get(name, 16))
+    return Rule(13 if narrow else core.fraction, step * (2 if sparse else 1), output)
 
+
+@dataclass(frozen=True, slots=True)
+class Core:
+    """The tensor core of an architecture: the fraction bits it keeps below the largest exponent, how many bits of
+    operands one step takes, and whether `mma` multiplies 8-bit floats without unpacking them."""
+
+    fraction: int
+    operand_bits: int
+    multiplies_bytes: bool = False
+
+
+_VOLTA, _TURING, _HOPPER = Core(23, 64), Core(24, 128), Core(25, 256)
+CORES = {
+    70: _VOLTA, 72: _VOLTA, 75: _TURING, 80: _TURING, 86: _TURING, 87: _TURING, 88: _TURING,
+    89: Core(24, 128, multiplies_bytes=True), 90: _HOPPER, 100: _HOPPER, 101: _HOPPER, 103: _HOPPER, 107: _HOPPER,
+    110: _HOPPER, 120: Core(25, 256, multiplies_bytes=True), 121: Core(25, 256, multiplies_bytes=True),
+}  # fmt: skip
+"""Every architecture that has tensor cores."""
 
 WMMA_DEPTH = {"tf32": 4}
 """How much of K one machine instruction of `wmma` spans where that is less than the tensor core's own step."""
@@ -65,14 +85,8 @@ class Lowering(StrEnum):
 
 def lowering(instruction: str, sm: int, name: str, depth: int) -> Lowering:
     """Return what a product of operands of this format with `depth` elements of K is made of on sm_`sm`."""
-    if instruction == "mma" and name in BYTES and 90 <= sm < 120:
+    if instruction == "mma" and name in BYTES and not CORES[sm].multiplies_bytes:
         return Lowering.UNPACKED
     if instruction == "mma" and name == "f16" and depth == 4 and sm >= 80:
         return Lowering.SCALAR
     return Lowering.MATRIX
-
-
-def _step_depth(sm: int, name: str) -> int:
-    """Return how many products one step takes: 256 bits of operands, half of that up to Ada, a quarter on Volta."""
-    bits = 64 if sm < 75 else 128 if sm < 90 else 256
-    return bits // ELEMENT_BITS[name]

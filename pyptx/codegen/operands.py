@@ -127,9 +127,9 @@ class Operands:
             done.append((made, depth))
         return done[0][0]
 
-    def _make_variable(self, made: Expr, scope: Scope) -> Expr:
+    def _make_variable(self, expr: Expr, scope: Scope) -> Expr:
         name = Name(scope.names.fresh("part"))
-        self.pending.append(Line(_wrap_in_call(made), (), name))
+        self.pending.append(Line(_wrap_in_call(expr), (), name))
         return name
 
     def _build_one(self, item: Operand, parts: Sequence[Expr], scope: Scope) -> Expr:
@@ -163,11 +163,11 @@ def integer(text: str) -> Expr | None:
     return Literal(int(text)) if plain and str(int(text)) == text else None
 
 
-def _wrap_in_call(made: Expr) -> Expr:
+def _wrap_in_call(expr: Expr) -> Expr:
     """Return an expression that is an operand, where it is a list or tuple of Python."""
-    if isinstance(made, List):
-        return Call(_OP["vector"], made.elements)
-    return Call(_OP["paren"], made.elements) if isinstance(made, Tuple) else made
+    if isinstance(expr, List):
+        return Call(_OP["vector"], expr.elements)
+    return Call(_OP["paren"], expr.elements) if isinstance(expr, Tuple) else expr
 
 
 def _list_inner(item: Operand) -> tuple[Operand, ...]:

@@ -97,10 +97,10 @@ def _format_literal(expr: Literal) -> str:
 
 
 def _quote(text: str) -> str:
-    made = ascii(text)
-    if made[0] == "'" and '"' not in made and "\\'" not in made:
-        return f'"{made[1:-1]}"'
-    return made
+    literal = ascii(text)
+    if literal[0] == "'" and '"' not in literal and "\\'" not in literal:
+        return f'"{literal[1:-1]}"'
+    return literal
 
 
 def _format_atom(expr: Expr) -> str:
@@ -121,9 +121,9 @@ def _format_call(expr: Call) -> str:
 
 
 def _format_arguments(expr: Call) -> list[str]:
-    made = [text_of(argument) for argument in expr.arguments]
-    made += [f"{_check_name(name)}={text_of(value)}" for name, value in expr.keywords]
-    return made
+    parts = [text_of(argument) for argument in expr.arguments]
+    parts += [f"{_check_name(name)}={text_of(value)}" for name, value in expr.keywords]
+    return parts
 
 
 def _format_slice(expr: Slice) -> str:
@@ -235,9 +235,9 @@ def _wrap(expr: Expr) -> Expr:
     """Return an operand in parentheses where it needs them: a call of nothing is not possible, so the text is given."""
     if not isinstance(expr, Binary | Unary):
         return expr
-    made = Name("_")
-    cast("Any", Name)._text.__set__(made, f"({text_of(expr)})")
-    return made
+    name = Name("_")
+    cast("Any", Name)._text.__set__(name, f"({text_of(expr)})")
+    return name
 
 
 def _fill(parts: Sequence[tuple[str, Expr]], indent: str) -> str:
@@ -304,12 +304,12 @@ def _write_line(step: Line, indent: str, out: list[str]) -> None:
     if step.operator and f"{step.operator}=" not in _IN_PLACE:
         raise ValueError(f"{step.operator!r} is no operator")
     before = "" if step.target is None else f"{_format_assigned(step.target, indent)} {step.operator}= "
-    made = _fit(before, step.value, "", indent)
+    text = _fit(before, step.value, "", indent)
     remark = _format_remark(step.comment)
-    if remark and len(made) - made.rfind("\n") + len(remark) > WIDTH:
-        out += [*_format_notes(step.comment or "", indent), f"{made}\n"]
+    if remark and len(text) - text.rfind("\n") + len(remark) > WIDTH:
+        out += [*_format_notes(step.comment or "", indent), f"{text}\n"]
     else:
-        out.append(f"{made}{remark}\n")
+        out.append(f"{text}{remark}\n")
 
 
 def _format_assigned(expr: Expr, indent: str) -> str:
@@ -358,10 +358,10 @@ def _write_for(step: Repeat, indent: str, out: list[str]) -> None:
     _write_head(_fit(f"for {_format_target(step.target)} in ", step.values, ":", indent), step.comment, indent, out)
 
 
-def _write_head(made: str, comment: str | None, indent: str, out: list[str]) -> None:
+def _write_head(head: str, comment: str | None, indent: str, out: list[str]) -> None:
     if comment is not None:
         out += _format_notes(comment, indent)
-    out.append(f"{made}\n")
+    out.append(f"{head}\n")
 
 
 def _write_def(step: Define, indent: str, out: list[str]) -> None:

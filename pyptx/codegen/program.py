@@ -44,16 +44,16 @@ def _describe_likeness(module: ExactModule, text: str, original: tuple[str, str]
 
 
 def _build_parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(description="Print the PTX of this file, and say what it is good for.")
-    made.add_argument("--quiet", action="store_true", help="do not print the PTX")
-    made.add_argument("--no-assembly", action="store_true", help="do not call ptxas")
-    made.add_argument("--run", action="store_true", help="simulate a kernel on arguments made up for it")
-    made.add_argument("--entry", metavar="NAME", help="the kernel to simulate, by its name in PTX")
-    made.add_argument("--grid", metavar="N", type=int, default=1, help="how many CTAs to simulate (1)")
-    made.add_argument("--block", metavar="N", type=int, help="how many threads a CTA has")
-    made.add_argument("--bytes", metavar="N", type=int, default=1 << 20, help="the size of every buffer (1 MiB)")
-    made.add_argument("--number", metavar="N", type=int, default=64, help="the value of integer parameters (64)")
-    return made
+    parser = argparse.ArgumentParser(description="Print the PTX of this file, and say what it is good for.")
+    parser.add_argument("--quiet", action="store_true", help="do not print the PTX")
+    parser.add_argument("--no-assembly", action="store_true", help="do not call ptxas")
+    parser.add_argument("--run", action="store_true", help="simulate a kernel on arguments made up for it")
+    parser.add_argument("--entry", metavar="NAME", help="the kernel to simulate, by its name in PTX")
+    parser.add_argument("--grid", metavar="N", type=int, default=1, help="how many CTAs to simulate (1)")
+    parser.add_argument("--block", metavar="N", type=int, help="how many threads a CTA has")
+    parser.add_argument("--bytes", metavar="N", type=int, default=1 << 20, help="the size of every buffer (1 MiB)")
+    parser.add_argument("--number", metavar="N", type=int, default=64, help="the value of integer parameters (64)")
+    return parser
 
 
 def _report_error(error: PtxError) -> int:

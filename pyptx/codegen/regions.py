@@ -69,9 +69,9 @@ def _split_at_marks(gap: str) -> list[str]:
         return [gap]
     out: list[str] = []
     at = 0
-    for found in marks.finditer(gap):
-        out += [gap[at : found.start()], found[0]]
-        at = found.end()
+    for match in marks.finditer(gap):
+        out += [gap[at : match.start()], match[0]]
+        at = match.end()
     return [*out, gap[at:]]
 
 

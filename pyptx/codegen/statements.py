@@ -299,8 +299,8 @@ _TAKEN = frozenset(("global",))
 
 
 def _call_with_keywords(function: Expr, arguments: Sequence[Expr], **keywords: Expr | None) -> Expr:
-    given = [(name, value) for name, value in keywords.items() if value is not None]
-    return Call(function, tuple(arguments), tuple(given))
+    present = [(name, value) for name, value in keywords.items() if value is not None]
+    return Call(function, tuple(arguments), tuple(present))
 
 
 def _format_count(count: int) -> str:

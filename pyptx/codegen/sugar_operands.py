@@ -45,13 +45,13 @@ class Operands:
         symbol = self.scope.find(name)
         return None if symbol is None else self.draft.variables.get((name, id(symbol)))
 
-    def expr(self, given: Operand) -> Expr | None:
+    def expr(self, operand: Operand) -> Expr | None:
         """Return an operand as an expression, None where Python has no word for it."""
-        made = _MADE.get(type(given))
+        made = _MADE.get(type(operand))
         if made is None or self.depth > DEEPEST:
             return None
         self.depth += 1
-        result = made(self, given)
+        result = made(self, operand)
         self.depth -= 1
         return result
 
@@ -88,55 +88,55 @@ class Operands:
         return Item(first.value, Slice(Literal(start), Literal(start + len(elements))))
 
 
-def _build_register(operands: Operands, given: RegisterOperand) -> Expr | None:
-    return operands.named(given.name)
+def _build_register(operands: Operands, operand: RegisterOperand) -> Expr | None:
+    return operands.named(operand.name)
 
 
-def _build_immediate(_: Operands, given: ImmediateOperand) -> Expr:
-    return number(given.text)
+def _build_immediate(_: Operands, operand: ImmediateOperand) -> Expr:
+    return number(operand.text)
 
 
-def _build_vector(operands: Operands, given: VectorOperand) -> Expr | None:
-    made = [operands.expr(element) for element in given.elements]
+def _build_vector(operands: Operands, operand: VectorOperand) -> Expr | None:
+    made = [operands.expr(element) for element in operand.elements]
     return None if None in made else operands.gathered(tuple([m for m in made if m is not None]))
 
 
-def _build_tuple(operands: Operands, given: ParenthesizedOperand) -> Expr | None:
-    made = [operands.expr(element) for element in given.elements]
+def _build_tuple(operands: Operands, operand: ParenthesizedOperand) -> Expr | None:
+    made = [operands.expr(element) for element in operand.elements]
     return None if None in made else Tuple(tuple([m for m in made if m is not None]))
 
 
-def _build_address(operands: Operands, given: AddressOperand) -> Expr | None:
-    if given.offset_expression is not None or given.base[0] in "-0123456789":
+def _build_address(operands: Operands, operand: AddressOperand) -> Expr | None:
+    if operand.offset_expression is not None or operand.base[0] in "-0123456789":
         return None
-    base = operands.named(given.base)
+    base = operands.named(operand.base)
     if base is None:
         return None
-    rest = [operands.expr(part) for part in given.rest]
+    rest = [operands.expr(part) for part in operand.rest]
     if None in rest:
         return None
-    if given.offset is not None:
-        if rest or not given.offset.lstrip("-").isdigit() or str(int(given.offset)) != given.offset:
+    if operand.offset is not None:
+        if rest or not operand.offset.lstrip("-").isdigit() or str(int(operand.offset)) != operand.offset:
             return None
-        return call(ADDR, base, Literal(int(given.offset)))
+        return call(ADDR, base, Literal(int(operand.offset)))
     if rest:
         return call(ADDR, base, *[part for part in rest if part is not None])
     return base if not isinstance(base, Literal) else call(ADDR, base)
 
 
-def _build_negated(operands: Operands, given: NegatedOperand) -> Expr | None:
-    inner = operands.expr(given.operand)
+def _build_negated(operands: Operands, operand: NegatedOperand) -> Expr | None:
+    inner = operands.expr(operand.operand)
     return None if inner is None else Unary("~", inner)
 
 
-def _build_pipe(operands: Operands, given: PipeOperand) -> Expr | None:
-    left, right = operands.expr(given.left), operands.expr(given.right)
+def _build_pipe(operands: Operands, operand: PipeOperand) -> Expr | None:
+    left, right = operands.expr(operand.left), operands.expr(operand.right)
     return None if left is None or right is None else call(PIPE, left, right)
 
 
-def _build_binary(operands: Operands, given: BinaryOperand) -> Expr | None:
-    left, right = operands.expr(given.left), operands.expr(given.right)
-    return None if given.operator != "+" or left is None or right is None else call(PLUS, left, right)
+def _build_binary(operands: Operands, operand: BinaryOperand) -> Expr | None:
+    left, right = operands.expr(operand.left), operands.expr(operand.right)
+    return None if operand.operator != "+" or left is None or right is None else call(PLUS, left, right)
 
 
 _MADE: dict[type[Operand], Callable[[Operands, Any], Expr | None]] = {

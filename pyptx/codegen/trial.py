@@ -95,7 +95,7 @@ def pointers_of(entry: Function) -> set[Field]:
     return found
 
 
-def _follow(node: Instruction, origin: dict[str, set[Field]], found: set[Field]) -> None:
+def _follow(node: Instruction, origin: dict[str, set[Field]], pointers: set[Field]) -> None:
     first = node.operands[0] if node.operands else None
     if node.opcode == "ld" and ".param" in node.modifiers and len(node.operands) == 2:
         address = node.operands[1]
@@ -107,7 +107,7 @@ def _follow(node: Instruction, origin: dict[str, set[Field]], found: set[Field])
     if node.opcode in _ADDRESS_OPCODES:
         for operand in node.operands:
             if isinstance(operand, AddressOperand):
-                found |= origin.get(operand.base, set())
+                pointers |= origin.get(operand.base, set())
     elif node.opcode in _CARRIES and isinstance(first, RegisterOperand | LabelOperand):
         for operand in node.operands[1:]:
             if isinstance(operand, RegisterOperand | LabelOperand) and operand.name in origin:

@@ -53,15 +53,15 @@ def branches_of(body: Sequence[Statement], reached_from_outside: frozenset[str] 
     return found
 
 
-def _note(instruction: Instruction, at: int, found: Branches) -> None:
-    named = [o.name for o in instruction.operands if isinstance(o, LabelOperand) and o.name in found.labels]
+def _note(instruction: Instruction, at: int, branches: Branches) -> None:
+    named = [o.name for o in instruction.operands if isinstance(o, LabelOperand) and o.name in branches.labels]
     if not named:
         return
     for name in named:
-        found.sources.setdefault(found.labels[name], []).append(at)
+        branches.sources.setdefault(branches.labels[name], []).append(at)
     if instruction.opcode == "bra" and len(instruction.operands) == 1:
         label = named[0]
-        found.by_place[at] = Branch(at, found.labels[label], label, instruction.predicate is not None)
+        branches.by_place[at] = Branch(at, branches.labels[label], label, instruction.predicate is not None)
 
 
 def named_inside(statement: Statement) -> Iterator[str]:

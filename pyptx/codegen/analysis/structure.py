@@ -156,16 +156,16 @@ def _find_end(part: Choice | Cycle) -> int:
 
 
 def _collect_cycles(parts: list[Part]) -> list[Cycle]:
-    found: list[Cycle] = []
+    cycles: list[Cycle] = []
     stack = list(parts)
     while stack:
         part = stack.pop()
         if isinstance(part, Cycle):
-            found.append(part)
+            cycles.append(part)
         elif isinstance(part, Choice):
             stack += part.then
             stack += part.other
-    return found
+    return cycles
 
 
 def _find_cycles(body: Sequence[Statement], branches: Branches, entries: Entries) -> dict[int, int]:

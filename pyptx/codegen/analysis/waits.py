@@ -70,5 +70,5 @@ def _match_branch(statement: Statement, target: str, pred: str | None, negated: 
     return None if statement.modifiers not in ((), (".uni",)) else bool(statement.modifiers)
 
 
-def _get_name(given: Operand) -> str | None:
-    return given.name if isinstance(given, LabelOperand | RegisterOperand) else None
+def _get_name(operand: Operand) -> str | None:
+    return operand.name if isinstance(operand, LabelOperand | RegisterOperand) else None

@@ -31,14 +31,14 @@ def gather_arrays(draft: Draft) -> None:
             _make(draft, variables, name)
 
 
-def _find_members(draft: Draft, step: Step, given: VectorOperand) -> list[Variable] | None:
+def _find_members(draft: Draft, step: Step, vector: VectorOperand) -> list[Variable] | None:
     """Return the registers of a vector if they are declared side by side, in this order or the other, and written more
     than once."""
     operands = Operands(draft, step.scope)
     out: list[Variable] = []
     start: Item | None = None
     by = 1
-    for offset, element in enumerate(given.elements):
+    for offset, element in enumerate(vector.elements):
         variable = operands.variable(getattr(element, "name", ""))
         place = draft.element(variable) if variable is not None else None
         if variable is None or variable.fresh or variable.inner or not isinstance(place, Item):

@@ -102,21 +102,21 @@ def _find_roles(
     operands = instruction.operands
     if not operands:
         return []
-    made: list[tuple[tuple[str, int], str]] = []
+    roles_of_step: list[tuple[tuple[str, int], str]] = []
     target = _find_register(step, operands[0])
     role = _name_result(step, instruction, roles, axes) if target is not None else None
     if target is not None and role:
-        made.append((target, role))
+        roles_of_step.append((target, role))
     if instruction.opcode == "mbarrier":
-        made += [(key, "mbar") for given in operands if (key := _find_base(step, given)) is not None]
+        roles_of_step += [(key, "mbar") for given in operands if (key := _find_base(step, given)) is not None]
     if instruction.opcode == "wgmma" and len(operands) > 3:
         for given, name in zip(operands[1:3], ("desc_a", "desc_b"), strict=True):
             key = _find_register(step, given)
             if key is not None:
-                made.append((key, name))
+                roles_of_step.append((key, name))
     if _counts(instruction) and target is not None and not draft.usage.registers[target].fresh:
-        made.append((target, "i"))
-    return made
+        roles_of_step.append((target, "i"))
+    return roles_of_step
 
 
 def _name_result(
@@ -152,8 +152,8 @@ def _name_result(
 
 
 def _name_param(source: AddressOperand) -> str:
-    found = _PARAM.search(source.base)
-    stem = f"param_{found.group(1)}" if found else _shorten(source.base)
+    match = _PARAM.search(source.base)
+    stem = f"param_{match.group(1)}" if match else _shorten(source.base)
     return stem if source.offset is None else f"{stem}_{source.offset}"
 
 
@@ -173,17 +173,17 @@ def _counts(instruction: Instruction) -> bool:
     )
 
 
-def _find_register(step: Step, given: Operand | None) -> tuple[str, int] | None:
-    name = getattr(given, "name", None)
+def _find_register(step: Step, operand: Operand | None) -> tuple[str, int] | None:
+    name = getattr(operand, "name", None)
     symbol = step.scope.find(name) if isinstance(name, str) else None
     return None if symbol is None or symbol.space != "reg" else (str(name), id(symbol))
 
 
-def _find_base(step: Step, given: Operand) -> tuple[str, int] | None:
-    if not isinstance(given, AddressOperand):
+def _find_base(step: Step, operand: Operand) -> tuple[str, int] | None:
+    if not isinstance(operand, AddressOperand):
         return None
-    symbol = step.scope.find(given.base)
-    return None if symbol is None or symbol.space != "reg" else (given.base, id(symbol))
+    symbol = step.scope.find(operand.base)
+    return None if symbol is None or symbol.space != "reg" else (operand.base, id(symbol))
 
 
 _LISTS = {"ldmatrix": "frag", "mma": "acc", "wmma": "frag", "tcgen05": "tmem", "ld": "v", "wgmma": "acc"}

@@ -43,8 +43,8 @@ def _find_stage(draft: Draft, barrier: Register) -> Register | None:
     if step.instruction.opcode == "mad" and _is_number(operands[2], str(_STEP)):
         return _find_register(step, operands[1])
     if step.instruction.opcode == "add":
-        for given in operands[1:]:
-            part = _find_register(step, given)
+        for operand in operands[1:]:
+            part = _find_register(step, operand)
             stage = None if part is None else _find_source(draft, part, "shl", "3")
             if stage is not None:
                 return stage
@@ -64,12 +64,12 @@ def _find_definition(draft: Draft, register: Register) -> Step | None:
     return draft.usage.steps[use.writes[0]] if use is not None and len(use.writes) == 1 else None
 
 
-def _is_number(given: Operand, number: str) -> bool:
-    return isinstance(given, ImmediateOperand) and given.text == number
+def _is_number(operand: Operand, number: str) -> bool:
+    return isinstance(operand, ImmediateOperand) and operand.text == number
 
 
-def _find_register(step: Step, given: Operand) -> Register | None:
-    name = getattr(given, "name", None)
+def _find_register(step: Step, operand: Operand) -> Register | None:
+    name = getattr(operand, "name", None)
     return _find_named(step, name) if isinstance(name, str) else None
 
 

@@ -66,9 +66,9 @@ def _read_modifiers(test: Instruction) -> dict[str, str] | None:
 
 def _build_operands(draft: Draft, test: Instruction) -> list[Expr] | None:
     operands = Operands(draft, draft.usage.steps[draft.usage.at[id(test)]].scope)
-    made = [operands.expr(given) for given in test.operands[1:]]
-    known = [expr for expr in made if expr is not None]
-    return known if len(known) == len(made) else None
+    exprs = [operands.expr(given) for given in test.operands[1:]]
+    known = [expr for expr in exprs if expr is not None]
+    return known if len(known) == len(exprs) else None
 
 
 def loop_wait(draft: Draft, label: Label, test: Instruction, tail: Instruction) -> Line | None:

@@ -124,8 +124,8 @@ def _fill(value: Expr, by_place: Mapping[int, Expr], at: list[int]) -> Expr:
         at[0] += 1
         return by_place.get(at[0] - 1, value)
     parts = inside(value)
-    made = [_fill(part, by_place, at) for part in parts]
-    return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
+    result = [_fill(part, by_place, at) for part in parts]
+    return value if all(mine is theirs for mine, theirs in zip(result, parts, strict=True)) else rebuilt(value, result)
 
 
 def substituted(value: Expr, values: Mapping[str, Expr]) -> Expr:

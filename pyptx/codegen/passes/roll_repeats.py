@@ -191,9 +191,9 @@ class _Stretch:
                     self.read[leaf.id] = self.read.get(leaf.id, (0, 0))[0] + 1, index
 
     def _register_key(self, leaf: Expr) -> Key:
-        made: Key = ("name", leaf.id) if isinstance(leaf, Name) else _compute_literal_key(leaf)
-        self.exprs.setdefault(made, leaf)
-        return made
+        key: Key = ("name", leaf.id) if isinstance(leaf, Name) else _compute_literal_key(leaf)
+        self.exprs.setdefault(key, leaf)
+        return key
 
     def loop(self, at: int, length: int, count: int) -> tuple[int, Step] | None:
         """Return a loop of so many rounds, with how many lines it replaces; None where they differ in too much."""
@@ -362,8 +362,8 @@ def _build_header(columns: Sequence[_Column], count: int, loops: Loops) -> tuple
 
 
 def _build_affine(counter: Expr, first: int, by: int) -> Expr:
-    made = counter if by == 1 else Binary("*", Literal(by), counter)
-    return made if first == 0 else Binary("+", made, Literal(first))
+    product = counter if by == 1 else Binary("*", Literal(by), counter)
+    return product if first == 0 else Binary("+", product, Literal(first))
 
 
 def _find_names(value: Expr) -> set[str]:

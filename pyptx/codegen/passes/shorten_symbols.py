@@ -57,5 +57,5 @@ def _replace(value: Expr, known: dict[str, Expr]) -> Expr:
     if isinstance(value, Literal):
         return known.get(value.value, value) if isinstance(value.value, str) else value
     parts = inside(value)
-    made = [_replace(part, known) for part in parts]
-    return value if all(mine is theirs for mine, theirs in zip(made, parts, strict=True)) else rebuilt(value, made)
+    result = [_replace(part, known) for part in parts]
+    return value if all(mine is theirs for mine, theirs in zip(result, parts, strict=True)) else rebuilt(value, result)

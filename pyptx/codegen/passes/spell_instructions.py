@@ -89,40 +89,40 @@ def _find_fresh_ways(site: Site) -> Iterator[Expr]:
         yield Call(made.function, made.arguments, site.guard())
 
 
-def _bind(operands: Operands, given: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
+def _bind(operands: Operands, operand: Operand, expr: Expr, value: Any) -> tuple[Expr | None, Expr] | None:
     """Give the variables their values; return what is assigned to, and the expression, read as the type that most uses
     want where that is another."""
     bench, draft = operands.draft.bench, operands.draft
-    targets = [operands.variable(getattr(item, "name", "")) for item in _list_elements(given)]
+    targets = [operands.variable(getattr(item, "name", "")) for item in _list_elements(operand)]
     several: Any = value
     values: list[Any] = list(several) if isinstance(value, list | tuple | PipeRef) else [value]
-    if isinstance(given, PipeOperand) and isinstance(value, Reg):
+    if isinstance(operand, PipeOperand) and isinstance(value, Reg):
         # A wrapper that returns one side of the pair; the other is `_`.
         targets = [target for target in targets if target is not None]
     if len(values) != len(targets) or not all(map(_holds, values, targets)):
         return None
     first = targets[0]
-    if len(targets) == 1 and first is not None and not isinstance(given, VectorOperand):
-        made, votes = values[0], first.votes
-        wanted = votes.get(first.home.name, 0) > votes.get(made.dtype.name, 0) + _WORTH
-        if wanted and not alike(made.dtype, first.home):
-            expr, made = Attribute(expr, first.home.name), made.view(first.home)
-        bench.given[first.identifier] = made
+    if len(targets) == 1 and first is not None and not isinstance(operand, VectorOperand):
+        register, votes = values[0], first.votes
+        wanted = votes.get(first.home.name, 0) > votes.get(register.dtype.name, 0) + _WORTH
+        if wanted and not alike(register.dtype, first.home):
+            expr, register = Attribute(expr, first.home.name), register.view(first.home)
+        bench.given[first.identifier] = register
         return (first.expr if draft.is_read(first) else None), expr
-    if isinstance(given, VectorOperand) and first is not None and isinstance(first.expr, Item):
+    if isinstance(operand, VectorOperand) and first is not None and isinstance(first.expr, Item):
         bench.given[first.identifier] = values
         return Name(first.identifier), expr
     names: list[Expr] = []
-    for variable, made in zip(targets, values, strict=True):
+    for variable, register in zip(targets, values, strict=True):
         if variable is not None:
-            bench.given[variable.identifier] = made
+            bench.given[variable.identifier] = register
         names.append(variable.expr if variable is not None and draft.is_read(variable) else Name("_"))
     return Tuple(tuple(names)), expr
 
 
-def _holds(made: Any, target: Variable | None) -> bool:
-    return (made is None or isinstance(made, Reg)) and (
-        target is None or (made is not None and made.name == target.name)
+def _holds(register: Any, target: Variable | None) -> bool:
+    return (register is None or isinstance(register, Reg)) and (
+        target is None or (register is not None and register.name == target.name)
     )
 
 
@@ -131,10 +131,10 @@ def alike(one: PtxType, other: PtxType) -> bool:
     return one is other or (one.bits == other.bits and {one.kind, other.kind} == {"b", "u"})
 
 
-def _list_elements(given: Operand) -> list[Operand]:
-    if isinstance(given, VectorOperand):
-        return list(given.elements)
-    return [given.left, given.right] if isinstance(given, PipeOperand) else [given]
+def _list_elements(operand: Operand) -> list[Operand]:
+    if isinstance(operand, VectorOperand):
+        return list(operand.elements)
+    return [operand.left, operand.right] if isinstance(operand, PipeOperand) else [operand]
 
 
 def _build_plain_line(draft: Draft, step: Step) -> Line | None:

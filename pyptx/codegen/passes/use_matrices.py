@@ -19,9 +19,9 @@ _TRUE = Literal(True)
 
 def _find_shape(words: tuple[str, ...]) -> Expr | None:
     for word in words:
-        found = _SHAPE.fullmatch(word)
-        if found is not None:
-            return Tuple(tuple([Literal(int(part)) for part in found.groups()]))
+        match = _SHAPE.fullmatch(word)
+        if match is not None:
+            return Tuple(tuple([Literal(int(part)) for part in match.groups()]))
     return None
 
 

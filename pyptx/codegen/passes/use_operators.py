@@ -85,15 +85,15 @@ def _build_sides(
         yield left, other
 
 
-def _build_side(operands: Operands, given: object, opcode: str, kind: PtxType) -> Expr | None:
+def _build_side(operands: Operands, operand: object, opcode: str, kind: PtxType) -> Expr | None:
     """Return an operand, viewed as the type of the instruction where its own would give another."""
-    made = operands.expr(given)  # pyright: ignore[reportArgumentType]
-    if made is None or isinstance(given, ImmediateOperand):
-        return made
-    value = operands.draft.bench.known(made)
+    expr = operands.expr(operand)  # pyright: ignore[reportArgumentType]
+    if expr is None or isinstance(operand, ImmediateOperand):
+        return expr
+    value = operands.draft.bench.known(expr)
     if not isinstance(value, Reg) or fits(value.dtype, opcode, kind):
-        return made
-    return viewed(made, kind)
+        return expr
+    return viewed(expr, kind)
 
 
 def fits(have: PtxType, opcode: str, kind: PtxType) -> bool:

@@ -68,9 +68,9 @@ def _spell_ld(site: Site) -> Iterator[Expr | None]:
         yield site.call("ptx.ld", site.type(kind), site.value(0), site.value(1), **more)
 
 
-def _is_single(given: Operand) -> bool:
+def _is_single(operand: Operand) -> bool:
     """Tell whether an operand is a vector of one, which no wrapper writes."""
-    return isinstance(given, VectorOperand) and len(given.elements) == 1
+    return isinstance(operand, VectorOperand) and len(operand.elements) == 1
 
 
 _SPACES = frozenset("global shared local const param shared::cta shared::cluster param::entry param::func".split())

@@ -44,16 +44,16 @@ def told(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         block.pc not in state.came and checks.incomplete(checks.group(lanes)) is None
     ):
         return
-    parts = elsewhere(state, block, depth, _with_those_before(state, block.pc, lanes))
+    parts = elsewhere(state, block, depth, _gather_arrivals(state, block.pc, lanes))
     for part in parts:
         # Who is kept off by the guard has been told of.
         if part.place is not None:
-            found = finding(state, checks.place(step), lanes, part)
-            checks.engine.findings.add(found)
+            divergence = finding(state, checks.place(step), lanes, part)
+            checks.engine.findings.add(divergence)
             checks.parted |= set(checks.group(state.shape.of(part.index)).warps.tolist())
 
 
-def _with_those_before(state: State, key: int | Place, lanes: Lanes) -> Lanes:
+def _gather_arrivals(state: State, key: int | Place, lanes: Lanes) -> Lanes:
     """Return lanes that come to an instruction, and those of their warps that have come to it in this round."""
     shape, came = state.shape, state.came.setdefault(key, np.zeros(state.shape.lanes, np.bool_))
     came[lanes.sel] = True
@@ -68,7 +68,7 @@ def passed(state: State, place: Place, lanes: Lanes) -> list[Finding]:
     """Return what is wrong with an aligned instruction that runs within a block, in some of its lanes."""
     assert state.running is not None
     block, running = state.running
-    parts = elsewhere(state, block, state.depth, _with_those_before(state, place, lanes))
+    parts = elsewhere(state, block, state.depth, _gather_arrivals(state, place, lanes))
     kept = np.setdiff1d(running.index, np.concatenate([lanes.index, *(part.index for part in parts)]))
     kept = kept[np.isin(state.shape.warp[kept], state.shape.warp[lanes.sel])]
     parts += [Part(kept, None)] if len(kept) else []
@@ -85,21 +85,21 @@ def elsewhere(
     missing = np.isin(group, np.unique(group[lanes.sel]))
     missing[lanes.sel] = False
     guard = block.pc + 1 if (step or block.steps[-1]).instruction.predicate is not None else -1
-    found: list[Part] = []
+    parts: list[Part] = []
     gone = np.flatnonzero(missing & ~state.alive & whole)
     for pc in sorted({int(pc) for pc in state.left[gone]}):
         left = state.blocks[pc]
-        found.append(Part(gone[state.left[gone] == pc], place_of(left, left.steps[-1])))
+        parts.append(Part(gone[state.left[gone] == pc], place_of(left, left.steps[-1])))
     missing &= state.alive
     warps = shape.warp[lanes.sel]
-    for at, deep, some, runs in _positions(state) if missing.any() else ():
-        part = some.subset(missing[some.sel])
-        lost = None if part is None else _lost(state, at, deep, part, runs, block.pc, depth, lanes, warps)
+    for at, deep, waiting, runs in _iterate_positions(state) if missing.any() else ():
+        part = waiting.subset(missing[waiting.sel])
+        lost = None if part is None else _find_lost(state, at, deep, part, runs, block.pc, depth, lanes, warps)
         if lost is not None:
             steps = state.blocks[at].steps or state.blocks[at + 1].steps
             place = None if at == guard else place_of(state.blocks[at], steps[0])
-            found.append(Part(lost.index, place))
-    return found
+            parts.append(Part(lost.index, place))
+    return parts
 
 
 def diverged(state: State, block: Block, depth: int, lanes: Lanes) -> PtxError | None:
@@ -169,7 +169,7 @@ def agent(state: State, lane: int) -> Agent:
     return Agent(Cta.at(ctaid, state.machine.launch.grid), int(shape.thread[lane]) // 32, int(shape.lane[lane]))
 
 
-def _positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
+def _iterate_positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
     """Yield where lanes are that do not run now: the block, the depth of calls, the lanes, and whether they could."""
     for key, sets in state.ready.items():
         for lanes in sets:
@@ -186,7 +186,7 @@ def _positions(state: State) -> Iterator[tuple[int, int, Lanes, bool]]:
         yield item.at, item.depth, item.lanes, False
 
 
-def _lost(
+def _find_lost(
     state: State, at: int, deep: int, part: Lanes, runs: bool, pc: int, depth: int, lanes: Lanes, warps: Array
 ) -> Lanes | None:
     """Return which lanes at a block, in calls of some depth, cannot come to where others are. Only in the warps of

@@ -57,7 +57,7 @@ def converge(state: State, block: Block, depth: int, lanes: Lanes) -> Lanes | No
 def complete(state: State, block: Block, lanes: Lanes, mask: Array) -> Array:
     """Return the lanes whose members are all here, and all of their warpgroup where an instruction wants that."""
     here = together(state, lanes, mask)
-    return here if block.unit == 32 else here & _warpgroups(state, lanes)
+    return here if block.unit == 32 else here & _detect_warpgroups(state, lanes)
 
 
 def meet(state: State) -> bool:
@@ -65,17 +65,17 @@ def meet(state: State) -> bool:
     that their mask names execute it with the same qualifiers and the same mask. Tell whether there were any."""
     kinds: dict[tuple[str, ...], list[Waiting]] = {}
     for pc, items in state.converging.items() if len(state.converging) > 1 else ():
-        kind = _kind(state.blocks[pc])
+        kind = _classify(state.blocks[pc])
         if kind is not None:
             kinds.setdefault(kind, []).extend(items)
-    found = False
+    any_met = False
     for items in kinds.values():
         if len({item.at for item in items}) > 1:
-            found |= _meet(state, items)
-    return found
+            any_met |= _match_members(state, items)
+    return any_met
 
 
-def _kind(block: Block) -> tuple[str, ...] | None:
+def _classify(block: Block) -> tuple[str, ...] | None:
     """Return what lanes at several places have to have in common, None where all of them come to one place."""
     step = block.steps[0]
     instruction, plan = step.instruction, step.plan
@@ -84,7 +84,7 @@ def _kind(block: Block) -> tuple[str, ...] | None:
     return instruction.opcode, *sorted(instruction.modifiers)
 
 
-def _meet(state: State, items: list[Waiting]) -> bool:
+def _match_members(state: State, items: list[Waiting]) -> bool:
     shape, index = state.shape, np.concatenate([item.lanes.index for item in items])
     each = [members(state, state.blocks[item.at].steps[0], state.blocks[item.at], item.lanes) for item in items]
     masks = np.concatenate([mask for mask in each if mask is not None])
@@ -93,20 +93,20 @@ def _meet(state: State, items: list[Waiting]) -> bool:
     here = np.zeros(which.max() + 1, np.int64)
     np.bitwise_or.at(here, which, lane)
     living = np.flatnonzero(state.alive)
-    alive = _bits(shape.warp[living], shape.lane[living], shape.warps * shape.ctas)
+    alive = _collect_bits(shape.warp[living], shape.lane[living], shape.warps * shape.ctas)
     free = (masks & alive[warp] & ~here[which]) == 0
     if not free.any():
         return False
     order = np.argsort(index)
-    operands = zip(*(_sources(state, state.blocks[item.at], item.lanes) for item in items), strict=True)
+    operands = zip(*(_read_sources(state, state.blocks[item.at], item.lanes) for item in items), strict=True)
     values = [np.concatenate(one)[order][free[order]] for one in operands]
     together = shape.of(index[order][free[order]])
     plan = state.blocks[items[0].at].steps[0].plan
     assert plan is not None
-    made = operation(plan.match, plan.signature)
-    assert made is not None
-    assert made.function is not None
-    result = made.function(state.machine, together, *values)
+    warp_operation = operation(plan.match, plan.signature)
+    assert warp_operation is not None
+    assert warp_operation.function is not None
+    result = warp_operation.function(state.machine, together, *values)
     wanted = np.zeros(shape.lanes, np.bool_)
     wanted[together.sel] = True
     state.machine.meetings.append(Meeting(together, result, wanted))
@@ -123,19 +123,19 @@ def _meet(state: State, items: list[Waiting]) -> bool:
     return True
 
 
-def _sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
+def _read_sources(state: State, block: Block, lanes: Lanes) -> list[Array]:
     """Return what the first instruction of a block reads, in every lane."""
     step, operands = block.steps[0], Operands(state.program, block)
     assert step.plan is not None
-    found: list[Array] = []
-    for wanted, given in zip(step.plan.signature, step.instruction.operands, strict=True):
+    values: list[Array] = []
+    for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
         if wanted.access == "r":
-            expression = operands.read(given, wanted.type, step.scope)
-            found.append(np.broadcast_to(state.evaluated(operands, expression, lanes), lanes.n))
-    return found
+            expression = operands.read(operand, wanted.type, step.scope)
+            values.append(np.broadcast_to(state.evaluated(operands, expression, lanes), lanes.n))
+    return values
 
 
-def _warpgroups(state: State, lanes: Lanes) -> Array:
+def _detect_warpgroups(state: State, lanes: Lanes) -> Array:
     """Tell which lanes are here with all of their warpgroup."""
     group = state.shape.thread[lanes.sel] // 128 * state.shape.ctas + state.shape.cta[lanes.sel]
     return np.bincount(group)[group] == 128
@@ -154,9 +154,9 @@ def members(state: State, step: Step, block: Block, lanes: Lanes) -> Array | Non
     """Return the member mask of a warp-wide instruction, None for one without."""
     plan = step.plan
     assert plan is not None
-    for wanted, given in zip(plan.signature, step.instruction.operands, strict=True):
+    for wanted, operand in zip(plan.signature, step.instruction.operands, strict=True):
         if wanted.name == "membermask":
-            return state.value(given, step, block, lanes).astype(np.uint32)
+            return state.value(operand, step, block, lanes).astype(np.uint32)
     if any(m in (".aligned", ".sync") for m in step.instruction.modifiers):
         return np.full(lanes.n, 0xFFFFFFFF, np.uint32)
     return None
@@ -166,9 +166,9 @@ def together(state: State, lanes: Lanes, mask: Array, among: Lanes | None = None
     """Return the lanes whose members are all here (among these or others) or have left."""
     warps = state.shape.warps * state.shape.ctas
     others = lanes if among is None else among
-    here = _bits(state.shape.warp[others.sel], state.shape.lane[others.sel], warps)
+    here = _collect_bits(state.shape.warp[others.sel], state.shape.lane[others.sel], warps)
     living = np.flatnonzero(state.alive)
-    alive = _bits(state.shape.warp[living], state.shape.lane[living], warps)
+    alive = _collect_bits(state.shape.warp[living], state.shape.lane[living], warps)
     warp = state.shape.warp[lanes.sel]
     return (mask & alive[warp] & ~here[warp]) == 0
 
@@ -195,6 +195,6 @@ def release_warps(state: State) -> None:
         told.warp_barriers(state.machine.checks, gone)
 
 
-def _bits(warp: Array, lane: Array, warps: int) -> Array:
+def _collect_bits(warp: Array, lane: Array, warps: int) -> Array:
     """Return which lanes of each warp are named, as a mask."""
     return np.bincount(warp, weights=(1 << lane.astype(np.int64)).astype(np.float64), minlength=warps).astype(np.uint32)

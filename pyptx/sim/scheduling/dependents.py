@@ -19,7 +19,7 @@ def goes_on(state: State, block: Block, lanes: Lanes) -> bool:
     step, flight = block.steps[-1], state.machine.flight
     if step.instruction.predicate is not None:
         return False
-    if not _waits(step):
+    if not _is_wait(step):
         return flight is None
     if flight is not None and not flight.free:
         return False
@@ -31,8 +31,8 @@ def goes_on(state: State, block: Block, lanes: Lanes) -> bool:
 def control(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     """Execute a `griddepcontrol` in the lanes that its guard lets come to it."""
     step, flight = block.steps[-1], state.machine.flight
-    if not _waits(step):
-        _launch(state, lanes)
+    if not _is_wait(step):
+        _trigger_dependents(state, lanes)
     elif flight is not None and not flight.free:
         flight.waiting.append(Waiting(lanes, block.pc + 1, depth, block.pc))
         return
@@ -54,11 +54,11 @@ def go_on(state: State) -> bool:
     return True
 
 
-def _waits(step: Step) -> bool:
+def _is_wait(step: Step) -> bool:
     return ".wait" in step.instruction.modifiers
 
 
-def _launch(state: State, lanes: Lanes) -> None:
+def _trigger_dependents(state: State, lanes: Lanes) -> None:
     """Take note that CTAs let dependents start. Only the first thread of a CTA that does so counts."""
     flight = state.machine.flight
     if flight is None:

@@ -13,22 +13,22 @@ from pyptx.sim.scheduling.state import State
 
 def stuck(states: Sequence[State], unstarted: Sequence[str]) -> PtxError:
     """Return the error of grids of which none can go on; `unstarted` are those that wait for them to end."""
-    found: list[Diagnostic] = []
+    diagnostics: list[Diagnostic] = []
     report = HangReport([], None, [])
     for state in states:
         parked = [(abs(key[2]), lanes) for key, lanes in state.parked]
         why = no_progress(state, parked) if parked else deadlock(state)
-        found += why.diagnostics
+        diagnostics += why.diagnostics
         if isinstance(why, Hang):
-            report = _joined(report, why.report)
+            report = _join(report, why.report)
     notes = [
         f"`{name}` has not started: no grid has to before those that it waits for have ended" for name in unstarted
     ]
-    found[0] = replace(found[0], notes=(*found[0].notes, *notes))
-    return Hang(found, report)
+    diagnostics[0] = replace(diagnostics[0], notes=(*diagnostics[0].notes, *notes))
+    return Hang(diagnostics, report)
 
 
-def _joined(first: HangReport, second: HangReport) -> HangReport:
+def _join(first: HangReport, second: HangReport) -> HangReport:
     """Return the wait-for graph of two grids, of which the second may wait for the end of the first."""
     for node in second.nodes:
         if node.kind == "grid" and first.guilty is not None:

@@ -56,23 +56,23 @@ def no_progress(state: State, parked: list[tuple[int, Lanes]]) -> PtxError:
     who, place = node.waiting[0]
     doing = "polls" if node.kind == "memory" or "test_wait" in place.text else "waits for"
     text = f"no progress: {who} {doing} {node.what}: {node.missing}; {where}"
-    found = rules.LIVELOCK.found(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
-    return Hang([replace(found, details=tuple(report.summary()))], report)
+    diagnostic = rules.LIVELOCK.found(place.origin, text, help=REMEDIES[rules.LIVELOCK.code])
+    return Hang([replace(diagnostic, details=tuple(report.summary()))], report)
 
 
 def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
     """Return the wait-for graph of the first cluster whose lanes wait, or poll at these blocks."""
-    found: list[tuple[str, Array, Lanes, Held | Poll]] = [*held(state)]
-    found += [(poll.kind, poll.key, poll.lanes, poll) for pc, ls in parked for poll in polls(state, pc, ls)]
-    if not found:
+    blocked: list[tuple[str, Array, Lanes, Held | Poll]] = [*held(state)]
+    blocked += [(poll.kind, poll.key, poll.lanes, poll) for pc, ls in parked for poll in polls(state, pc, ls)]
+    if not blocked:
         return HangReport([], None, [])
     size = state.clusters.size
-    first = min(int(lanes.cta.min()) for _, _, lanes, _ in found) // size * size
+    first = min(int(lanes.cta.min()) for _, _, lanes, _ in blocked) // size * size
     ctas = range(first, first + size)
-    if any(kind == "memory" for kind, _, _, _ in found):
+    if any(kind == "memory" for kind, _, _, _ in blocked):
         ctas = range(min(state.shape.ctas, _MOST_CTAS))
     known = Known(state, list(ctas))
-    waiting = [wait for kind, keys, lanes, held in found for wait in known.waits(kind, keys, lanes, held)]
+    waiting = [wait for kind, keys, lanes, held in blocked for wait in known.waits(kind, keys, lanes, held)]
     waiting.sort(key=lambda wait: wait.threads[0])
     return explain(waiting, known.gone(), known)
 
@@ -80,29 +80,29 @@ def hang(state: State, parked: Sequence[tuple[int, Lanes]] = ()) -> HangReport:
 def held(state: State) -> list[tuple[str, Array, Lanes, Held]]:
     """Return the lanes that wait, with the kind and the key of what each waits for."""
     places = state.machine.memory.mbarriers.places
-    found: list[tuple[str, Array, Lanes, Held]] = [
+    blocked: list[tuple[str, Array, Lanes, Held]] = [
         ("mbarrier", places[s.rows], s.waiting.lanes, s.waiting) for s in state.suspended
     ]
     for number, items in state.barriers.waiting.items():
-        found += [("bar", np.full(item.lanes.n, number), item.lanes, item) for item in items]
+        blocked += [("bar", np.full(item.lanes.n, number), item.lanes, item) for item in items]
     for item in state.clusters.waiting:
-        found.append(("cluster", item.lanes.cta // state.clusters.size, item.lanes, item))
+        blocked.append(("cluster", item.lanes.cta // state.clusters.size, item.lanes, item))
     for item in state.warps_waiting:
         block = state.blocks[item.at]
-        found.append(("warp", _masks(state, block, block.steps[-1], item), item.lanes, item))
+        blocked.append(("warp", _read_masks(state, block, block.steps[-1], item), item.lanes, item))
     if state.registers is not None:
-        found += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiting]
+        blocked += [("registers", item.lanes.cta, item.lanes, item) for item in state.registers.waiting]
     if state.machine.flight is not None:
-        found += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiting]
-    found += [("columns", item.lanes.cta, item.lanes, item) for item in state.columns]
+        blocked += [("grid", np.zeros(item.lanes.n), item.lanes, item) for item in state.machine.flight.waiting]
+    blocked += [("columns", item.lanes.cta, item.lanes, item) for item in state.columns]
     for group in state.converging.values():
         for item in group:
             block = state.blocks[item.at]
             kind = "warp" if block.unit == 32 else "warpgroup"
-            found.append((kind, _masks(state, block, block.steps[0], item), item.lanes, item))
-    return found
+            blocked.append((kind, _read_masks(state, block, block.steps[0], item), item.lanes, item))
+    return blocked
 
 
-def _masks(state: State, block: Block, step: Step, item: Held) -> Array:
+def _read_masks(state: State, block: Block, step: Step, item: Held) -> Array:
     mask = members(state, step, block, item.lanes)
     return np.full(item.lanes.n, 0xFFFFFFFF) if mask is None else mask.astype(np.int64)

@@ -79,7 +79,7 @@ class Known:
 
     def waits(self, kind: str, keys: Array, lanes: Lanes, held: Held | Poll) -> list[Waiting]:
         """Return the waits of lanes of these CTAs, one per CTA and key (per warp, where warps wait for their own)."""
-        found: list[Waiting] = []
+        waits_of_lanes: list[Waiting] = []
         inside = np.isin(lanes.cta, self.ctas)
         warp = self.state.shape.warp[lanes.sel] if kind == "warp" else np.zeros(lanes.n, np.int64)
         groups = np.stack([lanes.cta, keys.astype(np.int64), warp])[:, inside]
@@ -88,20 +88,20 @@ class Known:
             place = held.place if isinstance(held, Poll) else waits_at(self.state, kind, held)
             wait = Waiting(threads_of(self.state, lanes, mask), place, kind, key)
             self.resumes[wait] = (held.pc, held)
-            found.append(wait)
-        return found
+            waits_of_lanes.append(wait)
+        return waits_of_lanes
 
     def gone(self) -> list[Standing]:
         """Return who has exited, by the place of the exit."""
         state = self.state
         dead = np.flatnonzero(~state.alive & np.isin(state.shape.cta, self.ctas))
-        found: list[Standing] = []
+        standings: list[Standing] = []
         for pc in sorted({int(pc) for pc in state.left[dead]}):
             lanes = state.shape.of(dead[state.left[dead] == pc])
-            found.append(
+            standings.append(
                 Standing(threads_of(state, lanes), place_of(state.blocks[pc], state.blocks[pc].steps[-1]), True)
             )
-        return found
+        return standings
 
     def who(self, threads: Sequence[int]) -> str:
         """Name threads by CTA, warp and lane."""
@@ -111,9 +111,9 @@ class Known:
         size, parts = min(32, self.state.shape.threads), dict[str, list[str]]()
         for warp, lanes in list(warps.items())[:4]:
             cta, own = divmod(warp * 32, self.stride)
-            some = f" lane {lanes[0]}" if len(lanes) == 1 and size > 1 else ""
-            some = some or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
-            parts.setdefault(f"CTA {self.cta(cta)}", []).append(f"warp {own // 32}{some}")
+            lane_text = f" lane {lanes[0]}" if len(lanes) == 1 and size > 1 else ""
+            lane_text = lane_text or ("" if len(lanes) == size else f" ({len(lanes)} lanes)")
+            parts.setdefault(f"CTA {self.cta(cta)}", []).append(f"warp {own // 32}{lane_text}")
         text = ", ".join(f"{cta} {', '.join(own)}" for cta, own in parts.items())
         text += f" and {len(warps) - 4} more warps" if len(warps) > 4 else ""
         grid = self.state.machine.launch.label
@@ -126,39 +126,39 @@ class Known:
     def subject(self, wait: Waiting) -> Subject:
         """Return what these threads wait for."""
         if wait.kind == "mbarrier":
-            return self._mbarrier(wait)
+            return self._describe_mbarrier(wait)
         if wait.kind == "bar":
-            return self._bar(wait)
+            return self._describe_bar(wait)
         if wait.kind == "cluster":
-            return self._cluster(wait)
+            return self._describe_cluster(wait)
         if wait.kind == "memory":
-            return self._memory(wait)
+            return self._describe_memory(wait)
         if wait.kind == "registers":
-            return self._registers(wait)
+            return self._describe_registers(wait)
         if wait.kind == "columns":
-            return self._columns(wait)
+            return self._describe_columns(wait)
         if wait.kind == "grid":
-            return self._grid()
-        return self._warp(wait)
+            return self._describe_grid()
+        return self._describe_warp(wait)
 
-    def _helpers(self, sources: list[Source], cta: int | None = None) -> frozenset[int]:
+    def _find_helpers(self, sources: list[Source], cta: int | None = None) -> frozenset[int]:
         """Return the waiting warps that may still come to one of these instructions."""
         pcs = {source.pc for source in sources}
-        found: set[int] = set()
+        warps: set[int] = set()
         for wait, (pc, _) in self.resumes.items():
             if cta is not None and wait.threads[0] // self.stride != cta:
                 continue
             if pcs & self.reach.after(pc):
-                found |= {thread >> 5 for thread in wait.threads}
-        return frozenset(found)
+                warps |= {thread >> 5 for thread in wait.threads}
+        return frozenset(warps)
 
-    def _signals(self, sources: list[Source]) -> tuple[Place, ...]:
+    def _find_signals(self, sources: list[Source]) -> tuple[Place, ...]:
         """Return those of these instructions that waiting lanes may still come to."""
         coming = frozenset[int]().union(*(self.reach.after(pc) for pc, _ in self.resumes.values()))
         steps = [source.step.instruction for source in sources if source.pc in coming]
         return tuple(Place(opcode_span(step), step.full_opcode) for step in steps)
 
-    def _mbarrier(self, wait: Waiting) -> Subject:
+    def _describe_mbarrier(self, wait: Waiting) -> Subject:
         state, barriers = self.state, self.state.machine.memory.mbarriers
         row = int(barriers.rows(np.array([wait.key]))[0])
         cta, place = divmod(wait.key, state.shape.shared_stride)
@@ -171,37 +171,37 @@ class Known:
         missing = phase_missing(phase, pending, count, tx, phase & 1)
         if pending > count:
             missing += f" ({count} by init, the others by cp.async.mbarrier.arrive)"
-        done, init = self._done(wait.key)
-        history = [f"{self._last(source, done)}" for source in sources]
+        done, init = self._find_history(wait.key)
+        history = [f"{self._describe_last(source, done)}" for source in sources]
         if not sources:
             history = ["no instruction of the kernel arrives at it"]
         key = ("mbarrier", wait.key)
-        what = f"mbarrier {named} of CTA {self.cta(cta)}, phase {phase}"
+        name = f"mbarrier {named} of CTA {self.cta(cta)}, phase {phase}"
         lacks = pending, count, tx
         return Subject(
-            key, what, missing, tuple(history), init, self._helpers(sources), True, advice.begun(*lacks),
-            advice.of_phase(*lacks), self._signals(sources),
+            key, name, missing, tuple(history), init, self._find_helpers(sources), True, advice.begun(*lacks),
+            advice.of_phase(*lacks), self._find_signals(sources),
         )  # fmt: skip
 
-    def _done(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
+    def _find_history(self, place: int) -> tuple[dict[int, tuple[int, ...]], Place | None]:
         """Return who last executed an instruction on an mbarrier, by the instruction, and where it was initialized."""
-        found: dict[int, tuple[int, ...]] = {}
+        threads_by_instruction: dict[int, tuple[int, ...]] = {}
         init: Place | None = None
         for (site, _), (lanes, offsets) in self.state.machine.memory.mbarriers.history.items():
             mask = offsets == place
             if mask.any():
-                found[id(site.instruction)] = threads_of(self.state, lanes, mask)
+                threads_by_instruction[id(site.instruction)] = threads_of(self.state, lanes, mask)
                 if site.instruction.modifiers[:1] == (".init",):
                     init = Place(site.origin, site.instruction.full_opcode)
-        return found, init
+        return threads_by_instruction, init
 
-    def _last(self, source: Source, done: dict[int, tuple[int, ...]]) -> str:
+    def _describe_last(self, source: Source, done: dict[int, tuple[int, ...]]) -> str:
         instruction = source.step.instruction
         place = Place(opcode_span(instruction), instruction.full_opcode)
         who = done.get(id(instruction))
         return f"{place} " + (f"was last executed by {self.who(who)}" if who else "was never executed on it")
 
-    def _bar(self, wait: Waiting) -> Subject:
+    def _describe_bar(self, wait: Waiting) -> Subject:
         state, cta = self.state, wait.threads[0] // self.stride
         barriers = state.barriers
         arrived, need = int(barriers.arrived[cta, wait.key]), int(barriers.needed[cta, wait.key])
@@ -211,26 +211,26 @@ class Known:
         if need > live:
             missing += f", only {live // unit} {name} are alive"
         sources = self.reach.sources(bar_of(wait.key))
-        what = f"barrier {wait.key} of CTA {self.cta(cta)}"
-        return Subject(("bar", cta, wait.key), what, missing, helpers=self._helpers(sources, cta), exact=True,
-                       advice=advice.BARS, signals=self._signals(sources))  # fmt: skip
+        barrier = f"barrier {wait.key} of CTA {self.cta(cta)}"
+        return Subject(("bar", cta, wait.key), barrier, missing, helpers=self._find_helpers(sources, cta), exact=True,
+                       advice=advice.BARS, signals=self._find_signals(sources))  # fmt: skip
 
-    def _cluster(self, wait: Waiting) -> Subject:
+    def _describe_cluster(self, wait: Waiting) -> Subject:
         state, clusters = self.state, self.state.clusters
         own = state.alive & (state.shape.cta // clusters.size == wait.key)
         lacking = np.flatnonzero(own & (clusters.seen < clusters.phase[wait.key]))
         missing = f"{len(lacking)} threads have not arrived"
         if len(lacking):
             missing += f": {self.who(threads_of(state, state.shape.of(lacking)))}"
-        what = f"cluster barrier of CTAs {', '.join(str(self.cta(c)) for c in self.ctas)}"
-        helpers = self._helpers(self.reach.sources(cluster_arrival))
-        return Subject(("cluster", wait.key), what, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
+        name = f"cluster barrier of CTAs {', '.join(str(self.cta(c)) for c in self.ctas)}"
+        helpers = self._find_helpers(self.reach.sources(cluster_arrival))
+        return Subject(("cluster", wait.key), name, missing, helpers=helpers, exact=True, advice=advice.CLUSTERS)
 
-    def _memory(self, wait: Waiting) -> Subject:
+    def _describe_memory(self, wait: Waiting) -> Subject:
         poll = self.resumes[wait][1]
         assert isinstance(poll, Poll)
-        sources = self.reach.sources(write) if poll.names is None else self._writers(poll.names)
-        helpers = self._helpers(sources)
+        sources = self.reach.sources(write) if poll.names is None else self._find_writers(poll.names)
+        helpers = self._find_helpers(sources)
         missing = "nobody that can still run writes it"
         if helpers:
             missing = "those that could write it wait"
@@ -241,11 +241,11 @@ class Known:
             ("memory", wait.key), poll.what, f"it holds {poll.value}, {missing}", history[:4], None, helpers, True
         )
 
-    def _writers(self, names: frozenset[str]) -> list[Source]:
-        found = {id(s.step): s for name in sorted(names) or [""] for s in self.reach.sources(write, name)}
-        return list(found.values())
+    def _find_writers(self, names: frozenset[str]) -> list[Source]:
+        sources = {id(s.step): s for name in sorted(names) or [""] for s in self.reach.sources(write, name)}
+        return list(sources.values())
 
-    def _warp(self, wait: Waiting) -> Subject:
+    def _describe_warp(self, wait: Waiting) -> Subject:
         state = self.state
         cta, own = divmod(wait.threads[0], self.stride)
         size = 128 if wait.kind == "warpgroup" else 32
@@ -257,18 +257,18 @@ class Known:
         absent = [int(x) for x in lane[near] if cta * self.stride + int(thread[x]) not in here]
         threads = threads_of(state, state.shape.of(np.array(absent))) if absent else ()
         missing = f"{len(absent)} lanes have not come: {self.who(threads)}" if absent else "not all lanes have come"
-        what = f"the {'warpgroup' if size == 128 else 'warp'} at `{wait.place.text}`"
+        name = f"the {'warpgroup' if size == 128 else 'warp'} at `{wait.place.text}`"
         helpers = frozenset(t >> 5 for t in threads)
-        return Subject((wait.kind, cta, own // size, wait.key), what, missing, helpers=helpers)
+        return Subject((wait.kind, cta, own // size, wait.key), name, missing, helpers=helpers)
 
-    def _grid(self) -> Subject:
+    def _describe_grid(self) -> Subject:
         flight = self.state.machine.flight
         before = None if flight is None else flight.before
         assert before is not None
         missing = f"{before.unfinished()} of its {before.ctas} CTAs have not ended"
         return Subject(("grid",), f"grid `{before.label}`", missing, tuple(before.where()), exact=True)
 
-    def _registers(self, wait: Waiting) -> Subject:
+    def _describe_registers(self, wait: Waiting) -> Subject:
         state, pool = self.state, self.state.registers
         assert pool is not None
         held = self.resumes[wait][1]
@@ -277,25 +277,27 @@ class Known:
         warp = state.shape.warp[wait.threads[0] % self.stride * state.shape.ctas + wait.key]
         need = max(0, count - int(pool.counts[warp])) * 32
         missing = f"{need} more for each warp that asks for {count} per thread, {int(pool.free[wait.key])} are free"
-        helpers = self._helpers(self.reach.sources(decrease), wait.key)
-        what = f"registers of CTA {self.cta(wait.key)}"
-        return Subject(("registers", wait.key), what, missing, helpers=helpers, exact=True)
+        helpers = self._find_helpers(self.reach.sources(decrease), wait.key)
+        name = f"registers of CTA {self.cta(wait.key)}"
+        return Subject(("registers", wait.key), name, missing, helpers=helpers, exact=True)
 
-    def _columns(self, wait: Waiting) -> Subject:
+    def _describe_columns(self, wait: Waiting) -> Subject:
         state, held = self.state, self.resumes[wait][1]
         assert isinstance(held, Held)
         block = state.blocks[held.at]
         step = block.steps[0]
         count = int(state.value(step.instruction.operands[1], step, block, held.lanes)[0])
         ctas = [wait.key & ~1, wait.key | 1] if ".cta_group::2" in step.instruction.modifiers else [wait.key]
-        found = [self._holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.holders(cta)]
-        missing = f"no {count} in a row are free: {'; '.join(found)}"
-        helpers = self._helpers(self.reach.sources(deallocation), wait.key if len(ctas) == 1 else None)
+        holders = [
+            self._describe_holder(cta, item) for cta in ctas for item in state.machine.memory.tensor.holders(cta)
+        ]
+        missing = f"no {count} in a row are free: {'; '.join(holders)}"
+        helpers = self._find_helpers(self.reach.sources(deallocation), wait.key if len(ctas) == 1 else None)
         names = " and ".join(f"CTA {self.cta(cta)}" for cta in ctas)
-        key, what = ("columns", ctas[0], len(ctas)), f"columns of tensor memory of {names}"
-        return Subject(key, what, missing, helpers=helpers, exact=True, advice=advice.COLUMNS)
+        key, name = ("columns", ctas[0], len(ctas)), f"columns of tensor memory of {names}"
+        return Subject(key, name, missing, helpers=helpers, exact=True, advice=advice.COLUMNS)
 
-    def _holder(self, cta: int, item: Holding) -> str:
+    def _describe_holder(self, cta: int, item: Holding) -> str:
         """Say who holds columns, and where they were allocated."""
         shape = self.state.shape
         warp = threads_of(self.state, shape.of(np.flatnonzero(shape.warp == shape.warp[item.lane])))

@@ -74,16 +74,16 @@ def _trap(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     )
 
 
-def _table(state: State, block: Block, depth: int, lanes: Lanes) -> None:
+def _branch_by_table(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     step = block.steps[-1]
     index = state.value(step.instruction.operands[0], step, block, lanes)
     for at in np.unique(index):
-        some = lanes.subset(index == at)
+        subset = lanes.subset(index == at)
         if int(at) >= len(block.targets):
             text = f"index {int(at)} of {len(block.targets)} labels"
             raise rules.error(rules.BAD_BRANCH, opcode_span(step.instruction), text)
-        if some is not None:
-            _jump(state, block, depth, block.targets[int(at)], some)
+        if subset is not None:
+            _jump(state, block, depth, block.targets[int(at)], subset)
 
 
 def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
@@ -95,13 +95,13 @@ def _call(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         return
     address = state.value(parts_of_call(step)[1], step, block, lanes)
     for at in np.unique(address):
-        some = lanes.subset(address == at)
+        subset = lanes.subset(address == at)
         code = state.program.code_at(int(at))
         if code is None:
             text = f"{int(at):#x} is the address of no function (they start at {FUNCTION_BASE:#x})"
             raise rules.error(rules.BAD_CALL, opcode_span(step.instruction), text)
-        if some is not None:
-            _enter(state, code, code.function.name, block, depth, some)
+        if subset is not None:
+            _enter(state, code, code.function.name, block, depth, subset)
 
 
 def _enter(state: State, code: Code | None, name: str, block: Block, depth: int, lanes: Lanes) -> None:
@@ -159,17 +159,17 @@ def _return(state: State, block: Block, depth: int, lanes: Lanes) -> None:
         return
     places = state.returns[depth - 1][lanes.sel]
     for pc in np.unique(places):
-        some = lanes.subset(places == pc)
+        subset = lanes.subset(places == pc)
         code = state.blocks[int(pc)].code
-        if some is not None:
-            state.machine.sp[some.sel] -= code.frame.size
+        if subset is not None:
+            state.machine.sp[subset.sel] -= code.frame.size
             if state.program.dynamic is not None:
-                state.machine.dynamic[some.sel] = state.dynamics[depth - 1][some.sel]
+                state.machine.dynamic[subset.sel] = state.dynamics[depth - 1][subset.sel]
             if code.recursive:
-                _save(state, code, depth - 1, some, back=True)
-            state.push(depth - 1, int(pc), some)
+                _save(state, code, depth - 1, subset, back=True)
+            state.push(depth - 1, int(pc), subset)
 
 
 _LEAVING: dict[str, Callable[[State, Block, int, Lanes], None]] = {
-    CALL: _call, RET: _return, EXIT: _exit, TRAP: _trap, TABLE: _table, WAIT: wait,
+    CALL: _call, RET: _return, EXIT: _exit, TRAP: _trap, TABLE: _branch_by_table, WAIT: wait,
 }  # fmt: skip

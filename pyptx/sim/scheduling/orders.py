@@ -53,19 +53,19 @@ class Order:
         if rank >= 0:
             return [((rank, *place), lanes)]
         ranks = self.ranks[lanes.sel]
-        found = ((int(one), lanes.subset(ranks == one)) for one in np.unique(ranks))
-        return [((one, *place), some) for one, some in found if some is not None]
+        subsets = ((int(one), lanes.subset(ranks == one)) for one in np.unique(ranks))
+        return [((one, *place), subset) for one, subset in subsets if subset is not None]
 
     def rank(self, lanes: Lanes) -> int:
         """Return the rank of lanes, -1 if they have several."""
         if lanes.positions is not None:
             ranks = self.ranks[lanes.positions]
             return int(ranks[0]) if (ranks == ranks[0]).all() else -1
-        found = self._of.get((lanes.lo, lanes.hi))
-        if found is None:
+        rank_of_lanes = self._of.get((lanes.lo, lanes.hi))
+        if rank_of_lanes is None:
             ranks = self.ranks[lanes.lo : lanes.hi]
-            found = self._of[lanes.lo, lanes.hi] = int(ranks[0]) if (ranks == ranks[0]).all() else -1
-        return found
+            rank_of_lanes = self._of[lanes.lo, lanes.hi] = int(ranks[0]) if (ranks == ranks[0]).all() else -1
+        return rank_of_lanes
 
     def pick(self, ready: Mapping[Key, Sequence[Lanes]]) -> Key:
         """Return the key that runs now. Lanes of one warp run lowest block first in every order: they meet again behind
@@ -120,7 +120,7 @@ def order_of(schedule: str, seed: int, batch: int, shape: Shape) -> Order | None
         return None
     chance = random.Random(f"{schedule} {seed} {batch}")
     if schedule == "random":
-        return Order("random", _parted(shape, chance), chance, fair=True)
+        return Order("random", _partition(shape, chance), chance, fair=True)
     name, ranks, down, hasty = _ADVERSE[seed % len(_ADVERSE)] if seed < len(_ADVERSE) else chance.choice(_ADVERSE)
     return Order(name, _RANKED[ranks](shape, chance), chance, down, hasty=hasty)
 
@@ -130,32 +130,32 @@ def reversed_ctas(schedule: str, seed: int) -> bool:
     return schedule in SEEDED and seed % 2 == 1
 
 
-def _same(shape: Shape, chance: random.Random) -> Array:
+def _rank_equally(shape: Shape, chance: random.Random) -> Array:
     return np.zeros(shape.lanes, np.int64)
 
 
-def _last_warp_first(shape: Shape, chance: random.Random) -> Array:
+def _reverse_warps(shape: Shape, chance: random.Random) -> Array:
     return shape.warps - 1 - shape.thread // 32
 
 
-def _last_cta_first(shape: Shape, chance: random.Random) -> Array:
+def _reverse_ctas(shape: Shape, chance: random.Random) -> Array:
     return (shape.ctas - 1 - shape.cta) * min(shape.ctas, _MOST_PARTS) // shape.ctas
 
 
-def _first_cta_first(shape: Shape, chance: random.Random) -> Array:
+def _order_ctas(shape: Shape, chance: random.Random) -> Array:
     return shape.cta * min(shape.ctas, _MOST_PARTS) // shape.ctas
 
 
-def _one_starves(shape: Shape, chance: random.Random) -> Array:
+def _starve_one(shape: Shape, chance: random.Random) -> Array:
     """Let one warp of every CTA run only when no other can: the last one to arrive everywhere."""
     return (shape.thread // 32 == chance.randrange(shape.warps)).astype(np.int64)
 
 
-def _odd_first(shape: Shape, chance: random.Random) -> Array:
+def _prefer_odd(shape: Shape, chance: random.Random) -> Array:
     return 1 - shape.thread // 32 % 2
 
 
-def _parted(shape: Shape, chance: random.Random) -> Array:
+def _partition(shape: Shape, chance: random.Random) -> Array:
     """Part the warps at random places, mostly between warpgroups, or the CTAs."""
     if shape.ctas > 1 and shape.lanes <= _FEW and chance.random() < 0.3:
         return (shape.cta >= chance.randrange(shape.ctas)).astype(np.int64)
@@ -166,8 +166,8 @@ def _parted(shape: Shape, chance: random.Random) -> Array:
 
 
 _RANKED = {
-    "same": _same, "last warp": _last_warp_first, "last CTA": _last_cta_first, "first CTA": _first_cta_first,
-    "starve": _one_starves, "odd": _odd_first,
+    "same": _rank_equally, "last warp": _reverse_warps, "last CTA": _reverse_ctas, "first CTA": _order_ctas,
+    "starve": _starve_one, "odd": _prefer_odd,
 }  # fmt: skip
 _LATE = frozenset[str]()
 _COPIES = frozenset((BULK, COPIES, STORES))

@@ -38,18 +38,18 @@ class Poll:
 
 def polls(state: State, pc: int, lanes: Lanes) -> list[Poll]:
     """Return what parked lanes poll in the loop that begins at a block, by location."""
-    looks = [(block, step) for block in loop_at(state, pc) for step in block.steps if _looks(step)]
+    looks = [(block, step) for block in loop_at(state, pc) for step in block.steps if _is_look(step)]
     for block, step in looks:
         target = address_of(step)
         assert target is not None
         try:
-            space, addresses = _address(state, block, step, lanes)
+            space, addresses = _evaluate_address(state, block, step, lanes)
             names = Reach(state.program).symbols(target, step.scope)
             return [
-                _poll(state, block, step, space, some, int(at), names)
+                _make_poll(state, block, step, space, subset, int(at), names)
                 for at in np.unique(addresses)[:8]
-                for some in [lanes.subset(addresses == at)]
-                if some is not None
+                for subset in [lanes.subset(addresses == at)]
+                if subset is not None
             ]
         except (PtxError, Unreadable, Mixed):
             continue
@@ -65,11 +65,11 @@ def loop_at(state: State, pc: int) -> list[Block]:
     return state.blocks[pc : max(ends, default=pc) + 1]
 
 
-def _looks(step: Step) -> bool:
+def _is_look(step: Step) -> bool:
     return step.plan is not None and (Trait.TESTS in step.traits or Trait.LOADS in step.traits)
 
 
-def _address(state: State, block: Block, step: Step, lanes: Lanes) -> tuple[str, Array]:
+def _evaluate_address(state: State, block: Block, step: Step, lanes: Lanes) -> tuple[str, Array]:
     """Return the space of an instruction's address and its value in every lane."""
     plan = step.plan
     assert plan is not None
@@ -82,7 +82,7 @@ def _address(state: State, block: Block, step: Step, lanes: Lanes) -> tuple[str,
     return where, np.broadcast_to(np.asarray(values), lanes.n).astype(np.uint64)
 
 
-def _poll(
+def _make_poll(
     state: State, block: Block, step: Step, space: str, lanes: Lanes, address: int, names: frozenset[str]
 ) -> Poll:
     memory, instruction = state.machine.memory, step.instruction
@@ -93,13 +93,13 @@ def _poll(
     at = int(np.broadcast_to(offsets, 1)[0])
     value = int.from_bytes(region.data[at : at + size].tobytes(), "little")
     place = Place(opcode_span(instruction), instruction.full_opcode)
-    what = _named(state, region, at)
+    name = _name_location(state, region, at)
     key: Any = np.full(lanes.n, at if region is memory.shared else address)
     kind = "mbarrier" if Trait.TESTS in step.traits else "memory"
-    return Poll(kind, key, lanes, block.pc, place, what, str(value), names)
+    return Poll(kind, key, lanes, block.pc, place, name, str(value), names)
 
 
-def _named(state: State, region: Region, at: int) -> str:
+def _name_location(state: State, region: Region, at: int) -> str:
     memory = state.machine.memory
     if region is memory.shared:
         return state.program.variables.shared_name(at % state.shape.shared_stride + memory.shared_base)

@@ -42,30 +42,30 @@ class Reach:
     def sources(self, wanted: Callable[[Step], Operand | None], name: str = "") -> list[Source]:
         """Return the instructions for which `wanted` gives the operand that names their target, if that may be a
         symbol of this name; an operand without an address may be anything."""
-        found: list[Source] = []
+        matches: list[Source] = []
         for block in self.program.blocks:
             for step in block.steps:
                 target = wanted(step) if step.plan is not None else None
                 if target is not None:
                     names = self.symbols(target, step.scope)
                     if not name or not names or name in names:
-                        found.append(Source(block.pc, step, names))
-        return found
+                        matches.append(Source(block.pc, step, names))
+        return matches
 
     def after(self, pc: int) -> frozenset[int]:
         """Return the blocks that lanes which go on at a block may come to, itself among them."""
-        found = self._after.get(pc)
-        if found is None:
+        reached = self._after.get(pc)
+        if reached is None:
             seen, todo = {pc}, [pc]
             while todo:
-                for successor in self._successors(self.program.blocks[todo.pop()]):
+                for successor in self._list_successors(self.program.blocks[todo.pop()]):
                     if successor not in seen:
                         seen.add(successor)
                         todo.append(successor)
-            found = self._after[pc] = frozenset(seen)
-        return found
+            reached = self._after[pc] = frozenset(seen)
+        return reached
 
-    def _successors(self, block: Block) -> tuple[int, ...]:
+    def _list_successors(self, block: Block) -> tuple[int, ...]:
         guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
         after = (block.pc + 1,) if block.pc + 1 < len(self.program.blocks) else ()
         if block.ending == BRANCH:
@@ -85,18 +85,18 @@ class Reach:
         """Tell whether lanes at a block may come to another one of the function, in the round of a loop in which the
         other lanes are: those of one warp run lowest block first, so lanes that can run have been overtaken by none
         that jumped back from a higher block."""
-        found = self._before.get((at, pc, runs))
-        if found is None:
+        is_before = self._before.get((at, pc, runs))
+        if is_before is None:
             seen, todo = {at}, [at]
             while todo and pc not in seen:
                 one = todo.pop()
-                for successor in self._within(one):
-                    again = runs and one >= at and self._repeats(one, successor, pc)
+                for successor in self._follow_within(one):
+                    again = runs and one >= at and self._closes_loop(one, successor, pc)
                     if successor not in seen and not again:
                         seen.add(successor)
                         todo.append(successor)
-            found = self._before[at, pc, runs] = pc in seen
-        return found
+            is_before = self._before[at, pc, runs] = pc in seen
+        return is_before
 
     def ends(self, pc: int) -> bool:
         """Tell whether lanes at a block of the entry do nothing more than end."""
@@ -111,7 +111,7 @@ class Reach:
             pc = block.targets[0] if block.ending == BRANCH else pc + 1
         return False
 
-    def _within(self, pc: int) -> tuple[int, ...]:
+    def _follow_within(self, pc: int) -> tuple[int, ...]:
         """Return the blocks that follow one in its function: calls return."""
         block = self.program.blocks[pc]
         if block.ending == CALL:
@@ -119,78 +119,78 @@ class Reach:
         guarded = bool(block.steps) and block.steps[-1].instruction.predicate is not None
         if block.ending in (RET, EXIT, TRAP):
             return (pc + 1,) if guarded else ()
-        return self._successors(block)
+        return self._list_successors(block)
 
-    def _repeats(self, source: int, head: int, pc: int) -> bool:
+    def _closes_loop(self, source: int, head: int, pc: int) -> bool:
         """Tell whether a jump from one block to another closes a loop that a third is in."""
-        above = self._dominating(source)
-        if head not in self._chain(above, source) or head not in self._chain(above, pc):
+        above = self._compute_dominators(source)
+        if head not in self._collect_dominators(above, source) or head not in self._collect_dominators(above, pc):
             return False
         seen, todo = {pc}, [pc]
         while todo:
             one = todo.pop()
             if one == source:
                 return True
-            more = [block for block in self._within(one) if block not in seen and block != head]
+            more = [block for block in self._follow_within(one) if block not in seen and block != head]
             seen.update(more)
             todo += more
         return False
 
     @staticmethod
-    def _chain(above: dict[int, int], pc: int) -> set[int]:
+    def _collect_dominators(above: dict[int, int], pc: int) -> set[int]:
         """Return the blocks that every way to a block goes through, itself among them."""
-        found = {pc}
+        blocks = {pc}
         while pc in above and above[pc] != pc:
             pc = above[pc]
-            found.add(pc)
-        return found
+            blocks.add(pc)
+        return blocks
 
-    def _dominating(self, pc: int) -> dict[int, int]:
+    def _compute_dominators(self, pc: int) -> dict[int, int]:
         """Return for each block of a function the last one that every way to it goes through (the algorithm of Cooper,
         Harvey and Kennedy)."""
         entry = self.program.blocks[pc].code.entry
         if entry not in self._dominators:
-            order = self._in_order(entry)
+            order = self._order_blocks(entry)
             rank = {block: at for at, block in enumerate(order)}
             sources: dict[int, list[int]] = {block: [] for block in order}
             for block in order:
-                for successor in self._within(block):
+                for successor in self._follow_within(block):
                     sources[successor].append(block)
             above, changed = {entry: entry}, True
             while changed:
                 changed = False
                 for block in order[1:]:
                     known = [source for source in sources[block] if source in above]
-                    made = known[0]
+                    dominator = known[0]
                     for other in known[1:]:
-                        while made != other:
-                            if rank[made] > rank[other]:
-                                made = above[made]
+                        while dominator != other:
+                            if rank[dominator] > rank[other]:
+                                dominator = above[dominator]
                             else:
                                 other = above[other]
-                    changed = changed or above.get(block) != made
-                    above[block] = made
+                    changed = changed or above.get(block) != dominator
+                    above[block] = dominator
             self._dominators[entry] = above
         return self._dominators[entry]
 
-    def _in_order(self, entry: int) -> list[int]:
+    def _order_blocks(self, entry: int) -> list[int]:
         """Return the blocks of a function, each before those that follow it but for loops."""
-        found, seen = list[int](), {entry}
-        stack = [(entry, iter(self._within(entry)))]
+        postorder, seen = list[int](), {entry}
+        stack = [(entry, iter(self._follow_within(entry)))]
         while stack:
             block, rest = stack[-1]
             successor = next((one for one in rest if one not in seen), None)
             if successor is None:
                 stack.pop()
-                found.append(block)
+                postorder.append(block)
             else:
                 seen.add(successor)
-                stack.append((successor, iter(self._within(successor))))
-        return found[::-1]
+                stack.append((successor, iter(self._follow_within(successor))))
+        return postorder[::-1]
 
     def symbols(self, operand: Operand, scope: Scope) -> frozenset[str]:
         """Return the variables and parameters that an address may come from, through the registers it is made of."""
-        found, seen = set[str](), set[Register]()
+        bases, seen = set[str](), set[Register]()
         todo = [(name, scope) for name in names_in(operand)]
         while todo and len(seen) < _DEEP:
             name, inside = todo.pop()
@@ -198,17 +198,17 @@ class Reach:
             if symbol is None:
                 continue
             if symbol.kind is not Kind.REGISTER:
-                found.add(base)
+                bases.add(base)
                 continue
             key = (base, id(symbol))
             if key in seen:
                 continue
             seen.add(key)
-            for step in self._definitions().get(key, ()):
+            for step in self._index_definitions().get(key, ()):
                 todo += [(n, step.scope) for given in step.instruction.operands for n in names_in(given)]
-        return frozenset(found)
+        return frozenset(bases)
 
-    def _definitions(self) -> dict[Register, list[Step]]:
+    def _index_definitions(self) -> dict[Register, list[Step]]:
         if self._writers is None:
             self._writers = {}
             for block in self.program.blocks:
@@ -225,9 +225,9 @@ def arrival(step: Step) -> Operand | None:
     assert plan is not None
     if Trait.SIGNALS in step.traits:
         return address_of(step)
-    for wanted, given in zip(plan.signature, instruction.operands, strict=True):
+    for wanted, operand in zip(plan.signature, instruction.operands, strict=True):
         if wanted.name == "mbar":
-            return given
+            return operand
     return None
 
 
@@ -239,8 +239,8 @@ def bar_of(number: int) -> Callable[[Step], Operand | None]:
         if step.traits.get(Trait.MEETS) != "cta":
             return None
         at = 1 if ".red" in instruction.modifiers else 0
-        given = instruction.operands[at]
-        return None if isinstance(given, ImmediateOperand) and int(given.value) != number else given
+        operand = instruction.operands[at]
+        return None if isinstance(operand, ImmediateOperand) and int(operand.value) != number else operand
 
     return wanted
 
@@ -268,9 +268,9 @@ def write(step: Step) -> Operand | None:
     assert plan is not None
     if Trait.OPAQUE in step.traits:
         return None
-    for wanted, given in zip(plan.signature, step.instruction.operands, strict=True):
+    for wanted, operand in zip(plan.signature, step.instruction.operands, strict=True):
         if wanted.kind is OperandKind.ADDRESS and "w" in wanted.access:
-            return given
+            return operand
     return None
 
 
@@ -278,7 +278,7 @@ def address_of(step: Step) -> Operand | None:
     """Return the first address of an instruction."""
     if step.plan is None:
         return None
-    for wanted, given in zip(step.plan.signature, step.instruction.operands, strict=True):
+    for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=True):
         if wanted.kind is OperandKind.ADDRESS:
-            return given
+            return operand
     return None

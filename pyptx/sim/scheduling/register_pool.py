@@ -30,13 +30,13 @@ class RegisterPool:
 
 def entry_registers(program: Program) -> int | None:
     """Return the registers per thread at entry, None where directives leave it to the compiler."""
-    given = {directive.name: directive.values for directive in program.entry.function.directives}
-    if "maxnreg" in given:
-        return -(-int(given["maxnreg"][0]) // 8) * 8
-    block = given.get("reqntid", given.get("maxntid"))
-    if block is None or "minnctapersm" not in given:
+    sizes = {directive.name: directive.values for directive in program.entry.function.directives}
+    if "maxnreg" in sizes:
+        return -(-int(sizes["maxnreg"][0]) // 8) * 8
+    block = sizes.get("reqntid", sizes.get("maxntid"))
+    if block is None or "minnctapersm" not in sizes:
         return None
-    threads = -(-prod(int(size) for size in block) // 32) * 32 * int(given["minnctapersm"][0])
+    threads = -(-prod(int(size) for size in block) // 32) * 32 * int(sizes["minnctapersm"][0])
     return min(_REGISTERS // threads // 8 * 8, 256)
 
 

@@ -66,7 +66,7 @@ class Scheduler(State):
         if key is None:
             return False
         self.chosen = None
-        self._group(key, self.shape.merged(self.ready.pop(key)))
+        self._run_group(key, self.shape.merged(self.ready.pop(key)))
         return True
 
     def peek(self) -> Key | None:
@@ -90,8 +90,8 @@ class Scheduler(State):
                 self.stalls.reset()
             elif self.stalls.repeats(self):
                 if not time_out(self):
-                    found = [(abs(key[2]), lanes) for key, lanes in self.parked]
-                    raise no_progress(self, found)
+                    polling = [(abs(key[2]), lanes) for key, lanes in self.parked]
+                    raise no_progress(self, polling)
                 self.stalls.reset()
             self.unpark()
         elif not self.live:
@@ -116,7 +116,7 @@ class Scheduler(State):
             self.ready.setdefault(key, []).append(lanes)
         self.parked = []
 
-    def _group(self, key: Key, lanes: Lanes) -> None:
+    def _run_group(self, key: Key, lanes: Lanes) -> None:
         machine, stats, blocks, order = self.machine, self.machine.stats, self.blocks, self.order
         barriers = machine.memory.mbarriers
         rank, depth, pc = key[0], -key[1], abs(key[2])
@@ -128,15 +128,15 @@ class Scheduler(State):
             block = blocks[pc]
             self.running = block, lanes
             if block.converges:
-                found = converge(self, block, depth, lanes)
-                if found is None:
+                converged = converge(self, block, depth, lanes)
+                if converged is None:
                     return
-                lanes = found
+                lanes = converged
             if block.hands_on and order is not None:
-                found = self._strewn(block, depth, lanes, order)
-                if found is None:
+                next_pc = self._run_in_parts(block, depth, lanes, order)
+                if next_pc is None:
                     return
-                after = found
+                after = next_pc
             else:
                 run = lanes.bound.get(pc) or machine.runner(pc, lanes)
                 after = run()
@@ -152,7 +152,7 @@ class Scheduler(State):
             stats.instructions += len(block.steps)
             stats.lane_instructions += len(block.steps) * lanes.n
             if stats.instructions > machine.launch.max_steps:
-                raise self._too_long(block)
+                raise self._make_limit_error(block)
             if after < 0:
                 waits = block.ending != WAIT or not passes(self, block, lanes)
                 if waits and leave(self, block, depth, lanes, after):
@@ -176,7 +176,7 @@ class Scheduler(State):
                     return
             pc = after
 
-    def _strewn(self, block: Block, depth: int, lanes: Lanes, order: Order) -> int | None:
+    def _run_in_parts(self, block: Block, depth: int, lanes: Lanes, order: Order) -> int | None:
         """Run a block in parts of warps. Return where all of them go on; None, after moving them, if that differs."""
         parts = order.strewn(lanes)
         afters = [self.machine.runner(block.pc, part)() for part in parts]
@@ -193,7 +193,7 @@ class Scheduler(State):
                 self.push(depth, after, part)
         return None
 
-    def _too_long(self, block: Block) -> PtxError:
+    def _make_limit_error(self, block: Block) -> PtxError:
         text = f"more than {self.machine.launch.max_steps} instructions were issued; the kernel may never end"
         origin = opcode_span(block.steps[0].instruction) if block.steps else None
         return rules.error(

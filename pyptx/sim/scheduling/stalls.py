@@ -34,7 +34,7 @@ class Stalls:
             return False
         if not self.kept or self.rounds > self.at + _COMPARED:
             return False
-        if self.equal < self.rounds - self.at - 1 or not _same(self.kept, snapshot(state)):
+        if self.equal < self.rounds - self.at - 1 or not _is_same(self.kept, snapshot(state)):
             self.kept = []
             return False
         self.equal += 1
@@ -57,7 +57,7 @@ def snapshot(state: State) -> list[Any]:
     return [state.live, len(state.suspended), len(memory.effects.pending), parked, *(a.copy() for a in arrays)]
 
 
-def _same(one: list[Any], other: list[Any]) -> bool:
+def _is_same(one: list[Any], other: list[Any]) -> bool:
     return len(one) == len(other) and all(
         a.tobytes() == b.tobytes() if isinstance(a, np.ndarray) else a == b for a, b in zip(one, other, strict=True)
     )

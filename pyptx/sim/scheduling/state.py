@@ -75,8 +75,8 @@ class State:
         if self.order is None:
             self.ready.setdefault((0, -depth, pc), []).append(lanes)
             return
-        for key, some in self.order.parts(depth, pc, lanes):
-            self.ready.setdefault(key, []).append(some)
+        for key, subset in self.order.parts(depth, pc, lanes):
+            self.ready.setdefault(key, []).append(subset)
 
     def park(self, depth: int, pc: int, lanes: Lanes) -> None:
         """Let lanes that poll go on at a block when the others have run."""
@@ -88,17 +88,17 @@ class State:
         values = self.value(LabelOperand(predicate.register), step, block, lanes)
         return ~values if predicate.negated else values
 
-    def value(self, given: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
+    def value(self, operand: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
         """Return an operand's value in every lane: a register's bits or a number."""
         operands = Operands(self.program, block)
-        if isinstance(given, ImmediateOperand):
-            return np.full(lanes.n, int(given.value))
-        if isinstance(given, RegisterOperand | LabelOperand):
-            found = operands.row(given.name, step.scope)
-            if found is not None:
-                return self.machine.row(found.letter, found.index)[lanes.sel]
+        if isinstance(operand, ImmediateOperand):
+            return np.full(lanes.n, int(operand.value))
+        if isinstance(operand, RegisterOperand | LabelOperand):
+            row = operands.row(operand.name, step.scope)
+            if row is not None:
+                return self.machine.row(row.letter, row.index)[lanes.sel]
         try:
-            expression = operands.read(given, None if not isinstance(given, LabelOperand) else "pred", step.scope)
+            expression = operands.read(operand, None if not isinstance(operand, LabelOperand) else "pred", step.scope)
         except Unreadable as why:
             raise unsupported(step, str(why)) from None
         return np.broadcast_to(self.evaluated(operands, expression, lanes), lanes.n)

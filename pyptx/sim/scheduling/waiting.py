@@ -34,7 +34,7 @@ def passes(state: State, block: Block, lanes: Lanes) -> bool:
         return False
     number = state.plain.get(block.pc)
     if number is None:
-        number = state.plain[block.pc] = _plain_barrier(block.steps[-1])
+        number = state.plain[block.pc] = _find_plain_barrier(block.steps[-1])
     checks, step = state.machine.checks, block.steps[-1]
     if number == _WARP:
         if state.warps_waiting or not whole_warps(state, lanes):
@@ -63,16 +63,16 @@ def wait(state: State, block: Block, depth: int, lanes: Lanes) -> None:
     elif modifiers[0] == "cluster":
         if state.machine.checks is not None:
             apart.told(state, block, depth, lanes)
-        _cluster(state, block, depth, lanes, modifiers[1])
+        _wait_for_cluster(state, block, depth, lanes, modifiers[1])
     else:
         if state.machine.checks is not None:
             apart.told(state, block, depth, lanes)
-        _cta_barrier(state, block, depth, lanes, modifiers)
+        _wait_for_cta_barrier(state, block, depth, lanes, modifiers)
 
 
-def _cluster(state: State, block: Block, depth: int, lanes: Lanes, what: str) -> None:
+def _wait_for_cluster(state: State, block: Block, depth: int, lanes: Lanes, kind: str) -> None:
     checks = state.machine.checks
-    if what == "arrive":
+    if kind == "arrive":
         if checks is not None:
             told.cluster_arrives(checks, block.steps[-1], lanes)
         state.clusters.arrive(lanes)
@@ -82,13 +82,13 @@ def _cluster(state: State, block: Block, depth: int, lanes: Lanes, what: str) ->
     release(state)
 
 
-def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers: list[str]) -> None:
+def _wait_for_cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers: list[str]) -> None:
     step = block.steps[-1]
     operands = list(step.instruction.operands)
     reduces = modifiers[0] == "red"
     predicate = None
     if reduces:
-        predicate = _predicate(state, operands.pop(), step, block, lanes)
+        predicate = _read_predicate(state, operands.pop(), step, block, lanes)
         operands.pop(0)
     numbers = state.value(operands[0], step, block, lanes)
     counts = state.value(operands[1], step, block, lanes) if len(operands) > 1 else None
@@ -102,35 +102,35 @@ def _cta_barrier(state: State, block: Block, depth: int, lanes: Lanes, modifiers
             raise rules.error(hazards.BARRIER_COUNT, place, text, help=help)
         chosen = numbers == number
         count = None if counts is None else int(counts[chosen][0])
-        for some in _rounds(lanes, chosen, count):
+        for arriving in _split_rounds(lanes, chosen, count):
             if state.machine.checks is not None:
-                told.cta_barrier(state.machine.checks, step, some, number, count)
-            true = None if predicate is None else predicate[np.isin(lanes.index, some.index)]
-            state.barriers.arrive(some, number, count, true)
+                told.cta_barrier(state.machine.checks, step, arriving, number, count)
+            true = None if predicate is None else predicate[np.isin(lanes.index, arriving.index)]
+            state.barriers.arrive(arriving, number, count, true)
             if modifiers[0] == "arrive":
-                state.push(depth, block.pc + 1, some)
+                state.push(depth, block.pc + 1, arriving)
             else:
-                state.barriers.waiting.setdefault(number, []).append(Waiting(some, block.pc + 1, depth, block.pc))
+                state.barriers.waiting.setdefault(number, []).append(Waiting(arriving, block.pc + 1, depth, block.pc))
             _release_barrier(state, number)
 
 
-def _rounds(lanes: Lanes, chosen: Array, count: int | None) -> Iterator[Lanes]:
+def _split_rounds(lanes: Lanes, chosen: Array, count: int | None) -> Iterator[Lanes]:
     """Yield the lanes that arrive together: warp by warp where they are more than one round of the barrier takes."""
-    some = lanes.subset(chosen)
-    assert some is not None
-    if count is None or int(np.bincount(some.cta).max()) <= count:
-        yield some
+    subset = lanes.subset(chosen)
+    assert subset is not None
+    if count is None or int(np.bincount(subset.cta).max()) <= count:
+        yield subset
         return
-    warps = some.shape.warp[some.sel] // some.shape.ctas
+    warps = subset.shape.warp[subset.sel] // subset.shape.ctas
     for warp in np.unique(warps):
-        part = some.subset(warps == warp)
+        part = subset.subset(warps == warp)
         assert part is not None
         yield part
 
 
-def _predicate(state: State, given: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
-    inner = getattr(given, "operand", None)
-    values = state.value(given if inner is None else inner, step, block, lanes).astype(np.bool_)
+def _read_predicate(state: State, operand: Operand, step: Step, block: Block, lanes: Lanes) -> Array:
+    inner = getattr(operand, "operand", None)
+    values = state.value(operand if inner is None else inner, step, block, lanes).astype(np.bool_)
     return values if inner is None else ~values
 
 
@@ -158,15 +158,15 @@ def _reduce(state: State, block: Block, lanes: Lanes, arrived: Array, true: Arra
         return
     target = instruction.operands[0]
     assert isinstance(target, RegisterOperand | LabelOperand)
-    found = Operands(state.program, block).row(target.name, block.steps[-1].scope)
-    if found is None:
+    row = Operands(state.program, block).row(target.name, block.steps[-1].scope)
+    if row is None:
         return
     count = true[lanes.cta]
     if ".and" in instruction.modifiers:
         result = count == arrived[lanes.cta]
     else:
         result = count > 0 if ".or" in instruction.modifiers else count
-    state.machine.registers[found.letter][found.index][lanes.sel] = result
+    state.machine.registers[row.letter][row.index][lanes.sel] = result
 
 
 def retry(state: State) -> bool:
@@ -187,7 +187,7 @@ def retry(state: State) -> bool:
     return bool(state.ready)
 
 
-def _plain_barrier(step: Step) -> int:
+def _find_plain_barrier(step: Step) -> int:
     """Return the number of a barrier that waits for the whole CTA without guard or reduction, `_WARP` for one of the
     warp, else -1."""
     instruction = step.instruction

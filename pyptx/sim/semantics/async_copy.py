@@ -31,7 +31,7 @@ def _cp(match: Match, signature: Signature) -> Operation | None:
         case {Trait.LANDS: agent}:
             return lanes(partial(_wait, agent, n=None)) if not signature else lanes(partial(_wait, agent))
         case {Trait.ISSUES: "bulk"}:
-            return _bulk(match, signature, set(match.modifiers))
+            return _build_bulk(match, signature, set(match.modifiers))
         case _:
             names = [operand.name for operand in signature]
             return memory(partial(_copy, "ignore" in names, "from" in names))
@@ -50,24 +50,26 @@ def _copy(
     outs: Any, size: Any, *rest: Any,
 ) -> None:  # fmt: skip
     """Copy 4, 8 or 16 bytes per lane; what is not read from the source is zero, and the source not touched."""
-    some, (there, here, extra) = chosen(group, mask, target, source, rest[0] if rest else np.array(0))
-    if some is None:
+    active, (there, here, extra) = chosen(group, mask, target, source, rest[0] if rest else np.array(0))
+    if active is None:
         return
     whole = int(size)
-    count = extra.astype(np.int64) if partly else np.full(some.n, whole)
+    count = extra.astype(np.int64) if partly else np.full(active.n, whole)
     if partly and count.max() > whole:
         at = int(np.argmax(count))
         text = f"`{site.instruction.full_opcode}`: src-size is {count[at]}, cp-size {whole}: at most {whole} expected"
         help = f"clamp src-size to {whole}; a copy reads src-size bytes and fills the rest of cp-size with zeros"
-        raise rules.error(rules.COPY, site.origin, text, help=help, notes=(site.memory.place(some, at, site.function),))
+        raise rules.error(
+            rules.COPY, site.origin, text, help=help, notes=(site.memory.place(active, at, site.function),)
+        )
     if ignores:
         count = np.where(extra, 0, whole)
     effects = site.memory.effects
     if not effects.eager:
         there, here = np.array(there), np.array(here)
     effects.issue(
-        "cp.async", some.index, some.shape.lanes, lambda: _move(site, some, to, there, of, here, count, whole),
-        size=whole * some.n,
+        "cp.async", active.index, active.shape.lanes, lambda: _move(site, active, to, there, of, here, count, whole),
+        size=whole * active.n,
     )  # fmt: skip
 
 
@@ -86,7 +88,7 @@ def _move(site: Site, group: Lanes, to: str, target: Array, of: str, source: Arr
     store(site, group, None, to, target, _U4, tuple(np.ascontiguousarray(words)))
 
 
-def _bulk(match: Match, signature: Signature, flags: set[str]) -> Operation | None:
+def _build_bulk(match: Match, signature: Signature, flags: set[str]) -> Operation | None:
     names = [operand.name for operand in signature]
     operation = match.chosen.get("op", "") if match.modifiers[0] == "reduce" else ""
     extras = tuple(name for name in ("left", "right", "ctas", "policy", "bytes") if name in names)

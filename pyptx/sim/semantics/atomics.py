@@ -61,7 +61,7 @@ def _atomic(match: Match, signature: Signature) -> Operation | None:
     op = match.chosen.get("op", "cas" if "cas" in match.modifiers else "exch" if "exch" in match.modifiers else "add")
     op = op.partition(".")[0]
     if kind == "b128":
-        return memory(partial(_wide, op))
+        return memory(partial(_exchange_wide, op))
     vector = int(match.chosen["vec"][1:]) if "vec" in match.chosen else 1
     keeps = "noftz" in match.modifiers or any(m.startswith("shared") for m in match.modifiers)
     run, signals = reduction(op, kind, vector, flush=not keeps), "mbarrier::complete_tx::bytes" in match.modifiers
@@ -117,14 +117,14 @@ def _update(op: str, kind: str, flushes: bool) -> tuple[np.dtype[Any], Update]:
         return dtype_of(kind), plain
     name = kind.removesuffix("x2")
     if name in ("f16", "bf16"):
-        return dtype_of(kind), partial(_narrow, op, name)
+        return dtype_of(kind), partial(_round_narrow, op, name)
     return dtype_of(kind), _INTEGER[op]
 
 
-def _narrow(op: str, name: str, old: Array, b: Array) -> Array:
+def _round_narrow(op: str, name: str, old: Array, b: Array) -> Array:
     x, y = (decode(np.ascontiguousarray(v).view("u2"), name) for v in (old, b))
-    made = x + y if op == "add" else extreme(greater=op == "max", nan=False)(x, y)
-    return held(rounded(made, name, "rn"), name).view(old.dtype)
+    result = x + y if op == "add" else extreme(greater=op == "max", nan=False)(x, y)
+    return held(rounded(result, name, "rn"), name).view(old.dtype)
 
 
 def _run(
@@ -135,7 +135,7 @@ def _run(
         if not len(active):
             return
         if len(active) < lanes.n:
-            _some(active, op, site, lanes, space, address, outs, *operands)
+            _run_active(active, op, site, lanes, space, address, outs, *operands)
             return
     try:
         region, offsets = site.memory.resolve(site, space, lanes, address, op.dtype.itemsize * op.vector, "rw")
@@ -146,7 +146,7 @@ def _run(
     index = np.broadcast_to(offsets >> (op.dtype.itemsize.bit_length() - 1), lanes.n)
     used = operands[: 2 if op.update is _INTEGER["cas"] else 1]
     for element in range(op.vector):
-        values = [np.broadcast_to(_element(o, element, op.vector), lanes.n) for o in used]
+        values = [np.broadcast_to(_select_element(o, element, op.vector), lanes.n) for o in used]
         out = outs[element] if outs else None
         view = region.view(op.dtype, element)
         if out is None and op.at_once is not None:
@@ -157,11 +157,11 @@ def _run(
             out[...] = old
 
 
-def _element(operand: Value, element: int, vector: int) -> Value:
+def _select_element(operand: Value, element: int, vector: int) -> Value:
     return operand[element] if isinstance(operand, tuple) and vector > 1 else operand
 
 
-def _some(
+def _run_active(
     active: Array, op: _Atomic, site: Site, lanes: Lanes, space: str, address: Value, outs: Value, *operands: Value
 ) -> None:
     def part(v: Value) -> Value:
@@ -169,9 +169,9 @@ def _some(
             return tuple(part(x) for x in v)
         return v[active] if isinstance(v, np.ndarray) and v.ndim else v
 
-    some = lanes.shape.of(lanes.index[active])
-    results = tuple(None if out is None else np.empty(some.n, out.dtype) for out in outs)
-    _run(op, site, some, None, space, part(address), results, *[part(o) for o in operands])
+    subset = lanes.shape.of(lanes.index[active])
+    results = tuple(None if out is None else np.empty(subset.n, out.dtype) for out in outs)
+    _run(op, site, subset, None, space, part(address), results, *[part(o) for o in operands])
     for out, result in zip(outs, results, strict=True):
         if out is not None:
             out[active] = result
@@ -189,9 +189,9 @@ def in_turn(
     fresh[1:] = ordered[1:] != ordered[:-1]
     if fresh.all():
         old = view[index]
-        made = view[index] = op.update(old, *values)
+        updated = view[index] = op.update(old, *values)
         if told is not None:
-            told(np.arange(len(order)), old, values[0], made)
+            told(np.arange(len(order)), old, values[0], updated)
         return old
     starts = np.flatnonzero(fresh)
     lengths = np.diff(np.append(starts, len(order)))
@@ -200,20 +200,20 @@ def in_turn(
         for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
             chosen = order[start : start + length]
             at = index[chosen[0]]
-            old[chosen], view[at] = _through(op, view[at], [v[chosen] for v in values])
+            old[chosen], view[at] = _apply_in_turn(op, view[at], [v[chosen] for v in values])
         return old
     turn = np.arange(len(order)) - np.repeat(starts, lengths)
     for number in range(int(lengths.max())):
         chosen = order[turn == number]
-        found = view[index[chosen]]
-        old[chosen] = found
-        made = view[index[chosen]] = op.update(found, *[v[chosen] for v in values])
+        current = view[index[chosen]]
+        old[chosen] = current
+        updated = view[index[chosen]] = op.update(current, *[v[chosen] for v in values])
         if told is not None:
-            told(chosen, found, values[0][chosen], made)
+            told(chosen, current, values[0][chosen], updated)
     return old
 
 
-def _through(op: _Atomic, first: Value, values: list[Array]) -> tuple[Any, Any]:
+def _apply_in_turn(op: _Atomic, first: Value, values: list[Array]) -> tuple[Any, Any]:
     """Return what each lane finds at one address, and what is there in the end."""
     if op.at_once is not None:
         steps = op.at_once.accumulate(np.concatenate([[first], values[0].astype(op.dtype)]), dtype=op.dtype)
@@ -228,7 +228,7 @@ def _through(op: _Atomic, first: Value, values: list[Array]) -> tuple[Any, Any]:
     return old, now
 
 
-def _wide(
+def _exchange_wide(
     op: str, site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, *operands: Value
 ) -> None:
     """Exchange or compare-and-swap 128 bits, lane by lane."""

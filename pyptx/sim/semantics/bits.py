@@ -30,8 +30,8 @@ def lanes_of(kind: str, function: Value, *values: Array, saturates: bool = False
     """Apply a function to the packed halves or bytes of 32-bit values (`u16x2`, `s8x4`)."""
     dtype = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{int(kind[1:-2]) // 8}")
     parts = [np.ascontiguousarray(v).view(dtype) for v in values]
-    made = saturated(function(*[wide(p) for p in parts]), dtype) if saturates else function(*parts).astype(dtype)
-    return made.view(np.uint32)
+    result = saturated(function(*[wide(p) for p in parts]), dtype) if saturates else function(*parts).astype(dtype)
+    return result.view(np.uint32)
 
 
 def mul_hi(a: Array, b: Array) -> Array:
@@ -91,13 +91,13 @@ def count_leading(a: Array) -> Array:
 def reversed_bits(a: Array) -> Array:
     """Return the bits in the opposite order."""
     bits = 8 * a.dtype.itemsize
-    made, shift = a, bits // 2
+    swapped, shift = a, bits // 2
     while shift:
         mask = sum(((1 << shift) - 1) << at for at in range(0, bits, 2 * shift))
         low = np.array(mask, a.dtype)
-        made = ((made & low) << np.array(shift, a.dtype)) | ((made >> np.array(shift, a.dtype)) & low)
+        swapped = ((swapped & low) << np.array(shift, a.dtype)) | ((swapped >> np.array(shift, a.dtype)) & low)
         shift //= 2
-    return made
+    return swapped
 
 
 def extended(a: Array, start: Array, length: Array, bits: int) -> Array:

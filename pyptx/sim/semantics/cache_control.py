@@ -6,21 +6,21 @@ from pyptx.isa.model import Match
 from pyptx.sim.semantics.vocabulary import COPY, NOTHING, Builder, Operation, Signature, memory
 
 
-def _nothing(match: Match, signature: Signature) -> Operation | None:
+def _build_nothing(match: Match, signature: Signature) -> Operation | None:
     return NOTHING
 
 
 def _createpolicy(match: Match, signature: Signature) -> Operation | None:
     if "cvt" in match.modifiers:
         return COPY
-    return memory(_policy)
+    return memory(_keep_policy)
 
 
-def _policy(site: object, lanes: object, mask: object, *rest: object) -> None:
+def _keep_policy(site: object, lanes: object, mask: object, *rest: object) -> None:
     """Leave the policy as it is: nothing reads it but cache hints."""
 
 
 BUILDERS: dict[str, Builder] = {
-    "prefetch": _nothing, "prefetchu": _nothing, "applypriority": _nothing, "discard": _nothing,
+    "prefetch": _build_nothing, "prefetchu": _build_nothing, "applypriority": _build_nothing, "discard": _build_nothing,
     "createpolicy": _createpolicy,
 }  # fmt: skip

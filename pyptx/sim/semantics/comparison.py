@@ -45,56 +45,56 @@ def compared(cmp: str, floating: bool) -> Value:
     return _ORDERED[cmp]
 
 
-def _operands(kind: str, ftz: bool) -> Callable[[Array], Array] | None:
+def _choose_decoder(kind: str, ftz: bool) -> Callable[[Array], Array] | None:
     if kind in ("f16", "bf16"):
         return lambda a: decode(flushed_half(a, kind) if ftz else a, kind)
     if kind in ("f16x2", "bf16x2"):
-        return lambda a: decode(flushed_half(_halves(a), kind[:-2]) if ftz else _halves(a), kind[:-2])
+        return lambda a: decode(flushed_half(_split_halves(a), kind[:-2]) if ftz else _split_halves(a), kind[:-2])
     return flush if ftz else None
 
 
-def _halves(words: Array) -> Array:
+def _split_halves(words: Array) -> Array:
     return np.ascontiguousarray(words).view("u2")
 
 
-def _test(match: Match, kind: str) -> Value:
+def _make_test(match: Match, kind: str) -> Value:
     """Return the whole comparison of a spelling, on operands as registers hold them."""
     plain = compared(match.chosen["cmp"], "f" in kind)
-    convert = _operands(kind, "ftz" in match.modifiers)
+    convert = _choose_decoder(kind, "ftz" in match.modifiers)
     return plain if convert is None else (lambda a, b: plain(convert(a), convert(b)))
 
 
 def _setp(match: Match, signature: Signature) -> Operation | None:
     kind = match.modifiers[-1]
-    test, join = _test(match, kind), JOIN.get(match.chosen.get("bool", ""))
+    test, join = _make_test(match, kind), JOIN.get(match.chosen.get("bool", ""))
     if kind.endswith("x2"):
-        return value(_both(test, join))
+        return value(_test_halves(test, join))
     single = len(signature[0].parts) < 2
     if join is None:
-        return into(test) if single and isinstance(test, np.ufunc) else value(_first_and_second(test, single))
-    return value(_joined(test, join, single))
+        return into(test) if single and isinstance(test, np.ufunc) else value(_pair_with_complement(test, single))
+    return value(_join(test, join, single))
 
 
-def _first_and_second(test: Value, single: bool) -> Value:
+def _pair_with_complement(test: Value, single: bool) -> Value:
     def apply(a: Array, b: Array) -> Value:
-        made = test(a, b)
-        return made if single else (made, ~made)
+        result = test(a, b)
+        return result if single else (result, ~result)
 
     return apply
 
 
-def _joined(test: Value, join: Value, single: bool) -> Value:
+def _join(test: Value, join: Value, single: bool) -> Value:
     def apply(a: Array, b: Array, c: Array) -> Value:
-        made = test(a, b)
-        return join(made, c) if single else (join(made, c), join(~made, c))
+        result = test(a, b)
+        return join(result, c) if single else (join(result, c), join(~result, c))
 
     return apply
 
 
-def _both(test: Value, join: Value) -> Value:
+def _test_halves(test: Value, join: Value) -> Value:
     def apply(a: Array, b: Array, c: Array | None = None) -> Value:
-        made = test(a, b)
-        low, high = made[0::2], made[1::2]
+        result = test(a, b)
+        low, high = result[0::2], result[1::2]
         return (low, high) if join is None else (join(low, c), join(high, c))
 
     return apply
@@ -111,14 +111,14 @@ _ONES_X2 = {"f16x2": 0x3C00, "bf16x2": 0x3F80, "u32": 0xFFFF, "s32": 0xFFFF}
 def _set(match: Match, signature: Signature) -> Operation | None:
     kind = match.modifiers[-1]
     target = match.modifiers[-2]
-    test, join = _test(match, kind), JOIN.get(match.chosen.get("bool", ""))
+    test, join = _make_test(match, kind), JOIN.get(match.chosen.get("bool", ""))
     if kind.endswith("x2"):
         return value(_set_pair(test, join, target))
     one = _ONES[target]
 
     def apply(a: Array, b: Array, c: Array | None = None) -> Array:
-        made = test(a, b)
-        return np.where(made if join is None or c is None else join(made, c), one, np.zeros_like(one))
+        result = test(a, b)
+        return np.where(result if join is None or c is None else join(result, c), one, np.zeros_like(one))
 
     return value(apply)
 
@@ -127,10 +127,10 @@ def _set_pair(test: Value, join: Value, target: str) -> Value:
     one = np.uint16(_ONES_X2[target])
 
     def apply(a: Array, b: Array, c: Array | None = None) -> Array:
-        made = test(a, b)
+        result = test(a, b)
         if join is not None and c is not None:
-            made = join(made, np.repeat(c, 2))
-        return np.where(made, one, np.uint16(0)).view(np.uint32)
+            result = join(result, np.repeat(c, 2))
+        return np.where(result, one, np.uint16(0)).view(np.uint32)
 
     return apply
 

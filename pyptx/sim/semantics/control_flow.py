@@ -6,8 +6,8 @@ from pyptx.isa.model import Match
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature
 
 
-def _moves(match: Match, signature: Signature) -> Operation | None:
+def _build_nothing(match: Match, signature: Signature) -> Operation | None:
     return NOTHING
 
 
-BUILDERS: dict[str, Builder] = dict.fromkeys(("bra", "brx", "call", "ret", "exit"), _moves)
+BUILDERS: dict[str, Builder] = dict.fromkeys(("bra", "brx", "call", "ret", "exit"), _build_nothing)

@@ -27,15 +27,15 @@ def _cvt(match: Match, signature: Signature) -> Operation | None:
         return _pack(match)
     target, source = [m for m in match.modifiers if m in _TYPES]
     if source in FORMATS or source == "f64":
-        return _from_float(match, target, source)
+        return _convert_float(match, target, source)
     if element_of(source)[1] > 1 or element_of(target)[1] > 1:
-        return _from_packed(match, target, source)
-    return _from_integer(match, target, source)
+        return _unpack(match, target, source)
+    return _convert_integer(match, target, source)
 
 
-def _from_integer(match: Match, target: str, source: str) -> Operation | None:
+def _convert_integer(match: Match, target: str, source: str) -> Operation | None:
     if target not in FORMATS and target != "f64":
-        return value(partial(_integer_to_integer, dtype_of(target), "sat" in match.modifiers))
+        return value(partial(_clamp_integer, dtype_of(target), "sat" in match.modifiers))
     mode = match.chosen["frnd"]
     sat = "sat" in match.modifiers
 
@@ -43,43 +43,43 @@ def _from_integer(match: Match, target: str, source: str) -> Operation | None:
         exact = a.astype(np.longdouble)
         if target in ("f32", "f64"):
             near = a.astype(dtype_of(target))
-            made = near if mode == "rn" else directed(near, exact - near, mode)
-            return r.saturate(made) if sat else made
+            result = near if mode == "rn" else directed(near, exact - near, mode)
+            return r.saturate(result) if sat else result
         near = a.astype(np.float64)
-        made = rounded(to_odd(near, (exact - near).astype(np.float64)), target, mode)
-        return held(r.saturate(made) if sat else made, target)
+        result = rounded(to_odd(near, (exact - near).astype(np.float64)), target, mode)
+        return held(r.saturate(result) if sat else result, target)
 
     return value(convert)
 
 
-def _integer_to_integer(dtype: np.dtype[Any], sat: bool, a: Array) -> Array:
+def _clamp_integer(dtype: np.dtype[Any], sat: bool, a: Array) -> Array:
     if sat:
         low, high = (f(x, y) for f, x, y in zip((max, min), limits(dtype), limits(a.dtype), strict=True))
         a = np.clip(a, a.dtype.type(low), a.dtype.type(high))
     return a.astype(dtype)
 
 
-def _from_float(match: Match, target: str, source: str) -> Operation | None:
+def _convert_float(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
     name, count = element_of(target)
     if target in FORMATS or target == "f64":
-        return _float_to_float(match, target, source)
+        return _round_to_float(match, target, source)
     if name in FORMATS and count > 1:
-        return _to_packed(match, target)
+        return _convert_to_packed(match, target)
     if name == "ue8m0":
         return value(lambda a, b: _scale_bits(b, flags) | (_scale_bits(a, flags) << np.uint16(8)))
     if name == "s2f6":
         mode = match.chosen["rnd"]
 
         def fixed(a: Array, b: Array, scale: Array | None = None) -> Array:
-            return _joined([_fixed(x, flags, mode) for x in _unscaled([b, a], scale)])
+            return _join([_encode_fixed(x, flags, mode) for x in _unscale([b, a], scale)])
 
         return value(fixed)
     whole = WHOLE[match.chosen["irnd"]]
-    return value(lambda a: _float_to_integer(_value_of(a, source, flags), whole, dtype_of(target), source))
+    return value(lambda a: _round_to_integer(_widen(a, source, flags), whole, dtype_of(target), source))
 
 
-def _value_of(a: Array, source: str, flags: set[str]) -> Array:
+def _widen(a: Array, source: str, flags: set[str]) -> Array:
     """Return a float operand as f64, subnormals flushed where `.ftz` says so."""
     if source == "f64":
         return a
@@ -88,19 +88,19 @@ def _value_of(a: Array, source: str, flags: set[str]) -> Array:
     return decode(a, source)
 
 
-def _float_to_integer(x: Array, whole: Callable[[Array], Array], dtype: np.dtype[Any], source: str) -> Array:
+def _round_to_integer(x: Array, whole: Callable[[Array], Array], dtype: np.dtype[Any], source: str) -> Array:
     low, high = limits(dtype)
     y = whole(x)
     nan = np.isnan(x)
     above, below = y >= float(high), y <= float(low)
-    made = np.where(above | below | nan, 0.0, y).astype(dtype)
-    made = np.where(above, dtype.type(high), np.where(below, dtype.type(low), made))
+    result = np.where(above | below | nan, 0.0, y).astype(dtype)
+    result = np.where(above, dtype.type(high), np.where(below, dtype.type(low), result))
     wide = source == "f64" or dtype.itemsize == 8
     empty = np.array(1 << (8 * dtype.itemsize - 1), f"u{dtype.itemsize}").view(dtype) if wide else dtype.type(0)
-    return np.where(nan, empty, made)
+    return np.where(nan, empty, result)
 
 
-def _float_to_float(match: Match, target: str, source: str) -> Operation | None:
+def _round_to_float(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
     mode = next((m for m in match.modifiers if m in ("rn", "rna", "rz", "rm", "rp")), "rn")
     whole = WHOLE.get(match.chosen.get("irnd", ""))
@@ -108,73 +108,75 @@ def _float_to_float(match: Match, target: str, source: str) -> Operation | None:
         return COPY
 
     def convert(a: Array) -> Array:
-        x = _value_of(a, source, flags)
+        x = _widen(a, source, flags)
         if whole is not None:
             x = whole(x)
-        return _finished(x, target, mode, flags)
+        return _finish(x, target, mode, flags)
 
     return value(convert)
 
 
-def _finished(x: Array, target: str, mode: str, flags: set[str]) -> Array:
+def _finish(x: Array, target: str, mode: str, flags: set[str]) -> Array:
     """Round f64 values to a type, clamp and encode them."""
     satfinite = "satfinite" in flags
     if target == "f64":
-        made = x
+        result = x
     elif target == "f32":
-        made = to_f32(x, mode)
+        result = to_f32(x, mode)
     else:
-        made = rounded(x, target, mode, satfinite=satfinite)
-    made = _clamped(made, flags)
+        result = rounded(x, target, mode, satfinite=satfinite)
+    result = _clamp(result, flags)
     if target == "f32":
-        made = flush(made) if "ftz" in flags else made
-        nan = np.isnan(made)
-        return np.where(nan, canonical_nan("f4"), made) if nan.any() else made
+        result = flush(result) if "ftz" in flags else result
+        nan = np.isnan(result)
+        return np.where(nan, canonical_nan("f4"), result) if nan.any() else result
     if target == "f64":
-        return made
-    bits = held(made, target)
+        return result
+    bits = held(result, target)
     return bits & np.uint32(0xFFFFE000) if target == "tf32" else bits
 
 
-def _clamped(made: Array, flags: set[str]) -> Array:
+def _clamp(values: Array, flags: set[str]) -> Array:
     if "sat" in flags:
-        return r.saturate(made)
+        return r.saturate(values)
     if "relu" in flags:
-        return np.where((made > 0) | np.isnan(made), made, made.dtype.type(0))
-    return made
+        return np.where((values > 0) | np.isnan(values), values, values.dtype.type(0))
+    return values
 
 
-def _to_packed(match: Match, target: str) -> Operation:
+def _convert_to_packed(match: Match, target: str) -> Operation:
     flags = set(match.modifiers)
     name, count = element_of(target)
     mode = next((m for m in match.modifiers if m in ("rn", "rz", "rs")), "rn")
     source = match.modifiers[-1]
 
     def convert(*values: Value) -> Array:
-        parts, noise = _ordered(values, source, mode, count, name)
-        made = [
-            _clamped(rounded(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
+        parts, noise = _order_operands(values, source, mode, count, name)
+        rounded_parts = [
+            _clamp(rounded(x, name, mode, satfinite="satfinite" in flags, noise=n), flags)
             for x, n in zip(parts, noise, strict=True)
         ]
-        return packed(made, target)
+        return packed(rounded_parts, target)
 
     return value(convert)
 
 
-def _ordered(values: Value, source: str, mode: str, count: int, name: str) -> tuple[list[Array], list[Array | None]]:
+def _order_operands(
+    values: Value, source: str, mode: str, count: int, name: str
+) -> tuple[list[Array], list[Array | None]]:
     """Return the elements as f64, the lowest first, and the random bits of each: the last operand stands lowest."""
     rbits = values[-1] if mode == "rs" else None
-    given = values[:-1] if mode == "rs" else values
+    sources = values[:-1] if mode == "rs" else values
     if source.endswith("x2"):
-        return unpacked(given[0], source), [None] * count
-    listed = given[0] if isinstance(given[0], tuple) else given
+        return unpacked(sources[0], source), [None] * count
+    listed = sources[0] if isinstance(sources[0], tuple) else sources
     parts = [v.astype(np.float64) for v in reversed(listed)]
     if rbits is None:
         return parts, [None] * count
-    return parts, [_noise(rbits, at, count, name) for at in range(count)]
+    return parts, [_extract_noise(rbits, at, count, name) for at in range(count)]
 
 
-def _noise(rbits: Array, at: int, count: int, name: str) -> Array:
+def _extract_noise(rbits: Array, at: int, count: int, name: str) -> Array:
     """Return the random fraction for one element: f16 and bf16 take 13 and 16 bits, four-element types share bytes."""
     if count == 2:
         bits = 13 if name == "f16" else 16
@@ -199,7 +201,7 @@ def _scale_bits(a: Array, flags: set[str]) -> Array:
     return np.where(np.isnan(x), 255, coded).astype(np.uint16)
 
 
-def _fixed(a: Array, flags: set[str], mode: str) -> Array:
+def _encode_fixed(a: Array, flags: set[str], mode: str) -> Array:
     scaled = a.astype(np.float64) * 64
     whole = np.clip(np.rint(scaled) if mode == "rn" else np.trunc(scaled), -128, 127)
     whole = np.where(np.isnan(whole), 127, whole)
@@ -207,42 +209,42 @@ def _fixed(a: Array, flags: set[str], mode: str) -> Array:
     return whole.astype(np.int8).view(np.uint8).astype(np.uint16)
 
 
-def _from_packed(match: Match, target: str, source: str) -> Operation | None:
+def _unpack(match: Match, target: str, source: str) -> Operation | None:
     flags = set(match.modifiers)
     name, _ = element_of(target)
     if name == "s2f6":
         mode = match.chosen["rnd"]
 
         def fixed(a: Array, scale: Array | None = None) -> Array:
-            return _joined([_fixed(x, flags, mode) for x in _unscaled(unpacked(a, source), scale)])
+            return _join([_encode_fixed(x, flags, mode) for x in _unscale(unpacked(a, source), scale)])
 
         return value(fixed)
     if name == "ue8m0":
-        return value(lambda a: _joined([_scale_bits(x, flags) for x in unpacked(a, source)]))
+        return value(lambda a: _join([_scale_bits(x, flags) for x in unpacked(a, source)]))
     mode = next((m for m in match.modifiers if m in ("rn", "rz")), "rn")
 
     def convert(a: Array, scale: Array | None = None) -> Array:
-        parts = _elements(a, source)
+        parts = _split_elements(a, source)
         if scale is not None:
-            parts = [p * s for p, s in zip(parts, _elements(scale, "ue8m0x2"), strict=True)]
-        made = [_clamped(rounded(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
-        return packed(made, target)
+            parts = [p * s for p, s in zip(parts, _split_elements(scale, "ue8m0x2"), strict=True)]
+        converted = [_clamp(rounded(p, name, mode, satfinite="satfinite" in flags), flags) for p in parts]
+        return packed(converted, target)
 
     return value(convert)
 
 
-def _unscaled(values: list[Array], scale: Array | None) -> list[Array]:
+def _unscale(values: list[Array], scale: Array | None) -> list[Array]:
     """Return values, the one for the lower half first, divided by their scale factors if there are any."""
     if scale is None:
         return values
-    return [x.astype(np.float64) / s for x, s in zip(values, _elements(scale, "ue8m0x2"), strict=True)]
+    return [x.astype(np.float64) / s for x, s in zip(values, _split_elements(scale, "ue8m0x2"), strict=True)]
 
 
-def _joined(parts: list[Array]) -> Array:
+def _join(parts: list[Array]) -> Array:
     return parts[0] | (parts[1] << np.uint16(8))
 
 
-def _elements(a: Array, source: str) -> list[Array]:
+def _split_elements(a: Array, source: str) -> list[Array]:
     if source == "ue8m0x2":
         parts = [(a >> np.uint16(8 * at)).astype(np.uint8).astype(np.float64) for at in range(2)]
         return [np.where(p == 255, np.nan, np.exp2(p - 127)) for p in parts]

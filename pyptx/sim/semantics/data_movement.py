@@ -39,16 +39,16 @@ def _mov(match: Match, signature: Signature) -> Operation | None:
 
 
 def _pack(dtype: np.dtype[Any]) -> Operation:
-    return value(lambda parts: _joined(tuple(parts), 8 * parts[0].dtype.itemsize, dtype.str))
+    return value(lambda parts: _join(tuple(parts), 8 * parts[0].dtype.itemsize, dtype.str))
 
 
 def _pack_128(parts: Value) -> tuple[Array, Array]:
     if len(parts) == 2:
         return np.array(parts[0]), np.array(parts[1])
-    return _joined(parts[:2], 32, "u8"), _joined(parts[2:], 32, "u8")
+    return _join(parts[:2], 32, "u8"), _join(parts[2:], 32, "u8")
 
 
-def _joined(parts: tuple[Array, ...], bits: int, dtype: str) -> Array:
+def _join(parts: tuple[Array, ...], bits: int, dtype: str) -> Array:
     whole = parts[0].astype(dtype)
     for at, part in enumerate(parts[1:], 1):
         whole = whole | (part.astype(dtype) << np.array(bits * at, dtype))
@@ -136,27 +136,27 @@ def _prmt(match: Match, signature: Signature) -> Operation | None:
 
 def _prmt_bytes(a: Array, b: Array, c: Array) -> Array:
     both = a.astype("u8") | (b.astype("u8") << np.uint64(32))
-    made = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
+    result = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
     for at in range(4):
         select = (c >> np.uint32(4 * at)).astype("u8")
         byte = (both >> (np.uint64(8) * (select & np.uint64(7)))) & np.uint64(0xFF)
         sign = np.where(byte & np.uint64(0x80), np.uint64(0xFF), np.uint64(0))
-        made |= np.where(select & np.uint64(8), sign, byte).astype("u4") << np.uint32(8 * at)
-    return made
+        result |= np.where(select & np.uint64(8), sign, byte).astype("u4") << np.uint32(8 * at)
+    return result
 
 
-def _by_table(table: tuple[int, int, int, int]) -> Value:
+def _select_by_table(table: tuple[int, int, int, int]) -> Value:
     selectors = np.array(table, np.uint32)
     return lambda a, b, c: _prmt_bytes(a, b, selectors[c & np.uint32(3)])
 
 
 _SELECTIONS = {
-    "f4e": _by_table((0x3210, 0x4321, 0x5432, 0x6543)),
-    "b4e": _by_table((0x5670, 0x6701, 0x7012, 0x0123)),
-    "rc8": _by_table((0x0000, 0x1111, 0x2222, 0x3333)),
-    "ecl": _by_table((0x3210, 0x3211, 0x3222, 0x3333)),
-    "ecr": _by_table((0x0000, 0x1110, 0x2210, 0x3210)),
-    "rc16": _by_table((0x1010, 0x3232, 0x1010, 0x3232)),
+    "f4e": _select_by_table((0x3210, 0x4321, 0x5432, 0x6543)),
+    "b4e": _select_by_table((0x5670, 0x6701, 0x7012, 0x0123)),
+    "rc8": _select_by_table((0x0000, 0x1111, 0x2222, 0x3333)),
+    "ecl": _select_by_table((0x3210, 0x3211, 0x3222, 0x3333)),
+    "ecr": _select_by_table((0x0000, 0x1110, 0x2210, 0x3210)),
+    "rc16": _select_by_table((0x1010, 0x3232, 0x1010, 0x3232)),
 }
 
 
@@ -167,9 +167,9 @@ def _shfl(match: Match, signature: Signature) -> Operation | None:
 def shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Array, mask: Array | None = None) -> Value:
     """Read the value of another lane of the warp; out of its segment a lane reads itself and the predicate is false."""
     if b.ndim or c.ndim:
-        at, inside = _sources(mode, group, b, c)
+        at, inside = _locate_sources(mode, group, b, c)
     else:
-        at, inside = group.remembered(f"shfl {mode} {b} {c}", lambda: _sources(mode, group, b, c))
+        at, inside = group.remembered(f"shfl {mode} {b} {c}", lambda: _locate_sources(mode, group, b, c))
     a = np.broadcast_to(a, group.n)
     if group.n == group.shape.lanes:
         return a.take(at), inside
@@ -180,10 +180,10 @@ def shuffle(mode: str, machine: Value, group: Lanes, a: Array, b: Array, c: Arra
 
 def shuffle_sources(mode: str, group: Lanes, b: Array, c: Array) -> Array:
     """Return the lane of its warp that each lane reads."""
-    return group.shape.lane[_sources(mode, group, b, c)[0]]
+    return group.shape.lane[_locate_sources(mode, group, b, c)[0]]
 
 
-def _sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array, Array]:
+def _locate_sources(mode: str, group: Lanes, b: Array, c: Array) -> tuple[Array, Array]:
     """Return which lane of the batch each lane reads, and whether that is inside its segment."""
     shape = group.shape
     lane = group.of("lane", shape.lane).astype("i8")

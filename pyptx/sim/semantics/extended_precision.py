@@ -19,8 +19,8 @@ def _sum(a: Array, b: Array, carry: Value) -> tuple[Array, Array]:
     plain = f"u{a.dtype.itemsize}"
     x, y = a.view(plain), b.view(plain)
     first = x + y
-    made = first + np.asarray(carry).astype(plain)
-    return made.view(a.dtype), (first < x) | (made < first)
+    total = first + np.asarray(carry).astype(plain)
+    return total.view(a.dtype), (first < x) | (total < first)
 
 
 def _difference(a: Array, b: Array, carry: Value) -> tuple[Array, Array]:
@@ -34,7 +34,7 @@ def _add(match: Match, signature: Signature) -> Operation | None:
 def _addc(match: Match, signature: Signature) -> Operation | None:
     if "sat" in match.modifiers:
         return value(lambda a, b, c: saturated(wide(a) + wide(b) + c, dtype_of(type_of(match))), "r")
-    return _chosen(match, _sum)
+    return _choose(match, _sum)
 
 
 def _sub(match: Match, signature: Signature) -> Operation | None:
@@ -42,10 +42,10 @@ def _sub(match: Match, signature: Signature) -> Operation | None:
 
 
 def _subc(match: Match, signature: Signature) -> Operation | None:
-    return _chosen(match, _difference)
+    return _choose(match, _difference)
 
 
-def _chosen(match: Match, function: Value) -> Operation:
+def _choose(match: Match, function: Value) -> Operation:
     if "cc" in match.modifiers:
         return value(function, "rw")
     return value(lambda a, b, c: function(a, b, c)[0], "r")
@@ -54,10 +54,10 @@ def _chosen(match: Match, function: Value) -> Operation:
 def _product(match: Match) -> Value:
     if match.modifiers[0] != "hi":
         return np.multiply
-    return _above_words if type_of(match)[1:] == "16" else mul_hi
+    return _multiply_high if type_of(match)[1:] == "16" else mul_hi
 
 
-def _above_words(a: Array, b: Array) -> Array:
+def _multiply_high(a: Array, b: Array) -> Array:
     """Return what ptxas takes for the upper half of a product of 16-bit numbers: what is above its 32 bits."""
     return ((wide(a) * wide(b)) >> np.int64(32)).astype(a.dtype)
 

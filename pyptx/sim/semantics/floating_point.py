@@ -36,27 +36,27 @@ def finished(match: Match, function: Function, plain: Value = None) -> Operation
         flags.add("ftz")
     if plain is not None and kind != "f32x2" and not flags & {"ftz", "sat"} and mode_of(match) == "rn":
         return into(plain)
-    made = function
+    wrapped = function
     if "ftz" in flags:
-        made = _flushing(made)
+        wrapped = _wrap_flush(wrapped)
     if "sat" in flags:
-        made = _saturating(made)
-    return value(_paired(made)) if kind == "f32x2" else value(made)
+        wrapped = _wrap_saturate(wrapped)
+    return value(_wrap_pairs(wrapped)) if kind == "f32x2" else value(wrapped)
 
 
-def _flushing(function: Function) -> Function:
+def _wrap_flush(function: Function) -> Function:
     return lambda *v: flush(function(*[flush(x) for x in v]))
 
 
-def _saturating(function: Function) -> Function:
+def _wrap_saturate(function: Function) -> Function:
     return lambda *v: r.saturate(function(*v))
 
 
-def _paired(function: Function) -> Function:
+def _wrap_pairs(function: Function) -> Function:
     return lambda *v: np.ascontiguousarray(function(*[np.ascontiguousarray(x).view("f4") for x in v])).view("u8")
 
 
-def _arithmetic(f32: Function, f64: Function, plain: Value = None) -> Builder:
+def _build_arithmetic(f32: Function, f64: Function, plain: Value = None) -> Builder:
     def build(match: Match, signature: Signature) -> Operation | None:
         mode = mode_of(match)
         chosen = f64 if match.modifiers[-1] == "f64" else f32
@@ -78,32 +78,32 @@ def _div(match: Match, signature: Signature) -> Operation | None:
     if match.modifiers[-1] == "f64":
         return value(lambda a, b: double.div(a, b, mode))
     if "approx" in match.modifiers or match.modifiers == ("f32",):
-        return finished(match, _divided_by_reciprocal)
+        return finished(match, _divide_by_reciprocal)
     return finished(match, lambda a, b: r.div32(a, b, mode))
 
 
-def _divided_by_reciprocal(a: Array, b: Array) -> Array:
+def _divide_by_reciprocal(a: Array, b: Array) -> Array:
     """Divide as `a * (1 / b)` does: a reciprocal that would be subnormal is zero."""
     lost = (np.abs(b) > np.float32(2.0**126)) & np.isfinite(b)
     quotient = r.div32(a, b, "rn")
     return np.where(lost, np.where(np.isfinite(a), np.copysign(np.float32(0), quotient), np.float32(np.nan)), quotient)
 
 
-def _unary(f32: Function, f64: Function) -> Builder:
+def _build_unary(f32: Function, f64: Function) -> Builder:
     """Return the builder of a function of one value that is computed in f64 and rounded once."""
 
     def build(match: Match, signature: Signature) -> Operation | None:
         mode = mode_of(match)
         if match.modifiers[-1] == "f64":
             if "approx" in match.modifiers and "ftz" in match.modifiers:
-                return value(lambda a: _upper_word(f64(_upper_word(a), mode)))
+                return value(lambda a: _keep_upper_word(f64(_keep_upper_word(a), mode)))
             return value(lambda a: f64(a, mode))
         return finished(match, lambda a: f32(a, mode))
 
     return build
 
 
-def _upper_word(a: Array) -> Array:
+def _keep_upper_word(a: Array) -> Array:
     """Keep what rcp and rsqrt.approx.ftz.f64 look at: the upper 32 bits, subnormals as zeros, the canonical NaN."""
     bits = a.view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
     small = (bits & np.uint64(0x7FF0000000000000)) == 0
@@ -119,7 +119,7 @@ def _rsqrt64(a: Array, mode: str) -> Array:
     return (1 / np.sqrt(a.astype(np.longdouble))).astype(np.float64)
 
 
-def _in_double(function: Callable[[Array], Array]) -> Function:
+def _compute_in_double(function: Callable[[Array], Array]) -> Function:
     return lambda a, mode: to_f32(function(a.astype(np.float64)), mode)
 
 
@@ -160,13 +160,13 @@ def extreme(greater: bool, nan: bool) -> Function:
 
     def chosen(a: Array, b: Array) -> Array:
         bits = f"u{a.dtype.itemsize}"
-        made = pick(a, b)
+        result = pick(a, b)
         zeros = (a == 0) & (b == 0)
         if zeros.any():
             joined = (a.view(bits) & b.view(bits)) if greater else (a.view(bits) | b.view(bits))
-            made = np.where(zeros, joined.view(a.dtype), made)
+            result = np.where(zeros, joined.view(a.dtype), result)
         lost = (np.isnan(a) | np.isnan(b)) if nan else (np.isnan(a) & np.isnan(b))
-        return np.where(lost, canonical_nan(a.dtype), made) if lost.any() else made
+        return np.where(lost, canonical_nan(a.dtype), result) if lost.any() else result
 
     return chosen
 
@@ -177,13 +177,13 @@ def canonical_nan(dtype: Value) -> Value:
     return np.array(bits, f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
-def _extreme(greater: bool) -> Builder:
+def _build_extreme(greater: bool) -> Builder:
     def build(match: Match, signature: Signature) -> Operation | None:
         flags = set(match.modifiers)
         chosen = extreme(greater, "NaN" in flags)
         function: Function = chosen
         if len(signature) == 4:
-            function = _of_three(chosen)
+            function = _apply_to_three(chosen)
         if "xorsign" in flags:
             return finished(match, lambda a, b: np.copysign(chosen(np.abs(a), np.abs(b)), _product_sign(a, b)))
         if "abs" in flags:
@@ -193,7 +193,7 @@ def _extreme(greater: bool) -> Builder:
     return build
 
 
-def _of_three(chosen: Function) -> Function:
+def _apply_to_three(chosen: Function) -> Function:
     return lambda a, b, c: chosen(chosen(a, b), c)
 
 
@@ -206,7 +206,7 @@ def exp2(x: Array) -> Array:
     return np.exp2(x)
 
 
-_FMA = _arithmetic(r.fma32, double.fma)
+_FMA = _build_arithmetic(r.fma32, double.fma)
 
 
 def _mad(match: Match, signature: Signature) -> Operation | None:
@@ -215,15 +215,17 @@ def _mad(match: Match, signature: Signature) -> Operation | None:
 
 BUILDERS: dict[str, Builder] = {
     "testp": _testp, "copysign": _copysign,
-    "add": _arithmetic(r.add32, double.add, np.add),
-    "sub": _arithmetic(_subtract32, _subtract64, np.subtract),
-    "mul": _arithmetic(r.mul32, double.mul, np.multiply),
+    "add": _build_arithmetic(r.add32, double.add, np.add),
+    "sub": _build_arithmetic(_subtract32, _subtract64, np.subtract),
+    "mul": _build_arithmetic(r.mul32, double.mul, np.multiply),
     "fma": _FMA, "mad": _mad, "div": _div, "abs": _abs, "neg": _neg,
-    "min": _extreme(greater=False), "max": _extreme(greater=True),
-    "rcp": _unary(lambda a, mode: r.div32(np.ones_like(a), a, mode), _rcp64),
-    "sqrt": _unary(r.sqrt32, double.sqrt),
-    "rsqrt": _unary(_in_double(lambda x: 1 / np.sqrt(x)), _rsqrt64),
-    "sin": _unary(_in_double(np.sin), double.sqrt), "cos": _unary(_in_double(np.cos), double.sqrt),
-    "lg2": _unary(_in_double(np.log2), double.sqrt), "ex2": _unary(_in_double(exp2), double.sqrt),
-    "tanh": _unary(_in_double(np.tanh), double.sqrt),
+    "min": _build_extreme(greater=False), "max": _build_extreme(greater=True),
+    "rcp": _build_unary(lambda a, mode: r.div32(np.ones_like(a), a, mode), _rcp64),
+    "sqrt": _build_unary(r.sqrt32, double.sqrt),
+    "rsqrt": _build_unary(_compute_in_double(lambda x: 1 / np.sqrt(x)), _rsqrt64),
+    "sin": _build_unary(_compute_in_double(np.sin), double.sqrt),
+    "cos": _build_unary(_compute_in_double(np.cos), double.sqrt),
+    "lg2": _build_unary(_compute_in_double(np.log2), double.sqrt),
+    "ex2": _build_unary(_compute_in_double(exp2), double.sqrt),
+    "tanh": _build_unary(_compute_in_double(np.tanh), double.sqrt),
 }  # fmt: skip

@@ -23,29 +23,29 @@ from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 Function = Callable[..., Array]
 
 
-def _elements(kind: str, function: Function) -> Function:
+def _apply_by_element(kind: str, function: Function) -> Function:
     """Return a function of 16-bit patterns as one of packed pairs where the type is a pair."""
     if not kind.endswith("x2"):
         return function
     return lambda *v: np.ascontiguousarray(function(*[np.ascontiguousarray(x).view("u2") for x in v])).view("u4")
 
 
-def _computed(match: Match, function: Function) -> Operation:
+def _compute(match: Match, function: Function) -> Operation:
     """Return the operation of a function of f64 values, with `.ftz`, `.sat` and `.relu`."""
     kind, flags = match.modifiers[-1], set(match.modifiers)
     name, mode = kind.removesuffix("x2"), mode_of(match)
 
     def apply(*values: Array) -> Array:
         bits = [flushed_half(v, name) if "ftz" in flags else v for v in values]
-        made = rounded(function(*[decode(b, name) for b in bits]), name, mode)
+        result = rounded(function(*[decode(b, name) for b in bits]), name, mode)
         if "sat" in flags:
-            made = r.saturate(made)
+            result = r.saturate(result)
         if "relu" in flags:
-            made = np.where(made > 0, made, np.where(np.isnan(made), made, 0.0))
-        coded = held(made, name)
+            result = np.where(result > 0, result, np.where(np.isnan(result), result, 0.0))
+        coded = held(result, name)
         return flushed_half(coded, name) if "ftz" in flags else coded
 
-    return value(_elements(kind, apply))
+    return value(_apply_by_element(kind, apply))
 
 
 _EXPONENT = {"f16": np.uint16(0x7C00), "bf16": np.uint16(0x7F80)}
@@ -55,65 +55,65 @@ def flushed_half(bits: Array, name: str) -> Array:
     return np.where((bits & _EXPONENT[name]) == 0, bits & np.uint16(0x8000), bits)
 
 
-def _quick(match: Match, function: Function) -> Operation | None:
+def _compute_quickly(match: Match, function: Function) -> Operation | None:
     """Return the operation of sums and products of f16, for which f32 is wide enough."""
     if match.modifiers[-1] not in ("f16", "f16x2") or set(match.modifiers) & {"ftz", "sat"}:
         return None
 
     def apply(a: Array, b: Array) -> Array:
-        made = function(a.view("f2").astype("f4"), b.view("f2").astype("f4")).astype("f2").view("u2")
-        nan = (made & np.uint16(0x7FFF)) > np.uint16(0x7C00)
-        return np.where(nan, np.uint16(0x7FFF), made) if nan.any() else made
+        result = function(a.view("f2").astype("f4"), b.view("f2").astype("f4")).astype("f2").view("u2")
+        nan = (result & np.uint16(0x7FFF)) > np.uint16(0x7C00)
+        return np.where(nan, np.uint16(0x7FFF), result) if nan.any() else result
 
-    return value(_elements(match.modifiers[-1], apply))
+    return value(_apply_by_element(match.modifiers[-1], apply))
 
 
 def _add(match: Match, signature: Signature) -> Operation | None:
-    return _quick(match, np.add) or _computed(match, lambda a, b: r.exact_sum(a, b, mode_of(match)))
+    return _compute_quickly(match, np.add) or _compute(match, lambda a, b: r.exact_sum(a, b, mode_of(match)))
 
 
 def _sub(match: Match, signature: Signature) -> Operation | None:
-    return _quick(match, np.subtract) or _computed(match, lambda a, b: r.exact_sum(a, -b, mode_of(match)))
+    return _compute_quickly(match, np.subtract) or _compute(match, lambda a, b: r.exact_sum(a, -b, mode_of(match)))
 
 
 def _mul(match: Match, signature: Signature) -> Operation | None:
-    return _quick(match, np.multiply) or _computed(match, np.multiply)
+    return _compute_quickly(match, np.multiply) or _compute(match, np.multiply)
 
 
 def _fma(match: Match, signature: Signature) -> Operation | None:
     if "oob" not in match.modifiers:
-        return _computed(match, fused(mode_of(match)))
+        return _compute(match, fused(mode_of(match)))
     kind = match.modifiers[-1]
-    inner = _computed(match, fused(mode_of(match))).function
+    inner = _compute(match, fused(mode_of(match))).function
     assert inner is not None
 
     def apply(a: Array, b: Array, c: Array) -> Array:
-        return np.where(_out_of_bounds(a) | _out_of_bounds(b), c.dtype.type(0), inner(a, b, c))
+        return np.where(_is_out_of_bounds(a) | _is_out_of_bounds(b), c.dtype.type(0), inner(a, b, c))
 
-    return value(apply) if not kind.endswith("x2") else value(_pairwise(match, kind))
+    return value(apply) if not kind.endswith("x2") else value(_apply_pairwise(match, kind))
 
 
-def _pairwise(match: Match, kind: str) -> Function:
-    single = _computed_plain(match, kind.removesuffix("x2"))
+def _apply_pairwise(match: Match, kind: str) -> Function:
+    single = _compute_plain(match, kind.removesuffix("x2"))
 
     def apply(a: Array, b: Array, c: Array) -> Array:
-        bad = _out_of_bounds(a) | _out_of_bounds(b)
+        bad = _is_out_of_bounds(a) | _is_out_of_bounds(b)
         return np.where(bad, np.uint16(0), single(a, b, c))
 
-    return _elements(kind, apply)
+    return _apply_by_element(kind, apply)
 
 
-def _computed_plain(match: Match, name: str) -> Function:
+def _compute_plain(match: Match, name: str) -> Function:
     relu, mode = "relu" in match.modifiers, mode_of(match)
 
     def apply(*values: Array) -> Array:
-        made = rounded(fused(mode)(*[decode(v, name) for v in values]), name, mode)
-        return held(np.where((made <= 0) & relu, 0.0, made), name)
+        result = rounded(fused(mode)(*[decode(v, name) for v in values]), name, mode)
+        return held(np.where((result <= 0) & relu, 0.0, result), name)
 
     return apply
 
 
-def _out_of_bounds(bits: Array) -> Array:
+def _is_out_of_bounds(bits: Array) -> Array:
     """Say where an operand holds the NaN that tensor copies put beyond the tensor (manual: fma.oob)."""
     return bits == np.frombuffer(NAN_OF[2], "<u2")
 
@@ -124,42 +124,42 @@ def fused(mode: str) -> Function:
 
 
 def _neg(match: Match, signature: Signature) -> Operation | None:
-    return value(_elements(match.modifiers[-1], lambda a: _maybe_flushed(match, a) ^ np.uint16(0x8000)))
+    return value(_apply_by_element(match.modifiers[-1], lambda a: _flush_if_asked(match, a) ^ np.uint16(0x8000)))
 
 
 def _abs(match: Match, signature: Signature) -> Operation | None:
-    return value(_elements(match.modifiers[-1], lambda a: _maybe_flushed(match, a) & np.uint16(0x7FFF)))
+    return value(_apply_by_element(match.modifiers[-1], lambda a: _flush_if_asked(match, a) & np.uint16(0x7FFF)))
 
 
-def _maybe_flushed(match: Match, a: Array) -> Array:
+def _flush_if_asked(match: Match, a: Array) -> Array:
     return flushed_half(a, match.modifiers[-1].removesuffix("x2")) if "ftz" in match.modifiers else a
 
 
-def _extreme(greater: bool) -> Builder:
+def _build_extreme(greater: bool) -> Builder:
     def build(match: Match, signature: Signature) -> Operation | None:
         flags = set(match.modifiers)
         chosen = extreme(greater, "NaN" in flags)
 
         def apply(a: Array, b: Array) -> Array:
             if "xorsign" in flags:
-                made = chosen(np.abs(a), np.abs(b))
-                return np.where(np.signbit(a) != np.signbit(b), -made, made)
+                result = chosen(np.abs(a), np.abs(b))
+                return np.where(np.signbit(a) != np.signbit(b), -result, result)
             return chosen(a, b)
 
-        return _computed(match, apply)
+        return _compute(match, apply)
 
     return build
 
 
 def _tanh(match: Match, signature: Signature) -> Operation | None:
-    return _computed(match, np.tanh)
+    return _compute(match, np.tanh)
 
 
 def _ex2(match: Match, signature: Signature) -> Operation | None:
-    return _computed(match, np.exp2)
+    return _compute(match, np.exp2)
 
 
 BUILDERS: dict[str, Builder] = {
     "add": _add, "sub": _sub, "mul": _mul, "fma": _fma, "neg": _neg, "abs": _abs,
-    "min": _extreme(greater=False), "max": _extreme(greater=True), "tanh": _tanh, "ex2": _ex2,
+    "min": _build_extreme(greater=False), "max": _build_extreme(greater=True), "tanh": _tanh, "ex2": _ex2,
 }  # fmt: skip

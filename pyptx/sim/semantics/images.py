@@ -39,9 +39,9 @@ def active(lanes: Lanes, mask: Array | None) -> Array:
 
 def column(value: Value, dtype: str, lanes: Lanes, where: Array) -> Array:
     """Return a 32-bit input of the lanes that execute, its bits read as a dtype."""
-    made = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[where]
+    values = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[where]
     wanted = np.dtype(dtype)
-    return made.view(wanted) if made.dtype.itemsize == wanted.itemsize else made.astype(wanted)
+    return values.view(wanted) if values.dtype.itemsize == wanted.itemsize else values.astype(wanted)
 
 
 def handles(site: Site, space: str, address: Value, lanes: Lanes, where: Array) -> Array:
@@ -57,8 +57,8 @@ def by_image(site: Site, kind: Any, numbers: Array) -> Iterator[tuple[Image, Arr
     for number in np.unique(numbers):
         image = site.memory.images.by_handle.get(int(number))
         if image is None or not isinstance(image.what, kind):
-            found = "nothing" if image is None else f"a {image.kind}"
-            text = f"0x{int(number):x} names {found}, a {_KINDS[kind]} is needed"
+            held_kind = "nothing" if image is None else f"a {image.kind}"
+            text = f"0x{int(number):x} names {held_kind}, a {_KINDS[kind]} is needed"
             remedy = "pass sim.Texture, sim.Surface or sim.Sampler as the argument, or bind the variable by images={…}"
             raise rules.error(rules.IMAGE, site.origin, text, help=remedy)
         yield image, np.flatnonzero(numbers == number)

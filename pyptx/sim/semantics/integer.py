@@ -109,14 +109,14 @@ def _neg(match: Match, signature: Signature) -> Operation | None:
 
 
 def _min(match: Match, signature: Signature) -> Operation | None:
-    return _extreme(np.minimum, match)
+    return _build_extreme(np.minimum, match)
 
 
 def _max(match: Match, signature: Signature) -> Operation | None:
-    return _extreme(np.maximum, match)
+    return _build_extreme(np.maximum, match)
 
 
-def _extreme(function: Value, match: Match) -> Operation | None:
+def _build_extreme(function: Value, match: Match) -> Operation | None:
     kind, relu = type_of(match), "relu" in match.modifiers
     chosen = (lambda a, b: np.maximum(function(a, b), a.dtype.type(0))) if relu else function
     if kind[-2:] in ("x2", "x4"):
@@ -146,23 +146,23 @@ def _bfind(match: Match, signature: Signature) -> Operation | None:
 
 
 def _fns(match: Match, signature: Signature) -> Operation | None:
-    return value(_nth_set)
+    return value(_find_nth_set)
 
 
-def _nth_set(mask: Array, base: Array, offset: Array) -> Array:
+def _find_nth_set(mask: Array, base: Array, offset: Array) -> Array:
     """Find the n-th set bit from a place on, upwards or downwards (manual: fns). The least offset, whose size is no
     signed number, passes for one that was found at place 0 in what ptxas makes."""
     step = np.where(offset.astype("i4") < 0, -1, 1)
     wanted = np.where(offset.astype("i4") == 0, 1, np.abs(offset.astype("i4")))
     whole = np.broadcast(mask, base, offset).shape
-    found, seen = np.full(whole, 0xFFFFFFFF, np.uint32), np.zeros(whole, np.int64)
+    bit, seen = np.full(whole, 0xFFFFFFFF, np.uint32), np.zeros(whole, np.int64)
     for move in range(32):
         at = base.astype("i4") + step * move
         valid = (base < 32) & (at >= 0) & (at < 32) & ((offset != 0) | (move == 0))
         is_set = valid & ((mask >> (at & 31).astype("u4")) & np.uint32(1)).astype(bool)
         seen = seen + is_set
-        found = np.where(is_set & (seen == wanted) & (found == np.uint32(0xFFFFFFFF)), at.astype("u4"), found)
-    return np.where(offset.view("u4") == 0x80000000, np.uint32(0), found)
+        bit = np.where(is_set & (seen == wanted) & (bit == np.uint32(0xFFFFFFFF)), at.astype("u4"), bit)
+    return np.where(offset.view("u4") == 0x80000000, np.uint32(0), bit)
 
 
 def _brev(match: Match, signature: Signature) -> Operation | None:

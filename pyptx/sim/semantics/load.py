@@ -31,11 +31,11 @@ def _load(
     outs: Value,
     *_: Value,
 ) -> None:
-    views = tuple(_raw(out) for out in outs)
+    views = tuple(_view_raw(out) for out in outs)
     load(site, lanes, mask, space, address, dtype, views)
 
 
-def _raw(out: Array | None) -> Array | None:
+def _view_raw(out: Array | None) -> Array | None:
     return out.view(f"u{out.dtype.itemsize}") if out is not None and out.dtype.kind == "f" else out
 
 

@@ -12,7 +12,7 @@ from pyptx.sim.semantics.comparison import JOIN
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, into, value
 
 
-def _bitwise(function: Value) -> Builder:
+def _build_bitwise(function: Value) -> Builder:
     return lambda match, signature: into(function)
 
 
@@ -23,11 +23,11 @@ def _cnot(match: Match, signature: Signature) -> Operation | None:
 def looked_up(a: Array, b: Array, c: Array, table: Array) -> Array:
     """Return the bitwise function of three values that an 8-bit truth table names."""
     number = int(table) & 0xFF
-    made = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
+    result = np.zeros(np.broadcast(a, b, c).shape, np.uint32)
     for at in range(8):
         if number >> at & 1:
-            made = made | ((a if at & 4 else ~a) & (b if at & 2 else ~b) & (c if at & 1 else ~c))
-    return made
+            result = result | ((a if at & 4 else ~a) & (b if at & 2 else ~b) & (c if at & 1 else ~c))
+    return result
 
 
 def _lop3(match: Match, signature: Signature) -> Operation | None:
@@ -36,17 +36,17 @@ def _lop3(match: Match, signature: Signature) -> Operation | None:
     join = JOIN[match.chosen["bool"]]
 
     def apply(a: Array, b: Array, c: Array, table: Array, q: Array) -> tuple[Array, Array]:
-        made = looked_up(a, b, c, table)
-        return made, join(made != 0, q)
+        result = looked_up(a, b, c, table)
+        return result, join(result != 0, q)
 
     return value(apply)
 
 
 def _shf(match: Match, signature: Signature) -> Operation | None:
-    return value(partial(_funnel, match.chosen["dir"], match.chosen["mode"]))
+    return value(partial(_funnel_shift, match.chosen["dir"], match.chosen["mode"]))
 
 
-def _funnel(direction: str, mode: str, a: Array, b: Array, c: Array) -> Array:
+def _funnel_shift(direction: str, mode: str, a: Array, b: Array, c: Array) -> Array:
     """Shift the 64 bits of b:a and return the upper (left) or the lower (right) half."""
     count = (np.minimum(c, np.uint32(32)) if mode == "clamp" else c & np.uint32(31)).astype("u8")
     both = (b.astype("u8") << np.uint64(32)) | a
@@ -78,6 +78,6 @@ def _shr(match: Match, signature: Signature) -> Operation | None:
 
 
 BUILDERS: dict[str, Builder] = {
-    "and": _bitwise(np.bitwise_and), "or": _bitwise(np.bitwise_or), "xor": _bitwise(np.bitwise_xor),
-    "not": _bitwise(np.invert), "cnot": _cnot, "lop3": _lop3, "shf": _shf, "shl": _shl, "shr": _shr,
+    "and": _build_bitwise(np.bitwise_and), "or": _build_bitwise(np.bitwise_or), "xor": _build_bitwise(np.bitwise_xor),
+    "not": _build_bitwise(np.invert), "cnot": _cnot, "lop3": _lop3, "shf": _shf, "shl": _shl, "shr": _shr,
 }  # fmt: skip

@@ -42,19 +42,19 @@ def _load_rows(
     rows = count * (16 if shape == "m16n16" else 8)
     giving = lanes.shape.lane[lanes.sel] < rows
     parts = tuple(np.zeros(lanes.n, np.uint32) for _ in range(4))
-    load(site, lanes, giving, "shared", _in_shared(space, address), _U4, parts)
+    load(site, lanes, giving, "shared", _take_low_half(space, address), _U4, parts)
     data = np.ascontiguousarray(w.gathered(lanes, parts).swapaxes(1, 2)).view(np.uint8)
     if packing:
-        data = _unpacked(data, packing, signed)
+        data = _unpack(data, packing, signed)
     units = data.view(f"u{fragment.bits // 8}").reshape(len(data), -1)
-    made = np.ascontiguousarray(units[:, _sources(fragment, shape)]).view(np.uint32)
-    words = made.reshape(len(data), 32, -1).swapaxes(1, 2)
+    registers = np.ascontiguousarray(units[:, _index_sources(fragment, shape)]).view(np.uint32)
+    words = registers.reshape(len(data), 32, -1).swapaxes(1, 2)
     for out, values in zip(outs, w.scattered(lanes, words), strict=True):
         if out is not None:
             out[...] = values
 
 
-def _in_shared(space: str, address: Value) -> Value:
+def _take_low_half(space: str, address: Value) -> Value:
     """Return an address within shared memory. Where no state space is named ptxas hands on the low half of the address,
     which takes a generic one and one of shared memory alike."""
     if space:
@@ -64,27 +64,27 @@ def _in_shared(space: str, address: Value) -> Value:
 
 
 @cache
-def _sources(fragment: f.Fragment, shape: str) -> Array:
+def _index_sources(fragment: f.Fragment, shape: str) -> Array:
     """Return, for every lane and element, the element's index among all rows of a warp."""
     width = 128 // fragment.bits
-    made = np.empty((32, fragment.count), np.int64)
+    index = np.empty((32, fragment.count), np.int64)
     for lane in range(32):
         for element in range(fragment.count):
             row, col, matrix = fragment.position3(lane, element)
-            made[lane, element] = f.ldmatrix_row_lane(shape, matrix, row) * width + col
-    return made
+            index[lane, element] = f.ldmatrix_row_lane(shape, matrix, row) * width + col
+    return index
 
 
-def _unpacked(data: Array, bits: int, signed: bool) -> Array:
+def _unpack(data: Array, bits: int, signed: bool) -> Array:
     """Spread 16 elements of 4 or 6 bits at the start of each row over its 16 bytes."""
-    made = np.empty_like(data)
+    result = np.empty_like(data)
     wide = data.astype(np.uint16)
     for at in range(16):
         byte, shift = divmod(at * bits, 8)
         pair = wide[..., byte] | (wide[..., byte + 1] << np.uint16(8))
         value = ((pair >> np.uint16(shift)) & np.uint16((1 << bits) - 1)).astype(np.uint8)
-        made[..., at] = ((value << np.uint8(4)).view(np.int8) >> 4).view(np.uint8) if signed else value
-    return made
+        result[..., at] = ((value << np.uint8(4)).view(np.int8) >> 4).view(np.uint8) if signed else value
+    return result
 
 
 def _stmatrix(match: Match, signature: Signature) -> Operation | None:
@@ -100,34 +100,34 @@ def _store_rows(
     words = w.gathered(lanes, values).swapaxes(1, 2)
     units = np.ascontiguousarray(words).view(f"u{fragment.bits // 8}").reshape(len(words), -1)
     rows = np.zeros((len(words), 32 * 128 // fragment.bits), units.dtype)
-    rows[:, _targets(fragment).reshape(-1)] = units
+    rows[:, _index_targets(fragment).reshape(-1)] = units
     parts = w.scattered(lanes, rows.view(np.uint32).reshape(len(words), 32, 4).swapaxes(1, 2))
     giving = lanes.shape.lane[lanes.sel] < 8 * count
-    store(site, lanes, giving, "shared", _in_shared(space, address), _U4, parts)
+    store(site, lanes, giving, "shared", _take_low_half(space, address), _U4, parts)
 
 
 @cache
-def _targets(fragment: f.Fragment) -> Array:
+def _index_targets(fragment: f.Fragment) -> Array:
     width = 128 // fragment.bits
-    made = np.empty((32, fragment.count), np.int64)
+    index = np.empty((32, fragment.count), np.int64)
     for lane in range(32):
         for element in range(fragment.count):
             row, col, matrix = fragment.position3(lane, element)
-            made[lane, element] = f.stmatrix_row_lane(matrix, row) * width + col
-    return made
+            index[lane, element] = f.stmatrix_row_lane(matrix, row) * width + col
+    return index
 
 
 def _movmatrix(match: Match, signature: Signature) -> Operation | None:
-    return lanes(_transposed)
+    return lanes(_transpose)
 
 
-def _transposed(machine: Value, group: Lanes, a: Value) -> Array:
+def _transpose(machine: Value, group: Lanes, a: Value) -> Array:
     halves = w.gathered(group, as_tuple(a)).view(np.uint16).reshape(-1, 64)
     source = np.array(
         [2 * at + half for lane in range(32) for at, half in (f.movmatrix_source(lane, e) for e in (0, 1))]
     )
-    made = np.ascontiguousarray(halves[:, source]).view(np.uint32).reshape(-1, 1, 32)
-    return w.scattered(group, made)[0]
+    transposed = np.ascontiguousarray(halves[:, source]).view(np.uint32).reshape(-1, 1, 32)
+    return w.scattered(group, transposed)[0]
 
 
 BUILDERS: dict[str, Builder] = {"ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "movmatrix": _movmatrix}

@@ -29,28 +29,28 @@ def _mbarrier(match: Match, signature: Signature) -> Operation | None:
         return memory(partial(_arrive, name == "arrive_drop", "expect_tx" in flags))
     if name in ("test_wait", "try_wait"):
         return memory(partial(_wait, name == "try_wait", "parity" in flags, "phase_type::conditional" in flags))
-    return value(pending_count) if name == "pending_count" else memory(partial(_layout, "layout::v0" in flags))
+    return value(pending_count) if name == "pending_count" else memory(partial(_test_layout, "layout::v0" in flags))
 
 
 def _init(reports: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, count: Any) -> None:
-    some, (where, counts) = chosen(lanes, mask, address, count)
-    if some is not None:
-        offsets = objects(site, some, space, where)
-        told(site, some, lambda m: m.init(offsets, counts.astype(np.int64), reports))
+    active, (where, counts) = chosen(lanes, mask, address, count)
+    if active is not None:
+        offsets = objects(site, active, space, where)
+        told(site, active, lambda m: m.init(offsets, counts.astype(np.int64), reports))
 
 
 def _inval(site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
-    some, (where,) = chosen(lanes, mask, address)
-    if some is not None:
-        offsets = objects(site, some, space, where)
-        told(site, some, lambda m: m.inval(offsets))
+    active, (where,) = chosen(lanes, mask, address)
+    if active is not None:
+        offsets = objects(site, active, space, where)
+        told(site, active, lambda m: m.inval(offsets))
 
 
 def _transfer(sign: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, amount: Any) -> None:
-    some, (where, amounts) = chosen(lanes, mask, address, amount)
-    if some is not None:
-        offsets = objects(site, some, space, where)
-        told(site, some, lambda m: m.transfer(m.rows(offsets), sign * amounts.astype(np.int64)))
+    active, (where, amounts) = chosen(lanes, mask, address, amount)
+    if active is not None:
+        offsets = objects(site, active, space, where)
+        told(site, active, lambda m: m.transfer(m.rows(offsets), sign * amounts.astype(np.int64)))
 
 
 def _arrive(
@@ -64,10 +64,10 @@ def _arrive(
     outs: Any,
     operand: Any = 1,
 ) -> None:
-    some, (where, operands) = chosen(lanes, mask, address, operand)
-    if some is None:
+    active, (where, operands) = chosen(lanes, mask, address, operand)
+    if active is None:
         return
-    offsets, numbers = objects(site, some, space, where), operands.astype(np.int64)
+    offsets, numbers = objects(site, active, space, where), operands.astype(np.int64)
 
     def arrived(m: Any) -> Array:
         rows = m.rows(offsets)
@@ -76,7 +76,7 @@ def _arrive(
         m.transfer(rows, numbers)
         return m.arrive(rows, np.ones(len(rows), np.int64), drop)
 
-    states = told(site, some, arrived)
+    states = told(site, active, arrived)
     if outs and outs[0] is not None:
         _put(outs[0], mask, states)
 
@@ -92,28 +92,28 @@ def _wait(
     suspends: bool, parity: bool, conditional: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
     outs: Any, wanted: Any, *hint: Any,
 ) -> None:  # fmt: skip
-    some, (where, values) = chosen(lanes, mask, address, wanted)
-    if some is None:
+    active, (where, values) = chosen(lanes, mask, address, wanted)
+    if active is None:
         return
-    offsets = objects(site, some, space, where)
+    offsets = objects(site, active, space, where)
     barriers = site.memory.mbarriers
-    rows = told(site, some, lambda m: m.rows(offsets))
+    rows = told(site, active, lambda m: m.rows(offsets))
     done = barriers.passed(rows, values, parity, conditional)
-    refused = barriers.doubt(some) if suspends and barriers.doubt is not None else None
+    refused = barriers.doubt(active) if suspends and barriers.doubt is not None else None
     _put(outs[0], mask, done if refused is None else done & ~refused)
     for at, report in enumerate(outs[1:]):
         if report is not None:
             _put(report, mask, 0 if at else barriers.reported[rows])
     if suspends and not done.all():
-        barriers.refused = Refused(some.index[~done], rows[~done])
+        barriers.refused = Refused(active.index[~done], rows[~done])
 
 
-def _layout(plain: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
+def _test_layout(plain: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
     """Say whether objects have the layout without reports, or the one with them."""
-    some, (where,) = chosen(lanes, mask, address)
-    if some is not None:
-        offsets = objects(site, some, space, where)
-        _put(outs[0], mask, told(site, some, lambda m: m.reports[m.rows(offsets)]) ^ plain)
+    active, (where,) = chosen(lanes, mask, address)
+    if active is not None:
+        offsets = objects(site, active, space, where)
+        _put(outs[0], mask, told(site, active, lambda m: m.reports[m.rows(offsets)]) ^ plain)
 
 
 def _cp_async(match: Match, signature: Signature) -> Operation | None:
@@ -125,18 +125,21 @@ def _arrive_after_copies(
 ) -> None:
     """Arrive once the lanes' copies have landed. An arrival that was not counted at `init` adds one to the pending
     count first, and so changes nothing but when the phase ends."""
-    some, (where,) = chosen(lanes, mask, address)
-    if some is None:
+    active, (where,) = chosen(lanes, mask, address)
+    if active is None:
         return
-    offsets, ones = objects(site, some, space, where), np.ones(some.n, np.int64)
+    offsets, ones = objects(site, active, space, where), np.ones(active.n, np.int64)
     effects = site.memory.effects
     if not counted:
         if not effects.eager:
-            told(site, some, lambda m: m.hold(m.rows(offsets)))
+            told(site, active, lambda m: m.hold(m.rows(offsets)))
         else:
             return
     effects.issue(
-        "cp.async", some.index, some.shape.lanes, lambda: told(site, some, lambda m: m.arrive(m.rows(offsets), ones))
+        "cp.async",
+        active.index,
+        active.shape.lanes,
+        lambda: told(site, active, lambda m: m.arrive(m.rows(offsets), ones)),
     )
 
 

@@ -13,9 +13,9 @@ from pyptx.sim.semantics.narrow import decode, packed, unpacked
 from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 
-def _finished(match: Match, x: Array) -> Array:
-    made = to_f32(x, mode_of(match))
-    return r.saturate(made) if "sat" in match.modifiers else made
+def _finish(match: Match, x: Array) -> Array:
+    result = to_f32(x, mode_of(match))
+    return r.saturate(result) if "sat" in match.modifiers else result
 
 
 def _add(match: Match, signature: Signature) -> Operation | None:
@@ -29,16 +29,14 @@ def _sub(match: Match, signature: Signature) -> Operation | None:
 def _sum(match: Match, sign: float) -> Operation | None:
     if "cdtype" in match.chosen:
         kind, other = match.chosen["cdtype"], match.chosen["atype"]
-        return value(lambda a, c: _packed(match, kind, [
+        return value(lambda a, c: _pack(match, kind, [
             to_odd(*two_sum(x, sign * y)) for x, y in zip(unpacked(a, other), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["atype"]
-    return value(
-        lambda a, c: _finished(match, r.exact_sum(decode(a, name), sign * c.astype(np.float64), mode_of(match)))
-    )
+    return value(lambda a, c: _finish(match, r.exact_sum(decode(a, name), sign * c.astype(np.float64), mode_of(match))))
 
 
-def _packed(match: Match, kind: str, values: list[Array]) -> Array:
+def _pack(match: Match, kind: str, values: list[Array]) -> Array:
     name = kind.removesuffix("x4")
     satfinite = "satfinite" in match.modifiers
     return packed([rounded(v, name, "rn", satfinite=satfinite) for v in values], kind)
@@ -46,7 +44,7 @@ def _packed(match: Match, kind: str, values: list[Array]) -> Array:
 
 def _mul(match: Match, signature: Signature) -> Operation | None:
     kind, atype, ctype = match.chosen["dtype"], match.chosen["atype"], match.chosen["ctype"]
-    return value(lambda a, c: _packed(match, kind, [
+    return value(lambda a, c: _pack(match, kind, [
         x * y for x, y in zip(unpacked(a, atype), unpacked(c, ctype), strict=True)
     ]))  # fmt: skip
 
@@ -54,12 +52,12 @@ def _mul(match: Match, signature: Signature) -> Operation | None:
 def _fma(match: Match, signature: Signature) -> Operation | None:
     if "cdtype" in match.chosen:
         kind, atype, btype = match.chosen["cdtype"], match.chosen["atype"], match.chosen["btype"]
-        return value(lambda a, b, c: _packed(match, kind, [
+        return value(lambda a, b, c: _pack(match, kind, [
             to_odd(*two_sum(x * y, z))
             for x, y, z in zip(unpacked(a, atype), unpacked(b, btype), unpacked(c, kind), strict=True)
         ]))  # fmt: skip
     name = match.chosen["abtype"]
-    return value(lambda a, b, c: _finished(
+    return value(lambda a, b, c: _finish(
         match, r.exact_sum(decode(a, name) * decode(b, name), c.astype(np.float64), mode_of(match))
     ))  # fmt: skip
 

@@ -29,16 +29,16 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
     types = [m for m in flat if m in _TYPES]
     if shape == "m8n8k4" and types[1] == "f16":
         layouts = [m for m in flat if m in ("row", "col")]
-        return lanes(partial(_volta, types, layouts))
+        return lanes(partial(_multiply_volta, types, layouts))
     sparse = any(m.startswith("sp") for m in flat)
     kind = next((m.removeprefix("kind::") for m in flat if m.startswith("kind::")), "")
     vector = next((int(m[len("scale_vec::")]) for m in flat if m.startswith("scale_vec::")), 0)
     if not vector and "block_scale" in flat:
         vector = 1 if kind == "mxf8f6f4" else 2
-    return lanes(partial(_product, size, types, kind, frozenset(flat), sparse, vector))
+    return lanes(partial(_multiply, size, types, kind, frozenset(flat), sparse, vector))
 
 
-def _product(
+def _multiply(
     size: tuple[int, ...], types: list[str], kind: str, flags: frozenset[str], sparse: bool, vector: int,
     machine: Value, group: Lanes, a: Value, b: Value, c: Value, *rest: Value,
 ) -> tuple[Array, ...]:  # fmt: skip
@@ -53,29 +53,29 @@ def _product(
     if sparse:
         selector = int(rest[1])
         meta = w.gathered(group, (rest[0],))
-        left = _expanded(left, meta, k, bits[0], selector)
+        left = _expand(left, meta, k, bits[0], selector)
         rest = rest[2:]
-    registers = tuple(_raw(v) for v in c)
+    registers = tuple(_view_raw(v) for v in c)
     held = f.mma_accumulator(m, n, from_name(ctype))
     start = w.numbers(w.elements(w.gathered(group, registers), held), ctype)
     sm = machine.memory.tensor.exact
     if vector:
-        for_a = _scales(group, rest[0], rest[1], m, vector, types[-1], f.mma_scale_a)
-        for_b = _scales(group, rest[2], rest[3], n, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
+        for_a = _read_scales(group, rest[0], rest[1], m, vector, types[-1], f.mma_scale_a)
+        for_b = _read_scales(group, rest[2], rest[3], n, vector, types[-1], f.mma_scale_b).swapaxes(1, 2)
         names = atype, btype
         total = scaled_product(left, right, (for_a, for_b), start, names, instruction="mma", sm=sm, sparse=sparse)
     else:
         total = accumulated(left, right, start, (dtype, atype, btype), flags, sm, sparse)
     out = f.mma_accumulator(m, n, from_name(dtype))
     words = w.filled(w.encoded(total, dtype), out, out.registers)
-    return tuple(v.view(_result(dtype)) for v in w.scattered(group, words))
+    return tuple(v.view(_result_dtype(dtype)) for v in w.scattered(group, words))
 
 
-def _raw(v: Array) -> Array:
+def _view_raw(v: Array) -> Array:
     return v.view(f"u{v.dtype.itemsize}") if v.dtype.kind in "fi" else v
 
 
-def _result(dtype: str) -> str:
+def _result_dtype(dtype: str) -> str:
     return {"f32": "f4", "f64": "f8", "s32": "i4", "f16": "u4"}[dtype]
 
 
@@ -101,10 +101,10 @@ def accumulated(
     return np.clip(total, -(1 << 31), (1 << 31) - 1) if dtype == "s32" and "satfinite" in flags else total
 
 
-def _expanded(stored: Array, meta: Array, k: int, bits: int, selector: int) -> Array:
+def _expand(stored: Array, meta: Array, k: int, bits: int, selector: int) -> Array:
     """Return A with its zeros, from the stored half and the metadata of every chunk."""
     warps, rows, _ = stored.shape
-    lane, shift = _metadata(rows, k, bits, selector)
+    lane, shift = _locate_metadata(rows, k, bits, selector)
     nibbles = (meta[:, 0, :][:, lane] >> shift) & np.uint32(15)
     low, high = (nibbles & 3).astype(np.int64), (nibbles >> 2).astype(np.int64)
     chunks = np.arange(int(nibbles.shape[2]))
@@ -115,40 +115,42 @@ def _expanded(stored: Array, meta: Array, k: int, bits: int, selector: int) -> A
         columns = [8 * chunks + 2 * pair + i for pair in (low, high) for i in (0, 1)]
     else:
         columns = [4 * chunks + low, 4 * chunks + high]
-    made = np.zeros((warps, rows, k))
+    expanded = np.zeros((warps, rows, k))
     for at, where in enumerate(columns):
-        np.put_along_axis(made, where, stored[:, :, at :: len(columns)], axis=2)
-    return made
+        np.put_along_axis(expanded, where, stored[:, :, at :: len(columns)], axis=2)
+    return expanded
 
 
 @cache
-def _metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array, Array]:
+def _locate_metadata(rows: int, k: int, bits: int, selector: int) -> tuple[Array, Array]:
     chunks = k // {32: 2, 16: 4, 8: 4, 4: 8}[bits]
-    found = [[f.mma_metadata(row, c, k=k, bits=bits, selector=selector) for c in range(chunks)] for row in range(rows)]
-    return np.array([[p.lane for p in row] for row in found]), np.array(
-        [[p.bit for p in row] for row in found], np.uint32
+    locations = [
+        [f.mma_metadata(row, c, k=k, bits=bits, selector=selector) for c in range(chunks)] for row in range(rows)
+    ]
+    return np.array([[p.lane for p in row] for row in locations]), np.array(
+        [[p.bit for p in row] for row in locations], np.uint32
     )
 
 
-def _scales(group: Lanes, word: Array, which: Value, count: int, vector: int, kind: str, place: Value) -> Array:
+def _read_scales(group: Lanes, word: Array, which: Value, count: int, vector: int, kind: str, place: Value) -> Array:
     """Return the scale factors of every row of A or column of B, one for each block along K."""
     byte_id, thread_id = (int(np.asarray(v).reshape(-1)[0]) for v in which)
     data = w.gathered(group, (word,)).view(np.uint8).reshape(-1, 32, 4)
-    found = [
+    locations = [
         [place(row, block, vector=vector, byte_id=byte_id, thread_id=thread_id) for block in range(vector)]
         for row in range(count)
     ]
-    lane = np.array([[p.lane for p in row] for row in found])
-    byte = np.array([[p.byte for p in row] for row in found])
+    lane = np.array([[p.lane for p in row] for row in locations])
+    byte = np.array([[p.byte for p in row] for row in locations])
     bits = data[:, lane, byte]
     return table(kind)[bits & np.uint8(0x7F) if kind == "ue4m3" else bits].astype(np.float64)
 
 
-def _volta(
+def _multiply_volta(
     types: list[str], layouts: list[str], machine: Value, group: Lanes, a: Value, b: Value, c: Value
 ) -> tuple[Array, ...]:
     """Four products of 8 x 8 x 4 per warp."""
-    parts = [w.gathered(group, tuple(_raw(v) for v in operand)) for operand in (a, b, c)]
+    parts = [w.gathered(group, tuple(_view_raw(v) for v in operand)) for operand in (a, b, c)]
     maps = (f.volta_a(layouts[0]), f.volta_b(layouts[1]), f.volta_accumulator(from_name(types[3])))
     out = f.volta_accumulator(from_name(types[0]))
     words: Array | None = None
@@ -158,10 +160,10 @@ def _volta(
             for part, each, kind in zip(parts, maps, ("f16", "f16", types[3]), strict=True)
         )
         total = accumulated(x, y, z, (types[0], "f16", "f16"), frozenset(), machine.memory.tensor.exact)
-        made = w.encoded(total, types[0])
-        words = w.filled(made, out, out.registers, words, matrix)
+        encoded = w.encoded(total, types[0])
+        words = w.filled(encoded, out, out.registers, words, matrix)
     assert words is not None
-    return tuple(v.view(_result(types[0])) for v in w.scattered(group, words))
+    return tuple(v.view(_result_dtype(types[0])) for v in w.scattered(group, words))
 
 
 BUILDERS: dict[str, Builder] = {"mma": _mma}

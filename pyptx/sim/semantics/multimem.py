@@ -37,35 +37,37 @@ def _multimem(match: Match, signature: Signature) -> Operation | None:
     op = next(part for part in flat if part in _INTEGER)
     if name == "red":
         return memory(replicated(reduction(op, kind, vector)))
-    element, packed = _element(kind)
+    element, packed = _split_type(kind)
     wide = next((part.removeprefix("acc::") for part in flat if part.startswith("acc::")), element)
-    fold = _integers(op, kind) if element[0] in "usb" and element[1:].isdigit() else _floats(op, element, wide)
+    fold = (
+        _fold_integers(op, kind) if element[0] in "usb" and element[1:].isdigit() else _fold_floats(op, element, wide)
+    )
     return memory(partial(_reduce, fold, element, packed))
 
 
-def _element(kind: str) -> tuple[str, int]:
+def _split_type(kind: str) -> tuple[str, int]:
     name, _, count = kind.rpartition("x")
     return (name, int(count)) if name and count.isdigit() else (kind, 1)
 
 
-def _integers(op: str, kind: str) -> Fold:
+def _fold_integers(op: str, kind: str) -> Fold:
     dtype = np.dtype(f"{'i' if kind[0] == 's' else 'u'}{from_name(kind).bits // 8}")
 
     def fold(values: list[Array]) -> Array:
-        made = values[0].view(dtype)
+        result = values[0].view(dtype)
         for value in values[1:]:
-            made = _INTEGER[op](made, value.view(dtype))
-        return made.view(values[0].dtype)
+            result = _INTEGER[op](result, value.view(dtype))
+        return result.view(values[0].dtype)
 
     return fold
 
 
-def _floats(op: str, name: str, wide: str) -> Fold:
+def _fold_floats(op: str, name: str, wide: str) -> Fold:
     """Return the fold of a format; sums are rounded to `wide` after every replica, and to the format in the end."""
 
     def fold(values: list[Array]) -> Array:
         if op != "add":
-            return _extreme(op, name, values)
+            return _select_extreme(op, name, values)
         total = decode(values[0], name).astype(np.float64)
         for value in values[1:]:
             total = total + decode(value, name).astype(np.float64)
@@ -75,7 +77,7 @@ def _floats(op: str, name: str, wide: str) -> Fold:
     return fold
 
 
-def _extreme(op: str, name: str, values: list[Array]) -> Array:
+def _select_extreme(op: str, name: str, values: list[Array]) -> Array:
     if name in ("f16", "bf16"):
         return (minimum if op == "min" else maximum)(*values, name=name)
     best = decode(values[0], name).astype(np.float64)
@@ -111,8 +113,8 @@ def _reduce(
         for at, out in enumerate(outs):
             if out is None:
                 continue
-            made = fold([parts[at].view(view) for parts in loaded]).view(register)
-            raw = made.astype(f"u{out.dtype.itemsize}").view(out.dtype)
+            result = fold([parts[at].view(view) for parts in loaded]).view(register)
+            raw = result.astype(f"u{out.dtype.itemsize}").view(out.dtype)
             out[chosen] = raw[chosen]
 
     in_replicas(site, lanes, mask, address, act)

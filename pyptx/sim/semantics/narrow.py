@@ -54,7 +54,7 @@ def packed(values: list[Array], kind: str) -> Array:
     name, count = element_of(kind)
     width = container(name, count)
     whole = np.dtype(f"u{max(8, width * count) // 8}")
-    made = np.zeros(np.shape(values[0]), whole)
+    result = np.zeros(np.shape(values[0]), whole)
     for at, value in enumerate(values):
-        made = made | (held(value, name).astype(whole) << np.array(width * at, whole))
-    return made
+        result = result | (held(value, name).astype(whole) << np.array(width * at, whole))
+    return result

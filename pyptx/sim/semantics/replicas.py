@@ -20,16 +20,16 @@ def in_replicas(
     whole = np.broadcast_to(np.asarray(address, np.uint64), lanes.n)
     active = np.ones(lanes.n, np.bool_) if mask is None else mask
     objects = site.memory.multicasts
-    found = objects.of(whole)
-    if (found[active] < 0).any():
-        at = int(np.flatnonzero(active & (found < 0))[0])
+    numbers = objects.of(whole)
+    if (numbers[active] < 0).any():
+        at = int(np.flatnonzero(active & (numbers < 0))[0])
         text = f"`{site.instruction.full_opcode}` at {int(whole[at]):#x}: no multicast object lies there"
         raise rules.error(rules.WRONG_SPACE, site.origin, text, notes=(site.memory.place(lanes, at, site.function),))
     for number in range(len(objects.windows)):
-        if not (found[active] == number).any():
+        if not (numbers[active] == number).any():
             continue
         low, _, replicas = objects.windows[number]
-        act(active & (found == number), [whole - np.uint64(low) + np.uint64(replica) for replica in replicas])
+        act(active & (numbers == number), [whole - np.uint64(low) + np.uint64(replica) for replica in replicas])
 
 
 def replicated(inner: Callable[..., None]) -> Callable[..., None]:

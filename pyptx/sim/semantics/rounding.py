@@ -23,14 +23,14 @@ def add32(a: Array, b: Array, mode: str) -> Array:
     if mode == "rn":
         return a + b
     x, y = a.astype(np.float64), b.astype(np.float64)
-    return _signed_zero(to_f32(to_odd(*two_sum(x, y)), mode), a, b, mode)
+    return _sign_zero(to_f32(to_odd(*two_sum(x, y)), mode), a, b, mode)
 
 
-def _signed_zero(made: Array, a: Array, b: Array, mode: str) -> Array:
+def _sign_zero(result: Array, a: Array, b: Array, mode: str) -> Array:
     """An exact zero of opposite summands is -0 when rounding down."""
     if mode != "rm":
-        return made
-    return np.where((a + b == 0) & (np.signbit(a) | np.signbit(b)), -np.abs(made), made)
+        return result
+    return np.where((a + b == 0) & (np.signbit(a) | np.signbit(b)), -np.abs(result), result)
 
 
 def mul32(a: Array, b: Array, mode: str) -> Array:
@@ -45,20 +45,20 @@ def fma32(a: Array, b: Array, c: Array, mode: str) -> Array:
     z = c.astype(np.float64)
     s = x + z
     if mode != "rn":
-        return _signed_zero(to_f32(to_odd(*two_sum(x, z)), mode), x, z, mode)
-    made = s.astype(np.float32)
+        return _sign_zero(to_f32(to_odd(*two_sum(x, z)), mode), x, z, mode)
+    result = s.astype(np.float32)
     if not s.ndim:
         return to_odd(*two_sum(x, z)).astype(np.float32)
     tie = s.view(np.uint32)[::2] & np.uint32(0x1FFFFFFF)
     doubtful = tie == np.uint32(0x10000000)
-    tiny = made.view(np.uint32) << np.uint32(1)
+    tiny = result.view(np.uint32) << np.uint32(1)
     tiny -= np.uint32(1)
     doubtful |= tiny <= np.uint32(0x00FFFFFF)
     if doubtful.any():
         at = np.flatnonzero(doubtful)
         p, q = np.broadcast_to(x, s.shape)[at], np.broadcast_to(z, s.shape)[at]
-        made[at] = to_odd(*two_sum(p, q)).astype(np.float32)
-    return made
+        result[at] = to_odd(*two_sum(p, q)).astype(np.float32)
+    return result
 
 
 def div32(a: Array, b: Array, mode: str) -> Array:

@@ -17,9 +17,9 @@ from pyptx.sim.semantics.vocabulary import Builder, Operation, Signature, value
 
 def _spdecompress(match: Match, signature: Signature) -> Operation | None:
     flat = ".".join(match.modifiers)
-    found = re.search(r"x(\d+)\.sp::(\d+):(\d+)\.b(\d+)\.b(\d+)", flat)
-    assert found is not None
-    groups, kept, size, element, index = map(int, found.groups())
+    shape_match = re.search(r"x(\d+)\.sp::(\d+):(\d+)\.b(\d+)\.b(\d+)", flat)
+    assert shape_match is not None
+    groups, kept, size, element, index = map(int, shape_match.groups())
     return value(partial(_decompress, groups, kept, size, element, index))
 
 
@@ -27,23 +27,25 @@ def _decompress(groups: int, kept: int, size: int, element: int, index: int, met
     words = [np.asarray(word) for word in as_tuple(metadata)]
     parts = [np.asarray(word) for word in as_tuple(values)]
     lanes = max(word.size for word in (*words, *parts))
-    made = np.zeros((groups * size, lanes), np.uint32)
+    elements = np.zeros((groups * size, lanes), np.uint32)
     at = np.arange(lanes)
     for number in range(groups * kept):
-        place = _bits(words, number * index, index).astype(np.int64)
+        place = _extract_bits(words, number * index, index).astype(np.int64)
         # An index beyond the group has no meaning: nothing is kept.
         inside = np.broadcast_to(place < size, lanes)
         row = number // kept * size + np.broadcast_to(np.minimum(place, size - 1), lanes)
-        made[row[inside], at[inside]] = np.broadcast_to(_bits(parts, number * element, element), lanes)[inside]
+        elements[row[inside], at[inside]] = np.broadcast_to(_extract_bits(parts, number * element, element), lanes)[
+            inside
+        ]
     per = 32 // element
-    found = [
-        np.bitwise_or.reduce([made[word * per + n] << np.uint32(n * element) for n in range(per)])
-        for word in range(len(made) // per)
+    registers = [
+        np.bitwise_or.reduce([elements[word * per + n] << np.uint32(n * element) for n in range(per)])
+        for word in range(len(elements) // per)
     ]
-    return tuple(found) if len(found) > 1 else found[0]
+    return tuple(registers) if len(registers) > 1 else registers[0]
 
 
-def _bits(words: list[Array], start: int, width: int) -> Array:
+def _extract_bits(words: list[Array], start: int, width: int) -> Array:
     """Return bits of a number that lies in several registers; they never lie across two."""
     return (words[start // 32] >> np.uint32(start % 32)) & np.uint32((1 << width) - 1)
 

@@ -20,7 +20,7 @@ _LEAST = 8
 
 
 def _stacksave(match: Match, signature: Signature) -> Operation | None:
-    return lanes(partial(_save, _dtype(match)))
+    return lanes(partial(_save, _unsigned_dtype(match)))
 
 
 def _stackrestore(match: Match, signature: Signature) -> Operation | None:
@@ -28,10 +28,10 @@ def _stackrestore(match: Match, signature: Signature) -> Operation | None:
 
 
 def _alloca(match: Match, signature: Signature) -> Operation | None:
-    return memory(partial(_allocate, _dtype(match)))
+    return memory(partial(_allocate, _unsigned_dtype(match)))
 
 
-def _dtype(match: Match) -> str:
+def _unsigned_dtype(match: Match) -> str:
     return f"u{int(match.modifiers[-1][1:]) // 8}"
 
 
@@ -47,8 +47,8 @@ def _restore(machine: Any, group: Any, pointer: Array) -> tuple[()]:
 def _allocate(
     dtype: str, site: Site, group: Lanes, mask: Any, outs: tuple[Array, ...], size: Any, alignment: Any = _LEAST
 ) -> None:
-    some, (sizes,) = chosen(group, mask, size)
-    if some is None:
+    active, (sizes,) = chosen(group, mask, size)
+    if active is None:
         return
     memory, step = site.memory, max(_LEAST, int(alignment))
     counts = sizes.astype(dtype).view(f"i{dtype[1:]}")
@@ -58,11 +58,11 @@ def _allocate(
         help = (
             f"sizes are unsigned, so a negative one is {int(counts[at]) % (1 << 8 * counts.itemsize)} bytes: clamp it"
         )
-        raise rules.error(rules.STACK, site.origin, text, help=help, notes=(memory.place(some, at, site.function),))
-    first = -(-(memory.dynamic_base + memory.dynamic[some.sel]) // step) * step
+        raise rules.error(rules.STACK, site.origin, text, help=help, notes=(memory.place(active, at, site.function),))
+    first = -(-(memory.dynamic_base + memory.dynamic[active.sel]) // step) * step
     end = first + counts.astype(np.int64)
     memory.ensure_local(int(end.max()), site.origin)
-    memory.dynamic[some.sel] = end - memory.dynamic_base
+    memory.dynamic[active.sel] = end - memory.dynamic_base
     outs[0][... if mask is None else np.flatnonzero(mask)] = first.astype(dtype)
 
 

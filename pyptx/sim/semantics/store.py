@@ -32,12 +32,12 @@ def _clear(
     site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: Value, size: Value, *_: Value
 ) -> None:
     """Fill memory with zeros, eight bytes at a time."""
-    some, (where, counts) = chosen(lanes, mask, address, size)
-    if some is None:
+    active, (where, counts) = chosen(lanes, mask, address, size)
+    if active is None:
         return
     word = np.zeros(1, np.uint64)
-    for at, lane in enumerate(some.index):
-        one = some.shape.range(int(lane), int(lane) + 1)
+    for at, lane in enumerate(active.index):
+        one = active.shape.range(int(lane), int(lane) + 1)
         for offset in range(0, int(counts[at]), word.itemsize):
             store(site, one, None, space or "", where[at : at + 1] + where.dtype.type(offset), word.dtype, (word,))
 

@@ -26,22 +26,22 @@ _REDUCTIONS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def _access(operation: Callable[..., None], match: Match) -> Operation:
+def _build_access(operation: Callable[..., None], match: Match) -> Operation:
     geometry = next(m for m in match.modifiers if m in _GEOMETRIES)
     count = next((_COUNTS[m] for m in match.modifiers if m in _COUNTS), 1)
     return memory(partial(operation, geometry, match.modifiers, count))
 
 
 def _suld(match: Match, signature: Signature) -> Operation | None:
-    return _access(_load, match)
+    return _build_access(_load, match)
 
 
 def _sust(match: Match, signature: Signature) -> Operation | None:
-    return _access(_store, match)
+    return _build_access(_store, match)
 
 
 def _sured(match: Match, signature: Signature) -> Operation | None:
-    return _access(_reduce, match)
+    return _build_access(_reduce, match)
 
 
 def _load(
@@ -49,14 +49,16 @@ def _load(
     site: Site, lanes: Lanes, mask: Array | None, space: str, address: Value, outs: tuple[Array | None, ...], at: Value,
 ) -> None:  # fmt: skip
     unit = np.dtype(f"u{int(modifiers[-2][1:]) // 8}")
-    for image, some in _images(site, geometry, space, address, lanes, mask):
-        offsets, inside = _bytes(site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, some)
+    for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
+        offsets, inside = _locate_bytes(
+            site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, positions
+        )
         flat = image.levels[0].texels.reshape(-1).view(np.uint8)
         for element, out in enumerate(outs):
             if out is None:
                 continue
             values = flat[: len(flat) // unit.itemsize * unit.itemsize].view(unit)[offsets // unit.itemsize + element]
-            out[some] = np.where(inside, values, 0).astype(f"u{out.dtype.itemsize}").view(out.dtype)
+            out[positions] = np.where(inside, values, 0).astype(f"u{out.dtype.itemsize}").view(out.dtype)
 
 
 def _store(
@@ -65,32 +67,41 @@ def _store(
 ) -> None:  # fmt: skip
     values = as_tuple(data)
     values = values * count if len(values) == 1 else values
-    for image, some in _images(site, geometry, space, address, lanes, mask):
+    for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
         image.levels[0].own()
         if modifiers[0] == "p":
-            _store_texels(site, image, geometry, modifiers[-1], at, values, lanes, some)
+            _store_texels(site, image, geometry, modifiers[-1], at, values, lanes, positions)
             continue
         unit = np.dtype(f"u{int(modifiers[-2][1:]) // 8}")
-        offsets, inside = _bytes(site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, some)
+        offsets, inside = _locate_bytes(
+            site, image, geometry, modifiers[-1], at, unit.itemsize * count, 1, lanes, positions
+        )
         flat = image.levels[0].texels.reshape(-1).view(unit)
         for element, value in enumerate(values):
-            column = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[some]
+            column = np.broadcast_to(np.atleast_1d(np.asarray(value)), lanes.n)[positions]
             bits = column.view(f"u{column.dtype.itemsize}").astype(unit)
             flat[(offsets // unit.itemsize + element)[inside]] = bits[inside]
 
 
 def _store_texels(
-    site: Site, image: Image, geometry: str, clamp: str, at: Value, values: tuple[Array, ...], lanes: Lanes, some: Array
+    site: Site,
+    image: Image,
+    geometry: str,
+    clamp: str,
+    at: Value,
+    values: tuple[Array, ...],
+    lanes: Lanes,
+    positions: Array,
 ) -> None:
     """Store registers as components of texels, converted to the surface's format."""
     texels = image.levels[0].texels
     channels, dtype = texels.shape[-1], texels.dtype
     size = channels * dtype.itemsize
-    offsets, inside = _bytes(site, image, geometry, clamp, at, size, size, lanes, some)
+    offsets, inside = _locate_bytes(site, image, geometry, clamp, at, size, size, lanes, positions)
     flat = texels.reshape(-1, channels)
     for channel, value in enumerate(values[:channels]):
         kind = {"f": "f4", "u": "u4", "i": "i4"}[dtype.kind]
-        column = images.column(value, kind, lanes, some)
+        column = images.column(value, kind, lanes, positions)
         if dtype.kind != "f":
             limits = np.iinfo(dtype)
             column = np.clip(column, limits.min, limits.max)
@@ -103,62 +114,70 @@ def _reduce(
 ) -> None:  # fmt: skip
     kind, bits = modifiers[-2][0], int(modifiers[-2][1:])
     width = bits // 8
-    for image, some in _images(site, geometry, space, address, lanes, mask):
+    for image, positions in _group_by_image(site, geometry, space, address, lanes, mask):
         image.levels[0].own()
         texels = image.levels[0].texels
         letter = kind if kind != "b" else ("i" if modifiers[0] == "p" and texels.dtype.kind == "i" else "u")
         unit = np.dtype(f"{'i' if letter in 'si' else 'u'}{width}")
         scale = width if modifiers[0] == "p" else 1
-        offsets, inside = _bytes(site, image, geometry, modifiers[-1], at, width, scale, lanes, some)
-        column = np.broadcast_to(np.atleast_1d(np.asarray(data)), lanes.n)[some]
+        offsets, inside = _locate_bytes(site, image, geometry, modifiers[-1], at, width, scale, lanes, positions)
+        column = np.broadcast_to(np.atleast_1d(np.asarray(data)), lanes.n)[positions]
         column = column.view(f"u{column.dtype.itemsize}").astype(f"u{width}").view(unit)
         _REDUCTIONS[modifiers[1]](texels.reshape(-1).view(unit), (offsets // width)[inside], column[inside])
 
 
-def _images(
+def _group_by_image(
     site: Site, geometry: str, space: str, address: Value, lanes: Lanes, mask: Array | None
 ) -> list[tuple[Image, Array]]:
     """Return each surface that lanes name, with those lanes."""
     where = images.active(lanes, mask)
     numbers = images.handles(site, space, address, lanes, where)
-    found = [(image, where[part]) for image, part in images.by_image(site, Surface, numbers)]
-    for image, _ in found:
+    groups = [(image, where[part]) for image, part in images.by_image(site, Surface, numbers)]
+    for image, _ in groups:
         assert isinstance(image.what, Surface)
         if image.what.geometry != geometry:
             text = f"the instruction accesses .{geometry}, the surface is .{image.what.geometry}"
             raise rules.error(rules.IMAGE, site.origin, text)
-    return found
+    return groups
 
 
-def _bytes(
-    site: Site, image: Image, geometry: str, clamp: str, at: Value, size: int, scale: int, lanes: Lanes, some: Array
+def _locate_bytes(
+    site: Site,
+    image: Image,
+    geometry: str,
+    clamp: str,
+    at: Value,
+    size: int,
+    scale: int,
+    lanes: Lanes,
+    positions: Array,
 ) -> tuple[Array, Array]:
     """Return the byte offsets of accesses of `size` bytes and which of them take place; x counts `scale` bytes."""
     layers, depth, height, width, channels = image.levels[0].texels.shape
     row = width * channels * image.levels[0].texels.dtype.itemsize
     parts = list(as_tuple(at))
-    layer = np.zeros(len(some), np.int64)
-    inside = np.ones(len(some), bool)
+    layer = np.zeros(len(positions), np.int64)
+    inside = np.ones(len(positions), bool)
     if geometry.startswith("a"):
-        layer = images.column(parts.pop(0), "u4", lanes, some).astype(np.int64)
+        layer = images.column(parts.pop(0), "u4", lanes, positions).astype(np.int64)
         layer = np.minimum(layer, layers - 1)
-    given = [images.column(p, "i4", lanes, some).astype(np.int64) for p in parts[: _GEOMETRIES[geometry]]]
-    given[0] = given[0] * scale
-    if (given[0] % min(size, 16)).any():
-        raise rules.error(rules.IMAGE, site.origin, f"byte coordinate {given[0].max()} is no multiple of {size}")
+    coordinates = [images.column(p, "i4", lanes, positions).astype(np.int64) for p in parts[: _GEOMETRIES[geometry]]]
+    coordinates[0] = coordinates[0] * scale
+    if (coordinates[0] % min(size, 16)).any():
+        raise rules.error(rules.IMAGE, site.origin, f"byte coordinate {coordinates[0].max()} is no multiple of {size}")
     limits = (row - size, height - 1, depth - 1)
-    made = list[Array]()
-    for value, most in zip(given, limits, strict=False):
+    indices = list[Array]()
+    for value, most in zip(coordinates, limits, strict=False):
         inside &= (value >= 0) & (value <= most)
-        made.append(np.clip(value, 0, most))
-    made += [np.zeros(len(some), np.int64)] * (3 - len(made))
+        indices.append(np.clip(value, 0, most))
+    indices += [np.zeros(len(positions), np.int64)] * (3 - len(indices))
     if clamp == "trap" and not inside.all():
         bad = int(np.flatnonzero(~inside)[0])
-        shown = ", ".join(str(int(v[bad])) for v in given)
+        shown = ", ".join(str(int(v[bad])) for v in coordinates)
         text = f"coordinates ({shown}) lie outside a surface of {width}×{height}×{depth}"
         raise rules.error(rules.OUT_OF_BOUNDS, site.origin, text, help="use .clamp or .zero, or check the coordinates")
-    offsets = ((layer * depth + made[2]) * height + made[1]) * row + made[0]
-    return offsets, np.ones(len(some), bool) if clamp == "clamp" else inside
+    offsets = ((layer * depth + indices[2]) * height + indices[1]) * row + indices[0]
+    return offsets, np.ones(len(positions), bool) if clamp == "clamp" else inside
 
 
 def _suq(match: Match, signature: Signature) -> Operation | None:
@@ -171,14 +190,14 @@ def _query(
 ) -> None:  # fmt: skip
     where = images.active(lanes, mask)
     for image, part in images.by_image(site, Surface, images.handles(site, space, address, lanes, where)):
-        what = image.what
-        assert isinstance(what, Surface)
-        layers, depth, height, width, channels = shape_of(what.array, what.geometry)
-        data, order = images.channel_codes(what.array.dtype, channels, False)
+        surface = image.what
+        assert isinstance(surface, Surface)
+        layers, depth, height, width, channels = shape_of(surface.array, surface.geometry)
+        data, order = images.channel_codes(surface.array.dtype, channels, False)
         number = {
-            "width": width, "height": height, "depth": depth if what.geometry == "3d" else 0,
+            "width": width, "height": height, "depth": depth if surface.geometry == "3d" else 0,
             "channel_data_type": data, "channel_order": order,
-            "array_size": layers if what.geometry.startswith("a") else 0, "memory_layout": int(what.linear),
+            "array_size": layers if surface.geometry.startswith("a") else 0, "memory_layout": int(surface.linear),
         }[query]  # fmt: skip
         images.put(outs, where[part], [np.full(len(part), number, np.uint32)])
 

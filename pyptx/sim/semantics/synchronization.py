@@ -20,7 +20,7 @@ from pyptx.sim.semantics.floating_point import canonical_nan, extreme
 from pyptx.sim.semantics.vocabulary import NOTHING, Builder, Operation, Signature, lanes
 
 
-def _nothing(match: Match, signature: Signature) -> Operation | None:
+def _build_nothing(match: Match, signature: Signature) -> Operation | None:
     return NOTHING
 
 
@@ -34,10 +34,10 @@ def warp_bits(group: Lanes, chosen: Array) -> Array:
 
 def _vote(match: Match, signature: Signature) -> Operation | None:
     mode = "ballot" if "ballot" in match.modifiers else match.chosen["mode"]
-    return lanes(warp_wide(partial(_voted, mode)))
+    return lanes(warp_wide(partial(_count_votes, mode)))
 
 
-def _voted(mode: str, machine: Value, group: Lanes, a: Array, mask: Array | None = None) -> Array:
+def _count_votes(mode: str, machine: Value, group: Lanes, a: Array, mask: Array | None = None) -> Array:
     a = np.broadcast_to(a, group.n)
     members = warp_bits(group, np.ones(group.n, np.bool_))
     if mask is not None:
@@ -58,7 +58,7 @@ def _match(match: Match, signature: Signature) -> Operation | None:
     return lanes(warp_wide(_match_all if "all" in match.modifiers else _match_any))
 
 
-def _same(group: Lanes, a: Array, mask: Array) -> Array:
+def _compare_in_warp(group: Lanes, a: Array, mask: Array) -> Array:
     """Return, for every lane, which members of its warp hold the same value."""
     shape = group.shape
     a, mask = np.broadcast_to(a, group.n), np.broadcast_to(mask, group.n)
@@ -72,12 +72,12 @@ def _same(group: Lanes, a: Array, mask: Array) -> Array:
 
 
 def _match_any(machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
-    return _same(group, a, mask)
+    return _compare_in_warp(group, a, mask)
 
 
 def _match_all(machine: Value, group: Lanes, a: Array, mask: Array) -> tuple[Array, Array]:
     members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
-    all_equal = _same(group, a, mask) == members
+    all_equal = _compare_in_warp(group, a, mask) == members
     return np.where(all_equal, members, np.uint32(0)), all_equal
 
 
@@ -87,10 +87,10 @@ def _redux(match: Match, signature: Signature) -> Operation | None:
                      "xor": np.bitwise_xor}[op]  # fmt: skip
     if kind == "f32":
         function = extreme(greater=op == "max", nan="NaN" in match.modifiers)
-    return lanes(warp_wide(partial(_reduced, function, "abs" in match.modifiers)))
+    return lanes(warp_wide(partial(_reduce, function, "abs" in match.modifiers)))
 
 
-def _reduced(function: Value, absolute: bool, machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
+def _reduce(function: Value, absolute: bool, machine: Value, group: Lanes, a: Array, mask: Array) -> Array:
     """Reduce over the members of each lane's mask: lanes of one warp with different masks are apart."""
     shape = group.shape
     a = np.broadcast_to(np.abs(a) if absolute else a, group.n)
@@ -101,20 +101,20 @@ def _reduced(function: Value, absolute: bool, machine: Value, group: Lanes, a: A
     if isinstance(function, np.ufunc):
         return function.reduceat(a[order], starts).astype(a.dtype)[which]
     rank = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-    made = a[order][starts].copy()
+    result = a[order][starts].copy()
     for number in range(1, 32):
         chosen = rank == number
         if chosen.any():
             at = which[order][chosen]
-            made[at] = function(made[at], a[order][chosen])
-    return np.where(np.isnan(made), canonical_nan("f4"), made)[which]
+            result[at] = function(result[at], a[order][chosen])
+    return np.where(np.isnan(result), canonical_nan("f4"), result)[which]
 
 
 def _elect(match: Match, signature: Signature) -> Operation | None:
-    return lanes(warp_wide(_elected))
+    return lanes(warp_wide(_elect_leader))
 
 
-def _elected(machine: Value, group: Lanes, mask: Array) -> tuple[Array, Array]:
+def _elect_leader(machine: Value, group: Lanes, mask: Array) -> tuple[Array, Array]:
     members = warp_bits(group, np.ones(group.n, np.bool_)) & mask
     lowest = members & (~members + np.uint32(1))
     leader = np.bitwise_count(lowest - np.uint32(1)).astype("u4")
@@ -126,6 +126,6 @@ def _griddep(match: Match, signature: Signature) -> Operation | None:
 
 
 BUILDERS: dict[str, Builder] = {
-    "membar": _nothing, "fence": _nothing, "vote": _vote, "activemask": _activemask, "match": _match,
-    "redux": _redux, "elect": _elect, "griddepcontrol": _griddep, "bar": _nothing, "barrier": _nothing,
+    "membar": _build_nothing, "fence": _build_nothing, "vote": _vote, "activemask": _activemask, "match": _match,
+    "redux": _redux, "elect": _elect, "griddepcontrol": _griddep, "bar": _build_nothing, "barrier": _build_nothing,
 }  # fmt: skip

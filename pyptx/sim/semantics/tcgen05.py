@@ -77,21 +77,21 @@ def _move(match: Match, signature: Signature, flags: set[str], loads: bool) -> O
 
 
 @cache
-def _places(shape: str, num: int, packed: bool) -> tuple[Array, Array]:
+def _locate_registers(shape: str, num: int, packed: bool) -> tuple[Array, Array]:
     """Return the lane and column, from the address on, of every register of every lane."""
     fragment = tmem_registers(shape, num)
-    found = np.array([[fragment.position(lane, at) for at in range(fragment.count)] for lane in range(32)])
-    return found[:, :, 0], found[:, :, 1] * (2 if packed else 1)
+    positions = np.array([[fragment.position(lane, at) for at in range(fragment.count)] for lane in range(32)])
+    return positions[:, :, 0], positions[:, :, 1] * (2 if packed else 1)
 
 
-def _cells(move: Move, site: Site, group: Lanes, address: Any, split: int) -> tuple[Array, Array, Array]:
+def _locate_cells(move: Move, site: Site, group: Lanes, address: Any, split: int) -> tuple[Array, Array, Array]:
     """Return CTA, lane and column of every register of every lane, `[lane of the group, register]`. In the upper half
     of the warp they begin `split` columns later. The first lane's address is that of its warp, and which quarter of the
     lanes it names makes no difference."""
     whole = of_first(group, np.broadcast_to(address, group.n)).astype(np.int64)
     quarter = group.shape.thread[group.sel] // 32 % 4
     whole = whole & ~(96 << 16) | quarter.astype(np.int64) << 21
-    rows, columns = _places(move.shape, move.num, move.packed)
+    rows, columns = _locate_registers(move.shape, move.num, move.packed)
     packed = move.packed
     lane = group.shape.lane[group.sel]
     row, column = (whole >> 16)[:, None] + rows[lane], (whole & 0xFFFF)[:, None] + columns[lane]
@@ -111,20 +111,20 @@ def _cells(move: Move, site: Site, group: Lanes, address: Any, split: int) -> tu
 
 
 def _load(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
-    cta, row, column = _cells(move, site, group, address, int(given[-1]) if move.split else 0)
+    cta, row, column = _locate_cells(move, site, group, address, int(given[-1]) if move.split else 0)
     cells = site.memory.tensor.cells
-    made = cells[cta, row, column]
+    values_by_lane = cells[cta, row, column]
     if move.packed:
-        made = made & np.uint32(0xFFFF) | cells[cta, row, column + 1] << np.uint32(16)
-    found = list(made.T)
+        values_by_lane = values_by_lane & np.uint32(0xFFFF) | cells[cta, row, column + 1] << np.uint32(16)
+    loaded = list(values_by_lane.T)
     if move.reduction:
-        found.append(_reduced(move, found))
-    for out, values in zip(outs, found, strict=True):
+        loaded.append(_reduce(move, loaded))
+    for out, values in zip(outs, loaded, strict=True):
         if out is not None:
             out[...] = values.view(out.dtype)
 
 
-def _reduced(move: Move, loaded: list[Array]) -> Array:
+def _reduce(move: Move, loaded: list[Array]) -> Array:
     """Return the least or greatest of what every lane has loaded."""
     if move.kind == "f32":
         pick = minimum if move.reduction == "min" else maximum
@@ -134,7 +134,7 @@ def _reduced(move: Move, loaded: list[Array]) -> Array:
 
 
 def _store(move: Move, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
-    cta, row, column = _cells(move, site, group, address, int(given[0]) if move.split else 0)
+    cta, row, column = _locate_cells(move, site, group, address, int(given[0]) if move.split else 0)
     words = np.stack([np.broadcast_to(v, group.n) for v in as_tuple(given[-1])], axis=1).astype(np.uint32)
 
     def land() -> None:
@@ -187,23 +187,23 @@ def _dealloc(site: Site, group: Lanes, mask: Any, outs: Any, address: Any, colum
 
 
 def _commit(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None) -> None:
-    some, (where, named) = chosen(group, mask, address, np.array(0) if ctas is None else ctas)
-    if some is None:
+    active, (where, named) = chosen(group, mask, address, np.array(0) if ctas is None else ctas)
+    if active is None:
         return
-    offsets = objects(site, some, space, where)
-    ends, whose = offsets[:, None], np.ones((some.n, 1), np.bool_)
+    offsets = objects(site, active, space, where)
+    ends, whose = offsets[:, None], np.ones((active.n, 1), np.bool_)
     if ctas is not None:
-        every = [bulk.everywhere(site, one, int(offsets[at]), int(named[at])) for at, one in bulk.one_by_one(some)]
+        every = [bulk.everywhere(site, one, int(offsets[at]), int(named[at])) for at, one in bulk.one_by_one(active)]
         most = max(len(one) for one in every)
         ends = np.array([one + one[:1] * (most - len(one)) for one in every])
         whose = np.arange(most) < np.array([[len(one)] for one in every])
-    rows = told(site, some, lambda m: m.rows(ends.reshape(-1))).reshape(ends.shape)
+    rows = told(site, active, lambda m: m.rows(ends.reshape(-1))).reshape(ends.shape)
 
     def land(positions: Array) -> None:
         them: Array = ends[positions][whose[positions]]
-        told(site, some, lambda m: m.arrive(m.rows(them), np.ones(len(them), np.int64)))
+        told(site, active, lambda m: m.arrive(m.rows(them), np.ones(len(them), np.int64)))
 
-    site.memory.effects.issue_each(TCGEN05, some.index, some.shape.lanes, land, grouped=False, tells=rows)
+    site.memory.effects.issue_each(TCGEN05, active.index, active.shape.lanes, land, grouped=False, tells=rows)
 
 
 BUILDERS: dict[str, Builder] = {"tcgen05": _tcgen05}

@@ -44,15 +44,15 @@ def operation(match: Match, pair: bool) -> Operation:
 
 
 def _issue(
-    pair: bool, what: Any, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
+    pair: bool, name: Any, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
 ) -> None:
-    some, values = chosen(group, mask, address, *given)
-    if some is not None:
-        give(site, some, tuple(values), partial(_run, pair, what, site))
+    active, values = chosen(group, mask, address, *given)
+    if active is not None:
+        give(site, active, tuple(values), partial(_run, pair, name, site))
 
 
-def _run(pair: bool, what: Any, site: Site, some: Lanes, values: tuple[Any, ...]) -> None:
-    for at, one in bulk.one_by_one(some):
+def _run(pair: bool, what: Any, site: Site, active: Lanes, values: tuple[Any, ...]) -> None:
+    for at, one in bulk.one_by_one(active):
         ctas = pair_of(site, one) if pair else (int(one.cta[0]),)
         try:
             for cta in ctas:
@@ -61,7 +61,7 @@ def _run(pair: bool, what: Any, site: Site, some: Lanes, values: tuple[Any, ...]
             raise wrong_place(site, one, 0, str(why)) from None
 
 
-def _checked(site: Site, cta: int, column: int, count: int) -> None:
+def _check_allocated(site: Site, cta: int, column: int, count: int) -> None:
     if not site.memory.tensor.allocated(np.array([cta]), np.array([column]), np.array([column + count - 1])).all():
         raise IndexError(f"columns {column} … {column + count - 1} are not allocated")
 
@@ -72,25 +72,25 @@ def _copy(how: str, bits: int, site: Site, cta: int, address: int, descriptor: i
     first, column = address >> 16, address & 0xFFFF
     if first >= (32 if how == "4x256b" else 1):
         raise ValueError(f"`.{how}` cannot start at lane {first}")
-    _checked(site, cta, column, size // 4)
-    found = Tcgen05Descriptor.decode(descriptor)
-    rows = wg.shared_matrix(site.memory, cta, found, lanes.shape[-1], size, "u1", False, 2 * bits)
-    made = np.ascontiguousarray(rows if bits == 8 else _unpacked(rows, bits)).view(np.uint32)
+    _check_allocated(site, cta, column, size // 4)
+    shared_descriptor = Tcgen05Descriptor.decode(descriptor)
+    rows = wg.shared_matrix(site.memory, cta, shared_descriptor, lanes.shape[-1], size, "u1", False, 2 * bits)
+    words = np.ascontiguousarray(rows if bits == 8 else _unpack(rows, bits)).view(np.uint32)
     touches(site.memory, cta, lanes + first, column, size // 4, writes=True)
     if only_traced(site.memory):
         return
-    site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = made
+    site.memory.tensor.cells[cta][lanes + first, column : column + size // 4] = words
 
 
-def _unpacked(rows: Array, bits: int) -> Array:
+def _unpack(rows: Array, bits: int) -> Array:
     """Return 16 bytes for every 16 elements of 4 or 6 bits and their padding: 4-bit ones in bits 2 to 5."""
     parts = rows.reshape(len(rows), -1, 16)
     if bits == 4:
         low, high = (parts[..., :8] & np.uint8(15)) << np.uint8(2), parts[..., :8] >> np.uint8(4) << np.uint8(2)
         return np.stack([low, high], axis=-1).reshape(rows.shape)
     each = np.unpackbits(np.ascontiguousarray(parts[..., :12]), axis=-1, bitorder="little")
-    made = np.packbits(each.reshape(*parts.shape[:-1], 16, 6), axis=-1, bitorder="little")
-    return made.reshape(rows.shape)
+    codes = np.packbits(each.reshape(*parts.shape[:-1], 16, 6), axis=-1, bitorder="little")
+    return codes.reshape(rows.shape)
 
 
 def _shift(site: Site, cta: int, address: int) -> None:
@@ -98,7 +98,7 @@ def _shift(site: Site, cta: int, address: int) -> None:
     first, column = address >> 16, address & 0xFFFF
     if first % 32 or first >= 128:
         raise ValueError(f"the rows to shift start at a multiple of 32 lanes, not at {first}")
-    _checked(site, cta, column, _SHIFTED_COLUMNS)
+    _check_allocated(site, cta, column, _SHIFTED_COLUMNS)
     for writes in (False, True):
         touches(site.memory, cta, first + np.arange(32), column, _SHIFTED_COLUMNS, writes=writes)
     if only_traced(site.memory):

@@ -64,18 +64,20 @@ def _mma(match: Match, signature: Signature) -> Operation | None:
 def _issue(spelling: Spelling, site: Site, group: Lanes, mask: Any, *given: Any) -> None:
     """Multiply for every lane that issues the instruction. Given are spaces and addresses, no outputs, the operands."""
     named = named_operands(spelling, given)
-    some, values = chosen(group, mask, *named.values())
-    if some is None:
+    active, values = chosen(group, mask, *named.values())
+    if active is None:
         return
-    give(site, some, tuple(values), partial(_run, spelling, site, tuple(named)))
+    give(site, active, tuple(values), partial(_run, spelling, site, tuple(named)))
 
 
-def _run(spelling: Spelling, site: Site, names: tuple[str, ...], some: Lanes, values: tuple[Any, ...]) -> None:
+def _run(spelling: Spelling, site: Site, names: tuple[str, ...], active: Lanes, values: tuple[Any, ...]) -> None:
     """Multiply for these lanes, with the operands of these names."""
     named = dict(zip(names, values, strict=True))
-    if (some.n > 1 and together(site.memory) and _alike(spelling, site, some, named)) or put_off(site.memory):
+    if (active.n > 1 and together(site.memory) and _multiply_together(spelling, site, active, named)) or put_off(
+        site.memory
+    ):
         return
-    for at, one in bulk.one_by_one(some):
+    for at, one in bulk.one_by_one(active):
         operands = {name: number(value, at) for name, value in named.items()}
         try:
             _multiply(spelling, site, one, operands)
@@ -83,14 +85,14 @@ def _run(spelling: Spelling, site: Site, names: tuple[str, ...], some: Lanes, va
             raise wrong_place(site, one, 0, str(why)) from None
 
 
-def named_operands(spelling: Spelling, given: tuple[Any, ...]) -> dict[str, Any]:
+def named_operands(spelling: Spelling, operands: tuple[Any, ...]) -> dict[str, Any]:
     """Return the operands by name."""
     count = 2 * len(spelling.addresses)
-    named = dict(zip(spelling.addresses, given[1:count:2], strict=True))
-    return named | dict(zip(spelling.names, given[count + 1 :], strict=True))
+    named = dict(zip(spelling.addresses, operands[1:count:2], strict=True))
+    return named | dict(zip(spelling.names, operands[count + 1 :], strict=True))
 
 
-def _alike(spelling: Spelling, site: Site, some: Lanes, named: dict[str, Any]) -> bool:
+def _multiply_together(spelling: Spelling, site: Site, active: Lanes, named: dict[str, Any]) -> bool:
     """Multiply in all CTAs at once if all issue the same plain product; say whether that was so."""
     if spelling.block or spelling.sparse or spelling.ws or "disabled" in named or "a" in spelling.addresses:
         return False
@@ -98,26 +100,26 @@ def _alike(spelling: Spelling, site: Site, some: Lanes, named: dict[str, Any]) -
         return False
     operands = {name: int(value[0]) for name, value in named.items()}
     try:
-        ctas = some.cta[:, None] if spelling.ctas == 1 else some.cta[:, None] & ~1 | np.arange(2)
+        ctas = active.cta[:, None] if spelling.ctas == 1 else active.cta[:, None] & ~1 | np.arange(2)
         if (spelling.ctas == 2 and site.memory.cluster % 2) or len(np.unique(ctas)) < ctas.size:
             return False
-        found = _described(spelling, operands["idesc"])
-        return multiply_together(site.memory, ctas, found, operands)
+        descriptor = _decode_descriptor(spelling, operands["idesc"])
+        return multiply_together(site.memory, ctas, descriptor, operands)
     except (ValueError, IndexError):
         # One after the other, they say which is wrong.
         return False
 
 
 @lru_cache(maxsize=64)
-def _described(spelling: Spelling, bits: int) -> InstructionDescriptor:
+def _decode_descriptor(spelling: Spelling, bits: int) -> InstructionDescriptor:
     """Return what an instruction descriptor says; ValueError with what the spelling does not allow of it."""
-    found = InstructionDescriptor.decode(spelling.kind, bits)
-    wrong = found.problems(cta_group=spelling.ctas, ws=spelling.ws)
-    if found.sparse is not spelling.sparse:
-        wrong.append(f"the instruction descriptor says {'sparse' if found.sparse else 'dense'}")
+    descriptor = InstructionDescriptor.decode(spelling.kind, bits)
+    wrong = descriptor.problems(cta_group=spelling.ctas, ws=spelling.ws)
+    if descriptor.sparse is not spelling.sparse:
+        wrong.append(f"the instruction descriptor says {'sparse' if descriptor.sparse else 'dense'}")
     if wrong:
         raise ValueError("; ".join(wrong))
-    return found
+    return descriptor
 
 
 def number(value: Array | tuple[Array, ...], at: int) -> Any:
@@ -127,13 +129,13 @@ def number(value: Array | tuple[Array, ...], at: int) -> Any:
 
 def halves_of(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> list[read.Half]:
     """Return the shares of the CTAs that a product runs in; ValueError with what its descriptor does not allow."""
-    found = _described(spelling, operands["idesc"])
-    path = datapath(found.m, cta_group=spelling.ctas, ws=spelling.ws, sparse=spelling.sparse)
+    descriptor = _decode_descriptor(spelling, operands["idesc"])
+    path = datapath(descriptor.m, cta_group=spelling.ctas, ws=spelling.ws, sparse=spelling.sparse)
     lanes = read.lanes_of(path, operands["d"] >> 16)
     if "a" in spelling.addresses and operands["a"] >> 16 != operands["d"] >> 16:
         raise ValueError(f"A starts at lane {operands['a'] >> 16}, D at lane {operands['d'] >> 16}")
     ctas = pair_of(site, one) if spelling.ctas == 2 else (int(one.cta[0]),)
-    return [read.Half(site.memory, cta, found, lanes) for cta in ctas]
+    return [read.Half(site.memory, cta, descriptor, lanes) for cta in ctas]
 
 
 def _multiply(spelling: Spelling, site: Site, one: Lanes, operands: dict[str, Any]) -> None:
@@ -159,16 +161,16 @@ def rows_of(spelling: Spelling, half: read.Half, operands: dict[str, Any]) -> Ar
 
 def columns_of(halves: list[read.Half], operands: dict[str, Any]) -> Array:
     """Return B, `[column, element of K]`: every CTA of a pair has half of the columns."""
-    found = halves[0].found
+    descriptor = halves[0].found
     mask = ZeroColumnMask.decode(operands["columns"]) if "columns" in operands else None
     shift = mask.shift if mask is not None else 0
-    count = found.n // len(halves) + shift
+    count = descriptor.n // len(halves) + shift
     right = np.concatenate([read.shared_rows(half, operands["b"], count, 1) for half in halves])[shift:]
     if mask is not None:
-        bits = mask.columns(found.m, found.n)
-        zero = np.array([bits >> column & 1 for column in range(found.n)], np.bool_)
+        bits = mask.columns(descriptor.m, descriptor.n)
+        zero = np.array([bits >> column & 1 for column in range(descriptor.n)], np.bool_)
         right = np.where(zero[:, None], right.dtype.type(0), right)
-    return -right if found.negate_b else right
+    return -right if descriptor.negate_b else right
 
 
 def scales_of(spelling: Spelling, half: read.Half, columns: int, operands: dict[str, Any]) -> tuple[Array, Array]:
@@ -182,14 +184,16 @@ def scales_of(spelling: Spelling, half: read.Half, columns: int, operands: dict[
 def _accumulate(
     spelling: Spelling, half: read.Half, left: Array, right: Array, operands: dict[str, Any], disabled: tuple[int, ...]
 ) -> None:
-    found, tensor = half.found, half.memory.tensor
+    descriptor, tensor = half.found, half.memory.tensor
     parts, column = half.lanes.shape[0], operands["d"] & 0xFFFF
-    width = found.n // parts
+    width = descriptor.n // parts
     held = read.words(half, "D", half.lanes, operands["d"], width)
-    start = decoded(held, found.d.name) if operands["accumulate"] else np.zeros(held.shape, _RESULT[found.d.name])
+    start = (
+        decoded(held, descriptor.d.name) if operands["accumulate"] else np.zeros(held.shape, _RESULT[descriptor.d.name])
+    )
     if operands.get("scale"):
         start = np.ldexp(start.astype(np.float32), -operands["scale"])
-    y = right.reshape(parts, width, found.k).swapaxes(-1, -2)
+    y = right.reshape(parts, width, descriptor.k).swapaxes(-1, -2)
     scales = scales_of(spelling, half, width, operands) if spelling.block else None
     lanes = half.lanes.reshape(-1)
     on = np.array([not disabled[lane >> 5] >> (lane & 31) & 1 for lane in lanes.tolist()], np.bool_)
@@ -198,18 +202,18 @@ def _accumulate(
     touches(half.memory, half.cta, lanes[on], column, width, writes=True)
     if only_traced(half.memory):
         return
-    made = _encoded(_sum(half, left, y, start, scales), found.d.name).reshape(len(lanes), width)
-    tensor.cells[half.cta][lanes[on], column : column + width] = made[on]
+    result = _encode(_sum(half, left, y, start, scales), descriptor.d.name).reshape(len(lanes), width)
+    tensor.cells[half.cta][lanes[on], column : column + width] = result[on]
 
 
 def _sum(half: read.Half, x: Array, y: Array, start: Array, scales: tuple[Array, Array] | None) -> Array:
-    found, sm = half.found, half.memory.tensor.exact
-    if found.d.name == "s32":
-        return integer_dot(x, y, start, satfinite=found.saturate)
-    names = found.d.name, found.a.name, found.b.name
+    descriptor, sm = half.found, half.memory.tensor.exact
+    if descriptor.d.name == "s32":
+        return integer_dot(x, y, start, satfinite=descriptor.saturate)
+    names = descriptor.d.name, descriptor.a.name, descriptor.b.name
     if scales is None:
-        return product(x, y, start, names, instruction="tcgen05", sm=sm, sparse=found.sparse)
-    return scaled_product(x, y, scales, start, names[1:], instruction="tcgen05", sm=sm, sparse=found.sparse)
+        return product(x, y, start, names, instruction="tcgen05", sm=sm, sparse=descriptor.sparse)
+    return scaled_product(x, y, scales, start, names[1:], instruction="tcgen05", sm=sm, sparse=descriptor.sparse)
 
 
 def decoded(part: Array, kind: str) -> Array:
@@ -219,9 +223,9 @@ def decoded(part: Array, kind: str) -> Array:
     return part.view(_RESULT[kind])
 
 
-def _encoded(made: Array, kind: str) -> Array:
-    made = np.ascontiguousarray(made.astype(_RESULT[kind], copy=False))
-    return made.view(np.uint16).astype(np.uint32) if kind == "f16" else made.view(np.uint32)
+def _encode(result: Array, kind: str) -> Array:
+    result = np.ascontiguousarray(result.astype(_RESULT[kind], copy=False))
+    return result.view(np.uint16).astype(np.uint32) if kind == "f16" else result.view(np.uint32)
 
 
 BUILDERS: dict[str, Builder] = {"tcgen05": _mma}

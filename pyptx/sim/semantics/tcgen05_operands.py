@@ -58,8 +58,8 @@ def lanes_of(path: Datapath, first: int) -> Array:
         allowed = "0 or 16" if path.half else "0"
         raise ValueError(f"a matrix in layout {path.name} starts at lane {allowed}, not {first}")
     rows = range(path.m // path.ctas)
-    found = [[path.locate(row, part, path.split)[1] + first for row in rows] for part in range(path.split)]
-    return np.array(found)
+    lanes = [[path.locate(row, part, path.split)[1] + first for row in rows] for part in range(path.split)]
+    return np.array(lanes)
 
 
 def words(half: Half, what: str, lanes: Array, address: int, count: int) -> Array:
@@ -70,62 +70,62 @@ def words(half: Half, what: str, lanes: Array, address: int, count: int) -> Arra
         raise IndexError(f"columns {column} … {column + count - 1} of {what} are not allocated")
     if what != "D":
         touches(half.memory, half.cta, lanes, column, count, writes=False)
-    found: Array = tensor.cells[half.cta][lanes, column : column + count]
-    return found
+    cells: Array = tensor.cells[half.cta][lanes, column : column + count]
+    return cells
 
 
 def shared_rows(half: Half, bits: int, rows: int, which: int) -> Array:
     """Return rows of A (`which` 0) or columns of B (1), `[row, element of K]`, by descriptor."""
-    found = half.found
-    name, across = ((found.a, found.transpose_a), (found.b, found.transpose_b))[which]
-    depth, operand = half.stored if which == 0 else found.k, ("AB"[which], name.name)
-    if found.kind in _FP4_KINDS:
-        raw = _gathered(half, bits, (rows, depth // 2), "u1", False, _CHUNK, operand)
-        return decode(_nibbles(raw), "e2m1")
+    descriptor = half.found
+    name, across = ((descriptor.a, descriptor.transpose_a), (descriptor.b, descriptor.transpose_b))[which]
+    depth, operand = half.stored if which == 0 else descriptor.k, ("AB"[which], name.name)
+    if descriptor.kind in _FP4_KINDS:
+        raw = _gather(half, bits, (rows, depth // 2), "u1", False, _CHUNK, operand)
+        return decode(_split_nibbles(raw), "e2m1")
     used = _USED.get(name.bits, _CHUNK)
-    raw = _gathered(half, bits, (rows, depth), _RAW.get(name.name, "u1"), across, used, operand)
+    raw = _gather(half, bits, (rows, depth), _RAW.get(name.name, "u1"), across, used, operand)
     if name.bits == 4:
-        return decode(_nibbles(raw.reshape(rows, -1, _CHUNK)[..., : _USED[4]]).reshape(rows, depth), name.name)
+        return decode(_split_nibbles(raw.reshape(rows, -1, _CHUNK)[..., : _USED[4]]).reshape(rows, depth), name.name)
     if name.bits == 6:
-        return decode(_sixes(raw.reshape(rows, -1, _CHUNK)[..., : _USED[6]]).reshape(rows, depth), name.name)
-    return _numbers(raw, name.name)
+        return decode(_split_sixes(raw.reshape(rows, -1, _CHUNK)[..., : _USED[6]]).reshape(rows, depth), name.name)
+    return _view_numbers(raw, name.name)
 
 
-def _gathered(
+def _gather(
     half: Half, bits: int, shape: tuple[int, int], dtype: str, across: bool, used: int, operand: tuple[str, str]
 ) -> Array:
-    found = Tcgen05Descriptor.decode(bits)
-    return wg.shared_matrix(half.memory, half.cta, found, *shape, dtype, across, used, operand)
+    descriptor = Tcgen05Descriptor.decode(bits)
+    return wg.shared_matrix(half.memory, half.cta, descriptor, *shape, dtype, across, used, operand)
 
 
 def tensor_rows(half: Half, address: int, shifted: bool) -> Array:
     """Return the rows of A in tensor memory, `[part of N, row, element of K]`: every lane has its own."""
-    found, name = half.found, half.found.a.name
-    bits = 4 if found.kind in _FP4_KINDS else 8 * np.dtype(_RAW.get(name, "u1")).itemsize
+    descriptor, name = half.found, half.found.a.name
+    bits = 4 if descriptor.kind in _FP4_KINDS else 8 * np.dtype(_RAW.get(name, "u1")).itemsize
     lanes = half.lanes
     if shifted:
         # Each quarter of the lanes moves by one row, its last row stays: `tcgen05.cp.4x256b` has renewed it.
         lanes = np.where(lanes % _QUARTER == _QUARTER - 1, lanes, lanes + 1)
     raw = np.ascontiguousarray(words(half, "A", lanes, address, half.stored * bits // 32))
     if bits == 4:
-        return decode(_nibbles(raw.view("u1")), "e2m1")
+        return decode(_split_nibbles(raw.view("u1")), "e2m1")
     codes = raw.view(_RAW.get(name, "u1"))
-    return decode(codes >> np.uint8(2), name) if found.a.bits == 4 else _numbers(codes, name)
+    return decode(codes >> np.uint8(2), name) if descriptor.a.bits == 4 else _view_numbers(codes, name)
 
 
-def _numbers(raw: Array, name: str) -> Array:
+def _view_numbers(raw: Array, name: str) -> Array:
     if name in ("s8", "u8"):
         return raw.view(np.int8) if name == "s8" else raw
     return decode(raw, name)
 
 
-def _nibbles(raw: Array) -> Array:
+def _split_nibbles(raw: Array) -> Array:
     """Return elements of 4 bits, the lower first."""
-    made = np.stack([raw & np.uint8(15), raw >> np.uint8(4)], axis=-1)
-    return made.reshape(*raw.shape[:-1], -1)
+    nibbles = np.stack([raw & np.uint8(15), raw >> np.uint8(4)], axis=-1)
+    return nibbles.reshape(*raw.shape[:-1], -1)
 
 
-def _sixes(raw: Array) -> Array:
+def _split_sixes(raw: Array) -> Array:
     """Return elements of 6 bits, 4 in 3 bytes, the lowest first."""
     bits = np.unpackbits(np.ascontiguousarray(raw), axis=-1, bitorder="little")
     parts = bits.reshape(*raw.shape[:-1], -1, 6)
@@ -164,35 +164,37 @@ def scales(half: Half, which: int, address: int, count: int, vector: int) -> Arr
     `[part of N, column of the part, block]`."""
     if address >> 16:
         raise ValueError(f"scale factors start at lane 0, not {address >> 16}")
-    found, what = half.found, "the scale factors of " + "AB"[which]
-    first = (found.a_scale_id, found.b_scale_id)[which]
-    if not found.k96 and (first % vector or first + vector > 4):
+    descriptor, what = half.found, "the scale factors of " + "AB"[which]
+    first = (descriptor.a_scale_id, descriptor.b_scale_id)[which]
+    if not descriptor.k96 and (first % vector or first + vector > 4):
         raise ValueError(f"scale factor id {first} does not go with {vector} factors")
     quarters = half.lanes // _QUARTER
     row = np.arange(count)
     groups = -(-count // 128) * 4
     if which == 0:
-        raw = _bytes(
+        raw = _read_scale_bytes(
             half, what, address, (quarters * _QUARTER + row % _QUARTER, row // _QUARTER), first, vector, groups
         )
     else:
         used = [np.unique(part) for part in quarters]
         lanes = np.array([part[:, None] * _QUARTER + row % _QUARTER for part in used])
-        every = _bytes(half, what, address, (lanes, row // _QUARTER), first, vector, groups)
+        every = _read_scale_bytes(half, what, address, (lanes, row // _QUARTER), first, vector, groups)
         raw = every[:, 0]
         if not (every == raw[:, None]).all() and not only_traced(half.memory):
             raise ValueError(f"{what} differ between the quarters of tensor memory: each needs a copy")
-    name = "ue8m0" if found.scale is None else found.scale.name
+    name = "ue8m0" if descriptor.scale is None else descriptor.scale.name
     return table(name)[raw & np.uint8(0x7F) if name == "ue4m3" else raw].astype(np.float64)
 
 
-def _bytes(half: Half, what: str, address: int, at: tuple[Array, Array], first: int, vector: int, groups: int) -> Array:
+def _read_scale_bytes(
+    half: Half, what: str, address: int, at: tuple[Array, Array], first: int, vector: int, groups: int
+) -> Array:
     """Return the bytes of scale factors: of K = 96 they go on in the words behind those of all rows."""
     lanes, column = np.broadcast_arrays(*at)
     last = int(column.max()) + (first + vector - 1) // 4 * groups
-    found = words(half, what, np.arange(LANES), address, last + 1)
-    made: list[Any] = []
+    registers = words(half, what, np.arange(LANES), address, last + 1)
+    columns: list[Any] = []
     for block in range(first, first + vector):
-        word = found[lanes, column + block // 4 * groups]
-        made.append((word >> np.uint32(block % 4 * 8)).astype(np.uint8))
-    return np.stack(made, axis=-1)
+        word = registers[lanes, column + block // 4 * groups]
+        columns.append((word >> np.uint32(block % 4 * 8)).astype(np.uint8))
+    return np.stack(columns, axis=-1)

@@ -25,43 +25,60 @@ _ROWS = 128
 _LANES = np.arange(_ROWS)
 
 
-def multiply_together(memory: Memory, ctas: Array, found: InstructionDescriptor, operands: dict[str, Any]) -> bool:
+def multiply_together(memory: Memory, ctas: Array, descriptor: InstructionDescriptor, operands: dict[str, Any]) -> bool:
     """Multiply dense matrices of shared memory in these CTAs, `[group, 1 or 2]`, where D takes a row in every lane; say
     whether that was possible."""
-    if found.a.name not in _RAW or found.b.name not in _RAW or found.d.name not in _RESULT or found.sparse:
+    if (
+        descriptor.a.name not in _RAW
+        or descriptor.b.name not in _RAW
+        or descriptor.d.name not in _RESULT
+        or descriptor.sparse
+    ):
         return False
     groups, pair = ctas.shape
-    if found.m != _ROWS * pair or operands["d"] >> 16:
+    if descriptor.m != _ROWS * pair or operands["d"] >> 16:
         return False
     flat = ctas.reshape(-1)
     column, tensor = operands["d"], memory.tensor
-    if not tensor.allocated(flat, np.array(column), np.array(column + found.n - 1)).all():
+    if not tensor.allocated(flat, np.array(column), np.array(column + descriptor.n - 1)).all():
         return False
-    right = _rows(memory, flat, operands["b"], ("B", found.b.name), found.n // pair, found.k, found.transpose_b)
-    left = _rows(memory, flat, operands["a"], ("A", found.a.name), _ROWS, found.k, found.transpose_a)
-    x = left.reshape(groups, pair, _ROWS, found.k)
-    y = right.reshape(groups, 1, found.n, found.k).swapaxes(-1, -2)
-    x, y = (-x if found.negate_a else x), (-y if found.negate_b else y)
+    right = _read_rows(
+        memory,
+        flat,
+        operands["b"],
+        ("B", descriptor.b.name),
+        descriptor.n // pair,
+        descriptor.k,
+        descriptor.transpose_b,
+    )
+    left = _read_rows(
+        memory, flat, operands["a"], ("A", descriptor.a.name), _ROWS, descriptor.k, descriptor.transpose_a
+    )
+    x = left.reshape(groups, pair, _ROWS, descriptor.k)
+    y = right.reshape(groups, 1, descriptor.n, descriptor.k).swapaxes(-1, -2)
+    x, y = (-x if descriptor.negate_a else x), (-y if descriptor.negate_b else y)
     kept, scale = bool(operands["accumulate"]), operands.get("scale")
     for writes in (False, True) if kept else (True,):
-        touches(memory, flat, _LANES, column, found.n, writes=writes)
+        touches(memory, flat, _LANES, column, descriptor.n, writes=writes)
     if only_traced(memory):
         return True
-    if found.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
+    if descriptor.d.name == "f32" and not tensor.exact and not scale and x.dtype == y.dtype == np.float32:
         _add(tensor.cells, flat, column, x, y, kept)
         return True
-    cells = tensor.cells[flat, :, column : column + found.n].view(_RESULT[found.d.name])
-    start = cells.reshape(groups, pair, _ROWS, found.n)
+    cells = tensor.cells[flat, :, column : column + descriptor.n].view(_RESULT[descriptor.d.name])
+    start = cells.reshape(groups, pair, _ROWS, descriptor.n)
     if not kept:
         start = np.zeros_like(start)
     if scale:
         start = np.ldexp(start, -scale)
-    if found.d.name == "s32":
-        made = integer_dot(x, y, start, satfinite=found.saturate)
+    if descriptor.d.name == "s32":
+        result = integer_dot(x, y, start, satfinite=descriptor.saturate)
     else:
-        names = found.d.name, found.a.name, found.b.name
-        made = product(x, y, start, names, instruction="tcgen05", sm=tensor.exact)
-    tensor.cells[flat, :, column : column + found.n] = made.reshape(len(flat), _ROWS, found.n).view(np.uint32)
+        names = descriptor.d.name, descriptor.a.name, descriptor.b.name
+        result = product(x, y, start, names, instruction="tcgen05", sm=tensor.exact)
+    tensor.cells[flat, :, column : column + descriptor.n] = result.reshape(len(flat), _ROWS, descriptor.n).view(
+        np.uint32
+    )
     return True
 
 
@@ -78,12 +95,12 @@ def _add(cells: Array, ctas: Array, column: int, x: Array, y: Array, kept: bool)
     cells.view(np.float32)[which, :, column : column + shape[-1]] = canonical(sums)
 
 
-def _rows(
+def _read_rows(
     memory: Memory, ctas: Array, bits: int, operand: tuple[str, str], rows: int, depth: int, across: bool
 ) -> Array:
     """Return a matrix of every CTA, `[cta, row, element of K]`."""
-    found, name = Tcgen05Descriptor.decode(bits), operand[1]
+    descriptor, name = Tcgen05Descriptor.decode(bits), operand[1]
     raw = wg.shared_matrix(
-        memory, ctas[:, None, None], found, rows, depth, _RAW[name], across, operand=operand
+        memory, ctas[:, None, None], descriptor, rows, depth, _RAW[name], across, operand=operand
     )  # fmt: skip
     return raw if name in ("s8", "u8") else decode(raw, name)

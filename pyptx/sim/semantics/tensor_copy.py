@@ -29,16 +29,16 @@ def _cp(match: Match, signature: Signature) -> Operation | None:
     first = 4 + 2 * sum(o.kind is Kind.ADDRESS for o in signature)
     if "bulk_group" in flags:
         store = partial(bulk.store, mode, match.chosen["op"] if "reduce" in flags else "")
-        return memory(partial(_overridden, changes, first, store) if changes else store)
+        return memory(partial(_copy_with_overrides, changes, first, store) if changes else store)
     extras = tuple(o.name for o in signature if o.name in ("offsets", "halo", "ctas", "policy"))
     report = report_of(flags)
     if not changes:
         return memory(partial(bulk.load, mode, extras, report=report))
     load = partial(bulk.load, mode, (*extras, "overrides"), report=report)
-    return memory(partial(_overridden, changes, first, load))
+    return memory(partial(_copy_with_overrides, changes, first, load))
 
 
-def _overridden(changes: tuple[str, ...], first: int, copy: Callable[..., None], *given: Any) -> None:
+def _copy_with_overrides(changes: tuple[str, ...], first: int, copy: Callable[..., None], *given: Any) -> None:
     """Copy by a map with some fields from operands, which stand before the coordinates, the n-th on."""
     at = first + len(changes)
     overrides = dict(zip(changes, given[first:at], strict=True))

@@ -28,7 +28,7 @@ def _tensormap(match: Match, signature: Signature) -> Operation | None:
     return memory(partial(_replace, field))
 
 
-def _where(site: Site, one: Lanes, space: str, address: Any, kind: str) -> tuple[Region, int]:
+def _resolve_map(site: Site, one: Lanes, space: str, address: Any, kind: str) -> tuple[Region, int]:
     whole = np.array([address])
     region, offsets = site.memory.resolve(site, space, one, whole, _HALF, kind)
     site.memory.resolve(site, space, one, whole + whole.dtype.type(_HALF), _HALF, kind)
@@ -36,32 +36,32 @@ def _where(site: Site, one: Lanes, space: str, address: Any, kind: str) -> tuple
 
 
 def _replace(field: str, site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any) -> None:
-    some, (where, values) = chosen(group, mask, address, tuple(given))
-    if some is None:
+    active, (where, values) = chosen(group, mask, address, tuple(given))
+    if active is None:
         return
-    for at, one in bulk.one_by_one(some):
-        region, begin = _where(site, one, space, where[at], "rw")
+    for at, one in bulk.one_by_one(active):
+        region, begin = _resolve_map(site, one, space, where[at], "rw")
         held = region.data[begin : begin + tensormap.SIZE]
         ordinal, number = (int(values[0][at]) if len(values) == 2 else 0), int(values[-1][at])
         try:
-            made = tensormap.replace_field(held.tobytes(), field, number, ordinal)
+            edited = tensormap.replace_field(held.tobytes(), field, number, ordinal)
         except ValueError as why:
             raise rules.error(rules.COPY, site.origin, f"`{site.instruction.full_opcode}`: {why}") from None
-        held[...] = np.frombuffer(made, np.uint8)
+        held[...] = np.frombuffer(edited, np.uint8)
 
 
 def _copy(
     site: Site, group: Lanes, mask: Any, to: str, target: Any, of: str, source: Any, outs: Any, *size: Any
 ) -> None:
     """Copy a map once for every warp."""
-    some, (there, here) = chosen(group, mask, target, source)
-    if some is None:
+    active, (there, here) = chosen(group, mask, target, source)
+    if active is None:
         return
-    firsts = np.unique(some.shape.warp[some.sel], return_index=True)[1]
+    firsts = np.unique(active.shape.warp[active.sel], return_index=True)[1]
     for at in firsts:
-        one = some.shape.of(some.index[at : at + 1])
-        region, begin = _where(site, one, of, here[at], "r")
-        other, end = _where(site, one, to, there[at], "w")
+        one = active.shape.of(active.index[at : at + 1])
+        region, begin = _resolve_map(site, one, of, here[at], "r")
+        other, end = _resolve_map(site, one, to, there[at], "w")
         other.data[end : end + tensormap.SIZE] = region.data[begin : begin + tensormap.SIZE]
 
 
@@ -69,21 +69,21 @@ def _clusterlaunchcontrol(match: Match, signature: Signature) -> Operation | Non
     if "try_cancel" in match.modifiers:
         return memory(_cancel_for_all if any("multicast" in m for m in match.modifiers) else signalling(_cancel, 16))
     if "is_canceled" in match.modifiers:
-        return value(_canceled)
+        return value(_is_canceled)
     if "v4" in match.modifiers:
-        return value(_first_cta)
-    return value(partial(_coordinate, "xyz".index(match.modifiers[-3][-1])))
+        return value(_extract_first_cta)
+    return value(partial(_extract_coordinate, "xyz".index(match.modifiers[-3][-1])))
 
 
 def _cancel(site: Site, group: Lanes, mask: Any, space: str, address: Any, outs: Any) -> None:
     """Cancel a cluster for every lane and write its first CTA, or zeros when all clusters have started."""
     low, high = np.zeros(group.n, np.uint64), np.zeros(group.n, np.uint64)
     for at in range(group.n):
-        low[at], high[at] = _response(site)
+        low[at], high[at] = _make_response(site)
     store(site, group, None, space, address, low.dtype, (low, high))
 
 
-def _response(site: Site) -> tuple[int, int]:
+def _make_response(site: Site) -> tuple[int, int]:
     """Return the two halves of a response: whether a cluster was canceled, and where its first CTA lies."""
     first = site.memory.unstarted.cancel()
     if first is None:
@@ -96,18 +96,18 @@ def _cancel_for_all(
     site: Site, group: Lanes, mask: Any, space: str, address: Any, bar_space: str, bar: Any, outs: Any
 ) -> None:
     """Cancel a cluster and tell every CTA of the own one."""
-    some, (where, bars) = chosen(group, mask, address, bar)
-    if some is None:
+    active, (where, bars) = chosen(group, mask, address, bar)
+    if active is None:
         return
     memory = site.memory
     every = (1 << memory.cluster) - 1
-    for at, one in bulk.one_by_one(some):
+    for at, one in bulk.one_by_one(active):
         region, offsets = memory.resolve(site, space, one, where[at : at + 1], 16, "w")
         ends = bulk.everywhere(site, one, int(offsets[0]), every)
         signals = np.array(bulk.everywhere(site, one, int(objects(site, one, bar_space, bars[at : at + 1])[0]), every))
 
         def land(region: Region = region, ends: list[int] = ends, one: Lanes = one, signals: Array = signals) -> None:
-            halves = np.array(_response(site), np.uint64).view(np.uint8)
+            halves = np.array(_make_response(site), np.uint64).view(np.uint8)
             for end in ends:
                 region.data[end : end + 16] = halves
             told(site, one, lambda m: m.transfer(m.rows(signals), np.full(len(signals), -16)))
@@ -115,19 +115,19 @@ def _cancel_for_all(
         memory.effects.issue("store", one.index, one.shape.lanes, land, grouped=False)
 
 
-def _canceled(answer: Any) -> Any:
+def _is_canceled(answer: Any) -> Any:
     return (answer[0] & np.uint64(1)) != 0
 
 
-def _first_cta(answer: Any) -> tuple[Array, ...]:
+def _extract_first_cta(answer: Any) -> tuple[Array, ...]:
     low, high = answer
     zeros = np.zeros(np.shape(low), np.uint32)
     parts = (low >> np.uint64(32), high & np.uint64(0xFFFFFFFF), high >> np.uint64(32))
     return (*(part.astype(np.uint32) for part in parts), zeros)
 
 
-def _coordinate(axis: int, answer: Any) -> Array:
-    return _first_cta(answer)[axis]
+def _extract_coordinate(axis: int, answer: Any) -> Array:
+    return _extract_first_cta(answer)[axis]
 
 
 BUILDERS: dict[str, Builder] = {"tensormap": _tensormap, "clusterlaunchcontrol": _clusterlaunchcontrol}

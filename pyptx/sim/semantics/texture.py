@@ -39,31 +39,33 @@ def _lookup(
     where = images.active(lanes, mask)
     if not len(where):
         return
-    given = dict(zip(names, ins, strict=False))
+    operands = dict(zip(names, ins, strict=False))
     integers = modifiers[-1] == "s32"
     numbers = images.handles(site, space, address, lanes, where)
-    made: Array | None = None
+    texels: Array | None = None
     for image, part in images.by_image(site, Texture, numbers):
-        some = where[part]
-        _geometry(site, image, geometry)
-        sampler = images.sampler_of(site, image, given.get("b"), lanes, some)
-        layer, coordinates = _coordinates(geometry, integers, given["c"], lanes, some)
-        request = _Request(image, sampler, geometry, layer, coordinates, integers, given, lanes, some)
-        found = request.footprint(modifiers[0]) if modifiers[0] in _COMPONENTS else request.sampled()
-        made = np.zeros((len(where), 4), found.dtype) if made is None else made
-        made[part] = found
-    assert made is not None
-    _results(site, modifiers, outs, where, made)
+        selected = where[part]
+        _check_geometry(site, image, geometry)
+        sampler = images.sampler_of(site, image, operands.get("b"), lanes, selected)
+        layer, coordinates = _read_coordinates(geometry, integers, operands["c"], lanes, selected)
+        request = _Request(image, sampler, geometry, layer, coordinates, integers, operands, lanes, selected)
+        values = request.footprint(modifiers[0]) if modifiers[0] in _COMPONENTS else request.sampled()
+        texels = np.zeros((len(where), 4), values.dtype) if texels is None else texels
+        texels[part] = values
+    assert texels is not None
+    _write_results(site, modifiers, outs, where, texels)
 
 
-def _geometry(site: Site, image: Image, geometry: str) -> None:
+def _check_geometry(site: Site, image: Image, geometry: str) -> None:
     assert isinstance(image.what, Texture)
     if image.what.geometry != geometry:
         text = f"the instruction looks up .{geometry}, the texture is .{image.what.geometry}"
         raise rules.error(rules.IMAGE, site.origin, text)
 
 
-def _coordinates(geometry: str, integers: bool, value: Value, lanes: Lanes, where: Array) -> tuple[Array, list[Array]]:
+def _read_coordinates(
+    geometry: str, integers: bool, value: Value, lanes: Lanes, where: Array
+) -> tuple[Array, list[Array]]:
     """Return the layer and x, y, z of each lane; the sample number stands for z."""
     parts = list(as_tuple(value))
     dtype = "i4" if integers else "f4"
@@ -75,11 +77,11 @@ def _coordinates(geometry: str, integers: bool, value: Value, lanes: Lanes, wher
     if geometry.endswith("cube"):
         face, s, t = lookup.cube_face(*(images.column(p, "f4", lanes, where) for p in parts[:3]))
         return layer * 6 + face, [s, t, nothing]
-    made = [images.column(p, dtype, lanes, where) for p in parts[: _RANK[geometry]]]
-    made += [nothing] * (3 - len(made))
+    columns = [images.column(p, dtype, lanes, where) for p in parts[: _RANK[geometry]]]
+    columns += [nothing] * (3 - len(columns))
     if sample is not None:
-        made[2] = sample
-    return layer, made
+        columns[2] = sample
+    return layer, columns
 
 
 class _Request:
@@ -93,55 +95,55 @@ class _Request:
         self.layer, self.coordinates, self.integers = layer, coordinates, integers
         self.given, self.lanes, self.where = given, lanes, where
         self.rank = _RANK[geometry]
-        self.offset = self._vector("e", "i4")
+        self.offset = self._read_vector("e", "i4")
         depth = given.get("f")
         self.compare = None if depth is None else images.column(depth, "f4", lanes, where)
 
-    def _vector(self, name: str, dtype: str) -> list[Array] | None:
+    def _read_vector(self, name: str, dtype: str) -> list[Array] | None:
         value = self.given.get(name)
         if value is None:
             return None
-        made = [images.column(p, dtype, self.lanes, self.where) for p in as_tuple(value)[: self.rank]]
-        return made + [np.zeros(len(self.where), made[0].dtype)] * (3 - len(made))
+        columns = [images.column(p, dtype, self.lanes, self.where) for p in as_tuple(value)[: self.rank]]
+        return columns + [np.zeros(len(self.where), columns[0].dtype)] * (3 - len(columns))
 
     def sampled(self) -> Array:
         """Return the filtered texels, at the mipmap level that the instruction asks for."""
         levels = self.image.levels
-        detail = self._level_of_detail()
+        detail = self._compute_level()
         if detail is None or len(levels) == 1:
-            return self._at(levels[0], np.arange(len(self.where)))
+            return self._sample_at(levels[0], np.arange(len(self.where)))
         detail = np.clip(np.nan_to_num(detail), 0, len(levels) - 1)
         if self.sampler.mip_filter == "nearest":
-            return self._by_level(np.floor(detail + 0.5).astype(np.int64))
+            return self._sample_by_level(np.floor(detail + 0.5).astype(np.int64))
         low = np.floor(detail).astype(np.int64)
-        first = self._by_level(low)
-        second = self._by_level(np.minimum(low + 1, len(levels) - 1))
+        first = self._sample_by_level(low)
+        second = self._sample_by_level(np.minimum(low + 1, len(levels) - 1))
         share = (np.floor((detail - low) * 256 + 0.5) / 256)[:, None]
         return (first * (1 - share) + second * share).astype(first.dtype)
 
-    def _by_level(self, chosen: Array) -> Array:
-        made: Array | None = None
+    def _sample_by_level(self, chosen: Array) -> Array:
+        texels: Array | None = None
         for number in np.unique(chosen):
             part = np.flatnonzero(chosen == number)
-            found = self._at(self.image.levels[int(number)], part)
-            made = np.zeros((len(chosen), 4), found.dtype) if made is None else made
-            made[part] = found
-        assert made is not None
-        return made
+            values = self._sample_at(self.image.levels[int(number)], part)
+            texels = np.zeros((len(chosen), 4), values.dtype) if texels is None else texels
+            texels[part] = values
+        assert texels is not None
+        return texels
 
-    def _at(self, level: Level, part: Array) -> Array:
-        layer, given = self.layer[part], [c[part] for c in self.coordinates]
+    def _sample_at(self, level: Level, part: Array) -> Array:
+        layer, coordinates = self.layer[part], [c[part] for c in self.coordinates]
         offset = None if self.offset is None else [o[part] for o in self.offset]
         compare = None if self.compare is None else self.compare[part]
         if self.integers:
-            indices = [c.astype(np.int64) for c in given]
+            indices = [c.astype(np.int64) for c in coordinates]
             if offset is not None:
                 indices = [i + o for i, o in zip(indices, offset, strict=True)]
             return lookup.at_texels(self.image, level, self.sampler, layer, indices, compare)
-        at = lookup.positions(self.image, level, self.sampler, given, self.rank)
+        at = lookup.positions(self.image, level, self.sampler, coordinates, self.rank)
         return lookup.sample(self.image, level, self.sampler, layer, at, self.rank, offset, compare)
 
-    def _level_of_detail(self) -> Array | None:
+    def _compute_level(self) -> Array | None:
         level = self.given.get("lod")
         if level is not None:
             return images.column(level, "i4" if self.integers else "f4", self.lanes, self.where).astype(np.float64)
@@ -150,7 +152,7 @@ class _Request:
         sizes = lookup.level_size(self.image.levels[0])
         lengths = list[Array]()
         for name in ("dPdx", "dPdy"):
-            vector = self._vector(name, "f4") or []
+            vector = self._read_vector(name, "f4") or []
             scaled = [
                 v.astype(np.float64) * (1 if lookup.unnormalized(self.image, self.sampler) else size)
                 for v, size in zip(vector, sizes, strict=True)
@@ -173,11 +175,11 @@ class _Request:
         return np.stack(columns, axis=1)
 
 
-def _results(site: Site, modifiers: tuple[str, ...], outs: Outputs, where: Array, made: Array) -> None:
+def _write_results(site: Site, modifiers: tuple[str, ...], outs: Outputs, where: Array, texels: Array) -> None:
     kind = modifiers[-2]
-    columns = [np.ascontiguousarray(made[:, n]) for n in range(4)]
+    columns = [np.ascontiguousarray(texels[:, n]) for n in range(4)]
     if kind in ("f16", "f16x2"):
-        if made.dtype.kind != "f":
+        if texels.dtype.kind != "f":
             raise rules.error(rules.IMAGE, site.origin, f".{kind} results need a texture of floats or fractions")
         halves = [c.astype(np.float16).view(np.uint16) for c in columns]
         columns = halves
@@ -201,21 +203,25 @@ def _query(
     where = images.active(lanes, mask)
     numbers = images.handles(site, space, address, lanes, where)
     for image, part in images.by_image(site, Texture | Sampler if query in _OF_SAMPLER else Texture, numbers):
-        some = where[part]
-        level = np.zeros(len(some), np.int64) if not ins else images.column(ins[0], "u4", lanes, some).astype(np.int64)
-        images.put(outs, some, [_attributes(image, query, level).astype(np.uint32)])
+        selected = where[part]
+        level = (
+            np.zeros(len(selected), np.int64)
+            if not ins
+            else images.column(ins[0], "u4", lanes, selected).astype(np.int64)
+        )
+        images.put(outs, selected, [_query_attribute(image, query, level).astype(np.uint32)])
 
 
-def _attributes(image: Image, query: str, level: Array) -> Array:
-    what = image.what
-    if isinstance(what, Texture) and query not in _OF_SAMPLER:
+def _query_attribute(image: Image, query: str, level: Array) -> Array:
+    view = image.what
+    if isinstance(view, Texture) and query not in _OF_SAMPLER:
         widths = [lookup.level_size(one) for one in image.levels]
         axis = {"width": 0, "height": 1, "depth": 2}.get(query)
         if axis is not None:
-            flat = axis == 2 and what.geometry != "3d"
+            flat = axis == 2 and view.geometry != "3d"
             return np.array([0 if flat else size[axis] for size in widths])[np.minimum(level, len(widths) - 1)]
-        return np.full(len(level), _of_texture(what, query))
-    sampler = what.sampler if isinstance(what, Texture) else what
+        return np.full(len(level), _query_texture(view, query))
+    sampler = view.sampler if isinstance(view, Texture) else view
     assert isinstance(sampler, Sampler)
     if query == "filter_mode":
         number = FILTERS.index(sampler.filter)
@@ -229,17 +235,17 @@ def _attributes(image: Image, query: str, level: Array) -> Array:
 _OF_SAMPLER = ("filter_mode", "addr_mode_0", "addr_mode_1", "addr_mode_2", "force_unnormalized_coords")
 
 
-def _of_texture(what: Texture, query: str) -> int:
-    layers, samples, _, _, channels = shape_of(what.array, what.geometry)
-    data, order = images.channel_codes(what.array.dtype, channels, what.unorm)
-    arrays = layers if what.geometry.startswith("a") else 0
+def _query_texture(view: Texture, query: str) -> int:
+    layers, samples, _, _, channels = shape_of(view.array, view.geometry)
+    data, order = images.channel_codes(view.array.dtype, channels, view.unorm)
+    arrays = layers if view.geometry.startswith("a") else 0
     return {
         "channel_data_type": data,
         "channel_order": order,
-        "normalized_coords": int(what.normalized),
-        "array_size": arrays // 6 if what.geometry == "acube" else arrays,
-        "num_mipmap_levels": len(what.levels) + 1 if what.levels else 0,
-        "num_samples": samples if what.geometry.endswith("2dms") else 0,
+        "normalized_coords": int(view.normalized),
+        "array_size": arrays // 6 if view.geometry == "acube" else arrays,
+        "num_mipmap_levels": len(view.levels) + 1 if view.levels else 0,
+        "num_samples": samples if view.geometry.endswith("2dms") else 0,
         "memory_layout": 0,
     }[query]
 

@@ -26,30 +26,30 @@ _OPEN_ABOVE = frozenset(("vadd", "vsub", "vabsdiff", "vmin", "vmax"))
 compares without a sign, so that negative numbers become the largest. Shifts saturate as words in a part, too."""
 _BASIC: dict[str, Function] = {
     "vadd": np.add, "vsub": np.subtract, "vabsdiff": lambda a, b: np.abs(a - b), "vmin": np.minimum, "vmax": np.maximum,
-    "vavrg": lambda a, b: _half_away(a + b),
+    "vavrg": lambda a, b: _halve(a + b),
 }  # fmt: skip
 
 
-def _half_away(total: Array) -> Array:
+def _halve(total: Array) -> Array:
     """Return half of a sum, rounded away from zero."""
     return np.where(total >= 0, (total + 1) >> 1, -((1 - total) >> 1))
 
 
-def _finished(made: Array, kind: str, sat: bool) -> Array:
+def _finish(result: Array, kind: str, sat: bool) -> Array:
     """Saturate to a type, or wrap to 32 bits."""
     dtype = np.dtype("i4" if kind == "s32" else "u4")
-    return np.clip(made, *limits(dtype)).astype(dtype) if sat else made.astype(dtype)
+    return np.clip(result, *limits(dtype)).astype(dtype) if sat else result.astype(dtype)
 
 
-def _scalar(match: Match, signature: Signature) -> Operation | None:
+def _build_scalar(match: Match, signature: Signature) -> Operation | None:
     name = match.form.opcode
     kind, sat = match.chosen["dtype"], "sat" in match.modifiers
     if name in ("vshl", "vshr"):
-        return _combined(match, signature, _shift(name, match.chosen["mode"], sat), kind, sat)
-    return _combined(match, signature, _BASIC[name], kind, sat)
+        return _combine(match, signature, _build_shift(name, match.chosen["mode"], sat), kind, sat)
+    return _combine(match, signature, _BASIC[name], kind, sat)
 
 
-def _shift(name: str, mode: str, sat: bool) -> Function:
+def _build_shift(name: str, mode: str, sat: bool) -> Function:
     """Return a shift. What ptxas makes of vshl saturates an intermediate result of 34 bits."""
     spare = 64 - 34
 
@@ -62,7 +62,7 @@ def _shift(name: str, mode: str, sat: bool) -> Function:
     return shifted
 
 
-def _combined(match: Match, signature: Signature, function: Function, kind: str, sat: bool) -> Operation:
+def _combine(match: Match, signature: Signature, function: Function, kind: str, sat: bool) -> Operation:
     """Return the operation with its second part: add, min, max with c, or putting the result into a part of c."""
     name, second = match.form.opcode, match.chosen.get("op2", "")
 
@@ -70,34 +70,34 @@ def _combined(match: Match, signature: Signature, function: Function, kind: str,
         return function(a.astype(np.int64), b.astype(np.int64))
 
     def word(a: Array, b: Array) -> Array:
-        made = first(a, b)
+        result = first(a, b)
         if sat and kind == "u32" and name in _OPEN_ABOVE:
-            return np.maximum(made, 0)
-        return np.clip(made, *limits(np.dtype("i4" if kind == "s32" else "u4"))) if sat else made
+            return np.maximum(result, 0)
+        return np.clip(result, *limits(np.dtype("i4" if kind == "s32" else "u4"))) if sat else result
 
     if len(signature) == 3:
-        return value(lambda a, b: _finished(word(a, b), kind, False))
+        return value(lambda a, b: _finish(word(a, b), kind, False))
     if second:
         narrow = name in ("vadd", "vsub") or (sat and name in ("vshl", "vshr"))
-        return value(lambda a, b, c: _finished(_joined(second, word(a, b), c, kind, narrow), kind, False))
+        return value(lambda a, b, c: _finish(_join(second, word(a, b), c, kind, narrow), kind, False))
 
     def merge(a: Array, b: Array, c: Array, into: Selected | None) -> Array:
         if not sat or into is None or name not in _OPEN_ABOVE:
-            return merged(_finished(word(a, b), kind, False), c, into)
-        made, most = first(a, b), limits(np.dtype(f"{kind[0].replace('s', 'i')}{1 if into.unit == 'b' else 2}"))[1]
-        made = np.where((made < 0) | (made > most), most, made)
-        return merged(_finished(made, kind, False), c, into)
+            return merged(_finish(word(a, b), kind, False), c, into)
+        result, most = first(a, b), limits(np.dtype(f"{kind[0].replace('s', 'i')}{1 if into.unit == 'b' else 2}"))[1]
+        result = np.where((result < 0) | (result > most), most, result)
+        return merged(_finish(result, kind, False), c, into)
 
     return parts(merge, "into")
 
 
-def _joined(name: str, made: Array, c: Array, kind: str, narrow: bool) -> Array:
+def _join(name: str, result: Array, c: Array, kind: str, narrow: bool) -> Array:
     """Return the result of the second operation as ptxas makes it, in 64 bits: of a sum, a difference and a saturated
     shift it takes the low word as a signed one, and it compares as the type of the result is signed or not."""
-    made = made.astype(np.int32).astype(np.int64) if narrow else made
+    result = result.astype(np.int32).astype(np.int64) if narrow else result
     if kind == "s32":
-        return _SECOND[name](made, c.astype(np.int32).astype(np.int64))
-    return _SECOND[name](made.view(np.uint64), c.astype(np.uint32).astype(np.uint64)).view(np.int64)
+        return _SECOND[name](result, c.astype(np.int32).astype(np.int64))
+    return _SECOND[name](result.view(np.uint64), c.astype(np.uint32).astype(np.uint64)).view(np.int64)
 
 
 def merged(made: Array, c: Array, into: Selected | None) -> Array:
@@ -126,7 +126,7 @@ def _vmad(match: Match, signature: Signature) -> Operation | None:
             total = (total.view(np.uint64) >> np.uint64(scale)).view(np.int64)
         else:
             total = total >> scale
-        return _finished(total, kind, sat).view("i4" if match.chosen["dtype"] == "s32" else "u4")
+        return _finish(total, kind, sat).view("i4" if match.chosen["dtype"] == "s32" else "u4")
 
     return value(vmad)
 
@@ -134,14 +134,14 @@ def _vmad(match: Match, signature: Signature) -> Operation | None:
 def _vset(match: Match, signature: Signature) -> Operation | None:
     """Return the operation of vset; ptxas compares its result with `c` as numbers of the first operand's type."""
     compare = _COMPARE[match.chosen["cmp"]]
-    return _combined(match, signature, lambda a, b: compare(a, b).astype(np.int64), match.chosen["atype"], False)
+    return _combine(match, signature, lambda a, b: compare(a, b).astype(np.int64), match.chosen["atype"], False)
 
 
-def _as_number(compare: Function) -> Function:
+def _wrap_as_number(compare: Function) -> Function:
     return lambda x, y: compare(x, y).astype(np.int64)
 
 
-def _simd(unit: str) -> Builder:
+def _build_simd(unit: str) -> Builder:
     """Return the builder of the instructions on halves (`h`) or bytes (`b`) of a word."""
     count, bits = (2, 16) if unit == "h" else (4, 8)
 
@@ -150,7 +150,7 @@ def _simd(unit: str) -> Builder:
         if name == "vset":
             compare = _COMPARE[match.chosen["cmp"]]
             kind = "u32"
-            function = _as_number(compare)
+            function = _wrap_as_number(compare)
         else:
             kind, function = match.chosen["dtype"], _BASIC[name]
         signed = [match.chosen[t][0] == "s" for t in ("atype", "btype")]
@@ -159,24 +159,24 @@ def _simd(unit: str) -> Builder:
 
         def apply(a: Value, b: Value, c: Array, into: Selected | None, *which: Selected | None) -> Array:
             lanes_in = range(count) if into is None else into.digits
-            made, total = c.astype(np.int64) & 0xFFFFFFFF, c.astype(np.int64)
+            merged_word, total = c.astype(np.int64) & 0xFFFFFFFF, c.astype(np.int64)
             for lane in lanes_in:
-                x, y = (_picked(which[n], lane + count * n, lane, bits, count, signed[n])(a, b) for n in (0, 1))
+                x, y = (_build_pick(which[n], lane + count * n, lane, bits, count, signed[n])(a, b) for n in (0, 1))
                 result = function(x, y)
                 if adds:
                     total = total + result
                     continue
                 result = np.clip(result, *limits(narrow)) if sat else result
                 mask = ((1 << bits) - 1) << bits * lane
-                made = (made & ~mask) | ((result << bits * lane) & mask)
-            return (total if adds else made).astype("i4" if kind == "s32" else "u4")
+                merged_word = (merged_word & ~mask) | ((result << bits * lane) & mask)
+            return (total if adds else merged_word).astype("i4" if kind == "s32" else "u4")
 
         return parts(apply)
 
     return build
 
 
-def _picked(which: Selected | None, own: int, lane: int, bits: int, count: int, signed: bool) -> Function:
+def _build_pick(which: Selected | None, own: int, lane: int, bits: int, count: int, signed: bool) -> Function:
     """Return how a lane's element is read: selectors count over both words, a's elements first; without one it is the
     own word's element of the lane."""
     at = own if which is None else which.digits[lane]
@@ -190,8 +190,8 @@ def _picked(which: Selected | None, own: int, lane: int, bits: int, count: int, 
 
 
 BUILDERS: dict[str, Builder] = {
-    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr"), _scalar),
+    **dict.fromkeys(("vadd", "vsub", "vabsdiff", "vmin", "vmax", "vshl", "vshr"), _build_scalar),
     "vmad": _vmad, "vset": _vset,
-    **dict.fromkeys(("vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2"), _simd("h")),
-    **dict.fromkeys(("vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4"), _simd("b")),
+    **dict.fromkeys(("vadd2", "vsub2", "vavrg2", "vabsdiff2", "vmin2", "vmax2", "vset2"), _build_simd("h")),
+    **dict.fromkeys(("vadd4", "vsub4", "vavrg4", "vabsdiff4", "vmin4", "vmax4", "vset4"), _build_simd("b")),
 }  # fmt: skip

@@ -30,26 +30,26 @@ def warp_order(group: Lanes) -> Array:
 def gathered(group: Lanes, registers: tuple[Array, ...]) -> Words:
     """Return operands of whole warps."""
     order = warp_order(group)
-    made = np.empty((len(order) // 32, len(registers), 32), registers[0].dtype)
+    words = np.empty((len(order) // 32, len(registers), 32), registers[0].dtype)
     for at, values in enumerate(registers):
         whole = values if values.size == len(order) else np.broadcast_to(values, len(order))
-        made[:, at, :] = whole[order].reshape(-1, 32)
-    return made
+        words[:, at, :] = whole[order].reshape(-1, 32)
+    return words
 
 
 def scattered(group: Lanes, words: Words) -> tuple[Array, ...]:
     """Return one array per register, in the order of the group's lanes."""
     order = warp_order(group)
-    made: list[Array] = []
+    views: list[Array] = []
     for at in range(words.shape[1]):
         values = np.empty(len(order), words.dtype)
         values[order] = words[:, at, :].reshape(-1)
-        made.append(values)
-    return tuple(made)
+        views.append(values)
+    return tuple(views)
 
 
 @cache
-def _places(fragment: Fragment, matrix: int) -> tuple[Array, Array, tuple[int, int]]:
+def _locate_elements(fragment: Fragment, matrix: int) -> tuple[Array, Array, tuple[int, int]]:
     """Return, for every element of a matrix in row-major order, its index in the words seen as units, and its shift."""
     rows, cols = fragment.shape
     unit = max(fragment.bits, 8)
@@ -67,29 +67,29 @@ def _places(fragment: Fragment, matrix: int) -> tuple[Array, Array, tuple[int, i
 
 def elements(words: Words, fragment: Fragment, matrix: int = 0) -> Array:
     """Return the bits of a matrix's elements, `[warp, row, column]`."""
-    index, shift, shape = _places(fragment, matrix)
+    index, shift, shape = _locate_elements(fragment, matrix)
     units = np.ascontiguousarray(words).view(f"u{max(fragment.bits, 8) // 8}").reshape(len(words), -1)
-    made = units[:, index]
+    values = units[:, index]
     if fragment.bits < 8:
-        made = (made >> shift) & np.uint8((1 << fragment.bits) - 1)
-    return made.reshape(len(words), *shape)
+        values = (values >> shift) & np.uint8((1 << fragment.bits) - 1)
+    return values.reshape(len(words), *shape)
 
 
-def filled(made: Array, fragment: Fragment, registers: int, into: Words | None = None, matrix: int = 0) -> Words:
+def filled(values: Array, fragment: Fragment, registers: int, into: Words | None = None, matrix: int = 0) -> Words:
     """Return the registers that hold a matrix of element bits; every copy of an element is written."""
-    warps = len(made)
+    warps = len(values)
     word = f"u{fragment.register_bits // 8}"
     words = np.zeros((warps, registers, 32), word) if into is None else into
-    units = words.view(made.dtype).reshape(warps, -1)
+    units = words.view(values.dtype).reshape(warps, -1)
     rows, cols = fragment.shape
-    flat = made.reshape(warps, -1)
-    for index, source in _copies(fragment, matrix, rows, cols):
+    flat = values.reshape(warps, -1)
+    for index, source in _list_copies(fragment, matrix, rows, cols):
         units[:, index] = flat[:, source]
     return words
 
 
 @cache
-def _copies(fragment: Fragment, matrix: int, rows: int, cols: int) -> list[tuple[Array, Array]]:
+def _list_copies(fragment: Fragment, matrix: int, rows: int, cols: int) -> list[tuple[Array, Array]]:
     unit = max(fragment.bits, 8)
     per_register = fragment.register_bits // unit
     pairs: list[tuple[int, int]] = []
@@ -113,13 +113,13 @@ def numbers(bits: Array, kind: str, in_bytes: bool = True) -> Array:
     return bits.astype(np.float64)
 
 
-def encoded(made: Array, kind: str) -> Array:
+def encoded(result: Array, kind: str) -> Array:
     """Return the bits of accumulator values: f64 rounded once to f32 or f16, integers wrapped to 32 bits."""
     if kind == "s32":
-        return made.astype(np.int64).astype(np.int32).view(np.uint32)
+        return result.astype(np.int64).astype(np.int32).view(np.uint32)
     if kind == "f64":
-        return made.view(np.uint64)
+        return result.view(np.uint64)
     dtype: Any = np.float16 if kind == "f16" else np.float32
-    bits = made.astype(dtype).view(np.uint16 if kind == "f16" else np.uint32)
-    nan = np.isnan(made)
+    bits = result.astype(dtype).view(np.uint16 if kind == "f16" else np.uint32)
+    nan = np.isnan(result)
     return np.where(nan, bits.dtype.type(0x7FFF if kind == "f16" else 0x7FFFFFFF), bits) if nan.any() else bits

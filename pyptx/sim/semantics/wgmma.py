@@ -51,13 +51,13 @@ def _wgmma(match: Match, signature: Signature) -> Operation | None:
         others = {"fence": NOTHING, "commit_group": memory(_commit), "wait_group": memory(_wait)}
         return others.get(match.modifiers[0])
     flat = [part for m in match.modifiers for part in m.split(".")]
-    found = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in flat if m.startswith("m64"))
-    assert found is not None
+    shape_match = next(re.fullmatch(r"m64n(\d+)k(\d+)", m) for m in flat if m.startswith("m64"))
+    assert shape_match is not None
     types = [m for m in flat if m in _BITS or m in ("f32", "s32")]
     names = tuple(operand.name for operand in signature)
     spelling = Spelling(
-        int(found[1]), int(found[2]), (types[0], types[1], types[2]), bool(signature[1].count), "sp" in flat,
-        "satfinite" in flat, names[1:],
+        int(shape_match[1]), int(shape_match[2]), (types[0], types[1], types[2]), bool(signature[1].count),
+        "sp" in flat, "satfinite" in flat, names[1:],
     )  # fmt: skip
     return memory(partial(_issue, spelling))
 
@@ -72,7 +72,7 @@ def _issue(
         # What a block has gathered is what it scatters at its end.
         _multiply(spelling, site, group, outs, d, named)
         return
-    _places(spelling, site, group, wg.groups_of(group), named)
+    _locate_operands(spelling, site, group, wg.groups_of(group), named)
     kept = {name: None if name == "a" and spelling.in_registers else copied(value) for name, value in named.items()}
     land = partial(_multiply_late, spelling, site, group, kept)
     effects.issue(WGMMA, group.index[firsts(group)], group.shape.lanes, land)
@@ -83,15 +83,15 @@ def _multiply_late(spelling: Spelling, site: Site, group: Lanes, named: dict[str
     words, (rows, factors) = site.memory.words, site.rows
     if group.positions is not None:
         settle(site.memory.held, group, (site.number,), True)
-    outs = _registers(words, group, rows)
+    outs = _view_registers(words, group, rows)
     if spelling.in_registers:
-        named = {**named, "a": _registers(words, group, factors)}
+        named = {**named, "a": _view_registers(words, group, factors)}
     _multiply(spelling, site, group, outs, outs, named)
     if group.positions is not None:
         words[np.array(rows)[:, None], group.positions] = outs
 
 
-def _registers(words: Array, group: Lanes, rows: Rows) -> tuple[Array, ...]:
+def _view_registers(words: Array, group: Lanes, rows: Rows) -> tuple[Array, ...]:
     return tuple(words[row, group.sel] for row in rows)
 
 
@@ -115,7 +115,7 @@ def _multiply(
     left, right = operands_of(spelling, site, group, groups, named)
     kind = {"f16": "f2", "f32": "f4", "s32": "i4"}[spelling.types[0]]
     keeps: Array = group.each(named["scale_d"])[groups.first]
-    held = _held(site, group, groups, outs, d, kind, keeps)
+    held = _hold(site, group, groups, outs, d, kind, keeps)
     exact = site.memory.tensor.exact
     if held is not None and kind == "f4" and not exact and left.dtype == right.dtype == np.float32:
         _add(held, left, right.swapaxes(1, 2), keeps)
@@ -125,16 +125,16 @@ def _multiply(
         start = np.where(keeps[:, None, None], start, start.dtype.type(0))
     if len(right) < groups.count:
         right = np.tile(right, (groups.count // len(right), 1, 1))
-    made = _total(spelling, left, right.swapaxes(1, 2), start, exact)
+    result = _sum_products(spelling, left, right.swapaxes(1, 2), start, exact)
     if held is not None:
-        held.made = np.ascontiguousarray(made.astype(kind, copy=False))
+        held.made = np.ascontiguousarray(result.astype(kind, copy=False))
         return
-    for out, row in zip(outs, wg.registers_of(groups, made, kind), strict=True):
+    for out, row in zip(outs, wg.registers_of(groups, result, kind), strict=True):
         if out is not None:
             out[...] = row.view(out.dtype)
 
 
-def _held(
+def _hold(
     site: Site, group: Lanes, groups: wg.Groups, outs: tuple[Array | None, ...], d: tuple[Array, ...], kind: str,
     keeps: Array,
 ) -> Held | None:  # fmt: skip
@@ -142,29 +142,29 @@ def _held(
     if site.number < 0 or not groups.plain:
         return None
     store = site.memory.held
-    found = held_for(store, site.number, group, kind)
-    if found is None:
+    held = held_for(store, site.number, group, kind)
+    if held is None:
         count = 2 * len(d) * (2 if kind == "f2" else 1)
-        made = wg.accumulator(groups, d, kind) if keeps.any() else np.empty((groups.count, 64, count), kind)
+        start = wg.accumulator(groups, d, kind) if keeps.any() else np.empty((groups.count, 64, count), kind)
         views = tuple(out for out in outs if out is not None)
-        found = Held(groups, views, kind, np.ascontiguousarray(made))
-        hold(store, site.number, group, found)
-    found.changed = True
-    return found
+        held = Held(groups, views, kind, np.ascontiguousarray(start))
+        hold(store, site.number, group, held)
+    held.changed = True
+    return held
 
 
 def _add(held: Held, left: Array, right: Array, keeps: Array) -> None:
     """Add the product of every warpgroup in float32. There may be one B for all warpgroups of a CTA."""
-    made, ctas = held.made, len(right)
+    accumulators, ctas = held.made, len(right)
     if not keeps.all():
-        made[~keeps] = 0
+        accumulators[~keeps] = 0
     with quiet():
-        sums = scratch("wgmma", made.shape, np.float32).reshape(-1, ctas, *made.shape[1:])
+        sums = scratch("wgmma", accumulators.shape, np.float32).reshape(-1, ctas, *accumulators.shape[1:])
         multiplied(left.reshape(-1, ctas, *left.shape[1:]), right, sums)
-        made += sums.reshape(made.shape)
+        accumulators += sums.reshape(accumulators.shape)
 
 
-def _total(spelling: Spelling, left: Array, right: Array, start: Array, sm: int) -> Array:
+def _sum_products(spelling: Spelling, left: Array, right: Array, start: Array, sm: int) -> Array:
     if spelling.types[1] == "b1":
         return binary_dot(left, right, start, "and")
     if spelling.types[0] == "s32":
@@ -176,49 +176,51 @@ def operands_of(
     spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
 ) -> tuple[Array, Array]:
     """Return the values of A, 64 x K, and of B, N x K."""
-    places = _places(spelling, site, group, groups, named)
-    right = wg.shared_operand(site.memory, places[-1], _raw(spelling, 2))
+    places = _locate_operands(spelling, site, group, groups, named)
+    right = wg.shared_operand(site.memory, places[-1], _raw_dtype(spelling, 2))
     if spelling.in_registers:
-        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in named["a"]), _raw(spelling, 1))
+        left = wg.register_operand(groups, tuple(np.asarray(r).view("u4") for r in named["a"]), _raw_dtype(spelling, 1))
     else:
-        left = wg.shared_operand(site.memory, places[0], _raw(spelling, 1))
-    x, y = _numbers(left, spelling.types[1]), _numbers(right, spelling.types[2])
+        left = wg.shared_operand(site.memory, places[0], _raw_dtype(spelling, 1))
+    x, y = _view_numbers(left, spelling.types[1]), _view_numbers(right, spelling.types[2])
     if spelling.sparse:
         bits = _BITS[spelling.types[1]]
         x = expand(
-            x, _codes(groups, named["meta"], int(named["selector"]), spelling.k, bits), "1:2" if bits == 32 else "2:4"
+            x,
+            _extract_codes(groups, named["meta"], int(named["selector"]), spelling.k, bits),
+            "1:2" if bits == 32 else "2:4",
         )
     x = x if int(named.get("scale_a", 1)) == 1 else -x
     return x, y if int(named.get("scale_b", 1)) == 1 else -y
 
 
-def _raw(spelling: Spelling, at: int) -> str:
+def _raw_dtype(spelling: Spelling, at: int) -> str:
     return _RAW[_BITS[spelling.types[at]]]
 
 
-def _places(
+def _locate_operands(
     spelling: Spelling, site: Site, group: Lanes, groups: wg.Groups, named: dict[str, Any]
 ) -> list[tuple[Array, str]]:
     """Return where the operands in shared memory lie: B's last."""
     kept = spelling.k // 2 if spelling.sparse else spelling.k
     wanted = [("a", 1, 64, kept)] if not spelling.in_registers else []
-    found: list[tuple[Array, str]] = []
+    operands: list[tuple[Array, str]] = []
     for name, at, rows, columns in [*wanted, ("b", 2, spelling.n, spelling.k)]:
         across = bool(int(named.get(f"transpose_{name}", 0)))
         width = columns // 8 if spelling.types[at] == "b1" else columns
-        whole, raw = group.each(named[name]), _raw(spelling, at)
+        whole, raw = group.each(named[name]), _raw_dtype(spelling, at)
         try:
-            found.append(wg.operand_places(site.memory, groups, whole, rows, width, raw, across, at == 2))
+            operands.append(wg.operand_places(site.memory, groups, whole, rows, width, raw, across, at == 2))
         except IndexError as why:
             shared = site.memory.shared
             inside = f"{shared.low:#x} … {shared.low + shared.size - 1:#x}"
             text = f"`{site.instruction.full_opcode}`: matrix {'DAB'[at]} {why}, outside of {inside}"
             note = site.memory.place(group, 0, site.function)
             raise rules.error(rules.MATRIX, site.origin, text, notes=(note,)) from None
-    return found
+    return operands
 
 
-def _numbers(raw: Array, kind: str) -> Array:
+def _view_numbers(raw: Array, kind: str) -> Array:
     if kind == "b1":
         return np.unpackbits(raw, axis=-1, bitorder="little")
     if kind in ("s8", "u8"):
@@ -226,19 +228,19 @@ def _numbers(raw: Array, kind: str) -> Array:
     return decode(raw, kind)
 
 
-def _codes(groups: wg.Groups, meta: Array, selector: int, k: int, bits: int) -> Array:
+def _extract_codes(groups: wg.Groups, meta: Array, selector: int, k: int, bits: int) -> Array:
     """Return the four bits of metadata of every chunk of every row of A."""
     words = groups.gathered((meta,), "u4")[0]
     by_lane = words.transpose(0, 4, 1, 2, 3, 5).reshape(groups.count, wg.THREADS)
-    lane, bit = _metadata(k // (2 if bits == 32 else 4), bits, selector)
+    lane, bit = _locate_metadata(k // (2 if bits == 32 else 4), bits, selector)
     return ((by_lane[:, lane] >> bit) & np.uint32(15)).astype(np.uint8)
 
 
 @cache
-def _metadata(chunks: int, bits: int, selector: int) -> tuple[Array, Array]:
-    found = [[f.wgmma_metadata(row, c, bits=bits, selector=selector) for c in range(chunks)] for row in range(64)]
-    return np.array([[p.lane for p in row] for row in found]), np.array(
-        [[p.bit for p in row] for row in found], np.uint32
+def _locate_metadata(chunks: int, bits: int, selector: int) -> tuple[Array, Array]:
+    locations = [[f.wgmma_metadata(row, c, bits=bits, selector=selector) for c in range(chunks)] for row in range(64)]
+    return np.array([[p.lane for p in row] for row in locations]), np.array(
+        [[p.bit for p in row] for row in locations], np.uint32
     )
 
 

@@ -33,7 +33,7 @@ def _wmma(match: Match, signature: Signature) -> Operation | None:
     operand = signature[0] if flat[0] == "load" else signature[1]
     side = flat[1] if flat[0] == "load" else "c"
     rows, cols = {"a": (m, k), "b": (n, k), "c": (m, n)}[side]
-    fragment = f.wmma_fragment(rows, cols, _bits(types[0]), max(1, operand.count))
+    fragment = f.wmma_fragment(rows, cols, _bit_width(types[0]), max(1, operand.count))
     by_row = (layouts[0] == "row") != (side == "b")
     width = rows if not by_row else cols
     if flat[0] == "load":
@@ -41,35 +41,37 @@ def _wmma(match: Match, signature: Signature) -> Operation | None:
     return memory(partial(_store, fragment, by_row, width))
 
 
-def _bits(kind: str) -> int:
+def _bit_width(kind: str) -> int:
     return from_name(kind).bits
 
 
 @cache
-def _positions(fragment: f.Fragment) -> tuple[Array, Array]:
+def _locate_elements(fragment: f.Fragment) -> tuple[Array, Array]:
     """Return row and column of every lane's elements, `[element, lane]`."""
-    found = [[fragment.position(lane, e) for lane in range(32)] for e in range(fragment.count)]
-    return np.array([[p[0] for p in row] for row in found]), np.array([[p[1] for p in row] for row in found])
+    positions = [[fragment.position(lane, e) for lane in range(32)] for e in range(fragment.count)]
+    return np.array([[p[0] for p in row] for row in positions]), np.array([[p[1] for p in row] for row in positions])
 
 
-def _offsets(fragment: f.Fragment, by_row: bool, width: int, lanes: Lanes, stride: Value) -> tuple[list[Array], int]:
+def _compute_offsets(
+    fragment: f.Fragment, by_row: bool, width: int, lanes: Lanes, stride: Value
+) -> tuple[list[Array], int]:
     """Return the byte offset of every element (of every byte, for narrower ones) in each lane, and the bytes of it."""
-    row, col = _positions(fragment)
+    row, col = _locate_elements(fragment)
     lane = lanes.shape.lane[lanes.sel]
     step = np.int64(width) if stride is None else np.broadcast_to(np.asarray(stride).astype(np.int64), lanes.n)
     together = max(1, 8 // fragment.bits)
-    made: list[Array] = []
+    offsets: list[Array] = []
     for element in range(0, fragment.count, together):
         outer, inner = (row, col) if by_row else (col, row)
-        made.append((outer[element][lane] * step + inner[element][lane]) * fragment.bits // 8)
-    return made, max(1, fragment.bits // 8)
+        offsets.append((outer[element][lane] * step + inner[element][lane]) * fragment.bits // 8)
+    return offsets, max(1, fragment.bits // 8)
 
 
 def _load(
     fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str,
     address: Value, outs: tuple[Array | None, ...], stride: Value = None,
 ) -> None:  # fmt: skip
-    offsets, size = _offsets(fragment, by_row, width, lanes, stride)
+    offsets, size = _compute_offsets(fragment, by_row, width, lanes, stride)
     per_register = fragment.register_bits // 8 // size
     dtype = np.dtype(f"u{size}")
     words = [np.zeros((lanes.n, per_register), dtype) for _ in outs]
@@ -87,7 +89,7 @@ def _store(
     fragment: f.Fragment, by_row: bool, width: int, site: Site, lanes: Lanes, mask: Array | None, space: str,
     address: Value, outs: Value, values: tuple[Array, ...], stride: Value = None,
 ) -> None:  # fmt: skip
-    offsets, size = _offsets(fragment, by_row, width, lanes, stride)
+    offsets, size = _compute_offsets(fragment, by_row, width, lanes, stride)
     per_register = fragment.register_bits // 8 // size
     dtype = np.dtype(f"u{size}")
     base = np.broadcast_to(np.asarray(address), lanes.n).astype(np.int64)
@@ -110,23 +112,23 @@ def _multiply(
     m, n, k = size
     dtype, ctype = types[0], types[-1]
     atype, btype = (types[1], types[2]) if len(types) == 4 else ("f16", "f16")
-    parts = [w.gathered(group, tuple(_raw(v) for v in operand)) for operand in (a, b, c)]
+    parts = [w.gathered(group, tuple(_view_raw(v) for v in operand)) for operand in (a, b, c)]
     maps = [
-        f.wmma_fragment(rows, cols, _bits(kind), len(operand))
+        f.wmma_fragment(rows, cols, _bit_width(kind), len(operand))
         for rows, cols, kind, operand in ((m, k, atype, a), (n, k, btype, b), (m, n, ctype, c))
     ]
     x, y, z = (w.numbers(w.elements(p, e), kind) for p, e, kind in zip(parts, maps, (atype, btype, ctype), strict=True))
     # An f32 addend is summed in f32, also where D is f16.
     names = ctype if dtype == "f16" else dtype, atype, btype
     total = accumulated(x, y.swapaxes(1, 2), z, names, flags, machine.memory.tensor.exact, instruction="wmma")
-    registers = m * n // 32 * _bits(dtype) // max(32, _bits(dtype))
-    out = f.wmma_fragment(m, n, _bits(dtype), registers)
+    registers = m * n // 32 * _bit_width(dtype) // max(32, _bit_width(dtype))
+    out = f.wmma_fragment(m, n, _bit_width(dtype), registers)
     words = w.filled(w.encoded(total, dtype), out, registers)
     result = {"f32": "f4", "f64": "f8", "s32": "i4", "f16": "u4"}[dtype]
     return tuple(v.view(result) for v in w.scattered(group, words))
 
 
-def _raw(v: Array) -> Array:
+def _view_raw(v: Array) -> Array:
     return v.view(f"u{v.dtype.itemsize}") if v.dtype.kind in "fi" else v
 
 

@@ -9,11 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from pyptx import sim
+from pyptx.isa.targets import FIRST_PTX, target
 from pyptx.parser import parse
 from pyptx.sim.numerics.formats import decode
 from pyptx.sim.numerics.products import product
 from pyptx.sim.numerics.sparse import expand
-from pyptx.sim.numerics.tensor_core import rule
+from pyptx.sim.numerics.tensor_core import CORES, rule
 from tests.sim.numerics import exact, slow_dot
 from tools.sim_products import addend, codes
 
@@ -56,6 +57,10 @@ def _bytes(seed: int, largest: int) -> Words:
     random = np.random.default_rng(seed)
     made = random.integers(0, largest + 1, (32, 40)) | random.integers(0, 2, (32, 40)) << 7
     return made.astype(np.uint8).view(np.uint32)
+
+
+def test_every_architecture_with_tensor_cores_says_how_they_sum() -> None:
+    assert CORES.keys() == {target(name).arch for name in FIRST_PTX if target(name).arch >= 70}
 
 
 @pytest.mark.parametrize("output", ["f32", "f16"])

@@ -20,6 +20,7 @@ from pyptx.dsl.values import (
     plain,
     storage,
     symbol_of,
+    takes,
 )
 from pyptx.ir.operands import ImmediateOperand
 from pyptx.types import PtxType, from_name, pred, u32
@@ -211,6 +212,7 @@ class Reg(Register):
             return self
         known = self.__views__.get(dtype.name)
         if known is None:
+            _check_view(self, dtype)
             known = self.__views__[dtype.name] = Reg(self.name, dtype)
         known.__trace__, known.__held__ = self.__trace__, self.__held__
         return known
@@ -228,6 +230,19 @@ class Reg(Register):
     def min(self, other: Any) -> Reg:
         """Return the smaller of two, typed by the register."""
         return binary("min", "min", self, other)
+
+
+def _check_view(register: Reg, dtype: PtxType) -> None:
+    """Refuse a view of a register declared as `.f32` or `.f64` in a type whose instructions do not take it."""
+    trace = register.__trace__
+    symbol = None if trace is None or trace.exact is not None else trace.scope.find(register.name)
+    if symbol is None or symbol.type not in ("f32", "f64") or symbol.type in takes(dtype.name, False):
+        return
+    bits = f"b{symbol.type[1:]}"
+    help = f"x.view({bits}) reads its bits"
+    if dtype.bits == int(symbol.type[1:]):
+        help += f"; ptx.mov({bits}, x).view({dtype.name}) copies them into a register that computes as .{dtype.name}"
+    fail(rules.TYPES, f"`{register.name}` is declared as .{symbol.type} and cannot be read as .{dtype.name}", help=help)
 
 
 _OPERATORS: Any = operator

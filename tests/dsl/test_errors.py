@@ -274,3 +274,34 @@ def test_a_tensor_where_an_address_belongs_names_the_pointer() -> None:
     for made in (load, copy):
         with pytest.raises(PtxError, match=r"PTX0205\][\s\S]*\(p,\) = ptx\.global_ptrs\(x\)[\s\S]*x\.tma_desc\(\)"):
             made.ptx()
+
+
+def test_a_float_register_is_not_read_as_an_integer() -> None:
+    def written() -> None:
+        x = reg.scalar(f32, 1.0)
+        _ = x.view(u32) + 1  # here
+
+    def halves() -> None:
+        x = reg.scalar(f32, 1.0)
+        _ = x.f16x2  # here
+
+    def through_bits() -> None:
+        x = reg.scalar(f64, 1.0)
+        _ = x.b64.s64  # here
+
+    def narrow() -> None:
+        x = reg.scalar(f64, 1.0)
+        _ = x.b32  # here
+
+    refused(written, "PTX0804", "`%f0` is declared as .f32 and cannot be read as .u32", "ptx.mov(b32, x).view(u32)")
+    refused(halves, "PTX0804", "ptx.mov(b32, x).view(f16x2)")
+    refused(through_bits, "PTX0804", "ptx.mov(b64, x).view(s64)")
+    refused(narrow, "PTX0804", "x.view(b64) reads its bits")
+
+    def right() -> None:
+        x, n = reg.scalar(f32), reg.scalar(u32)
+        _ = x.b32 & 1
+        _ = ptx.mov(b32, x).view(u32) + 1
+        _ = n.f32.u32 + 1
+
+    assert code(right) == ["and.b32 %r1, %f0, 1;", "mov.b32 %r2, %f0;", "add.u32 %r3, %r2, 1;", "add.u32 %r4, %r0, 1;"]

@@ -35,27 +35,27 @@ def sem_of(words: set[str], otherwise: Sem) -> Sem:
 
 def description(instruction: Instruction, shared: bool, size: int, kind: str) -> Access | None:
     """Return the access of an instruction whose lanes do it themselves; None if a hook tells of it."""
-    if not _plain(instruction) or kind not in ("r", "w", "rw"):
+    if not _is_plain(instruction) or kind not in ("r", "w", "rw"):
         return None
     words = words_of(instruction)
-    found = traits(instruction.opcode, instruction.modifiers)
-    atomic = Trait.UPDATES in found
+    instruction_traits = traits(instruction.opcode, instruction.modifiers)
+    atomic = Trait.UPDATES in instruction_traits
     sem = sem_of(words, Sem.RELAXED if atomic else Sem.WEAK)
     scope = scope_of(words, Scope.GPU)
     if "volatile" in words or "mmio" in words:
         sem, scope = (Sem.RELAXED, Scope.SYS) if sem is Sem.WEAK else (sem, Scope.SYS)
-    readonly = Trait.LOADS in found and ("nc" in words or "proxy::readonly" in words)
+    readonly = Trait.LOADS in instruction_traits and ("nc" in words or "proxy::readonly" in words)
     return Access(
         Place(opcode_span(instruction), instruction.full_opcode), Space.SHARED if shared else Space.GLOBAL, size,
         writes="w" in kind, reads="r" in kind, sem=sem, scope=scope, readonly=readonly,
-        red=atomic and Trait.LOADS not in found,
+        red=atomic and Trait.LOADS not in instruction_traits,
     )  # fmt: skip
 
 
 _NOT_BY_LANES = frozenset((Trait.OPAQUE, Trait.ISSUES, Trait.ALLOCATES, Trait.HINTS, Trait.ORDERS))
 
 
-def _plain(instruction: Instruction) -> bool:
+def _is_plain(instruction: Instruction) -> bool:
     """Say whether the lanes themselves access memory, in order."""
     return _NOT_BY_LANES.isdisjoint(traits(instruction.opcode, instruction.modifiers))
 
@@ -70,14 +70,14 @@ class Stored:
     def changed(self, data: Array, offsets: Array, size: int) -> Array:
         """Tell in which lanes the bytes are not there already."""
         step, at = size // len(self.values), np.broadcast_to(offsets, self.lanes.n)
-        found = np.zeros(self.lanes.n, np.bool_)
+        differs = np.zeros(self.lanes.n, np.bool_)
         for number, value in enumerate(self.values):
             if value is None:
                 continue
             held = np.ascontiguousarray(np.broadcast_to(value, self.lanes.n)).view(np.uint8).reshape(self.lanes.n, -1)
             where = at[:, None] + (number * step + np.arange(held.shape[1]))
-            found |= (data[where] != held).any(axis=1)
-        return found
+            differs |= (data[where] != held).any(axis=1)
+        return differs
 
     def alike(self, addresses: Array) -> bool:
         """Tell whether lanes with equal addresses have equal values."""

@@ -29,7 +29,7 @@ def uses_in(blocks: list[Block], code: Code) -> dict[int, int]:
     left out."""
     own = [block for block in blocks if block.code is code]
     entering: list[Uses] = [{} for _ in own]
-    found: dict[int, int] = {}
+    uses: dict[int, int] = {}
     before: list[set[int]] = [set() for _ in own]
     for at, block in enumerate(own):
         for successor in successors(block):
@@ -43,14 +43,14 @@ def uses_in(blocks: list[Block], code: Code) -> dict[int, int]:
                 live[register] = live.get(register, 0) | kinds
         for step in reversed(own[at].steps):
             if step.plan is not None:
-                _backwards(step, live, found)
+                _propagate_uses(step, live, uses)
         if live != entering[at]:
             entering[at] = live
             todo += [one for one in before[at] if one not in todo]
-    return found
+    return uses
 
 
-def _backwards(step: Step, live: Uses, found: dict[int, int]) -> None:
+def _propagate_uses(step: Step, live: Uses, uses: dict[int, int]) -> None:
     """Turn what addresses need after a step into what they need before it."""
     assert step.plan is not None
     writes = reads_and_writes(step)[1]
@@ -60,15 +60,15 @@ def _backwards(step: Step, live: Uses, found: dict[int, int]) -> None:
         if step.instruction.predicate is None:
             live.pop(register, None)
     if kinds:
-        found[id(step)] = found.get(id(step), 0) | kinds
-        for operand, passed in _passed(step, kinds):
-            _need(operand, step, passed, live)
-    for wanted, given in zip(step.plan.signature, step.instruction.operands, strict=True):
+        uses[id(step)] = uses.get(id(step), 0) | kinds
+        for operand, passed in _iterate_passed(step, kinds):
+            _record_need(operand, step, passed, live)
+    for wanted, source in zip(step.plan.signature, step.instruction.operands, strict=True):
         if wanted.kind is Kind.ADDRESS:
-            _need(given, step, WHOLE, live)
+            _record_need(source, step, WHOLE, live)
 
 
-def _need(operand: Operand, step: Step, kinds: int, live: Uses) -> None:
+def _record_need(operand: Operand, step: Step, kinds: int, live: Uses) -> None:
     for name in names_in(operand):
         register = register_of(name, step)
         if register is not None:
@@ -81,7 +81,7 @@ def register_of(name: str, step: Step) -> Register | None:
     return None if symbol is None or symbol.kind.value != "register" else (base, id(symbol))
 
 
-def _passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
+def _iterate_passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
     """Yield the operands whose value the result hands on, and how they are taken."""
     opcode, operands = step.instruction.opcode, step.instruction.operands
     words = [modifier[1:] for modifier in step.instruction.modifiers]
@@ -99,7 +99,7 @@ def _passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
         case "mov":
             yield operands[1], WHOLE if isinstance(operands[1], VectorOperand) else kinds
         case "cvt":
-            yield from ((operands[1], use) for use in _converted(words, kinds))
+            yield from ((operands[1], use) for use in _iterate_conversions(words, kinds))
         case "and" if negative(operands[2]):
             yield operands[1], kinds
         case _ if opcode in _BOTH:
@@ -110,7 +110,7 @@ def _passed(step: Step, kinds: int) -> Iterator[tuple[Operand, int]]:
             pass
 
 
-def _converted(words: list[str], kinds: int) -> Iterator[int]:
+def _iterate_conversions(words: list[str], kinds: int) -> Iterator[int]:
     """Yield how the operand of a conversion between integers is taken."""
     target, source = words[-2:]
     if target[0] in "us" and source[0] in "us":
@@ -120,11 +120,11 @@ def _converted(words: list[str], kinds: int) -> Iterator[int]:
 
 def negative(operand: Operand) -> bool:
     """Say whether an operand is a constant with the sign of its 32 bits set."""
-    value = operand.value if isinstance(operand, ImmediateOperand) else _evaluated(operand)
+    value = operand.value if isinstance(operand, ImmediateOperand) else _evaluate(operand)
     return isinstance(value, int) and (value < 0 or bool(value >> 31))
 
 
-def _evaluated(operand: Operand) -> int | float | None:
+def _evaluate(operand: Operand) -> int | float | None:
     if isinstance(operand, RegisterOperand | LabelOperand | VectorOperand):
         return None
     return evaluate(operand) if isinstance(operand, UnaryOperand) else None
@@ -132,12 +132,12 @@ def _evaluated(operand: Operand) -> int | float | None:
 
 def signed_in(blocks: list[Block], code: Code) -> frozenset[Register]:
     """Return the registers of a function that may hold negative numbers, whatever the type of those who read them."""
-    found: set[Register] = set()
+    registers: set[Register] = set()
     for block in blocks:
         for step in block.steps if block.code is code else ():
             if step.plan is not None and _may_be_negative(step):
-                found.update(reads_and_writes(step)[1])
-    return frozenset(found)
+                registers.update(reads_and_writes(step)[1])
+    return frozenset(registers)
 
 
 def _may_be_negative(step: Step) -> bool:
@@ -161,11 +161,11 @@ _TAKES_PARTS = frozenset(("shr", "bfe", "prmt", "shf"))
 def bits_in(blocks: list[Block], code: Code) -> frozenset[Register]:
     """Return the registers of a function that hold bits rather than numbers: logic made them, or other parts of them
     are taken elsewhere. To narrow one takes one of its parts."""
-    found: set[Register] = set()
+    registers: set[Register] = set()
     for block in blocks:
         for step in block.steps if block.code is code else ():
             if step.plan is not None and step.instruction.opcode in _LOGIC:
-                found.update(reads_and_writes(step)[1])
+                registers.update(reads_and_writes(step)[1])
             if step.plan is not None and step.instruction.opcode in _TAKES_PARTS:
-                found.update(reads_and_writes(step)[0])
-    return frozenset(found)
+                registers.update(reads_and_writes(step)[0])
+    return frozenset(registers)

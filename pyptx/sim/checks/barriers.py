@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @cache
-def _kind(modifiers: tuple[str, ...]) -> Any:
+def _classify(modifiers: tuple[str, ...]) -> Any:
     """Return what a barrier does, by its modifiers."""
     return next(word for word in ("arrive", "red", "sync") if f".{word}" in modifiers)
 
@@ -29,11 +29,11 @@ def _kind(modifiers: tuple[str, ...]) -> Any:
 def cta_barrier(checks: Checks, step: Step, lanes: Lanes, number: int, count: int | None) -> None:
     """Lanes arrive at a barrier of their CTA. The engine is told of whole warps: lanes that come apart are kept until
     the rest of their warp is there."""
-    kind = _kind(step.instruction.modifiers)
+    kind = _classify(step.instruction.modifiers)
     group = checks.group(lanes)
     part = checks.incomplete(group)
     if part is not None:
-        group = _completed(checks, step, group, number, part, (count, kind))
+        group = _complete_warps(checks, step, group, number, part, (count, kind))
     if len(group):
         checks.engine.barriers.bar(group, checks.place(step), number, count, kind)
 
@@ -48,11 +48,11 @@ def numbered(checks: Checks, step: Step, lanes: Lanes, numbers: Array) -> None:
     apart = np.flatnonzero((least < most)[warp])
     if len(apart) and Trait.ALIGNED in step.traits:
         names = f"{int(least[warp[apart[0]]])} and {int(most[warp[apart[0]]])}"
-        what, thread = f"lanes of a warp name the barriers {names}", int(checks.threads[lanes.sel][apart[0]])
-        checks.engine.state.report(rules.BARRIER_COUNT, checks.place(step), what, thread=thread, count=len(apart))
+        message, thread = f"lanes of a warp name the barriers {names}", int(checks.threads[lanes.sel][apart[0]])
+        checks.engine.state.report(rules.BARRIER_COUNT, checks.place(step), message, thread=thread, count=len(apart))
 
 
-def _completed(
+def _complete_warps(
     checks: Checks, step: Step, group: Group, number: int, part: Array, how: tuple[int | None, BarKind]
 ) -> Group:
     """Keep the lanes of incomplete warps, and return the threads of warps that are whole now."""
@@ -63,7 +63,7 @@ def _completed(
         before = checks.arriving.pop((number, warp), None)
         if before is not None:
             mine = np.union1d(before[0], mine)
-            _joined(checks, step, int(group.threads[group.warp_index == at][0]), before, how)
+            _check_join(checks, step, int(group.threads[group.warp_index == at][0]), before, how)
         if len(mine) < int(checks.engine.state.live[warp * 32 : warp * 32 + 32].sum()):
             checks.arriving[number, warp] = mine, step, *how
         else:
@@ -71,7 +71,7 @@ def _completed(
     return Group(np.sort(np.concatenate(whole)))
 
 
-def _joined(
+def _check_join(
     checks: Checks, step: Step, thread: int, before: tuple[Array, Step, int | None, BarKind],
     how: tuple[int | None, BarKind],
 ) -> None:  # fmt: skip
@@ -82,11 +82,11 @@ def _joined(
         and thread >> 5 not in checks.parted
         and (Trait.ALIGNED in step.traits or Trait.ALIGNED in before[1].traits)
     ):
-        what = "other lanes of the warp came to another barrier instruction"
-        state.report(rules.DIVERGENT, place, what, thread=thread, other=other)
+        message = "other lanes of the warp came to another barrier instruction"
+        state.report(rules.DIVERGENT, place, message, thread=thread, other=other)
     if before[2] != how[0]:
-        what = "other lanes of the warp came with another count"
-        state.report(rules.BARRIER_COUNT, place, what, thread=thread, other=other)
+        message = "other lanes of the warp came with another count"
+        state.report(rules.BARRIER_COUNT, place, message, thread=thread, other=other)
 
 
 def warp_barriers(checks: Checks, gone: list[tuple[Step, Lanes, Array]]) -> None:
@@ -136,9 +136,9 @@ def parts(checks: Checks, step: Step, lanes: Lanes, others: Lanes) -> None:
     if Trait.ALIGNED not in step.traits:
         return
     warp = lanes.shape.warp
-    some = lanes.subset(np.isin(warp[lanes.sel], warp[others.sel]))
-    if some is not None:
-        checks.aligned(some, checks.place(step))
+    passing = lanes.subset(np.isin(warp[lanes.sel], warp[others.sel]))
+    if passing is not None:
+        checks.aligned(passing, checks.place(step))
 
 
 def exits(checks: Checks, step: Step, lanes: Lanes) -> None:

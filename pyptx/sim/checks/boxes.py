@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from pyptx.sim.memory import Site
 
 
-def copied(site: Site, some: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
+def copied(site: Site, lanes_of_box: Lanes, tensor: TensorMap, at: Sequence[Any], inside: Array | None) -> None:
     """Lanes copy tiles at these coordinates, one for each dimension; `inside` are the units of a single box that lie in
     the tensor, None where all do."""
     if site.memory.checks is None:
         return
     checks, place = checks_of(site)
     assert checks.grid is not None
-    threads, boxes = checks.group(some).threads, checks.engine.boxes
-    coordinates = np.array([np.broadcast_to(values, some.n) for values in at]).astype(np.int64)
-    outside = None if inside is None else np.full(some.n, not inside.any())
+    threads, boxes = checks.group(lanes_of_box).threads, checks.engine.boxes
+    coordinates = np.array([np.broadcast_to(values, lanes_of_box.n) for values in at]).astype(np.int64)
+    outside = None if inside is None else np.full(lanes_of_box.n, not inside.any())
     boxes.copied(checks.grid, threads, place, tensor, coordinates, outside)
     if outside is not None and outside.any() and "unused" in checks.selected.optional:
         boxes.report_outside(place, int(threads[0]), tensor, coordinates[:, 0])

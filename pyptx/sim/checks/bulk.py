@@ -34,17 +34,17 @@ def written(region: Region, begin: int, kept: Array) -> Bytes:
     return Bytes(Space.GLOBAL, region.low + begin + np.flatnonzero(kept), 1)
 
 
-def units(made: Copy) -> Bytes:
+def units(copy: Copy) -> Bytes:
     """Return the bytes of a tensor that a copy touches."""
-    return Bytes(Space.GLOBAL, made.address if made.inside is None else made.address[made.inside], made.unit)
+    return Bytes(Space.GLOBAL, copy.address if copy.inside is None else copy.address[copy.inside], copy.unit)
 
 
-def held(made: Copy, shared: Region, begin: int, size: int) -> Bytes:
+def held(copy: Copy, shared: Region, begin: int, size: int) -> Bytes:
     """Return the shared bytes that a copy to a tensor reads: those of elements inside the tensor."""
-    if made.inside is None:
+    if copy.inside is None:
         return Bytes.run(Space.SHARED, begin, size)
-    first = int(made.shared.min()) - begin
-    return Bytes(Space.SHARED, made.shared[made.inside] - first, made.unit)
+    first = int(copy.shared.min()) - begin
+    return Bytes(Space.SHARED, copy.shared[copy.inside] - first, copy.unit)
 
 
 def load_issued(
@@ -52,13 +52,13 @@ def load_issued(
 ) -> Callable[[], None]:
     """A bulk copy to shared memory is issued; return what tells that it has landed."""
     if site.memory.checks is None:
-        return _nothing
+        return _do_nothing
     checks, place = checks_of(site)
     thread = checks.group(one).first
     unread.read(site, source)
     dependents.touch(site, one, source, writes=False)
     number = checks.engine.copies.bulk_load(thread, place, source, targets)
-    _uses(checks, place, site, thread, tensor_map, number)
+    _record_use(checks, place, site, thread, tensor_map, number)
     return partial(checks.engine.copies.land, number)
 
 
@@ -69,7 +69,7 @@ def sent(site: Site, one: Lanes, source: Region, target: Region, end: int) -> No
         checks.engine.copies.to_peer(checks.group(one).first, place, end)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -89,23 +89,23 @@ def store_issued(
     checks, place = checks_of(site)
     thread = checks.group(one).first
     number = checks.engine.copies.bulk_store(thread, place, source, target, reduces)
-    _uses(checks, place, site, thread, tensor_map, number)
+    _record_use(checks, place, site, thread, tensor_map, number)
 
 
 def loads_issued(
-    site: Site, some: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
+    site: Site, lanes: Lanes, source: Runs, targets: Array, barriers: Array, size: int, tensor_map: Any
 ) -> Callable[[Array], None] | None:
     """Bulk copies to shared memory are issued by some lanes, with a row of what each reads, of its targets and of their
     barriers; return what tells that they have landed, by position. None, with nothing told, where `load_issued` has to
     look at one after the other."""
     checks, place = checks_of(site)
-    threads = checks.group(some).threads
-    dependents.touch_each(site, some, source.starts[:, 0], source.length, writes=False)
+    threads = checks.group(lanes).threads
+    dependents.touch_each(site, lanes, source.starts[:, 0], source.length, writes=False)
     numbers = copies_together.bulk_loads(checks.engine.copies, threads, place, source, targets, barriers, size)
     if numbers is None:
         return None
     for thread, number in zip(threads.tolist(), numbers, strict=True):
-        if not _uses(checks, place, site, thread, tensor_map, number):
+        if not _record_use(checks, place, site, thread, tensor_map, number):
             break
 
     def landed(those: Array) -> None:
@@ -114,20 +114,20 @@ def loads_issued(
     return landed
 
 
-def stores_issued(site: Site, some: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
+def stores_issued(site: Site, lanes: Lanes, sources: Array, size: int, target: Runs, tensor_map: Any) -> bool:
     """Bulk copies to global memory are issued by some lanes; say whether they could be told of as one."""
     checks, place = checks_of(site)
-    threads = checks.group(some).threads
+    threads = checks.group(lanes).threads
     unread.read(site, Bytes(Space.SHARED, sources, size))
-    dependents.touch_each(site, some, target.starts[:, 0], target.length, writes=True)
+    dependents.touch_each(site, lanes, target.starts[:, 0], target.length, writes=True)
     numbers = copies_together.bulk_stores(checks.engine.copies, threads, place, sources, size, target)
     for thread, number in zip(threads.tolist(), numbers or [], strict=numbers is not None):
-        if not _uses(checks, place, site, thread, tensor_map, number):
+        if not _record_use(checks, place, site, thread, tensor_map, number):
             break
     return numbers is not None
 
 
-def _uses(checks: Checks, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> bool:
+def _record_use(checks: Checks, place: Place, site: Site, thread: int, tensor_map: Any, operation: int) -> bool:
     """A copy uses a map; one in a parameter or in constant memory cannot change. Say whether this one can."""
     if tensor_map is None:
         return False

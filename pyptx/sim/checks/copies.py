@@ -31,7 +31,7 @@ def hook(step: Step, inner: Inner) -> Inner | None:
     """Return what runs a copy and tells of it; bulk and tensor copies tell by themselves."""
     words = words_of(step.instruction)
     if step.traits.get(Trait.ISSUES) == "store":
-        return partial(_signalling, inner, place_of(step.instruction), Trait.UPDATES in step.traits)
+        return partial(_store_and_signal, inner, place_of(step.instruction), Trait.UPDATES in step.traits)
     if Trait.SIGNALS in step.traits:
         return partial(_arrive, inner, "noinc" in words)
     if "bulk" in words:
@@ -42,7 +42,7 @@ def hook(step: Step, inner: Inner) -> Inner | None:
 
 
 @cache
-def _both(place: Place, size: int) -> tuple[Access, Access]:
+def _make_accesses(place: Place, size: int) -> tuple[Access, Access]:
     """Return the accesses of cp.async to its target and its source."""
     target = Access(place, Space.SHARED, size, True, False, family=Family.CP_ASYNC)
     return target, Access(place, Space.GLOBAL, size, False, family=Family.CP_ASYNC)
@@ -54,16 +54,16 @@ def _copy(
 ) -> None:  # fmt: skip
     checks, _ = checks_of(site)
     whole = int(size)
-    some, (there, here, extra) = chosen(lanes, mask, target, source, rest[0] if rest else np.array(0))
-    if some is not None:
-        _, offsets = site.memory.resolve(site, to, some, there, whole, "told")
-        targets = np.broadcast_to(offsets, some.n)
-        read = (extra == 0) if ignores else (extra != 0) if partly else np.ones(some.n, np.bool_)
-        writes, reads = _both(place, whole)
-        checks.engine.copies.cp_async(checks.group(some), writes, targets)
-        _bring(site, some, targets, extra if partly else np.where(extra != 0, 0, whole) if ignores else None, whole)
+    active, (there, here, extra) = chosen(lanes, mask, target, source, rest[0] if rest else np.array(0))
+    if active is not None:
+        _, offsets = site.memory.resolve(site, to, active, there, whole, "told")
+        targets = np.broadcast_to(offsets, active.n)
+        read = (extra == 0) if ignores else (extra != 0) if partly else np.ones(active.n, np.bool_)
+        writes, reads = _make_accesses(place, whole)
+        checks.engine.copies.cp_async(checks.group(active), writes, targets)
+        _bring(site, active, targets, extra if partly else np.where(extra != 0, 0, whole) if ignores else None, whole)
         if read.any():
-            reading = some if read.all() else some.shape.of(some.index[read])
+            reading = active if read.all() else active.shape.of(active.index[read])
             checks.engine.copies.cp_async(checks.group(reading), reads, here[read].astype(np.int64))
             dependents.touch_each(site, reading, here[read].astype(np.int64), whole, writes=False)
     inner(site, lanes, mask, to, target, of, source, outs, size, *rest)
@@ -93,10 +93,10 @@ def _arrive(
         for group, where, _ in named:
             copies.cp_arrive(group, place, where, True)
 
-    _when_landed(site, landed, lambda: inner(site, lanes, mask, space, address, outs))
+    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, outs))
 
 
-def _when_landed(site: Site, landed: Callable[[], None], run: Callable[[], None]) -> None:
+def _run_and_record(site: Site, landed: Callable[[], None], run: Callable[[], None]) -> None:
     """Run an instruction that issues one effect, and tell when that has landed."""
     effects = site.memory.effects
     effects.landed = landed
@@ -106,21 +106,21 @@ def _when_landed(site: Site, landed: Callable[[], None], run: Callable[[], None]
         landed()
 
 
-def _signalling(
+def _store_and_signal(
     inner: Inner, place: Place, reduces: bool, site: Site, lanes: Lanes, mask: Any, space: str, address: Any,
     bar_space: str, bar: Any, outs: Any, *values: Any,
 ) -> None:  # fmt: skip
     """A store or reduction that tells an mbarrier of its bytes."""
     checks, _ = checks_of(site)
-    some, (where, bars) = chosen(lanes, mask, address, bar)
+    active, (where, bars) = chosen(lanes, mask, address, bar)
     numbers: list[int] = []
-    if some is not None:
+    if active is not None:
         size = sum(np.asarray(value).dtype.itemsize for value in as_tuple(values[0]))
-        _, offsets = site.memory.resolve(site, space, some, where, size, "told")
-        targets = np.broadcast_to(offsets, some.n)
-        access = _async_store(place, size, reduces)
-        threads = checks.threads[some.sel]
-        objects_at = objects(site, some, bar_space, bars)
+        _, offsets = site.memory.resolve(site, space, active, where, size, "told")
+        targets = np.broadcast_to(offsets, active.n)
+        access = _make_store_access(place, size, reduces)
+        threads = checks.threads[active.sel]
+        objects_at = objects(site, active, bar_space, bars)
         for barrier in np.unique(objects_at).tolist():
             mine = objects_at == barrier
             numbers.append(checks.engine.copies.st_async(Group(threads[mine]), access, targets[mine], barrier))
@@ -129,11 +129,11 @@ def _signalling(
         for number in numbers:
             checks.engine.copies.land_st(number)
 
-    _when_landed(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values))
+    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, outs, *values))
 
 
 @cache
-def _async_store(place: Place, size: int, reduces: bool) -> Access:
+def _make_store_access(place: Place, size: int, reduces: bool) -> Access:
     if reduces:
         return Access(place, Space.SHARED, size, True, True, Sem.RELAXED, Scope.CLUSTER, family=Family.ST_ASYNC)
     return Access(place, Space.SHARED, size, True, False, family=Family.ST_ASYNC)
@@ -159,17 +159,19 @@ def _request(
     *rest: Any,
 ) -> None:
     checks, place = checks_of(site)
-    some, (where, bars) = chosen(lanes, mask, address, bar)
+    active, (where, bars) = chosen(lanes, mask, address, bar)
     numbers: list[int] = []
-    if some is not None:
-        _, offsets = site.memory.resolve(site, space, some, where, 16, "told")
-        objects_at = objects(site, some, bar_space, bars)
-        threads = checks.threads[some.sel].tolist()
-        for thread, at, barrier in zip(threads, np.broadcast_to(offsets, some.n), objects_at, strict=True):
+    if active is not None:
+        _, offsets = site.memory.resolve(site, space, active, where, 16, "told")
+        objects_at = objects(site, active, bar_space, bars)
+        threads = checks.threads[active.sel].tolist()
+        for thread, at, barrier in zip(threads, np.broadcast_to(offsets, active.n), objects_at, strict=True):
             targets = [
                 (Bytes.run(Space.SHARED, begin, 16), end)
                 for begin, end in zip(
-                    _in_cluster(site, int(at), everywhere), _in_cluster(site, int(barrier), everywhere), strict=True
+                    _list_cluster_offsets(site, int(at), everywhere),
+                    _list_cluster_offsets(site, int(barrier), everywhere),
+                    strict=True,
                 )
             ]
             numbers.append(checks.engine.copies.bulk_load(thread, place, None, targets))
@@ -178,10 +180,10 @@ def _request(
         for number in numbers:
             checks.engine.copies.land(number)
 
-    _when_landed(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *rest))
+    _run_and_record(site, landed, lambda: inner(site, lanes, mask, space, address, bar_space, bar, *rest))
 
 
-def _in_cluster(site: Site, offset: int, everywhere: bool) -> list[int]:
+def _list_cluster_offsets(site: Site, offset: int, everywhere: bool) -> list[int]:
     """Return an offset in shared memory, or the same one in every CTA of its cluster."""
     if not everywhere:
         return [offset]
@@ -195,39 +197,39 @@ def group_hook(step: Step) -> Callable[..., None] | None:
     words = words_of(step.instruction)
     place = place_of(step.instruction)
     if "commit_group" in words:
-        return partial(_bulk_commit if "bulk" in words else _commit, place)
+        return partial(_commit_bulk if "bulk" in words else _commit, place)
     if "wait_group" in words and "bulk" in words:
-        return partial(_bulk_wait, place, "read" in words)
+        return partial(_wait_bulk, place, "read" in words)
     if "wait_group" in words or "wait_all" in words:
         return partial(_wait, "wait_all" in words)
     return None
 
 
-def _some(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any) -> tuple[Checks, Lanes | None]:
     checks = machine.checks
     assert checks is not None
     return checks, checks.masked(lanes, mask)
 
 
-def _bulk_commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks, some = _some(machine, lanes, mask)
-    if some is not None:
-        checks.engine.copies.commit_bulk(checks.group(some), place)
+def _commit_bulk(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.commit_bulk(checks.group(active), place)
 
 
-def _bulk_wait(place: Place, read: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
-    checks, some = _some(machine, lanes, mask)
-    if some is not None:
-        checks.engine.copies.wait_bulk(checks.group(some), place, int(pending), read)
+def _wait_bulk(place: Place, read: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.wait_bulk(checks.group(active), place, int(pending), read)
 
 
 def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks, some = _some(machine, lanes, mask)
-    if some is not None:
-        checks.engine.copies.commit_cp(checks.group(some))
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.commit_cp(checks.group(active))
 
 
 def _wait(everything: bool, machine: Batch, lanes: Lanes, mask: Any, pending: Any = 0) -> None:
-    checks, some = _some(machine, lanes, mask)
-    if some is not None:
-        checks.engine.copies.wait_cp(checks.group(some), int(pending), everything)
+    checks, active = _mask_lanes(machine, lanes, mask)
+    if active is not None:
+        checks.engine.copies.wait_cp(checks.group(active), int(pending), everything)

@@ -21,33 +21,33 @@ _CORE, _GROUP, _SHORT_GROUP, _GRANULE = 128, 8, 4, 16
 
 def report_overlap(checks: Checks, place: Place, thread: int, matrix: wg.Matrix) -> None:
     """Report a matrix whose elements overlap."""
-    what, help = _mistake(matrix)
-    checks.engine.state.report(rules.OVERLAPPING_OPERAND, place, what, thread=thread, help=help)
+    message, help = _explain_overlap(matrix)
+    checks.engine.state.report(rules.OVERLAPPING_OPERAND, place, message, thread=thread, help=help)
 
 
 def report_start(checks: Checks, place: Place, thread: int, matrix: wg.Matrix, low: int) -> None:
     """Report a matrix that starts behind the first line of its swizzle pattern without saying so by its base offset;
     shared memory begins at the address `low`."""
-    found, mode = matrix.found, matrix.found.swizzle
-    inside = found.address % period(mode)
-    if not mode.span or found.base_offset or inside < mode.span:
+    descriptor, mode = matrix.found, matrix.found.swizzle
+    inside = descriptor.address % period(mode)
+    if not mode.span or descriptor.base_offset or inside < mode.span:
         return
     grid = checks.engine.state.grid_of(thread)
-    where = f"{grid.names(found.address - low)} of CTA {grid.cta(grid.slot_of(thread))}"
-    what = (
-        f"{matrix.name} starts at {where} (0x{found.address:x}), byte {inside} of a pattern of {period(mode)} bytes "
-        f"({mode.span}-byte swizzle), and the base offset of its descriptor is 0"
+    where = f"{grid.names(descriptor.address - low)} of CTA {grid.cta(grid.slot_of(thread))}"
+    message = (
+        f"{matrix.name} starts at {where} (0x{descriptor.address:x}), byte {inside} of a pattern of {period(mode)} "
+        f"bytes ({mode.span}-byte swizzle), and the base offset of its descriptor is 0"
     )
-    checks.engine.state.report(rules.PATTERN_START, place, what, thread=thread, where=where)
+    checks.engine.state.report(rules.PATTERN_START, place, message, thread=thread, where=where)
 
 
-def _mistake(matrix: wg.Matrix) -> tuple[str, str]:
+def _explain_overlap(matrix: wg.Matrix) -> tuple[str, str]:
     """Return what is wrong with an overlapping matrix, and what to write instead."""
-    found, mode = matrix.found, matrix.found.swizzle
-    lbo, sbo = found.leading_byte_offset, found.stride_byte_offset
+    descriptor, mode = matrix.found, matrix.found.swizzle
+    lbo, sbo = descriptor.leading_byte_offset, descriptor.stride_byte_offset
     said = f"LBO {lbo} and SBO {sbo} put several elements of {matrix.name} on the same bytes"
-    swapped = replace(matrix, found=replace(found, leading_byte_offset=sbo, stride_byte_offset=lbo))
-    if lbo != sbo and not swapped.overlaps(_granules(swapped)):
+    swapped = replace(matrix, found=replace(descriptor, leading_byte_offset=sbo, stride_byte_offset=lbo))
+    if lbo != sbo and not swapped.overlaps(_count_granules(swapped)):
         return f"{said}: the two look swapped", f"write LBO {sbo} in bits 16–29 and SBO {lbo} in bits 32–45"
     if mode is Swizzle.NONE:
         return said, (
@@ -65,6 +65,6 @@ def _mistake(matrix: wg.Matrix) -> tuple[str, str]:
     )
 
 
-def _granules(matrix: wg.Matrix) -> int:
+def _count_granules(matrix: wg.Matrix) -> int:
     places = wg.places(matrix.found, matrix.rows, matrix.columns, matrix.size, matrix.across)
     return len(np.unique(places // _GRANULE))

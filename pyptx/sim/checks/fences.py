@@ -25,15 +25,15 @@ def hook(step: Step) -> Callable[..., None] | None:
     if step.instruction.opcode == "membar" and "proxy" not in words:
         return partial(_tell, partial(_fence, Sem.SC, scope_of(words, Scope.GPU)))
     if "mbarrier_init" in words:
-        return partial(_tell, _inits)
+        return partial(_tell, _fence_inits)
     if any(word.startswith(("proxy::tensormap", "tensormap::generic")) for word in words):
-        return partial(_map_fence, "acquire" in words, scope_of(words, Scope.CTA))
+        return partial(_fence_map, "acquire" in words, scope_of(words, Scope.CTA))
     if "proxy" in words or any(word.startswith("proxy") for word in words):
-        return _proxy(words)
+        return _select_proxy_event(words)
     return partial(_tell, partial(_fence, sem_of(words, Sem.ACQ_REL), scope_of(words, Scope.CTA)))
 
 
-def _proxy(words: set[str]) -> Callable[..., None] | None:
+def _select_proxy_event(words: set[str]) -> Callable[..., None] | None:
     """Return what tells of a fence between generic and async proxy. Of the one-way pair only the release crosses."""
     if "alias" in words or "acquire" in words or not any(word.startswith("async") for word in words):
         return None
@@ -48,9 +48,9 @@ def _proxy(words: set[str]) -> Callable[..., None] | None:
 def _tell(event: Event, machine: Batch, lanes: Lanes, mask: Any, *operands: Any) -> None:
     checks = machine.checks
     assert checks is not None
-    some = checks.masked(lanes, mask)
-    if some is not None:
-        event(checks.engine, checks.group(some))
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        event(checks.engine, checks.group(active))
 
 
 def _fence(sem: Sem, scope: Scope, engine: Hazards, group: Group) -> None:
@@ -61,24 +61,24 @@ def _cross(spaces: list[Space], engine: Hazards, group: Group) -> None:
     engine.sync.proxy_fence(group, spaces)
 
 
-def _inits(engine: Hazards, group: Group) -> None:
+def _fence_inits(engine: Hazards, group: Group) -> None:
     engine.barriers.fence_inits(group)
 
 
-def _map_fence(
+def _fence_map(
     acquires: bool, scope: Scope, machine: Batch, lanes: Lanes, mask: Any, space: str = "", address: Any = None,
     *size: Any,
 ) -> None:  # fmt: skip
     """A fence of the tensormap proxy: an acquire names its map, a release covers the edits of its threads."""
     checks = machine.checks
     assert checks is not None
-    some = checks.masked(lanes, mask)
-    if some is None:
+    active = checks.masked(lanes, mask)
+    if active is None:
         return
-    threads = checks.group(some).threads
+    threads = checks.group(active).threads
     if not acquires:
         checks.engine.maps.release_edits(threads.tolist())
         return
-    where = np.broadcast_to(address, lanes.n)[np.isin(lanes.index, some.index)]
+    where = np.broadcast_to(address, lanes.n)[np.isin(lanes.index, active.index)]
     for thread, at in zip(threads.tolist(), where.tolist(), strict=True):
         checks.engine.maps.acquire(thread, at, scope)

@@ -49,16 +49,16 @@ class Instrument:
         """Return the function of an instruction that accesses memory, telling of it, and looking for NaN and infinity
         where somebody asked."""
         if not self.numerics:
-            return self._telling(step, operation, block)
+            return self._hook(step, operation, block)
         operation = numerics.summing(products.issued(operation))
-        found = self._telling(step, operation, block) or operation.function
-        return None if found is None else products.wrapped(operation, found) or found
+        hook = self._hook(step, operation, block) or operation.function
+        return None if hook is None else products.wrapped(operation, hook) or hook
 
-    def _telling(self, step: Step, operation: Operation, block: Block) -> Function | None:
+    def _hook(self, step: Step, operation: Operation, block: Block) -> Function | None:
         inner = operation.function
         assert inner is not None
         match step.traits:
-            case {Trait.ISSUES: "store"} if _signals(step):
+            case {Trait.ISSUES: "store"} if _is_signal(step):
                 return copies.hook(step, inner)
             case {Trait.ISSUES: "cp.async"} | {Trait.SIGNALS: _, Trait.COMMITS: "cp.async"}:
                 return copies.hook(step, inner)
@@ -69,7 +69,9 @@ class Instrument:
             case {Trait.OPAQUE: "tensormap"}:
                 return tensormaps.hook(step, inner)
             case {Trait.GATHERS: "warpgroup"}:
-                return wgmma.hook(step, inner, lambda name: self._number(name, step, block), self._read(block.code))
+                return wgmma.hook(
+                    step, inner, lambda name: self._number_register(name, step, block), self._find_reads(block.code)
+                )
             case {Trait.TENSOR: _}:
                 return tensor.hook(step, inner)
             case _:
@@ -77,20 +79,20 @@ class Instrument:
 
     def told(self, step: Step, block: Block) -> list[tuple[Function, bool]]:
         """Return what is called before an instruction, and whether it wants the operands too."""
-        made: list[tuple[Function, bool]] = []
-        found = _event(step, self.program)
-        if found is not None:
-            made.append((found, True))
+        hooks: list[tuple[Function, bool]] = []
+        event = _make_event(step, self.program)
+        if event is not None:
+            hooks.append((event, True))
         subscript = self._subscripts.told(step, block.code)
         if subscript is not None:
-            made.append((subscript, True))
+            hooks.append((subscript, True))
         lost = self._integers.told(step, block) if self.numerics else None
         if lost is not None:
-            made.append((lost, True))
-        busy = self._touched(step, block)
+            hooks.append((lost, True))
+        busy = self._find_touched(step, block)
         if busy:
-            made.append((partial(wgmma.touches, place_of(step.instruction), busy), False))
-        return made
+            hooks.append((partial(wgmma.touches, place_of(step.instruction), busy), False))
+        return hooks
 
     def looked(self, step: Step, operation: Operation) -> Function | None:
         """Return the function of an instruction that computes, looking for NaN and infinity; None if nobody asked."""
@@ -98,55 +100,55 @@ class Instrument:
             return None
         return numerics.looked(step, operation) or products.looked(step, operation.function)
 
-    def _touched(self, step: Step, block: Block) -> frozenset[int]:
+    def _find_touched(self, step: Step, block: Block) -> frozenset[int]:
         """Return the registers of products that another instruction names."""
-        products = self._in_products(block.code)
+        products = self._find_product_registers(block.code)
         if not products or step.traits.get(Trait.GATHERS) == "warpgroup":
             return frozenset()
         names = {name for operand in step.instruction.operands for name in names_in(operand)}
-        numbers = {self._number(name, step, block) for name in names}
+        numbers = {self._number_register(name, step, block) for name in names}
         return products & {number for number in numbers if number is not None}
 
-    def _in_products(self, code: Code) -> frozenset[int]:
+    def _find_product_registers(self, code: Code) -> frozenset[int]:
         """Return the registers that any product of a function uses."""
-        found = self._products.get(code.number)
-        if found is None:
+        registers = self._products.get(code.number)
+        if registers is None:
             numbers: set[int | None] = set()
             for block in self.program.blocks:
                 for step in block.steps if block.code is code else ():
                     if is_product(step):
                         for operand in step.instruction.operands:
                             if isinstance(operand, VectorOperand):
-                                numbers |= {self._number(name, step, block) for name in names_in(operand)}
-            found = self._products[code.number] = frozenset(n for n in numbers if n is not None)
-        return found
+                                numbers |= {self._number_register(name, step, block) for name in names_in(operand)}
+            registers = self._products[code.number] = frozenset(n for n in numbers if n is not None)
+        return registers
 
-    def _read(self, code: Code) -> frozenset[int]:
+    def _find_reads(self, code: Code) -> frozenset[int]:
         """Return the registers of a function that instructions read, products their accumulators apart."""
-        found = self._reads.get(code.number)
-        if found is None:
+        registers = self._reads.get(code.number)
+        if registers is None:
             numbers: set[int | None] = set()
             for block in self.program.blocks:
                 for step in block.steps if block.code is code else ():
-                    numbers |= {self._number(name, step, block) for name in _sources(step)}
-            found = self._reads[code.number] = frozenset(n for n in numbers if n is not None)
-        return found
+                    numbers |= {self._number_register(name, step, block) for name in _iterate_sources(step)}
+            registers = self._reads[code.number] = frozenset(n for n in numbers if n is not None)
+        return registers
 
-    def _number(self, name: str, step: Step, block: Block) -> int | None:
+    def _number_register(self, name: str, step: Step, block: Block) -> int | None:
         """Return the number of a 32-bit register."""
-        found = Operands(self.program, block).row(name, step.scope)
-        return found.index if found is not None and found.letter == "r" else None
+        row = Operands(self.program, block).row(name, step.scope)
+        return row.index if row is not None and row.letter == "r" else None
 
 
-def _sources(step: Step) -> Iterator[str]:
+def _iterate_sources(step: Step) -> Iterator[str]:
     """Yield the names of the registers that an instruction reads, but for accumulators."""
     signature = step.plan.signature if step.plan is not None else ()
-    for wanted, given in zip(signature, step.instruction.operands, strict=False):
+    for wanted, operand in zip(signature, step.instruction.operands, strict=False):
         if wanted.access == "r" or (wanted.access != "w" and not is_product(step)):
-            yield from names_in(given)
+            yield from names_in(operand)
 
 
-def _event(step: Step, program: Program) -> Function | None:
+def _make_event(step: Step, program: Program) -> Function | None:
     match step.traits:
         case {Trait.ORDERS: ""}:
             return fences.hook(step)
@@ -168,5 +170,5 @@ def _event(step: Step, program: Program) -> Function | None:
             return None
 
 
-def _signals(step: Step) -> bool:
+def _is_signal(step: Step) -> bool:
     return any("mbarrier::complete_tx" in modifier for modifier in step.instruction.modifiers)

@@ -59,104 +59,104 @@ class Integers:
         words = [modifier[1:] for modifier in step.instruction.modifiers]
         match step.instruction.opcode:
             case "add" | "sub" | "mul" | "mad" | "shl" if words[-1] in _WRAPPING and not _KEEPS & set(words):
-                return self._arithmetic(step, block.code, words[-1])
+                return self._watch_arithmetic(step, block.code, words[-1])
             case "cvt" if "pack" not in words:
-                return self._conversion(step, block.code, words)
+                return self._watch_conversion(step, block.code, words)
             case "mov" if isinstance(step.instruction.operands[0], VectorOperand):
-                return self._taken_apart(step, block.code, step.instruction.operands[0])
+                return self._watch_split(step, block.code, step.instruction.operands[0])
             case _:
                 return None
 
-    def _of(self, code: Code) -> Known:
-        found = self._known.get(code.number)
-        if found is None:
+    def _know(self, code: Code) -> Known:
+        known = self._known.get(code.number)
+        if known is None:
             blocks = self.program.blocks
-            found = self._known[code.number] = Known(
+            known = self._known[code.number] = Known(
                 addresses.uses_in(blocks, code), addresses.signed_in(blocks, code), addresses.read_in(blocks, code),
                 addresses.bits_in(blocks, code),
             )  # fmt: skip
-        return found
+        return known
 
-    def _arithmetic(self, step: Step, code: Code, kind: str) -> Told | None:
-        known = self._of(code)
+    def _watch_arithmetic(self, step: Step, code: Code, kind: str) -> Told | None:
+        known = self._know(code)
         kinds = known.uses.get(id(step), 0)
         opcode = step.instruction.opcode
         if not kinds or (opcode == "sub" and kind[0] == "u"):
             return None
         signed = tuple(
-            addresses.negative(given) or _register(given, step) in known.signed
-            for given in step.instruction.operands[1:]
+            addresses.negative(operand) or _register_of(operand, step) in known.signed
+            for operand in step.instruction.operands[1:]
         )
-        return partial(_wraps, place_of(step.instruction), opcode, kind, kinds, signed)
+        return partial(_check_wrap, place_of(step.instruction), opcode, kind, kinds, signed)
 
-    def _conversion(self, step: Step, code: Code, words: list[str]) -> Told | None:
+    def _watch_conversion(self, step: Step, code: Code, words: list[str]) -> Told | None:
         target, source = [word for word in words if word in _NUMBERS][-2:]
         place = place_of(step.instruction)
         if _is_integer(source):
             if target in _PRECISION:
                 mode = next(word for word in words if word in ("rn", "rz", "rm", "rp"))
-                return partial(_rounds, place, target, mode)
+                return partial(_check_rounding, place, target, mode)
             if _is_integer(target) and int(target[1:]) < int(source[1:]) and "sat" not in words:
-                return self._narrowing(step, code, target)
+                return self._watch_narrowing(step, code, target)
             return None
         if _is_integer(target) and source in (*FORMATS, "f64"):
             mode = next(word for word in words if word in ROUNDING)
-            return partial(_clamps, place, target, source, mode, "sat" in words)
+            return partial(_check_clamp, place, target, source, mode, "sat" in words)
         return None
 
-    def _narrowing(self, step: Step, code: Code, target: str) -> Told | None:
+    def _watch_narrowing(self, step: Step, code: Code, target: str) -> Told | None:
         """Half of a 64-bit number is often meant, as the lower word of a product, but not as an address."""
-        known, given = self._of(code), step.instruction.operands[1]
+        known, operand = self._know(code), step.instruction.operands[1]
         used = bool(known.uses.get(id(step)))
-        if not used and (target[1:] == "32" or _register(given, step) in known.bits):
+        if not used and (target[1:] == "32" or _register_of(operand, step) in known.bits):
             return None
-        return partial(_cuts, place_of(step.instruction), target, used)
+        return partial(_check_cut, place_of(step.instruction), target, used)
 
-    def _taken_apart(self, step: Step, code: Code, parts: VectorOperand) -> Told | None:
+    def _watch_split(self, step: Step, code: Code, parts: VectorOperand) -> Told | None:
         """`mov.b64 {lo, hi}, x` where `lo` becomes part of an address and nobody reads `hi`."""
-        known = self._of(code)
+        known = self._know(code)
         low, *high = (addresses.register_of(e.name, step) for e in parts.elements
                       if isinstance(e, RegisterOperand | LabelOperand))  # fmt: skip
         whole = step.instruction.modifiers[-1] == ".b64" and len(parts.elements) == 2
         if not whole or low is None or not known.uses.get(id(step)) or any(one in known.read for one in high):
             return None
-        return partial(_cuts, place_of(step.instruction), "b32", True)
+        return partial(_check_cut, place_of(step.instruction), "b32", True)
 
 
 _WRAPPING = frozenset(("u16", "u32", "s16", "s32", "b16", "b32"))
 _KEEPS = frozenset(("wide", "hi", "sat", "cc"))
 
 
-def _register(given: Operand, step: Step) -> addresses.Register | None:
-    return addresses.register_of(given.name, step) if isinstance(given, RegisterOperand | LabelOperand) else None
+def _register_of(operand: Operand, step: Step) -> addresses.Register | None:
+    return addresses.register_of(operand.name, step) if isinstance(operand, RegisterOperand | LabelOperand) else None
 
 
 def _is_integer(name: str) -> bool:
     return name[0] in "us" and name[1:].isdigit()
 
 
-def _chosen(mask: Any, lanes: Lanes, bad: Array) -> Array:
+def _select_bad(mask: Any, lanes: Lanes, bad: Array) -> Array:
     """Return the positions of the lanes that took part and are bad."""
     whole = np.broadcast_to(bad, lanes.n)
     return np.flatnonzero(whole if mask is None else whole & mask)
 
 
-def _thread(machine: Batch, lanes: Lanes, at: int) -> int:
+def _thread_at(machine: Batch, lanes: Lanes, at: int) -> int:
     assert machine.checks is not None
     return int(machine.checks.threads[int(lanes.index[at])])
 
 
-def _at(value: Any, at: int) -> Any:
+def _value_at(value: Any, at: int) -> Any:
     return np.asarray(value).item() if np.ndim(value) == 0 else value[at].item()
 
 
-def _read(value: Any, signed: bool) -> Any:
+def _reinterpret(value: Any, signed: bool) -> Any:
     """Return the bits of an operand as numbers of one sign."""
-    made = np.asarray(value)
-    return made.view(f"{'i' if signed else 'u'}{made.dtype.itemsize}")
+    array = np.asarray(value)
+    return array.view(f"{'i' if signed else 'u'}{array.dtype.itemsize}")
 
 
-def _exact(opcode: str, values: list[Any]) -> Any:
+def _compute_exact(opcode: str, values: list[Any]) -> Any:
     """Return the exact result, in f64 for arrays: what that cannot hold is far out of range."""
     match opcode:
         case "add":
@@ -171,15 +171,17 @@ def _exact(opcode: str, values: list[Any]) -> Any:
             return values[0] * 2 ** values[1]
 
 
-def _wraps(
+def _check_wrap(
     place: Place, opcode: str, kind: str, kinds: int, signed: tuple[bool, ...], machine: Batch, lanes: Lanes, mask: Any,
     *operands: Any,
 ) -> None:  # fmt: skip
     bits = int(kind[1:])
     over: dict[bool, Any] = {}
     for reading in (True, False):
-        flags = _flags(opcode, reading, signed)
-        exact = _exact(opcode, [_read(v, f).astype(np.float64) for v, f in zip(operands, flags, strict=True)])
+        flags = _choose_signs(opcode, reading, signed)
+        exact = _compute_exact(
+            opcode, [_reinterpret(v, f).astype(np.float64) for v, f in zip(operands, flags, strict=True)]
+        )
         low = -(2.0 ** (bits - 1)) if any(flags) else 0.0
         over[reading] = (exact < low) | (exact >= 2.0 ** (bits - 1 if reading else bits))
     own: Any = np.True_ if kind[0] == "b" else over[kind[0] == "s"]
@@ -192,12 +194,12 @@ def _wraps(
         bad = bad | (over[True] & over[False])
     if not bad.any():
         return
-    found = _chosen(mask, lanes, bad)
-    if len(found):
-        _report_wrap(place, opcode, kind, kinds, signed, machine, lanes, found, operands)
+    wrapping = _select_bad(mask, lanes, bad)
+    if len(wrapping):
+        _report_wrap(place, opcode, kind, kinds, signed, machine, lanes, wrapping, operands)
 
 
-def _flags(opcode: str, reading: bool, signed: tuple[bool, ...]) -> tuple[bool, ...]:
+def _choose_signs(opcode: str, reading: bool, signed: tuple[bool, ...]) -> tuple[bool, ...]:
     """Return which operands are taken as signed: all, or those that may be negative; a shift's distance never is."""
     flags = tuple(reading or one for one in signed)
     return (flags[0], False) if opcode == "shl" else flags
@@ -205,28 +207,30 @@ def _flags(opcode: str, reading: bool, signed: tuple[bool, ...]) -> tuple[bool, 
 
 def _report_wrap(
     place: Place, opcode: str, kind: str, kinds: int, signed: tuple[bool, ...], machine: Batch, lanes: Lanes,
-    found: Array, operands: tuple[Any, ...],
+    wrapping: Array, operands: tuple[Any, ...],
 ) -> None:  # fmt: skip
     assert machine.checks is not None
-    at, bits = int(found[0]), int(kind[1:])
+    at, bits = int(wrapping[0]), int(kind[1:])
     reading = bool(kinds & SIGNED) or (kind[0] == "s" and not kinds & UNSIGNED)
-    flags = _flags(opcode, reading, signed)
-    values = [int(_at(_read(v, f), at)) for v, f in zip(operands, flags, strict=True)]
+    flags = _choose_signs(opcode, reading, signed)
+    values = [int(_value_at(_reinterpret(v, f), at)) for v, f in zip(operands, flags, strict=True)]
     if opcode == "shl":
         values[1] = min(values[1], bits)
-    exact = _exact(opcode, values)
+    exact = _compute_exact(opcode, values)
     wrapped = exact & ((1 << bits) - 1)
     result = wrapped - (1 << bits) if reading and wrapped >> (bits - 1) else wrapped
     named = list(zip(_NAMES, values, strict=False))
     shown = f"{'s' if reading else 'u'}{bits}"
     machine.checks.engine.numerics.overflows(
-        place, _thread(machine, lanes, at), exact, shown, named, result, len(found)
+        place, _thread_at(machine, lanes, at), exact, shown, named, result, len(wrapping)
     )
 
 
-def _cuts(place: Place, target: str, used: bool, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any) -> None:
+def _check_cut(
+    place: Place, target: str, used: bool, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any
+) -> None:
     bits = int(target[1:])
-    whole: Array = _read(value, False)
+    whole: Array = _reinterpret(value, False)
     size, number = 8 * whole.dtype.itemsize, whole.dtype.type
     low: Array = whole & number((1 << bits) - 1)
     sign = number((1 << size) - (1 << bits))
@@ -234,18 +238,22 @@ def _cuts(place: Place, target: str, used: bool, machine: Batch, lanes: Lanes, m
     bad: Array = (whole != low) & (whole != extended)
     if not bad.any():
         return
-    found = _chosen(mask, lanes, bad)
-    if not len(found):
+    cut = _select_bad(mask, lanes, bad)
+    if not len(cut):
         return
     assert machine.checks is not None
-    at = int(found[0])
-    before = int(_at(np.asarray(value), at))
-    after = int(_at(low, at))
+    at = int(cut[0])
+    before = int(_value_at(np.asarray(value), at))
+    after = int(_value_at(low, at))
     after -= (1 << bits) if target[0] == "s" and after >> (bits - 1) else 0
-    machine.checks.engine.numerics.narrowed(place, _thread(machine, lanes, at), before, target, after, used, len(found))
+    machine.checks.engine.numerics.narrowed(
+        place, _thread_at(machine, lanes, at), before, target, after, used, len(cut)
+    )
 
 
-def _rounds(place: Place, target: str, mode: str, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any) -> None:
+def _check_rounding(
+    place: Place, target: str, mode: str, machine: Batch, lanes: Lanes, mask: Any, value: Any, *_: Any
+) -> None:
     a = np.asarray(value)
     bits = a.view(f"u{a.dtype.itemsize}")
     size = np.where(a < 0, ~bits + bits.dtype.type(1), bits).astype(np.uint64)
@@ -255,18 +263,18 @@ def _rounds(place: Place, target: str, mode: str, machine: Batch, lanes: Lanes, 
         return
     # What remains without the zeros at the end has to fit the significand.
     lowest = np.where(large, size & (~size + np.uint64(1)), np.uint64(1))
-    found = _chosen(mask, lanes, large & (size // lowest >= most))
-    if not len(found):
+    inexact = _select_bad(mask, lanes, large & (size // lowest >= most))
+    if not len(inexact):
         return
     assert machine.checks is not None
-    at = int(found[0])
-    given = int(_at(a, at))
-    result = float(given) if target == "f64" else float(rounded(np.array(float(given)), target, mode))
+    at = int(inexact[0])
+    number = int(_value_at(a, at))
+    result = float(number) if target == "f64" else float(rounded(np.array(float(number)), target, mode))
     shown = int(result) if np.isfinite(result) else result
-    machine.checks.engine.numerics.inexact(place, _thread(machine, lanes, at), given, target, shown, len(found))
+    machine.checks.engine.numerics.inexact(place, _thread_at(machine, lanes, at), number, target, shown, len(inexact))
 
 
-def _clamps(
+def _check_clamp(
     place: Place, target: str, source: str, mode: str, sat: bool, machine: Batch, lanes: Lanes, mask: Any, value: Any,
     *_: Any,
 ) -> None:  # fmt: skip
@@ -279,12 +287,14 @@ def _clamps(
         bad = bad | (whole < float(low)) | (whole >= float(high + 1))
     if not bad.any():
         return
-    found = _chosen(mask, lanes, bad)
-    if not len(found):
+    clamped = _select_bad(mask, lanes, bad)
+    if not len(clamped):
         return
     assert machine.checks is not None
-    at = int(found[0])
-    given = _at(exact, at)
+    at = int(clamped[0])
+    number = _value_at(exact, at)
     empty = (1 << (int(target[1:]) - 1)) if source == "f64" or target[1:] == "64" else 0
-    result = (low if target[0] == "s" and empty else empty) if given != given else high if given > 0 else low
-    machine.checks.engine.numerics.out_of_range(place, _thread(machine, lanes, at), given, target, result, len(found))
+    result = (low if target[0] == "s" and empty else empty) if number != number else high if number > 0 else low
+    machine.checks.engine.numerics.out_of_range(
+        place, _thread_at(machine, lanes, at), number, target, result, len(clamped)
+    )

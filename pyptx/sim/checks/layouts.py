@@ -39,7 +39,7 @@ def taken_by_warpgroups(site: Site, lanes: Lanes, groups: list[Group], rows: Row
     warpgroups."""
     checks, place = checks_of(site)
     values = lanes.each(descriptors)[wg.groups_of(lanes).first]
-    modes = {_mode(value) for value in set((values >> _SWIZZLE_AT).tolist())}
+    modes = {_read_swizzle(value) for value in set((values >> _SWIZZLE_AT).tolist())}
     for mode in modes if len(modes) == 1 else ():
         if checks.engine.layouts.differs(mode, kind):
             threads = np.array([group.first for group in groups])
@@ -47,7 +47,7 @@ def taken_by_warpgroups(site: Site, lanes: Lanes, groups: list[Group], rows: Row
 
 
 @cache
-def _mode(bits: int) -> Swizzle:
+def _read_swizzle(bits: int) -> Swizzle:
     return WgmmaDescriptor.decode(bits << _SWIZZLE_AT).swizzle
 
 

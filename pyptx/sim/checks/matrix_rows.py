@@ -29,10 +29,10 @@ def told(step: Step) -> Callable[..., None] | None:
         return None
     match = step.plan.match
     matrices = int(match.chosen["num"][1:]) * (_TALL if "m16n16" in match.modifiers else 1)
-    return partial(_rows, place_of(step.instruction), step.instruction.opcode == "stmatrix", matrices)
+    return partial(_record_rows, place_of(step.instruction), step.instruction.opcode == "stmatrix", matrices)
 
 
-def _rows(
+def _record_rows(
     place: Place, stores: bool, matrices: int, machine: Batch, lanes: Lanes, mask: Any, space: str, address: Any,
     *rest: Any,
 ) -> None:  # fmt: skip
@@ -42,23 +42,23 @@ def _rows(
     layouts, shared = checks.engine.layouts, machine.memory.shared
     if not (stores or layouts.fillers(checks.grid)):
         return
-    some, (where,) = chosen(lanes, mask, address)
-    if some is None:
+    active, (where,) = chosen(lanes, mask, address)
+    if active is None:
         return
-    giving = _giving(checks, some, matrices)
+    giving = _order_givers(checks, active, matrices)
     addresses = where[giving].astype(np.int64)
-    base = some.cta[giving] * machine.shape.shared_stride - shared.low
+    base = active.cta[giving] * machine.shape.shared_stride - shared.low
     # Generic addresses and those of peers are left alone.
     if (addresses < shared.low).any() or (addresses >= shared.low + shared.size).any():
         return
-    first = checks.group(some).threads[giving[:, 0]]
+    first = checks.group(active).threads[giving[:, 0]]
     if stores:
         layouts.stored(checks.grid, place, addresses, addresses + base)
     else:
         layouts.rows_read(checks.grid, first, place, addresses, addresses + base)
 
 
-def _giving(checks: Checks, lanes: Lanes, matrices: int) -> Array:
+def _order_givers(checks: Checks, lanes: Lanes, matrices: int) -> Array:
     """Return the positions of the lanes that give addresses, a row for each matrix."""
 
     def made() -> Array:

@@ -81,11 +81,11 @@ def _complete(
     engine = checks.engine.mbarriers
     for group, where, amount in barriers(checks, site, lanes, mask, space, address, size):
         for thread in group.threads.tolist():
-            found = engine.find(place, thread, where, "complete_tx")
-            if found is not None:
+            barrier = engine.find(place, thread, where, "complete_tx")
+            if barrier is not None:
                 stamp = checks.engine.state.clocks.release(np.array([thread]))
-                engine.contribute(found, stamp, thread, Sem.RELAXED, Scope.CLUSTER)
-                engine.complete_bytes(found, place, thread, amount, crosses=False)
+                engine.contribute(barrier, stamp, thread, Sem.RELAXED, Scope.CLUSTER)
+                engine.complete_bytes(barrier, place, thread, amount, crosses=False)
     inner(site, lanes, mask, space, address, outs, size)
 
 
@@ -113,7 +113,7 @@ def _wait(
     try:
         inner(site, lanes, mask, space, address, outs, wanted, *hint)
     except PtxError:
-        _missing(checks, place, site, lanes, mask, space, address)
+        _report_missing(checks, place, site, lanes, mask, space, address)
         raise
     done: Array = outs[0] if mask is None else outs[0] & mask
     if site.memory.cluster > 1 and not done.all():
@@ -127,7 +127,9 @@ def _wait(
         checks.engine.mbarriers.wait(group, place, where, **meant, **how)
 
 
-def _missing(checks: Checks, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any) -> None:
+def _report_missing(
+    checks: Checks, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any
+) -> None:
     """Find the barrier that is not there: the finding knows more than the machine's error."""
     for group, where, _ in barriers(checks, site, lanes, mask, space, address):
         checks.engine.mbarriers.find(place, group.first, where, "wait")

@@ -47,20 +47,22 @@ def looked(step: Step, operation: Operation) -> Function | None:
         return None
     place = place_of(step.instruction)
     watched = [operand for operand in operands if operand.access != "w"]
-    return partial(_computed, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, watched)
+    return partial(
+        _compute_checked, inner, operation.kind is Kind.LANES, place, step.instruction.opcode, result, watched
+    )
 
 
 def summing(operation: Operation) -> Operation:
     """Return the operation that adds to memory and looks at the sums; others as they are."""
-    found = atomics.watched(operation.function, _summed)
-    return operation if found is None else Operation(operation.kind, found, operation.carry, operation.selects)
+    watched = atomics.watched(operation.function, _check_sums)
+    return operation if watched is None else Operation(operation.kind, watched, operation.carry, operation.selects)
 
 
-def _summed(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, given: Array, made: Array) -> None:
-    if not all_finite(made, kind):
+def _check_sums(kind: str, site: Site, lanes: Lanes, chosen: Array, old: Array, addends: Array, sums: Array) -> None:
+    if not all_finite(sums, kind):
         checks, place = checks_of(site)
-        named = [("old", elements(old, kind)), ("b", elements(given, kind))]
-        _tell(place, "atom", named, elements(made, kind), checks, lanes.shape.of(lanes.index[chosen]), None)
+        named = [("old", elements(old, kind)), ("b", elements(addends, kind))]
+        _report_flaws(place, "atom", named, elements(sums, kind), checks, lanes.shape.of(lanes.index[chosen]), None)
 
 
 def asked(site: Site) -> bool:
@@ -68,20 +70,20 @@ def asked(site: Site) -> bool:
     return site.memory.checks is not None and "numerics" in site.memory.checks.selected.optional
 
 
-def copied(site: Site, one: Lanes, kind: str, old: Array, new: Array, made: Array) -> None:
+def copied(site: Site, one: Lanes, kind: str, old: Array, new: Array, total: Array) -> None:
     """A copy has added up numbers: look at the sums. They count for the lane that issued it."""
-    if all_finite(made, kind):
+    if all_finite(total, kind):
         return
     checks, place = checks_of(site)
-    before, source, sums = (elements(value, kind)[0] for value in (old, new, made))
-    nan, infinite = _among([before, source])
+    before, source, sums = (elements(value, kind)[0] for value in (old, new, total))
+    nan, infinite = _find_flaws([before, source])
     thread = checks.group(one).first
     for is_nan, bad in ((True, np.isnan(sums) & ~nan), (False, np.isinf(sums) & ~nan & ~infinite)):
-        found = np.flatnonzero(bad)
-        if len(found):
-            shown = [(name, shown_number(part[found[0]])) for name, part in (("old", before), ("new", source))]
-            result = shown_number(sums[found[0]])
-            checks.engine.numerics.produced(place, thread, is_nan, shown, result, len(found))
+        positions = np.flatnonzero(bad)
+        if len(positions):
+            shown = [(name, shown_number(part[positions[0]])) for name, part in (("old", before), ("new", source))]
+            result = shown_number(sums[positions[0]])
+            checks.engine.numerics.produced(place, thread, is_nan, shown, result, len(positions))
 
 
 def is_float(name: str | None) -> bool:
@@ -96,10 +98,10 @@ def elements(value: Any, kind: str | None) -> list[Array]:
     if kind == "f64" or not is_float(kind):
         return [np.asarray(value)]
     assert kind is not None
-    return unpacked(np.asarray(value), kind) if element_of(kind)[1] > 1 else [_decoded(np.asarray(value), kind)]
+    return unpacked(np.asarray(value), kind) if element_of(kind)[1] > 1 else [_decode(np.asarray(value), kind)]
 
 
-def _decoded(value: Array, kind: str) -> Array:
+def _decode(value: Array, kind: str) -> Array:
     return value if kind == "f32" else unpacked(value, f"{kind}x1")[0]
 
 
@@ -116,36 +118,38 @@ def all_finite(value: Array, kind: str) -> bool:
     return not (units & unit(exponent) == exponent).any()
 
 
-def _computed(
+def _compute_checked(
     inner: Function, by_lanes: bool, place: Place, opcode: str, result: Operand, operands: list[Operand],
     machine: Batch, lanes: Lanes, mask: Any, *given: Any,
 ) -> Any:  # fmt: skip
-    made = inner(machine, lanes, *given) if by_lanes else inner(*given)
+    result_value = inner(machine, lanes, *given) if by_lanes else inner(*given)
     assert result.type is not None
-    if not all_finite(np.asarray(made), result.type):
+    if not all_finite(np.asarray(result_value), result.type):
         named = [(operand.name, elements(value, operand.type)) for operand, value in zip(operands, given, strict=False)]
         assert machine.checks is not None
-        _tell(place, opcode, named, elements(np.asarray(made), result.type), machine.checks, lanes, mask)
-    return made
+        _report_flaws(
+            place, opcode, named, elements(np.asarray(result_value), result.type), machine.checks, lanes, mask
+        )
+    return result_value
 
 
-def _tell(
+def _report_flaws(
     place: Place, opcode: str, named: list[tuple[str, list[Array]]], results: list[Array], checks: Checks, lanes: Lanes,
     mask: Any,
 ) -> None:  # fmt: skip
     """Report elements that are NaN of no NaN, and infinite ones of finite operands."""
     for at, whole in enumerate(results):
-        used = _used(named, at, len(results), opcode)
-        nan, infinite = _among([value for _, value in used])
+        used = _select_used(named, at, len(results), opcode)
+        nan, infinite = _find_flaws([value for _, value in used])
         for is_nan, bad in ((True, np.isnan(whole) & ~nan), (False, np.isinf(whole) & ~nan & ~infinite)):
             where = np.broadcast_to(bad, lanes.n)
-            found = np.flatnonzero(where if mask is None else where & mask)
-            if len(found):
+            positions = np.flatnonzero(where if mask is None else where & mask)
+            if len(positions):
                 part = f"element {at}" if len(results) > 1 else ""
-                _report(place, opcode, is_nan, used, whole, checks, lanes, found, part)
+                _report(place, opcode, is_nan, used, whole, checks, lanes, positions, part)
 
 
-def _used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str) -> list[tuple[str, Array]]:
+def _select_used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str) -> list[tuple[str, Array]]:
     """Return what one element of a result is made of: the same element of each operand; a conversion that packs takes
     its operands the highest first. What goes together otherwise counts as a whole."""
     if all(len(parts) == count for _, parts in named):
@@ -154,7 +158,7 @@ def _used(named: list[tuple[str, list[Array]]], at: int, count: int, opcode: str
     return [whole[count - 1 - at]] if opcode == "cvt" and len(whole) == count else whole
 
 
-def _among(values: list[Array]) -> tuple[Array, Array]:
+def _find_flaws(values: list[Array]) -> tuple[Array, Array]:
     nan, infinite = np.False_, np.False_
     for value in values:
         if value.dtype.kind == "f":
@@ -164,19 +168,19 @@ def _among(values: list[Array]) -> tuple[Array, Array]:
 
 def _report(
     place: Place, opcode: str, nan: bool, used: list[tuple[str, Array]], whole: Array, checks: Checks, lanes: Lanes,
-    found: Array, part: str,
+    positions: Array, part: str,
 ) -> None:  # fmt: skip
-    at = int(found[0])
-    shown = [(name, shown_number(_at(value, at))) for name, value in used]
+    at = int(positions[0])
+    shown = [(name, shown_number(_value_at(value, at))) for name, value in used]
     divisor = _DIVISOR.get(opcode)
-    if divisor is not None and divisor < len(used) and _at(used[divisor][1], at) == 0:
+    if divisor is not None and divisor < len(used) and _value_at(used[divisor][1], at) == 0:
         shown[divisor] = f"divisor {shown[divisor][0]}", shown[divisor][1]
     thread = int(checks.threads[int(lanes.index[at])])
-    result = shown_number(_at(whole, at))
-    checks.engine.numerics.produced(place, thread, nan, shown, result, len(found), part)
+    result = shown_number(_value_at(whole, at))
+    checks.engine.numerics.produced(place, thread, nan, shown, result, len(positions), part)
 
 
-def _at(value: Array, at: int) -> Any:
+def _value_at(value: Array, at: int) -> Any:
     return value.reshape(-1)[0] if value.size == 1 else value[at]
 
 

@@ -36,15 +36,15 @@ def report_unwritten(
             raise rules.error(rules.ARGUMENTS, None, "one of `outputs` is no array among the arguments")
         if array.size:
             home = next(item for item in buffers.allocations if item.address <= address < item.address + item.size)
-            _look(owner, home.name, address, array, help)
+            _report_unwritten(owner, home.name, address, array, help)
 
 
-def _look(checks: Checks, name: str, address: int, array: Array, help: str) -> None:
+def _report_unwritten(checks: Checks, name: str, address: int, array: Array, help: str) -> None:
     assert checks.grid is not None
-    found = checks.engine.state.shadow_of(Space.GLOBAL, checks.grid, address)
-    if found is None or not found[0].written:
+    shadow_memory = checks.engine.state.shadow_of(Space.GLOBAL, checks.grid, address)
+    if shadow_memory is None or not shadow_memory[0].written:
         return
-    shadow, base = found
+    shadow, base = shadow_memory
     written = written_bytes(shadow)[address - base :][: array.nbytes].reshape(array.size, array.itemsize).all(1)
     missing = np.flatnonzero(~written)
     if len(missing):

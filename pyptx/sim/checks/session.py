@@ -72,7 +72,7 @@ class Checks:
         """A machine will run the next batches, of at most `slots` CTAs."""
         machine.checks = machine.memory.checks = self
         if self.grid is None:
-            self.grid = self._launched(machine, slots)
+            self.grid = self._record_launch(machine, slots)
             waits = any(
                 s.traits.get(Trait.MEETS) == "grid" and ".wait" in s.instruction.modifiers
                 for b in machine.program.blocks for s in b.steps
@@ -85,7 +85,7 @@ class Checks:
         self._accesses.clear()
         self.site_places.clear()
 
-    def _launched(self, machine: Batch, slots: int) -> Grid:
+    def _record_launch(self, machine: Batch, slots: int) -> Grid:
         """Tell of the launch and its memory."""
         entry = machine.program.entry.function
         memory = machine.memory
@@ -128,25 +128,25 @@ class Checks:
 
     def place(self, step: Step) -> Place:
         """Return the place of a step, always the same object."""
-        found = self._places.get(id(step))
-        if found is None:
-            found = self._places[id(step)] = step, place_of(step.instruction)
-        return found[1]
+        entry = self._places.get(id(step))
+        if entry is None:
+            entry = self._places[id(step)] = step, place_of(step.instruction)
+        return entry[1]
 
     def group(self, lanes: Lanes) -> Group:
         """Return the engine's group of some lanes."""
-        return lanes.remembered("hazards", lambda: self._group(lanes))
+        return lanes.remembered("hazards", lambda: self._make_group(lanes))
 
-    def _group(self, lanes: Lanes) -> Group:
+    def _make_group(self, lanes: Lanes) -> Group:
         if lanes.positions is None:
             return Group(self.threads[lanes.lo : lanes.hi])
         key = lanes.lo, lanes.hi, lanes.positions.tobytes()
-        found = self._groups.get(key)
-        if found is None:
+        group = self._groups.get(key)
+        if group is None:
             if len(self._groups) >= _MOST_GROUPS:
                 self._groups.clear()
-            found = self._groups[key] = Group(self.threads[lanes.positions])
-        return found
+            group = self._groups[key] = Group(self.threads[lanes.positions])
+        return group
 
     def masked(self, lanes: Lanes, mask: Array | None) -> Lanes | None:
         """Return the lanes where a guard holds, None if there are none."""
@@ -176,15 +176,15 @@ class Checks:
 
     def by_cta(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each CTA, with its slot."""
-        return lanes.remembered("hazards by cta", lambda: self._parts(lanes, lanes.cta))
+        return lanes.remembered("hazards by cta", lambda: self._split_lanes(lanes, lanes.cta))
 
     def by_cluster(self, lanes: Lanes) -> list[tuple[int, Group]]:
         """Return the lanes of each cluster."""
         assert self.grid is not None
         size = self.grid.cluster
-        return lanes.remembered("hazards by cluster", lambda: self._parts(lanes, lanes.cta // size))
+        return lanes.remembered("hazards by cluster", lambda: self._split_lanes(lanes, lanes.cta // size))
 
-    def _parts(self, lanes: Lanes, key: Array) -> list[tuple[int, Group]]:
+    def _split_lanes(self, lanes: Lanes, key: Array) -> list[tuple[int, Group]]:
         numbers = np.unique(key).tolist()
         if len(numbers) == 1:
             return [(numbers[0], self.group(lanes))]
@@ -226,7 +226,7 @@ def checks_of(site: Site) -> tuple[Checks, Place]:
     """Return the checks of a run and the place of an instruction that runs."""
     checks = site.memory.checks
     assert checks is not None
-    found = checks.site_places.get(site)
-    if found is None:
-        found = checks.site_places[site] = place_of(site.instruction)
-    return checks, found
+    entry = checks.site_places.get(site)
+    if entry is None:
+        entry = checks.site_places[site] = place_of(site.instruction)
+    return checks, entry

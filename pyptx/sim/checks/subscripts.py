@@ -45,41 +45,43 @@ class Subscripts:
 
     def told(self, step: Step, code: Code) -> Callable[..., None] | None:
         """Return what looks at the addresses of an instruction, None if no subscript made one."""
-        made = self._made.get(code.number)
-        if made is None:
-            made = self._made[code.number] = _addresses(code)
-        if not made or step.plan is None:
+        origins = self._made.get(code.number)
+        if origins is None:
+            origins = self._made[code.number] = _collect_addresses(code)
+        if not origins or step.plan is None:
             return None
         addresses = [
-            given
-            for wanted, given in zip(step.plan.signature, step.instruction.operands, strict=False)
+            operand
+            for wanted, operand in zip(step.plan.signature, step.instruction.operands, strict=False)
             if wanted.kind is Kind.ADDRESS
         ]
         wanted = [
-            (at, made[given.base])
-            for at, given in enumerate(addresses)
-            if isinstance(given, AddressOperand) and given.base in made
+            (at, origins[operand.base])
+            for at, operand in enumerate(addresses)
+            if isinstance(operand, AddressOperand) and operand.base in origins
         ]
-        return partial(_look, place_of(step.instruction), wanted) if wanted else None
+        return partial(_check_addresses, place_of(step.instruction), wanted) if wanted else None
 
 
-def _addresses(code: Code) -> dict[str, _Origin]:
+def _collect_addresses(code: Code) -> dict[str, _Origin]:
     """Return the registers that subscripts of a function write, and nobody else."""
-    made: dict[str, _Origin] = {}
+    origins: dict[str, _Origin] = {}
     writes: dict[str, int] = {}
     for statement in visit(code.function):
         if isinstance(statement, Instruction) and statement.operands:
-            name = _register(statement.operands[0])
+            name = _register_name(statement.operands[0])
             writes[name] = writes.get(name, 0) + 1
         if isinstance(statement, IntrinsicScope) and statement.name in SUBSCRIPTS:
             steps = [inner for inner in visit(statement) if isinstance(inner, Instruction)]
-            found = next((origin for step in steps for origin in [_origin(step, made)] if origin is not None), None)
-            if found is not None:
-                made[_register(steps[-1].operands[0])] = found
-    return {name: origin for name, origin in made.items() if writes[name] == 1}
+            address = next(
+                (origin for step in steps for origin in [_find_origin(step, origins)] if origin is not None), None
+            )
+            if address is not None:
+                origins[_register_name(steps[-1].operands[0])] = address
+    return {name: origin for name, origin in origins.items() if writes[name] == 1}
 
 
-def _origin(step: Instruction, made: dict[str, _Origin]) -> _Origin | None:
+def _find_origin(step: Instruction, origins: dict[str, _Origin]) -> _Origin | None:
     """Return where the address begins that an instruction moves or adds to."""
     for operand in step.operands[1:]:
         if isinstance(operand, LabelOperand):
@@ -88,17 +90,17 @@ def _origin(step: Instruction, made: dict[str, _Origin]) -> _Origin | None:
             right = operand.right
             if operand.operator == "+" and isinstance(right, ImmediateOperand) and isinstance(right.value, int):
                 return operand.left.name, right.value
-        known = made.get(_register(operand))
+        known = origins.get(_register_name(operand))
         if known is not None:
             return known
     return None
 
 
-def _register(operand: object) -> str:
+def _register_name(operand: object) -> str:
     return operand.name if isinstance(operand, RegisterOperand) else ""
 
 
-def _look(
+def _check_addresses(
     place: Place, wanted: list[tuple[int, _Origin]], machine: Batch, lanes: Lanes, mask: Any, *given: Any
 ) -> None:  # fmt: skip
     """Report addresses in a CTA's own shared memory that lie outside of what the subscript indexes."""
@@ -106,8 +108,8 @@ def _look(
     assert checks is not None
     assert checks.grid is not None
     for at, (symbol, offset) in wanted:
-        some, (where,) = chosen(lanes, mask, given[2 * at + 1])
-        if some is None:
+        active, (where,) = chosen(lanes, mask, given[2 * at + 1])
+        if active is None:
             continue
         end = shared.low + machine.memory.shared_size
         name, low, high = variables.shared_extent(symbol, offset, end)
@@ -117,9 +119,9 @@ def _look(
         outside &= (addresses >= shared.low) & (addresses < end)
         if outside.any():
             first = int(outside.argmax())
-            address, thread = int(addresses[first]), int(checks.group(some).threads[first])
-            found = variables.shared_name(address)
-            what = f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; there lies {found}"
+            address, thread = int(addresses[first]), int(checks.group(active).threads[first])
+            object_name = variables.shared_name(address)
+            message = f"byte {address - low:,} of `{name}`, which has {high - low:,} bytes; there lies {object_name}"
             checks.engine.state.report(
-                rules.SUBSCRIPT, place, what, thread=thread, where=found, count=int(outside.sum())
+                rules.SUBSCRIPT, place, message, thread=thread, where=object_name, count=int(outside.sum())
             )

@@ -84,8 +84,8 @@ def warps_of(checks: Checks, lanes: Lanes) -> tuple[Array, list[Group]]:
     """Return the position of the first lane of each warp, and its lanes."""
 
     def made() -> tuple[Array, list[Group]]:
-        found = by_warp(checks, lanes)
-        return np.array([at for at, _, _ in found]), [group for _, _, group in found]
+        warps = by_warp(checks, lanes)
+        return np.array([at for at, _, _ in warps]), [group for _, _, group in warps]
 
     return lanes.remembered("hazards of warps", made)
 
@@ -98,7 +98,7 @@ def _alloc(
     checks, place = checks_of(site)
     counts, where = np.broadcast_to(columns, lanes.n), np.broadcast_to(address, lanes.n)
     checks.engine.warps.alike(checks.group(lanes), place, counts.astype(np.int64), "columns")
-    refused = {int(lane) for some in site.memory.tensor.refused for lane in some}
+    refused = {int(lane) for positions in site.memory.tensor.refused for lane in positions}
     for at, _, group in by_warp(checks, lanes):
         one = lanes.shape.of(lanes.index[at : at + 1])
         if one.lo in refused:
@@ -123,11 +123,11 @@ def _dealloc(inner: Inner, site: Site, lanes: Lanes, mask: Any, outs: Any, addre
 
 
 @cache
-def _extent(shape: str, num: int) -> tuple[int, int]:
+def _measure_extent(shape: str, num: int) -> tuple[int, int]:
     """Return how many lanes and columns a load or store reaches."""
     fragment = tmem_registers(shape, num)
-    found = [fragment.position(lane, at) for lane in range(32) for at in range(fragment.count)]
-    return max(row for row, _ in found) + 1, max(column for _, column in found) + 1
+    positions = [fragment.position(lane, at) for lane in range(32) for at in range(fragment.count)]
+    return max(row for row, _ in positions) + 1, max(column for _, column in positions) + 1
 
 
 def _move(
@@ -135,7 +135,7 @@ def _move(
     *given: Any,
 ) -> None:  # fmt: skip
     checks, place = checks_of(site)
-    rows, columns = _extent(move.shape, move.num)
+    rows, columns = _measure_extent(move.shape, move.num)
     columns *= 2 if move.packed else 1
     where = np.broadcast_to(address, lanes.n)
     split = int(given[0] if stores else given[-1]) if move.split else 0
@@ -158,26 +158,26 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
     """Run a product, copy or shift for one issuing lane after the other, or products of all of them as one, and tell
     what each touched."""
     checks, place = checks_of(site)
-    some = checks.masked(lanes, mask)
-    if some is None:
+    active = checks.masked(lanes, mask)
+    if active is None:
         return
     tensor = checks.engine.tensor
-    if some.n > 1 and multiplies:
+    if active.n > 1 and multiplies:
         trace = checks.trace = Trace(whole=True)
         inner(site, lanes, mask, *given)
         checks.trace = None
         if trace.whole:
-            threads, rows = checks.group(some).threads, _rows(checks, site, trace)
+            threads, rows = checks.group(active).threads, _collect_rows(checks, site, trace)
             tensor.operate_all(threads, place, *rows, pair)
             if checks.unread is not None:
                 checks.unread.operate(place, int(threads[0]), *rows, multiplies)
             layouts.taken_by_tensor(site, threads, [one for _, one in rows[0]], trace)
             return
-    for _, one in bulk.one_by_one(some):
+    for _, one in bulk.one_by_one(active):
         trace = checks.trace = Trace()
         inner(site, lanes, lanes.index == one.lo, *given)
         checks.trace = None
-        rows = _rows(checks, site, trace)
+        rows = _collect_rows(checks, site, trace)
         reads, writes = ([bytes_of(space, each, 0) for space, each in part] for part in rows)
         for at, used in enumerate(trace.used):
             reads[at] = replace(reads[at], length=used)
@@ -187,7 +187,9 @@ def _operate(inner: Inner, multiplies: bool, pair: int, site: Site, lanes: Lanes
         layouts.taken_by_tensor(site, checks.group(one).threads, [each for _, each in rows[0]], trace)
 
 
-def _rows(checks: Checks, site: Site, trace: Trace) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:
+def _collect_rows(
+    checks: Checks, site: Site, trace: Trace
+) -> tuple[list[tuple[Space, Rows]], list[tuple[Space, Rows]]]:
     """Return what an operation, or like ones, read and wrote, by the numbers of the engine."""
     assert checks.grid is not None
     memory, grid = site.memory, checks.grid
@@ -201,19 +203,19 @@ def _commit(
     inner: Inner, pair: int, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, ctas: Any = None
 ) -> None:
     checks, place = checks_of(site)
-    some, (where, named) = chosen(lanes, mask, address, np.array(0) if ctas is None else ctas)
-    if some is not None:
-        offsets, commits = objects(site, some, space, where), list[int]()
-        for at, one in bulk.one_by_one(some):
+    active, (where, named) = chosen(lanes, mask, address, np.array(0) if ctas is None else ctas)
+    if active is not None:
+        offsets, commits = objects(site, active, space, where), list[int]()
+        for at, one in bulk.one_by_one(active):
             offset = int(offsets[at])
             ends = [offset] if ctas is None else bulk.everywhere(site, one, offset, int(named[at]))
             thread = checks.group(one).first
             commits.append(checks.engine.tensor.commit(thread, place, ends, pair))
-        site.memory.effects.landed_each = partial(_arrived, checks, commits)
+        site.memory.effects.landed_each = partial(_land_commits, checks, commits)
     inner(site, lanes, mask, space, address, outs, *([] if ctas is None else [ctas]))
 
 
-def _arrived(checks: Checks, commits: list[int], positions: Array) -> None:
+def _land_commits(checks: Checks, commits: list[int], positions: Array) -> None:
     """What these lanes have committed is done."""
     for at in positions:
         checks.engine.tensor.land_commit(commits[int(at)])
@@ -222,23 +224,23 @@ def _arrived(checks: Checks, commits: list[int], positions: Array) -> None:
 def _wait(place: Place, stores: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks = machine.checks
     assert checks is not None
-    some = checks.masked(lanes, mask)
-    if some is not None:
-        checks.aligned(some, place)
-        checks.engine.tensor.wait_all(warps_of(checks, some)[1], stores=stores)
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.aligned(active, place)
+        checks.engine.tensor.wait_all(warps_of(checks, active)[1], stores=stores)
 
 
 def _fence(before: bool, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks = machine.checks
     assert checks is not None
-    some = checks.masked(lanes, mask)
-    if some is not None:
-        checks.engine.tensor.fence(checks.group(some), before=before)
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.engine.tensor.fence(checks.group(active), before=before)
 
 
 def _relinquish(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
     checks = machine.checks
     assert checks is not None
-    some = checks.masked(lanes, mask)
-    for _, group in [] if some is None else checks.by_cta(some):
+    active = checks.masked(lanes, mask)
+    for _, group in [] if active is None else checks.by_cta(active):
         checks.engine.tensor.relinquish(group)

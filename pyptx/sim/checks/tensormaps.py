@@ -26,7 +26,9 @@ def hook(step: Step, inner: Inner) -> Inner:
     return partial(_copy if ".cp_fenceproxy" in step.instruction.modifiers else _replace, inner, place)
 
 
-def _accesses(checks: Checks, site: Site, place: Place, by: Lanes, space: str, address: Any, kind: str) -> int | None:
+def _record_accesses(
+    checks: Checks, site: Site, place: Place, by: Lanes, space: str, address: Any, kind: str
+) -> int | None:
     """Tell of all bytes of a map in shared memory, for each of these lanes; return the address of one in global
     memory."""
     one = by.shape.of(by.index[:1])
@@ -44,16 +46,16 @@ def _replace(
     inner: Inner, place: Place, site: Site, lanes: Lanes, mask: Any, space: str, address: Any, outs: Any, *given: Any
 ) -> None:
     checks, _ = checks_of(site)
-    some, (where,) = chosen(lanes, mask, address)
-    for at in range(0 if some is None else some.n):
-        one = lanes.shape.of(some.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
-        found = _accesses(checks, site, place, one, space, where[at], "rw")
-        if found is not None:
-            _edited(checks, place, checks.group(one).first, found)
+    active, (where,) = chosen(lanes, mask, address)
+    for at in range(0 if active is None else active.n):
+        one = lanes.shape.of(active.index[at : at + 1])  # pyright: ignore[reportOptionalMemberAccess]
+        address_in_global = _record_accesses(checks, site, place, one, space, where[at], "rw")
+        if address_in_global is not None:
+            _record_edit(checks, place, checks.group(one).first, address_in_global)
     inner(site, lanes, mask, space, address, outs, *given)
 
 
-def _edited(checks: Checks, place: Place, thread: int, address: int) -> None:
+def _record_edit(checks: Checks, place: Place, thread: int, address: int) -> None:
     checks.engine.maps.replace(thread, place, address, checks.engine.copies.unfinished())
 
 
@@ -63,17 +65,17 @@ def _copy(
 ) -> None:  # fmt: skip
     """A warp copies a map and releases it."""
     checks, _ = checks_of(site)
-    some, (there, here) = chosen(lanes, mask, target, source)
-    if some is not None:
-        checks.aligned(some, place)
-        _, firsts = np.unique(some.shape.warp[some.sel], return_index=True)
+    active, (there, here) = chosen(lanes, mask, target, source)
+    if active is not None:
+        checks.aligned(active, place)
+        _, firsts = np.unique(active.shape.warp[active.sel], return_index=True)
         for at in firsts.tolist():
-            one = lanes.shape.of(some.index[at : at + 1])
-            warp = some.subset(some.shape.warp[some.sel] == some.shape.warp[some.sel][at])
+            one = lanes.shape.of(active.index[at : at + 1])
+            warp = active.subset(active.shape.warp[active.sel] == active.shape.warp[active.sel][at])
             assert warp is not None
-            _accesses(checks, site, place, warp, of, here[at], "r")
-            found = _accesses(checks, site, place, one, to, there[at], "w")
-            if found is not None:
-                _edited(checks, place, checks.group(one).first, found)
-                checks.engine.maps.release(found)
+            _record_accesses(checks, site, place, warp, of, here[at], "r")
+            address_in_global = _record_accesses(checks, site, place, one, to, there[at], "w")
+            if address_in_global is not None:
+                _record_edit(checks, place, checks.group(one).first, address_in_global)
+                checks.engine.maps.release(address_in_global)
     inner(site, lanes, mask, to, target, of, source, outs, *size)

@@ -30,22 +30,22 @@ def bring(site: Site, one: Lanes, cells: Array, size: int) -> None:
         unread.bring(place, checks.group(one).first, cells, size)
 
 
-def bring_box(site: Site, one: Lanes, made: Copy, ends: list[int], size: int) -> None:
+def bring_box(site: Site, one: Lanes, copy: Copy, ends: list[int], size: int) -> None:
     """A tensor copy brings the units of a box that lie inside the tensor: fill and padding are nobody's."""
     if of(site) is not None:
-        units = made.shared if made.inside is None else made.shared[made.inside]
-        within = (units[:, None] + np.arange(made.unit)).reshape(-1) - site.memory.shared.low
+        units = copy.shared if copy.inside is None else copy.shared[copy.inside]
+        within = (units[:, None] + np.arange(copy.unit)).reshape(-1) - site.memory.shared.low
         stride = site.memory.shape.shared_stride
         for end in ends:
             bring(site, one, within + end // stride * stride, size)
 
 
-def bring_boxes(site: Site, some: Lanes, units: Array, unit: int, ends: list[Array], size: int) -> None:
+def bring_boxes(site: Site, lanes: Lanes, units: Array, unit: int, ends: list[Array], size: int) -> None:
     """Lanes copy a box each, all of it inside the tensor, to one or several CTAs; `units` count from a box's start."""
     if of(site) is not None:
         within = (units[:, None] * unit + np.arange(unit)).reshape(-1)
-        for at, lane in enumerate(some.index.tolist()):
-            one = some.shape.range(lane, lane + 1)
+        for at, lane in enumerate(lanes.index.tolist()):
+            one = lanes.shape.range(lane, lane + 1)
             for end in ends:
                 bring(site, one, within + int(end[at]), size)
 

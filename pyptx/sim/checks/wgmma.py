@@ -75,11 +75,11 @@ def registers_in(operand: Operand, numbered: Numbered) -> Registers:
     """Return the numbers of the registers that an operand names."""
     elements = operand.elements if isinstance(operand, VectorOperand) else (operand,)
     names = (e.name for e in elements if isinstance(e, RegisterOperand | LabelOperand))
-    return _one(frozenset(number for name in names if (number := numbered(name)) is not None))
+    return _intern(frozenset(number for name in names if (number := numbered(name)) is not None))
 
 
 @lru_cache(maxsize=1024)
-def _one(registers: Registers) -> Registers:
+def _intern(registers: Registers) -> Registers:
     """Return the same object for equal sets: the engine compares them for every product."""
     return registers
 
@@ -109,12 +109,16 @@ def _multiply(
     kept = product.k // 2 if product.sparse else product.k
     shapes = [("b", 2, product.n, product.k)] + ([] if product.in_registers else [("a", 1, 64, kept)])
     operands = [
-        _operand(site, lanes, named[name], (name.upper(), product.types[at]), rows, columns, _across(named, name))
+        _collect_granules(
+            site, lanes, named[name], (name.upper(), product.types[at]), rows, columns, _is_across(named, name)
+        )
         for name, at, rows, columns in shapes
     ]
     for name, *_ in shapes:
         values = lanes.each(named[name]).astype(np.int64)
-        checks.engine.warps.alike(checks.group(lanes), place, values, f"descriptor of {name.upper()}", _firsts(lanes))
+        checks.engine.warps.alike(
+            checks.group(lanes), place, values, f"descriptor of {name.upper()}", _find_firsts(lanes)
+        )
     shape = f"m64n{product.n}k{product.k}"
     together = warpgroups(checks, lanes)
     checks.engine.wgmma.issue_all(together, place, operands, accumulators, factors, shape)
@@ -124,7 +128,7 @@ def _multiply(
         layouts.taken_by_warpgroups(site, lanes, together, rows, named[name], product.types[at])
 
 
-def _firsts(lanes: Lanes) -> Array:
+def _find_firsts(lanes: Lanes) -> Array:
     """Return, for every lane, the position of the first one of its warpgroup."""
 
     def made() -> Array:
@@ -135,7 +139,7 @@ def _firsts(lanes: Lanes) -> Array:
     return lanes.remembered("first lanes of warpgroups", made)
 
 
-def _across(named: dict[str, Any], name: str) -> bool:
+def _is_across(named: dict[str, Any], name: str) -> bool:
     return bool(int(named.get(f"transpose_{name}", 0)))
 
 
@@ -155,38 +159,38 @@ class _Operands:
         return _Operands(groups.first[order], groups.cta[order] * (lanes.shape.shared_stride // _GRANULE))
 
 
-def _operand(
-    site: Site, lanes: Lanes, given: Any, operand: tuple[str, str], rows: int, columns: int, across: bool
+def _collect_granules(
+    site: Site, lanes: Lanes, descriptors: Any, operand: tuple[str, str], rows: int, columns: int, across: bool
 ) -> Rows:
     """Return the granules that an operand of each warpgroup lies in; `operand` is its name and type."""
     held: _Operands = lanes.remembered("hazards of products", lambda: _Operands.of(lanes))
-    values, bits = lanes.each(given)[held.first], _BITS[operand[1]]
+    values, bits = lanes.each(descriptors)[held.first], _BITS[operand[1]]
     key = values.tobytes(), rows, columns, bits, across
-    found = held.rows.get(key)
-    if found is None:
+    granule_rows = held.rows.get(key)
+    if granule_rows is None:
         for value in np.unique(values).tolist():
-            granules = _granules(value, rows, columns, bits, across)
-            _inside(site, granules)
+            granules = _list_granules(value, rows, columns, bits, across)
+            _check_inside(site, granules)
             matrix = wg.Matrix(
-                *operand, WgmmaDescriptor.decode(value), rows, *_elements(columns, bits), across
+                *operand, WgmmaDescriptor.decode(value), rows, *_convert_to_bytes(columns, bits), across
             )  # fmt: skip
             checks, place = checks_of(site)
             report_start(checks, place, checks.group(lanes).first, matrix, site.memory.shared.low)
             if matrix.overlaps(len(granules)):
                 report_overlap(checks, place, checks.group(lanes).first, matrix)
-        found = _rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
-        if sum(one.blocks.nbytes for one in held.rows.values()) + found.blocks.nbytes > _KEPT:
+        granule_rows = _spread_rows(held.base, values, site.memory.shared.low, rows, columns, bits, across)
+        if sum(one.blocks.nbytes for one in held.rows.values()) + granule_rows.blocks.nbytes > _KEPT:
             held.rows.clear()
-        held.rows[key] = found
-    return found
+        held.rows[key] = granule_rows
+    return granule_rows
 
 
-def _elements(columns: int, bits: int) -> tuple[int, int]:
+def _convert_to_bytes(columns: int, bits: int) -> tuple[int, int]:
     """Return columns of elements as columns of whole bytes, and the bytes of each."""
     return (columns // 8, 1) if bits == 1 else (columns, bits // 8)
 
 
-def _inside(site: Site, granules: Array) -> None:
+def _check_inside(site: Site, granules: Array) -> None:
     """Refuse a matrix that reaches out of shared memory: the product itself is computed when somebody wants it."""
     shared = site.memory.shared
     low, high = int(granules[0]) * _GRANULE, int(granules[-1]) * _GRANULE
@@ -196,62 +200,62 @@ def _inside(site: Site, granules: Array) -> None:
         raise rules.error(rules.MATRIX, site.origin, f"{text}, outside of {inside}")
 
 
-def _rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:
+def _spread_rows(base: Array, values: Array, low: int, rows: int, columns: int, bits: int, across: bool) -> Rows:
     every, which = np.unique(values, return_inverse=True)
     if len(every) == 1:
-        return spread(_granules(int(every[0]), rows, columns, bits, across) - low // _GRANULE, base)
-    found = [_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in every]
-    blocks = [side_by_side(one) for one in found]
+        return spread(_list_granules(int(every[0]), rows, columns, bits, across) - low // _GRANULE, base)
+    granules = [_list_granules(int(value), rows, columns, bits, across) - low // _GRANULE for value in every]
+    blocks = [side_by_side(one) for one in granules]
     width = min(size for _, size in blocks)
-    if len({len(one) for one in found}) > 1 or (base % width).any() or any(size != width for _, size in blocks):
+    if len({len(one) for one in granules}) > 1 or (base % width).any() or any(size != width for _, size in blocks):
         # Fewer granules go again, up to as many as the others have.
-        most = max(len(one) for one in found)
-        blocks, width = [(np.pad(one, (0, most - len(one)), "edge"), 1) for one in found], 1
+        most = max(len(one) for one in granules)
+        blocks, width = [(np.pad(one, (0, most - len(one)), "edge"), 1) for one in granules], 1
     inside = np.array([one for one, _ in blocks])[which.reshape(-1)]
     return Rows(inside + (base // width)[:, None], width)
 
 
 @lru_cache(maxsize=512)
-def _granules(bits: int, rows: int, columns: int, width: int, across: bool) -> Array:
+def _list_granules(bits: int, rows: int, columns: int, width: int, across: bool) -> Array:
     """Return the numbers of the granules that a matrix lies in, by shared addresses."""
-    found = WgmmaDescriptor.decode(bits)
-    columns, size = _elements(columns, width)
+    descriptor = WgmmaDescriptor.decode(bits)
+    columns, size = _convert_to_bytes(columns, width)
     if not across and columns * size % _GRANULE == 0:
         columns, size = columns * size // _GRANULE, _GRANULE
-    return np.unique(wg.places(found, rows, columns, size, across) // _GRANULE)
+    return np.unique(wg.places(descriptor, rows, columns, size, across) // _GRANULE)
 
 
-def _some(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Checks, Lanes | None]:
+def _mask_lanes(machine: Batch, lanes: Lanes, mask: Any, place: Place) -> tuple[Checks, Lanes | None]:
     checks = machine.checks
     assert checks is not None
-    some = checks.masked(lanes, mask)
-    if some is not None:
-        checks.aligned(some, place)
-    return checks, some
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.aligned(active, place)
+    return checks, active
 
 
 def _fence(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks, some = _some(machine, lanes, mask, place)
-    if some is not None:
-        checks.engine.wgmma.fence(checks.group(some))
+    checks, active = _mask_lanes(machine, lanes, mask, place)
+    if active is not None:
+        checks.engine.wgmma.fence(checks.group(active))
 
 
 def _commit(place: Place, machine: Batch, lanes: Lanes, mask: Any) -> None:
-    checks, some = _some(machine, lanes, mask, place)
-    if some is not None:
-        checks.engine.wgmma.commit(checks.group(some))
+    checks, active = _mask_lanes(machine, lanes, mask, place)
+    if active is not None:
+        checks.engine.wgmma.commit(checks.group(active))
 
 
 def _wait(place: Place, machine: Batch, lanes: Lanes, mask: Any, pending: Any) -> None:
-    checks, some = _some(machine, lanes, mask, place)
-    if some is not None:
-        checks.engine.wgmma.wait_all(warpgroups(checks, some), int(pending))
+    checks, active = _mask_lanes(machine, lanes, mask, place)
+    if active is not None:
+        checks.engine.wgmma.wait_all(warpgroups(checks, active), int(pending))
 
 
 def touches(place: Place, registers: Registers, machine: Batch, lanes: Lanes, mask: Any) -> None:
     """Another instruction reads or writes registers that products use."""
     checks = machine.checks
     assert checks is not None
-    some = checks.masked(lanes, mask)
-    if some is not None:
-        checks.engine.wgmma.registers(checks.group(some), place, registers)
+    active = checks.masked(lanes, mask)
+    if active is not None:
+        checks.engine.wgmma.registers(checks.group(active), place, registers)
